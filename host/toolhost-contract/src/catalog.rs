@@ -1,0 +1,70 @@
+//! What a model is shown of a tool.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{JsonSchemaObject, ToolName};
+
+/// One tool in a step's Tool Catalog.
+///
+/// Spec: tool-spec-v2 §13.1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCatalogItem {
+    /// Name shown to the model, such as `bash__exec`.
+    pub name: ToolName,
+    /// Description shown to the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// JSON Schema of the arguments; absent means any object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<JsonSchemaObject>,
+    /// Where the tool comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<ToolSource>,
+}
+
+/// Where a tool comes from: `{"type": "config", "name": "bash"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolSource {
+    /// Kind of source.
+    #[serde(rename = "type")]
+    pub source_type: SourceType,
+    /// Name of the Tool resource, the extension or the MCP connector.
+    pub name: String,
+    /// The MCP server, for `type: mcp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpSource>,
+}
+
+impl ToolSource {
+    /// The source of a tool that a bundle declares.
+    pub fn config(name: impl Into<String>) -> Self {
+        Self {
+            source_type: SourceType::Config,
+            name: name.into(),
+            mcp: None,
+        }
+    }
+}
+
+/// Kind of a tool's source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SourceType {
+    /// Declared in the bundle.
+    Config,
+    /// Registered by an extension.
+    Extension,
+    /// Served by an MCP server.
+    Mcp,
+}
+
+/// The MCP server behind a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpSource {
+    /// Extension that connects to the server.
+    pub extension_name: String,
+    /// Name of the server, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
+}

@@ -1,0 +1,208 @@
+//! The one table of host error codes.
+
+/// Language of the suggestions the host gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Locale {
+    /// English.
+    #[default]
+    En,
+    /// Korean, the specification's own language.
+    Ko,
+}
+
+/// Where the pages of the codes are.
+const HELP_BASE: &str = "https://docs.goondan.ai/errors/";
+
+macro_rules! codes {
+    ($( $variant:ident = $code:literal, $name:literal, $en:literal, $ko:literal; )*) => {
+        /// A code that only the host gives.
+        ///
+        /// A string a guest sends can never become one of these: see
+        /// [`HandlerCode`](crate::HandlerCode).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ToolErrorCode {
+            $(
+                #[doc = concat!("`", $code, "`: ", $en)]
+                $variant,
+            )*
+        }
+
+        impl ToolErrorCode {
+            /// Every code, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The code as text, such as `E_TOOL_TIMEOUT`.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code),* }
+            }
+
+            /// The `name` of errors with this code.
+            #[must_use]
+            pub fn error_name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+
+            /// The next move, where the error itself has no better one.
+            #[must_use]
+            pub fn suggestion(self, locale: Locale) -> &'static str {
+                match (self, locale) { $(
+                    (Self::$variant, Locale::En) => $en,
+                    (Self::$variant, Locale::Ko) => $ko,
+                )* }
+            }
+        }
+    };
+}
+
+codes! {
+    Tool = "E_TOOL", "Error",
+        "Check the arguments against the tool's description and try again.",
+        "입력 파라미터를 확인하세요.";
+    NotInCatalog = "E_TOOL_NOT_IN_CATALOG", "ToolNotInCatalogError",
+        "Add the tool to spec.tools of the Agent, or register it in a step middleware.",
+        "Agent 구성의 spec.tools에 해당 도구를 추가하거나, step 미들웨어에서 동적으로 등록하세요.";
+    NotFound = "E_TOOL_NOT_FOUND", "ToolNotFoundError",
+        "Use a tool that is in the Tool Registry.",
+        "Tool Registry에 등록된 도구를 사용하세요.";
+    InvalidArgs = "E_TOOL_INVALID_ARGS", "ToolInputValidationError",
+        "Correct the arguments so that they fit the tool's parameters, and call again.",
+        "도구의 파라미터 스키마에 맞게 인자를 수정한 뒤 다시 호출하세요.";
+    Timeout = "E_TOOL_TIMEOUT", "ToolTimeoutError",
+        "Ask for less in one call, or have the operator raise deadlineMs for this tool.",
+        "한 번에 더 적은 작업을 요청하거나, 운영자에게 이 도구의 deadlineMs를 늘려 달라고 하세요.";
+    Cancelled = "E_TOOL_CANCELLED", "ToolCancelledError",
+        "The caller stopped the call; call again if it is still wanted.",
+        "호출이 취소되었습니다. 여전히 필요하면 다시 호출하세요.";
+    OutOfMemory = "E_TOOL_OUT_OF_MEMORY", "ToolOutOfMemoryError",
+        "Ask for less in one call, or have the operator raise memoryBytes for this tool.",
+        "한 번에 더 적은 작업을 요청하거나, 운영자에게 이 도구의 memoryBytes를 늘려 달라고 하세요.";
+    Trap = "E_TOOL_TRAP", "ToolTrapError",
+        "The tool crashed on this input: try other arguments, and report it to the tool's author.",
+        "이 입력에서 도구가 비정상 종료되었습니다. 다른 인자로 시도하고 도구 작성자에게 알리세요.";
+    Exit = "E_TOOL_EXIT", "ToolExitError",
+        "The tool ended its process instead of answering: report it to the tool's author.",
+        "도구가 응답하지 않고 프로세스를 종료했습니다. 도구 작성자에게 알리세요.";
+    InvalidOutput = "E_TOOL_INVALID_OUTPUT", "ToolInvalidOutputError",
+        "The tool's answer is not valid JSON: report it to the tool's author.",
+        "도구의 응답이 올바른 JSON이 아닙니다. 도구 작성자에게 알리세요.";
+    OutputTooLarge = "E_TOOL_OUTPUT_TOO_LARGE", "ToolOutputTooLargeError",
+        "Ask for a smaller part, a filter or a page of the result.",
+        "결과의 일부, 필터 또는 페이지를 요청하세요.";
+    Denied = "E_TOOL_DENIED", "ToolDeniedError",
+        "The operator's policy does not allow this; do it another way or ask the operator.",
+        "운영자 정책이 허용하지 않습니다. 다른 방법을 쓰거나 운영자에게 요청하세요.";
+    DiskLimit = "E_TOOL_DISK_LIMIT", "ToolDiskLimitError",
+        "Write less in one call, remove files that are not needed, or have the operator raise the disk limits.",
+        "한 번에 더 적게 쓰거나, 필요 없는 파일을 지우거나, 운영자에게 디스크 한도를 늘려 달라고 하세요.";
+    Busy = "E_TOOL_BUSY", "ToolBusyError",
+        "Too many calls are running: wait a little, then call again.",
+        "실행 중인 호출이 너무 많습니다. 잠시 후 다시 호출하세요.";
+    UnknownHandle = "E_TOOL_UNKNOWN_HANDLE", "ToolUnknownHandleError",
+        "The handle is unknown or has expired: call the tool again.",
+        "핸들을 찾을 수 없거나 만료되었습니다. 도구를 다시 호출하세요.";
+    Interrupted = "E_TOOL_INTERRUPTED", "ToolInterruptedError",
+        "The host stopped while the call ran: check what was done before calling again.",
+        "호출이 실행되는 동안 호스트가 중단되었습니다. 다시 호출하기 전에 무엇이 처리되었는지 확인하세요.";
+    Host = "E_HOST", "ToolHostError",
+        "The host failed, not the tool: try again, and tell the operator.",
+        "도구가 아니라 호스트에서 오류가 발생했습니다. 다시 시도하고 운영자에게 알리세요.";
+    Middleware = "E_MIDDLEWARE", "ToolMiddlewareError",
+        "A middleware of the runtime failed: tell the operator.",
+        "런타임의 미들웨어에서 오류가 발생했습니다. 운영자에게 알리세요.";
+    AgentNotFound = "AGENT_NOT_FOUND", "AgentNotFoundError",
+        "Use the name of an agent that agents__catalog lists.",
+        "agents__catalog에 있는 에이전트 이름을 사용하세요.";
+    AgentRequestTimeout = "AGENT_REQUEST_TIMEOUT", "AgentRequestTimeoutError",
+        "Raise timeoutMs, or send the request with async: true.",
+        "timeoutMs를 늘리거나 async: true로 요청하세요.";
+    CircularCall = "CIRCULAR_CALL_DETECTED", "CircularCallError",
+        "The agents would wait for each other: use send, or ask another agent.",
+        "에이전트들이 서로를 기다리게 됩니다. send를 쓰거나 다른 에이전트에 요청하세요.";
+    IpcDeliveryFailed = "IPC_DELIVERY_FAILED", "IpcDeliveryError",
+        "The event was not delivered: wait a little, then send it again.",
+        "이벤트가 전달되지 않았습니다. 잠시 후 다시 보내세요.";
+    ConfigParse = "E_CONFIG_PARSE_ERROR", "ConfigError",
+        "Correct the YAML at the place shown.",
+        "표시된 위치의 YAML을 수정하세요.";
+    ConfigSchema = "E_CONFIG_SCHEMA_INVALID", "ConfigError",
+        "Correct the resource at the place shown.",
+        "표시된 위치의 리소스를 수정하세요.";
+    ConfigName = "E_CONFIG_INVALID_NAME", "ConfigError",
+        "Use lower-case letters, digits, '_' and '-', without '__'.",
+        "영문 소문자, 숫자, '_', '-'만 사용하고 '__'는 쓰지 마세요.";
+    ConfigDuplicate = "E_CONFIG_DUPLICATE_NAME", "ConfigError",
+        "Rename or remove one of the two.",
+        "둘 중 하나의 이름을 바꾸거나 삭제하세요.";
+    ConfigRef = "E_CONFIG_INVALID_REF", "ConfigError",
+        "Write a reference as \"Tool/name\" or {kind: Tool, name: name}.",
+        "참조는 \"Tool/name\" 또는 {kind: Tool, name: name} 형식으로 쓰세요.";
+    ConfigRefNotFound = "E_CONFIG_REF_NOT_FOUND", "ConfigError",
+        "Declare the resource in the bundle, or correct the name.",
+        "번들에 리소스를 선언하거나 이름을 수정하세요.";
+    ConfigEntry = "E_CONFIG_ENTRY_NOT_FOUND", "ConfigError",
+        "Build the component, or correct spec.entry; it is relative to the bundle's directory and lies beneath it.",
+        "컴포넌트를 빌드하거나 spec.entry를 수정하세요. 번들 디렉터리 기준 상대 경로이며 그 안에 있어야 합니다.";
+    ConfigTooLarge = "E_CONFIG_FILE_TOO_LARGE", "ConfigError",
+        "Split the file or make it smaller.",
+        "파일을 나누거나 줄이세요.";
+    ConfigTooMany = "E_CONFIG_TOO_MANY_DOCUMENTS", "ConfigError",
+        "Split the bundle.",
+        "번들을 나누세요.";
+    ConfigApiVersion = "E_CONFIG_UNSUPPORTED_API_VERSION", "ConfigError",
+        "Write apiVersion: goondan.ai/v1.",
+        "apiVersion: goondan.ai/v1로 쓰세요.";
+    ComponentInvalid = "E_COMPONENT_INVALID", "ComponentError",
+        "Build the tool as a WASI 0.2 component (for Rust: cargo build --target wasm32-wasip2).",
+        "도구를 WASI 0.2 컴포넌트로 빌드하세요.";
+    ComponentWorld = "E_COMPONENT_WRONG_WORLD", "ComponentError",
+        "Export goondan:tool/handlers@2.0.0, built from the published WIT.",
+        "공개된 WIT로 빌드하여 goondan:tool/handlers@2.0.0을 export하세요.";
+    ComponentVersion = "E_COMPONENT_WRONG_VERSION", "ComponentError",
+        "Build the tool against a version of goondan:tool that this host serves.",
+        "이 호스트가 지원하는 goondan:tool 버전으로 빌드하세요.";
+    ComponentImport = "E_COMPONENT_UNSERVED_IMPORT", "ComponentError",
+        "Build the tool without this import; the host serves WASI 0.2 cli, clocks, filesystem, io, random and sockets, and wasi:logging.",
+        "이 import 없이 빌드하세요. 호스트는 WASI 0.2의 cli, clocks, filesystem, io, random, sockets와 wasi:logging을 제공합니다.";
+    ComponentHandler = "E_COMPONENT_MISSING_HANDLER", "ComponentError",
+        "Serve the handler in the component, or remove the export from the manifest.",
+        "컴포넌트에 핸들러를 추가하거나 매니페스트에서 export를 삭제하세요.";
+    ComponentLimit = "E_COMPONENT_TOO_LARGE", "ComponentError",
+        "Make the component smaller: build optimised and stripped.",
+        "최적화와 strip으로 컴포넌트를 줄이세요.";
+    ComponentDescribe = "E_COMPONENT_DESCRIBE_FAILED", "ComponentError",
+        "Make describe answer at once, without files and without the network.",
+        "describe가 파일이나 네트워크 없이 즉시 응답하게 하세요.";
+}
+
+impl ToolErrorCode {
+    /// Finds a code of the table by its text.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|c| c.as_str() == code)
+    }
+
+    /// The page of this code.
+    #[must_use]
+    pub fn help_url(self) -> String {
+        format!("{HELP_BASE}{}", self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_its_own_text_a_name_and_a_next_move() {
+        // tool-spec-v2 §2.4(4), §2.4(5)
+        for code in ToolErrorCode::ALL {
+            assert_eq!(ToolErrorCode::from_code(code.as_str()), Some(*code));
+            assert!(code.error_name().ends_with("Error"), "{code:?}");
+            assert!(code.suggestion(Locale::En).len() > 10, "{code:?}");
+            assert!(!code.suggestion(Locale::Ko).is_ascii(), "{code:?}");
+            assert!(code.help_url().starts_with("https://"), "{code:?}");
+        }
+    }
+}

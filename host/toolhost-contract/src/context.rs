@@ -1,0 +1,184 @@
+//! Who calls, and on whose behalf.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{JsonObject, ToolCall};
+
+/// What a handler is told of its call. Made by the host alone.
+///
+/// Spec: tool-spec-v2 §7.3.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolContext {
+    /// Agent whose step the call belongs to.
+    pub agent_name: String,
+    /// Key of the agent instance.
+    pub instance_key: String,
+    /// Id of the turn.
+    pub turn_id: String,
+    /// Id of the call.
+    pub tool_call_id: String,
+    /// Id of the trace, where the runtime has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
+    /// The assistant message that holds the call.
+    pub message: AssistantMessage,
+    /// The working directory as the guest sees it: `/`.
+    pub workdir: String,
+}
+
+/// Why a JSON value is not the assistant message of a call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MessageError {
+    /// Not a JSON object.
+    #[error("a message must be a JSON object")]
+    NotAnObject,
+    /// The role is something else.
+    #[error("the message's role must be 'assistant', not '{0}'")]
+    Role(String),
+    /// No tool call of this id in the message.
+    #[error("the message holds no tool call '{0}'")]
+    NoSuchCall(String),
+}
+
+/// The assistant message that holds a call, in any of the shapes runtimes keep it in.
+///
+/// Accepted are the specification's Message (`{id, data: {role, content}, …}`) and a provider's own
+/// message; tool calls are found under `content[].toolCallId` (AI SDK), `content[].id` with
+/// `type: tool_use` (Anthropic) and `tool_calls[].id` (OpenAI).
+///
+/// Spec: tool-spec-v2 §2.5(4).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct AssistantMessage(JsonObject);
+
+impl AssistantMessage {
+    /// Takes the message that holds the call `call_id`.
+    ///
+    /// # Errors
+    /// [`MessageError`] where the role is not `assistant` or the message holds no such call.
+    pub fn parse(message: Value, call_id: &str) -> Result<Self, MessageError> {
+        let Value::Object(message) = message else {
+            return Err(MessageError::NotAnObject);
+        };
+        let message = Self(message);
+        let role = message.body().get("role").and_then(Value::as_str);
+        if role != Some("assistant") {
+            return Err(MessageError::Role(role.unwrap_or("none").to_owned()));
+        }
+        if !message.holds(call_id) {
+            return Err(MessageError::NoSuchCall(call_id.to_owned()));
+        }
+        Ok(message)
+    }
+
+    /// Makes the message a model would have sent for `call` alone, for callers that have none.
+    #[must_use]
+    pub fn for_call(call: &ToolCall) -> Self {
+        let message = json!({
+            "id": format!("message-of-{}", call.id),
+            "data": {
+                "role": "assistant",
+                "content": [{
+                    "type": "tool-call",
+                    "toolCallId": call.id,
+                    "toolName": call.name,
+                    "input": call.args,
+                }],
+            },
+        });
+        match message {
+            Value::Object(message) => Self(message),
+            _ => Self(JsonObject::new()),
+        }
+    }
+
+    /// Whether the message holds the call `call_id`.
+    #[must_use]
+    pub fn holds(&self, call_id: &str) -> bool {
+        let list = |key: &str| self.body().get(key).and_then(Value::as_array);
+        let part_id = |part: &Value| {
+            let kind = part.get("type").and_then(Value::as_str);
+            let key = match kind {
+                Some("tool-call") => "toolCallId",
+                Some("tool_use") => "id",
+                _ => return false,
+            };
+            part.get(key).and_then(Value::as_str) == Some(call_id)
+        };
+        let call_has_id = |call: &Value| call.get("id").and_then(Value::as_str) == Some(call_id);
+        list("content").is_some_and(|parts| parts.iter().any(part_id))
+            || list("tool_calls").is_some_and(|calls| calls.iter().any(call_has_id))
+    }
+
+    /// The message as a JSON object.
+    #[must_use]
+    pub fn as_object(&self) -> &JsonObject {
+        &self.0
+    }
+
+    /// Where role and content are: under `data` in the specification's Message.
+    fn body(&self) -> &JsonObject {
+        match self.0.get("data") {
+            Some(Value::Object(data)) => data,
+            _ => &self.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_a_message_that_is_not_the_assistants_or_holds_another_call() {
+        // tool-spec-v2 §2.5(4)
+        let holds = |message: Value| AssistantMessage::parse(message, "c1").map(|_| ());
+        let content = json!([{"type": "tool-call", "toolCallId": "c1"}]);
+        assert_eq!(holds(json!({"data": {"role": "assistant", "content": content}})), Ok(()));
+        assert_eq!(holds(json!({"role": "assistant", "content": content})), Ok(()));
+        assert_eq!(holds(json!({"role": "assistant", "tool_calls": [{"id": "c1"}]})), Ok(()));
+        let anthropic = json!([{"type": "text", "text": "c1"}, {"type": "tool_use", "id": "c1"}]);
+        assert_eq!(holds(json!({"role": "assistant", "content": anthropic})), Ok(()));
+
+        let role = |role: &str| Err(MessageError::Role(role.to_owned()));
+        assert_eq!(holds(json!({"role": "user", "content": content})), role("user"));
+        assert_eq!(holds(json!({"content": content})), role("none"));
+        assert_eq!(holds(json!("c1")), Err(MessageError::NotAnObject));
+        let absent = Err(MessageError::NoSuchCall("c1".to_owned()));
+        assert_eq!(holds(json!({"role": "assistant", "content": "c1"})), absent);
+        assert_eq!(holds(json!({"role": "assistant", "tool_calls": [{"id": "c2"}]})), absent);
+    }
+
+    #[test]
+    fn makes_the_message_of_a_lone_call() {
+        let call = ToolCall::new("c1", "a__b", JsonObject::new());
+        let message = AssistantMessage::for_call(&call);
+        let value = Value::Object(message.as_object().clone());
+        assert_eq!(AssistantMessage::parse(value, "c1"), Ok(message));
+    }
+
+    #[test]
+    fn a_context_has_the_seven_fields_and_a_trace() {
+        // tool-spec-v2 §2.5(3), §7.3: nothing of v1 is left in it
+        let call = ToolCall::new("c1", "a__b", JsonObject::new());
+        let context = ToolContext {
+            agent_name: "a".into(),
+            instance_key: "k".into(),
+            turn_id: "t".into(),
+            tool_call_id: "c1".into(),
+            trace_id: Some("r".into()),
+            message: AssistantMessage::for_call(&call),
+            workdir: "/".into(),
+        };
+        let json = serde_json::to_value(context).unwrap();
+        let mut keys: Vec<_> = json.as_object().unwrap().keys().cloned().collect();
+        keys.sort();
+        assert_eq!(
+            keys,
+            ["agentName", "instanceKey", "message", "toolCallId", "traceId", "turnId", "workdir"]
+        );
+    }
+}

@@ -1,0 +1,31 @@
+//! The words of toolhost: the data types of the Tool specification, without behaviour that needs I/O.
+//!
+//! Everything here is parsed once, at the edge, into a type that cannot be wrong; inside, the type
+//! is trusted. JSON is spelled as the specification spells it (camelCase).
+
+mod call;
+mod catalog;
+mod code;
+mod context;
+mod error;
+mod name;
+mod resource;
+mod result;
+mod schema;
+mod usage;
+
+pub use call::ToolCall;
+pub use catalog::{McpSource, SourceType, ToolCatalogItem, ToolSource};
+pub use code::{Locale, ToolErrorCode};
+pub use context::{AssistantMessage, MessageError, ToolContext};
+pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};
+pub use name::{ExportName, NameError, ResourceName, ToolName};
+pub use resource::{
+    AgentResource, AgentSpec, ErrorMessageLimit, Metadata, ToolExportSpec, ToolResource, ToolSpec,
+};
+pub use result::{ToolResult, ToolStatus};
+pub use schema::{JsonSchemaObject, SchemaShapeError};
+pub use usage::Usage;
+
+/// A JSON object, in the order its author wrote it.
+pub type JsonObject = serde_json::Map<String, serde_json::Value>;

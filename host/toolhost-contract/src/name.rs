@@ -1,0 +1,240 @@
+//! Names: of a resource, of an export, and of the tool a model sees.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Longest whole tool name, in characters: what model providers accept (`^[a-zA-Z0-9_-]{1,64}$`).
+const TOOL_NAME_MAX: usize = 64;
+
+/// Stands between the resource's name and the export's in a tool name.
+const SEPARATOR: &str = "__";
+
+/// Why a string is not a name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// Nothing is there.
+    #[error("a name must not be empty")]
+    Empty,
+    /// A character outside `a-z`, `0-9`, `_` and `-`.
+    #[error("'{name}' contains {found:?}: only a-z, 0-9, '_' and '-' are allowed")]
+    Character {
+        /// The string.
+        name: String,
+        /// The first character that does not belong.
+        found: char,
+    },
+    /// The first character is neither a letter nor a digit.
+    #[error("'{0}' must start with a letter or a digit")]
+    Start(String),
+    /// `__` separates the resource's name from the export's, so neither may hold it.
+    #[error("'{0}' must not contain '__', which separates the tool from its export")]
+    Separator(String),
+    /// With a trailing `_`, two different pairs of names would make one tool name.
+    #[error("'{0}' must not end with '_'")]
+    End(String),
+    /// The whole name is longer than model providers accept.
+    #[error("'{name}' is {length} characters long: at most {TOOL_NAME_MAX} are allowed")]
+    TooLong {
+        /// The string, cut.
+        name: String,
+        /// Its length in characters.
+        length: usize,
+    },
+    /// No `__` in a tool name.
+    #[error("'{0}' has no '__' between the tool and its export")]
+    NoSeparator(String),
+}
+
+fn check_part(name: &str) -> Result<(), NameError> {
+    let Some(first) = name.chars().next() else {
+        return Err(NameError::Empty);
+    };
+    let length = name.chars().count();
+    if length > TOOL_NAME_MAX {
+        return Err(NameError::TooLong {
+            name: name.chars().take(TOOL_NAME_MAX).collect(),
+            length,
+        });
+    }
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
+    if let Some(found) = name.chars().find(|c| !allowed(*c)) {
+        return Err(NameError::Character {
+            name: name.to_owned(),
+            found,
+        });
+    }
+    if name.contains(SEPARATOR) {
+        return Err(NameError::Separator(name.to_owned()));
+    }
+    if !first.is_ascii_alphanumeric() {
+        return Err(NameError::Start(name.to_owned()));
+    }
+    Ok(())
+}
+
+macro_rules! name_type {
+    ($(#[$doc:meta])* $type:ident, $check:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $type(String);
+
+        impl $type {
+            /// Parses a name.
+            ///
+            /// # Errors
+            /// [`NameError`] says which rule the string breaks.
+            pub fn parse(name: &str) -> Result<Self, NameError> {
+                check_part(name)?;
+                let check: fn(&str) -> Result<(), NameError> = $check;
+                check(name)?;
+                Ok(Self(name.to_owned()))
+            }
+
+            /// The name as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $type {
+            type Error = NameError;
+            fn try_from(name: String) -> Result<Self, NameError> {
+                Self::parse(&name)
+            }
+        }
+        impl From<$type> for String {
+            fn from(name: $type) -> String {
+                name.0
+            }
+        }
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+name_type!(
+    /// Name of a resource, `[a-z0-9][a-z0-9_-]*` without `__` and without a trailing `_`.
+    ///
+    /// Spec: tool-spec-v2 §2.2, §5.2.
+    ResourceName,
+    |name| if name.ends_with('_') {
+        Err(NameError::End(name.to_owned()))
+    } else {
+        Ok(())
+    }
+);
+
+name_type!(
+    /// Name of an export of a Tool, `[a-z0-9][a-z0-9_-]*` without `__`.
+    ///
+    /// Spec: tool-spec-v2 §6.2.
+    ExportName,
+    |_| Ok(())
+);
+
+/// The name a model sees: `{resource}__{export}`, at most 64 characters.
+///
+/// Spec: tool-spec-v2 §5.1. Stricter than the snippet of §5.3, which reads `__exec` and `a__b__c`
+/// as names: both parts must be names themselves, so that no two pairs make one tool name.
+///
+/// ```
+/// use toolhost_contract::ToolName;
+/// let name = ToolName::parse("file-system__read")?;
+/// assert_eq!(name.resource().as_str(), "file-system");
+/// assert_eq!(name.export().as_str(), "read");
+/// assert!(ToolName::parse("a__b__c").is_err());
+/// # Ok::<(), toolhost_contract::NameError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ToolName {
+    whole: String,
+    resource: ResourceName,
+    export: ExportName,
+}
+
+impl ToolName {
+    /// Joins a resource's name and an export's.
+    ///
+    /// # Errors
+    /// [`NameError::TooLong`] where the whole exceeds 64 characters.
+    pub fn new(resource: ResourceName, export: ExportName) -> Result<Self, NameError> {
+        let whole = format!("{resource}{SEPARATOR}{export}");
+        let length = whole.chars().count();
+        if length > TOOL_NAME_MAX {
+            return Err(NameError::TooLong {
+                name: whole,
+                length,
+            });
+        }
+        Ok(Self {
+            whole,
+            resource,
+            export,
+        })
+    }
+
+    /// Parses a whole name.
+    ///
+    /// # Errors
+    /// [`NameError`] says which rule the string breaks.
+    pub fn parse(whole: &str) -> Result<Self, NameError> {
+        let Some((resource, export)) = whole.split_once(SEPARATOR) else {
+            return Err(NameError::NoSeparator(whole.to_owned()));
+        };
+        Self::new(ResourceName::parse(resource)?, ExportName::parse(export)?)
+    }
+
+    /// The Tool resource's part.
+    #[must_use]
+    pub fn resource(&self) -> &ResourceName {
+        &self.resource
+    }
+
+    /// The export's part.
+    #[must_use]
+    pub fn export(&self) -> &ExportName {
+        &self.export
+    }
+
+    /// The whole name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.whole
+    }
+}
+
+impl TryFrom<String> for ToolName {
+    type Error = NameError;
+    fn try_from(whole: String) -> Result<Self, NameError> {
+        Self::parse(&whole)
+    }
+}
+
+impl From<ToolName> for String {
+    fn from(name: ToolName) -> String {
+        name.whole
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.whole)
+    }
+}
+
+impl std::borrow::Borrow<str> for ToolName {
+    fn borrow(&self) -> &str {
+        &self.whole
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! The receipt of a call.
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+/// What one call used, measured by the host outside the guest's reach: true also after a trap, a
+/// timeout or a cancelled call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Usage {
+    /// Time from the start of the instance to its end, without queueing.
+    #[serde(rename = "wallMs", serialize_with = "milliseconds")]
+    pub wall: Duration,
+    /// Time spent waiting for a place.
+    #[serde(rename = "queuedMs", serialize_with = "milliseconds")]
+    pub queued: Duration,
+    /// Highest sum of all linear memories, in bytes.
+    pub memory_peak: u64,
+    /// Bytes written to files.
+    pub bytes_written: u64,
+    /// Bytes read from files.
+    pub bytes_read: u64,
+    /// Files, directories and links made.
+    pub files_made: u64,
+    /// Bytes printed to stdout, kept or not.
+    pub stdout_bytes: u64,
+    /// Bytes printed to stderr, kept or not.
+    pub stderr_bytes: u64,
+    /// Log records written, kept or not.
+    pub log_records: u64,
+    /// Log records dropped because there were too many.
+    pub log_dropped: u64,
+    /// Bytes of the result's JSON.
+    pub output_bytes: u64,
+    /// What the guest tried without being granted it, each once, such as `network: tcp`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<String>,
+}
+
+fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    let microseconds = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    #[expect(clippy::cast_precision_loss, reason = "a duration of centuries may lose a microsecond")]
+    serializer.serialize_f64(microseconds as f64 / 1000.0)
+}

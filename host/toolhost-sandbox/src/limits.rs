@@ -1,0 +1,73 @@
+//! The ceilings of one call.
+
+use std::time::Duration;
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+/// What one call may use. Every byte a guest sends meets one of these before it leaves this crate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Running time, without queueing. Default 30 s.
+    pub deadline: Duration,
+    /// Sum of all linear memories of the call, in bytes. Default 256 MiB, at most 4 GiB.
+    pub memory_bytes: u64,
+    /// Sum of the elements of all tables. Default 100,000.
+    pub table_elements: u64,
+    /// Core instances, memories and tables a component may have. Default 1,000 each.
+    pub instances: usize,
+    /// Live handles: descriptors, streams, pollables. Default 1,000.
+    pub handles: usize,
+    /// Bytes a guest may pass in one host call: strings and lists. Default 16 MiB.
+    pub hostcall_bytes: usize,
+    /// Bytes of one `get-random-bytes`. Default 64 KiB.
+    pub random_bytes: u64,
+    /// Bytes of the result's JSON. Default 1 MiB.
+    pub output_bytes: u64,
+    /// Nesting of JSON values, arguments and results. Default 64.
+    pub json_depth: usize,
+    /// Bytes of the arguments' JSON and of the message's. Default 1 MiB each.
+    pub input_bytes: u64,
+    /// Bytes kept of stdout and of stderr: half from the head, half from the tail. Default 64 KiB.
+    pub stdio_bytes: usize,
+    /// Log records kept. Default 1,000.
+    pub log_records: u64,
+    /// Bytes kept of one log record. Default 4 KiB.
+    pub log_record_bytes: usize,
+    /// Bytes written to files. Default 64 MiB.
+    pub disk_bytes: u64,
+    /// Files, directories and links made. Default 10,000.
+    pub files: u64,
+    /// Bytes by which all calls together may grow the workdir, while this sandbox lives.
+    /// Default 1 GiB.
+    pub workdir_bytes: u64,
+    /// Names listed by all directory listings of the call. Default 100,000.
+    pub listed_names: u64,
+    /// Open files and directories. Default 256.
+    pub open_files: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_secs(30),
+            memory_bytes: 256 * MIB,
+            table_elements: 100_000,
+            instances: 1_000,
+            handles: 1_000,
+            hostcall_bytes: 16 << 20,
+            random_bytes: 64 * KIB,
+            output_bytes: MIB,
+            json_depth: 64,
+            input_bytes: MIB,
+            stdio_bytes: 64 << 10,
+            log_records: 1_000,
+            log_record_bytes: 4 << 10,
+            disk_bytes: 64 * MIB,
+            files: 10_000,
+            workdir_bytes: 1024 * MIB,
+            listed_names: 100_000,
+            open_files: 256,
+        }
+    }
+}
