@@ -1,0 +1,122 @@
+//! Errors that tell a model what was wrong, where, and what to do next.
+
+use std::io::{Error, ErrorKind};
+
+use crate::goondan::tool::types::ToolError;
+
+/// Says what the system's error means for this path.
+pub(crate) fn io(path: &str, error: &Error) -> ToolError {
+    let (code, name, what, suggestion) = match error.kind() {
+        ErrorKind::NotFound => (
+            "NOT_FOUND",
+            "NotFoundError",
+            "file does not exist",
+            "`list` shows what is there; paths are relative to the workdir",
+        ),
+        ErrorKind::PermissionDenied => (
+            "PERMISSION_DENIED",
+            "PermissionError",
+            "not permitted",
+            "use a path within the workdir, without `..` and without links that lead out of it",
+        ),
+        ErrorKind::ReadOnlyFilesystem => (
+            "READ_ONLY",
+            "PermissionError",
+            "this place is read-only",
+            "do not try again; write elsewhere in the workdir or say that it cannot be written",
+        ),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => (
+            "NO_SPACE",
+            "NoSpaceError",
+            "no space left for this call, what was written may be incomplete",
+            "write less, or in several calls with `append`",
+        ),
+        ErrorKind::IsADirectory => (
+            "IS_DIRECTORY",
+            "IsDirectoryError",
+            "is a folder, not a file",
+            "`list` shows what is in it; pass the path of a file",
+        ),
+        ErrorKind::NotADirectory => (
+            "NOT_DIRECTORY",
+            "NotDirectoryError",
+            "is not a folder, or lies beneath a file",
+            "`list` the parent to see what is there",
+        ),
+        ErrorKind::AlreadyExists => (
+            "ALREADY_EXISTS",
+            "AlreadyExistsError",
+            "exists already",
+            "use it as it is, or choose another name",
+        ),
+        ErrorKind::InvalidInput | ErrorKind::InvalidFilename => (
+            "INVALID_PATH",
+            "InvalidPathError",
+            "is not a valid path",
+            "pass a shorter, ordinary path relative to the workdir",
+        ),
+        _ => return other(path, error),
+    };
+    failure(code, name, format!("{what}: {path}"), suggestion.into())
+}
+
+fn other(path: &str, error: &Error) -> ToolError {
+    let suggestion = "try another path, or say that this one cannot be used";
+    failure(
+        "IO_ERROR",
+        "IoError",
+        format!("{error}: {path}"),
+        suggestion.into(),
+    )
+}
+
+pub(crate) fn is_directory(path: &str) -> ToolError {
+    io(path, &ErrorKind::IsADirectory.into())
+}
+
+pub(crate) fn already_exists(path: &str) -> ToolError {
+    io(path, &ErrorKind::AlreadyExists.into())
+}
+
+pub(crate) fn stray_tree(path: &str, top: &str) -> ToolError {
+    let relative = path.trim_start_matches('/');
+    let last = relative.rsplit('/').next().unwrap_or(relative);
+    failure(
+        "NOT_FOUND",
+        "NotFoundError",
+        format!(
+            "there is no folder /{top} to hold {path}: paths are relative to the workdir, which is `/`"
+        ),
+        format!("pass `{last}`, or `{relative}` if the folders are really wanted in the workdir"),
+    )
+}
+
+pub(crate) fn unknown_handler(name: &str) -> ToolError {
+    let message = format!("file-system serves no handler `{name}`");
+    failure(
+        "UNKNOWN_HANDLER",
+        "UnknownHandlerError",
+        message,
+        "use read, write, list or mkdir".into(),
+    )
+}
+
+pub(crate) fn invalid_input(reason: &serde_json::Error) -> ToolError {
+    let message = format!("the input does not fit: {reason}");
+    failure(
+        "INVALID_INPUT",
+        "InvalidInputError",
+        message,
+        "follow the parameters of this tool".into(),
+    )
+}
+
+fn failure(code: &str, name: &str, message: String, suggestion: String) -> ToolError {
+    ToolError {
+        message,
+        name: Some(name.into()),
+        code: Some(code.into()),
+        suggestion: Some(suggestion),
+        help_url: None,
+    }
+}

@@ -1,0 +1,59 @@
+//! Paths as a model passes them, and as this tool names them.
+
+use std::fs;
+use std::io::ErrorKind;
+
+use crate::failure;
+use crate::goondan::tool::types::ToolError;
+
+/// A path from the workdir's root: `/a/b.txt`. Both `a/b.txt` and `/a/b.txt` name it.
+pub(crate) struct GuestPath {
+    absolute: String,
+    was_absolute: bool,
+}
+
+impl GuestPath {
+    /// Makes the path absolute, without `.` and doubled slashes. `..` stays: where it leads depends
+    /// on links, which the host follows and judges.
+    pub(crate) fn new(path: &str) -> Self {
+        let parts: Vec<&str> = path
+            .split('/')
+            .filter(|part| !matches!(*part, "" | "."))
+            .collect();
+        Self {
+            absolute: format!("/{}", parts.join("/")),
+            was_absolute: path.starts_with('/'),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.absolute
+    }
+
+    /// Returns the folder that holds this path, `/` for a path at the top.
+    pub(crate) fn parent(&self) -> &str {
+        match self.absolute.rsplit_once('/') {
+            Some((parent, _)) if !parent.is_empty() => parent,
+            _ => "/",
+        }
+    }
+
+    /// Refuses to make a new folder at the top of the workdir for an absolute path.
+    ///
+    /// Models pass `/home/me/x` when they mean a file they know from elsewhere. A tree `home/me` in
+    /// the workdir would help nobody, so the error says what to pass instead. `folder` is what would
+    /// be made: this path, or its parent.
+    pub(crate) fn refuse_stray_tree(&self, folder: &str) -> Result<(), ToolError> {
+        let Some(top) = folder.split('/').find(|part| !part.is_empty()) else {
+            return Ok(());
+        };
+        let is_new = || {
+            let found = fs::symlink_metadata(format!("/{top}"));
+            found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        };
+        if self.was_absolute && top != ".." && is_new() {
+            return Err(failure::stray_tree(&self.absolute, top));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! `read`: the text of a file, or of its beginning.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::failure;
+use crate::goondan::tool::types::ToolError;
+use crate::path::GuestPath;
+
+/// Enough for most sources, and far below what the host lets a result have (1 MiB).
+const DEFAULT_MAX_BYTES: u64 = 100_000;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Input {
+    path: String,
+    max_bytes: Option<u64>,
+}
+
+/// Returns `{path, size, truncated, content}`; `size` is the whole file's.
+pub(crate) fn read(input: &Input) -> Result<Value, ToolError> {
+    let path = GuestPath::new(&input.path);
+    let fail = |error: io::Error| failure::io(path.as_str(), &error);
+
+    let file = File::open(path.as_str()).map_err(fail)?;
+    let metadata = file.metadata().map_err(fail)?;
+    if metadata.is_dir() {
+        return Err(failure::is_directory(path.as_str()));
+    }
+    let max_bytes = input.max_bytes.unwrap_or(DEFAULT_MAX_BYTES);
+    let mut bytes = Vec::new();
+    // One byte more tells whether there is more, without reading the rest of a large file.
+    file.take(max_bytes.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(fail)?;
+    let truncated = bytes.len() as u64 > max_bytes;
+    if truncated {
+        bytes.pop();
+        drop_cut_character(&mut bytes);
+    }
+    Ok(json!({
+        "path": path.as_str(),
+        "size": metadata.len(),
+        "truncated": truncated,
+        "content": String::from_utf8_lossy(&bytes),
+    }))
+}
+
+/// Removes the beginning of a character whose end was cut off.
+fn drop_cut_character(bytes: &mut Vec<u8>) {
+    if let Err(error) = std::str::from_utf8(bytes) {
+        // No length: not a wrong byte, but an end that came too early.
+        if error.error_len().is_none() {
+            bytes.truncate(error.valid_up_to());
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! `write`: makes or replaces a file, or adds to its end.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::failure;
+use crate::goondan::tool::types::ToolError;
+use crate::path::GuestPath;
+
+#[derive(Deserialize)]
+pub(crate) struct Input {
+    path: String,
+    content: String,
+    #[serde(default)]
+    append: bool,
+}
+
+/// Returns `{path, size, written: true}`; `size` is the file's after writing.
+pub(crate) fn write(input: &Input) -> Result<Value, ToolError> {
+    let path = GuestPath::new(&input.path);
+    let fail = |error: io::Error| failure::io(path.as_str(), &error);
+
+    path.refuse_stray_tree(path.parent())?;
+    if path.parent() != "/" {
+        fs::create_dir_all(path.parent()).map_err(fail)?;
+    }
+    let mut options = OpenOptions::new();
+    if input.append {
+        options.append(true);
+    } else {
+        options.write(true).truncate(true);
+    }
+    let mut file = options.create(true).open(path.as_str()).map_err(fail)?;
+    file.write_all(input.content.as_bytes()).map_err(fail)?;
+    let size = file.metadata().map_err(fail)?.len();
+    Ok(json!({ "path": path.as_str(), "size": size, "written": true }))
+}

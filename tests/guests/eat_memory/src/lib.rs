@@ -1,0 +1,27 @@
+//! Takes memory and touches every page of it.
+//!
+//! Input `{bytes?, polite?}`: takes that many bytes, or without `bytes` all it can get. Refused
+//! memory traps, as in any program; with `polite` it is an error the guest handles.
+//! Output `{touched, refused}`.
+
+use guest_glue::{ToolError, Value, json, number, touch};
+
+guest_glue::serve!(run);
+
+const STEP_BYTES: usize = 1 << 20;
+
+fn run(input: Value) -> Result<Value, ToolError> {
+    let wanted = number(&input, "bytes").map_or(usize::MAX, |bytes| bytes as usize);
+    let polite = input["polite"] == true;
+    let mut kept = Vec::new();
+    let mut touched = 0;
+    while touched < wanted {
+        let step = STEP_BYTES.min(wanted - touched);
+        if polite && Vec::<u8>::new().try_reserve_exact(step).is_err() {
+            return Ok(json!({ "touched": touched, "refused": true }));
+        }
+        kept.push(touch(step));
+        touched += step;
+    }
+    Ok(json!({ "touched": touched, "refused": false }))
+}

@@ -1,0 +1,10 @@
+//! Executes `unreachable`, without a word on stderr. Input: what `leave_traces` takes.
+
+use guest_glue::{ToolError, Value, leave_traces};
+
+guest_glue::serve!(run);
+
+fn run(input: Value) -> Result<Value, ToolError> {
+    leave_traces(&input);
+    core::arch::wasm32::unreachable()
+}

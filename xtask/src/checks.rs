@@ -1,0 +1,77 @@
+//! What is run on the finished guests: demo, tests, lints, benchmarks.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::child;
+use crate::workspace::Workspace;
+
+/// Runs the demo on the bundle of examples.
+pub(crate) fn demo(workspace: &Workspace, args: &[String]) -> Result<()> {
+    let mut demo = child::cargo(workspace.root());
+    demo.args(["run", "-q", "-p", "toolhost", "--example", "demo", "--"])
+        .arg("--bundle")
+        .arg(workspace.examples().join("goondan.yaml"))
+        .arg("--guests")
+        .arg(workspace.guests())
+        .args(args);
+    child::run(&mut demo)
+}
+
+/// Runs every test. cargo-nextest leaves out the examples in the docs, so cargo runs those.
+pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
+    let nextest = child::works(child::cargo(workspace.root()).args(["nextest", "--version"]));
+    if !nextest {
+        return child::run(
+            cargo_with_guests(workspace)
+                .args(["test", "--workspace"])
+                .args(args),
+        );
+    }
+    child::run(
+        cargo_with_guests(workspace)
+            .args(["nextest", "run", "--workspace"])
+            .args(args),
+    )?;
+    if args.is_empty() {
+        child::run(cargo_with_guests(workspace).args(["test", "--doc", "--workspace"]))?;
+    }
+    Ok(())
+}
+
+/// Checks the format of all crates, guests too, and runs clippy on the workspace.
+pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
+    let root = workspace.root();
+    for dir in [
+        root.to_path_buf(),
+        workspace.examples(),
+        root.join("tests/guests"),
+    ] {
+        child::run(child::cargo(&dir).args(["fmt", "--all", "--check"]))?;
+    }
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    child::run(child::cargo(root).args(clippy))
+}
+
+/// Runs the benchmarks. The dev profile optimises dependencies, and shares its build with the tests.
+pub(crate) fn bench(workspace: &Workspace, args: &[String]) -> Result<()> {
+    let bench = ["bench", "--profile", "dev", "-p", "toolhost-tests"];
+    child::run(cargo_with_guests(workspace).args(bench).args(args))
+}
+
+/// Returns a cargo whose tests find the guests through the environment.
+fn cargo_with_guests(workspace: &Workspace) -> Command {
+    let mut cargo = child::cargo(workspace.root());
+    cargo
+        .env("TOOLHOST_GUESTS", workspace.guests())
+        .env("TOOLHOST_EXAMPLES", workspace.examples());
+    cargo
+}

@@ -1,0 +1,30 @@
+//! Set-up and build commands that need only cargo: `cargo xtask`.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for the terminal of the person who builds: it reads the environment and prints"
+)]
+
+use std::process::ExitCode;
+
+mod checks;
+mod child;
+mod guests;
+mod task;
+mod wasip2;
+mod workspace;
+
+use task::Task;
+use workspace::Workspace;
+
+fn main() -> ExitCode {
+    let done = Task::parse(std::env::args().skip(1)).and_then(|task| task.run(&Workspace::find()));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

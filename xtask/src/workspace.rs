@@ -1,0 +1,40 @@
+//! The folders of this workspace.
+
+use std::path::{Path, PathBuf};
+
+/// The workspace that this xtask belongs to, wherever it is called from.
+pub(crate) struct Workspace {
+    root: PathBuf,
+}
+
+impl Workspace {
+    /// Finds the workspace: the folder above xtask's own manifest.
+    pub(crate) fn find() -> Self {
+        let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let root = manifest_dir
+            .parent()
+            .unwrap_or(Path::new("/"))
+            .to_path_buf();
+        Self { root }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns where the compiler from Debian's packages lives.
+    pub(crate) fn wasip2_prefix(&self) -> PathBuf {
+        self.root.join("target/wasip2")
+    }
+
+    /// Returns where the built guests are put.
+    pub(crate) fn guests(&self) -> PathBuf {
+        self.root.join("target/guests")
+    }
+
+    /// Returns the folder of the example tools and their bundle.
+    pub(crate) fn examples(&self) -> PathBuf {
+        self.root.join("guest-examples")
+    }
+}
