@@ -20,6 +20,7 @@ struct GuestWorkspace {
     dir: PathBuf,
     /// Folder whose sub-folders are the crates, each named as its package.
     crates: PathBuf,
+    target_dir: PathBuf,
 }
 
 /// Builds every guest to `target/guests/<name>.wasm`, and the examples to where their bundle finds
@@ -30,15 +31,15 @@ pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     let examples = GuestWorkspace {
         dir: workspace.examples(),
         crates: workspace.examples().join("rust"),
+        target_dir: workspace.root().join("target/guests-build/examples"),
     };
     let hostile = GuestWorkspace {
         dir: workspace.root().join("tests/guests"),
         crates: workspace.root().join("tests/guests"),
+        target_dir: workspace.root().join("target/guests-build/tests"),
     };
-    // One target directory: what both workspaces depend on is compiled once.
-    let target_dir = workspace.root().join("target/guests-build");
-    let example_components = examples.build(&compiler, &target_dir)?;
-    let hostile_components = hostile.build(&compiler, &target_dir)?;
+    let example_components = examples.build(&compiler)?;
+    let hostile_components = hostile.build(&compiler)?;
 
     // Beside the bundle: a bundle loads nothing from outside its own folder.
     install(&example_components, &workspace.examples().join(".toolhost"))?;
@@ -63,7 +64,7 @@ struct Component {
 }
 
 impl GuestWorkspace {
-    fn build(&self, compiler: &Compiler, target_dir: &Path) -> Result<Vec<Component>> {
+    fn build(&self, compiler: &Compiler) -> Result<Vec<Component>> {
         let mut cargo = child::guest_cargo(&self.dir);
         compiler.choose_for(&mut cargo);
         cargo.args([
@@ -73,10 +74,10 @@ impl GuestWorkspace {
             wasip2::TARGET,
             "--target-dir",
         ]);
-        child::run(cargo.arg(target_dir))?;
+        child::run(cargo.arg(&self.target_dir))?;
         self.package_names()?
             .into_iter()
-            .map(|name| Component::read(name, target_dir))
+            .map(|name| Component::read(name, &self.target_dir))
             .collect()
     }
 

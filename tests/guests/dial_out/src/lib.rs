@@ -1,0 +1,37 @@
+//! Tries to reach the network. Input `{host, port}`.
+//!
+//! Output `{tcp, udp, dns, listen}`, each `{ok: true, detail}` or `{ok: false, error}`: a TCP
+//! connection, a UDP packet, a name looked up (`host`, and where that is a number `localhost`), and
+//! a socket that listens on the port.
+
+use std::io;
+use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
+
+use guest_glue::{Attempt, ToolError, Value, json, number, text};
+
+guest_glue::serve!(run);
+
+fn run(input: Value) -> Result<Value, ToolError> {
+    let host = text(&input, "host", "127.0.0.1");
+    let port = number(&input, "port").unwrap_or(0) as u16;
+    let is_number = host.parse::<std::net::IpAddr>().is_ok();
+    let name = if is_number { "localhost" } else { host };
+    Ok(json!({
+        "tcp": TcpStream::connect((host, port)).map(|_| "connected").attempt(),
+        "udp": send(host, port).map(|bytes| bytes as u64).attempt(),
+        "dns": look_up(name, port).attempt(),
+        "listen": TcpListener::bind(("127.0.0.1", port)).map(|_| "listening").attempt(),
+    }))
+}
+
+fn send(host: &str, port: u16) -> io::Result<usize> {
+    UdpSocket::bind("0.0.0.0:0")?.send_to(b"hello", (host, port))
+}
+
+fn look_up(name: &str, port: u16) -> io::Result<String> {
+    let addresses: Vec<String> = (name, port)
+        .to_socket_addrs()?
+        .map(|it| it.to_string())
+        .collect();
+    Ok(addresses.join(" "))
+}

@@ -1,0 +1,19 @@
+//! Returns text that the host takes for JSON, as it is.
+//!
+//! Input `{output}`: that text; or `{depth}`: arrays nested so deep.
+
+use guest_glue::{Outcome, ToolError, Value, number, text};
+
+guest_glue::serve!(run);
+
+fn run(input: Value) -> Result<Outcome, ToolError> {
+    let output = match number(&input, "depth") {
+        Some(depth) => format!(
+            "{}{}",
+            "[".repeat(depth as usize),
+            "]".repeat(depth as usize)
+        ),
+        None => text(&input, "output", "").to_owned(),
+    };
+    Ok(Outcome::Output(output))
+}

@@ -1,0 +1,59 @@
+//! Answers `pending`, and is asked again.
+//!
+//! Input `{handle, bytes?}`; with `bytes` the handle is that many times `h`. `poll` judges by the
+//! handle: `done:{json}` is finished with that output, `fail:{message}` with that error, anything
+//! else is pending still. `cancel` writes the handle to `/cancelled`.
+
+use serde_json::Value;
+
+wit_bindgen::generate!({ path: "../../../wit", world: "async-tool", generate_all });
+
+use exports::goondan::tool::{handlers, polling};
+use goondan::tool::types::{ExportSpec, Outcome, ToolContext, ToolError};
+
+struct Pending;
+export!(Pending);
+
+impl handlers::Guest for Pending {
+    fn describe() -> Vec<ExportSpec> {
+        vec![ExportSpec {
+            name: "run".into(),
+            description: None,
+            parameters: None,
+        }]
+    }
+
+    fn call(_: String, _: ToolContext, input: String) -> Result<Outcome, ToolError> {
+        let input: Value =
+            serde_json::from_str(&input).map_err(|reason| error(&reason.to_string()))?;
+        let handle = match input["bytes"].as_u64() {
+            Some(bytes) => "h".repeat(bytes as usize),
+            None => input["handle"].as_str().unwrap_or("handle").to_owned(),
+        };
+        Ok(Outcome::Pending(handle))
+    }
+}
+
+impl polling::Guest for Pending {
+    fn poll(_: ToolContext, handle: String) -> Result<Outcome, ToolError> {
+        match handle.split_once(':') {
+            Some(("done", output)) => Ok(Outcome::Output(output.to_owned())),
+            Some(("fail", message)) => Err(error(message)),
+            _ => Ok(Outcome::Pending(handle)),
+        }
+    }
+
+    fn cancel(_: ToolContext, handle: String) {
+        std::fs::write("/cancelled", handle).expect("the workdir can be written");
+    }
+}
+
+fn error(message: &str) -> ToolError {
+    ToolError {
+        message: message.into(),
+        name: None,
+        code: None,
+        suggestion: None,
+        help_url: None,
+    }
+}
