@@ -1,1 +1,4 @@
-fn main(){}
+//! Every test that needs a guest, a command line or more than one crate. One binary, so that the
+//! engine is linked once.
+
+mod cell;

@@ -1,1 +1,131 @@
-//! Support for the integration tests.
+//! Support for the integration tests: the guests, one shared sandbox, temporary workdirs.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test support: a test that cannot be set up fails loudly"
+)]
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use serde_json::{Value, json};
+use toolhost_contract::{AssistantMessage, ExportName, ToolCall, ToolContext};
+use toolhost_sandbox::{
+    CallReport, Grants, Invocation, Limits, PreparedTool, Sandbox, SandboxConfig, Workdir,
+    WorkdirRules, WriteProtected,
+};
+
+/// A folder above this crate: `target/guests`, `guest-examples`.
+#[must_use]
+pub fn root(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .join(path)
+}
+
+/// The component of a guest, as `cargo xtask guests` built it.
+#[must_use]
+pub fn guest(name: &str) -> Vec<u8> {
+    let path = root("target/guests").join(format!("{name}.wasm"));
+    std::fs::read(&path)
+        .unwrap_or_else(|e| panic!("{}: {e}; run `cargo xtask guests`", path.display()))
+}
+
+/// The sandbox that the tests of one process share, as the sandbox's documentation advises.
+#[must_use]
+pub fn sandbox() -> Sandbox {
+    static SHARED: OnceLock<Sandbox> = OnceLock::new();
+    SHARED
+        .get_or_init(|| Sandbox::new(SandboxConfig::default()).expect("a sandbox starts"))
+        .clone()
+}
+
+/// A guest prepared in the shared sandbox, once.
+pub async fn prepared(name: &str) -> PreparedTool {
+    type Known = Mutex<std::collections::HashMap<String, Arc<tokio::sync::OnceCell<PreparedTool>>>>;
+    static KNOWN: OnceLock<Known> = OnceLock::new();
+    let cell = {
+        let mut known = KNOWN.get_or_init(Mutex::default).lock().expect("no test panics here");
+        Arc::clone(known.entry(name.to_owned()).or_default())
+    };
+    let prepare = || async {
+        let (tool, _) = sandbox().prepare(guest(name)).await.expect("the guest loads");
+        tool
+    };
+    cell.get_or_init(prepare).await.clone()
+}
+
+/// A temporary workdir, opened for guests.
+pub struct Work {
+    /// The directory on the host.
+    pub dir: tempfile::TempDir,
+    /// Its handle.
+    pub workdir: Workdir,
+}
+
+impl Work {
+    /// Makes an empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let workdir = sandbox()
+            .open_workdir(dir.path(), &WorkdirRules::default())
+            .expect("it opens");
+        Self { dir, workdir }
+    }
+
+    /// A path in it.
+    #[must_use]
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.dir.path().join(path)
+    }
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A call of one handler, to be changed and run.
+#[must_use]
+pub fn invocation(handler: &str, input: &Value, workdir: Option<&Work>) -> Invocation {
+    let call = ToolCall::new("call-1", "tool__handler", serde_json::Map::new());
+    Invocation {
+        handler: ExportName::parse(handler).expect("a name"),
+        context: ToolContext {
+            agent_name: "coder".to_owned(),
+            instance_key: "instance".to_owned(),
+            turn_id: "turn-1".to_owned(),
+            tool_call_id: call.id.clone(),
+            trace_id: None,
+            message: AssistantMessage::for_call(&call),
+            workdir: "/".to_owned(),
+        },
+        input: input.to_string(),
+        workdir: workdir.map(|work| work.workdir.clone()),
+        protected: WriteProtected::default(),
+        grants: Grants::none(),
+        limits: Limits::default(),
+    }
+}
+
+/// Runs the handler `run` of a guest in a fresh workdir.
+pub async fn run(name: &str, input: Value) -> CallReport {
+    let work = Work::new();
+    prepared(name).await.call(invocation("run", &input, Some(&work))).await
+}
+
+/// Limits with one thing changed.
+#[must_use]
+pub fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    limits
+}
+
+/// The input of a guest that needs none.
+#[must_use]
+pub fn nothing() -> Value {
+    json!({})
+}

@@ -119,6 +119,12 @@ impl AssistantMessage {
         &self.0
     }
 
+    /// The message as JSON text.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        Value::Object(self.0.clone()).to_string()
+    }
+
     /// Where role and content are: under `data` in the specification's Message.
     fn body(&self) -> &JsonObject {
         match self.0.get("data") {

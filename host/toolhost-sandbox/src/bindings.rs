@@ -1,0 +1,44 @@
+//! Generated bindings: what the host serves itself, and what it calls.
+//!
+//! A published version of `goondan:tool` is frozen and has a module of its own here. A new minor
+//! version gets another module and a converter beside this one.
+
+/// `goondan:tool@2.0`.
+pub(crate) mod since_2_0 {
+    wasmtime::component::bindgen!({
+        inline: "
+            package toolhost:sandbox;
+            world host {
+                import wasi:filesystem/types@0.2.12;
+                import wasi:filesystem/preopens@0.2.12;
+                import wasi:sockets/tcp-create-socket@0.2.12;
+                import wasi:sockets/udp-create-socket@0.2.12;
+                import wasi:sockets/ip-name-lookup@0.2.12;
+                include goondan:tool/tool@2.0.0;
+            }
+        ",
+        path: "../../wit",
+        world: "toolhost:sandbox/host",
+        imports: { default: trappable },
+        exports: { default: async },
+        with: {
+            "wasi:io": wasmtime_wasi::p2::bindings::io,
+            "wasi:clocks": wasmtime_wasi::p2::bindings::clocks,
+            "wasi:sockets/network": wasmtime_wasi::p2::bindings::sockets::network,
+            "wasi:sockets/tcp": wasmtime_wasi::p2::bindings::sockets::tcp,
+            "wasi:sockets/udp": wasmtime_wasi::p2::bindings::sockets::udp,
+            "wasi:filesystem/types.descriptor": crate::fs::Descriptor,
+            "wasi:filesystem/types.directory-entry-stream": crate::fs::Listing,
+            "wasi:sockets/ip-name-lookup.resolve-address-stream": crate::imports::NoAddresses,
+        },
+        trappable_error_type: {
+            "wasi:filesystem/types.error-code" => crate::fs::FsError,
+        },
+        require_store_data_send: true,
+    });
+}
+
+pub(crate) use since_2_0::exports::goondan::tool::handlers;
+pub(crate) use since_2_0::wasi::filesystem;
+pub(crate) use since_2_0::wasi::logging::logging;
+pub(crate) use since_2_0::Host_Pre as HostPre;

@@ -1,0 +1,161 @@
+//! Why the sandbox stopped a call, or could not prepare a component.
+
+use std::time::Duration;
+
+use toolhost_contract::ExportName;
+
+/// Why a call came to no outcome of its own.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SandboxError {
+    /// It was stopped at its deadline.
+    #[error("it was stopped after its deadline of {} ms", .deadline.as_millis())]
+    Timeout {
+        /// The deadline.
+        deadline: Duration,
+    },
+    /// It needed more memory than one call may use.
+    #[error("it needed more than the {limit} bytes of memory a call may use")]
+    OutOfMemory {
+        /// The limit.
+        limit: u64,
+    },
+    /// All calls together used the host's memory for guests.
+    #[error("the memory for all running calls is used up")]
+    MemoryExhausted,
+    /// It trapped.
+    #[error("it crashed: {reason}")]
+    Trap {
+        /// The panic's own line where there is one, else the kind of trap.
+        reason: String,
+    },
+    /// It ended its process.
+    #[error("it exited with status {status} instead of answering")]
+    Exit {
+        /// The status.
+        status: i32,
+    },
+    /// Its answer is no JSON value, or not an acceptable one.
+    #[error("its answer is not valid JSON: {reason}")]
+    InvalidOutput {
+        /// What is wrong.
+        reason: String,
+    },
+    /// Its answer is too large.
+    #[error("its answer of {bytes} bytes exceeds the limit of {limit} bytes")]
+    OutputTooLarge {
+        /// Size of the answer.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// It passed more in one host call than is allowed, its answer included.
+    #[error("it passed more than {limit} bytes to the host at once")]
+    HostcallTooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// No place became free in time, or too many calls wait for one.
+    #[error("no place to run became free: {reason}")]
+    Busy {
+        /// Whether the line was full or the wait too long.
+        reason: &'static str,
+    },
+    /// The host failed.
+    #[error("the host failed")]
+    Host(#[source] wasmtime::Error),
+    /// A part of the host panicked while the guest ran.
+    #[error("the host panicked")]
+    HostPanic,
+}
+
+/// Why a component cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrepareError {
+    /// Not a component.
+    #[error("{0}")]
+    NotAComponent(String),
+    /// Larger than is allowed in some respect.
+    #[error("the component has {found} {what}, at most {limit} are allowed")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much.
+        found: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// It exports no `goondan:tool/handlers`.
+    #[error("the component does not export goondan:tool/handlers; it exports {exports}")]
+    NoHandlers {
+        /// What it exports.
+        exports: String,
+    },
+    /// It exports another version of it.
+    #[error("the component exports {found}, but this host serves goondan:tool 2.0")]
+    WrongVersion {
+        /// The export.
+        found: String,
+    },
+    /// It imports something the host does not serve.
+    #[error("the component imports {import}, which this host does not serve")]
+    UnservedImport {
+        /// The import.
+        import: String,
+    },
+    /// An interface it shares with the host has another shape.
+    #[error("the component's interfaces differ from the host's: {reason}")]
+    WrongShape {
+        /// What differs.
+        reason: String,
+    },
+    /// It could not be compiled.
+    #[error("the component cannot be compiled: {reason}")]
+    Compile {
+        /// Why.
+        reason: String,
+    },
+    /// `describe` came to nothing.
+    #[error("describe failed: {0}")]
+    Describe(#[source] SandboxError),
+    /// `describe` named a handler that is no name.
+    #[error("describe names the handler {name:?}: {reason}")]
+    HandlerName {
+        /// The name.
+        name: String,
+        /// Why it is none.
+        reason: String,
+    },
+    /// `describe` named a handler twice.
+    #[error("describe names the handler '{0}' twice")]
+    HandlerTwice(ExportName),
+    /// `describe` said too much.
+    #[error("describe answers {found} {what}, at most {limit} are allowed")]
+    DescribeTooLarge {
+        /// Handlers or bytes.
+        what: &'static str,
+        /// How many.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The host could not do its part.
+    #[error("the host failed while loading: {0}")]
+    Host(String),
+}
+
+/// Why a sandbox cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SandboxStartError {
+    /// The engine refused its configuration.
+    #[error("the engine cannot start: {0}")]
+    Engine(String),
+    /// The cache or its key cannot be used.
+    #[error("the cache of compiled components cannot be used: {0}")]
+    Cache(#[from] crate::cache::CacheError),
+    /// A thread could not be started.
+    #[error("a thread cannot be started")]
+    Thread(#[source] std::io::Error),
+}

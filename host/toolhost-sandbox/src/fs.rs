@@ -1,0 +1,95 @@
+//! `wasi:filesystem` over `cap-std`: the workdir and nothing else.
+//!
+//! Closed by design:
+//! - every way out of the workdir: `..`, absolute paths, symlinks (refused by the system's own
+//!   beneath-resolution, not by comparing strings)
+//! - everything but regular files and directories: what was opened is looked at by handle
+//! - changes to write-protected files, whatever name they are met under
+//! - growth beyond the call's and the workdir's limits
+//!
+//! Calls are made inline: on regular files and directories none of them waits for ever.
+
+mod budget;
+mod code;
+mod descriptor;
+mod listing;
+mod open;
+mod stream;
+mod times;
+
+use std::sync::Arc;
+
+use wasmtime::component::{HasData, Resource, ResourceTable};
+
+use crate::bindings::filesystem::{preopens, types};
+use crate::meter::Meter;
+use crate::workdir::{Workdir, WriteProtected};
+use crate::WorkdirAccess;
+
+pub(crate) use budget::Budget;
+pub(crate) use code::FsError;
+pub use descriptor::Descriptor;
+pub use listing::Listing;
+
+use descriptor::OpenDir;
+
+/// The filesystem of one call.
+pub(crate) struct Filesystem {
+    root: Option<Workdir>,
+    access: WorkdirAccess,
+    protected: WriteProtected,
+    budget: Budget,
+}
+
+impl Filesystem {
+    /// The filesystem of a call that has no directory at all.
+    pub(crate) fn none(meter: Arc<Meter>) -> Self {
+        Self {
+            root: None,
+            access: WorkdirAccess::ReadOnly,
+            protected: WriteProtected::default(),
+            budget: Budget::new(meter, Arc::default()),
+        }
+    }
+
+    /// The filesystem whose `/` is `root`.
+    pub(crate) fn of(
+        root: Workdir,
+        access: WorkdirAccess,
+        protected: WriteProtected,
+        meter: Arc<Meter>,
+    ) -> Self {
+        let budget = Budget::new(meter, Arc::clone(&root.growth));
+        Self {
+            root: Some(root),
+            access,
+            protected,
+            budget,
+        }
+    }
+}
+
+/// Where the bindings find the filesystem in a store.
+pub(crate) struct HasFilesystem;
+
+impl HasData for HasFilesystem {
+    type Data<'a> = FilesystemView<'a>;
+}
+
+/// The filesystem and the table of handles, borrowed for one host call.
+pub(crate) struct FilesystemView<'a> {
+    pub(crate) fs: &'a mut Filesystem,
+    pub(crate) table: &'a mut ResourceTable,
+}
+
+impl preopens::Host for FilesystemView<'_> {
+    fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<types::Descriptor>, String)>> {
+        let Some(root) = &self.fs.root else {
+            return Ok(Vec::new());
+        };
+        let slot = self.fs.budget.open_slot()?;
+        let dir = OpenDir::new(Arc::clone(&root.dir), slot);
+        let handle = self.table.push(Descriptor::Dir(dir))?;
+        Ok(vec![(handle, "/".to_owned())])
+    }
+}

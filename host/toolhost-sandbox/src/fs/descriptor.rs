@@ -1,0 +1,519 @@
+//! Open files and directories, and every method of `wasi:filesystem/types`.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use cap_fs_ext::FollowSymlinks;
+use cap_std::fs::{Dir, Metadata, MetadataExt};
+use rustix::fs::{Advice as SystemAdvice, AtFlags};
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, IoError};
+
+use super::budget::{Budget, OpenSlot};
+use super::code::{FsError, FsResult, code_of};
+use super::listing::{Listing, kind_of};
+use super::open::{follow, open_path};
+use super::stream::{FileReader, FileWriter, WriteFrom};
+use super::times::{datetime, timestamps};
+use super::{Filesystem, FilesystemView};
+use crate::bindings::filesystem::types::{
+    self, Advice, DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, MetadataHashValue,
+    NewTimestamp, OpenFlags, PathFlags,
+};
+use crate::workdir::FileId;
+
+/// An open file or directory.
+pub enum Descriptor {
+    /// A regular file.
+    File(Arc<OpenFile>),
+    /// A directory.
+    Dir(OpenDir),
+}
+
+/// An open directory.
+pub struct OpenDir {
+    pub(super) dir: Arc<Dir>,
+    _slot: OpenSlot,
+}
+
+impl OpenDir {
+    pub(super) fn new(dir: Arc<Dir>, slot: OpenSlot) -> Self {
+        Self { dir, _slot: slot }
+    }
+}
+
+/// An open regular file.
+pub struct OpenFile {
+    pub(super) file: std::fs::File,
+    pub(super) budget: Budget,
+    flags: DescriptorFlags,
+    _slot: OpenSlot,
+}
+
+impl OpenFile {
+    pub(super) fn new(
+        file: std::fs::File,
+        flags: DescriptorFlags,
+        budget: Budget,
+        slot: OpenSlot,
+    ) -> Self {
+        Self {
+            file,
+            budget,
+            flags,
+            _slot: slot,
+        }
+    }
+
+    pub(super) fn size(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    pub(super) fn set_size(&self, size: u64) -> io::Result<()> {
+        let before = self.size()?;
+        let growth = size.saturating_sub(before);
+        self.budget.charge(0, growth)?;
+        match self.file.set_len(size) {
+            Ok(()) => self.budget.freed(before.saturating_sub(size)),
+            Err(error) => {
+                self.budget.freed(growth);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, flag: DescriptorFlags) -> FsResult<()> {
+        if self.flags.contains(flag) {
+            Ok(())
+        } else {
+            Err(ErrorCode::BadDescriptor.into())
+        }
+    }
+}
+
+impl Descriptor {
+    fn file(&self) -> FsResult<&Arc<OpenFile>> {
+        match self {
+            Self::File(file) => Ok(file),
+            Self::Dir(_) => Err(ErrorCode::IsDirectory.into()),
+        }
+    }
+
+    fn dir(&self) -> FsResult<&OpenDir> {
+        match self {
+            Self::Dir(dir) => Ok(dir),
+            Self::File(_) => Err(ErrorCode::NotDirectory.into()),
+        }
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        match self {
+            Self::File(file) => Metadata::from_file(&file.file),
+            Self::Dir(dir) => dir.dir.dir_metadata(),
+        }
+    }
+}
+
+fn metadata_at(dir: &OpenDir, flags: PathFlags, path: &str) -> io::Result<Metadata> {
+    match follow(flags) {
+        FollowSymlinks::Yes => dir.dir.metadata(path),
+        FollowSymlinks::No => dir.dir.symlink_metadata(path),
+    }
+}
+
+fn stat_of(metadata: &Metadata) -> DescriptorStat {
+    let time = |time: io::Result<cap_std::time::SystemTime>| {
+        time.ok().and_then(|time| datetime(time.into_std()))
+    };
+    let changed = u64::try_from(metadata.ctime()).ok().and_then(|seconds| {
+        let nanoseconds = u32::try_from(metadata.ctime_nsec()).ok()?;
+        Some(types::Datetime {
+            seconds,
+            nanoseconds,
+        })
+    });
+    DescriptorStat {
+        type_: kind_of(metadata.file_type()),
+        link_count: metadata.nlink(),
+        size: metadata.len(),
+        data_access_timestamp: time(metadata.accessed()),
+        data_modification_timestamp: time(metadata.modified()),
+        status_change_timestamp: changed,
+    }
+}
+
+fn hash_of(metadata: &Metadata) -> MetadataHashValue {
+    let mut hasher = blake3::Hasher::new();
+    for part in [metadata.dev(), metadata.ino(), metadata.len()] {
+        hasher.update(&part.to_le_bytes());
+    }
+    for part in [metadata.mtime(), metadata.mtime_nsec()] {
+        hasher.update(&part.to_le_bytes());
+    }
+    let mut reader = hasher.finalize_xof();
+    let mut half = || {
+        let mut bytes = [0; 8];
+        reader.fill(&mut bytes);
+        u64::from_le_bytes(bytes)
+    };
+    MetadataHashValue {
+        lower: half(),
+        upper: half(),
+    }
+}
+
+impl Filesystem {
+    /// Looks at a name that is about to be removed or replaced. None where there is nothing.
+    fn check_name(&self, dir: &OpenDir, path: &str) -> FsResult<Option<Metadata>> {
+        match dir.dir.symlink_metadata(path) {
+            Ok(metadata) => {
+                self.check_unprotected(FileId::of(&metadata))?;
+                Ok(Some(metadata))
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Gives back what a name's file took, where that was its last name.
+    fn gone(&self, metadata: Option<Metadata>) {
+        if let Some(metadata) = metadata.filter(|m| m.is_file() && m.nlink() == 1) {
+            self.budget.freed(metadata.len());
+        }
+    }
+}
+
+impl FilesystemView<'_> {
+    fn descriptor(&self, handle: &Resource<Descriptor>) -> FsResult<&Descriptor> {
+        Ok(self.table.get(handle)?)
+    }
+
+    fn file_to_write(&self, handle: &Resource<Descriptor>) -> FsResult<&Arc<OpenFile>> {
+        let file = self.descriptor(handle)?.file()?;
+        file.check(DescriptorFlags::WRITE)?;
+        Ok(file)
+    }
+
+    fn file_to_read(&self, handle: &Resource<Descriptor>) -> FsResult<&Arc<OpenFile>> {
+        let file = self.descriptor(handle)?.file()?;
+        file.check(DescriptorFlags::READ)?;
+        Ok(file)
+    }
+
+    fn dir_to_change(&self, handle: &Resource<Descriptor>) -> FsResult<&OpenDir> {
+        let dir = self.descriptor(handle)?.dir()?;
+        self.fs.check_writable()?;
+        Ok(dir)
+    }
+}
+
+impl types::Host for FilesystemView<'_> {
+    fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
+        match error {
+            FsError::Code(code) => Ok(code),
+            FsError::Trap(error) => Err(error),
+        }
+    }
+
+    fn filesystem_error_code(
+        &mut self,
+        error: Resource<IoError>,
+    ) -> wasmtime::Result<Option<ErrorCode>> {
+        let error = self.table.get(&error)?;
+        Ok(error.downcast_ref::<io::Error>().map(code_of))
+    }
+}
+
+impl types::HostDescriptor for FilesystemView<'_> {
+    fn read_via_stream(
+        &mut self,
+        handle: Resource<Descriptor>,
+        offset: u64,
+    ) -> FsResult<Resource<DynInputStream>> {
+        let reader = FileReader::new(Arc::clone(self.file_to_read(&handle)?), offset);
+        let stream: DynInputStream = Box::new(reader);
+        Ok(self.table.push(stream)?)
+    }
+
+    fn write_via_stream(
+        &mut self,
+        handle: Resource<Descriptor>,
+        offset: u64,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let file = Arc::clone(self.file_to_write(&handle)?);
+        let stream: DynOutputStream = Box::new(FileWriter::new(file, WriteFrom::Offset(offset)));
+        Ok(self.table.push(stream)?)
+    }
+
+    fn append_via_stream(
+        &mut self,
+        handle: Resource<Descriptor>,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let file = Arc::clone(self.file_to_write(&handle)?);
+        let stream: DynOutputStream = Box::new(FileWriter::new(file, WriteFrom::End));
+        Ok(self.table.push(stream)?)
+    }
+
+    fn advise(
+        &mut self,
+        handle: Resource<Descriptor>,
+        offset: u64,
+        length: u64,
+        advice: Advice,
+    ) -> FsResult<()> {
+        let advice = match advice {
+            Advice::Normal => SystemAdvice::Normal,
+            Advice::Sequential => SystemAdvice::Sequential,
+            Advice::Random => SystemAdvice::Random,
+            Advice::WillNeed => SystemAdvice::WillNeed,
+            Advice::DontNeed => SystemAdvice::DontNeed,
+            Advice::NoReuse => SystemAdvice::NoReuse,
+        };
+        let file = self.descriptor(&handle)?.file()?;
+        let length = std::num::NonZeroU64::new(length);
+        Ok(rustix::fs::fadvise(&file.file, offset, length, advice)?)
+    }
+
+    fn sync_data(&mut self, handle: Resource<Descriptor>) -> FsResult<()> {
+        match self.descriptor(&handle)? {
+            Descriptor::File(file) => Ok(file.file.sync_data()?),
+            Descriptor::Dir(dir) => sync_dir(dir),
+        }
+    }
+
+    fn get_flags(&mut self, handle: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
+        match self.descriptor(&handle)? {
+            Descriptor::File(file) => Ok(file.flags),
+            Descriptor::Dir(_) if self.fs.is_writable() => {
+                Ok(DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY)
+            }
+            Descriptor::Dir(_) => Ok(DescriptorFlags::READ),
+        }
+    }
+
+    fn get_type(&mut self, handle: Resource<Descriptor>) -> FsResult<DescriptorType> {
+        match self.descriptor(&handle)? {
+            Descriptor::File(_) => Ok(DescriptorType::RegularFile),
+            Descriptor::Dir(_) => Ok(DescriptorType::Directory),
+        }
+    }
+
+    fn set_size(&mut self, handle: Resource<Descriptor>, size: u64) -> FsResult<()> {
+        Ok(self.file_to_write(&handle)?.set_size(size)?)
+    }
+
+    fn set_times(
+        &mut self,
+        handle: Resource<Descriptor>,
+        accessed: NewTimestamp,
+        modified: NewTimestamp,
+    ) -> FsResult<()> {
+        self.fs.check_writable()?;
+        let descriptor = self.descriptor(&handle)?;
+        self.fs
+            .check_unprotected(FileId::of(&descriptor.metadata()?))?;
+        let times = timestamps(accessed, modified)?;
+        match descriptor {
+            Descriptor::File(file) => Ok(rustix::fs::futimens(&file.file, &times)?),
+            Descriptor::Dir(dir) => Ok(rustix::fs::futimens(&*dir.dir, &times)?),
+        }
+    }
+
+    fn read(
+        &mut self,
+        handle: Resource<Descriptor>,
+        length: u64,
+        offset: u64,
+    ) -> FsResult<(Vec<u8>, bool)> {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let (bytes, end) = self.file_to_read(&handle)?.read_at(length, offset)?;
+        Ok((BytesMut::into(bytes), end))
+    }
+
+    fn write(
+        &mut self,
+        handle: Resource<Descriptor>,
+        bytes: Vec<u8>,
+        offset: u64,
+    ) -> FsResult<u64> {
+        self.file_to_write(&handle)?.write_at(&bytes, offset)?;
+        Ok(bytes.len() as u64)
+    }
+
+    fn read_directory(&mut self, handle: Resource<Descriptor>) -> FsResult<Resource<Listing>> {
+        let dir = self.descriptor(&handle)?.dir()?;
+        let listing = Listing::new(&dir.dir, &self.fs.budget)?;
+        Ok(self.table.push(listing)?)
+    }
+
+    fn sync(&mut self, handle: Resource<Descriptor>) -> FsResult<()> {
+        match self.descriptor(&handle)? {
+            Descriptor::File(file) => Ok(file.file.sync_all()?),
+            Descriptor::Dir(dir) => sync_dir(dir),
+        }
+    }
+
+    fn create_directory_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
+        let dir = self.dir_to_change(&handle)?;
+        self.fs.budget.check_new_file()?;
+        dir.dir.create_dir(path)?;
+        self.fs.budget.made_file();
+        Ok(())
+    }
+
+    fn stat(&mut self, handle: Resource<Descriptor>) -> FsResult<DescriptorStat> {
+        Ok(stat_of(&self.descriptor(&handle)?.metadata()?))
+    }
+
+    fn stat_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+    ) -> FsResult<DescriptorStat> {
+        let dir = self.descriptor(&handle)?.dir()?;
+        Ok(stat_of(&metadata_at(dir, flags, &path)?))
+    }
+
+    fn set_times_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+        accessed: NewTimestamp,
+        modified: NewTimestamp,
+    ) -> FsResult<()> {
+        let dir = self.dir_to_change(&handle)?;
+        let times = timestamps(accessed, modified)?;
+        let target = open_path(&dir.dir, &path, flags)?;
+        self.fs.check_unprotected(FileId::of(&target.metadata()?))?;
+        Ok(rustix::fs::utimensat(
+            &target,
+            "",
+            &times,
+            AtFlags::EMPTY_PATH,
+        )?)
+    }
+
+    fn link_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+        new_handle: Resource<Descriptor>,
+        new_path: String,
+    ) -> FsResult<()> {
+        if flags.contains(PathFlags::SYMLINK_FOLLOW) {
+            return Err(ErrorCode::Invalid.into());
+        }
+        let from = self.dir_to_change(&handle)?;
+        let to = self.descriptor(&new_handle)?.dir()?;
+        self.fs.check_name(from, &path)?;
+        self.fs.budget.check_new_file()?;
+        from.dir.hard_link(path, &to.dir, new_path)?;
+        self.fs.budget.made_file();
+        Ok(())
+    }
+
+    fn open_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        path_flags: PathFlags,
+        path: String,
+        how: OpenFlags,
+        flags: DescriptorFlags,
+    ) -> FsResult<Resource<Descriptor>> {
+        let dir = self.descriptor(&handle)?.dir()?;
+        let opened = self.fs.open(dir, path_flags, &path, how, flags)?;
+        Ok(self.table.push(opened)?)
+    }
+
+    fn readlink_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<String> {
+        let dir = self.descriptor(&handle)?.dir()?;
+        let target = dir.dir.read_link(path)?.into_os_string().into_string();
+        target.map_err(|_| ErrorCode::IllegalByteSequence.into())
+    }
+
+    fn remove_directory_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
+        let dir = self.dir_to_change(&handle)?;
+        self.fs.check_name(dir, &path)?;
+        Ok(dir.dir.remove_dir(path)?)
+    }
+
+    fn rename_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        path: String,
+        new_handle: Resource<Descriptor>,
+        new_path: String,
+    ) -> FsResult<()> {
+        let from = self.dir_to_change(&handle)?;
+        let to = self.descriptor(&new_handle)?.dir()?;
+        let moved = self.fs.check_name(from, &path)?;
+        let replaced = self.fs.check_name(to, &new_path)?;
+        from.dir.rename(path, &to.dir, new_path)?;
+        let same = |a: &Metadata, b: &Metadata| FileId::of(a) == FileId::of(b);
+        let replaced = replaced.filter(|old| !moved.as_ref().is_some_and(|new| same(old, new)));
+        self.fs.gone(replaced);
+        Ok(())
+    }
+
+    fn symlink_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        target: String,
+        path: String,
+    ) -> FsResult<()> {
+        let dir = self.dir_to_change(&handle)?;
+        if target.starts_with('/') {
+            return Err(ErrorCode::NotPermitted.into());
+        }
+        self.fs.budget.check_new_file()?;
+        dir.dir.symlink(target, path)?;
+        self.fs.budget.made_file();
+        Ok(())
+    }
+
+    fn unlink_file_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
+        let dir = self.dir_to_change(&handle)?;
+        let removed = self.fs.check_name(dir, &path)?;
+        dir.dir.remove_file(path)?;
+        self.fs.gone(removed);
+        Ok(())
+    }
+
+    fn is_same_object(
+        &mut self,
+        handle: Resource<Descriptor>,
+        other: Resource<Descriptor>,
+    ) -> wasmtime::Result<bool> {
+        let one = self.table.get(&handle)?.metadata()?;
+        let other = self.table.get(&other)?.metadata()?;
+        Ok(FileId::of(&one) == FileId::of(&other))
+    }
+
+    fn metadata_hash(&mut self, handle: Resource<Descriptor>) -> FsResult<MetadataHashValue> {
+        Ok(hash_of(&self.descriptor(&handle)?.metadata()?))
+    }
+
+    fn metadata_hash_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+    ) -> FsResult<MetadataHashValue> {
+        let dir = self.descriptor(&handle)?.dir()?;
+        Ok(hash_of(&metadata_at(dir, flags, &path)?))
+    }
+
+    fn drop(&mut self, handle: Resource<Descriptor>) -> wasmtime::Result<()> {
+        self.table.delete(handle)?;
+        Ok(())
+    }
+}
+
+fn sync_dir(dir: &OpenDir) -> FsResult<()> {
+    Ok(rustix::fs::fsync(&*dir.dir)?)
+}

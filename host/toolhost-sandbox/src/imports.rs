@@ -1,0 +1,198 @@
+//! Everything a guest may import, linked once: granted or not. What is not granted fails inside the
+//! call and is recorded.
+
+use std::sync::Arc;
+
+use wasmtime::Engine;
+use wasmtime::component::{HasData, Linker, Resource};
+use wasmtime_wasi::cli::{WasiCli, WasiCliView};
+use wasmtime_wasi::p2::bindings::{cli, random, sockets};
+use wasmtime_wasi::p2::{DynPollable, Network, TcpSocket, UdpSocket};
+use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
+use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView};
+
+use crate::bindings::since_2_0::wasi::sockets::{
+    ip_name_lookup, tcp_create_socket, udp_create_socket,
+};
+use crate::bindings::{filesystem, logging};
+use crate::fs::{FilesystemView, HasFilesystem};
+use crate::meter::{Meter, lock};
+use crate::output::LogLevel;
+use crate::state::CallState;
+
+/// Interfaces the host serves, without their versions.
+const SERVED: [&str; 29] = [
+    "goondan:tool/types",
+    "wasi:cli/environment",
+    "wasi:cli/exit",
+    "wasi:cli/stderr",
+    "wasi:cli/stdin",
+    "wasi:cli/stdout",
+    "wasi:cli/terminal-input",
+    "wasi:cli/terminal-output",
+    "wasi:cli/terminal-stderr",
+    "wasi:cli/terminal-stdin",
+    "wasi:cli/terminal-stdout",
+    "wasi:clocks/monotonic-clock",
+    "wasi:clocks/wall-clock",
+    "wasi:filesystem/preopens",
+    "wasi:filesystem/types",
+    "wasi:io/error",
+    "wasi:io/poll",
+    "wasi:io/streams",
+    "wasi:logging/logging",
+    "wasi:random/insecure",
+    "wasi:random/insecure-seed",
+    "wasi:random/random",
+    "wasi:sockets/instance-network",
+    "wasi:sockets/ip-name-lookup",
+    "wasi:sockets/network",
+    "wasi:sockets/tcp",
+    "wasi:sockets/tcp-create-socket",
+    "wasi:sockets/udp",
+    "wasi:sockets/udp-create-socket",
+];
+
+/// Whether the host serves an import, such as `wasi:io/poll@0.2.6`.
+pub(crate) fn serves(import: &str) -> bool {
+    let (name, version) = import.split_once('@').unwrap_or((import, ""));
+    let version_served = match name.split_once(':').map(|(namespace, _)| namespace) {
+        Some("goondan") => version.starts_with("2.0."),
+        Some("wasi") if name.starts_with("wasi:logging/") => version == "0.1.0-draft",
+        Some("wasi") => version.starts_with("0.2."),
+        _ => false,
+    };
+    version_served && SERVED.contains(&name)
+}
+
+/// Links every import the host serves.
+pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
+    let mut linker = Linker::<CallState>::new(engine);
+    let l = &mut linker;
+
+    wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(l)?;
+    cli::exit::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
+    cli::environment::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
+    cli::terminal_input::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
+    cli::terminal_output::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
+    cli::terminal_stdin::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
+    cli::terminal_stdout::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
+    cli::terminal_stderr::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
+    random::insecure::add_to_linker::<CallState, WasiRandom>(l, CallState::random)?;
+    random::insecure_seed::add_to_linker::<CallState, WasiRandom>(l, CallState::random)?;
+
+    sockets::instance_network::add_to_linker::<CallState, WasiSockets>(l, CallState::sockets)?;
+    let options = sockets::network::LinkOptions::default();
+    sockets::network::add_to_linker::<CallState, WasiSockets>(l, &options, CallState::sockets)?;
+    sockets::tcp::add_to_linker::<CallState, WasiSockets>(l, CallState::sockets)?;
+    sockets::udp::add_to_linker::<CallState, WasiSockets>(l, CallState::sockets)?;
+    tcp_create_socket::add_to_linker::<CallState, HasNoNetwork>(l, no_network)?;
+    udp_create_socket::add_to_linker::<CallState, HasNoNetwork>(l, no_network)?;
+    ip_name_lookup::add_to_linker::<CallState, HasNoNetwork>(l, no_network)?;
+
+    filesystem::types::add_to_linker::<CallState, HasFilesystem>(l, filesystem_of)?;
+    filesystem::preopens::add_to_linker::<CallState, HasFilesystem>(l, filesystem_of)?;
+    logging::add_to_linker::<CallState, HasLog>(l, |state| LogView(&state.meter))?;
+    // A guest whose bindings import the types alone.
+    l.instance("goondan:tool/types@2.0.0")?;
+    Ok(linker)
+}
+
+fn filesystem_of(state: &mut CallState) -> FilesystemView<'_> {
+    FilesystemView {
+        fs: &mut state.fs,
+        table: &mut state.table,
+    }
+}
+
+struct HasLog;
+
+impl HasData for HasLog {
+    type Data<'a> = LogView<'a>;
+}
+
+/// The log of one call.
+struct LogView<'a>(&'a Arc<Meter>);
+
+impl logging::Host for LogView<'_> {
+    fn log(&mut self, level: logging::Level, context: String, message: String) -> wasmtime::Result<()> {
+        let level = match level {
+            logging::Level::Trace => LogLevel::Trace,
+            logging::Level::Debug => LogLevel::Debug,
+            logging::Level::Info => LogLevel::Info,
+            logging::Level::Warn => LogLevel::Warn,
+            logging::Level::Error => LogLevel::Error,
+            logging::Level::Critical => LogLevel::Critical,
+        };
+        lock(&self.0.log).write(level, &context, &message);
+        Ok(())
+    }
+}
+
+struct HasNoNetwork;
+
+impl HasData for HasNoNetwork {
+    type Data<'a> = NoNetwork<'a>;
+}
+
+/// Sockets and names: each attempt is refused and recorded.
+struct NoNetwork<'a>(&'a Arc<Meter>);
+
+fn no_network(state: &mut CallState) -> NoNetwork<'_> {
+    NoNetwork(&state.meter)
+}
+
+impl NoNetwork<'_> {
+    fn refuse<T>(&self, what: &'static str) -> wasmtime::Result<Result<T, sockets::network::ErrorCode>> {
+        self.0.deny(what);
+        Ok(Err(sockets::network::ErrorCode::AccessDenied))
+    }
+}
+
+impl tcp_create_socket::Host for NoNetwork<'_> {
+    fn create_tcp_socket(
+        &mut self,
+        _family: sockets::network::IpAddressFamily,
+    ) -> wasmtime::Result<Result<Resource<TcpSocket>, sockets::network::ErrorCode>> {
+        self.refuse("network: tcp")
+    }
+}
+
+impl udp_create_socket::Host for NoNetwork<'_> {
+    fn create_udp_socket(
+        &mut self,
+        _family: sockets::network::IpAddressFamily,
+    ) -> wasmtime::Result<Result<Resource<UdpSocket>, sockets::network::ErrorCode>> {
+        self.refuse("network: udp")
+    }
+}
+
+/// An answer to a name look-up. There is none: none is ever made.
+pub enum NoAddresses {}
+
+impl ip_name_lookup::Host for NoNetwork<'_> {
+    fn resolve_addresses(
+        &mut self,
+        _network: Resource<Network>,
+        _name: String,
+    ) -> wasmtime::Result<Result<Resource<NoAddresses>, sockets::network::ErrorCode>> {
+        self.refuse("network: dns")
+    }
+}
+
+impl ip_name_lookup::HostResolveAddressStream for NoNetwork<'_> {
+    fn resolve_next_address(
+        &mut self,
+        _stream: Resource<NoAddresses>,
+    ) -> wasmtime::Result<Result<Option<sockets::network::IpAddress>, sockets::network::ErrorCode>> {
+        self.refuse("network: dns")
+    }
+
+    fn subscribe(&mut self, _stream: Resource<NoAddresses>) -> wasmtime::Result<Resource<DynPollable>> {
+        Err(wasmtime::Error::msg("no address stream exists"))
+    }
+
+    fn drop(&mut self, _stream: Resource<NoAddresses>) -> wasmtime::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,292 @@
+//! A component, compiled and ready to be called.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use sha2::{Digest, Sha256};
+use toolhost_contract::{ExportName, ToolContext};
+use wasmtime::component::Component;
+
+use crate::bindings::{HostPre, handlers};
+use crate::cache::Cached;
+use crate::call::{Answer, CallReport, Errand, Invocation, Visit, outcome_of, report};
+use crate::compile::{self, Shape};
+use crate::meter::Meter;
+use crate::sandbox::{Cell, Sandbox};
+use crate::state::CallState;
+use crate::workdir::WriteProtected;
+use crate::{Grants, Limits, PrepareError, SandboxError};
+
+/// Most handlers `describe` may name.
+const HANDLERS_MAX: usize = 256;
+
+/// Most bytes `describe` may answer.
+const DESCRIBE_BYTES_MAX: usize = 1 << 20;
+
+/// One handler a component serves, as its `describe` names it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct HandlerSpec {
+    /// Name in `call`.
+    pub name: ExportName,
+    /// What it does.
+    pub description: Option<String>,
+    /// JSON Schema of its input, as text; nothing in it has been checked.
+    pub parameters: Option<String>,
+}
+
+/// Whether the compiled code came from the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Compiled now.
+    Compiled,
+    /// Mapped from the cache.
+    Cached,
+}
+
+/// A component that can be called. Cheap to clone; calls share nothing but compiled code.
+#[derive(Clone)]
+pub struct PreparedTool(Arc<Prepared>);
+
+struct Prepared {
+    cell: Arc<Cell>,
+    pre: HostPre<CallState>,
+    handlers: Vec<HandlerSpec>,
+    facts: ComponentFacts,
+}
+
+/// What a component is, for people to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComponentFacts {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// SHA-256 of the component, in hexadecimal.
+    pub sha256: String,
+    /// Interfaces it imports, with versions.
+    pub imports: Vec<String>,
+    /// Interfaces it exports, with versions.
+    pub exports: Vec<String>,
+}
+
+impl ComponentFacts {
+    /// Reads a component without compiling it; it need not be one the host would load.
+    ///
+    /// # Errors
+    /// [`PrepareError`] where the bytes are no component, or exceed the limits.
+    pub fn read(bytes: &[u8], limits: &compile::CompileLimits) -> Result<Self, PrepareError> {
+        Ok(Self::of(bytes, compile::read(bytes, limits)?))
+    }
+
+    fn of(bytes: &[u8], shape: Shape) -> Self {
+        let digest = Sha256::digest(bytes);
+        Self {
+            bytes: bytes.len() as u64,
+            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            imports: shape.imports,
+            exports: shape.exports,
+        }
+    }
+}
+
+impl fmt::Debug for PreparedTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedTool")
+            .field("sha256", &self.0.facts.sha256)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Sandbox {
+    /// Compiles a component, or maps it from the cache, and asks it what it serves.
+    ///
+    /// Slow, once: 0.2–30 s to compile, under 10 ms from the cache. Compiling happens on a thread of
+    /// its own and cannot be interrupted; [`CompileLimits`](crate::CompileLimits) are checked first.
+    ///
+    /// # Errors
+    /// [`PrepareError`] says why it is no tool this host can run.
+    pub async fn prepare(&self, bytes: Vec<u8>) -> Result<(PreparedTool, Origin), PrepareError> {
+        let cell = Arc::clone(&self.0);
+        let handle = cell.runtime.handle().map_err(host_failed)?;
+        let turn = self.0.compiling.acquire().await.map_err(host_failed)?;
+        let started = Instant::now();
+        let ready = handle
+            .spawn_blocking(move || ready(&cell, &bytes))
+            .await
+            .map_err(host_failed)??;
+        drop(turn);
+        let (handlers, origin) = match ready.handlers {
+            Some(handlers) => (handlers, Origin::Cached),
+            None => {
+                let handlers = self.describe(&ready.pre).await?;
+                if let Some(cache) = &self.0.cache {
+                    cache.store(&ready.facts.sha256, &ready.component, &handlers);
+                }
+                (handlers, Origin::Compiled)
+            }
+        };
+        tracing::debug!(
+            sha256 = ready.facts.sha256,
+            ?origin,
+            elapsed_ms = started.elapsed().as_secs_f64() * 1000.0,
+            "prepared a component"
+        );
+        let prepared = Prepared {
+            cell: Arc::clone(&self.0),
+            pre: ready.pre,
+            handlers,
+            facts: ready.facts,
+        };
+        Ok((PreparedTool(Arc::new(prepared)), origin))
+    }
+
+    async fn describe(&self, pre: &HostPre<CallState>) -> Result<Vec<HandlerSpec>, PrepareError> {
+        let visit = Visit {
+            cell: Arc::clone(&self.0),
+            pre: pre.clone(),
+            workdir: None,
+            protected: WriteProtected::default(),
+            grants: Grants::none(),
+            meter: Arc::new(Meter::new(Limits {
+                deadline: std::time::Duration::from_secs(10),
+                ..Limits::default()
+            })),
+        };
+        let (answer, ..) = visit.run(Errand::Describe).await;
+        match answer.map_err(PrepareError::Describe)? {
+            Answer::Exports(exports) => checked(exports),
+            Answer::Outcome(_) => Err(PrepareError::Host("describe was not asked".to_owned())),
+        }
+    }
+}
+
+/// A component whose code is there, before it was asked what it serves.
+struct Ready {
+    component: Component,
+    pre: HostPre<CallState>,
+    facts: ComponentFacts,
+    handlers: Option<Vec<HandlerSpec>>,
+}
+
+fn ready(cell: &Cell, bytes: &[u8]) -> Result<Ready, PrepareError> {
+    let shape = compile::read(bytes, &cell.config.compile)?;
+    shape.check()?;
+    let facts = ComponentFacts::of(bytes, shape);
+    let cached = cell.cache.as_ref();
+    let cached = cached.and_then(|cache| cache.load(&cell.engine, &facts.sha256));
+    let (component, handlers) = match cached {
+        Some(Cached {
+            component,
+            handlers,
+        }) => (component, Some(handlers)),
+        None => (compile(cell, bytes)?, None),
+    };
+    let shape_differs = |error: wasmtime::Error| PrepareError::WrongShape {
+        reason: format!("{error:#}"),
+    };
+    let pre = cell.linker.instantiate_pre(&component).map_err(shape_differs)?;
+    let pre = HostPre::new(pre).map_err(shape_differs)?;
+    Ok(Ready {
+        component,
+        pre,
+        facts,
+        handlers,
+    })
+}
+
+fn compile(cell: &Cell, bytes: &[u8]) -> Result<Component, PrepareError> {
+    Component::from_binary(&cell.engine, bytes).map_err(|error| PrepareError::Compile {
+        reason: format!("{error:#}"),
+    })
+}
+
+fn host_failed(error: impl fmt::Display) -> PrepareError {
+    PrepareError::Host(error.to_string())
+}
+
+/// Takes what `describe` said for handlers, within its limits.
+fn checked(exports: Vec<handlers::ExportSpec>) -> Result<Vec<HandlerSpec>, PrepareError> {
+    let too_large = |what, found, limit| Err(PrepareError::DescribeTooLarge { what, found, limit });
+    if exports.len() > HANDLERS_MAX {
+        return too_large("handlers", exports.len(), HANDLERS_MAX);
+    }
+    let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let bytes = exports
+        .iter()
+        .map(|e| e.name.len() + length(&e.description) + length(&e.parameters))
+        .sum();
+    if bytes > DESCRIBE_BYTES_MAX {
+        return too_large("bytes", bytes, DESCRIBE_BYTES_MAX);
+    }
+    let mut names = BTreeSet::new();
+    let mut specs = Vec::with_capacity(exports.len());
+    for export in exports {
+        let name = ExportName::parse(&export.name).map_err(|e| PrepareError::HandlerName {
+            name: crate::output::printable(&export.name, 80),
+            reason: e.to_string(),
+        })?;
+        if !names.insert(name.clone()) {
+            return Err(PrepareError::HandlerTwice(name));
+        }
+        specs.push(HandlerSpec {
+            name,
+            description: export.description,
+            parameters: export.parameters,
+        });
+    }
+    Ok(specs)
+}
+
+impl PreparedTool {
+    /// The handlers it serves, as `describe` named them.
+    #[must_use]
+    pub fn handlers(&self) -> &[HandlerSpec] {
+        &self.0.handlers
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn facts(&self) -> &ComponentFacts {
+        &self.0.facts
+    }
+
+    /// Runs one handler in a fresh instance, which is gone when this returns.
+    ///
+    /// Runs where it is awaited, on any executor; a guest that keeps computing moves to the
+    /// sandbox's own threads. Dropping the future stops the guest and gives back its place.
+    pub async fn call(&self, invocation: Invocation) -> CallReport {
+        let meter = Arc::new(Meter::new(invocation.limits));
+        let visit = Visit {
+            cell: Arc::clone(&self.0.cell),
+            pre: self.0.pre.clone(),
+            workdir: invocation.workdir,
+            protected: invocation.protected,
+            grants: invocation.grants,
+            meter: Arc::clone(&meter),
+        };
+        let errand = Errand::Call {
+            handler: invocation.handler,
+            context: lowered(invocation.context),
+            input: invocation.input,
+        };
+        let (answer, queued, wall) = visit.run(errand).await;
+        let outcome = answer.and_then(|answer| match answer {
+            Answer::Outcome(outcome) => outcome_of(outcome, &meter),
+            Answer::Exports(_) => Err(SandboxError::HostPanic),
+        });
+        report(outcome, &meter, queued, wall)
+    }
+}
+
+/// The context in the guest's types.
+fn lowered(context: ToolContext) -> handlers::ToolContext {
+    handlers::ToolContext {
+        agent_name: context.agent_name,
+        instance_key: context.instance_key,
+        turn_id: context.turn_id,
+        tool_call_id: context.tool_call_id,
+        trace_id: context.trace_id,
+        message: context.message.to_json(),
+        workdir: context.workdir,
+    }
+}

@@ -1,0 +1,158 @@
+//! The shared handle: one per process, cloned freely.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use wasmtime::Engine;
+use wasmtime::component::Linker;
+
+use crate::cache::{Cache, CacheConfig};
+use crate::compile::CompileLimits;
+use crate::engine::{self, Allocation, Ticker};
+use crate::memory::MemoryPool;
+use crate::meter::lock;
+use crate::placement::GuestRuntime;
+use crate::state::CallState;
+use crate::workdir::{FileId, Workdir, WorkdirError, WorkdirRules};
+use crate::{SandboxStartError, imports};
+
+/// How a [`Sandbox`] is set up.
+#[derive(Debug, Clone)]
+pub struct SandboxConfig {
+    /// How instances get their memory. Default: [`Allocation::Pooling`].
+    pub allocation: Allocation,
+    /// Calls that run at once. Default 1,024.
+    pub live_calls: u32,
+    /// Calls that may wait for a place. Default 16,384.
+    pub waiting_calls: usize,
+    /// How long a call waits for a place. Default 30 s.
+    pub queueing: Duration,
+    /// Linear memory of all running calls, in bytes. Default 4 GiB.
+    pub memory_bytes: u64,
+    /// What a component may be made of.
+    pub compile: CompileLimits,
+    /// Where compiled components are kept. Default: nowhere; each load compiles.
+    pub cache: Option<CacheConfig>,
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        Self {
+            allocation: Allocation::Pooling,
+            live_calls: 1_024,
+            waiting_calls: 16_384,
+            queueing: Duration::from_secs(30),
+            memory_bytes: 4 << 30,
+            compile: CompileLimits::default(),
+            cache: None,
+        }
+    }
+}
+
+/// The engine and everything calls share. One per process; every clone is the same sandbox.
+///
+/// It knows no tool: see [`Sandbox::prepare`].
+#[derive(Clone)]
+pub struct Sandbox(pub(crate) Arc<Cell>);
+
+/// What a [`Sandbox`] holds.
+pub(crate) struct Cell {
+    pub(crate) engine: Engine,
+    pub(crate) linker: Linker<CallState>,
+    pub(crate) ticker: Ticker,
+    pub(crate) runtime: GuestRuntime,
+    pub(crate) config: SandboxConfig,
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) waiting: AtomicUsize,
+    pub(crate) memory: Arc<MemoryPool>,
+    pub(crate) compiling: Semaphore,
+    pub(crate) cache: Option<Cache>,
+    allocation: Allocation,
+    growth: Mutex<HashMap<FileId, Weak<AtomicI64>>>,
+}
+
+impl Sandbox {
+    /// Starts a sandbox.
+    ///
+    /// # Errors
+    /// [`SandboxStartError`] where the engine refuses this machine or the cache cannot be used.
+    pub fn new(config: SandboxConfig) -> Result<Self, SandboxStartError> {
+        let (engine, allocation) = engine::start(config.allocation, config.live_calls)?;
+        let linker =
+            imports::link(&engine).map_err(|e| SandboxStartError::Engine(format!("{e:#}")))?;
+        let ticker = Ticker::start(&engine).map_err(SandboxStartError::Thread)?;
+        let cache = config.cache.as_ref().map(Cache::open).transpose()?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self(Arc::new(Cell {
+            linker,
+            ticker,
+            runtime: GuestRuntime::default(),
+            places: Arc::new(Semaphore::new(config.live_calls as usize)),
+            waiting: AtomicUsize::new(0),
+            memory: Arc::new(MemoryPool::new(config.memory_bytes)),
+            compiling: Semaphore::new((cores / 2).max(1)),
+            cache,
+            allocation,
+            growth: Mutex::new(HashMap::new()),
+            engine,
+            config,
+        })))
+    }
+
+    /// Opens a directory to be a guest's `/`.
+    ///
+    /// # Errors
+    /// [`WorkdirError`] where it cannot be opened, is `/`, or the rules refuse it.
+    pub fn open_workdir(&self, path: &Path, rules: &WorkdirRules) -> Result<Workdir, WorkdirError> {
+        Workdir::open(path, rules, |id| self.growth_of(id))
+    }
+
+    /// Opens a directory that the host itself made for guests; no rule is asked.
+    ///
+    /// # Errors
+    /// [`WorkdirError`] where it cannot be opened.
+    pub fn open_own_workdir(&self, path: &Path) -> Result<Workdir, WorkdirError> {
+        Workdir::open_own(path, |id| self.growth_of(id))
+    }
+
+    /// How instances get their memory: what was asked for, or what was possible.
+    #[must_use]
+    pub fn allocation(&self) -> Allocation {
+        self.0.allocation
+    }
+
+    /// Calls that could start now.
+    #[must_use]
+    pub fn free_places(&self) -> usize {
+        self.0.places.available_permits()
+    }
+
+    /// Calls that wait for a place.
+    #[must_use]
+    pub fn waiting_calls(&self) -> usize {
+        self.0.waiting.load(SeqCst)
+    }
+
+    /// Linear memory that running calls hold, in bytes.
+    #[must_use]
+    pub fn memory_in_use(&self) -> u64 {
+        self.0.memory.used()
+    }
+
+    /// The growth counter of a workdir: one for all handles on the same directory.
+    fn growth_of(&self, id: FileId) -> Arc<AtomicI64> {
+        let mut known = lock(&self.0.growth);
+        if let Some(growth) = known.get(&id).and_then(Weak::upgrade) {
+            return growth;
+        }
+        known.retain(|_, growth| growth.strong_count() > 0);
+        let growth = Arc::new(AtomicI64::new(0));
+        known.insert(id, Arc::downgrade(&growth));
+        growth
+    }
+}

@@ -1,0 +1,223 @@
+//! The one directory a call is given, held by handle.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, Metadata, MetadataExt};
+
+/// Most folders above a directory that are looked at.
+const DEPTH_MAX: usize = 4096;
+
+/// Identity of a file or directory: what stays the same when it is renamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileId {
+    /// Device.
+    pub device: u64,
+    /// Inode.
+    pub inode: u64,
+}
+
+impl FileId {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+/// Files and directories that no guest may change, wherever it meets them: a bundle's manifest, its
+/// entries and the folders above them. Held by identity, so that another name is no way around.
+#[derive(Debug, Clone, Default)]
+pub struct WriteProtected(Arc<HashSet<FileId>>);
+
+impl WriteProtected {
+    /// Protects these.
+    pub fn new(ids: impl IntoIterator<Item = FileId>) -> Self {
+        Self(Arc::new(ids.into_iter().collect()))
+    }
+
+    pub(crate) fn holds(&self, id: FileId) -> bool {
+        self.0.contains(&id)
+    }
+}
+
+/// Why a path cannot be a workdir.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkdirError {
+    /// It cannot be opened.
+    #[error("the workdir {} cannot be opened", .path.display())]
+    Open {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It is a file, or something else than a directory.
+    #[error("the workdir {} is not a directory", .path.display())]
+    NotADirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It contains what no tool may reach.
+    #[error("the workdir {} is refused: it is or contains {what}", .path.display())]
+    Contains {
+        /// The path.
+        path: PathBuf,
+        /// What it contains.
+        what: &'static str,
+    },
+    /// It lies within the host's own places.
+    #[error("the workdir {} is refused: it lies within {what}", .path.display())]
+    Within {
+        /// The path.
+        path: PathBuf,
+        /// What it lies within.
+        what: &'static str,
+    },
+}
+
+/// The host's own places, which no workdir may contain or lie within.
+///
+/// ```
+/// use toolhost_sandbox::WorkdirRules;
+/// let mut rules = WorkdirRules::default();
+/// rules.keep_out_of("the policy file", "/etc/toolhost/policy.yaml".as_ref());
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct WorkdirRules {
+    outside: Vec<(&'static str, FileId)>,
+    private: Vec<(&'static str, FileId)>,
+}
+
+impl WorkdirRules {
+    /// No workdir may be or contain `place`. A place that does not exist is passed over.
+    pub fn keep_out_of(&mut self, what: &'static str, place: &Path) {
+        if let Some(chain) = chain_of_path(place) {
+            self.outside.extend(chain.into_iter().map(|id| (what, id)));
+        }
+    }
+
+    /// No workdir may be, contain or lie within the directory `place`.
+    pub fn keep_private(&mut self, what: &'static str, place: &Path) {
+        if let Some(chain) = chain_of_path(place) {
+            self.private.extend(chain.first().map(|id| (what, *id)));
+            self.outside.extend(chain.into_iter().map(|id| (what, id)));
+        }
+    }
+}
+
+/// The identity of a path and of every directory above it, to the root.
+fn chain_of_path(path: &Path) -> Option<Vec<FileId>> {
+    if let Ok(dir) = Dir::open_ambient_dir(path, ambient_authority()) {
+        return ancestors(&dir).ok();
+    }
+    let path = path.canonicalize().ok()?;
+    let parent = Dir::open_ambient_dir(path.parent()?, ambient_authority()).ok()?;
+    let mut chain = vec![FileId::of(&parent.metadata(path.file_name()?).ok()?)];
+    chain.extend(ancestors(&parent).ok()?);
+    Some(chain)
+}
+
+/// The identity of a directory and of those above it, found by `..` on handles.
+fn ancestors(dir: &Dir) -> std::io::Result<Vec<FileId>> {
+    let mut chain = vec![FileId::of(&dir.dir_metadata()?)];
+    let mut here = dir.try_clone()?;
+    while chain.len() < DEPTH_MAX {
+        let above = here.open_parent_dir(ambient_authority())?;
+        let id = FileId::of(&above.dir_metadata()?);
+        if chain.last() == Some(&id) {
+            return Ok(chain);
+        }
+        chain.push(id);
+        here = above;
+    }
+    Err(std::io::Error::other("too many directories above the workdir"))
+}
+
+/// A directory opened to be a guest's `/`. Cheap to clone; many calls may share it.
+///
+/// The path is followed once, symlinks included; from then on only the handle counts. Renaming,
+/// deleting or replacing what the path names changes nothing for the calls that hold it.
+#[derive(Debug, Clone)]
+pub struct Workdir {
+    pub(crate) dir: Arc<Dir>,
+    pub(crate) growth: Arc<AtomicI64>,
+}
+
+impl Workdir {
+    /// Opens a directory under the rules. `/` is always refused.
+    ///
+    /// # Errors
+    /// [`WorkdirError`] where it cannot be opened, or the rules refuse it.
+    pub(crate) fn open(
+        path: &Path,
+        rules: &WorkdirRules,
+        growth: impl FnOnce(FileId) -> Arc<AtomicI64>,
+    ) -> Result<Self, WorkdirError> {
+        let (dir, chain) = open_chain(path)?;
+        let own = chain.first().copied();
+        if chain.len() == 1 {
+            return Err(WorkdirError::Contains {
+                path: path.to_owned(),
+                what: "the whole file system",
+            });
+        }
+        if let Some((what, _)) = rules.outside.iter().find(|(_, id)| Some(*id) == own) {
+            return Err(WorkdirError::Contains {
+                path: path.to_owned(),
+                what,
+            });
+        }
+        if let Some((what, _)) = rules.private.iter().find(|(_, id)| chain.contains(id)) {
+            return Err(WorkdirError::Within {
+                path: path.to_owned(),
+                what,
+            });
+        }
+        Ok(Self::from_dir(dir, own, growth))
+    }
+
+    /// Opens a directory that the host itself made for guests, such as an instance's workspace.
+    pub(crate) fn open_own(
+        path: &Path,
+        growth: impl FnOnce(FileId) -> Arc<AtomicI64>,
+    ) -> Result<Self, WorkdirError> {
+        let (dir, chain) = open_chain(path)?;
+        Ok(Self::from_dir(dir, chain.first().copied(), growth))
+    }
+
+    fn from_dir(
+        dir: Dir,
+        id: Option<FileId>,
+        growth: impl FnOnce(FileId) -> Arc<AtomicI64>,
+    ) -> Self {
+        Self {
+            dir: Arc::new(dir),
+            growth: id.map(growth).unwrap_or_default(),
+        }
+    }
+}
+
+fn open_chain(path: &Path) -> Result<(Dir, Vec<FileId>), WorkdirError> {
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotADirectory => WorkdirError::NotADirectory {
+            path: path.to_owned(),
+        },
+        _ => WorkdirError::Open {
+            path: path.to_owned(),
+            source,
+        },
+    };
+    let dir = Dir::open_ambient_dir(path, ambient_authority()).map_err(failed)?;
+    let chain = ancestors(&dir).map_err(failed)?;
+    Ok((dir, chain))
+}
+
+#[cfg(test)]
+mod tests;
