@@ -74,20 +74,22 @@ pub(crate) fn is_directory(path: &str) -> ToolError {
     io(path, &ErrorKind::IsADirectory.into())
 }
 
-pub(crate) fn already_exists(path: &str) -> ToolError {
-    io(path, &ErrorKind::AlreadyExists.into())
-}
-
 pub(crate) fn stray_tree(path: &str, top: &str) -> ToolError {
     let relative = path.trim_start_matches('/');
-    let last = relative.rsplit('/').next().unwrap_or(relative);
+    let suggestion = match relative.rsplit_once('/') {
+        Some((_, last)) => {
+            format!("pass `{last}`, or `{relative}` if its folders are wanted in the workdir")
+        }
+        None => format!("pass `{relative}` if it is wanted in the workdir"),
+    };
+    let message = format!(
+        "{path} is not made: there is no folder /{top} in the workdir, and paths are relative to the workdir"
+    );
     failure(
-        "NOT_FOUND",
-        "NotFoundError",
-        format!(
-            "there is no folder /{top} to hold {path}: paths are relative to the workdir, which is `/`"
-        ),
-        format!("pass `{last}`, or `{relative}` if the folders are really wanted in the workdir"),
+        "OUTSIDE_WORKDIR",
+        "OutsideWorkdirError",
+        message,
+        suggestion,
     )
 }
 

@@ -1,7 +1,7 @@
 //! Paths as a model passes them, and as this tool names them.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 use crate::failure;
 use crate::goondan::tool::types::ToolError;
@@ -55,5 +55,20 @@ impl GuestPath {
             return Err(failure::stray_tree(&self.absolute, top));
         }
         Ok(())
+    }
+}
+
+/// Makes a folder with those above it, and says whether it was new.
+///
+/// It looks first: `create_dir_all` alone would say "exists already" of a file in the way, and of a
+/// link that leads out.
+pub(crate) fn make_folders(folder: &str) -> io::Result<bool> {
+    match fs::metadata(folder) {
+        Ok(found) if found.is_dir() => Ok(false),
+        Ok(_) => Err(ErrorKind::NotADirectory.into()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            fs::create_dir_all(folder).map(|()| true)
+        }
+        Err(error) => Err(error),
     }
 }

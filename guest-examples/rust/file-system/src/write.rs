@@ -1,6 +1,6 @@
 //! `write`: makes or replaces a file, or adds to its end.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::failure;
 use crate::goondan::tool::types::ToolError;
-use crate::path::GuestPath;
+use crate::path::{GuestPath, make_folders};
 
 #[derive(Deserialize)]
 pub(crate) struct Input {
@@ -24,9 +24,7 @@ pub(crate) fn write(input: &Input) -> Result<Value, ToolError> {
     let fail = |error: io::Error| failure::io(path.as_str(), &error);
 
     path.refuse_stray_tree(path.parent())?;
-    if path.parent() != "/" {
-        fs::create_dir_all(path.parent()).map_err(fail)?;
-    }
+    make_folders(path.parent()).map_err(|error| failure::io(path.parent(), &error))?;
     let mut options = OpenOptions::new();
     if input.append {
         options.append(true);

@@ -7,8 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use guest_glue::wasi::filesystem::preopens::get_directories;
-use guest_glue::{ToolError, Value, io_error, json, text};
+use guest_glue::{ToolError, Value, io_error, json, symlink, text};
 
 guest_glue::serve!(run);
 
@@ -79,7 +78,7 @@ fn run(input: Value) -> Result<Value, ToolError> {
         "hard_link_is_the_file",
         hard_link_is_the_file(&at("a"), &at("hard")),
     );
-    note("symlink", symlink("a", &at("soft")));
+    note("symlink", nothing(symlink("a", &at("soft"))));
     note(
         "read_link",
         fs::read_link(at("soft")).map(|it| json!(it.to_string_lossy())),
@@ -92,7 +91,10 @@ fn run(input: Value) -> Result<Value, ToolError> {
         "lstat_symlink",
         fs::symlink_metadata(at("soft")).map(|it| json!({ "symlink": it.is_symlink() })),
     );
-    note("symlink_to_nothing", symlink("nowhere", &at("dangling")));
+    note(
+        "symlink_to_nothing",
+        nothing(symlink("nowhere", &at("dangling"))),
+    );
     note(
         "read_dangling",
         fs::read(at("dangling")).map(|bytes| json!(bytes.len())),
@@ -226,15 +228,6 @@ fn unlink_while_open(path: &str) -> io::Result<Value> {
     fs::remove_file(path)?;
     file.write_all(b"still here")?;
     Ok(json!({ "size": file.metadata()?.len(), "exists": fs::exists(path)? }))
-}
-
-/// std has no stable way to make a symbolic link here, so this one is raw.
-fn symlink(target: &str, path: &str) -> io::Result<Value> {
-    let (root, _) = get_directories().pop().ok_or(io::ErrorKind::NotFound)?;
-    match root.symlink_at(target, path.trim_start_matches('/')) {
-        Ok(()) => Ok(json!("ok")),
-        Err(code) => Ok(json!({ "error": code.name() })),
-    }
 }
 
 fn list(dir: &str) -> io::Result<Value> {

@@ -15,7 +15,7 @@
 //! | `link` | links the path to `other` (default `/stolen`): a hard link to outside | |
 //! | `link_to` | links `other` (default `/inside`) to the path: a hard link made outside | |
 //! | `symlink` | makes `other` (default `/planted`) a link to the path; nothing is followed | |
-//! | `symlink_at` | makes the path a link to `other` (default `/inside`) | |
+//! | `symlink_at` | makes the path a link to `other` (default `inside`) | |
 //! | `readlink` | | the target |
 //! | `stat`, `lstat` | | `{type, size}` |
 //! | `list` | | names, sorted |
@@ -25,8 +25,7 @@ use std::fs::{self, File, FileTimes, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-use guest_glue::wasi::filesystem::preopens::get_directories;
-use guest_glue::{Attempt, ToolError, Value, error, json, text};
+use guest_glue::{Attempt, ToolError, Value, error, json, symlink, text};
 
 guest_glue::serve!(run);
 
@@ -41,12 +40,8 @@ fn run(input: Value) -> Result<Value, ToolError> {
     for path in paths {
         let path = path.as_str().ok_or_else(|| error("a path is not text"))?;
         let other = |default| text(&input, "other", default).to_owned();
-        let result = match op {
-            "symlink" => symlink(path, &other("/planted")),
-            "symlink_at" => symlink(&other("/inside"), path),
-            _ => attempt(op, path, &other).map(Attempt::attempt),
-        };
-        let mut result = result.ok_or_else(|| error(format!("no op `{op}`")))?;
+        let done = attempt(op, path, &other).ok_or_else(|| error(format!("no op `{op}`")))?;
+        let mut result = done.attempt();
         result["path"] = json!(path);
         results.push(result);
     }
@@ -81,6 +76,8 @@ fn attempt(
         "rename_from" => done(fs::rename(path, other("/stolen"))),
         "link" => done(fs::hard_link(path, other("/stolen"))),
         "link_to" => done(fs::hard_link(other("/inside"), path)),
+        "symlink" => done(symlink(path, &other("/planted"))),
+        "symlink_at" => done(symlink(&other("inside"), path)),
         "readlink" => fs::read_link(path).map(|target| json!(target.to_string_lossy())),
         "stat" => fs::metadata(path).map(|it| describe(&it)),
         "lstat" => fs::symlink_metadata(path).map(|it| describe(&it)),
@@ -123,14 +120,4 @@ fn list(path: &str) -> io::Result<Value> {
 fn set_times(path: &str) -> io::Result<()> {
     let times = FileTimes::new().set_modified(UNIX_EPOCH + Duration::from_secs(1));
     File::open(path)?.set_times(times)
-}
-
-/// std has no stable way to make a symbolic link here, so this one is raw.
-fn symlink(target: &str, path: &str) -> Option<Value> {
-    let (root, _) = get_directories().pop()?;
-    let made = root.symlink_at(target, path.strip_prefix('/').unwrap_or(path));
-    Some(match made {
-        Ok(()) => json!({ "ok": true, "detail": null }),
-        Err(code) => json!({ "ok": false, "error": code.name() }),
-    })
 }

@@ -19,7 +19,9 @@
 //! | `append-via-stream` | | `slot` |
 //! | `stream-read` | `on, length, blocking?` (default true) | `text, length` |
 //! | `stream-skip` | `on, length` | `skipped` |
-//! | `stream-write` | `on, text` or `bytes` | `written` |
+//! | `stream-write` | `on, text` or `bytes, blocking?` (default true: in pieces, each flushed) | `written` |
+//! | `stream-flush` | `on, blocking?` (default true) | |
+//! | `stream-wait` | `on`: waits until the stream is ready | |
 //! | `stream-write-zeroes` | `on, bytes` | `written` |
 //! | `stream-check-write` | `on` | `permit` |
 //! | `stream-splice` | `on` (output), `from` (input), `length` | `spliced` |
@@ -71,15 +73,21 @@ fn run(input: Value) -> Result<Value, ToolError> {
     let mut results = Vec::new();
     for step in script {
         results.push(match execute(&mut slots, step) {
-            Ok(mut fields) => {
-                fields["ok"] = json!(true);
-                fields
-            }
+            Ok(fields) => succeeded(&fields),
             Err(Failure::Refused(code)) => json!({ "ok": false, "error": code }),
             Err(Failure::Script(reason)) => return Err(error(format!("{reason}: {step}"))),
         });
     }
     Ok(json!({ "results": results }))
+}
+
+/// Puts `ok: true` before what a step returned.
+fn succeeded(fields: &Value) -> Value {
+    let mut result = json!({ "ok": true });
+    for (name, value) in fields.as_object().into_iter().flatten() {
+        result[name] = value.clone();
+    }
+    result
 }
 
 fn execute(slots: &mut Slots, step: &Value) -> Step {

@@ -30,6 +30,8 @@ pub(crate) fn execute(slots: &mut Slots, op: &str, step: &Value) -> Option<Step>
         "stream-read" => read_stream(slots, step),
         "stream-skip" => skip(slots, step),
         "stream-write" => write(slots, step),
+        "stream-flush" => flush(slots, step),
+        "stream-wait" => wait(slots, step),
         "stream-write-zeroes" => write_zeroes(slots, step),
         "stream-check-write" => check_write(slots, step),
         "stream-splice" => splice(slots, step),
@@ -68,10 +70,32 @@ fn skip(slots: &Slots, step: &Value) -> Step {
 fn write(slots: &Slots, step: &Value) -> Step {
     let stream = slots.output(step)?;
     let contents = contents(step)?;
+    if step["blocking"] == false {
+        stream.write(&contents)?;
+        return Ok(json!({ "written": contents.len() }));
+    }
     for chunk in contents.chunks(BLOCKING_WRITE_BYTES) {
         stream.blocking_write_and_flush(chunk)?;
     }
     Ok(json!({ "written": contents.len() }))
+}
+
+fn flush(slots: &Slots, step: &Value) -> Step {
+    let stream = slots.output(step)?;
+    match step["blocking"] == false {
+        true => stream.flush()?,
+        false => stream.blocking_flush()?,
+    }
+    Ok(json!({}))
+}
+
+fn wait(slots: &Slots, step: &Value) -> Step {
+    let ready = match slots.output(step) {
+        Ok(stream) => stream.subscribe(),
+        Err(_) => slots.input(step, "on")?.subscribe(),
+    };
+    ready.block();
+    Ok(json!({}))
 }
 
 fn write_zeroes(slots: &Slots, step: &Value) -> Step {
