@@ -152,7 +152,7 @@ name_type!(
 /// assert!(ToolName::parse("a__b__c").is_err());
 /// # Ok::<(), toolhost_contract::NameError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ToolName {
     whole: String,
@@ -227,6 +227,13 @@ impl From<ToolName> for String {
 impl fmt::Display for ToolName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.whole)
+    }
+}
+
+/// As its text hashes, so that a map can be asked with the text alone.
+impl std::hash::Hash for ToolName {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.whole.hash(state);
     }
 }
 

@@ -55,3 +55,11 @@ fn a_tool_name_holds_at_most_64_characters() {
     assert!(ToolName::new(resource(61).unwrap(), export.clone()).is_ok());
     assert!(ToolName::new(resource(62).unwrap(), export).is_err());
 }
+
+#[test]
+fn a_map_of_tool_names_is_looked_up_by_text() {
+    let name = ToolName::parse("bash__exec").unwrap();
+    let map = std::collections::HashMap::from([(name, 1)]);
+    assert_eq!(map.get("bash__exec"), Some(&1));
+    assert_eq!(map.get("bash"), None);
+}

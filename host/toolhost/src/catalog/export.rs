@@ -1,0 +1,78 @@
+//! The catalog in the shapes that model providers and MCP clients take.
+
+use serde_json::{Map, Value, json};
+use toolhost_contract::{JsonSchemaObject, ToolCatalogItem};
+
+use super::ToolCatalog;
+
+impl ToolCatalog {
+    /// The items as the specification writes them:
+    /// `[{"name", "description"?, "parameters"?, "source"?}]`.
+    ///
+    /// Spec: tool-spec-v2 §13.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        self.each(|item| {
+            let mut object = named(item);
+            if let Some(parameters) = &item.parameters {
+                object.insert("parameters".to_owned(), parameters.to_value());
+            }
+            if let Some(Ok(source)) = item.source.as_ref().map(serde_json::to_value) {
+                object.insert("source".to_owned(), source);
+            }
+            Value::Object(object)
+        })
+    }
+
+    /// The `tools` of an OpenAI request:
+    /// `[{"type": "function", "function": {"name", "description"?, "parameters"}}]`.
+    #[must_use]
+    pub fn to_openai(&self) -> Value {
+        self.each(|item| {
+            let mut parameters = schema(item);
+            if let Some(keywords) = parameters.as_object_mut() {
+                // The API refuses an object schema without properties.
+                keywords.entry("properties").or_insert_with(|| json!({}));
+            }
+            json!({"type": "function", "function": with(item, "parameters", parameters)})
+        })
+    }
+
+    /// The `tools` of an Anthropic request: `[{"name", "description"?, "input_schema"}]`.
+    #[must_use]
+    pub fn to_anthropic(&self) -> Value {
+        self.each(|item| with(item, "input_schema", schema(item)))
+    }
+
+    /// The `tools` of an MCP `tools/list` answer: `[{"name", "description"?, "inputSchema"}]`.
+    #[must_use]
+    pub fn to_mcp(&self) -> Value {
+        self.each(|item| with(item, "inputSchema", schema(item)))
+    }
+
+    fn each(&self, export: impl Fn(&ToolCatalogItem) -> Value) -> Value {
+        self.items().iter().map(export).collect()
+    }
+}
+
+fn named(item: &ToolCatalogItem) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("name".to_owned(), item.name.as_str().into());
+    if let Some(description) = &item.description {
+        object.insert("description".to_owned(), description.as_str().into());
+    }
+    object
+}
+
+fn with(item: &ToolCatalogItem, key: &str, schema: Value) -> Value {
+    let mut object = named(item);
+    object.insert(key.to_owned(), schema);
+    Value::Object(object)
+}
+
+fn schema(item: &ToolCatalogItem) -> Value {
+    match &item.parameters {
+        Some(parameters) => parameters.to_value(),
+        None => JsonSchemaObject::any_object().to_value(),
+    }
+}

@@ -1,0 +1,88 @@
+//! Makes text that strangers wrote safe to show: to a model, in a terminal, in a log.
+
+/// Whether a character can act on whoever displays it, instead of being displayed.
+///
+/// These are C0 but `\n` and `\t`, DEL and C1 (ANSI sequences begin with ESC), the line and
+/// paragraph separators, and the characters that reorder text.
+fn acts(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        other => other.is_control(),
+    }
+}
+
+/// Writes the characters that act instead of being displayed as `\u{…}`.
+pub(crate) fn escape(text: &str) -> String {
+    escape_chars(text.chars())
+}
+
+/// [`escape`] on no more than the first `limit + 1` characters: enough for whoever cuts the
+/// result to `limit` units to see that there was more, without growing a message of megabytes.
+pub(crate) fn escape_within(text: &str, limit: usize) -> String {
+    escape_chars(text.chars().take(limit.saturating_add(1)))
+}
+
+fn escape_chars(chars: impl Iterator<Item = char>) -> String {
+    let mut escaped = String::new();
+    for c in chars {
+        if acts(c) {
+            escaped.extend(c.escape_unicode());
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+/// Quotes text from outside within one line of a message: escaped, line breaks too, and cut to
+/// `max` characters, with `…` where it was cut.
+pub(crate) fn shorten(text: &str, max: usize) -> String {
+    let line = |c: char| if matches!(c, '\n' | '\t') { ' ' } else { c };
+    let mut short = escape_chars(text.chars().take(max).map(line));
+    if text.chars().nth(max).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// Cuts text to `max` characters.
+pub(crate) fn cut(text: &str, max: usize) -> String {
+    text.chars().take(max).collect()
+}
+
+/// Whether the text could act on whoever displays it, or holds blanks: then it is no URL.
+pub(crate) fn is_plain(text: &str) -> bool {
+    !text.chars().any(|c| acts(c) || c.is_whitespace())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_what_would_act_on_a_terminal_or_reorder_text() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(escape(text), expected);
+            assert_eq!(
+                escape(expected),
+                expected,
+                "escaping twice is escaping once"
+            );
+        };
+        check("two\nlines\tand 한글 😀", "two\nlines\tand 한글 😀");
+        check("\u{1b}[31mred", "\\u{1b}[31mred");
+        check("a\rb\0c\u{7f}", "a\\u{d}b\\u{0}c\\u{7f}");
+        check("\u{85}\u{9b}2J", "\\u{85}\\u{9b}2J");
+        check("a\u{2028}b\u{2029}", "a\\u{2028}b\\u{2029}");
+        check("\u{202e}gpj\u{2066}", "\\u{202e}gpj\\u{2066}");
+    }
+
+    #[test]
+    fn quotes_in_one_short_line() {
+        assert_eq!(shorten("a\nb\tc", 10), "a b c");
+        assert_eq!(shorten("abcdef", 6), "abcdef");
+        assert_eq!(shorten("abcdefg", 6), "abcdef…");
+        assert_eq!(shorten("\u{1b}[0m", 2), "\\u{1b}[…");
+    }
+}

@@ -1,0 +1,216 @@
+//! JSON Schema of a tool's arguments: compiled once when a tool is registered, asked at every call.
+//!
+//! A schema comes with a tool, so it is a stranger's too. Closed:
+//! - references out of the schema: no file, no URL is ever read
+//! - patterns that backtrack: matching is linear in the text
+//! - schemas whose size, depth, patterns or repetition would cost the host more than a call is worth
+
+mod args;
+mod cost;
+mod issues;
+pub(crate) mod json;
+mod path;
+mod problem;
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator};
+use serde_json::Value;
+use toolhost_contract::{JsonSchemaObject, ToolName};
+
+use crate::result::text;
+pub(crate) use args::ArgsError;
+use cost::Cost;
+use issues::Issues;
+
+/// Longest schema, as JSON, in bytes.
+const SCHEMA_MAX_BYTES: usize = 256 * 1024;
+
+/// Deepest schema, as JSON: what arguments may be, with the schema's own two levels for each.
+const SCHEMA_MAX_DEPTH: usize = 128;
+
+/// Largest compiled pattern, in bytes. Compiling takes about 10 ms for each MiB.
+const PATTERN_MAX_BYTES: usize = 1 << 20;
+
+/// Longest pattern shown, in characters.
+const PATTERN_SHOWN: usize = 80;
+
+/// Why `parameters` cannot be used to check arguments.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// Longer than a schema may be.
+    #[error("the schema is {bytes} bytes of JSON: at most {SCHEMA_MAX_BYTES} are allowed")]
+    TooLarge {
+        /// Its length.
+        bytes: usize,
+    },
+    /// Nested deeper than a schema may be.
+    #[error("the schema is nested {depth} deep: at most {SCHEMA_MAX_DEPTH} are allowed")]
+    TooDeep {
+        /// Its depth.
+        depth: usize,
+    },
+    /// More patterns than a schema may have.
+    #[error(
+        "the schema has {patterns} patterns: at most {} are allowed",
+        cost::PATTERNS_MAX
+    )]
+    TooManyPatterns {
+        /// How many.
+        patterns: usize,
+    },
+    /// A reference that leaves the schema.
+    #[error("$ref '{reference}' leaves the schema: only references within it (#/…) are followed")]
+    OuterRef {
+        /// The reference, cut.
+        reference: String,
+    },
+    /// A reference to nothing.
+    #[error("$ref '{reference}' points at nothing in the schema")]
+    DanglingRef {
+        /// The reference, cut.
+        reference: String,
+    },
+    /// A schema that applies itself to the same value again.
+    #[error("$ref '{reference}' leads back to itself without going into the value")]
+    CircularRef {
+        /// The reference, cut.
+        reference: String,
+    },
+    /// A schema of too many parts.
+    #[error("the schema has more than {} subschemas", cost::SUBSCHEMAS_MAX)]
+    TooManySubschemas,
+    /// A schema whose parts multiply.
+    #[error(
+        "the schema applies more than {} subschemas on the way to one value",
+        cost::VISITS_MAX
+    )]
+    TooManyVisits,
+    /// A pattern that is no regular expression, or none that is matched in linear time.
+    #[error("'{pattern}' at {place} is not a pattern that can be matched in linear time")]
+    Pattern {
+        /// The pattern, cut.
+        pattern: String,
+        /// Where it stands in the schema, such as `properties.a.pattern`.
+        place: String,
+    },
+    /// Something else that is not JSON Schema.
+    #[error("{place}: {problem}")]
+    Invalid {
+        /// Where it stands in the schema, such as `properties.a.type`.
+        place: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// A compiled schema. Cheap to ask: a call whose arguments fit costs well under a microsecond.
+#[derive(Debug)]
+pub(crate) struct ArgsSchema {
+    validator: Validator,
+    cost: Cost,
+    required: Vec<String>,
+    allowed: Vec<String>,
+}
+
+impl ArgsSchema {
+    /// Compiles the `parameters` of an export.
+    ///
+    /// Without `$schema`, draft 2020-12 holds; `format` is a remark, not a rule.
+    ///
+    /// # Errors
+    /// [`SchemaError`] says why it cannot be used.
+    pub(crate) fn compile(parameters: &JsonSchemaObject) -> Result<Self, SchemaError> {
+        let schema = parameters.to_value();
+        let depth = json::depth(&schema);
+        if depth > SCHEMA_MAX_DEPTH {
+            return Err(SchemaError::TooDeep { depth });
+        }
+        let bytes = schema.to_string().len();
+        if bytes > SCHEMA_MAX_BYTES {
+            return Err(SchemaError::TooLarge { bytes });
+        }
+        let cost = cost::assess(&schema)?;
+        let validator = jsonschema::options()
+            .with_retriever(RefuseAll)
+            .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_MAX_BYTES))
+            .build(&schema)
+            .map_err(|error| invalid(&error))?;
+        let keys = parameters.as_object();
+        let required = keys.get("required").and_then(Value::as_array);
+        let properties = keys.get("properties").and_then(Value::as_object);
+        Ok(Self {
+            validator,
+            cost,
+            required: required
+                .map(|names| {
+                    names
+                        .iter()
+                        .filter_map(Value::as_str)
+                        .map(str::to_owned)
+                        .collect()
+                })
+                .unwrap_or_default(),
+            allowed: properties
+                .map(|map| map.keys().cloned().collect())
+                .unwrap_or_default(),
+        })
+    }
+
+    /// Checks the arguments of a call, a JSON object.
+    ///
+    /// # Errors
+    /// [`ArgsError`] lists what does not fit, ready for the model.
+    pub(crate) fn validate(&self, tool: &ToolName, args: &Value) -> Result<(), ArgsError> {
+        let size = json::measure(args);
+        if !self.cost.allows_check(size) {
+            return Err(self.refuse(tool, Issues::one("args: too large to be checked")));
+        }
+        if self.validator.is_valid(args) {
+            return Ok(());
+        }
+        if !self.cost.allows_explanation(size) {
+            return Err(self.refuse(
+                tool,
+                Issues::one("args: does not fit the tool's parameters"),
+            ));
+        }
+        Err(self.refuse(tool, Issues::of(args, self.validator.iter_errors(args))))
+    }
+
+    fn refuse(&self, tool: &ToolName, issues: Issues) -> ArgsError {
+        ArgsError::new(tool, &issues, &self.required, &self.allowed)
+    }
+}
+
+/// Retrieves nothing: a schema names files and URLs, and the host shall not read them.
+struct RefuseAll;
+
+impl Retrieve for RefuseAll {
+    fn retrieve(
+        &self,
+        _uri: &Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err("references out of the schema are not followed".into())
+    }
+}
+
+fn invalid(error: &ValidationError<'_>) -> SchemaError {
+    let place = path::dotted("parameters", error.instance_path());
+    let pattern = error.instance().as_str().filter(|_| {
+        place.ends_with(".pattern") || matches!(error.kind(), ValidationErrorKind::Format { .. })
+    });
+    match pattern {
+        Some(pattern) => SchemaError::Pattern {
+            pattern: text::shorten(pattern, PATTERN_SHOWN),
+            place,
+        },
+        None => SchemaError::Invalid {
+            place,
+            problem: problem::of(error),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

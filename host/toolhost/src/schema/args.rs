@@ -1,0 +1,73 @@
+//! The refusal of a call whose arguments do not fit.
+
+use std::fmt;
+
+use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName};
+
+use super::issues::Issues;
+use crate::result::text;
+
+/// Most names listed as required or allowed.
+const NAMES_MAX: usize = 50;
+
+/// Longest name listed, in characters.
+const NAME_MAX: usize = 80;
+
+/// Why arguments do not fit a tool's parameters.
+///
+/// `Invalid arguments for tool 'x': args.command: required property is missing; args.n: expected
+/// string but got integer`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ArgsError {
+    message: String,
+    required: String,
+    allowed: String,
+}
+
+impl ArgsError {
+    pub(super) fn new(
+        tool: &ToolName,
+        issues: &Issues,
+        required: &[String],
+        allowed: &[String],
+    ) -> Self {
+        Self {
+            message: format!("Invalid arguments for tool '{tool}': {}", issues.line()),
+            required: list(required),
+            allowed: list(allowed),
+        }
+    }
+
+    /// Makes the error the model reads: `E_TOOL_INVALID_ARGS`, with what the tool takes.
+    pub(crate) fn into_tool_error(self, locale: Locale) -> ToolError {
+        let code = ToolErrorCode::InvalidArgs;
+        let mut error = ToolError::host(code, self.message, locale);
+        error.suggestion = Some(format!(
+            "{} required=[{}], allowed=[{}]",
+            code.suggestion(locale),
+            self.required,
+            self.allowed
+        ));
+        error
+    }
+}
+
+impl fmt::Display for ArgsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ArgsError {}
+
+fn list(names: &[String]) -> String {
+    let shown = names
+        .iter()
+        .take(NAMES_MAX)
+        .map(|name| text::shorten(name, NAME_MAX));
+    let mut names_shown: Vec<String> = shown.collect();
+    if names.len() > NAMES_MAX {
+        names_shown.push("…".to_owned());
+    }
+    names_shown.join(", ")
+}

@@ -1,0 +1,153 @@
+use serde_json::json;
+
+use super::*;
+
+const REF: &str = "$ref";
+
+/// A definition for each of `count` steps, and a schema that starts at the first.
+fn steps(count: usize, step: impl Fn(Value) -> Value) -> Value {
+    let mut schema = json!({"type": "object", REF: "#/$defs/s0", "$defs": {}});
+    for at in 0..=count {
+        let next = json!({REF: format!("#/$defs/s{}", at + 1)});
+        let last = at == count;
+        schema["$defs"][format!("s{at}")] = if last { json!({}) } else { step(next) };
+    }
+    schema
+}
+
+#[test]
+fn accepts_the_schemas_people_write() {
+    let recursive = json!({
+        "type": "object",
+        "properties": {"where": {REF: "#/$defs/filter"}},
+        "$defs": {"filter": {"oneOf": [
+            {"properties": {"and": {"type": "array", "items": {REF: "#/$defs/filter"}}}},
+            {"properties": {"not": {REF: "#/$defs/filter"}}},
+            {"properties": {"field": {"type": "string", "pattern": "^[a-z]+$"}}},
+        ]}},
+    });
+    let variants: Vec<Value> = (0..100)
+        .map(|i| json!({"properties": {"kind": {"const": i}, "at": {REF: "#/$defs/at"}}}))
+        .collect();
+    let many = json!({"type": "object", "oneOf": variants, "$defs": {"at": {"type": "object"}}});
+    let anchored = json!({
+        "type": "object",
+        "properties": {"a": {REF: "#here"}, "b": {REF: "#/$defs/a%20b"}, "c": {REF: "#"}},
+        "$defs": {"x": {"$anchor": "here"}, "a b": true},
+    });
+    for schema in [
+        json!({"type": "object"}),
+        recursive,
+        many,
+        anchored,
+        steps(60, |next| next),
+    ] {
+        assert!(assess(&schema).is_ok(), "{schema:.200}");
+    }
+}
+
+#[test]
+fn refuses_schemas_that_multiply_their_own_visits() {
+    let twice = steps(30, |next| json!({"allOf": [next.clone(), next]}));
+    let twice_inside = steps(
+        30,
+        |next| json!({"allOf": [{"properties": {"x": next.clone()}}, {"properties": {"x": next}}]}),
+    );
+    let patterns_inside = steps(
+        30,
+        |next| json!({"patternProperties": {"a": next.clone(), "b": next}}),
+    );
+    let wide = json!({"type": "object", "allOf": vec![json!({}); 6_000]});
+    let huge =
+        json!({"type": "object", "properties": {"x": {"prefixItems": vec![json!({}); 11_000]}}});
+    for schema in [twice, twice_inside, patterns_inside, wide, huge] {
+        let refused = assess(&schema).unwrap_err();
+        let expected = matches!(
+            refused,
+            SchemaError::TooManyVisits | SchemaError::TooManySubschemas
+        );
+        assert!(expected, "{refused}");
+    }
+}
+
+#[test]
+fn refuses_references_that_leave_lead_nowhere_or_go_in_circles() {
+    let check = |schema: Value, expected: &str| {
+        assert_eq!(assess(&schema).unwrap_err().to_string(), expected);
+    };
+    for outer in [
+        "file:///etc/passwd",
+        "http://127.0.0.1/x",
+        "other.json",
+        "https://x#/a",
+    ] {
+        check(
+            json!({"type": "object", "properties": {"a": {REF: outer}}}),
+            &format!(
+                "$ref '{outer}' leaves the schema: only references within it (#/…) are followed"
+            ),
+        );
+    }
+    for nowhere in ["#/nope", "#nope", "#/%zz"] {
+        check(
+            json!({"type": "object", "items": {REF: nowhere}}),
+            &format!("$ref '{nowhere}' points at nothing in the schema"),
+        );
+    }
+    check(
+        json!({"type": "object", "allOf": [{REF: "#"}]}),
+        "$ref '#' leads back to itself without going into the value",
+    );
+    check(
+        json!({
+            "type": "object",
+            "properties": {"x": {REF: "#/$defs/a"}},
+            "$defs": {"a": {"anyOf": [{REF: "#/$defs/b"}]}, "b": {"not": {REF: "#/$defs/a"}}},
+        }),
+        "$ref '#/$defs/a' leads back to itself without going into the value",
+    );
+    check(
+        json!({"type": "object", "properties": {"a": {"$id": "http://x/", REF: "#/$defs/x"}}}),
+        "parameters: '$id' may only stand at the top of the schema",
+    );
+}
+
+#[test]
+fn words_in_values_are_not_references() {
+    let schema = json!({
+        "type": "object",
+        "properties": {REF: {"type": "string"}, "pattern": {"const": {REF: "file:///x"}}},
+        "default": {REF: "http://x"},
+    });
+    assert!(assess(&schema).is_ok());
+}
+
+#[test]
+fn a_chain_as_long_as_a_schema_may_be_does_not_end_the_stack() {
+    let chain = steps(9_000, |next| json!({"properties": {"x": next}}));
+    assert!(assess(&chain).is_err());
+    let circle = steps(1_500, |next| next);
+    assert!(assess(&circle).is_ok());
+}
+
+#[test]
+fn explanations_stop_where_they_would_take_too_long() {
+    let doubling = json!({
+        "type": "object",
+        "anyOf": [{"properties": {"x": {REF: "#"}}}, {"properties": {"x": {REF: "#"}}}],
+    });
+    let cost = assess(&doubling).unwrap();
+    let measure = |depth: usize, values: u64| Measure { depth, values };
+    assert!(cost.allows_explanation(measure(5, 6)));
+    assert!(!cost.allows_explanation(measure(30, 31)));
+    assert!(cost.allows_check(measure(60, 61)));
+
+    let flat = assess(&json!({"type": "object", "properties": {"l": {"items": {}}}})).unwrap();
+    assert!(flat.allows_explanation(measure(2, 10_000)));
+    assert!(!flat.allows_explanation(measure(2, 1_000_000)));
+    assert!(flat.allows_check(measure(2, 1_000_000)));
+    assert!(
+        !flat.allows_explanation(measure(65, 66)),
+        "deeper than arguments may be"
+    );
+}

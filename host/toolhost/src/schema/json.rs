@@ -1,0 +1,73 @@
+//! Measures of JSON values.
+
+use serde_json::Value;
+
+/// Size of a JSON value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Measure {
+    /// Nesting: 0 for a scalar, 1 for `[]` and `{"a": 1}`, 2 for `[[]]`.
+    pub(crate) depth: usize,
+    /// Values in it, itself included.
+    pub(crate) values: u64,
+}
+
+/// Measures a value, without recursion, so that no depth ends the stack.
+pub(crate) fn measure(value: &Value) -> Measure {
+    let mut depth = 0;
+    let mut values = 0;
+    let mut rest = vec![(value, 0)];
+    while let Some((value, above)) = rest.pop() {
+        values += 1;
+        let inside = above + 1;
+        match value {
+            Value::Array(items) => {
+                depth = depth.max(inside);
+                rest.extend(items.iter().map(|item| (item, inside)));
+            }
+            Value::Object(members) => {
+                depth = depth.max(inside);
+                rest.extend(members.values().map(|member| (member, inside)));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    Measure { depth, values }
+}
+
+/// Returns how deeply a value is nested.
+pub(crate) fn depth(value: &Value) -> usize {
+    measure(value).depth
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn counts_arrays_and_objects_around_the_innermost_value() {
+        let check = |value: Value, depth: usize, values: u64| {
+            assert_eq!(measure(&value), Measure { depth, values }, "{value}");
+        };
+        check(json!(1), 0, 1);
+        check(json!("x"), 0, 1);
+        check(json!([]), 1, 1);
+        check(json!({"a": 1}), 1, 2);
+        check(json!([[], 1]), 2, 3);
+        check(json!({"a": [1, {"b": null}], "c": {}}), 3, 6);
+    }
+
+    #[test]
+    fn a_value_of_any_depth_is_measured_without_recursion() {
+        let mut value = json!(0);
+        for _ in 0..100_000 {
+            value = Value::Array(vec![value]);
+        }
+        assert_eq!(depth(&value), 100_000);
+        // Dropping it the ordinary way recurses.
+        while let Value::Array(mut items) = value {
+            value = items.pop().unwrap_or_default();
+        }
+    }
+}

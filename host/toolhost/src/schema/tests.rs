@@ -1,0 +1,372 @@
+use serde_json::json;
+
+use super::*;
+use toolhost_contract::Locale;
+
+fn compile(schema: Value) -> Result<ArgsSchema, SchemaError> {
+    ArgsSchema::compile(&JsonSchemaObject::parse(schema).unwrap())
+}
+
+fn object(properties: Value) -> Value {
+    json!({"type": "object", "properties": properties})
+}
+
+/// What is wrong with `args`, without the beginning that names the tool.
+fn issues(schema: Value, args: Value) -> String {
+    let tool = ToolName::parse("x__y").unwrap();
+    match compile(schema).unwrap().validate(&tool, &args) {
+        Ok(()) => String::new(),
+        Err(error) => {
+            let message = error.to_string();
+            let rest = message.strip_prefix("Invalid arguments for tool 'x__y': ");
+            rest.unwrap().to_owned()
+        }
+    }
+}
+
+#[test]
+fn the_refusal_names_the_tool_the_places_and_what_it_takes() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"command": {"type": "string"}, "n": {"type": "string"}},
+        "required": ["command"],
+        "additionalProperties": false,
+    });
+    let tool = ToolName::parse("bash__exec").unwrap();
+    let error = compile(schema)
+        .unwrap()
+        .validate(&tool, &json!({"n": 1, "z": 2}));
+    let error = error.unwrap_err().into_tool_error(Locale::En);
+    assert_eq!(error.code.as_str(), "E_TOOL_INVALID_ARGS");
+    assert_eq!(error.name.as_deref(), Some("ToolInputValidationError"));
+    let mut said: Vec<&str> = error
+        .message
+        .strip_prefix("Invalid arguments for tool 'bash__exec': ")
+        .unwrap()
+        .split("; ")
+        .collect();
+    said.sort_unstable();
+    assert_eq!(
+        said,
+        [
+            "args.command: required property is missing",
+            "args.n: expected string but got integer",
+            "args.z: unexpected property",
+        ]
+    );
+    let suggestion = error.suggestion.unwrap();
+    assert!(
+        suggestion.ends_with(" required=[command], allowed=[command, n]"),
+        "{suggestion}"
+    );
+}
+
+#[test]
+fn accepts_what_fits() {
+    let check = |schema: Value, args: Value| assert_eq!(issues(schema, args), "");
+    check(
+        json!({"type": "object"}),
+        json!({"anything": [1, {"a": null}]}),
+    );
+    check(object(json!({"n": {"type": "integer"}})), json!({"n": 1.0}));
+    check(
+        object(json!({"n": {"type": "number"}})),
+        json!({"n": 9_007_199_254_740_993_u64}),
+    );
+    check(
+        object(json!({"s": {"type": "string"}})),
+        json!({"__proto__": {"s": 1}}),
+    );
+    check(
+        object(json!({"e": {"format": "email"}})),
+        json!({"e": "no address"}),
+    );
+}
+
+#[test]
+fn says_what_does_not_fit_in_words() {
+    let check = |schema: Value, value: Value, expected: &str| {
+        let issues = issues(object(json!({"a": schema})), json!({"a": value}));
+        assert_eq!(issues, format!("args.a: {expected}"));
+    };
+    check(
+        json!({"type": "string"}),
+        json!(1),
+        "expected string but got integer",
+    );
+    check(
+        json!({"type": "integer"}),
+        json!(1.5),
+        "expected integer but got number",
+    );
+    check(
+        json!({"type": "object"}),
+        json!(null),
+        "expected object but got null",
+    );
+    check(
+        json!({"type": "array"}),
+        json!(true),
+        "expected array but got boolean",
+    );
+    check(
+        json!({"type": "number"}),
+        json!([]),
+        "expected number but got array",
+    );
+    check(
+        json!({"type": ["string", "null"]}),
+        json!({}),
+        "expected null or string but got object",
+    );
+    check(
+        json!({"enum": ["a", "b"]}),
+        json!("c"),
+        r#"must be one of "a", "b" but is "c""#,
+    );
+    check(json!({"enum": ["a"]}), json!(2), r#"must be "a" but is 2"#);
+    check(json!({"const": 5}), json!(6), "must be 5 but is 6");
+    check(
+        json!({"minimum": 1}),
+        json!(0),
+        "must be at least 1 but is 0",
+    );
+    check(
+        json!({"maximum": 1.5}),
+        json!(2),
+        "must be at most 1.5 but is 2",
+    );
+    check(
+        json!({"exclusiveMinimum": 1}),
+        json!(1),
+        "must be more than 1 but is 1",
+    );
+    check(
+        json!({"exclusiveMaximum": 1}),
+        json!(1),
+        "must be less than 1 but is 1",
+    );
+    check(
+        json!({"multipleOf": 2}),
+        json!(3),
+        "must be a multiple of 2 but is 3",
+    );
+    check(
+        json!({"minLength": 3}),
+        json!("가나"),
+        "must have at least 3 characters but has 2",
+    );
+    check(
+        json!({"maxLength": 1}),
+        json!("ab"),
+        "must have at most 1 character but has 2",
+    );
+    check(
+        json!({"minItems": 1}),
+        json!([]),
+        "must have at least 1 item but has 0",
+    );
+    check(
+        json!({"maxItems": 0}),
+        json!([1]),
+        "must have at most 0 items but has 1",
+    );
+    check(
+        json!({"minProperties": 2}),
+        json!({}),
+        "must have at least 2 properties but has 0",
+    );
+    check(
+        json!({"uniqueItems": true}),
+        json!([1, 1]),
+        "must not have the same item twice",
+    );
+    check(
+        json!({"contains": {"const": 1}}),
+        json!([2]),
+        "has none of the items it must have",
+    );
+    check(
+        json!({"not": {"type": "string"}}),
+        json!("x"),
+        "has a form that is not allowed",
+    );
+    check(json!(false), json!(1), "is not allowed");
+    check(
+        json!({"pattern": "^[a-z]+$"}),
+        json!("A"),
+        r#"must match the pattern ^[a-z]+$ but is "A""#,
+    );
+    check(
+        json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+        json!([1]),
+        "fits none of the allowed forms \
+         (expected string but got array / at [0]: expected string but got integer)",
+    );
+    check(
+        json!({"oneOf": [{"type": "integer"}, {"required": ["x"], "type": "object"}]}),
+        json!({}),
+        "fits none of the allowed forms \
+         (expected integer but got object / required property \"x\" is missing)",
+    );
+    check(
+        json!({"oneOf": [{"type": "integer"}, {"minimum": 1}]}),
+        json!(2),
+        "fits more than one of the allowed forms",
+    );
+}
+
+#[test]
+fn names_the_place_within_nested_values() {
+    let leaf = json!({"type": "array", "items": object(json!({"c": {"type": "string"}}))});
+    let schema = object(json!({"a": object(json!({"b": leaf}))}));
+    let args = json!({"a": {"b": [{"c": "x"}, {"c": 1}]}});
+    assert_eq!(
+        issues(schema, args),
+        "args.a.b[1].c: expected string but got integer"
+    );
+
+    let strict = json!({"type": "object", "additionalProperties": false});
+    let one_known =
+        json!({"type": "object", "properties": {"p": {}}, "additionalProperties": false});
+    let check = |name: &str, expected: &str| {
+        let mut args = json!({});
+        args[name] = json!(1);
+        for schema in [&strict, &one_known] {
+            let said = issues(schema.clone(), args.clone());
+            assert_eq!(said, format!("{expected}: unexpected property"));
+        }
+    };
+    check("a-b_9", "args.a-b_9");
+    check("이름", "args.이름");
+    check("a b", r#"args["a b"]"#);
+    check("", r#"args[""]"#);
+    check("a\n\u{1b}[0m", r#"args["a \\u{1b}[0m"]"#);
+    check(&"n".repeat(200), &format!("args.{}…", "n".repeat(80)));
+}
+
+#[test]
+fn lists_five_issues_and_counts_the_rest() {
+    let schema = object(json!({"l": {"items": {"type": "string"}}}));
+    let count = |wrong: usize| {
+        let issues = issues(schema.clone(), json!({"l": vec![1; wrong]}));
+        (issues.matches("expected string").count(), issues)
+    };
+    assert_eq!(count(5).0, 5);
+    assert!(!count(5).1.contains("more"));
+    assert!(count(6).1.ends_with("; +1 more issue"));
+    assert_eq!(count(20).0, 5);
+    assert!(count(20).1.ends_with("; +15 more issues"));
+    assert!(count(3_000).1.ends_with("; +1000 or more issues"));
+}
+
+#[test]
+fn quotes_no_more_than_80_characters_of_a_value() {
+    let schema = object(json!({"a": {"enum": ["x"]}}));
+    let said = issues(schema.clone(), json!({"a": "y".repeat(1 << 20)}));
+    assert_eq!(
+        said,
+        format!("args.a: must be \"x\" but is \"{}…", "y".repeat(79))
+    );
+    let said = issues(schema, json!({"a": vec![0; 1 << 16]}));
+    assert!(said.len() < 150, "{said}");
+    let many: Vec<usize> = (0..100).collect();
+    let said = issues(object(json!({"a": {"enum": many}})), json!({"a": -1}));
+    assert_eq!(
+        said,
+        "args.a: must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, … but is -1"
+    );
+}
+
+#[test]
+fn arguments_too_large_for_the_schema_are_refused_without_a_search() {
+    let variants: Vec<Value> = (0..1_500).map(|i| json!({"const": i})).collect();
+    let schema = object(json!({"l": {"items": {"anyOf": variants}}}));
+    let large = json!({"l": vec![-1; 200_000]});
+    assert_eq!(issues(schema, large), "args: too large to be checked");
+
+    let doubling = json!({
+        "type": "object",
+        "anyOf": [{"properties": {"x": {"$ref": "#"}}}, {"properties": {"x": {"$ref": "#"}}}],
+    });
+    let mut deep = json!(5);
+    for _ in 0..40 {
+        deep = json!({"x": deep});
+    }
+    assert_eq!(
+        issues(doubling, deep),
+        "args: does not fit the tool's parameters"
+    );
+}
+
+#[test]
+fn a_pattern_takes_time_linear_in_the_text() {
+    let schema = object(json!({"a": {"pattern": "^(a+)+$"}}));
+    let args = json!({"a": format!("{}b", "a".repeat(100_000))});
+    assert!(issues(schema, args).starts_with("args.a: must match the pattern ^(a+)+$"));
+}
+
+#[test]
+fn refuses_what_is_not_json_schema() {
+    // tool-spec-v2 §15: the parameters' JSON Schema is valid
+    let check = |schema: Value, expected: &str| {
+        assert_eq!(compile(schema).unwrap_err().to_string(), expected);
+    };
+    check(
+        object(json!({"a": {"type": "strng"}})),
+        "parameters.properties.a.type: fits none of the allowed forms \
+         (must be one of \"array\", \"boolean\", \"integer\", \"null\", \"number\", \"object\", \
+         \"string\" but is \"strng\" / expected array but got string)",
+    );
+    check(
+        json!({"type": "object", "properties": [1]}),
+        "parameters.properties: expected object but got array",
+    );
+    check(
+        json!({"type": "object", "required": "a"}),
+        "parameters.required: expected array but got string",
+    );
+    check(
+        object(json!({"a": 5})),
+        "parameters.properties.a: expected boolean or object but got integer",
+    );
+    check(
+        json!({"type": "object", "$schema": "http://example.com/own"}),
+        "parameters: $schema 'http://example.com/own' is not a version of JSON Schema that is known \
+         here",
+    );
+    for pattern in ["(", "(?=a)b", r"(a)\1", "(a{1000}){1000}"] {
+        check(
+            object(json!({"a": {"pattern": pattern}})),
+            &format!(
+                "'{pattern}' at parameters.properties.a.pattern is not a pattern that can be \
+                 matched in linear time"
+            ),
+        );
+    }
+}
+
+#[test]
+fn refuses_schemas_that_reach_out_or_cost_too_much() {
+    let refused = |schema: Value| compile(schema).unwrap_err();
+    for outer in ["file:///etc/passwd", "http://127.0.0.1:1/x"] {
+        let error = refused(object(json!({"a": {"$ref": outer}})));
+        assert!(matches!(error, SchemaError::OuterRef { .. }), "{error}");
+    }
+    let long = object(json!({"a": {"description": "d".repeat(SCHEMA_MAX_BYTES)}}));
+    assert!(matches!(refused(long), SchemaError::TooLarge { .. }));
+    let patterns: Vec<Value> = (0..101)
+        .map(|i| json!({"pattern": i.to_string()}))
+        .collect();
+    let error = refused(json!({"type": "object", "anyOf": patterns}));
+    assert!(
+        matches!(error, SchemaError::TooManyPatterns { patterns: 101 }),
+        "{error}"
+    );
+    let mut deep = json!({});
+    for _ in 0..SCHEMA_MAX_DEPTH {
+        deep = json!({"not": deep});
+    }
+    let error = refused(json!({"type": "object", "not": deep}));
+    assert!(matches!(error, SchemaError::TooDeep { .. }), "{error}");
+}
