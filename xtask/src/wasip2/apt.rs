@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
 use crate::child;
 
@@ -31,7 +31,9 @@ impl Apt {
         let line = format!("deb [arch=amd64 signed-by={KEYRING}] {mirror} {suite} main\n");
         fs::write(dir.join("sources.list"), line).context("cannot write apt's sources")?;
         let apt = Self { dir };
-        child::run(apt.command("apt-get").args(["-qq", "update"]))?;
+        if child::run(apt.command("apt-get").args(["-qq", "update"])).is_err() {
+            bail!("`apt-get update` of Debian {suite} from {mirror} failed, apt says above why");
+        }
         Ok(apt)
     }
 
@@ -79,12 +81,14 @@ impl Apt {
         let debs = self.dir.join(format!("debs-{}", packages.len()));
         fs::create_dir_all(&debs).context("cannot make a folder for packages")?;
         fs::create_dir_all(dest).with_context(|| format!("cannot make {}", dest.display()))?;
-        child::run(
-            self.command("apt-get")
-                .args(["-qq", "download"])
-                .args(packages)
-                .current_dir(&debs),
-        )?;
+        let mut download = self.command("apt-get");
+        download
+            .args(["-qq", "download"])
+            .args(packages)
+            .current_dir(&debs);
+        if child::run(&mut download).is_err() {
+            bail!("`apt-get download` failed, apt says above why");
+        }
         for deb in fs::read_dir(&debs).context("cannot list the packages")? {
             child::run(
                 Command::new("dpkg-deb")

@@ -5,9 +5,10 @@
 //! toolchain that is already here. The compiler runs on the C library of its own suite, unpacked
 //! beside it, so that an older Debian serves as well. Nothing is installed outside the folder.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -59,25 +60,35 @@ pub(super) fn installed(prefix: &Path) -> Option<String> {
 /// Fills `prefix` and returns the compiler's version.
 ///
 /// All is made in a folder beside it and renamed once it has compiled a component: an interrupted
-/// installation leaves nothing that looks finished.
+/// installation leaves nothing that looks finished. Of two at once the second waits for the first.
 ///
 /// # Errors
 /// What is missing on this machine, each with the command that fixes it; or the step that failed.
 pub(super) fn install(prefix: &Path, sysroot: &Path) -> Result<String> {
     check_prerequisites(sysroot)?;
-    let unfinished = prefix.with_extension(format!("{}.tmp", std::process::id()));
-    let installed = fill(&unfinished, sysroot).and_then(|version| {
-        if prefix.exists() {
-            fs::remove_dir_all(prefix).context("cannot remove the old compiler")?;
-        }
-        fs::rename(&unfinished, prefix).context("cannot put the compiler in its place")?;
-        Ok(version)
-    });
-    if installed.is_err() {
-        // What went wrong is in the error; the rest of a failed attempt is of no use.
-        let _ = fs::remove_dir_all(&unfinished);
+    if let Some(parent) = prefix.parent() {
+        fs::create_dir_all(parent).context("cannot make the target directory")?;
     }
-    installed
+    let lock = File::create(prefix.with_extension("lock")).context("cannot make a lock file")?;
+    lock.lock().context("cannot lock the installation")?;
+    if let Some(version) = installed(prefix) {
+        return Ok(version);
+    }
+    let unfinished = prefix.with_extension("unfinished");
+    remove(&unfinished)?;
+    let version = fill(&unfinished, sysroot)?;
+    remove(prefix)?;
+    fs::rename(&unfinished, prefix).context("cannot put the compiler in its place")?;
+    Ok(version)
+}
+
+fn remove(dir: &Path) -> Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", dir.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_prerequisites(sysroot: &Path) -> Result<()> {
@@ -187,7 +198,7 @@ fn link_linkers(prefix: &Path, sysroot: &Path) -> Result<()> {
     Ok(())
 }
 
-fn linkers_of(sysroot: &Path) -> std::path::PathBuf {
+fn linkers_of(sysroot: &Path) -> PathBuf {
     sysroot.join(format!("lib/rustlib/{HOST}/bin"))
 }
 
