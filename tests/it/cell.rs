@@ -1,29 +1,243 @@
-//! The cell: one handler, one store, every limit.
+//! The cell: where calls run, how they end, and what they give back.
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
-use toolhost_sandbox::{Outcome, SandboxError};
-use toolhost_tests::{invocation, limits, nothing, prepared, run, Work};
+use serde_json::{Value, json};
+use toolhost_sandbox::{Outcome, Sandbox, SandboxConfig, SandboxError, WorkdirRules};
+use toolhost_tests::{Work, eventually, guest, invocation, limits, nothing, prepared, run, sandbox};
+
+fn output(report: &toolhost_sandbox::CallReport) -> &Value {
+    match &report.outcome {
+        Ok(Outcome::Output(output)) => output,
+        other => panic!("no output: {other:?}"),
+    }
+}
 
 #[tokio::test]
-async fn echoes() {
-    let tool = prepared("echo").await;
+async fn a_component_reads_back_the_context_it_was_given() {
+    // tool-spec-v2 §2.5, §7.3
     let work = Work::new();
-    for _ in 0..2000 { tool.call(invocation("say", &json!({"a": 1}), Some(&work))).await; }
-    let t = Instant::now();
-    for _ in 0..2000 { tool.call(invocation("say", &json!({"a": 1}), Some(&work))).await; }
-    println!("echo {:?}", t.elapsed() / 2000);
-    let report = tool.call(invocation("say", &json!({"a": 1}), Some(&work))).await;
-    println!("{report:?}");
-    let report = tool.call(invocation("context", &json!({}), Some(&work))).await;
-    println!("{report:?}");
-    for (g, i) in [("spin_forever", json!({})), ("eat_memory", json!({})), ("trap", json!({})), ("panic_with_reason", json!({"reason":"because"})), ("recurse", json!({})), ("exit_process", json!({"code":3})), ("flood_output", json!({"bytes": 5_000_000})), ("flood_output", json!({"bytes": 50_000_000})), ("flood_stdout", json!({"bytes": 50_000_000})), ("sleep_forever", json!({})), ("look_at_environment", json!({})), ("dial_out", json!({"host":"127.0.0.1","port":80})), ("forge_host_code", json!({"message":"m","code":"E_TOOL_TIMEOUT"})), ("pending", json!({"handle":"h"})), ("flood_log", json!({"records": 2000, "bytes": 10000})), ("keep_state", json!({})), ("busy_files", json!({}))] {
-        let mut i = invocation("run", &i, Some(&work));
-        i.limits.deadline = Duration::from_millis(500);
-        let t = Instant::now();
-        let mut r = prepared(g).await.call(i).await;
-        r.log.truncate(1); r.stdout.truncate(50);
-        println!("{g} {:?} {r:?}\n", t.elapsed());
+    let asked = invocation("context", &nothing(), Some(&work));
+    let expected = serde_json::to_value(&asked.context).unwrap();
+    let report = prepared("echo").await.call(asked).await;
+    let context = output(&report);
+    for field in ["agentName", "instanceKey", "turnId", "toolCallId", "message", "workdir"] {
+        assert_eq!(context[field], expected[field], "{field}");
     }
+    assert_eq!(context["workdir"], "/");
+    assert_eq!(report.log.len(), 1);
+}
+
+#[tokio::test]
+async fn nothing_survives_a_call() {
+    let tool = prepared("keep_state").await;
+    let mut randoms = std::collections::BTreeSet::new();
+    for _ in 0..20 {
+        let report = tool.call(invocation("run", &nothing(), None)).await;
+        assert_eq!(output(&report)["count"], 1);
+        randoms.insert(output(&report)["random"].to_string());
+    }
+    assert_eq!(randoms.len(), 20, "each call has randomness of its own");
+}
+
+#[tokio::test]
+async fn a_dropped_call_gives_back_its_place_and_its_memory() {
+    let own = Sandbox::new(SandboxConfig::default()).unwrap();
+    let places = own.free_places();
+    for name in ["spin_forever", "sleep_forever"] {
+        let (tool, _) = own.prepare(guest(name)).await.unwrap();
+        let asked = invocation("run", &nothing(), None);
+        let call = tokio::spawn(async move { tool.call(asked).await });
+        eventually("the guest runs", || own.memory_in_use() > 0).await;
+        // Long enough that a computing guest has moved away from its caller.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(own.free_places(), places - 1);
+        call.abort();
+        eventually("the place is free", || own.free_places() == places).await;
+        eventually("the memory is free", || own.memory_in_use() == 0).await;
+    }
+}
+
+#[test]
+fn a_caller_needs_no_runtime_and_no_timers() {
+    let report = futures_executor::block_on(async {
+        let mut asked = invocation("run", &nothing(), None);
+        asked.limits.deadline = Duration::from_millis(50);
+        prepared("sleep_forever").await.call(asked).await
+    });
+    assert!(matches!(report.outcome, Err(SandboxError::Timeout { .. })));
+}
+
+#[test]
+fn a_spinning_guest_leaves_a_single_threaded_caller_alone() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let work = Work::new();
+        let (spinner, echo) = (prepared("spin_forever").await, prepared("echo").await);
+        let mut asked = invocation("run", &nothing(), None);
+        asked.limits.deadline = Duration::from_millis(500);
+        let spinning = tokio::spawn(async move { spinner.call(asked).await });
+        tokio::task::yield_now().await;
+        for _ in 0..50 {
+            let report = echo.call(invocation("say", &json!({"a": 1}), Some(&work))).await;
+            assert_eq!(output(&report)["a"], 1);
+        }
+        assert!(!spinning.is_finished(), "the echoes were answered while the other computed");
+        let report = spinning.await.unwrap();
+        assert!(matches!(report.outcome, Err(SandboxError::Timeout { .. })));
+    });
+}
+
+#[tokio::test]
+async fn a_sandbox_may_be_dropped_in_async_code() {
+    let own = Sandbox::new(SandboxConfig::default()).unwrap();
+    let (tool, _) = own.prepare(guest("spin_forever")).await.unwrap();
+    let mut asked = invocation("run", &nothing(), None);
+    asked.limits.deadline = Duration::from_millis(30);
+    let report = tool.call(asked).await;
+    assert!(matches!(report.outcome, Err(SandboxError::Timeout { .. })));
+    drop(tool);
+    drop(own);
+}
+
+#[tokio::test]
+async fn a_call_beyond_the_places_waits_and_one_beyond_the_line_is_refused() {
+    let own = Sandbox::new(SandboxConfig {
+        live_calls: 1,
+        waiting_calls: 1,
+        queueing: Duration::from_millis(100),
+        ..SandboxConfig::default()
+    })
+    .unwrap();
+    let (spinner, _) = own.prepare(guest("sleep_forever")).await.unwrap();
+    let (echo, _) = own.prepare(guest("echo")).await.unwrap();
+    let say = || invocation("say", &json!({"a": 1}), None);
+
+    let sleeping = tokio::spawn(async move { spinner.call(invocation("run", &nothing(), None)).await });
+    eventually("it sleeps", || own.free_places() == 0).await;
+    let report = echo.call(say()).await;
+    assert!(matches!(report.outcome, Err(SandboxError::Busy { .. })), "waited too long");
+    assert!(report.usage.queued >= Duration::from_millis(100));
+
+    let (first, second) = (echo.clone(), echo.clone());
+    let waits = tokio::spawn(async move { first.call(say()).await });
+    eventually("one waits", || own.waiting_calls() == 1).await;
+    let refused = second.call(say()).await;
+    assert!(matches!(refused.outcome, Err(SandboxError::Busy { .. })), "the line is full");
+    sleeping.abort();
+    assert_eq!(output(&waits.await.unwrap())["a"], 1);
+    assert_eq!(own.waiting_calls(), 0);
+}
+
+#[tokio::test]
+async fn memory_is_limited_over_the_call_and_over_all_calls() {
+    let report = run("eat_memory", nothing()).await;
+    let limit = limits(|_| ()).memory_bytes;
+    assert!(matches!(report.outcome, Err(SandboxError::OutOfMemory { limit: l }) if l == limit));
+    assert!(report.usage.memory_peak <= limit);
+    assert!(report.usage.memory_peak > limit / 2);
+
+    let own = Sandbox::new(SandboxConfig {
+        memory_bytes: 64 << 20,
+        ..SandboxConfig::default()
+    })
+    .unwrap();
+    let (tool, _) = own.prepare(guest("eat_memory")).await.unwrap();
+    let report = tool.call(invocation("run", &nothing(), None)).await;
+    assert!(matches!(report.outcome, Err(SandboxError::MemoryExhausted)), "{:?}", report.outcome);
+    assert_eq!(own.memory_in_use(), 0);
+    let small = tool.call(invocation("run", &json!({"bytes": 1_000_000}), None)).await;
+    assert_eq!(output(&small)["touched"], 1_000_000);
+}
+
+#[tokio::test]
+async fn the_receipt_is_true_also_after_a_trap_and_a_timeout() {
+    let touched = run("eat_memory", json!({"bytes": 20_000_000})).await;
+    assert!(touched.usage.memory_peak >= 20_000_000, "{:?}", touched.usage);
+
+    let trapped = run("panic_with_reason", json!({"reason": "because"})).await;
+    assert!(matches!(&trapped.outcome, Err(SandboxError::Trap { reason }) if reason == "the reason: because"));
+    assert!(trapped.usage.memory_peak > 0);
+    assert!(trapped.usage.stderr_bytes > 0);
+
+    let mut asked = invocation("run", &json!({"bytes": 1_000_000_000}), None);
+    asked.limits.deadline = Duration::from_millis(100);
+    let stopped = prepared("flood_stdout").await.call(asked).await;
+    assert!(matches!(stopped.outcome, Err(SandboxError::Timeout { .. })));
+    assert!(stopped.usage.stdout_bytes > 1_000_000);
+    assert!(stopped.usage.wall >= Duration::from_millis(100));
+}
+
+#[tokio::test]
+async fn stdout_is_kept_head_and_tail_and_is_no_error() {
+    let report = run("flood_stdout", json!({"bytes": 300_000})).await;
+    assert!(report.outcome.is_ok());
+    assert_eq!(report.usage.stdout_bytes, 300_000);
+    assert!(report.stdout.contains("bytes left out"));
+    assert!(report.stdout.len() < 66_000);
+    assert!(report.stdout.starts_with("o00000000000000"));
+}
+
+#[tokio::test]
+async fn everything_but_the_workdir_is_closed() {
+    let seen = run("look_at_environment", nothing()).await;
+    let seen = output(&seen);
+    assert_eq!(seen["env"], json!({}));
+    assert_eq!(seen["args"], json!([]));
+    assert_eq!(seen["stdin"]["bytes"], 0);
+    assert_eq!(seen["preopens"], json!(["/"]));
+
+    // A listener of ours, on loopback, that must never hear of the guest.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let report = run("dial_out", json!({"host": "127.0.0.1", "port": port})).await;
+    for way in ["tcp", "udp", "dns", "listen"] {
+        assert_eq!(output(&report)[way]["ok"], false, "{way}");
+    }
+    assert_eq!(report.usage.denials, ["network: dns", "network: tcp", "network: udp"]);
+    assert!(listener.accept().is_err(), "nobody called");
+}
+
+#[tokio::test]
+async fn parallel_calls_see_nothing_of_each_other() {
+    let tool = prepared("echo").await;
+    let calls: Vec<_> = (0..300)
+        .map(|n| {
+            let tool = tool.clone();
+            tokio::spawn(async move { (n, tool.call(invocation("say", &json!({"n": n}), None)).await) })
+        })
+        .collect();
+    for call in calls {
+        let (n, report) = call.await.unwrap();
+        assert_eq!(output(&report)["n"], n);
+    }
+}
+
+#[tokio::test]
+async fn a_trap_leaves_the_tool_usable() {
+    let tool = prepared("trap").await;
+    for _ in 0..50 {
+        let report = tool.call(invocation("run", &nothing(), None)).await;
+        assert!(matches!(report.outcome, Err(SandboxError::Trap { .. })));
+    }
+    assert!(run("recurse", nothing()).await.outcome.is_err());
+    assert!(run("keep_state", nothing()).await.outcome.is_ok());
+}
+
+#[test]
+fn refuses_the_root_as_a_workdir() {
+    let refused = sandbox().open_workdir("/".as_ref(), &WorkdirRules::default());
+    assert!(refused.is_err());
+}
+
+#[tokio::test]
+async fn a_deadline_counts_running_and_not_waiting() {
+    let started = Instant::now();
+    let mut asked = invocation("run", &nothing(), None);
+    asked.limits.deadline = Duration::from_millis(40);
+    let report = prepared("spin_forever").await.call(asked).await;
+    assert!(matches!(report.outcome, Err(SandboxError::Timeout { deadline }) if deadline.as_millis() == 40));
+    assert!(report.usage.wall >= Duration::from_millis(40));
+    assert!(report.usage.wall <= started.elapsed());
 }

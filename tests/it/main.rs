@@ -1,4 +1,5 @@
 //! Every test that needs a guest, a command line or more than one crate. One binary, so that the
 //! engine is linked once.
 
+mod cache;
 mod cell;

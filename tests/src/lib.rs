@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use serde_json::{Value, json};
 use toolhost_contract::{AssistantMessage, ExportName, ToolCall, ToolContext};
 use toolhost_sandbox::{
-    CallReport, Grants, Invocation, Limits, PreparedTool, Sandbox, SandboxConfig, Workdir,
+    CacheConfig, CallReport, Grants, Invocation, Limits, PreparedTool, Sandbox, SandboxConfig, Workdir,
     WorkdirRules, WriteProtected,
 };
 
@@ -31,12 +31,23 @@ pub fn guest(name: &str) -> Vec<u8> {
         .unwrap_or_else(|e| panic!("{}: {e}; run `cargo xtask guests`", path.display()))
 }
 
-/// The sandbox that the tests of one process share, as the sandbox's documentation advises.
+/// The sandbox that the tests of one process share, as the sandbox's documentation advises. Its
+/// cache is shared by all test processes, so that each guest is compiled once.
 #[must_use]
 pub fn sandbox() -> Sandbox {
     static SHARED: OnceLock<Sandbox> = OnceLock::new();
     SHARED
-        .get_or_init(|| Sandbox::new(SandboxConfig::default()).expect("a sandbox starts"))
+        .get_or_init(|| {
+            let cache = CacheConfig {
+                dir: root("target/test-cache"),
+                key_file: root("target/test-state/cache.key"),
+            };
+            let config = SandboxConfig {
+                cache: Some(cache),
+                ..SandboxConfig::default()
+            };
+            Sandbox::new(config).expect("a sandbox starts")
+        })
         .clone()
 }
 
@@ -128,4 +139,13 @@ pub fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
 #[must_use]
 pub fn nothing() -> Value {
     json!({})
+}
+
+/// Waits until something holds, giving other tasks their turn; fails after ten seconds.
+pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let started = std::time::Instant::now();
+    while !holds() {
+        assert!(started.elapsed().as_secs() < 10, "never: {what}");
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
 }

@@ -122,7 +122,7 @@ impl AssistantMessage {
     /// The message as JSON text.
     #[must_use]
     pub fn to_json(&self) -> String {
-        Value::Object(self.0.clone()).to_string()
+        serde_json::to_string(&self.0).unwrap_or_default()
     }
 
     /// Where role and content are: under `data` in the specification's Message.

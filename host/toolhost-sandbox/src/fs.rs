@@ -28,8 +28,8 @@ use crate::WorkdirAccess;
 
 pub(crate) use budget::Budget;
 pub(crate) use code::FsError;
-pub use descriptor::Descriptor;
-pub use listing::Listing;
+#[expect(unreachable_pub, reason = "the generated bindings re-export them")]
+pub use {descriptor::Descriptor, listing::Listing};
 
 use descriptor::OpenDir;
 

@@ -168,6 +168,7 @@ impl udp_create_socket::Host for NoNetwork<'_> {
 }
 
 /// An answer to a name look-up. There is none: none is ever made.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub enum NoAddresses {}
 
 impl ip_name_lookup::Host for NoNetwork<'_> {

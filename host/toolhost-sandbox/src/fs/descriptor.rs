@@ -24,6 +24,7 @@ use crate::bindings::filesystem::types::{
 use crate::workdir::FileId;
 
 /// An open file or directory.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub enum Descriptor {
     /// A regular file.
     File(Arc<OpenFile>),
@@ -32,6 +33,7 @@ pub enum Descriptor {
 }
 
 /// An open directory.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct OpenDir {
     pub(super) dir: Arc<Dir>,
     _slot: OpenSlot,
@@ -44,6 +46,7 @@ impl OpenDir {
 }
 
 /// An open regular file.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct OpenFile {
     pub(super) file: std::fs::File,
     pub(super) budget: Budget,

@@ -9,6 +9,7 @@ use super::FilesystemView;
 use crate::bindings::filesystem::types::{self, DescriptorType, DirectoryEntry};
 
 /// An open listing. Names are read as the guest asks for them, never collected.
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct Listing {
     entries: ReadDir,
     budget: Budget,

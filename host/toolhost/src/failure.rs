@@ -1,0 +1,70 @@
+//! What the sandbox stopped a call for, as the model reads it. The one place that knows both.
+
+use toolhost_contract::{ErrorCode, Locale, ToolError, ToolErrorCode, ToolName};
+use toolhost_sandbox::SandboxError;
+
+/// Turns the sandbox's error into the model's. The host's own causes are logged, never told.
+pub(crate) fn failure(tool: &ToolName, error: &SandboxError, locale: Locale) -> ToolError {
+    let code = code_of(error);
+    if code == ToolErrorCode::Host {
+        tracing::error!(%tool, ?error, "a call failed for the host's fault");
+    }
+    ToolError::host(code, format!("Tool '{tool}' failed: {error}."), locale)
+}
+
+fn code_of(error: &SandboxError) -> ToolErrorCode {
+    match error {
+        SandboxError::Timeout { .. } => ToolErrorCode::Timeout,
+        SandboxError::OutOfMemory { .. } | SandboxError::MemoryExhausted => {
+            ToolErrorCode::OutOfMemory
+        }
+        SandboxError::Trap { .. } => ToolErrorCode::Trap,
+        SandboxError::Exit { .. } => ToolErrorCode::Exit,
+        SandboxError::InvalidOutput { .. } => ToolErrorCode::InvalidOutput,
+        SandboxError::OutputTooLarge { .. } | SandboxError::HostcallTooLarge { .. } => {
+            ToolErrorCode::OutputTooLarge
+        }
+        SandboxError::Busy { .. } => ToolErrorCode::Busy,
+        // The sandbox's enum may grow; what is not known here is the host's fault.
+        _ => ToolErrorCode::Host,
+    }
+}
+
+/// What the host knows of a failed call and the guest may not.
+pub(crate) struct Clues<'a> {
+    /// A write was refused for a disk limit.
+    pub(crate) disk_limit_hit: bool,
+    /// What it tried without a grant.
+    pub(crate) denials: &'a [String],
+}
+
+/// Adds why a call failed where the guest could not know: a disk limit, or a missing grant.
+pub(crate) fn explained(mut error: ToolError, clues: &Clues<'_>, locale: Locale) -> ToolError {
+    let stopped_by_us = matches!(error.code, ErrorCode::Host(code) if !guests_own(code));
+    if clues.disk_limit_hit && !stopped_by_us {
+        let message = std::mem::take(&mut error.message);
+        return ToolError::host(ToolErrorCode::DiskLimit, message, locale);
+    }
+    if clues.denials.is_empty() {
+        return error;
+    }
+    let denied = clues.denials.join(", ");
+    if matches!(error.code, ErrorCode::Host(ToolErrorCode::Trap)) {
+        let message = std::mem::take(&mut error.message);
+        error = ToolError::host(ToolErrorCode::Denied, message, locale);
+    }
+    error.suggestion = Some(match locale {
+        Locale::En => format!(
+            "The tool tried what the operator's policy does not grant it: {denied}. Do it another way, or ask the operator."
+        ),
+        Locale::Ko => format!(
+            "도구가 운영자 정책이 허용하지 않는 동작을 시도했습니다: {denied}. 다른 방법을 쓰거나 운영자에게 요청하세요."
+        ),
+    });
+    error
+}
+
+/// Codes of a call that ended by the guest's own doing.
+fn guests_own(code: ToolErrorCode) -> bool {
+    matches!(code, ToolErrorCode::Tool | ToolErrorCode::Trap | ToolErrorCode::Exit)
+}

@@ -1,0 +1,45 @@
+//! What the host says of its calls, through `tracing`: a library prints nothing.
+//!
+//! Targets: `toolhost::guest` (what guests log and print), `toolhost::audit` (decisions).
+
+use toolhost_contract::ToolCall;
+use toolhost_sandbox::{CallReport, LogLevel};
+
+use crate::agent::Scope;
+use crate::registry::RegisteredTool;
+use crate::result::text;
+
+/// A call outside the catalog that the policy lets through.
+pub(crate) fn registry_call(scope: &Scope, call: &ToolCall) {
+    tracing::info!(
+        target: "toolhost::audit",
+        agent = scope.agent_name(),
+        tool = text::shorten(&call.name, 128),
+        "called from the registry: the policy allows it"
+    );
+}
+
+/// Passes on what a guest logged and printed.
+pub(crate) fn ran(scope: &Scope, tool: &RegisteredTool, report: &CallReport) {
+    let (agent, tool) = (scope.agent_name(), tool.item.name.as_str());
+    macro_rules! say {
+        ($level:ident, $context:expr, $text:expr) => {
+            tracing::$level!(target: "toolhost::guest", agent, tool, context = $context, "{}", $text)
+        };
+    }
+    for record in &report.log {
+        let (context, message) = (record.context.as_str(), &record.message);
+        match record.level {
+            LogLevel::Trace => say!(trace, context, message),
+            LogLevel::Debug => say!(debug, context, message),
+            LogLevel::Info => say!(info, context, message),
+            LogLevel::Warn => say!(warn, context, message),
+            LogLevel::Error | LogLevel::Critical => say!(error, context, message),
+        }
+    }
+    for (stream, printed) in [("stdout", &report.stdout), ("stderr", &report.stderr)] {
+        for line in printed.lines() {
+            say!(debug, stream, text::escape(line));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Where an instance's own workspace is: `{stateRoot}/workspaces/{bundle}/instances/{key}/workspace`.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+/// Longest readable part of a directory's name, in characters.
+const SLUG_MAX: usize = 40;
+
+/// Bytes of the digest that tell two keys apart.
+const DIGEST_BYTES: usize = 16;
+
+/// The workspace of one instance of one bundle.
+///
+/// Spec: tool-spec-v2 §2.5(1).
+pub(crate) fn instance_workspace(state_root: &Path, bundle: &Path, instance_key: &str) -> PathBuf {
+    let bundle = bundle.to_string_lossy();
+    state_root
+        .join("workspaces")
+        .join(directory_name(&bundle))
+        .join("instances")
+        .join(directory_name(instance_key))
+        .join("workspace")
+}
+
+/// A directory name for any key: a readable part, then 128 bits of the key's SHA-256. Two keys never
+/// share one, not even where the file system ignores case.
+fn directory_name(key: &str) -> String {
+    let readable = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    // The end of a path says more than its beginning.
+    let skip = key.chars().count().saturating_sub(SLUG_MAX);
+    let slug: String = key.chars().skip(skip).map(readable).collect();
+    let digest = Sha256::digest(key.as_bytes());
+    format!(
+        "{}~{}",
+        slug.trim_matches('-'),
+        base32(digest.get(..DIGEST_BYTES).unwrap_or_default())
+    )
+}
+
+/// RFC 4648 base32 in lower case, without padding.
+fn base32(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let (mut text, mut bits, mut held) = (String::new(), 0_u32, 0_u32);
+    let mut push = |index: u32| {
+        let letter = ALPHABET.get((index & 31) as usize).copied();
+        text.extend(letter.map(char::from));
+    };
+    for byte in bytes {
+        held = (held << 8) | u32::from(*byte);
+        bits += 8;
+        while bits >= 5 {
+            bits -= 5;
+            push(held >> bits);
+        }
+        held &= (1 << bits) - 1;
+    }
+    if bits > 0 {
+        push(held << (5 - bits));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_keys_share_a_directory() {
+        let long = "k".repeat(10_000);
+        let keys = [
+            "a/b", "a-b", "a.b", "A-B", "a b", "", ".", "..", "../..", "/", "-", "~", "é", "가",
+            &long, &long[1..],
+        ];
+        let names: BTreeSet<String> = keys.iter().map(|k| directory_name(k).to_lowercase()).collect();
+        assert_eq!(names.len(), keys.len());
+        for name in names {
+            assert!(name.len() <= SLUG_MAX + 1 + 26, "{name}");
+            assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "-~".contains(c)), "{name}");
+            assert!(name.contains('~'));
+        }
+    }
+
+    #[test]
+    fn base32_is_that_of_the_rfc() {
+        for (bytes, text) in [("", ""), ("f", "my"), ("fo", "mzxq"), ("foobar", "mzxw6ytboi")] {
+            assert_eq!(base32(bytes.as_bytes()), text);
+        }
+    }
+
+    #[test]
+    fn a_workspace_lies_where_the_specification_says() {
+        // tool-spec-v2 §2.5(1), tool-module-v1: {instanceStatePath}/workspace
+        let path = instance_workspace(Path::new("/state"), Path::new("/b/goondan.yaml"), "user-1");
+        let path = path.to_string_lossy().into_owned();
+        assert!(path.starts_with("/state/workspaces/b-goondan-yaml~"), "{path}");
+        assert!(path.contains("/instances/user-1~"), "{path}");
+        assert!(path.ends_with("/workspace"), "{path}");
+    }
+}

@@ -1,0 +1,151 @@
+//! Compiled components on disk.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use toolhost_sandbox::{CacheConfig, Origin, Outcome, PrepareError, Sandbox, SandboxConfig};
+use toolhost_tests::{guest, invocation};
+
+fn sandbox(top: &Path) -> Sandbox {
+    Sandbox::new(SandboxConfig {
+        cache: Some(CacheConfig {
+            dir: top.join("cache"),
+            key_file: top.join("state/cache.key"),
+        }),
+        ..SandboxConfig::default()
+    })
+    .unwrap()
+}
+
+fn artefact(top: &Path) -> PathBuf {
+    let mut files: Vec<_> = fs::read_dir(top.join("cache"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files.remove(0)
+}
+
+fn rewrite(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(path).unwrap();
+    change(&mut bytes);
+    fs::remove_file(path).unwrap();
+    fs::write(path, bytes).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o400)).unwrap();
+}
+
+#[tokio::test]
+async fn a_second_start_maps_what_the_first_compiled() {
+    let top = tempfile::tempdir().unwrap();
+    let (first, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
+    assert_eq!(origin, Origin::Compiled);
+    let (second, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
+    assert_eq!(origin, Origin::Cached);
+    assert_eq!(first.handlers(), second.handlers());
+    let report = second.call(invocation("say", &json!({"a": 1}), None)).await;
+    assert_eq!(report.outcome.unwrap(), Outcome::Output(json!({"a": 1})));
+
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&artefact(top.path())), 0o400);
+    assert_eq!(mode(&top.path().join("cache")), 0o700);
+    assert_eq!(mode(&top.path().join("state/cache.key")), 0o600);
+}
+
+#[tokio::test]
+async fn an_artefact_that_was_touched_is_compiled_again() {
+    type Change = fn(&mut Vec<u8>);
+    let changes: [(&str, Change); 5] = [
+        ("one bit of code", |bytes| bytes[5000] ^= 1),
+        ("its last byte", |bytes| *bytes.last_mut().unwrap() ^= 1),
+        ("half of it", |bytes| bytes.truncate(bytes.len() / 2)),
+        ("nothing left", Vec::clear),
+        ("another file", |bytes| *bytes = b"hello".repeat(100)),
+    ];
+    let top = tempfile::tempdir().unwrap();
+    sandbox(top.path()).prepare(guest("echo")).await.unwrap();
+    for (what, change) in changes {
+        rewrite(&artefact(top.path()), change);
+        let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
+        assert_eq!(origin, Origin::Compiled, "{what}");
+        let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
+        assert_eq!(origin, Origin::Cached, "it was replaced after: {what}");
+    }
+}
+
+#[tokio::test]
+async fn an_artefact_signed_with_another_key_or_writable_by_others_is_refused() {
+    let top = tempfile::tempdir().unwrap();
+    sandbox(top.path()).prepare(guest("echo")).await.unwrap();
+    fs::write(top.path().join("state/cache.key"), [7; 32]).unwrap();
+    let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
+    assert_eq!(origin, Origin::Compiled);
+
+    let path = artefact(top.path());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
+    assert_eq!(origin, Origin::Compiled);
+}
+
+#[tokio::test]
+async fn a_link_in_the_place_of_an_artefact_is_not_followed() {
+    let (top, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    sandbox(top.path()).prepare(guest("echo")).await.unwrap();
+    let path = artefact(top.path());
+    let moved = other.path().join("moved");
+    fs::rename(&path, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &path).unwrap();
+    let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
+    assert_eq!(origin, Origin::Compiled);
+}
+
+#[test]
+fn a_cache_that_others_can_write_is_not_used() {
+    let top = tempfile::tempdir().unwrap();
+    let dir = top.path().join("cache");
+    fs::create_dir(&dir).unwrap();
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).unwrap();
+    let refused = Sandbox::new(SandboxConfig {
+        cache: Some(CacheConfig {
+            dir,
+            key_file: top.path().join("state/cache.key"),
+        }),
+        ..SandboxConfig::default()
+    });
+    assert!(refused.is_err_and(|e| e.to_string().contains("writable by others")));
+}
+
+#[tokio::test]
+async fn two_sandboxes_may_race_for_one_cache() {
+    let top = tempfile::tempdir().unwrap();
+    let racers: Vec<_> = (0..6)
+        .map(|_| {
+            let own = top.path().to_owned();
+            tokio::task::spawn_blocking(move || {
+                let own = sandbox(&own);
+                futures_executor::block_on(own.prepare(guest("echo"))).map(|(tool, _)| tool)
+            })
+        })
+        .collect();
+    for racer in racers {
+        let tool = racer.await.unwrap().unwrap();
+        let report = tool.call(invocation("say", &json!({"a": 1}), None)).await;
+        assert!(report.outcome.is_ok());
+    }
+    let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
+    assert_eq!(origin, Origin::Cached);
+    artefact(top.path());
+}
+
+#[tokio::test]
+async fn a_describe_that_never_answers_traps_or_floods_is_a_load_error() {
+    let own = toolhost_tests::sandbox();
+    for name in ["describe_trap", "describe_flood"] {
+        let refused = own.prepare(guest(name)).await;
+        assert!(
+            matches!(refused, Err(PrepareError::Describe(_) | PrepareError::DescribeTooLarge { .. })),
+            "{name}: {refused:?}"
+        );
+    }
+}
