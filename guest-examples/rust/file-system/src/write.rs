@@ -24,7 +24,7 @@ pub(crate) fn write(input: &Input) -> Result<Value, ToolError> {
     let fail = |error: io::Error| failure::io(path.as_str(), &error);
 
     path.refuse_stray_tree(path.parent())?;
-    make_folders(path.parent()).map_err(|error| failure::io(path.parent(), &error))?;
+    make_folders(path.parent()).map_err(fail)?;
     let mut options = OpenOptions::new();
     if input.append {
         options.append(true);
