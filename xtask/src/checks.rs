@@ -8,10 +8,13 @@ use crate::child;
 use crate::workspace::Workspace;
 
 /// Runs the demo on the bundle of examples.
+///
+/// Everything is built at once, as the tests need it: cargo gives dependencies the features that
+/// the selected crates ask for, so that any smaller selection would compile the engine once more.
 pub(crate) fn demo(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let mut demo = child::cargo(workspace.root());
-    demo.args(["run", "-q", "-p", "toolhost", "--example", "demo", "--"])
-        .arg("--bundle")
+    child::run(child::cargo(workspace.root()).args(["build", "--workspace", "--all-targets"]))?;
+    let mut demo = Command::new(workspace.target().join("debug/examples/demo"));
+    demo.arg("--bundle")
         .arg(workspace.examples().join("goondan.yaml"))
         .arg("--guests")
         .arg(workspace.guests())
@@ -63,7 +66,7 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
 
 /// Runs the benchmarks. The dev profile optimises dependencies, and shares its build with the tests.
 pub(crate) fn bench(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let bench = ["bench", "--profile", "dev", "-p", "toolhost-tests"];
+    let bench = ["bench", "--profile", "dev", "--workspace", "--bench", "calls", "--"];
     child::run(cargo_with_guests(workspace).args(bench).args(args))
 }
 

@@ -23,6 +23,11 @@ impl Workspace {
         &self.root
     }
 
+    /// Returns where cargo puts what it builds of the host.
+    pub(crate) fn target(&self) -> PathBuf {
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), PathBuf::from)
+    }
+
     /// Returns where the compiler from Debian's packages lives.
     pub(crate) fn wasip2_prefix(&self) -> PathBuf {
         self.root.join("target/wasip2")

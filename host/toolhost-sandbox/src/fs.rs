@@ -14,6 +14,7 @@ mod code;
 mod descriptor;
 mod listing;
 mod open;
+mod place;
 mod stream;
 mod times;
 

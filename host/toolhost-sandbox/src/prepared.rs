@@ -70,14 +70,6 @@ pub struct ComponentFacts {
 }
 
 impl ComponentFacts {
-    /// Reads a component without compiling it; it need not be one the host would load.
-    ///
-    /// # Errors
-    /// [`PrepareError`] where the bytes are no component, or exceed the limits.
-    pub fn read(bytes: &[u8], limits: &compile::CompileLimits) -> Result<Self, PrepareError> {
-        Ok(Self::of(bytes, compile::read(bytes, limits)?))
-    }
-
     fn of(bytes: &[u8], shape: Shape) -> Self {
         let digest = Sha256::digest(bytes);
         Self {
@@ -138,6 +130,15 @@ impl Sandbox {
             facts: ready.facts,
         };
         Ok((PreparedTool(Arc::new(prepared)), origin))
+    }
+
+    /// Reads a component without compiling it; it need not be one the host would load.
+    ///
+    /// # Errors
+    /// [`PrepareError`] where the bytes are no component, or exceed the limits.
+    pub fn read_facts(&self, bytes: &[u8]) -> Result<ComponentFacts, PrepareError> {
+        let shape = compile::read(bytes, &self.0.config.compile)?;
+        Ok(ComponentFacts::of(bytes, shape))
     }
 
     async fn describe(&self, pre: &HostPre<CallState>) -> Result<Vec<HandlerSpec>, PrepareError> {

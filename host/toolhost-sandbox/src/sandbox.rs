@@ -126,6 +126,12 @@ impl Sandbox {
         self.0.allocation
     }
 
+    /// What a component may be made of.
+    #[must_use]
+    pub fn compile_limits(&self) -> &CompileLimits {
+        &self.0.config.compile
+    }
+
     /// Calls that could start now.
     #[must_use]
     pub fn free_places(&self) -> usize {

@@ -91,17 +91,38 @@ pub enum SchemaError {
     Pattern {
         /// The pattern, cut.
         pattern: String,
-        /// Where it stands in the schema, such as `properties.a.pattern`.
+        /// Where it stands, such as `parameters.properties.a.pattern`.
         place: String,
+        /// The same as a JSON pointer into the schema.
+        pointer: String,
     },
     /// Something else that is not JSON Schema.
     #[error("{place}: {problem}")]
     Invalid {
-        /// Where it stands in the schema, such as `properties.a.type`.
+        /// Where it stands, such as `parameters.properties.a.type`.
         place: String,
+        /// The same as a JSON pointer into the schema.
+        pointer: String,
         /// What is wrong with it.
         problem: String,
     },
+}
+
+impl SchemaError {
+    /// Where in the schema it is, as a JSON pointer; empty for the schema as a whole.
+    pub(crate) fn pointer(&self) -> &str {
+        match self {
+            Self::Pattern { pointer, .. } | Self::Invalid { pointer, .. } => pointer,
+            Self::TooLarge { .. }
+            | Self::TooDeep { .. }
+            | Self::TooManyPatterns { .. }
+            | Self::OuterRef { .. }
+            | Self::DanglingRef { .. }
+            | Self::CircularRef { .. }
+            | Self::TooManySubschemas
+            | Self::TooManyVisits => "",
+        }
+    }
 }
 
 /// A compiled schema. Cheap to ask: a call whose arguments fit costs well under a microsecond.
@@ -197,6 +218,7 @@ impl Retrieve for RefuseAll {
 
 fn invalid(error: &ValidationError<'_>) -> SchemaError {
     let place = path::dotted("parameters", error.instance_path());
+    let pointer = error.instance_path().as_str().to_owned();
     let pattern = error.instance().as_str().filter(|_| {
         place.ends_with(".pattern") || matches!(error.kind(), ValidationErrorKind::Format { .. })
     });
@@ -204,9 +226,11 @@ fn invalid(error: &ValidationError<'_>) -> SchemaError {
         Some(pattern) => SchemaError::Pattern {
             pattern: text::shorten(pattern, PATTERN_SHOWN),
             place,
+            pointer,
         },
         None => SchemaError::Invalid {
             place,
+            pointer,
             problem: problem::of(error),
         },
     }

@@ -14,6 +14,7 @@ use super::budget::{Budget, OpenSlot};
 use super::code::{FsError, FsResult, code_of};
 use super::listing::{Listing, kind_of};
 use super::open::{follow, open_path};
+use super::place::Place;
 use super::stream::{FileReader, FileWriter, WriteFrom};
 use super::times::{datetime, timestamps};
 use super::{Filesystem, FilesystemView};
@@ -168,16 +169,13 @@ fn hash_of(metadata: &Metadata) -> MetadataHashValue {
 }
 
 impl Filesystem {
-    /// Looks at a name that is about to be removed or replaced. None where there is nothing.
-    fn check_name(&self, dir: &OpenDir, path: &str) -> FsResult<Option<Metadata>> {
-        match dir.dir.symlink_metadata(path) {
-            Ok(metadata) => {
-                self.check_unprotected(FileId::of(&metadata))?;
-                Ok(Some(metadata))
-            }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(e.into()),
+    /// Looks at what is about to be moved, removed or replaced. None where there is nothing.
+    fn check_place(&self, place: &Place<'_>) -> FsResult<Option<Metadata>> {
+        let metadata = place.metadata()?;
+        if let Some(metadata) = &metadata {
+            self.check_unprotected(FileId::of(metadata))?;
         }
+        Ok(metadata)
     }
 
     /// Gives back what a name's file took, where that was its last name.
@@ -413,9 +411,10 @@ impl types::HostDescriptor for FilesystemView<'_> {
         }
         let from = self.dir_to_change(&handle)?;
         let to = self.descriptor(&new_handle)?.dir()?;
-        self.fs.check_name(from, &path)?;
+        let (from, to) = (Place::of(&from.dir, &path)?, Place::of(&to.dir, &new_path)?);
+        self.fs.check_place(&from)?;
         self.fs.budget.check_new_file()?;
-        from.dir.hard_link(path, &to.dir, new_path)?;
+        from.hard_link(&to)?;
         self.fs.budget.made_file();
         Ok(())
     }
@@ -441,8 +440,9 @@ impl types::HostDescriptor for FilesystemView<'_> {
 
     fn remove_directory_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
         let dir = self.dir_to_change(&handle)?;
-        self.fs.check_name(dir, &path)?;
-        Ok(dir.dir.remove_dir(path)?)
+        let place = Place::of(&dir.dir, &path)?;
+        self.fs.check_place(&place)?;
+        Ok(place.remove_dir()?)
     }
 
     fn rename_at(
@@ -454,9 +454,13 @@ impl types::HostDescriptor for FilesystemView<'_> {
     ) -> FsResult<()> {
         let from = self.dir_to_change(&handle)?;
         let to = self.descriptor(&new_handle)?.dir()?;
-        let moved = self.fs.check_name(from, &path)?;
-        let replaced = self.fs.check_name(to, &new_path)?;
-        from.dir.rename(path, &to.dir, new_path)?;
+        let (from, to) = (Place::of(&from.dir, &path)?, Place::of(&to.dir, &new_path)?);
+        let moved = self.fs.check_place(&from)?;
+        let replaced = self.fs.check_place(&to)?;
+        if to.means_dir() && moved.as_ref().is_some_and(|moved| !moved.is_dir()) {
+            return Err(ErrorCode::NotDirectory.into());
+        }
+        from.rename(&to)?;
         let same = |a: &Metadata, b: &Metadata| FileId::of(a) == FileId::of(b);
         let replaced = replaced.filter(|old| !moved.as_ref().is_some_and(|new| same(old, new)));
         self.fs.gone(replaced);
@@ -481,8 +485,9 @@ impl types::HostDescriptor for FilesystemView<'_> {
 
     fn unlink_file_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
         let dir = self.dir_to_change(&handle)?;
-        let removed = self.fs.check_name(dir, &path)?;
-        dir.dir.remove_file(path)?;
+        let place = Place::of(&dir.dir, &path)?;
+        let removed = self.fs.check_place(&place)?;
+        place.remove_file()?;
         self.fs.gone(removed);
         Ok(())
     }

@@ -89,6 +89,7 @@ impl<'s> Graph<'s> {
             if next > 0 && keywords.get("$id").is_some_and(Value::is_string) {
                 return Err(SchemaError::Invalid {
                     place: "parameters".to_owned(),
+                    pointer: String::new(),
                     problem: "'$id' may only stand at the top of the schema".to_owned(),
                 });
             }

@@ -1,0 +1,134 @@
+//! Reads `kind: Agent`, as far as tools are concerned.
+
+use std::collections::{HashMap, HashSet};
+
+use toolhost_contract::{AgentSpec, ResourceName, ToolErrorCode};
+
+use super::diagnostic::{Diagnostic, Place};
+use super::reader::{Cursor, Fields, Findings};
+use super::yaml::Value;
+use crate::result::text;
+
+/// Longest text quoted, in characters.
+const QUOTED_MAX: usize = 80;
+
+/// A Tool that an Agent names, and where.
+#[derive(Debug, Clone)]
+pub(super) struct ToolReference {
+    pub(super) tool: ResourceName,
+    pub(super) place: Place,
+}
+
+/// Reads `spec.tools`; what else an Agent has is for other parts of the runtime.
+pub(super) fn read_spec(resource: &Fields<'_>, findings: &mut Findings) -> Vec<ToolReference> {
+    let spec = resource.required("spec", findings);
+    let tools = spec
+        .and_then(|spec| spec.fields(findings))
+        .and_then(|spec| spec.get("tools"))
+        .and_then(|tools| tools.items(findings))
+        .unwrap_or_default();
+    let mut references: Vec<ToolReference> = Vec::new();
+    let mut listed: HashMap<ResourceName, Place> = HashMap::new();
+    for item in tools {
+        let Some(reference) = read_reference(&item, findings) else {
+            continue;
+        };
+        let place = reference.place.clone();
+        if let Some(first) = listed.get(&reference.tool) {
+            let message = format!("Tool/{} is listed twice", reference.tool);
+            let code = ToolErrorCode::ConfigDuplicate;
+            let warning =
+                Diagnostic::warning(code, place, message).with_help("Remove one of the two.");
+            findings.add(warning.with_related("here first", first.clone()));
+            continue;
+        }
+        listed.insert(reference.tool.clone(), place);
+        references.push(reference);
+    }
+    references
+}
+
+/// Reads `"Tool/bash"`, `{ref: "Tool/bash"}`, `{kind: Tool, name: bash}` or `{ref: {kind, name}}`.
+fn read_reference(at: &Cursor<'_>, findings: &mut Findings) -> Option<ToolReference> {
+    let inner = at
+        .node
+        .get("ref")
+        .map(|node| Cursor::new(node, format!("{}.ref", at.path)));
+    if inner.is_some() {
+        at.fields(findings)?.refuse_unknown(&["ref"], findings);
+    }
+    let target = inner.unwrap_or_else(|| at.clone());
+    let (kind, name) = match &target.node.value {
+        Value::Text(whole) => match whole.split_once('/') {
+            Some((kind, name)) => (kind, name),
+            None => {
+                return invalid(
+                    &target,
+                    &format!("'{}' has no kind", quoted(whole)),
+                    findings,
+                );
+            }
+        },
+        Value::Map(_) => {
+            let fields = target.fields(findings)?;
+            fields.refuse_unknown(&["kind", "name"], findings);
+            let mut part = |key: &str| fields.required(key, findings)?.text(findings);
+            let (kind, name) = (part("kind"), part("name"));
+            (kind?, name?)
+        }
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::List(_) => {
+            let found = target.node.value.kind();
+            return invalid(
+                &target,
+                &format!("expected a reference but got {found}"),
+                findings,
+            );
+        }
+    };
+    if kind != "Tool" {
+        let message = format!("an Agent's tools are of kind Tool, not '{}'", quoted(kind));
+        return invalid(&target, &message, findings);
+    }
+    match ResourceName::parse(name) {
+        Ok(tool) => Some(ToolReference {
+            tool,
+            place: findings.place(&target),
+        }),
+        Err(error) => invalid(&target, &quoted(&error.to_string()), findings),
+    }
+}
+
+fn invalid<T>(at: &Cursor<'_>, message: &str, findings: &mut Findings) -> Option<T> {
+    findings.error(ToolErrorCode::ConfigRef, at, message);
+    None
+}
+
+fn quoted(text: &str) -> String {
+    text::shorten(text, QUOTED_MAX)
+}
+
+/// Resolves an Agent's references against the Tools that the bundle declares.
+pub(super) fn resolve(
+    references: Vec<ToolReference>,
+    declared: &HashSet<ResourceName>,
+    findings: &mut Findings,
+) -> AgentSpec {
+    let mut spec = AgentSpec::default();
+    for reference in references {
+        if declared.contains(&reference.tool) {
+            spec.tools.push(reference.tool);
+            continue;
+        }
+        let known: Vec<&str> = declared.iter().map(ResourceName::as_str).collect();
+        let message = format!("Tool/{} is not declared in this bundle", reference.tool);
+        let code = ToolErrorCode::ConfigRefNotFound;
+        let missing = Diagnostic::error(code, reference.place, message);
+        findings.add(
+            match super::reader::closest(reference.tool.as_str(), &known) {
+                Some(close) => missing.with_help(format!("Did you mean Tool/{close}?")),
+                None => missing,
+            },
+        );
+    }
+    spec
+}

@@ -1,0 +1,292 @@
+//! Opens a bundle: its directory is held by handle, and nothing is opened but beneath it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use toolhost_contract::{ToolErrorCode, ToolResource};
+use toolhost_sandbox::FileId;
+
+use super::read::{FileRead, ReadError, ids_to_the_root, read_beneath};
+use super::resources::FILE_MAX;
+use super::{Bundle, Diagnostic, MANIFEST, Place, YamlSource};
+use crate::result::text;
+
+/// Endings of source files, which must be built to a component before they run.
+const SOURCE_ENDINGS: [&str; 10] = [
+    "ts", "mts", "tsx", "js", "mjs", "cjs", "py", "rs", "go", "c",
+];
+
+/// Longest path quoted, in characters.
+const PATH_SHOWN: usize = 200;
+
+/// Why a bundle cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BundleError {
+    /// The path leads to no bundle.
+    #[error("the bundle {} cannot be read", .path.display())]
+    Read {
+        /// The path that was tried.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: ReadError,
+    },
+    /// The directory holds no manifest.
+    #[error("there is no {MANIFEST} in {}", .dir.display())]
+    NoManifest {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The bundle holds errors.
+    #[error("{} holds {}", .yaml.name(), counted(.diagnostics))]
+    Invalid {
+        /// The file, for whoever shows its lines.
+        yaml: YamlSource,
+        /// Every finding.
+        diagnostics: Vec<Diagnostic>,
+    },
+}
+
+impl BundleError {
+    /// The next move.
+    #[must_use]
+    pub fn help(&self) -> String {
+        match self {
+            Self::NoManifest { dir } => {
+                let dir = dir.display();
+                format!("Name a bundle file, or write {dir}/{MANIFEST}.")
+            }
+            Self::Read {
+                source: ReadError::NotFound,
+                ..
+            } => format!("Name a bundle file, or a directory that holds a {MANIFEST}."),
+            Self::Read {
+                source: ReadError::Denied,
+                ..
+            } => "Make it readable for the user that runs the host.".to_owned(),
+            Self::Read { .. } => "Name a regular file.".to_owned(),
+            Self::Invalid { .. } => "Correct what is listed; nothing was loaded.".to_owned(),
+        }
+    }
+}
+
+fn counted(diagnostics: &[Diagnostic]) -> String {
+    match diagnostics
+        .iter()
+        .filter(|finding| finding.is_error())
+        .count()
+    {
+        1 => "1 error".to_owned(),
+        errors => format!("{errors} errors"),
+    }
+}
+
+/// A bundle, and the directory that all it names lies beneath.
+#[derive(Debug)]
+pub struct OpenBundle {
+    bundle: Bundle,
+    yaml: YamlSource,
+    dir: Arc<Dir>,
+    dir_name: String,
+    protected: Vec<FileId>,
+}
+
+/// The component of a Tool, read once: these bytes are what is checked, hashed and run.
+#[derive(Debug)]
+pub struct EntryBytes {
+    /// The file's bytes.
+    pub bytes: Vec<u8>,
+    /// The file, and the directories and symbolic links beneath the bundle's directory that led to
+    /// it: what no guest may change.
+    pub protected: Vec<FileId>,
+}
+
+/// Opens the bundle at a path.
+pub(super) fn open(path: &Path) -> Result<OpenBundle, BundleError> {
+    let unreadable = |source: ReadError| BundleError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let (dir, dir_path, manifest) = match Dir::open_ambient_dir(path, ambient_authority()) {
+        Ok(dir) => (dir, path.to_owned(), PathBuf::from(MANIFEST)),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            let (dir_path, file) = split(path).ok_or_else(|| unreadable(ReadError::NotFound))?;
+            let dir = Dir::open_ambient_dir(&dir_path, ambient_authority());
+            (
+                dir.map_err(|error| unreadable(error.into()))?,
+                dir_path,
+                file,
+            )
+        }
+        Err(error) => return Err(unreadable(error.into())),
+    };
+    let read = match read_beneath(&dir, &manifest, FILE_MAX as u64) {
+        Ok(read) => read,
+        Err(ReadError::NotFound) => return Err(BundleError::NoManifest { dir: dir_path }),
+        Err(error @ ReadError::TooLarge { .. }) => {
+            let message = format!("the file cannot be read: {error}");
+            return Err(invalid(
+                &dir_path,
+                &manifest,
+                ToolErrorCode::ConfigTooLarge,
+                &message,
+            ));
+        }
+        Err(source) => {
+            let path = dir_path.join(manifest);
+            return Err(BundleError::Read { path, source });
+        }
+    };
+    let FileRead { bytes, ids } = read;
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        let message = "the file is not UTF-8 text";
+        return Err(invalid(
+            &dir_path,
+            &manifest,
+            ToolErrorCode::ConfigParse,
+            message,
+        ));
+    };
+    let yaml = YamlSource::new(shown(&dir_path.join(&manifest)), text);
+    let mut protected = ids_to_the_root(&dir).map_err(unreadable)?;
+    protected.extend(ids);
+    match Bundle::parse(&yaml) {
+        Ok(bundle) => Ok(OpenBundle {
+            bundle,
+            yaml,
+            dir: Arc::new(dir),
+            dir_name: shown(&dir_path),
+            protected,
+        }),
+        Err(diagnostics) => Err(BundleError::Invalid { yaml, diagnostics }),
+    }
+}
+
+/// The directory and the file of a path; `.` is the directory of a bare name.
+fn split(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let file = PathBuf::from(path.file_name()?);
+    let dir = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    Some((dir, file))
+}
+
+fn invalid(dir: &Path, manifest: &Path, code: ToolErrorCode, message: &str) -> BundleError {
+    let name = shown(&dir.join(manifest));
+    let finding = Diagnostic::error(code, Place::file(name.as_str()), message);
+    BundleError::Invalid {
+        yaml: YamlSource::new(name, ""),
+        diagnostics: vec![finding],
+    }
+}
+
+fn shown(path: &Path) -> String {
+    let path = path.strip_prefix(".").unwrap_or(path).to_string_lossy();
+    let name = if path.is_empty() { "." } else { &path };
+    text::shorten(name, PATH_SHOWN)
+}
+
+impl OpenBundle {
+    /// What the bundle declares.
+    #[must_use]
+    pub fn bundle(&self) -> &Bundle {
+        &self.bundle
+    }
+
+    /// The manifest's text.
+    #[must_use]
+    pub fn yaml(&self) -> &YamlSource {
+        &self.yaml
+    }
+
+    /// The manifest, the links that led to it, the bundle's directory and all folders above it:
+    /// what no guest may change. Entries add their own.
+    #[must_use]
+    pub fn protected(&self) -> &[FileId] {
+        &self.protected
+    }
+
+    /// Reads the component of a Tool of this bundle, once, up to `max_bytes`.
+    ///
+    /// # Errors
+    /// A finding at `spec.entry`: `E_CONFIG_ENTRY_NOT_FOUND`, or `E_COMPONENT_TOO_LARGE`.
+    pub fn read_entry(
+        &self,
+        tool: &ToolResource,
+        max_bytes: u64,
+    ) -> Result<EntryBytes, Diagnostic> {
+        let entry = tool.spec.entry.as_str();
+        if is_source(entry) {
+            return Err(self.not_built(tool));
+        }
+        match read_beneath(&self.dir, Path::new(entry), max_bytes) {
+            Ok(FileRead { bytes, ids }) => Ok(EntryBytes {
+                bytes,
+                protected: ids,
+            }),
+            Err(error) => Err(self.unreadable(tool, &error)),
+        }
+    }
+
+    fn not_built(&self, tool: &ToolResource) -> Diagnostic {
+        let (name, entry) = (&tool.metadata.name, shown(Path::new(&tool.spec.entry)));
+        let message = format!("tool {name}: entry {entry} is source code, not a WASI component");
+        let finding = Diagnostic::error(ToolErrorCode::ConfigEntry, self.place(tool), message);
+        finding.with_help("Build it to a component first, and name the .wasm file in spec.entry.")
+    }
+
+    fn unreadable(&self, tool: &ToolResource, error: &ReadError) -> Diagnostic {
+        let (name, entry) = (&tool.metadata.name, shown(Path::new(&tool.spec.entry)));
+        let dir = &self.dir_name;
+        let (code, help) = match error {
+            ReadError::NotFound => (
+                ToolErrorCode::ConfigEntry,
+                format!("Build the component, or correct spec.entry: it is looked up in {dir}."),
+            ),
+            ReadError::Outside => (
+                ToolErrorCode::ConfigEntry,
+                format!("Put the component beneath {dir}."),
+            ),
+            ReadError::Denied => (
+                ToolErrorCode::ConfigEntry,
+                "Make it readable for the user that runs the host.".to_owned(),
+            ),
+            ReadError::NotAFile { .. } => (
+                ToolErrorCode::ConfigEntry,
+                "Name the .wasm file itself.".to_owned(),
+            ),
+            ReadError::TooLarge { .. } => (
+                ToolErrorCode::ComponentLimit,
+                "Make the component smaller: build optimised and stripped.".to_owned(),
+            ),
+            ReadError::Io(source) => (
+                ToolErrorCode::ConfigEntry,
+                format!("The system says: {source}."),
+            ),
+        };
+        let message = format!("tool {name}: entry {entry} in {dir}: {error}");
+        Diagnostic::error(code, self.place(tool), message).with_help(help)
+    }
+
+    fn place(&self, tool: &ToolResource) -> Place {
+        match self.bundle.places(&tool.metadata.name) {
+            Some(places) => places.entry.clone(),
+            None => Place::file(self.yaml.name()),
+        }
+    }
+}
+
+fn is_source(entry: &str) -> bool {
+    let ending = Path::new(entry)
+        .extension()
+        .and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| SOURCE_ENDINGS.contains(&ending))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Reads a file beneath a directory, once, and remembers what led to it.
+//!
+//! Refused by the system, not by comparing strings: `..`, absolute paths and symbolic links that
+//! lead out of the directory. Named pipes, sockets and devices are refused and never waited for.
+
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use cap_std::fs::{Dir, FileType, FileTypeExt, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
+use rustix::fs::OFlags;
+use toolhost_sandbox::FileId;
+
+/// Most symbolic links followed, as many as the kernel follows.
+const LINKS_MAX: usize = 40;
+
+/// Why a file cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// It is not there.
+    #[error("there is no such file or directory")]
+    NotFound,
+    /// We may not.
+    #[error("permission denied")]
+    Denied,
+    /// It leads out of the directory it must lie beneath.
+    #[error("it leads out of the bundle's directory")]
+    Outside,
+    /// It is a directory, a named pipe, a socket or a device.
+    #[error("it is {found}, not a regular file")]
+    NotAFile {
+        /// What it is, such as `a directory`.
+        found: &'static str,
+    },
+    /// It is larger than it may be.
+    #[error("it is larger than {max} bytes")]
+    TooLarge {
+        /// Largest size, in bytes.
+        max: u64,
+    },
+    /// The system says something else.
+    #[error("it cannot be read")]
+    Io(#[source] io::Error),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NotFound,
+            // cap-std's own answer to a way out, where the kernel's would carry a number.
+            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => Self::Outside,
+            io::ErrorKind::PermissionDenied => Self::Denied,
+            io::ErrorKind::CrossesDevices => Self::Outside,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub(super) struct FileRead {
+    /// What is in it.
+    pub(super) bytes: Vec<u8>,
+    /// The file, and the directories and symbolic links that led to it, the given one left out.
+    pub(super) ids: Vec<FileId>,
+}
+
+/// Reads a regular file of at most `max` bytes beneath `dir`.
+pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<FileRead, ReadError> {
+    let (path, mut ids) = resolve(dir, path)?;
+    check_is_file(&dir.symlink_metadata(&path)?)?;
+    let mut options = OpenOptions::new();
+    // Were it replaced by a named pipe now, opening would not wait for a writer.
+    options
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let file = dir.open_with(&path, &options)?;
+    let metadata = file.metadata()?;
+    check_is_file(&metadata)?;
+    ids.push(id_of(&metadata));
+    if metadata.len() > max {
+        return Err(ReadError::TooLarge { max });
+    }
+    let mut bytes = Vec::new();
+    file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        return Err(ReadError::TooLarge { max });
+    }
+    Ok(FileRead { bytes, ids })
+}
+
+/// Follows symbolic links within `dir`; returns a path without any, and what was met.
+fn resolve(dir: &Dir, path: &Path) -> Result<(PathBuf, Vec<FileId>), ReadError> {
+    let mut resolved = PathBuf::new();
+    let mut ids = Vec::new();
+    let mut links = 0;
+    let mut rest = steps(path);
+    while let Some(step) = rest.pop() {
+        let Step::Into(name) = step else {
+            let is_beneath = matches!(step, Step::Up) && resolved.pop();
+            if is_beneath {
+                continue;
+            }
+            return Err(ReadError::Outside);
+        };
+        let next = resolved.join(name);
+        let metadata = dir.symlink_metadata(&next)?;
+        ids.push(id_of(&metadata));
+        if !metadata.is_symlink() {
+            resolved = next;
+            continue;
+        }
+        links += 1;
+        if links > LINKS_MAX {
+            return Err(ReadError::Io(io::ErrorKind::TooManyLinks.into()));
+        }
+        rest.extend(steps(&dir.read_link_contents(&next)?));
+    }
+    Ok((resolved, ids))
+}
+
+/// One step of a path.
+enum Step {
+    Into(std::ffi::OsString),
+    Up,
+    Root,
+}
+
+/// The steps of a path, the last one first.
+fn steps(path: &Path) -> Vec<Step> {
+    let step = |component: Component<'_>| match component {
+        Component::Normal(name) => Some(Step::Into(name.to_owned())),
+        Component::ParentDir => Some(Step::Up),
+        Component::CurDir => None,
+        Component::RootDir | Component::Prefix(_) => Some(Step::Root),
+    };
+    path.components().rev().filter_map(step).collect()
+}
+
+fn check_is_file(metadata: &Metadata) -> Result<(), ReadError> {
+    if metadata.is_file() {
+        return Ok(());
+    }
+    Err(ReadError::NotAFile {
+        found: kind_of(metadata.file_type()),
+    })
+}
+
+fn kind_of(file_type: FileType) -> &'static str {
+    if file_type.is_dir() {
+        "a directory"
+    } else if file_type.is_fifo() {
+        "a named pipe"
+    } else if file_type.is_socket() {
+        "a socket"
+    } else if file_type.is_block_device() || file_type.is_char_device() {
+        "a device"
+    } else {
+        "something else"
+    }
+}
+
+fn id_of(metadata: &Metadata) -> FileId {
+    FileId {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+    }
+}
+
+/// The identity of a directory and of every directory above it, to the root. Asks without opening:
+/// a folder that may be passed through need not be readable.
+pub(super) fn ids_to_the_root(dir: &Dir) -> Result<Vec<FileId>, ReadError> {
+    /// More folders than the longest path has.
+    const DEPTH_MAX: usize = 4096;
+
+    let mut ids: Vec<FileId> = Vec::new();
+    let mut above = PathBuf::from(".");
+    while ids.len() < DEPTH_MAX {
+        let stat = rustix::fs::statat(dir, &above, rustix::fs::AtFlags::empty());
+        let stat = stat.map_err(io::Error::from)?;
+        let id = FileId {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        };
+        if ids.last() == Some(&id) {
+            return Ok(ids);
+        }
+        ids.push(id);
+        above.push("..");
+    }
+    Err(ReadError::Io(io::ErrorKind::InvalidInput.into()))
+}

@@ -1,0 +1,210 @@
+//! Walks a document and collects everything that is wrong with it.
+//!
+//! A reader that finds a fault records it and returns none, so that the readers around it go on.
+
+mod suggest;
+
+use toolhost_contract::ToolErrorCode;
+
+use super::diagnostic::{Diagnostic, Place};
+use super::yaml::{Key, Mark, Node, Value, YamlSource};
+use crate::result::text;
+
+pub(crate) use suggest::closest;
+
+/// Most findings kept; a file with more is not read to the end by anybody.
+const FINDINGS_MAX: usize = 1_000;
+
+/// Longest text quoted in a finding, in characters.
+const QUOTED_MAX: usize = 80;
+
+/// What is wrong with a file, in the order it was found.
+#[derive(Debug)]
+pub(crate) struct Findings {
+    source: YamlSource,
+    list: Vec<Diagnostic>,
+}
+
+impl Findings {
+    pub(crate) fn new(source: &YamlSource) -> Self {
+        Self {
+            source: source.clone(),
+            list: Vec::new(),
+        }
+    }
+
+    /// Records a finding; those beyond the first thousand are dropped.
+    pub(crate) fn add(&mut self, finding: Diagnostic) {
+        if self.list.len() < FINDINGS_MAX {
+            self.list.push(finding);
+        }
+    }
+
+    /// Records an error about a value.
+    pub(crate) fn error(
+        &mut self,
+        code: ToolErrorCode,
+        at: &Cursor<'_>,
+        message: impl Into<String>,
+    ) {
+        let place = self.place(at);
+        self.add(Diagnostic::error(code, place, message));
+    }
+
+    /// Records that a value is not what its place asks for.
+    pub(crate) fn invalid(&mut self, at: &Cursor<'_>, message: impl Into<String>) {
+        self.error(ToolErrorCode::ConfigSchema, at, message);
+    }
+
+    /// Where a value stands.
+    pub(crate) fn place(&self, at: &Cursor<'_>) -> Place {
+        self.source.place(at.mark, &at.path)
+    }
+
+    /// The file.
+    pub(crate) fn source(&self) -> &YamlSource {
+        &self.source
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Diagnostic> {
+        self.list
+    }
+}
+
+/// A value, and the path that led to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Cursor<'n> {
+    pub(crate) node: &'n Node,
+    pub(crate) mark: Mark,
+    pub(crate) path: String,
+}
+
+impl<'n> Cursor<'n> {
+    pub(crate) fn new(node: &'n Node, path: impl Into<String>) -> Self {
+        Self {
+            node,
+            mark: node.mark,
+            path: path.into(),
+        }
+    }
+
+    /// Reads a mapping.
+    pub(crate) fn fields(&self, findings: &mut Findings) -> Option<Fields<'n>> {
+        if let Value::Map(entries) = &self.node.value {
+            return Some(Fields {
+                entries,
+                at: self.clone(),
+            });
+        }
+        self.expected("a mapping", findings)
+    }
+
+    /// Reads a list.
+    pub(crate) fn items(&self, findings: &mut Findings) -> Option<Vec<Cursor<'n>>> {
+        if let Value::List(items) = &self.node.value {
+            let item = |(at, node)| Cursor::new(node, format!("{}[{at}]", self.path));
+            return Some(items.iter().enumerate().map(item).collect());
+        }
+        self.expected("a list", findings)
+    }
+
+    /// Reads a string.
+    pub(crate) fn text(&self, findings: &mut Findings) -> Option<&'n str> {
+        if let Value::Text(text) = &self.node.value {
+            return Some(text);
+        }
+        self.expected("a string", findings)
+    }
+
+    /// Reads `true` or `false`.
+    pub(crate) fn boolean(&self, findings: &mut Findings) -> Option<bool> {
+        if let Value::Bool(value) = self.node.value {
+            return Some(value);
+        }
+        self.expected("true or false", findings)
+    }
+
+    /// Reads a name with one of the contract's parsers.
+    pub(crate) fn name<T, E: std::fmt::Display>(
+        &self,
+        parse: fn(&str) -> Result<T, E>,
+        findings: &mut Findings,
+    ) -> Option<T> {
+        match parse(self.text(findings)?) {
+            Ok(name) => Some(name),
+            Err(error) => {
+                let message = text::shorten(&error.to_string(), 2 * QUOTED_MAX);
+                findings.error(ToolErrorCode::ConfigName, self, message);
+                None
+            }
+        }
+    }
+
+    /// Records that the value is of another kind than its place asks for.
+    pub(crate) fn expected<T>(&self, what: &str, findings: &mut Findings) -> Option<T> {
+        let found = self.node.value.kind();
+        findings.invalid(self, format!("expected {what} but got {found}"));
+        None
+    }
+}
+
+/// A mapping.
+#[derive(Debug)]
+pub(crate) struct Fields<'n> {
+    entries: &'n [(Key, Node)],
+    pub(crate) at: Cursor<'n>,
+}
+
+impl<'n> Fields<'n> {
+    /// The value of a key, if it is there.
+    pub(crate) fn get(&self, name: &str) -> Option<Cursor<'n>> {
+        let (_, node) = self.entries.iter().find(|(key, _)| key.name == name)?;
+        Some(Cursor::new(node, self.path_of(name)))
+    }
+
+    /// The value of a key that must be there.
+    pub(crate) fn required(&self, name: &str, findings: &mut Findings) -> Option<Cursor<'n>> {
+        let found = self.get(name);
+        if found.is_none() {
+            findings.invalid(&self.at, format!("'{name}' is missing"));
+        }
+        found
+    }
+
+    /// The entries in order: each key as a cursor (whose place is the key's), and its value.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&'n str, Cursor<'n>, Cursor<'n>)> {
+        self.entries.iter().map(|(key, node)| {
+            let value = Cursor::new(node, self.path_of(&key.name));
+            let at_key = Cursor {
+                mark: key.mark,
+                ..value.clone()
+            };
+            (key.name.as_str(), at_key, value)
+        })
+    }
+
+    /// Records an error for each key that is not known here, with the one probably meant.
+    pub(crate) fn refuse_unknown(&self, known: &[&str], findings: &mut Findings) {
+        for (name, key, _) in self.entries() {
+            if known.contains(&name) {
+                continue;
+            }
+            let place = findings.place(&key);
+            let message = format!("unknown key '{}'", text::shorten(name, QUOTED_MAX));
+            let help = match closest(name, known) {
+                Some(close) => format!("Did you mean '{close}'?"),
+                None => format!("Known here: {}.", known.join(", ")),
+            };
+            let error = Diagnostic::error(ToolErrorCode::ConfigSchema, place, message);
+            findings.add(error.with_help(help));
+        }
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        let name = text::shorten(name, QUOTED_MAX);
+        match self.at.path.as_str() {
+            "" => name,
+            above => format!("{above}.{name}"),
+        }
+    }
+}

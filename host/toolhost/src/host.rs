@@ -1,0 +1,240 @@
+//! The house: a sandbox, a policy and a place for state, from which bundles are loaded.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolhost_contract::ResourceName;
+use toolhost_sandbox::{
+    Origin, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError, WorkdirRules,
+};
+
+use crate::bundle::BundleError as LoadError;
+use crate::loaded::LoadedBundle;
+use crate::loader;
+use crate::policy::Policy;
+
+/// Why a host cannot be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The sandbox cannot start.
+    #[error("the sandbox cannot start")]
+    Sandbox(#[from] SandboxStartError),
+    /// The state root cannot be made.
+    #[error("the state root {} cannot be made", .path.display())]
+    StateRoot {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// What a host says while a bundle loads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoadProgress {
+    /// A component is being prepared; seconds where it must be compiled.
+    Preparing {
+        /// Its Tool.
+        tool: ResourceName,
+        /// Its size in bytes.
+        bytes: u64,
+    },
+    /// It is ready.
+    Prepared {
+        /// Its Tool.
+        tool: ResourceName,
+        /// Whether it was compiled or cached.
+        origin: Origin,
+        /// How long it took.
+        took: Duration,
+    },
+}
+
+type OnProgress = Arc<dyn Fn(&LoadProgress) + Send + Sync>;
+
+/// Sets up a [`Host`]. Reads no environment: what is not said is not assumed.
+#[derive(Default)]
+pub struct HostBuilder {
+    sandbox: Option<Sandbox>,
+    policy: Policy,
+    state_root: Option<PathBuf>,
+    keep_out_of: Vec<(&'static str, PathBuf)>,
+    keep_private: Vec<(&'static str, PathBuf)>,
+    on_progress: Option<OnProgress>,
+}
+
+impl fmt::Debug for HostBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostBuilder")
+            .field("state_root", &self.state_root)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HostBuilder {
+    /// Uses a sandbox that other hosts may share. Default: one of its own, without a cache.
+    #[must_use]
+    pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
+        self.sandbox = Some(sandbox);
+        self
+    }
+
+    /// Sets what tools are granted. Default: nothing, and the default limits.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets where instances' workspaces are kept; made where it is missing. Default: nowhere, and
+    /// each call must bring a workdir. No workdir may contain it or lie within it.
+    #[must_use]
+    pub fn state_root(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.state_root = Some(dir.into());
+        self
+    }
+
+    /// No workdir may be or contain this: a home directory, the policy file, a file of secrets.
+    #[must_use]
+    pub fn keep_out_of(mut self, what: &'static str, place: impl Into<PathBuf>) -> Self {
+        self.keep_out_of.push((what, place.into()));
+        self
+    }
+
+    /// No workdir may be, contain or lie within this directory: a cache of compiled components.
+    #[must_use]
+    pub fn keep_private(mut self, what: &'static str, dir: impl Into<PathBuf>) -> Self {
+        self.keep_private.push((what, dir.into()));
+        self
+    }
+
+    /// Calls `say` while bundles load.
+    #[must_use]
+    pub fn on_progress(mut self, say: impl Fn(&LoadProgress) + Send + Sync + 'static) -> Self {
+        self.on_progress = Some(Arc::new(say));
+        self
+    }
+
+    /// Builds the host.
+    ///
+    /// # Errors
+    /// [`HostError`] where the sandbox cannot start or the state root cannot be made.
+    pub fn build(self) -> Result<Host, HostError> {
+        let sandbox = match self.sandbox {
+            Some(sandbox) => sandbox,
+            None => Sandbox::new(SandboxConfig::default())?,
+        };
+        let mut rules = WorkdirRules::default();
+        if let Some(root) = &self.state_root {
+            make_private(root).map_err(|source| HostError::StateRoot {
+                path: root.clone(),
+                source,
+            })?;
+            rules.keep_private("the state root", root);
+        }
+        for (what, place) in &self.keep_private {
+            rules.keep_private(what, place);
+        }
+        for (what, place) in &self.keep_out_of {
+            rules.keep_out_of(what, place);
+        }
+        Ok(Host(Arc::new(HostInner {
+            sandbox,
+            policy: self.policy,
+            state_root: self.state_root,
+            rules,
+            on_progress: self.on_progress,
+        })))
+    }
+}
+
+/// Makes a directory that only this user can enter.
+pub(crate) fn make_private(dir: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Loads bundles and opens workdirs. Cheap to clone; send it anywhere, share it between threads.
+///
+/// ```no_run
+/// # async fn example(call: toolhost::ToolCall) -> Result<(), Box<dyn std::error::Error>> {
+/// use toolhost::{CallContext, Host};
+///
+/// let host = Host::builder().build()?;
+/// let bundle = host.load("goondan.yaml").await?;
+/// let step = bundle.agent("coder")?.open_step();
+/// let tools = step.catalog().to_openai(); // what the model is shown
+///
+/// let workdir = host.workdir("/srv/project")?;
+/// let context = CallContext::for_call(&call, "user-1", workdir);
+/// let result = step.execute(call, &context).await; // never an error
+/// # let _ = (tools, result);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Host(pub(crate) Arc<HostInner>);
+
+pub(crate) struct HostInner {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) policy: Policy,
+    pub(crate) state_root: Option<PathBuf>,
+    rules: WorkdirRules,
+    on_progress: Option<OnProgress>,
+}
+
+impl HostInner {
+    pub(crate) fn say(&self, progress: &LoadProgress) {
+        if let Some(say) = &self.on_progress {
+            say(progress);
+        }
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host")
+            .field("state_root", &self.0.state_root)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// Starts a builder.
+    #[must_use]
+    pub fn builder() -> HostBuilder {
+        HostBuilder::default()
+    }
+
+    /// Loads a bundle, whole or not at all: a YAML file, or a directory that holds `goondan.yaml`.
+    ///
+    /// Every component is compiled, or mapped from the sandbox's cache, and asked what it serves.
+    ///
+    /// # Errors
+    /// [`LoadError`] carries every finding at once.
+    pub async fn load(&self, path: impl AsRef<Path>) -> Result<LoadedBundle, LoadError> {
+        loader::load(&self.0, path.as_ref()).await
+    }
+
+    /// Opens a directory to be a guest's `/`. The path is followed once; from then on only the
+    /// handle counts.
+    ///
+    /// # Errors
+    /// [`WorkdirError`] where it cannot be opened, or is one that no tool may be given.
+    ///
+    /// Spec: tool-spec-v2 §2.5(1).
+    pub fn workdir(&self, path: impl AsRef<Path>) -> Result<Workdir, WorkdirError> {
+        self.0.sandbox.open_workdir(path.as_ref(), &self.0.rules)
+    }
+
+    /// The sandbox, to be shared with another host.
+    #[must_use]
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.0.sandbox
+    }
+}

@@ -1,0 +1,253 @@
+//! From a path to a bundle whose every tool can run: read, check, prepare; all or nothing.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use toolhost_contract::{
+    AgentResource, JsonSchemaObject, ResourceName, ToolCatalogItem, ToolErrorCode, ToolExportSpec,
+    ToolName, ToolResource, ToolSource,
+};
+use toolhost_sandbox::{HandlerSpec, PrepareError, PreparedTool, WriteProtected};
+
+use crate::agent::{Agent, AgentInner, Permit, RegistryCalls};
+use crate::bundle::{Bundle, BundleError as LoadError, Diagnostic, OpenBundle, Place};
+use crate::catalog::ToolCatalog;
+use crate::host::{HostInner, LoadProgress};
+use crate::loaded::{Declares, IMPLICIT_AGENT, LoadedBundle, LoadedInner};
+use crate::registry::{RegisteredTool, ToolRegistry};
+use crate::schema::ArgsSchema;
+
+/// Loads the bundle at a path.
+pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBundle, LoadError> {
+    let open = Bundle::open(path)?;
+    let mut found = Found {
+        diagnostics: open.bundle().diagnostics().to_vec(),
+        protected: open.protected().to_vec(),
+        ..Found::default()
+    };
+    found.diagnostics.extend(host.policy.unknown_names(open.bundle()));
+    let mut by_entry = HashMap::new();
+    for tool in open.bundle().tools() {
+        match component(host, &open, tool, &mut by_entry, &mut found).await {
+            Ok(component) => register(&open, tool, &component, &mut found),
+            Err(finding) => found.diagnostics.push(*finding),
+        }
+    }
+    if found.diagnostics.iter().any(Diagnostic::is_error) {
+        return Err(LoadError::Invalid {
+            yaml: open.yaml().clone(),
+            diagnostics: found.diagnostics,
+        });
+    }
+    Ok(assemble(host, &open, path, found))
+}
+
+/// What loading has come to so far.
+#[derive(Default)]
+struct Found {
+    tools: Vec<RegisteredTool>,
+    components: Vec<(String, toolhost_sandbox::ComponentFacts)>,
+    protected: Vec<toolhost_sandbox::FileId>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// Prepares a Tool's component; Tools of one entry share it.
+async fn component(
+    host: &HostInner,
+    open: &OpenBundle,
+    tool: &ToolResource,
+    by_entry: &mut HashMap<String, PreparedTool>,
+    found: &mut Found,
+) -> Result<PreparedTool, Box<Diagnostic>> {
+    if let Some(known) = by_entry.get(&tool.spec.entry) {
+        return Ok(known.clone());
+    }
+    let most = host.sandbox.compile_limits().bytes;
+    let entry = open.read_entry(tool, most)?;
+    found.protected.extend(entry.protected);
+    let name = &tool.metadata.name;
+    host.say(&LoadProgress::Preparing {
+        tool: name.clone(),
+        bytes: entry.bytes.len() as u64,
+    });
+    let started = Instant::now();
+    let prepared = host.sandbox.prepare(entry.bytes).await;
+    let (prepared, origin) = prepared.map_err(|error| unloadable(open, tool, &error))?;
+    host.say(&LoadProgress::Prepared {
+        tool: name.clone(),
+        origin,
+        took: started.elapsed(),
+    });
+    by_entry.insert(tool.spec.entry.clone(), prepared.clone());
+    Ok(prepared)
+}
+
+fn unloadable(open: &OpenBundle, tool: &ToolResource, error: &PrepareError) -> Diagnostic {
+    let (name, entry) = (&tool.metadata.name, &tool.spec.entry);
+    let message = format!("tool {name}: {entry}: {error}");
+    let place = places(open, name).map_or_else(|| Place::file(open.yaml().name()), |p| p.entry.clone());
+    Diagnostic::error(code_of(error), place, message)
+}
+
+/// The code of a component that cannot be loaded.
+pub(crate) fn code_of(error: &PrepareError) -> ToolErrorCode {
+    match error {
+        PrepareError::NotAComponent(_) | PrepareError::Compile { .. } => {
+            ToolErrorCode::ComponentInvalid
+        }
+        PrepareError::TooLarge { .. } => ToolErrorCode::ComponentLimit,
+        PrepareError::NoHandlers { .. } | PrepareError::WrongShape { .. } => {
+            ToolErrorCode::ComponentWorld
+        }
+        PrepareError::WrongVersion { .. } => ToolErrorCode::ComponentVersion,
+        PrepareError::UnservedImport { .. } => ToolErrorCode::ComponentImport,
+        PrepareError::Describe(_)
+        | PrepareError::HandlerName { .. }
+        | PrepareError::HandlerTwice(_)
+        | PrepareError::DescribeTooLarge { .. } => ToolErrorCode::ComponentDescribe,
+        // The sandbox's enum may grow; what is not known here is the host's fault.
+        _ => ToolErrorCode::Host,
+    }
+}
+
+fn places<'a>(open: &'a OpenBundle, tool: &ResourceName) -> Option<&'a crate::bundle::ToolPlaces> {
+    open.bundle().places(tool)
+}
+
+/// Registers a Tool's exports, each with the handler that serves it.
+///
+/// Spec: tool-spec-v2 §15, export mapping.
+fn register(open: &OpenBundle, tool: &ToolResource, component: &PreparedTool, found: &mut Found) {
+    let name = &tool.metadata.name;
+    found
+        .components
+        .push((name.to_string(), component.facts().clone()));
+    let whole = || Place::file(open.yaml().name());
+    let at = places(open, name);
+    for (index, export) in tool.spec.exports.iter().enumerate() {
+        let place = at.and_then(|p| p.exports.get(index)).cloned();
+        let handler = component.handlers().iter().find(|h| h.name == export.name);
+        let Some(handler) = handler else {
+            let (message, code) = (not_served(tool, export, component), ToolErrorCode::ComponentHandler);
+            let place = place.unwrap_or_else(whole);
+            found.diagnostics.push(Diagnostic::error(code, place, message));
+            continue;
+        };
+        match registered(tool, export, handler, component) {
+            Ok(registered) => found.tools.push(registered),
+            Err(message) => {
+                let (place, code) = (place.unwrap_or_else(whole), ToolErrorCode::ComponentDescribe);
+                found.diagnostics.push(Diagnostic::error(code, place, message));
+            }
+        }
+    }
+    let named = |handler: &HandlerSpec| tool.spec.exports.iter().any(|e| e.name == handler.name);
+    for handler in component.handlers().iter().filter(|h| !named(h)) {
+        let message = format!(
+            "tool {name}: {} also serves '{}', which is not exported",
+            tool.spec.entry, handler.name
+        );
+        let place = at.map_or_else(whole, |p| p.entry.clone());
+        let note = Diagnostic::note(ToolErrorCode::ComponentHandler, place, message);
+        let help = format!("Add `- name: {}` to spec.exports to show it to the model.", handler.name);
+        found.diagnostics.push(note.with_help(help));
+    }
+}
+
+fn not_served(tool: &ToolResource, export: &ToolExportSpec, component: &PreparedTool) -> String {
+    let served: Vec<&str> = component.handlers().iter().map(|h| h.name.as_str()).collect();
+    format!(
+        "tool {}: handler '{}' is not served by {}, which serves {}",
+        tool.metadata.name,
+        export.name,
+        tool.spec.entry,
+        if served.is_empty() { "none".to_owned() } else { served.join(", ") }
+    )
+}
+
+/// What the manifest leaves out, `describe` may fill in.
+fn registered(
+    tool: &ToolResource,
+    export: &ToolExportSpec,
+    handler: &HandlerSpec,
+    component: &PreparedTool,
+) -> Result<RegisteredTool, String> {
+    let described = || handler.parameters.as_deref().map(parameters).transpose();
+    let parameters = match &export.parameters {
+        Some(parameters) => Some(parameters.clone()),
+        None => described().map_err(|reason| {
+            format!("describe gives '{}' parameters that cannot be used: {reason}", handler.name)
+        })?,
+    };
+    let any = JsonSchemaObject::any_object;
+    let schema = ArgsSchema::compile(parameters.as_ref().unwrap_or(&any()))
+        .map_err(|reason| format!("the parameters of '{}' cannot be used: {reason}", handler.name))?;
+    let name = ToolName::new(tool.metadata.name.clone(), export.name.clone());
+    Ok(RegisteredTool {
+        item: ToolCatalogItem {
+            name: name.map_err(|reason| reason.to_string())?,
+            description: export.description.clone().or_else(|| handler.description.clone()),
+            parameters,
+            source: Some(ToolSource::config(tool.metadata.name.as_str())),
+        },
+        schema: Arc::new(schema),
+        error_message_limit: tool.spec.error_message_limit,
+        component: component.clone(),
+    })
+}
+
+fn parameters(json: &str) -> Result<JsonSchemaObject, String> {
+    let schema = serde_json::from_str(json).map_err(|reason| reason.to_string())?;
+    JsonSchemaObject::parse(schema).map_err(|reason| reason.to_string())
+}
+
+/// Puts the loaded bundle together: one registry, and each agent's catalog and permits.
+fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: &Path, found: Found) -> LoadedBundle {
+    let bundle = open.bundle();
+    let all: Vec<ToolCatalogItem> = found.tools.iter().map(|tool| tool.item.clone()).collect();
+    let registry: Arc<ToolRegistry> = Arc::new(found.tools.into_iter().collect());
+    let protected = WriteProtected::new(found.protected);
+    let make = |name: &str, tools: &[ResourceName]| {
+        let of = |tool: &ResourceName| -> Vec<ToolCatalogItem> {
+            let own = |item: &&ToolCatalogItem| item.name.resource() == tool;
+            all.iter().filter(own).cloned().collect()
+        };
+        let permit = |tool: &ResourceName| {
+            let (grants, limits) = host.policy.resolve(name, tool);
+            (tool.clone(), Permit { grants, limits })
+        };
+        Agent(Arc::new(AgentInner {
+            name: name.to_owned(),
+            registry: Arc::clone(&registry),
+            catalog: tools.iter().flat_map(of).collect::<ToolCatalog>(),
+            permits: bundle.tools().iter().map(|tool| permit(&tool.metadata.name)).collect(),
+            no_permit: Permit::default(),
+            protected: protected.clone(),
+            locale: host.policy.locale(),
+            registry_calls: if host.policy.registry_direct_call() {
+                RegistryCalls::Allowed
+            } else {
+                RegistryCalls::Refused
+            },
+        }))
+    };
+    let declared = |agent: &AgentResource| make(agent.metadata.name.as_str(), &agent.spec.tools);
+    let agents: Vec<Agent> = bundle.agents().iter().map(declared).collect();
+    let (agents, declares) = if agents.is_empty() {
+        let tools: Vec<_> = bundle.tools().iter().map(|t| t.metadata.name.clone()).collect();
+        (vec![make(IMPLICIT_AGENT, &tools)], Declares::OnlyTools)
+    } else {
+        (agents, Declares::Agents)
+    };
+    LoadedBundle(Arc::new(LoadedInner {
+        host: Arc::clone(host),
+        // One bundle has one set of workspaces, however its path is written.
+        path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+        agents,
+        declares,
+        components: found.components,
+        diagnostics: found.diagnostics,
+    }))
+}

@@ -1,0 +1,320 @@
+//! What a call costs beside the engine alone, how many run at once, and what a start costs.
+//!
+//! Everything is compared within one run, as ratios: these numbers are for the machine at hand.
+#![expect(clippy::unwrap_used, clippy::print_stdout, clippy::indexing_slicing, reason = "a benchmark")]
+
+mod raw;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, Throughput};
+use raw::Raw;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use toolhost::{
+    AssistantMessage, CacheConfig, CallContext, Host, Sandbox, SandboxConfig, Step, ToolCall,
+    ToolStatus, Workdir,
+};
+use toolhost_tests::{guest, root};
+
+/// Rounds of the paired measurement: raw and execute take turns, so that noise meets both.
+const ROUNDS: usize = 41;
+
+/// Calls in one round.
+const BATCH: u32 = 400;
+
+struct Bench {
+    runtime: Runtime,
+    raw: Raw,
+    step: Step,
+    work: tempfile::TempDir,
+    workdir: Workdir,
+    context: CallContext,
+    call: ToolCall,
+}
+
+fn call(name: &str, args: Value) -> ToolCall {
+    let Value::Object(args) = args else {
+        unreachable!("arguments are an object")
+    };
+    ToolCall::new("call-1", name, args)
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// A bundle of one component under `tools` names, with `exports` each.
+fn bundle(top: &Path, tools: usize, exports: usize) {
+    std::fs::write(top.join("h.wasm"), guest("hundred_handlers")).unwrap();
+    let mut text = String::new();
+    for tool in 0..tools {
+        text.push_str(&format!(
+            "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {{name: t{tool}}}\nspec:\n  entry: ./h.wasm\n  exports:\n"
+        ));
+        for export in 0..exports {
+            text.push_str(&format!("    - name: h{export}\n"));
+        }
+        text.push_str("---\n");
+    }
+    std::fs::write(top.join("goondan.yaml"), text).unwrap();
+}
+
+impl Bench {
+    fn new() -> Self {
+        let runtime = runtime();
+        let work = tempfile::tempdir().unwrap();
+        std::fs::write(work.path().join("f.txt"), "some text\n".repeat(100)).unwrap();
+        let host = host(None);
+        let workdir = host.workdir(work.path()).unwrap();
+        let loaded = runtime.block_on(host.load(root("guest-examples"))).unwrap();
+        let call = call("echo__say", json!({"text": "hello", "n": 1}));
+        let context = CallContext::for_call(&call, "bench", workdir.clone());
+        Self {
+            raw: Raw::new(&guest("echo")),
+            step: loaded.only_agent().unwrap().open_step(),
+            runtime,
+            work,
+            workdir,
+            context,
+            call,
+        }
+    }
+
+    fn context_workdir(&self) -> Workdir {
+        self.workdir.clone()
+    }
+
+    async fn execute(&self) {
+        let result = self.step.execute(self.call.clone(), &self.context).await;
+        assert_eq!(result.status(), ToolStatus::Ok);
+    }
+
+    async fn raw_call(&self, message: &str, input: &String) {
+        let said = self.raw.call(self.work.path(), "say", message, input).await;
+        assert!(said.len() > 2);
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Raw and execute in turns: the ratio, and both medians in microseconds.
+fn paired(bench: &Bench) -> (f64, f64, f64) {
+    let message = AssistantMessage::for_call(&bench.call).to_json();
+    let input = Value::Object(bench.call.args.clone()).to_string();
+    let (mut raws, mut executes, mut ratios) = (vec![], vec![], vec![]);
+    for _ in 0..ROUNDS {
+        let (raw, execute) = bench.runtime.block_on(async {
+            let started = Instant::now();
+            for _ in 0..BATCH {
+                bench.raw_call(&message, &input).await;
+            }
+            let raw = started.elapsed() / BATCH;
+            let started = Instant::now();
+            for _ in 0..BATCH {
+                bench.execute().await;
+            }
+            (raw, started.elapsed() / BATCH)
+        });
+        let micros = |time: Duration| time.as_secs_f64() * 1e6;
+        raws.push(micros(raw));
+        executes.push(micros(execute));
+        ratios.push(micros(execute) / micros(raw));
+    }
+    (median(ratios), median(raws), median(executes))
+}
+
+/// Calls per second with so many in flight, on two workers.
+fn per_second(bench: &Bench, in_flight: usize, calls: usize) -> f64 {
+    bench.runtime.block_on(async {
+        let started = Instant::now();
+        let lanes: Vec<_> = (0..in_flight)
+            .map(|_| {
+                let (step, call, context) = (bench.step.clone(), bench.call.clone(), bench.context.clone());
+                tokio::spawn(async move {
+                    for _ in 0..calls / in_flight {
+                        let result = step.execute(call.clone(), &context).await;
+                        assert_eq!(result.status(), ToolStatus::Ok);
+                    }
+                })
+            })
+            .collect();
+        for lane in lanes {
+            lane.await.unwrap();
+        }
+        let done = (calls / in_flight * in_flight) as f64;
+        done / started.elapsed().as_secs_f64()
+    })
+}
+
+/// The step of a host with so many tools.
+fn step_of(bench: &Bench, tools: usize, exports: usize) -> Step {
+    let top = tempfile::tempdir().unwrap();
+    bundle(top.path(), tools, exports);
+    let host = host(None);
+    let loaded = bench.runtime.block_on(host.load(top.path())).unwrap();
+    loaded.only_agent().unwrap().open_step()
+}
+
+/// One execute with 1 and with 10,000 tools registered, in turns: the ratio.
+fn registry(bench: &Bench) -> f64 {
+    let (small, large) = (step_of(bench, 1, 1), step_of(bench, 100, 100));
+    assert_eq!(large.catalog().items().len(), 10_000);
+    let call = call("t0__h0", json!({"a": 1}));
+    let context = CallContext::for_call(&call, "bench", bench.context_workdir());
+    let time = |step: &Step| {
+        bench.runtime.block_on(async {
+            let started = Instant::now();
+            for _ in 0..BATCH {
+                let result = step.execute(call.clone(), &context).await;
+                assert_eq!(result.status(), ToolStatus::Ok);
+            }
+            started.elapsed().as_secs_f64()
+        })
+    };
+    let round = |_| {
+        let small = time(&small);
+        time(&large) / small
+    };
+    median((0..ROUNDS).map(round).collect())
+}
+
+/// Loading the example bundle without a cache, and with a warm one, in milliseconds.
+fn starts(bench: &Bench) -> (f64, f64) {
+    let top = tempfile::tempdir().unwrap();
+    let load = || {
+        let started = Instant::now();
+        let host = host(Some(top.path()));
+        bench.runtime.block_on(host.load(root("guest-examples"))).unwrap();
+        started.elapsed().as_secs_f64() * 1e3
+    };
+    let cold = load();
+    (cold, median((0..9).map(|_| load()).collect()))
+}
+
+/// How late a deadline is answered while others run on, in milliseconds.
+fn lateness(bench: &Bench) -> f64 {
+    let deadline = Duration::from_millis(100);
+    bench.runtime.block_on(async {
+        let tool = toolhost_tests::prepared("spin_forever").await;
+        let others: Vec<_> = (0..16)
+            .map(|_| {
+                let step = bench.step.clone();
+                let (call, context) = (bench.call.clone(), bench.context.clone());
+                tokio::spawn(async move {
+                    loop {
+                        step.execute(call.clone(), &context).await;
+                    }
+                })
+            })
+            .collect();
+        let mut late = vec![];
+        for _ in 0..20 {
+            let mut asked = toolhost_tests::invocation("run", &json!({}), None);
+            asked.limits.deadline = deadline;
+            let started = Instant::now();
+            let report = tool.call(asked).await;
+            assert!(report.outcome.is_err());
+            late.push((started.elapsed() - deadline).as_secs_f64() * 1e3);
+        }
+        others.iter().for_each(tokio::task::JoinHandle::abort);
+        late.into_iter().fold(0.0, f64::max)
+    })
+}
+
+/// The 99th percentile of a 1 ms timer of the embedder beside four spinning guests, in milliseconds
+/// beyond the one asked for.
+fn timer_beside_spinners() -> f64 {
+    let embedder = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    embedder.block_on(async {
+        let tool = toolhost_tests::prepared("spin_forever").await;
+        let spinners: Vec<_> = (0..4)
+            .map(|_| {
+                let tool = tool.clone();
+                tokio::spawn(async move {
+                    tool.call(toolhost_tests::invocation("run", &json!({}), None)).await
+                })
+            })
+            .collect();
+        let timer = tokio::spawn(async {
+            let mut late = vec![];
+            for _ in 0..1000 {
+                let started = Instant::now();
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                late.push(started.elapsed().as_secs_f64() * 1e3 - 1.0);
+            }
+            late.sort_by(f64::total_cmp);
+            late[late.len() * 99 / 100]
+        });
+        let late = timer.await.unwrap();
+        spinners.iter().for_each(tokio::task::JoinHandle::abort);
+        late
+    })
+}
+
+fn host(cache: Option<&Path>) -> Host {
+    let cache = cache.map(|top| CacheConfig {
+        dir: top.join("cache"),
+        key_file: top.join("state/cache.key"),
+    });
+    let config = SandboxConfig {
+        cache,
+        ..SandboxConfig::default()
+    };
+    let sandbox = Sandbox::new(config).unwrap();
+    Host::builder().sandbox(sandbox).build().unwrap()
+}
+
+fn criterion(bench: &Bench) {
+    let mut criterion = Criterion::default().configure_from_args();
+    let message = AssistantMessage::for_call(&bench.call).to_json();
+    let input = Value::Object(bench.call.args.clone()).to_string();
+    let mut group = criterion.benchmark_group("call");
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("raw", |b| {
+        b.to_async(&bench.runtime).iter(|| bench.raw_call(&message, &input));
+    });
+    group.bench_function("execute", |b| {
+        b.to_async(&bench.runtime).iter(|| bench.execute());
+    });
+    let read = call("file-system__read", json!({"path": "f.txt"}));
+    let context = CallContext::for_call(&read, "bench", bench.context_workdir());
+    group.bench_function("execute a file read", |b| {
+        b.to_async(&bench.runtime).iter(|| async {
+            let result = bench.step.execute(read.clone(), &context).await;
+            assert_eq!(result.status(), ToolStatus::Ok);
+        });
+    });
+    group.finish();
+    criterion.final_summary();
+}
+
+fn main() {
+    let bench = Bench::new();
+    criterion(&bench);
+    let (ratio, raw, execute) = paired(&bench);
+    println!("\nratios, of paired rounds within this run");
+    println!("  execute / raw                {ratio:.2}   ({execute:.1} µs / {raw:.1} µs)");
+    println!("  10,000 tools / 1 tool        {:.2}", registry(&bench));
+    let (cold, warm) = starts(&bench);
+    println!("  cold start / cached start    {:.0}   ({cold:.0} ms / {warm:.1} ms)", cold / warm);
+    println!("throughput on two workers");
+    for in_flight in [1, 16, 256] {
+        println!("  {in_flight:>3} in flight   {:.0} calls/s", per_second(&bench, in_flight, 20_000));
+    }
+    println!("latency");
+    println!("  a spinning guest is answered at most {:.1} ms after its deadline, beside 16 others", lateness(&bench));
+    println!("  a 1 ms timer is p99 {:.1} ms late beside four spinning guests", timer_beside_spinners());
+}

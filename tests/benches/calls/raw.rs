@@ -1,0 +1,149 @@
+//! The yardstick: the same call with wasmtime alone and no crate of ours.
+//!
+//! Same engine configuration, and for each call a store, a WASI context, the directory preopened as
+//! `/`, a memory limiter, a deadline, a fresh instance, the handler, and the drop of all of it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use wasmtime::component::{Component, HasSelf, Linker, ResourceTable};
+use wasmtime::{
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, ResourceLimiter,
+    Store, UpdateDeadline,
+};
+use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
+
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "goondan:tool/tool",
+        imports: { default: trappable },
+        exports: { default: async },
+    });
+}
+
+use bindings::exports::goondan::tool::handlers::{Outcome, ToolContext};
+use bindings::wasi::logging::logging;
+
+/// The same pooled engine as the sandbox's.
+fn engine() -> Engine {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(1024)
+        .total_stacks(1024)
+        .total_core_instances(1024 * 16)
+        .total_memories(1024 * 2)
+        .total_tables(1024 * 8)
+        .max_memory_size(4 << 30)
+        .table_elements(100_000);
+    if PoolingAllocationConfig::is_pagemap_scan_available() {
+        pool.linear_memory_keep_resident(1 << 20)
+            .pagemap_scan(Enabled::Yes);
+    }
+    let mut config = Config::new();
+    config
+        .epoch_interruption(true)
+        .concurrency_support(false)
+        .memory_reservation(4 << 30)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    let engine = Engine::new(&config).unwrap();
+    let ticking = engine.weak();
+    std::thread::spawn(move || {
+        while let Some(engine) = ticking.upgrade() {
+            engine.increment_epoch();
+            drop(engine);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    engine
+}
+
+struct State {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    memory: usize,
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
+    }
+}
+
+impl ResourceLimiter for State {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        self.memory += desired - current;
+        Ok(self.memory <= 256 << 20)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= 100_000)
+    }
+}
+
+impl logging::Host for State {
+    fn log(&mut self, _: logging::Level, _: String, _: String) -> wasmtime::Result<()> {
+        Ok(())
+    }
+}
+
+/// One component, ready to be called.
+pub struct Raw {
+    engine: Engine,
+    pre: bindings::ToolPre<State>,
+}
+
+impl Raw {
+    pub fn new(component: &[u8]) -> Self {
+        let engine = engine();
+        let mut linker = Linker::<State>::new(&engine);
+        wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
+        logging::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state).unwrap();
+        let component = Component::from_binary(&engine, component).unwrap();
+        let pre = linker.instantiate_pre(&component).unwrap();
+        Self {
+            pre: bindings::ToolPre::new(pre).unwrap(),
+            engine,
+        }
+    }
+
+    pub async fn call(&self, workdir: &Path, handler: &str, message: &str, input: &String) -> String {
+        let mut wasi = WasiCtx::builder();
+        wasi.preopened_dir(workdir, "/", FsPerms::ReadWrite).unwrap();
+        let state = State {
+            wasi: wasi.build(),
+            table: ResourceTable::new(),
+            memory: 0,
+        };
+        let mut store = Store::new(&self.engine, state);
+        store.limiter(|state| state);
+        store.set_epoch_deadline(1);
+        let ends = Instant::now() + Duration::from_secs(30);
+        store.epoch_deadline_callback(move |_| {
+            if Instant::now() >= ends {
+                return Ok(UpdateDeadline::Interrupt);
+            }
+            Ok(UpdateDeadline::Yield(1))
+        });
+        let context = ToolContext {
+            agent_name: "coder".to_owned(),
+            instance_key: "instance".to_owned(),
+            turn_id: "turn".to_owned(),
+            tool_call_id: "call-1".to_owned(),
+            trace_id: None,
+            message: message.to_owned(),
+            workdir: "/".to_owned(),
+        };
+        let called = async {
+            let tool = self.pre.instantiate_async(&mut store).await.unwrap();
+            let handlers = tool.goondan_tool_handlers();
+            handlers.call_call(&mut store, handler, &context, input).await
+        };
+        let answer = tokio::time::timeout(Duration::from_secs(30), called).await;
+        match answer.unwrap().unwrap().unwrap() {
+            Outcome::Output(json) | Outcome::Pending(json) => json,
+        }
+    }
+}
