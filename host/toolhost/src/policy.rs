@@ -1,19 +1,159 @@
-//! STUB: the operator's policy; replaced by the policy module being written.
-use crate::bundle::{Bundle, Diagnostic};
-use toolhost_contract::{Locale, ResourceName};
-use toolhost_sandbox::{Grants, Limits};
-/// Stub.
+//! The operator's policy: what each tool gets. A tool never grants itself anything.
+//!
+//! Pure: text in, policy out; a policy and two names in, grants and limits out.
+
+mod limits;
+mod read;
+
+use std::collections::BTreeMap;
+
+use toolhost_contract::{Locale, ResourceName, ToolErrorCode};
+use toolhost_sandbox::{Grants, Limits, WorkdirAccess};
+
+use crate::bundle::reader::closest;
+use crate::bundle::{Bundle, Diagnostic, Place, YamlSource};
+use crate::loaded::IMPLICIT_AGENT;
+use limits::LimitChanges;
+
+/// What the operator allows. Nothing named is nothing granted.
+///
+/// ```yaml
+/// registryDirectCall: false        # default; true admits calls outside the step's catalog
+/// locale: en                       # or ko: the language of suggestions
+/// defaults:
+///   limits: {deadlineMs: 30000, memoryBytes: 256MiB}
+/// tools:
+///   bash:
+///     limits: {diskBytes: 1MiB}
+///     env: {LANG: C.UTF-8}         # the only variables the tool sees
+///     readOnly: true               # the workdir may be read, not changed
+/// agents:
+///   coder:                         # for this agent alone, over what is said above
+///     tools:
+///       bash: {readOnly: false}
+/// ```
+///
+/// Of limits, each key holds by itself; an agent's `env` replaces the tool's as a whole, so that it
+/// can also take away.
+///
+/// Closed by [`Policy::default`]: calls outside the catalog, every environment variable. Limits are
+/// those of [`Limits::default`].
 #[derive(Debug, Clone, Default)]
-pub struct Policy;
-impl Policy {
-    /// Stub.
-    pub fn parse(_text: &str, _file: &str) -> Result<Self, Vec<Diagnostic>> { Ok(Self) }
-    /// Stub.
-    pub fn resolve(&self, _agent: &str, _tool: &ResourceName) -> (Grants, Limits) { let mut l = Limits::default(); l.deadline = std::time::Duration::from_millis(500); (Grants::none(), l) }
-    /// Stub.
-    pub fn unknown_names(&self, _bundle: &Bundle) -> Vec<Diagnostic> { Vec::new() }
-    /// Stub.
-    pub fn locale(&self) -> Locale { Locale::En }
-    /// Stub.
-    pub fn registry_direct_call(&self) -> bool { false }
+pub struct Policy {
+    registry_direct_call: bool,
+    locale: Locale,
+    defaults: LimitChanges,
+    tools: BTreeMap<ResourceName, Rule>,
+    agents: BTreeMap<ResourceName, AgentRules>,
 }
+
+/// What is said about one tool.
+#[derive(Debug, Clone)]
+struct Rule {
+    place: Place,
+    limits: LimitChanges,
+    env: Option<Environment>,
+    workdir: Option<WorkdirAccess>,
+}
+
+/// What is said about one agent.
+#[derive(Debug, Clone)]
+struct AgentRules {
+    place: Place,
+    tools: BTreeMap<ResourceName, Rule>,
+}
+
+/// Environment variables; their values stay out of logs.
+#[derive(Clone, Default)]
+struct Environment(BTreeMap<String, String>);
+
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl Policy {
+    /// Parses a policy; `file` is the name it is shown under. An empty file is the default policy.
+    ///
+    /// # Errors
+    /// Every finding at once. A policy with one error is no policy.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Vec<Diagnostic>> {
+        read::policy(&YamlSource::new(file, text))
+    }
+
+    /// Whether calls outside the step's catalog are admitted. Default: no.
+    ///
+    /// Spec: tool-spec-v2 §2.3(3), §9.1.
+    #[must_use]
+    pub fn registry_direct_call(&self) -> bool {
+        self.registry_direct_call
+    }
+
+    /// The language of suggestions. Default: English.
+    #[must_use]
+    pub fn locale(&self) -> Locale {
+        self.locale
+    }
+
+    /// What a tool gets when this agent calls it: the host's limits, changed by `defaults`, by
+    /// `tools.<tool>` and by `agents.<agent>.tools.<tool>`, the last one said holding.
+    #[must_use]
+    pub fn resolve(&self, agent: &str, tool: &ResourceName) -> (Grants, Limits) {
+        let agents_own = ResourceName::parse(agent)
+            .ok()
+            .and_then(|agent| self.agents.get(&agent)?.tools.get(tool));
+        let mut grants = Grants::none();
+        let mut limits = Limits::default();
+        self.defaults.apply(&mut limits);
+        for rule in [self.tools.get(tool), agents_own].into_iter().flatten() {
+            rule.limits.apply(&mut limits);
+            if let Some(env) = &rule.env {
+                let pair = |(name, value): (&String, &String)| (name.clone(), value.clone());
+                grants.env = env.0.iter().map(pair).collect();
+            }
+            if let Some(workdir) = rule.workdir {
+                grants.workdir = workdir;
+            }
+        }
+        (grants, limits)
+    }
+
+    /// Lists, as warnings, the tools and agents that the policy names and the bundle does not have:
+    /// a misspelt name would quietly leave a tool at the defaults.
+    #[must_use]
+    pub fn unknown_names(&self, bundle: &Bundle) -> Vec<Diagnostic> {
+        let tools = bundle.tools().iter().map(|tool| &tool.metadata.name);
+        let tools: Vec<&str> = tools.map(ResourceName::as_str).collect();
+        let agents = bundle.agents().iter().map(|agent| &agent.metadata.name);
+        let mut agents: Vec<&str> = agents.map(ResourceName::as_str).collect();
+        if agents.is_empty() {
+            agents.push(IMPLICIT_AGENT);
+        }
+        let agents_rules = self.agents.values().flat_map(|agent| &agent.tools);
+        let named_tools = self.tools.iter().chain(agents_rules);
+        let unknown_tools =
+            named_tools.filter_map(|(name, rule)| unknown("Tool", name, &rule.place, &tools));
+        let named_agents = self.agents.iter();
+        let unknown_agents =
+            named_agents.filter_map(|(name, rules)| unknown("Agent", name, &rules.place, &agents));
+        let mut findings: Vec<Diagnostic> = unknown_tools.chain(unknown_agents).collect();
+        findings.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));
+        findings
+    }
+}
+
+fn unknown(kind: &str, name: &ResourceName, place: &Place, known: &[&str]) -> Option<Diagnostic> {
+    if known.contains(&name.as_str()) {
+        return None;
+    }
+    let message = format!("{kind}/{name} is not in the bundle");
+    let warning = Diagnostic::warning(ToolErrorCode::ConfigRefNotFound, place.clone(), message);
+    Some(match closest(name.as_str(), known) {
+        Some(close) => warning.with_help(format!("Did you mean '{close}'?")),
+        None => warning.with_help("Correct the name, or remove what is said about it."),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -219,17 +219,17 @@ impl OpenBundle {
         &self,
         tool: &ToolResource,
         max_bytes: u64,
-    ) -> Result<EntryBytes, Diagnostic> {
+    ) -> Result<EntryBytes, Box<Diagnostic>> {
         let entry = tool.spec.entry.as_str();
         if is_source(entry) {
-            return Err(self.not_built(tool));
+            return Err(Box::new(self.not_built(tool)));
         }
         match read_beneath(&self.dir, Path::new(entry), max_bytes) {
             Ok(FileRead { bytes, ids }) => Ok(EntryBytes {
                 bytes,
                 protected: ids,
             }),
-            Err(error) => Err(self.unreadable(tool, &error)),
+            Err(error) => Err(Box::new(self.unreadable(tool, &error))),
         }
     }
 

@@ -45,14 +45,20 @@ pub enum ReadError {
 
 impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NotFound,
-            // cap-std's own answer to a way out, where the kernel's would carry a number.
-            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => Self::Outside,
-            io::ErrorKind::PermissionDenied => Self::Denied,
-            io::ErrorKind::CrossesDevices => Self::Outside,
-            _ => Self::Io(error),
+        let kind = error.kind();
+        let is_ours = error.raw_os_error().is_none();
+        if matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
+            return Self::NotFound;
         }
+        // cap-std's own answer to a way out has no number, the kernel's is EXDEV.
+        let denied = kind == io::ErrorKind::PermissionDenied;
+        if (denied && is_ours) || kind == io::ErrorKind::CrossesDevices {
+            return Self::Outside;
+        }
+        if denied {
+            return Self::Denied;
+        }
+        Self::Io(error)
     }
 }
 

@@ -288,7 +288,7 @@ fn what_may_not_be_read_says_so() {
     }
     let dir = bundle_with("t.wasm");
     fs::write(dir.path().join("t.wasm"), b"x").unwrap();
-    let closed = fs::Permissions::from_mode(0);
+    let closed = fs::Permissions::from_mode(0o000);
     fs::set_permissions(dir.path().join("t.wasm"), closed.clone()).unwrap();
     let said = read(&dir).unwrap_err();
     assert_eq!(

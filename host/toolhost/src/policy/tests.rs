@@ -1,0 +1,319 @@
+use super::*;
+
+const POLICY: &str = "
+registryDirectCall: true
+locale: ko
+defaults:
+  limits: {deadlineMs: 1000, memoryBytes: 64MiB, files: 5}
+tools:
+  bash:
+    limits: {memoryBytes: 128MiB, diskBytes: 0}
+    env: {LANG: C, TOKEN: s3cret}
+    readOnly: true
+agents:
+  coder:
+    tools:
+      bash:
+        limits: {deadlineMs: 2000}
+        readOnly: false
+  reader:
+    tools:
+      bash: {env: {}}
+      text: {limits: {jsonDepth: 3}}
+";
+
+fn parse(text: &str) -> Policy {
+    Policy::parse(text, "p.yaml").unwrap()
+}
+
+/// What is wrong, one line each, without the file's name.
+fn found(text: &str) -> Vec<String> {
+    let findings = Policy::parse(text, "p.yaml").unwrap_err();
+    let shown = |finding: &Diagnostic| {
+        let line = finding.to_string();
+        line.strip_prefix("p.yaml:")
+            .unwrap()
+            .trim_start()
+            .to_owned()
+    };
+    findings.iter().map(shown).collect()
+}
+
+fn name(name: &str) -> ResourceName {
+    ResourceName::parse(name).unwrap()
+}
+
+#[test]
+fn nothing_named_is_nothing_granted() {
+    // tool-spec-v2 §2.3(2), §9.1
+    for policy in [
+        Policy::default(),
+        parse(""),
+        parse("# only words\n"),
+        parse("{}"),
+    ] {
+        assert!(!policy.registry_direct_call());
+        assert_eq!(policy.locale(), Locale::En);
+        let (grants, limits) = policy.resolve("default", &name("bash"));
+        assert_eq!(grants, Grants::none());
+        assert_eq!(limits, Limits::default());
+    }
+}
+
+#[test]
+fn registry_calls_are_allowed_only_where_the_policy_says_so() {
+    // tool-spec-v2 §2.3(3), §9.1
+    assert!(parse("registryDirectCall: true").registry_direct_call());
+    assert!(!parse("registryDirectCall: false").registry_direct_call());
+    assert_eq!(
+        found("registryDirectCall: yes"),
+        [
+            "1:21: error[E_CONFIG_SCHEMA_INVALID] registryDirectCall: expected true or false but got a string"
+        ]
+    );
+}
+
+#[test]
+fn the_last_word_on_a_tool_is_its_agents() {
+    let policy = parse(POLICY);
+    assert_eq!(policy.locale(), Locale::Ko);
+    let mib = |bytes: u64| bytes >> 20;
+    let env = |grants: &Grants| {
+        grants
+            .env
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect::<Vec<_>>()
+    };
+
+    let (grants, limits) = policy.resolve("somebody", &name("bash"));
+    assert_eq!(
+        (limits.deadline.as_millis(), mib(limits.memory_bytes)),
+        (1000, 128)
+    );
+    assert_eq!((limits.disk_bytes, limits.files), (0, 5));
+    assert_eq!(
+        (grants.workdir, env(&grants)),
+        (WorkdirAccess::ReadOnly, vec!["LANG".into(), "TOKEN".into()])
+    );
+
+    let (grants, limits) = policy.resolve("coder", &name("bash"));
+    assert_eq!(
+        (limits.deadline.as_millis(), mib(limits.memory_bytes)),
+        (2000, 128)
+    );
+    assert_eq!(
+        (grants.workdir, env(&grants).len()),
+        (WorkdirAccess::ReadWrite, 2)
+    );
+
+    let (grants, limits) = policy.resolve("reader", &name("bash"));
+    assert_eq!(limits.deadline.as_millis(), 1000);
+    assert_eq!(
+        (grants.workdir, env(&grants)),
+        (WorkdirAccess::ReadOnly, vec![]),
+        "taken away"
+    );
+
+    let (grants, limits) = policy.resolve("reader", &name("text"));
+    assert_eq!((limits.json_depth, limits.files), (3, 5));
+    assert_eq!(grants, Grants::none());
+    let (_, limits) = policy.resolve("not a name", &name("text"));
+    assert_eq!((limits.json_depth, limits.files), (64, 5));
+}
+
+#[test]
+fn limits_have_ranges_and_units() {
+    let check = |limit: &str, message: &str| {
+        let key = limit.split(':').next().unwrap();
+        let text = format!("defaults:\n  limits:\n    {limit}\n");
+        let column = limit.find(": ").unwrap() + 7;
+        let code = "error[E_CONFIG_SCHEMA_INVALID]";
+        assert_eq!(
+            found(&text),
+            [format!(
+                "3:{column}: {code} defaults.limits.{key}: {message}"
+            )]
+        );
+    };
+    check("deadlineMs: 0", "'deadlineMs' must be 1 to 86400000");
+    check("deadlineMs: 86400001", "'deadlineMs' must be 1 to 86400000");
+    check("deadlineMs: -1", "'deadlineMs' must be 1 to 86400000");
+    check(
+        "deadlineMs: 1.5",
+        "expected an integer but got a decimal number",
+    );
+    check("deadlineMs: 30s", "expected an integer but got a string");
+    check("memoryBytes: 65535", "'memoryBytes' must be 64KiB to 4GiB");
+    check("memoryBytes: 5GiB", "'memoryBytes' must be 64KiB to 4GiB");
+    check(
+        "memoryBytes: 64MB",
+        "'64MB' is not a number of bytes, such as 64MiB",
+    );
+    check("jsonDepth: 65", "'jsonDepth' must be 1 to 64");
+    check("openFiles: 1KiB", "expected an integer but got a string");
+    check(
+        "diskBytes: ~",
+        "expected a number of bytes, such as 1048576 or 1MiB, but got nothing",
+    );
+    check(
+        "diskBytes: true",
+        "expected a number of bytes, such as 1048576 or 1MiB, but got a boolean",
+    );
+}
+
+#[test]
+fn every_key_is_known_or_an_error() {
+    let text = "
+registryDirectCalls: true
+defaults:
+  limit: {}
+  limits: {deadlineMS: 5, memory: 1}
+tools:
+  bash: {readonly: true}
+  Bash: {}
+agents:
+  coder: {limits: {}}
+  a__b: {tools: {_x: {}}}
+";
+    assert_eq!(
+        found(text),
+        [
+            "2:1: error[E_CONFIG_SCHEMA_INVALID] registryDirectCalls: unknown key 'registryDirectCalls'",
+            "4:3: error[E_CONFIG_SCHEMA_INVALID] defaults.limit: unknown key 'limit'",
+            "5:12: error[E_CONFIG_SCHEMA_INVALID] defaults.limits.deadlineMS: unknown key 'deadlineMS'",
+            "5:27: error[E_CONFIG_SCHEMA_INVALID] defaults.limits.memory: unknown key 'memory'",
+            "7:10: error[E_CONFIG_SCHEMA_INVALID] tools.bash.readonly: unknown key 'readonly'",
+            "8:3: error[E_CONFIG_INVALID_NAME] tools.Bash: \
+             'Bash' contains 'B': only a-z, 0-9, '_' and '-' are allowed",
+            "10:11: error[E_CONFIG_SCHEMA_INVALID] agents.coder.limits: unknown key 'limits'",
+            "11:3: error[E_CONFIG_INVALID_NAME] agents.a__b: \
+             'a__b' must not contain '__', which separates the tool from its export",
+            "11:18: error[E_CONFIG_INVALID_NAME] agents.a__b.tools._x: \
+             '_x' must start with a letter or a digit",
+        ]
+    );
+    let help: Vec<String> = Policy::parse(text, "p")
+        .unwrap_err()
+        .into_iter()
+        .map(|f| f.help)
+        .collect();
+    assert_eq!(help[0], "Did you mean 'registryDirectCall'?");
+    assert_eq!(help[2], "Did you mean 'deadlineMs'?");
+    assert_eq!(help[4], "Did you mean 'readOnly'?");
+}
+
+#[test]
+fn a_grant_that_is_not_served_is_refused_not_ignored() {
+    let text = "tools: {fetch: {http: {allow: [example.com]}, agents: true}}";
+    assert_eq!(
+        found(text),
+        [
+            "1:17: error[E_CONFIG_SCHEMA_INVALID] tools.fetch.http: 'http' is not served by this version",
+            "1:47: error[E_CONFIG_SCHEMA_INVALID] tools.fetch.agents: 'agents' is not served by this version",
+        ]
+    );
+    let own = "agents: {a: {tools: {fetch: {http: {}}}}}";
+    assert_eq!(found(own).len(), 1);
+}
+
+#[test]
+fn environment_variables_are_strings_and_their_values_stay_secret() {
+    let path = "error[E_CONFIG_SCHEMA_INVALID] tools.t.env";
+    let env = |env: &str| found(&format!("tools: {{t: {{env: {env}}}}}"));
+    assert_eq!(
+        env("{A: 5}"),
+        [format!(
+            "1:22: {path}.A: expected a string but got an integer"
+        )]
+    );
+    assert_eq!(
+        env("[A=5]"),
+        [format!("1:18: {path}: expected a mapping but got a list")]
+    );
+    assert_eq!(
+        env("{'A=B': x}"),
+        [format!(
+            "1:19: {path}.A=B: 'A=B' cannot be the name of an environment variable"
+        )]
+    );
+    let nul = env("{A: \"s3cret\\0\"}");
+    assert_eq!(
+        nul,
+        [format!(
+            "1:22: {path}.A: an environment variable cannot hold a NUL character"
+        )]
+    );
+    let shown = format!("{:?}", parse(POLICY));
+    assert!(
+        shown.contains("TOKEN") && !shown.contains("s3cret"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_policy_is_one_small_mapping_of_yaml() {
+    let schema = "error[E_CONFIG_SCHEMA_INVALID]";
+    assert_eq!(
+        found("- 1"),
+        [format!("1:1: {schema} expected a mapping but got a list")]
+    );
+    assert_eq!(
+        found("locale: fr"),
+        [format!(
+            "1:9: {schema} locale: locale must be 'en' or 'ko', not 'fr'"
+        )]
+    );
+    assert_eq!(
+        found("tools: [bash]"),
+        [format!(
+            "1:8: {schema} tools: expected a mapping but got a list"
+        )]
+    );
+    assert_eq!(
+        found("a: ["),
+        ["1:4: error[E_CONFIG_PARSE_ERROR] unclosed bracket '['"]
+    );
+    assert_eq!(
+        found("locale: en\nlocale: ko\n"),
+        ["2:1: error[E_CONFIG_PARSE_ERROR] the key 'locale' is there twice"]
+    );
+    assert_eq!(
+        found("locale: en\n---\nlocale: ko\n"),
+        ["error[E_CONFIG_TOO_MANY_DOCUMENTS] a policy is one document"]
+    );
+    assert_eq!(
+        found(&"#".repeat(read::FILE_MAX + 1)),
+        ["error[E_CONFIG_FILE_TOO_LARGE] the file is larger than 1048576 bytes"]
+    );
+}
+
+#[test]
+fn names_that_the_bundle_does_not_have_are_warnings() {
+    let bundle = |agents: &str| {
+        let tool = "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {name: bash}\n\
+                    spec: {entry: t.wasm, exports: [{name: x}]}\n";
+        Bundle::parse(&YamlSource::new("b.yaml", &format!("{tool}---\n{agents}"))).unwrap()
+    };
+    let coder = "apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {name: coder}\nspec: {}\n";
+    let unknown = |policy: &str, bundle: &Bundle| {
+        let warnings = parse(policy).unknown_names(bundle);
+        assert!(!warnings.iter().any(Diagnostic::is_error));
+        warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        unknown(POLICY, &bundle(coder)),
+        [
+            "p.yaml:17:3: warning[E_CONFIG_REF_NOT_FOUND] agents.reader: Agent/reader is not in the bundle",
+            "p.yaml:20:7: warning[E_CONFIG_REF_NOT_FOUND] agents.reader.tools.text: Tool/text is not in the bundle",
+        ]
+    );
+    let close = parse("tools: {bahs: {}}").unknown_names(&bundle(coder));
+    assert_eq!(close[0].help, "Did you mean 'bash'?");
+    assert_eq!(
+        unknown("agents: {default: {}}", &bundle("")),
+        [""; 0],
+        "the agent of a bundle without any"
+    );
+    assert_eq!(unknown("agents: {default: {}}", &bundle(coder)).len(), 1);
+}
