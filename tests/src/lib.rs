@@ -5,6 +5,8 @@
     reason = "test support: a test that cannot be set up fails loudly"
 )]
 
+pub mod house;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
