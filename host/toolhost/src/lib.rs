@@ -33,6 +33,7 @@ pub use context::CallContext;
 pub use host::{Host, HostBuilder, HostError, LoadProgress};
 pub use inspect::{Inspection, inspect};
 pub use loaded::{AgentError, Declares, LoadedBundle, WorkspaceError};
+pub use loader::prepare_error_code;
 pub use policy::Policy;
 
 pub use toolhost_contract::{

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
 
 use crate::agent::Agent;
-use crate::bundle::Diagnostic;
+use crate::bundle::{Bundle, Diagnostic, YamlSource};
 use crate::host::{HostInner, make_private};
 use crate::workspace::instance_workspace;
 
@@ -61,6 +61,8 @@ pub struct LoadedBundle(pub(crate) Arc<LoadedInner>);
 pub(crate) struct LoadedInner {
     pub(crate) host: Arc<HostInner>,
     pub(crate) path: PathBuf,
+    pub(crate) bundle: Bundle,
+    pub(crate) yaml: YamlSource,
     pub(crate) agents: Vec<Agent>,
     pub(crate) declares: Declares,
     pub(crate) components: Vec<(String, ComponentFacts)>,
@@ -121,6 +123,18 @@ impl LoadedBundle {
     #[must_use]
     pub fn declares(&self) -> Declares {
         self.0.declares
+    }
+
+    /// What the bundle declares.
+    #[must_use]
+    pub fn bundle(&self) -> &Bundle {
+        &self.0.bundle
+    }
+
+    /// The manifest's text, for whoever shows its lines.
+    #[must_use]
+    pub fn yaml(&self) -> &YamlSource {
+        &self.0.yaml
     }
 
     /// Each Tool's name and what its component is.

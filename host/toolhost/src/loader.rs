@@ -88,11 +88,12 @@ fn unloadable(open: &OpenBundle, tool: &ToolResource, error: &PrepareError) -> D
     let (name, entry) = (&tool.metadata.name, &tool.spec.entry);
     let message = format!("tool {name}: {entry}: {error}");
     let place = places(open, name).map_or_else(|| Place::file(open.yaml().name()), |p| p.entry.clone());
-    Diagnostic::error(code_of(error), place, message)
+    Diagnostic::error(prepare_error_code(error), place, message)
 }
 
-/// The code of a component that cannot be loaded.
-pub(crate) fn code_of(error: &PrepareError) -> ToolErrorCode {
+/// Returns the code of a component that cannot be loaded; its suggestion is the next move.
+#[must_use]
+pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
     match error {
         PrepareError::NotAComponent(_) | PrepareError::Compile { .. } => {
             ToolErrorCode::ComponentInvalid
@@ -245,6 +246,8 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: &Path, found: Found)
         host: Arc::clone(host),
         // One bundle has one set of workspaces, however its path is written.
         path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+        bundle: bundle.clone(),
+        yaml: open.yaml().clone(),
         agents,
         declares,
         components: found.components,

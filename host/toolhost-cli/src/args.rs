@@ -1,0 +1,204 @@
+//! The command line, as people write it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use crate::help;
+use crate::setting::Loudness;
+use crate::tool_args::ArgsFrom;
+
+/// Name of the bundle where none is given: in the current directory.
+const BUNDLE: &str = "goondan.yaml";
+
+/// Runs AI agents' tools as WASI components: each call in a fresh sandbox, with one directory and
+/// nothing else.
+#[derive(Debug, Parser)]
+#[command(name = "toolhost", version, after_long_help = help::TOOLHOST)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) global: Global,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Where instances' workspaces and the key of the cache are kept
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) state_root: Option<PathBuf>,
+    /// Say more: what tools print and log at debug level; twice for the host's own steps
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    verbose: u8,
+    /// Say nothing beside errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+}
+
+impl Global {
+    /// How much is said on stderr.
+    pub(crate) fn loudness(&self) -> Loudness {
+        match (self.quiet, self.verbose) {
+            (true, _) => Loudness::Quiet,
+            (false, 0) => Loudness::Normal,
+            (false, 1) => Loudness::Verbose,
+            (false, _) => Loudness::All,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check that a bundle loads: its resources, its components, and a policy
+    #[command(after_long_help = help::CHECK)]
+    Check(CheckArgs),
+    /// List the tools that an agent is shown
+    #[command(after_long_help = help::LIST)]
+    List(ListArgs),
+    /// Call a tool and print its ToolResult
+    #[command(
+        after_long_help = help::CALL,
+        override_usage = "toolhost call [OPTIONS] [BUNDLE] TOOL"
+    )]
+    Call(CallArgs),
+    /// Show what a component serves and asks for, and whether it would load
+    #[command(after_long_help = help::INSPECT)]
+    Inspect(InspectArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Bundle file, or directory that holds a goondan.yaml
+    #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
+    pub(crate) bundle: PathBuf,
+    /// The operator's policy: what tools are granted, and their limits
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Bundle file, or directory that holds a goondan.yaml
+    #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
+    pub(crate) bundle: PathBuf,
+    /// Whose tools; needed where the bundle has several agents
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Print them as JSON, in the shape that a model's provider takes
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+impl ListArgs {
+    /// The JSON asked for; none for the table.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.format.or(self.json.then_some(Format::Json))
+    }
+}
+
+/// Shape of a catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// The specification's own
+    Json,
+    /// The `tools` of an OpenAI request
+    Openai,
+    /// The `tools` of an Anthropic request
+    Anthropic,
+    /// The `tools` of an MCP answer
+    Mcp,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
+    /// Bundle (default: goondan.yaml here), and the tool's name, such as text__upper
+    #[arg(value_names = ["BUNDLE", "TOOL"], num_args = 1..=2, required = true)]
+    words: Vec<OsString>,
+    /// Arguments: a JSON object, @FILE, or - for stdin
+    #[arg(long, value_name = "JSON|@FILE|-", default_value = "{}", allow_hyphen_values = true)]
+    pub(crate) args: ArgsFrom,
+    /// As which agent; needed where the bundle has several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Key of the agent instance, which has a workspace of its own
+    #[arg(long, value_name = "KEY", default_value = "cli")]
+    pub(crate) instance: String,
+    /// The directory that the tool sees as `/` [default: the instance's workspace]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workdir: Option<PathBuf>,
+    /// The operator's policy: what tools are granted, and their limits
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Add what the call used to the JSON, as `usage`
+    #[arg(long)]
+    pub(crate) usage: bool,
+}
+
+impl CallArgs {
+    /// The bundle: the first of two words.
+    pub(crate) fn bundle(&self) -> &Path {
+        match self.words.as_slice() {
+            [bundle, _] => Path::new(bundle),
+            _ => Path::new(BUNDLE),
+        }
+    }
+
+    /// The tool's name: the last word. What is not UTF-8 is no name and will not be found.
+    pub(crate) fn tool(&self) -> String {
+        let tool = self.words.last().map(|word| word.to_string_lossy());
+        tool.unwrap_or_default().into_owned()
+    }
+
+    /// The one word given, where it is the path of something: a bundle without a tool.
+    pub(crate) fn only_a_path(&self) -> Option<&Path> {
+        match self.words.as_slice() {
+            [word] => Some(Path::new(word)).filter(|path| path.exists()),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// The component
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_call_names_its_tool_last() {
+        let check = |words: &[&str], bundle: &str, tool: &str| {
+            let words = ["toolhost", "call"].iter().chain(words);
+            let Command::Call(call) = Cli::try_parse_from(words).unwrap().command else {
+                panic!("it is a call");
+            };
+            assert_eq!((call.bundle(), call.tool().as_str()), (Path::new(bundle), tool));
+        };
+        check(&["text__upper"], "goondan.yaml", "text__upper");
+        check(&["b.yaml", "text__upper"], "b.yaml", "text__upper");
+        check(&["text__upper", "--args", "-"], "goondan.yaml", "text__upper");
+        check(&["b", "--usage", "text__upper"], "b", "text__upper");
+    }
+}

@@ -1,0 +1,29 @@
+//! What each command does.
+
+mod call;
+mod check;
+mod inspect;
+mod list;
+
+pub(crate) use call::call;
+pub(crate) use check::check;
+pub(crate) use inspect::inspect;
+pub(crate) use list::list;
+
+use toolhost::{Agent, Declares, LoadedBundle};
+
+use crate::failure::Failure;
+use crate::setting::Setting;
+
+/// The agent named, or the only one.
+fn agent(bundle: &LoadedBundle, name: Option<&str>, setting: &Setting) -> Result<Agent, Failure> {
+    let found = match name {
+        Some(name) => bundle.agent(name),
+        None => bundle.only_agent(),
+    };
+    let agent = found.map_err(|error| Failure::of(error).hint("Pass --agent NAME."))?;
+    if bundle.declares() == Declares::OnlyTools {
+        setting.note(&format!("the bundle declares no Agent; the agent is '{}', with every tool", agent.name()));
+    }
+    Ok(agent)
+}

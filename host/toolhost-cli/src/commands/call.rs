@@ -1,0 +1,99 @@
+//! `toolhost call`: one call, its ToolResult on stdout.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::Value;
+use toolhost::{
+    CallContext, ErrorCode, Host, LoadedBundle, ToolCall, ToolErrorCode, ToolResult, ToolStatus,
+    Workdir, WorkdirError,
+};
+
+use super::agent;
+use crate::args::CallArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::house::{House, StateRoot};
+use crate::output;
+use crate::setting::Setting;
+
+/// Id of the one call that is made.
+const CALL_ID: &str = "call_1";
+
+/// Calls a tool.
+pub(crate) async fn call(args: &CallArgs, setting: &Setting) -> Result<Exit, Failure> {
+    if let Some(path) = args.only_a_path() {
+        let path = path.display();
+        let error = anyhow::anyhow!("there is no tool to call: {path} is a path");
+        return Err(Failure::from(error).hint(format!("toolhost call {path} TOOL")));
+    }
+    let input = args.args.read().await?;
+    let state_root = match args.workdir {
+        Some(_) => StateRoot::Optional,
+        None => StateRoot::Needed,
+    };
+    let house = House::open(setting, args.policy.as_deref(), state_root).await?;
+    // Before the bundle, which may take long to compile.
+    let given = args.workdir.as_deref().map(|dir| open(&house.host, dir)).transpose()?;
+    let bundle = house.load(args.bundle()).await?;
+    let agent = agent(&bundle, args.agent.as_deref(), setting)?;
+    let workdir = match given {
+        Some(workdir) => workdir,
+        None => workspace(&bundle, &args.instance, setting)?,
+    };
+    let call = ToolCall::new(CALL_ID, args.tool(), input);
+    let context = CallContext::for_call(&call, args.instance.as_str(), workdir);
+    let result = agent.open_step().execute(call, &context).await;
+    output::json(&answer(&result, args)?)?;
+    Ok(exit(&result, args, setting))
+}
+
+fn open(host: &Host, dir: &Path) -> Result<Workdir, Failure> {
+    host.workdir(dir).map_err(|error| {
+        let hint = match &error {
+            WorkdirError::Open { source, .. } if source.kind() == ErrorKind::NotFound => {
+                format!("Make it first: mkdir -p {}", dir.display())
+            }
+            WorkdirError::Open { .. } => "Name a directory that you can read.".to_owned(),
+            WorkdirError::NotADirectory { .. } => "Name a directory.".to_owned(),
+            _ => "Name a directory that holds nothing but what the tool may change.".to_owned(),
+        };
+        Failure::of(error).hint(hint)
+    })
+}
+
+fn workspace(bundle: &LoadedBundle, instance: &str, setting: &Setting) -> Result<Workdir, Failure> {
+    let wrong = |error| {
+        let hint = "Pass --workdir DIR, or --state-root DIR with a directory you can write.";
+        Failure::of(error).hint(hint)
+    };
+    let path = bundle.instance_path(instance).map_err(wrong)?;
+    let workdir = bundle.instance_workspace(instance).map_err(wrong)?;
+    setting.note(&format!(
+        "the workdir is the workspace of instance '{instance}': {} (--workdir names another)",
+        path.display()
+    ));
+    Ok(workdir)
+}
+
+fn answer(result: &ToolResult, args: &CallArgs) -> anyhow::Result<Value> {
+    let unwritable = "the result cannot be written as JSON";
+    let mut answer = serde_json::to_value(result).context(unwritable)?;
+    if let (true, Some(members)) = (args.usage, answer.as_object_mut()) {
+        let usage = serde_json::to_value(result.usage()).context(unwritable)?;
+        members.insert("usage".to_owned(), usage);
+    }
+    Ok(answer)
+}
+
+fn exit(result: &ToolResult, args: &CallArgs, setting: &Setting) -> Exit {
+    let code = result.tool_error().map(|error| &error.code);
+    if matches!(code, Some(ErrorCode::Host(ToolErrorCode::NotInCatalog))) {
+        setting.note(&format!("`toolhost list {}` lists the tools there are", args.bundle().display()));
+    }
+    match result.status() {
+        ToolStatus::Ok | ToolStatus::Pending => Exit::Done,
+        ToolStatus::Error => Exit::Refused,
+    }
+}

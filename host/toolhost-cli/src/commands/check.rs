@@ -1,0 +1,109 @@
+//! `toolhost check`: does the bundle load?
+
+use serde_json::{Value, json};
+use toolhost::{Diagnostic, LoadedBundle};
+
+use crate::args::CheckArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::house::{House, StateRoot};
+use crate::setting::Setting;
+use crate::{findings, output, plain, screen};
+
+/// Checks a bundle.
+pub(crate) async fn check(args: &CheckArgs, setting: &Setting) -> Result<Exit, Failure> {
+    let checked = load(args, setting).await;
+    match checked {
+        Ok((house, bundle)) if args.json => {
+            drop(house);
+            output::json(&loaded(&bundle))?;
+            Ok(Exit::Done)
+        }
+        Ok((house, bundle)) => {
+            let mut sources = vec![bundle.yaml().clone()];
+            sources.extend(house.policy.clone());
+            let remarks = findings::render(bundle.diagnostics(), &sources, setting.look);
+            if !remarks.is_empty() {
+                screen::write(&remarks);
+            }
+            output::write(&summary(&bundle))?;
+            Ok(Exit::Done)
+        }
+        Err(failure) => {
+            // What was found is the answer; only where nothing was, there is none.
+            let exit = match failure.findings() {
+                [] => failure.exit(),
+                _ => Exit::Refused,
+            };
+            if args.json {
+                output::json(&refused(&failure))?;
+            } else {
+                failure.show(setting.look);
+            }
+            Ok(exit)
+        }
+    }
+}
+
+async fn load(args: &CheckArgs, setting: &Setting) -> Result<(House, LoadedBundle), Failure> {
+    let house = House::open(setting, args.policy.as_deref(), StateRoot::Optional).await?;
+    let bundle = house.load(&args.bundle).await?;
+    Ok((house, bundle))
+}
+
+fn loaded(bundle: &LoadedBundle) -> Value {
+    let exports = |tool: &str| -> Vec<String> {
+        let exported = bundle.bundle().tools().iter().filter(|t| t.metadata.name.as_str() == tool);
+        let exports = exported.flat_map(|tool| &tool.spec.exports);
+        exports.map(|export| format!("{tool}__{}", export.name)).collect()
+    };
+    let tools = bundle.components().iter().map(|(name, facts)| {
+        json!({"name": name, "bytes": facts.bytes, "sha256": facts.sha256, "exports": exports(name)})
+    });
+    let agents = bundle.agents().iter().map(toolhost::Agent::name);
+    json!({
+        "ok": true,
+        "diagnostics": bundle.diagnostics(),
+        "tools": tools.collect::<Vec<_>>(),
+        "agents": agents.collect::<Vec<_>>(),
+    })
+}
+
+fn refused(failure: &Failure) -> Value {
+    json!({
+        "ok": false,
+        "error": {"message": failure.message(), "help": failure.next_move()},
+        "diagnostics": failure.findings(),
+        "tools": [],
+        "agents": [],
+    })
+}
+
+fn summary(bundle: &LoadedBundle) -> String {
+    let tools = bundle.bundle().tools();
+    let exports = tools.iter().map(|tool| tool.spec.exports.len()).sum();
+    let remarks = bundle.diagnostics().len();
+    let mut parts = vec![
+        counted(tools.len(), "tool"),
+        counted(exports, "export"),
+        counted(bundle.bundle().agents().len(), "agent"),
+    ];
+    if remarks > 0 {
+        parts.push(counted(remarks, remark_word(bundle.diagnostics())));
+    }
+    format!("{}: ok: {}", plain::line(bundle.yaml().name()), parts.join(", "))
+}
+
+fn remark_word(remarks: &[Diagnostic]) -> &'static str {
+    let warns = |remark: &Diagnostic| remark.severity == toolhost::Severity::Warning;
+    match (remarks.iter().all(warns), remarks.iter().any(warns)) {
+        (true, _) => "warning",
+        (false, true) => "remark",
+        (false, false) => "note",
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}

@@ -1,0 +1,119 @@
+//! `toolhost inspect`: what a component is, and whether it would load.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use toolhost::{HandlerSpec, Inspection, Locale, PrepareError, prepare_error_code};
+
+use crate::args::InspectArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::progress::{Progress, size};
+use crate::setting::Setting;
+use crate::{house, output, plain, read};
+
+/// Inspects a component.
+pub(crate) async fn inspect(args: &InspectArgs, setting: &Setting) -> Result<Exit, Failure> {
+    let sandbox = house::sandbox(setting)?;
+    let most = sandbox.compile_limits().bytes;
+    let bytes = read::file("the component", &args.file, most).await.map_err(|error| {
+        Failure::from(error).hint("Name a .wasm file, such as cargo builds for wasm32-wasip2.")
+    })?;
+    let found = {
+        let progress = Progress::start(setting);
+        let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+        progress.preparing(&name, bytes.len() as u64);
+        toolhost::inspect(&sandbox, bytes).await
+    };
+    let (found, refusal) = match &found {
+        Ok(found) => (Some(found), found.handlers.as_ref().err()),
+        Err(error) => (None, Some(error)),
+    };
+    match args.json {
+        true => output::json(&as_json(&args.file, found, refusal))?,
+        false => output::write(&as_text(&args.file, found, refusal))?,
+    }
+    Ok(match refusal {
+        None => Exit::Done,
+        Some(_) => Exit::Refused,
+    })
+}
+
+fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareError>) -> Value {
+    let mut answer = json!({"file": file.to_string_lossy(), "loads": refusal.is_none()});
+    let mut add = |name: &str, value: Value| {
+        if let Some(members) = answer.as_object_mut() {
+            members.insert(name.to_owned(), value);
+        }
+    };
+    if let Some(error) = refusal {
+        let code = prepare_error_code(error);
+        let help = code.suggestion(Locale::En);
+        add("error", json!({"code": code.as_str(), "message": error.to_string(), "help": help}));
+    }
+    if let Some(Inspection { facts, asks, handlers }) = found {
+        add("bytes", facts.bytes.into());
+        add("sha256", facts.sha256.as_str().into());
+        if let Ok(handlers) = handlers {
+            add("handlers", handlers.iter().map(handler_json).collect());
+        }
+        add("asks", asks.iter().copied().collect());
+        add("imports", facts.imports.iter().map(String::as_str).collect());
+        add("exports", facts.exports.iter().map(String::as_str).collect());
+    }
+    answer
+}
+
+fn handler_json(handler: &HandlerSpec) -> Value {
+    let parameters = handler.parameters.as_deref();
+    // What is no JSON is shown as the text it is.
+    let parameters = parameters.map(|text| serde_json::from_str(text).unwrap_or_else(|_| text.into()));
+    json!({
+        "name": handler.name.as_str(),
+        "description": handler.description,
+        "parameters": parameters.unwrap_or(Value::Null),
+    })
+}
+
+fn as_text(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareError>) -> String {
+    let mut text = plain::line(&file.to_string_lossy());
+    match refusal {
+        None => text += "\n  loads   yes",
+        Some(error) => {
+            let code = prepare_error_code(error);
+            let _ = write!(text, "\n  loads   no: {}", plain::line(&error.to_string()));
+            let _ = write!(text, "\n  code    {}", code.as_str());
+            let _ = write!(text, "\n  next    {}", code.suggestion(Locale::En));
+        }
+    }
+    let Some(Inspection { facts, asks, handlers }) = found else {
+        return text;
+    };
+    let _ = write!(text, "\n  size    {} ({} bytes)", size(facts.bytes), facts.bytes);
+    let _ = write!(text, "\n  sha256  {}", facts.sha256);
+    if let Ok(handlers) = handlers {
+        let rows = handlers.iter().map(handler_row).collect::<Vec<_>>();
+        section(&mut text, "serves", &rows);
+    }
+    section(&mut text, "asks for", asks);
+    section(&mut text, "imports", &facts.imports);
+    section(&mut text, "exports", &facts.exports);
+    text
+}
+
+fn handler_row(handler: &HandlerSpec) -> String {
+    let description = handler.description.as_deref().unwrap_or_default();
+    let first = description.lines().next().unwrap_or_default();
+    format!("{:<12} {first}", handler.name.as_str())
+}
+
+fn section<T: AsRef<str>>(text: &mut String, title: &str, rows: &[T]) {
+    let _ = write!(text, "\n\n{title}");
+    if rows.is_empty() {
+        text.push_str("\n  nothing");
+    }
+    for row in rows {
+        let _ = write!(text, "\n  {}", plain::line(row.as_ref()).trim_end());
+    }
+}

@@ -1,0 +1,44 @@
+//! The environment variables that toolhost reads. Nothing else in the program looks at them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What the environment says; an empty variable says nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    /// `HOME`, where it is absolute.
+    pub(crate) home: Option<PathBuf>,
+    /// `TOOLHOST_STATE_ROOT`.
+    pub(crate) state_root: Option<PathBuf>,
+    /// `XDG_STATE_HOME`, where it is absolute: a relative one is to be ignored.
+    pub(crate) xdg_state: Option<PathBuf>,
+    /// `XDG_CACHE_HOME`, where it is absolute.
+    pub(crate) xdg_cache: Option<PathBuf>,
+    /// `NO_COLOR` is set, or `TERM` names a terminal without colours.
+    pub(crate) colourless: bool,
+}
+
+impl Environment {
+    /// Reads it.
+    pub(crate) fn read() -> Self {
+        Self {
+            home: absolute("HOME"),
+            state_root: value("TOOLHOST_STATE_ROOT").map(PathBuf::from),
+            xdg_state: absolute("XDG_STATE_HOME"),
+            xdg_cache: absolute("XDG_CACHE_HOME"),
+            colourless: value("NO_COLOR").is_some() || value("TERM").is_some_and(|t| t == "dumb"),
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the command line is where the environment is read, and this is its one place"
+)]
+fn value(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn absolute(name: &str) -> Option<PathBuf> {
+    value(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}

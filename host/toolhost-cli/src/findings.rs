@@ -1,0 +1,192 @@
+//! Findings as people read them: the line of the file, the place in it, and the next move.
+
+use std::fmt::{self, Display};
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{ThemeCharacters, ThemeStyles};
+use toolhost::bundle::{Place, Position};
+use toolhost::{Diagnostic, Severity, YamlSource};
+
+use crate::environment::Environment;
+use crate::{plain, screen};
+
+/// Longest line of a file that is shown, in bytes; of a longer one only its place is told.
+const LINE_MAX: usize = 400;
+
+/// Longest path within a document that is shown, in columns.
+const PATH_MAX: usize = 100;
+
+/// How stderr is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    colours: Colours,
+    /// Columns to wrap at; none where nobody's terminal is that wide or narrow.
+    columns: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Colours {
+    Plain,
+    Ansi,
+}
+
+impl Look {
+    /// Colours on a terminal alone, and only where the environment does not forbid them.
+    pub(crate) fn new(environment: &Environment) -> Self {
+        let colours = match screen::is_terminal() && !environment.colourless {
+            true => Colours::Ansi,
+            false => Colours::Plain,
+        };
+        Self {
+            colours,
+            columns: screen::columns(),
+        }
+    }
+
+    /// A word that something is wrong.
+    pub(crate) fn red(self, word: &str) -> String {
+        self.sgr("1;31", word)
+    }
+
+    /// A word that helps.
+    pub(crate) fn cyan(self, word: &str) -> String {
+        self.sgr("36", word)
+    }
+
+    fn sgr(self, code: &str, word: &str) -> String {
+        match self.colours {
+            Colours::Ansi => format!("\u{1b}[{code}m{word}\u{1b}[0m"),
+            Colours::Plain => word.to_owned(),
+        }
+    }
+
+    fn handler(self) -> GraphicalReportHandler {
+        let styles = match self.colours {
+            Colours::Ansi => ThemeStyles::ansi(),
+            Colours::Plain => ThemeStyles::none(),
+        };
+        let theme = GraphicalTheme {
+            characters: ThemeCharacters::unicode(),
+            styles,
+        };
+        let handler = GraphicalReportHandler::new_themed(theme).with_links(false);
+        match self.columns {
+            Some(columns) => handler.with_width(columns.max(40)),
+            None => handler.with_wrap_lines(false),
+        }
+    }
+}
+
+/// Writes findings, each followed by an empty line.
+pub(crate) fn render(findings: &[Diagnostic], sources: &[YamlSource], look: Look) -> String {
+    let handler = look.handler();
+    let mut text = String::new();
+    for finding in findings {
+        let source = sources.iter().find(|source| source.name() == finding.place.file);
+        let shown = Shown::new(finding, source);
+        // A finding that cannot be drawn is still told.
+        let mut drawn = String::new();
+        match handler.render_report(&mut drawn, &shown) {
+            Ok(()) => text += &drawn,
+            Err(fmt::Error) => text += &format!("{}\n", plain::line(&finding.to_string())),
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// One finding, ready to be drawn.
+#[derive(Debug)]
+struct Shown<'a> {
+    finding: &'a Diagnostic,
+    message: String,
+    help: String,
+    lines: Option<NamedSource<String>>,
+    labels: Vec<LabeledSpan>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(finding: &'a Diagnostic, source: Option<&YamlSource>) -> Self {
+        let place = &finding.place;
+        let mut help = plain::line(&finding.help);
+        let mut labels = Vec::new();
+        if let Some(span) = source.and_then(|source| span(source, place)) {
+            let path = plain::cut(&plain::line(&place.document_path), PATH_MAX);
+            let label = Some(path).filter(|path| !path.is_empty());
+            labels.push(LabeledSpan::new_primary_with_span(label, span));
+        }
+        for related in &finding.related {
+            let message = plain::line(&related.message);
+            let own = source.filter(|source| source.name() == related.place.file);
+            match own.and_then(|source| span(source, &related.place)) {
+                Some(span) => labels.push(LabeledSpan::new_with_span(Some(message), span)),
+                None => help += &format!("\n{message}: {}", written(&related.place)),
+            }
+        }
+        let lines = source.filter(|_| !labels.is_empty());
+        let primary = labels.iter().any(LabeledSpan::primary);
+        let message = plain::line(&finding.message);
+        Self {
+            finding,
+            message: if primary { message } else { format!("{}: {message}", written(place)) },
+            help,
+            lines: lines.map(|s| NamedSource::new(plain::line(s.name()), plain::source(s.text()))),
+            labels,
+        }
+    }
+}
+
+/// A place in words, as editors understand it.
+fn written(place: &Place) -> String {
+    let at = place.position.map(|at| format!(":{}:{}", at.line, at.column));
+    plain::line(&format!("{}{}", place.file, at.unwrap_or_default()))
+}
+
+/// The part of a place on its first line; none where the lines around it are too long to show.
+fn span(source: &YamlSource, place: &Place) -> Option<(usize, usize)> {
+    let Position { span, .. } = place.position?;
+    let (before, after) = source.text().split_at_checked(span.offset)?;
+    let neighbours = before.rsplit('\n').take(2).chain(after.split('\n').take(2));
+    if neighbours.map(str::len).any(|length| length > LINE_MAX) {
+        return None;
+    }
+    let line = after.split('\n').next().unwrap_or_default().trim_end();
+    Some((span.offset, span.length.min(line.len())))
+}
+
+impl Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Shown<'_> {}
+
+impl miette::Diagnostic for Shown<'_> {
+    fn code<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        Some(Box::new(self.finding.code.as_str()))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.finding.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+            Severity::Note => miette::Severity::Advice,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        Some(Box::new(self.help.as_str()))
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.lines.as_ref().map(|lines| lines as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(self.labels.iter().cloned()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+use toolhost::ToolErrorCode;
+use toolhost::bundle::Span;
+
+use super::*;
+
+const PLAIN: Look = Look {
+    colours: Colours::Plain,
+    columns: None,
+};
+
+fn at(source: &YamlSource, text: &str) -> Place {
+    let offset = source.text().find(text).unwrap();
+    let line = source.text()[..offset].matches('\n').count() + 1;
+    let span = Span {
+        offset,
+        length: text.len(),
+    };
+    Place {
+        file: source.name().to_owned(),
+        position: Some(Position {
+            line: u32::try_from(line).unwrap(),
+            column: 1,
+            span,
+        }),
+        document_path: "documents[0].spec".to_owned(),
+    }
+}
+
+fn error(place: Place, message: &str) -> Diagnostic {
+    Diagnostic::error(ToolErrorCode::ConfigSchema, place, message).with_help("Do this.")
+}
+
+#[test]
+fn a_finding_shows_the_line_and_the_next_move() {
+    let source = YamlSource::new("b.yaml", "kind: Tool\nspec: {x: 1}\nlast: 2\n");
+    let finding = error(at(&source, "x: 1"), "unknown key 'x'")
+        .with_related("a Tool begins here", at(&source, "kind"));
+    insta::assert_snapshot!(render(&[finding], &[source], PLAIN), @"");
+}
+
+#[test]
+fn a_finding_about_a_whole_file_names_it() {
+    let finding = error(Place::file("b.yaml"), "the file is not UTF-8 text");
+    insta::assert_snapshot!(render(&[finding], &[], PLAIN), @"");
+}
+
+#[test]
+fn nothing_of_a_file_acts_on_the_terminal() {
+    let text = format!("a: \"\u{1b}[2J\u{9b}31m\u{202e}x\"\r\nb: {}\n", "y".repeat(LINE_MAX + 1));
+    let source = YamlSource::new("b\u{1b}.yaml", text.as_str());
+    let acting = Diagnostic {
+        help: "Do\u{1b}[0m this.".to_owned(),
+        ..error(at(&source, "\u{1b}[2J"), "bad \u{1b}]0;title\u{7}")
+    };
+    let short = YamlSource::new("b\u{1b}.yaml", text.lines().next().unwrap());
+    for sources in [[source.clone()], [short]] {
+        let shown = render(std::slice::from_ref(&acting), &sources, PLAIN);
+        let acts = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!shown.contains(acts), "{shown:?}");
+    }
+    let shown = render(&[acting], &[source], PLAIN);
+    assert!(shown.len() < LINE_MAX && shown.contains("yaml:1:1: bad"), "{shown}");
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    let finding = error(Place::file("b.yaml"), "odd");
+    let coloured = Look {
+        colours: Colours::Ansi,
+        columns: Some(80),
+    };
+    assert!(!render(std::slice::from_ref(&finding), &[], PLAIN).contains('\u{1b}'));
+    assert!(render(&[finding], &[], coloured).contains('\u{1b}'));
+}

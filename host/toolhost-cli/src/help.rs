@@ -1,0 +1,85 @@
+//! What `--help` teaches.
+
+/// After the help of `toolhost`.
+pub(crate) const TOOLHOST: &str = "\
+Examples:
+  toolhost check guest-examples
+  toolhost list guest-examples --format openai
+  toolhost call guest-examples text__upper --args '{\"text\": \"hi\"}'
+  toolhost inspect my-tool.wasm
+
+BUNDLE is a YAML file of Tool and Agent resources, or a directory that holds a goondan.yaml;
+where it is left out, goondan.yaml in the current directory.
+
+Exit codes:
+  0    done; for call: the ToolResult is ok or pending
+  1    the answer is no: the ToolResult is an error, the bundle or component would not load
+  2    no answer: wrong usage, or something could not be read or loaded
+  130  stopped by Ctrl-C
+
+Places:
+  state  --state-root, else TOOLHOST_STATE_ROOT, else $XDG_STATE_HOME/toolhost,
+         else ~/.local/state/toolhost: instances' workspaces, the key of the cache
+  cache  $XDG_CACHE_HOME/toolhost, else ~/.cache/toolhost: compiled components; may be deleted
+
+Answers go to stdout, everything else to stderr. NO_COLOR switches colours off.";
+
+/// After the help of `toolhost check`.
+pub(crate) const CHECK: &str = "\
+Examples:
+  toolhost check                           goondan.yaml in the current directory
+  toolhost check my-bundle --policy p.yaml
+  toolhost check my-bundle --json | jq .diagnostics
+
+Every component is compiled (once: see Places in `toolhost --help`) and asked what it serves.
+Warnings and notes are shown and do not fail.
+
+With --json: {\"ok\", \"diagnostics\": [{\"severity\", \"code\", \"message\", \"file\", \"line\", \"column\", \"help\", …}],
+\"tools\": [{\"name\", \"bytes\", \"sha256\", \"exports\": [\"tool__export\", …]}], \"agents\": [\"name\", …]},
+and \"error\" where nothing could be checked.
+
+Exit codes: 0 it loads · 1 it does not · 2 it cannot be read";
+
+/// After the help of `toolhost list`.
+pub(crate) const LIST: &str = "\
+Examples:
+  toolhost list my-bundle                  names and descriptions
+  toolhost list my-bundle --agent coder
+  toolhost list my-bundle --format openai  the `tools` of a request to a model
+
+Formats:
+  json       the specification's ToolCatalogItems: name, description, parameters, source
+  openai     [{\"type\": \"function\", \"function\": {\"name\", \"description\", \"parameters\"}}]
+  anthropic  [{\"name\", \"description\", \"input_schema\"}]
+  mcp        [{\"name\", \"description\", \"inputSchema\"}]
+
+Exit codes: 0 listed · 2 it does not load";
+
+/// After the help of `toolhost call`.
+pub(crate) const CALL: &str = "\
+Examples:
+  toolhost call my-bundle text__upper --args '{\"text\": \"hi\"}'
+  toolhost call text__upper --args @args.json       goondan.yaml in the current directory
+  echo '{\"text\": \"hi\"}' | toolhost call my-bundle text__upper --args -
+  toolhost call my-bundle file-system__write --workdir ./work --args '{\"path\": \"a.txt\", \"content\": \"hi\"}' --usage
+
+The ToolResult is printed on stdout, alone: {\"toolCallId\", \"toolName\", \"status\": \"ok\" | \"error\" |
+\"pending\", \"output\"?, \"handle\"?, \"error\"?}. What the tool logs goes to stderr.
+
+The tool sees one directory, as `/`: --workdir, or else the workspace of the instance beneath the
+state root. It is never the current directory by itself, nor may it be `/`, your home directory, or
+one that holds the policy file, the state root or the cache. Everything else is closed: network,
+environment, processes.
+
+Exit codes: 0 ok or pending · 1 the ToolResult is an error · 2 wrong usage, or it does not load ·
+130 stopped by Ctrl-C";
+
+/// After the help of `toolhost inspect`.
+pub(crate) const INSPECT: &str = "\
+Examples:
+  toolhost inspect my-tool.wasm
+  toolhost inspect my-tool.wasm --json | jq -r '.handlers[].name'
+
+Nothing is granted to the component: it is compiled and asked what it serves.
+
+Exit codes: 0 it would load · 1 it would not · 2 it cannot be read";

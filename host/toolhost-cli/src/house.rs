@@ -1,0 +1,153 @@
+//! Sets up the host: its sandbox, cache and state root, the policy, and what no tool may be given.
+
+use std::path::Path;
+
+use anyhow::Context;
+use toolhost::{
+    CacheConfig, Host, HostError, LoadedBundle, Policy, Sandbox, SandboxConfig, SandboxStartError,
+    YamlSource,
+};
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::read;
+use crate::setting::Setting;
+
+/// Largest policy file, in bytes.
+const POLICY_BYTES_MAX: u64 = 1 << 20;
+
+/// Whether a command can do without a place for state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StateRoot {
+    /// It only keeps tools out of it.
+    Optional,
+    /// It keeps a workspace in it.
+    Needed,
+}
+
+/// A host, and the policy's text for showing its lines.
+#[derive(Debug)]
+pub(crate) struct House {
+    /// The host.
+    pub(crate) host: Host,
+    /// The policy file, where there is one.
+    pub(crate) policy: Option<YamlSource>,
+    /// Shows what compiles.
+    progress: Progress,
+}
+
+impl House {
+    /// Sets it up.
+    pub(crate) async fn open(
+        setting: &Setting,
+        policy: Option<&Path>,
+        state_root: StateRoot,
+    ) -> Result<Self, Failure> {
+        let (rules, source) = match policy {
+            Some(path) => read_policy(path).await?,
+            None => (Policy::default(), None),
+        };
+        let sandbox = sandbox(setting)?;
+        let progress = Progress::start(setting);
+        let host = host(setting, &sandbox, &rules, policy, &progress, state_root)?;
+        Ok(Self {
+            host,
+            policy: source,
+            progress,
+        })
+    }
+
+    /// Loads a bundle, whole or not at all.
+    pub(crate) async fn load(&self, bundle: &Path) -> Result<LoadedBundle, Failure> {
+        let loaded = self.host.load(bundle).await;
+        self.progress.idle();
+        loaded.map_err(|error| Failure::of_bundle(error, self.policy.as_ref()))
+    }
+}
+
+async fn read_policy(path: &Path) -> Result<(Policy, Option<YamlSource>), Failure> {
+    let text = read::text_file("the policy", path, POLICY_BYTES_MAX).await.map_err(|error| {
+        Failure::from(error).hint("Name a YAML file that only the operator can write.")
+    })?;
+    let name = path.display().to_string();
+    let source = YamlSource::new(name.as_str(), text.as_str());
+    match Policy::parse(&text, &name) {
+        Ok(policy) => Ok((policy, Some(source))),
+        Err(findings) => Err(Failure::of_policy(path, source, findings)),
+    }
+}
+
+/// Starts a sandbox, with a cache where there is a place for one.
+pub(crate) fn sandbox(setting: &Setting) -> Result<Sandbox, Failure> {
+    let started = match cache(setting) {
+        Some(cache) => Sandbox::new(SandboxConfig {
+            cache: Some(cache),
+            ..SandboxConfig::default()
+        }),
+        None => {
+            setting.note("compiled components are not kept: set HOME, or XDG_CACHE_HOME and TOOLHOST_STATE_ROOT");
+            Sandbox::new(SandboxConfig::default())
+        }
+    };
+    let started = match started {
+        Err(SandboxStartError::Cache(error)) => {
+            setting.note(&format!("compiled components are not kept: {error}"));
+            Sandbox::new(SandboxConfig::default())
+        }
+        started => started,
+    };
+    Ok(started.context("the sandbox cannot start")?)
+}
+
+fn cache(setting: &Setting) -> Option<CacheConfig> {
+    Some(CacheConfig {
+        dir: setting.places.cache.clone()?,
+        key_file: setting.places.state_root.as_ref()?.join("cache.key"),
+    })
+}
+
+fn host(
+    setting: &Setting,
+    sandbox: &Sandbox,
+    policy: &Policy,
+    policy_path: Option<&Path>,
+    progress: &Progress,
+    state_root: StateRoot,
+) -> Result<Host, Failure> {
+    let builder = || {
+        let mut builder = Host::builder()
+            .sandbox(sandbox.clone())
+            .policy(policy.clone())
+            .on_progress(progress.listener());
+        if let Some(home) = &setting.places.home {
+            builder = builder.keep_out_of("the home directory", home);
+        }
+        if let Some(path) = policy_path {
+            builder = builder.keep_out_of("the policy file", path);
+        }
+        if let Some(cache) = &setting.places.cache {
+            builder = builder.keep_private("the cache of compiled components", cache);
+        }
+        builder
+    };
+    let Some(root) = &setting.places.state_root else {
+        if state_root == StateRoot::Needed {
+            let error = anyhow::anyhow!("there is no place for the instance's workspace");
+            let hint = "Pass --workdir DIR or --state-root DIR, or set HOME.";
+            return Err(Failure::from(error).hint(hint));
+        }
+        return builder().build().map_err(Failure::of);
+    };
+    match builder().state_root(root).build() {
+        // Without a workspace to keep, the state root is only a place to keep tools out of.
+        Err(HostError::StateRoot { .. }) if state_root == StateRoot::Optional => {
+            let builder = builder().keep_private("the state root", root);
+            builder.build().map_err(Failure::of)
+        }
+        Err(error @ HostError::StateRoot { .. }) => {
+            let hint = "Pass --workdir DIR, or --state-root DIR with a directory you can write.";
+            Err(Failure::of(error).hint(hint))
+        }
+        built => built.map_err(Failure::of),
+    }
+}

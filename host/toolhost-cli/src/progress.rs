@@ -1,0 +1,150 @@
+//! The progress line: while something large compiles, on a terminal, erased afterwards.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use toolhost::LoadProgress;
+
+use crate::setting::{Loudness, Setting};
+use crate::{plain, screen};
+
+/// How often the line is written anew.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What takes longer than this is worth a line.
+const SLOW: Duration = Duration::from_millis(500);
+
+/// What is larger than this is worth a line at once.
+const LARGE_BYTES: u64 = 1 << 20;
+
+/// Shows what compiles for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    current: Current,
+    ticking: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+type Current = Arc<Mutex<Option<Work>>>;
+
+/// What is being prepared.
+#[derive(Debug)]
+struct Work {
+    name: String,
+    bytes: u64,
+    since: Instant,
+}
+
+impl Progress {
+    /// Starts; where nobody watches a terminal, it shows nothing.
+    pub(crate) fn start(setting: &Setting) -> Self {
+        let current = Current::default();
+        let watched = screen::is_terminal() && setting.loudness > Loudness::Quiet;
+        let ticking = watched.then(|| {
+            let (stop, stopped) = channel();
+            let watching = Arc::clone(&current);
+            (stop, std::thread::spawn(move || tick(&watching, &stopped)))
+        });
+        Self { current, ticking }
+    }
+
+    /// A listener for a host that loads a bundle.
+    pub(crate) fn listener(&self) -> impl Fn(&LoadProgress) + Send + Sync + 'static {
+        let current = Arc::clone(&self.current);
+        move |progress| match progress {
+            LoadProgress::Preparing { tool, bytes } => set(&current, Some((tool.as_str(), *bytes))),
+            // What the host says next is no reason to keep the line.
+            _ => set(&current, None),
+        }
+    }
+
+    /// Nothing is being prepared any more.
+    pub(crate) fn idle(&self) {
+        set(&self.current, None);
+    }
+
+    /// Shows that something is being prepared, until this is dropped.
+    pub(crate) fn preparing(&self, name: &str, bytes: u64) {
+        set(&self.current, Some((name, bytes)));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.ticking.take() {
+            drop(stop);
+            // It ends within one write to the screen.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn set(current: &Current, work: Option<(&str, u64)>) {
+    let work = work.map(|(name, bytes)| Work {
+        name: name.to_owned(),
+        bytes,
+        since: Instant::now(),
+    });
+    *current.lock().unwrap_or_else(PoisonError::into_inner) = work;
+}
+
+fn tick(current: &Current, stopped: &Receiver<()>) {
+    while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+        let line = {
+            let work = current.lock().unwrap_or_else(PoisonError::into_inner);
+            work.as_ref().and_then(|work| line(work, work.since.elapsed()))
+        };
+        let columns = screen::columns().unwrap_or(80);
+        screen::progress(line.map(|line| plain::cut(&line, columns)).as_deref());
+    }
+    screen::progress(None);
+}
+
+/// The line for work that has taken so long; none where it is not worth one.
+fn line(work: &Work, elapsed: Duration) -> Option<String> {
+    if work.bytes <= LARGE_BYTES && elapsed < SLOW {
+        return None;
+    }
+    let (name, seconds) = (plain::line(&work.name), elapsed.as_secs());
+    Some(format!("compiling {name} ({}), {seconds} s", size(work.bytes)))
+}
+
+/// A size as people read it.
+pub(crate) fn size(bytes: u64) -> String {
+    let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
+    match bytes {
+        0..=9_999 => format!("{bytes} bytes"),
+        10_000..=999_999 => format!("{} KB", bytes / 1_000),
+        _ => format!("{} MB", tenths(1_000_000)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_large_or_slow_has_a_line() {
+        let check = |bytes: u64, millis: u64, expected: Option<&str>| {
+            let work = Work {
+                name: "bash".to_owned(),
+                bytes,
+                since: Instant::now(),
+            };
+            let line = line(&work, Duration::from_millis(millis));
+            assert_eq!(line.as_deref(), expected, "{bytes} {millis}");
+        };
+        check(170_000, 100, None);
+        check(170_000, 500, Some("compiling bash (170 KB), 0 s"));
+        check(18_700_000, 0, Some("compiling bash (18.7 MB), 0 s"));
+        check(18_700_000, 12_300, Some("compiling bash (18.7 MB), 12 s"));
+    }
+
+    #[test]
+    fn a_size_is_short() {
+        for (bytes, expected) in [(0, "0 bytes"), (9_999, "9999 bytes"), (167_432, "167 KB"), (1_050_000, "1.0 MB")] {
+            assert_eq!(size(bytes), expected);
+        }
+    }
+}
