@@ -5,3 +5,6 @@ mod architecture;
 mod cache;
 mod cell;
 mod docs;
+mod execute;
+mod files;
+mod load;
