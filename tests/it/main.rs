@@ -1,6 +1,14 @@
 //! Every test that needs a guest, a command line or more than one crate. One binary, so that the
 //! engine is linked once.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests: what cannot go on fails loudly, and CI's environment is theirs to read"
+)]
+
 mod architecture;
 mod cache;
 mod cell;

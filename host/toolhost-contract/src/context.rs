@@ -89,10 +89,10 @@ impl AssistantMessage {
                 }],
             },
         });
-        match message {
-            Value::Object(message) => Self(message),
-            _ => Self(JsonObject::new()),
-        }
+        let Value::Object(message) = message else {
+            return Self(JsonObject::new());
+        };
+        Self(message)
     }
 
     /// Whether the message holds the call `call_id`.

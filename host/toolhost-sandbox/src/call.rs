@@ -73,6 +73,7 @@ pub struct CallReport {
 }
 
 /// What to do with an instance.
+#[expect(clippy::large_enum_variant, reason = "made once for each call, and moved, never stored")]
 pub(crate) enum Errand {
     /// Ask it what it serves.
     Describe,
@@ -173,9 +174,10 @@ impl Visit {
         store.set_hostcall_fuel(meter.limits.hostcall_bytes);
         store.set_max_component_handles(meter.limits.handles);
         store.set_epoch_deadline(1);
-        let ends = Instant::now() + meter.limits.deadline;
+        // None is a deadline beyond what the clock can tell.
+        let ends = Instant::now().checked_add(meter.limits.deadline);
         store.epoch_deadline_callback(move |_| {
-            if Instant::now() >= ends {
+            if ends.is_some_and(|ends| Instant::now() >= ends) {
                 return Ok(UpdateDeadline::Interrupt);
             }
             yielded(&meter.yields);

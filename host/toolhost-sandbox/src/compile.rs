@@ -51,6 +51,7 @@ pub(crate) struct Shape {
 const HANDLERS: &str = "goondan:tool/handlers";
 
 /// Reads a component and counts what it is made of.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the parser's enum, which grows with every proposal")]
 pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<Shape, PrepareError> {
     within("bytes", bytes.len() as u64, limits.bytes)?;
     check_preamble(bytes)?;
@@ -164,6 +165,7 @@ struct Count {
 }
 
 impl Count {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the parser's enum, which grows with every proposal")]
     fn add(&mut self, payload: &Payload<'_>, limits: &CompileLimits) -> Result<(), PrepareError> {
         match payload {
             Payload::Version { encoding, .. } => {

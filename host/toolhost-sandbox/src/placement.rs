@@ -105,10 +105,11 @@ impl<T: Send + 'static> Future for Placed<T> {
                     return Poll::Ready(Ok(done));
                 }
                 Ok(Poll::Pending) if !this.keeps_computing() => return Poll::Pending,
-                Ok(Poll::Pending) => match std::mem::replace(&mut this.place, Place::Over) {
-                    Place::Here(work) => this.place = Place::Away(this.handle.spawn(work)),
-                    other => this.place = other,
-                },
+                Ok(Poll::Pending) => {
+                    if let Place::Here(work) = std::mem::replace(&mut this.place, Place::Over) {
+                        this.place = Place::Away(this.handle.spawn(work));
+                    }
+                }
                 Err(_) => {
                     this.place = Place::Over;
                     return Poll::Ready(Err(SandboxError::HostPanic));

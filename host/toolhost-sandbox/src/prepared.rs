@@ -100,13 +100,15 @@ impl Sandbox {
     pub async fn prepare(&self, bytes: Vec<u8>) -> Result<(PreparedTool, Origin), PrepareError> {
         let cell = Arc::clone(&self.0);
         let handle = cell.runtime.handle().map_err(host_failed)?;
-        let turn = self.0.compiling.acquire().await.map_err(host_failed)?;
+        let compiling = Arc::clone(&self.0.compiling);
+        let turn = compiling.acquire_owned().await.map_err(host_failed)?;
         let started = Instant::now();
-        let ready = handle
-            .spawn_blocking(move || ready(&cell, &bytes))
-            .await
-            .map_err(host_failed)??;
-        drop(turn);
+        let work = move || {
+            // Compiling goes on when nobody waits for it any more, and keeps its turn until the end.
+            let _turn = turn;
+            ready(&cell, &bytes)
+        };
+        let ready = handle.spawn_blocking(work).await.map_err(host_failed)??;
         let (handlers, origin) = match ready.handlers {
             Some(handlers) => (handlers, Origin::Cached),
             None => {

@@ -67,11 +67,13 @@ fn without_trap(error: wasmtime::Error, meter: &Meter) -> SandboxError {
 
 /// A trap in plain words.
 fn trap_words(trap: Trap) -> String {
-    match trap {
-        Trap::StackOverflow => "the call stack is exhausted (endless recursion?)".to_owned(),
-        Trap::UnreachableCodeReached => "it reached an `unreachable` instruction".to_owned(),
-        other => other.to_string(),
+    if trap == Trap::StackOverflow {
+        return "the call stack is exhausted (endless recursion?)".to_owned();
     }
+    if trap == Trap::UnreachableCodeReached {
+        return "it reached an `unreachable` instruction".to_owned();
+    }
+    trap.to_string()
 }
 
 /// The panic's own line: what a Rust panic prints, else the last line of stderr.

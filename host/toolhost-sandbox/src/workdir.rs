@@ -205,14 +205,12 @@ impl Workdir {
 }
 
 fn open_chain(path: &Path) -> Result<(Dir, Vec<FileId>), WorkdirError> {
-    let failed = |source: std::io::Error| match source.kind() {
-        std::io::ErrorKind::NotADirectory => WorkdirError::NotADirectory {
-            path: path.to_owned(),
-        },
-        _ => WorkdirError::Open {
-            path: path.to_owned(),
-            source,
-        },
+    let failed = |source: std::io::Error| {
+        let path = path.to_owned();
+        if source.kind() == std::io::ErrorKind::NotADirectory {
+            return WorkdirError::NotADirectory { path };
+        }
+        WorkdirError::Open { path, source }
     };
     let dir = Dir::open_ambient_dir(path, ambient_authority()).map_err(failed)?;
     let chain = ancestors(&dir).map_err(failed)?;

@@ -12,6 +12,7 @@ pub(crate) fn failure(tool: &ToolName, error: &SandboxError, locale: Locale) -> 
     ToolError::host(code, format!("Tool '{tool}' failed: {error}."), locale)
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "what is not known here is the host's fault")]
 fn code_of(error: &SandboxError) -> ToolErrorCode {
     match error {
         SandboxError::Timeout { .. } => ToolErrorCode::Timeout,
@@ -25,7 +26,6 @@ fn code_of(error: &SandboxError) -> ToolErrorCode {
             ToolErrorCode::OutputTooLarge
         }
         SandboxError::Busy { .. } => ToolErrorCode::Busy,
-        // The sandbox's enum may grow; what is not known here is the host's fault.
         _ => ToolErrorCode::Host,
     }
 }

@@ -92,6 +92,7 @@ fn unloadable(open: &OpenBundle, tool: &ToolResource, error: &PrepareError) -> D
 }
 
 /// Returns the code of a component that cannot be loaded; its suggestion is the next move.
+#[expect(clippy::wildcard_enum_match_arm, reason = "what is not known here is the host's fault")]
 #[must_use]
 pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
     match error {
@@ -108,7 +109,6 @@ pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
         | PrepareError::HandlerName { .. }
         | PrepareError::HandlerTwice(_)
         | PrepareError::DescribeTooLarge { .. } => ToolErrorCode::ComponentDescribe,
-        // The sandbox's enum may grow; what is not known here is the host's fault.
         _ => ToolErrorCode::Host,
     }
 }

@@ -70,9 +70,10 @@ mod tests {
     #[test]
     fn no_two_keys_share_a_directory() {
         let long = "k".repeat(10_000);
+        let shorter = "k".repeat(9_999);
         let keys = [
             "a/b", "a-b", "a.b", "A-B", "a b", "", ".", "..", "../..", "/", "-", "~", "é", "가",
-            &long, &long[1..],
+            &long, &shorter,
         ];
         let names: BTreeSet<String> = keys.iter().map(|k| directory_name(k).to_lowercase()).collect();
         assert_eq!(names.len(), keys.len());

@@ -90,13 +90,13 @@ impl logging::Host for State {
 }
 
 /// One component, ready to be called.
-pub struct Raw {
+pub(crate) struct Raw {
     engine: Engine,
     pre: bindings::ToolPre<State>,
 }
 
 impl Raw {
-    pub fn new(component: &[u8]) -> Self {
+    pub(crate) fn new(component: &[u8]) -> Self {
         let engine = engine();
         let mut linker = Linker::<State>::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
@@ -109,7 +109,7 @@ impl Raw {
         }
     }
 
-    pub async fn call(&self, workdir: &Path, handler: &str, message: &str, input: &String) -> String {
+    pub(crate) async fn call(&self, workdir: &Path, handler: &str, message: &str, input: &String) -> String {
         let mut wasi = WasiCtx::builder();
         wasi.preopened_dir(workdir, "/", FsPerms::ReadWrite).unwrap();
         let state = State {
