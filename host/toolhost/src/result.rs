@@ -9,4 +9,3 @@ pub(crate) mod text;
 mod truncate;
 
 pub(crate) use normalise::{limit_error, normalise_error};
-pub(crate) use truncate::truncate;

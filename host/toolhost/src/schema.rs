@@ -36,8 +36,7 @@ const PATTERN_SHOWN: usize = 80;
 
 /// Why `parameters` cannot be used to check arguments.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SchemaError {
+pub(crate) enum SchemaError {
     /// Longer than a schema may be.
     #[error("the schema is {bytes} bytes of JSON: at most {SCHEMA_MAX_BYTES} are allowed")]
     TooLarge {

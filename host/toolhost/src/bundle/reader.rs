@@ -12,7 +12,7 @@ use crate::result::text;
 
 pub(crate) use suggest::closest;
 
-/// Most findings kept; a file with more is not read to the end by anybody.
+/// Most errors kept, and most remarks; a list of more is not read to its end by anybody.
 const FINDINGS_MAX: usize = 1_000;
 
 /// Longest text quoted in a finding, in characters.
@@ -22,21 +22,32 @@ const QUOTED_MAX: usize = 80;
 #[derive(Debug)]
 pub(crate) struct Findings {
     source: YamlSource,
-    list: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
+    remarks: Vec<Diagnostic>,
+    left_out: usize,
 }
 
 impl Findings {
     pub(crate) fn new(source: &YamlSource) -> Self {
         Self {
             source: source.clone(),
-            list: Vec::new(),
+            errors: Vec::new(),
+            remarks: Vec::new(),
+            left_out: 0,
         }
     }
 
-    /// Records a finding; those beyond the first thousand are dropped.
+    /// Records a finding. Remarks never crowd out errors: a bundle loads where there are none.
     pub(crate) fn add(&mut self, finding: Diagnostic) {
-        if self.list.len() < FINDINGS_MAX {
-            self.list.push(finding);
+        let list = if finding.is_error() {
+            &mut self.errors
+        } else {
+            &mut self.remarks
+        };
+        if list.len() < FINDINGS_MAX {
+            list.push(finding);
+        } else {
+            self.left_out += 1;
         }
     }
 
@@ -66,8 +77,21 @@ impl Findings {
         &self.source
     }
 
+    /// Everything found, in the order of the file; what is about all of it comes first.
     pub(crate) fn into_list(self) -> Vec<Diagnostic> {
-        self.list
+        let mut list = self.errors;
+        list.extend(self.remarks);
+        if self.left_out > 0 {
+            let place = Place::file(self.source.name());
+            let message = format!("{} more findings are left out", self.left_out);
+            list.push(Diagnostic::note(
+                ToolErrorCode::ConfigSchema,
+                place,
+                message,
+            ));
+        }
+        list.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));
+        list
     }
 }
 

@@ -177,12 +177,10 @@ impl Reading {
             };
             agents.push(AgentResource { metadata, spec });
         }
-        let mut findings = self.findings.into_list();
-        findings.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));
         Resources {
             tools: self.tools,
             agents,
-            findings,
+            findings: self.findings.into_list(),
         }
     }
 }

@@ -278,6 +278,16 @@ fn export_names_are_unique_within_a_tool() {
 }
 
 #[test]
+fn a_tool_of_one_export_is_named_like_any_other() {
+    // tool-spec-v2 §2.2(1), §2.2(4), §5.2(4)
+    let bundle = parse(&tool_spec("{entry: t.wasm, exports: [{name: x}]}")).unwrap();
+    let tool = &bundle.tools()[0];
+    let export = tool.spec.exports[0].name.clone();
+    let name = toolhost_contract::ToolName::new(tool.metadata.name.clone(), export).unwrap();
+    assert_eq!(name.as_str(), "t__x");
+}
+
+#[test]
 fn resource_names_are_unique_within_a_kind() {
     let spec = "{entry: t.wasm, exports: [{name: x}]}";
     let twice = format!("{}---\n{}", tool_spec(spec), tool_spec(spec));
@@ -580,7 +590,25 @@ fn a_bundle_is_small() {
 fn a_file_full_of_faults_is_not_reported_without_end() {
     let keys: String = (0..5_000).map(|i| format!("k{i}: 1, ")).collect();
     let text = tool_spec(&format!("{{{keys} entry: t.wasm, exports: [{{name: x}}]}}"));
-    assert_eq!(found(&text).len(), 1_000);
+    let findings = found(&text);
+    assert_eq!(findings.len(), 1_001);
+    assert_eq!(
+        findings[0],
+        "note[E_CONFIG_SCHEMA_INVALID] 4000 more findings are left out"
+    );
+}
+
+#[test]
+fn any_number_of_warnings_hides_no_error() {
+    let twice = "Tool/bash, ".repeat(3_000);
+    let late = agent(&format!("{{tools: [{twice} Tool/nope]}}"));
+    let findings = parse(&format!("{BASH}---\n{late}")).unwrap_err();
+    let errors: Vec<_> = findings
+        .iter()
+        .filter(|finding| finding.is_error())
+        .collect();
+    assert_eq!(errors.len(), 1);
+    assert!(errors[0].message.contains("Tool/nope"));
 }
 
 #[test]

@@ -34,12 +34,12 @@ const NOT_SERVED: [(&str, &str); 2] = [
 pub(super) fn policy(source: &YamlSource) -> Result<Policy, Vec<Diagnostic>> {
     let mut findings = Findings::new(source);
     let policy = read(source, &mut findings);
-    let mut list = findings.into_list();
+    let list = findings.into_list();
     if list.is_empty() {
-        return Ok(policy);
+        Ok(policy)
+    } else {
+        Err(list)
     }
-    list.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));
-    Err(list)
 }
 
 fn read(source: &YamlSource, findings: &mut Findings) -> Policy {
