@@ -7,6 +7,7 @@
 //! too large for the schema, and to leave out explanations that would take too long.
 
 mod graph;
+mod walk;
 
 use serde_json::Value;
 
