@@ -35,7 +35,11 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
         .current_dir(root(""))
         .output()
         .unwrap();
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    assert!(
+        told.status.success(),
+        "{}",
+        String::from_utf8_lossy(&told.stderr)
+    );
     let metadata: Value = serde_json::from_slice(&told.stdout).unwrap();
     let shipped = |package: &Value| {
         let all = package["dependencies"].as_array().unwrap().iter();
@@ -45,7 +49,12 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
     };
     let packages = metadata["packages"].as_array().unwrap().iter();
     packages
-        .map(|package| (package["name"].as_str().unwrap().to_owned(), shipped(package)))
+        .map(|package| {
+            (
+                package["name"].as_str().unwrap().to_owned(),
+                shipped(package),
+            )
+        })
         .collect()
 }
 
@@ -53,9 +62,15 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
 fn dependencies_point_one_way() {
     let all = dependencies();
     for (name, allowed) in ORDER {
-        let own: Vec<_> = all[name].iter().filter(|d| d.starts_with("toolhost")).collect();
+        let own: Vec<_> = all[name]
+            .iter()
+            .filter(|d| d.starts_with("toolhost"))
+            .collect();
         for dependency in own {
-            assert!(allowed.contains(&dependency.as_str()), "{name} depends on {dependency}");
+            assert!(
+                allowed.contains(&dependency.as_str()),
+                "{name} depends on {dependency}"
+            );
         }
     }
 }
@@ -70,7 +85,10 @@ fn each_dependency_is_named_by_its_owners_alone() {
         for dependency in dependencies {
             for (beginning, owners) in OWNERS {
                 let named = dependency.starts_with(beginning);
-                assert!(!named || owners.contains(&name.as_str()), "{name} depends on {dependency}");
+                assert!(
+                    !named || owners.contains(&name.as_str()),
+                    "{name} depends on {dependency}"
+                );
             }
         }
     }
@@ -82,6 +100,9 @@ fn every_crate_is_known_to_the_rules() {
         ["toolhost-tests", "xtask"].contains(&name) || ORDER.iter().any(|(known, _)| *known == name)
     };
     for name in dependencies().keys() {
-        assert!(known(name), "{name} has no place in the direction of dependencies");
+        assert!(
+            known(name),
+            "{name} has no place in the direction of dependencies"
+        );
     }
 }

@@ -144,7 +144,10 @@ async fn a_describe_that_never_answers_traps_or_floods_is_a_load_error() {
     for name in ["describe_trap", "describe_flood"] {
         let refused = own.prepare(guest(name)).await;
         assert!(
-            matches!(refused, Err(PrepareError::Describe(_) | PrepareError::DescribeTooLarge { .. })),
+            matches!(
+                refused,
+                Err(PrepareError::Describe(_) | PrepareError::DescribeTooLarge { .. })
+            ),
             "{name}: {refused:?}"
         );
     }

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolhost_sandbox::{Outcome, Sandbox, SandboxConfig, SandboxError, WorkdirRules};
-use toolhost_tests::{Work, eventually, guest, invocation, limits, nothing, prepared, run, sandbox};
+use toolhost_tests::{
+    Work, eventually, guest, invocation, limits, nothing, prepared, run, sandbox,
+};
 
 fn output(report: &toolhost_sandbox::CallReport) -> &Value {
     match &report.outcome {
@@ -21,7 +23,14 @@ async fn a_component_reads_back_the_context_it_was_given() {
     let expected = serde_json::to_value(&asked.context).unwrap();
     let report = prepared("echo").await.call(asked).await;
     let context = output(&report);
-    for field in ["agentName", "instanceKey", "turnId", "toolCallId", "message", "workdir"] {
+    for field in [
+        "agentName",
+        "instanceKey",
+        "turnId",
+        "toolCallId",
+        "message",
+        "workdir",
+    ] {
         assert_eq!(context[field], expected[field], "{field}");
     }
     assert_eq!(context["workdir"], "/");
@@ -70,7 +79,9 @@ fn a_caller_needs_no_runtime_and_no_timers() {
 
 #[test]
 fn a_spinning_guest_leaves_a_single_threaded_caller_alone() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let work = Work::new();
         let (spinner, echo) = (prepared("spin_forever").await, prepared("echo").await);
@@ -79,10 +90,15 @@ fn a_spinning_guest_leaves_a_single_threaded_caller_alone() {
         let spinning = tokio::spawn(async move { spinner.call(asked).await });
         tokio::task::yield_now().await;
         for _ in 0..50 {
-            let report = echo.call(invocation("say", &json!({"a": 1}), Some(&work))).await;
+            let report = echo
+                .call(invocation("say", &json!({"a": 1}), Some(&work)))
+                .await;
             assert_eq!(output(&report)["a"], 1);
         }
-        assert!(!spinning.is_finished(), "the echoes were answered while the other computed");
+        assert!(
+            !spinning.is_finished(),
+            "the echoes were answered while the other computed"
+        );
         let report = spinning.await.unwrap();
         assert!(matches!(report.outcome, Err(SandboxError::Timeout { .. })));
     });
@@ -113,17 +129,24 @@ async fn a_call_beyond_the_places_waits_and_one_beyond_the_line_is_refused() {
     let (echo, _) = own.prepare(guest("echo")).await.unwrap();
     let say = || invocation("say", &json!({"a": 1}), None);
 
-    let sleeping = tokio::spawn(async move { spinner.call(invocation("run", &nothing(), None)).await });
+    let sleeping =
+        tokio::spawn(async move { spinner.call(invocation("run", &nothing(), None)).await });
     eventually("it sleeps", || own.free_places() == 0).await;
     let report = echo.call(say()).await;
-    assert!(matches!(report.outcome, Err(SandboxError::Busy { .. })), "waited too long");
+    assert!(
+        matches!(report.outcome, Err(SandboxError::Busy { .. })),
+        "waited too long"
+    );
     assert!(report.usage.queued >= Duration::from_millis(100));
 
     let (first, second) = (echo.clone(), echo.clone());
     let waits = tokio::spawn(async move { first.call(say()).await });
     eventually("one waits", || own.waiting_calls() == 1).await;
     let refused = second.call(say()).await;
-    assert!(matches!(refused.outcome, Err(SandboxError::Busy { .. })), "the line is full");
+    assert!(
+        matches!(refused.outcome, Err(SandboxError::Busy { .. })),
+        "the line is full"
+    );
     sleeping.abort();
     assert_eq!(output(&waits.await.unwrap())["a"], 1);
     assert_eq!(own.waiting_calls(), 0);
@@ -144,19 +167,31 @@ async fn memory_is_limited_over_the_call_and_over_all_calls() {
     .unwrap();
     let (tool, _) = own.prepare(guest("eat_memory")).await.unwrap();
     let report = tool.call(invocation("run", &nothing(), None)).await;
-    assert!(matches!(report.outcome, Err(SandboxError::MemoryExhausted)), "{:?}", report.outcome);
+    assert!(
+        matches!(report.outcome, Err(SandboxError::MemoryExhausted)),
+        "{:?}",
+        report.outcome
+    );
     assert_eq!(own.memory_in_use(), 0);
-    let small = tool.call(invocation("run", &json!({"bytes": 1_000_000}), None)).await;
+    let small = tool
+        .call(invocation("run", &json!({"bytes": 1_000_000}), None))
+        .await;
     assert_eq!(output(&small)["touched"], 1_000_000);
 }
 
 #[tokio::test]
 async fn the_receipt_is_true_also_after_a_trap_and_a_timeout() {
     let touched = run("eat_memory", json!({"bytes": 20_000_000})).await;
-    assert!(touched.usage.memory_peak >= 20_000_000, "{:?}", touched.usage);
+    assert!(
+        touched.usage.memory_peak >= 20_000_000,
+        "{:?}",
+        touched.usage
+    );
 
     let trapped = run("panic_with_reason", json!({"reason": "because"})).await;
-    assert!(matches!(&trapped.outcome, Err(SandboxError::Trap { reason }) if reason == "the reason: because"));
+    assert!(
+        matches!(&trapped.outcome, Err(SandboxError::Trap { reason }) if reason == "the reason: because")
+    );
     assert!(trapped.usage.memory_peak > 0);
     assert!(trapped.usage.stderr_bytes > 0);
 
@@ -195,7 +230,10 @@ async fn everything_but_the_workdir_is_closed() {
     for way in ["tcp", "udp", "dns", "listen"] {
         assert_eq!(output(&report)[way]["ok"], false, "{way}");
     }
-    assert_eq!(report.usage.denials, ["network: dns", "network: tcp", "network: udp"]);
+    assert_eq!(
+        report.usage.denials,
+        ["network: dns", "network: tcp", "network: udp"]
+    );
     assert!(listener.accept().is_err(), "nobody called");
 }
 
@@ -205,7 +243,12 @@ async fn parallel_calls_see_nothing_of_each_other() {
     let calls: Vec<_> = (0..300)
         .map(|n| {
             let tool = tool.clone();
-            tokio::spawn(async move { (n, tool.call(invocation("say", &json!({"n": n}), None)).await) })
+            tokio::spawn(async move {
+                (
+                    n,
+                    tool.call(invocation("say", &json!({"n": n}), None)).await,
+                )
+            })
         })
         .collect();
     for call in calls {
@@ -237,7 +280,43 @@ async fn a_deadline_counts_running_and_not_waiting() {
     let mut asked = invocation("run", &nothing(), None);
     asked.limits.deadline = Duration::from_millis(40);
     let report = prepared("spin_forever").await.call(asked).await;
-    assert!(matches!(report.outcome, Err(SandboxError::Timeout { deadline }) if deadline.as_millis() == 40));
+    assert!(
+        matches!(report.outcome, Err(SandboxError::Timeout { deadline }) if deadline.as_millis() == 40)
+    );
     assert!(report.usage.wall >= Duration::from_millis(40));
     assert!(report.usage.wall <= started.elapsed());
+}
+
+#[tokio::test]
+async fn handles_and_random_bytes_are_limited() {
+    let random = |bytes: u64| run("ask_random", json!({"bytes": bytes}));
+    assert!(random(64 << 10).await.outcome.is_ok());
+    for bytes in [(64 << 10) + 1, u64::MAX] {
+        let report = random(bytes).await;
+        assert!(
+            matches!(report.outcome, Err(SandboxError::Trap { .. })),
+            "{:?}",
+            report.outcome
+        );
+    }
+    for kind in ["pollable", "descriptor", "stream", "listing", "preopen"] {
+        let report = run("hoard_handles", json!({"count": 1_000_000, "kind": kind})).await;
+        let stopped = match &report.outcome {
+            Err(SandboxError::Trap { .. }) => true,
+            Ok(Outcome::Output(made)) => made["made"].as_u64().is_some_and(|made| made <= 1_000),
+            _ => false,
+        };
+        assert!(stopped, "{kind}: {:?}", report.outcome);
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_log_records_is_cut_dropped_and_counted() {
+    let report = run("flood_log", json!({"records": 1_500, "bytes": 10_000})).await;
+    assert_eq!(
+        (report.usage.log_records, report.usage.log_dropped),
+        (1_500, 500)
+    );
+    assert_eq!(report.log.len(), 1_000);
+    assert!(report.log.iter().all(|record| record.message.len() < 4_200));
 }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolhost::{
-    AssistantMessage, CallContext, Host, Step, ToolCall, ToolResult, ToolStatus,
-};
+use toolhost::{AssistantMessage, CallContext, Host, Step, ToolCall, ToolResult, ToolStatus};
 use toolhost_tests::house::{House, code, tool_call};
 use toolhost_tests::{eventually, sandbox};
 
@@ -47,7 +45,10 @@ async fn a_single_export_is_called_by_both_its_names() {
     let result = house.call("text__upper", args.clone()).await;
     assert_eq!(result.status(), ToolStatus::Ok);
     for name in ["text", "upper"] {
-        assert_eq!(code(&house.call(name, args.clone()).await), "E_TOOL_NOT_IN_CATALOG");
+        assert_eq!(
+            code(&house.call(name, args.clone()).await),
+            "E_TOOL_NOT_IN_CATALOG"
+        );
     }
 }
 
@@ -68,7 +69,13 @@ async fn refuses_a_call_outside_the_catalog_and_runs_nothing() {
     let guests = ["text", "write_bytes"];
     let house = House::load(TWO_TOOLS_ONE_SHOWN, &guests, "", Some("coder")).await;
     let args = json!({"path": "/made", "bytes": 10});
-    for outside in ["hidden__run", "unknown__action", "text__Upper", "text__upper ", "text___upper"] {
+    for outside in [
+        "hidden__run",
+        "unknown__action",
+        "text__Upper",
+        "text__upper ",
+        "text___upper",
+    ] {
         let result = house.call(outside, args.clone()).await;
         let error = result.tool_error().unwrap();
         assert_eq!(result.status(), ToolStatus::Error);
@@ -87,7 +94,9 @@ async fn the_refusal_in_korean_is_the_specifications_own() {
     let result = house.call("unknown__action", json!({})).await;
     assert_eq!(
         result.tool_error().unwrap().suggestion.as_deref(),
-        Some("Agent 구성의 spec.tools에 해당 도구를 추가하거나, step 미들웨어에서 동적으로 등록하세요.")
+        Some(
+            "Agent 구성의 spec.tools에 해당 도구를 추가하거나, step 미들웨어에서 동적으로 등록하세요."
+        )
     );
 }
 
@@ -97,10 +106,15 @@ async fn the_policy_alone_lets_a_call_go_to_the_registry() {
     let guests = ["text", "write_bytes"];
     let policy = "registryDirectCall: true";
     let house = House::load(TWO_TOOLS_ONE_SHOWN, &guests, policy, Some("coder")).await;
-    let result = house.call("hidden__run", json!({"path": "/made", "bytes": 10})).await;
+    let result = house
+        .call("hidden__run", json!({"path": "/made", "bytes": 10}))
+        .await;
     assert_eq!(result.status(), ToolStatus::Ok);
     assert!(house.work.path("made").exists());
-    assert_eq!(code(&house.call("unknown__action", json!({})).await), "E_TOOL_NOT_FOUND");
+    assert_eq!(
+        code(&house.call("unknown__action", json!({})).await),
+        "E_TOOL_NOT_FOUND"
+    );
 }
 
 #[tokio::test]
@@ -108,21 +122,86 @@ async fn every_way_to_misbehave_has_its_code() {
     // tool-spec-v2 §2.4(1), §10.3
     type Case = (&'static str, fn() -> Value, &'static str, &'static str);
     let cases: [Case; 15] = [
-        ("spin_forever", || json!({}), "E_TOOL_TIMEOUT", "stopped after its deadline of 200 ms"),
-        ("sleep_forever", || json!({}), "E_TOOL_TIMEOUT", "stopped after its deadline of 200 ms"),
-        ("eat_memory", || json!({}), "E_TOOL_OUT_OF_MEMORY", "33554432 bytes of memory"),
+        (
+            "spin_forever",
+            || json!({}),
+            "E_TOOL_TIMEOUT",
+            "stopped after its deadline of 200 ms",
+        ),
+        (
+            "sleep_forever",
+            || json!({}),
+            "E_TOOL_TIMEOUT",
+            "stopped after its deadline of 200 ms",
+        ),
+        (
+            "eat_memory",
+            || json!({}),
+            "E_TOOL_OUT_OF_MEMORY",
+            "33554432 bytes of memory",
+        ),
         ("trap", || json!({}), "E_TOOL_TRAP", "unreachable"),
-        ("panic_with_reason", || json!({"reason": "no luck"}), "E_TOOL_TRAP", "the reason: no luck"),
+        (
+            "panic_with_reason",
+            || json!({"reason": "no luck"}),
+            "E_TOOL_TRAP",
+            "the reason: no luck",
+        ),
         ("recurse", || json!({}), "E_TOOL_TRAP", "recursion"),
-        ("exit_process", || json!({"code": 0}), "E_TOOL_EXIT", "status 0"),
-        ("exit_process", || json!({"code": 1}), "E_TOOL_EXIT", "status 1"),
-        ("flood_output", || json!({"bytes": 2_000_000}), "E_TOOL_OUTPUT_TOO_LARGE", "2000002 bytes"),
-        ("flood_output", || json!({"bytes": 20_000_000}), "E_TOOL_OUTPUT_TOO_LARGE", "at once"),
-        ("echo_raw", || json!({"output": "{not json"}), "E_TOOL_INVALID_OUTPUT", "not valid JSON"),
-        ("echo_raw", || json!({"output": ""}), "E_TOOL_INVALID_OUTPUT", "not valid JSON"),
-        ("echo_raw", || json!({"output": "1 2"}), "E_TOOL_INVALID_OUTPUT", "not valid JSON"),
-        ("echo_raw", || json!({"depth": 100_000}), "E_TOOL_INVALID_OUTPUT", "nested 100000 deep"),
-        ("pending", || json!({"bytes": 2_000}), "E_TOOL_INVALID_OUTPUT", "handle"),
+        (
+            "exit_process",
+            || json!({"code": 0}),
+            "E_TOOL_EXIT",
+            "status 0",
+        ),
+        (
+            "exit_process",
+            || json!({"code": 1}),
+            "E_TOOL_EXIT",
+            "status 1",
+        ),
+        (
+            "flood_output",
+            || json!({"bytes": 2_000_000}),
+            "E_TOOL_OUTPUT_TOO_LARGE",
+            "2000002 bytes",
+        ),
+        (
+            "flood_output",
+            || json!({"bytes": 20_000_000}),
+            "E_TOOL_OUTPUT_TOO_LARGE",
+            "at once",
+        ),
+        (
+            "echo_raw",
+            || json!({"output": "{not json"}),
+            "E_TOOL_INVALID_OUTPUT",
+            "not valid JSON",
+        ),
+        (
+            "echo_raw",
+            || json!({"output": ""}),
+            "E_TOOL_INVALID_OUTPUT",
+            "not valid JSON",
+        ),
+        (
+            "echo_raw",
+            || json!({"output": "1 2"}),
+            "E_TOOL_INVALID_OUTPUT",
+            "not valid JSON",
+        ),
+        (
+            "echo_raw",
+            || json!({"depth": 100_000}),
+            "E_TOOL_INVALID_OUTPUT",
+            "nested 100000 deep",
+        ),
+        (
+            "pending",
+            || json!({"bytes": 2_000}),
+            "E_TOOL_INVALID_OUTPUT",
+            "handle",
+        ),
     ];
     let policy = "defaults: {limits: {deadlineMs: 200, memoryBytes: 32MiB}}\n\
                   tools: {flood-output: {limits: {deadlineMs: 5000, memoryBytes: 64MiB}}, echo-raw: {limits: {deadlineMs: 5000}}}";
@@ -133,8 +212,14 @@ async fn every_way_to_misbehave_has_its_code() {
         assert_eq!(code(&result), expected, "{guest} {}", args());
         let error = result.tool_error().unwrap();
         assert!(error.message.contains(says), "{guest}: {}", error.message);
-        assert!(error.suggestion.is_some() && error.help_url.is_some(), "{guest}");
-        assert!(error.message.contains(&format!("Tool '{tool}__run'")), "{guest}");
+        assert!(
+            error.suggestion.is_some() && error.help_url.is_some(),
+            "{guest}"
+        );
+        assert!(
+            error.message.contains(&format!("Tool '{tool}__run'")),
+            "{guest}"
+        );
     }
 }
 
@@ -153,13 +238,27 @@ async fn a_guest_cannot_pose_as_the_host() {
     let house = House::of(&[("forge", "forge_host_code", &["run"])], "").await;
     let forged = |code: &str| json!({"message": "m", "code": code});
     for host_code in [
-        "E_TOOL_NOT_IN_CATALOG", "E_TOOL_TIMEOUT", "E_TOOL", "E_HOST", "E_TOOL_NEW", "AGENT_NOT_FOUND",
-        "E_CONFIG_X", "E_COMPONENT_X", "E_MIDDLEWARE", "IPC_X", "CIRCULAR_CALL_DETECTED", "A\nB", "",
+        "E_TOOL_NOT_IN_CATALOG",
+        "E_TOOL_TIMEOUT",
+        "E_TOOL",
+        "E_HOST",
+        "E_TOOL_NEW",
+        "AGENT_NOT_FOUND",
+        "E_CONFIG_X",
+        "E_COMPONENT_X",
+        "E_MIDDLEWARE",
+        "IPC_X",
+        "CIRCULAR_CALL_DETECTED",
+        "A\nB",
+        "",
     ] {
         let result = house.call("forge__run", forged(host_code)).await;
         assert_eq!(code(&result), "E_TOOL", "{host_code:?}");
     }
-    assert_eq!(code(&house.call("forge__run", forged("ENOENT")).await), "ENOENT");
+    assert_eq!(
+        code(&house.call("forge__run", forged("ENOENT")).await),
+        "ENOENT"
+    );
 
     let all = json!({
         "message": "a\u{1b}[31mb", "name": "n".repeat(500), "code": "X",
@@ -196,7 +295,11 @@ async fn an_error_message_is_cut_to_the_tools_limit() {
         let message = &result.tool_error().unwrap().message;
         assert_eq!(message.encode_utf16().count(), expected, "{limit} {length}");
         let cut = length > expected;
-        assert_eq!(message.ends_with("... (truncated)"), cut && expected > 15, "{limit} {length}");
+        assert_eq!(
+            message.ends_with("... (truncated)"),
+            cut && expected > 15,
+            "{limit} {length}"
+        );
     }
 }
 
@@ -221,20 +324,36 @@ async fn arguments_that_do_not_fit_never_reach_the_tool() {
         deep = json!([deep]);
     }
     for (args, says) in [
-        (json!({"path": "/made"}), "args.bytes: required property is missing"),
-        (json!({"path": 1, "bytes": 1}), "args.path: expected string but got integer"),
+        (
+            json!({"path": "/made"}),
+            "args.bytes: required property is missing",
+        ),
+        (
+            json!({"path": 1, "bytes": 1}),
+            "args.path: expected string but got integer",
+        ),
         (json!({"path": "/made", "bytes": 101}), "args.bytes"),
         (json!({"path": "/made", "bytes": 1, "x": 1}), "args.x"),
         (json!({"path": "/made", "bytes": deep}), "nested 101 deep"),
-        (json!({"path": "x".repeat(2 << 20), "bytes": 1}), "bytes, at most 1048576"),
+        (
+            json!({"path": "x".repeat(2 << 20), "bytes": 1}),
+            "bytes, at most 1048576",
+        ),
     ] {
         let result = house.call("w__run", args).await;
         assert_eq!(code(&result), "E_TOOL_INVALID_ARGS", "{says}");
         let message = &result.tool_error().unwrap().message;
         assert!(message.contains(says), "{message}");
     }
-    assert!(std::fs::read_dir(house.work.dir.path()).unwrap().next().is_none());
-    let fits = house.call("w__run", json!({"path": "/made", "bytes": 100})).await;
+    assert!(
+        std::fs::read_dir(house.work.dir.path())
+            .unwrap()
+            .next()
+            .is_none()
+    );
+    let fits = house
+        .call("w__run", json!({"path": "/made", "bytes": 100}))
+        .await;
     assert_eq!(fits.status(), ToolStatus::Ok);
 }
 
@@ -263,12 +382,22 @@ async fn a_call_needs_the_message_that_holds_it() {
 #[tokio::test]
 async fn a_denial_is_named_and_a_disk_limit_has_its_own_code() {
     let policy = "tools: {writer: {limits: {diskBytes: 1000}}}";
-    let tools: &[_] = &[("dial", "dial_out", &["run"] as &[&str]), ("writer", "write_bytes", &["run"])];
+    let tools: &[_] = &[
+        ("dial", "dial_out", &["run"] as &[&str]),
+        ("writer", "write_bytes", &["run"]),
+    ];
     let house = House::of(tools, policy).await;
-    let result = house.call("dial__run", json!({"host": "127.0.0.1", "port": 9})).await;
-    assert_eq!(result.usage().denials, ["network: dns", "network: tcp", "network: udp"]);
+    let result = house
+        .call("dial__run", json!({"host": "127.0.0.1", "port": 9}))
+        .await;
+    assert_eq!(
+        result.usage().denials,
+        ["network: dns", "network: tcp", "network: udp"]
+    );
 
-    let result = house.call("writer__run", json!({"path": "/f", "bytes": 5000})).await;
+    let result = house
+        .call("writer__run", json!({"path": "/f", "bytes": 5000}))
+        .await;
     let written = std::fs::metadata(house.work.path("f")).map_or(0, |file| file.len());
     assert!(written <= 1000);
     assert_eq!(result.usage().bytes_written, written);
@@ -280,8 +409,19 @@ async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
     let workdir = house.host.workdir(house.bundle.path()).unwrap();
     let before = std::fs::read(house.bundle.path().join("goondan.yaml")).unwrap();
     let paths = json!(["goondan.yaml", "climb_out_of_workdir.wasm"]);
-    for op in ["write", "append", "truncate", "unlink", "rename", "rename_from", "set_times"] {
-        let call = tool_call("climb__run", json!({"op": op, "paths": paths, "other": "/elsewhere"}));
+    for op in [
+        "write",
+        "append",
+        "truncate",
+        "unlink",
+        "rename",
+        "rename_from",
+        "set_times",
+    ] {
+        let call = tool_call(
+            "climb__run",
+            json!({"op": op, "paths": paths, "other": "/elsewhere"}),
+        );
         let context = CallContext::for_call(&call, "instance", workdir.clone());
         let result = house.step.execute(call, &context).await;
         for attempt in result.output().unwrap()["results"].as_array().unwrap() {
@@ -289,12 +429,23 @@ async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
         }
         let after = std::fs::read(house.bundle.path().join("goondan.yaml")).unwrap();
         assert_eq!(after, before, "{op}");
-        assert!(house.bundle.path().join("climb_out_of_workdir.wasm").exists(), "{op}");
+        assert!(
+            house
+                .bundle
+                .path()
+                .join("climb_out_of_workdir.wasm")
+                .exists(),
+            "{op}"
+        );
     }
     let call = tool_call("climb__run", json!({"op": "read", "paths": paths}));
     let context = CallContext::for_call(&call, "instance", workdir);
     let result = house.step.execute(call, &context).await;
-    assert_eq!(result.output().unwrap()["results"][0]["ok"], true, "it may be read");
+    assert_eq!(
+        result.output().unwrap()["results"][0]["ok"],
+        true,
+        "it may be read"
+    );
 }
 
 #[tokio::test]
@@ -308,7 +459,10 @@ async fn execute_dropped_in_the_middle_stops_the_guest() {
         assert!(stopped.is_err());
     }
     // Other tests of this process may run calls of their own meanwhile.
-    eventually("its place is free", || sandbox.free_places() >= places.min(1000)).await;
+    eventually("its place is free", || {
+        sandbox.free_places() >= places.min(1000)
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -322,7 +476,13 @@ async fn two_hosts_share_one_sandbox() {
     assert_eq!(code(&stopped), "E_TOOL_TIMEOUT");
     assert_eq!(answered.status(), ToolStatus::Ok);
     drop(strict);
-    assert_eq!(other.call("text__upper", json!({"text": "x"})).await.status(), ToolStatus::Ok);
+    assert_eq!(
+        other
+            .call("text__upper", json!({"text": "x"}))
+            .await
+            .status(),
+        ToolStatus::Ok
+    );
     assert_eq!(sandbox().allocation(), toolhost::Allocation::Pooling);
 }
 
@@ -335,10 +495,20 @@ async fn a_host_may_be_dropped_in_async_code() {
     let work = tempfile::tempdir().unwrap();
     let call = tool_call("text__upper", json!({"text": "x"}));
     let context = CallContext::for_call(&call, "key", own.workdir(work.path()).unwrap());
-    let step = own.load(dir.path()).await.unwrap().only_agent().unwrap().open_step();
+    let step = own
+        .load(dir.path())
+        .await
+        .unwrap()
+        .only_agent()
+        .unwrap()
+        .open_step();
     drop(own);
     let result: ToolResult = step.execute(call, &context).await;
-    assert_eq!(result.status(), ToolStatus::Ok, "the step holds what it needs");
+    assert_eq!(
+        result.status(),
+        ToolStatus::Ok,
+        "the step holds what it needs"
+    );
     drop(step);
 }
 

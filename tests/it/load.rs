@@ -39,21 +39,68 @@ async fn what_is_no_tool_is_named_with_its_place_and_the_next_move() {
     let core = b"\0asm\x01\0\0\0".to_vec();
     let empty_component = b"\0asm\x0d\0\x01\0".to_vec();
     for (what, bytes, expected, says) in [
-        ("empty", Vec::new(), "E_COMPONENT_INVALID", "the file is empty"),
-        ("text", b"export const handlers = {}".to_vec(), "E_COMPONENT_INVALID", "not WebAssembly"),
-        ("core module", core, "E_COMPONENT_INVALID", "core WebAssembly module"),
-        ("truncated", truncated, "E_COMPONENT_INVALID", "not a valid component"),
-        ("exports nothing", empty_component, "E_COMPONENT_WRONG_WORLD", "exports nothing"),
-        ("traps in describe", guest("describe_trap"), "E_COMPONENT_DESCRIBE_FAILED", "describe"),
-        ("too many handlers", guest("describe_flood"), "E_COMPONENT_DESCRIBE_FAILED", "257 handlers"),
+        (
+            "empty",
+            Vec::new(),
+            "E_COMPONENT_INVALID",
+            "the file is empty",
+        ),
+        (
+            "text",
+            b"export const handlers = {}".to_vec(),
+            "E_COMPONENT_INVALID",
+            "not WebAssembly",
+        ),
+        (
+            "core module",
+            core,
+            "E_COMPONENT_INVALID",
+            "core WebAssembly module",
+        ),
+        (
+            "truncated",
+            truncated,
+            "E_COMPONENT_INVALID",
+            "not a valid component",
+        ),
+        (
+            "exports nothing",
+            empty_component,
+            "E_COMPONENT_WRONG_WORLD",
+            "exports nothing",
+        ),
+        (
+            "traps in describe",
+            guest("describe_trap"),
+            "E_COMPONENT_DESCRIBE_FAILED",
+            "describe",
+        ),
+        (
+            "too many handlers",
+            guest("describe_flood"),
+            "E_COMPONENT_DESCRIBE_FAILED",
+            "257 handlers",
+        ),
     ] {
         let manifest = yaml(&[("t", "t", &["run"])]);
         let found = findings(&manifest, &[("t.wasm", bytes)]).await;
         assert_eq!(codes(&found), [expected], "{what}: {found:?}");
         let finding = &found[0];
-        assert!(finding.message.contains(says), "{what}: {}", finding.message);
-        assert!(finding.message.contains("tool t: ./t.wasm"), "{}", finding.message);
-        assert!(finding.place.document_path.ends_with("spec.entry"), "{:?}", finding.place);
+        assert!(
+            finding.message.contains(says),
+            "{what}: {}",
+            finding.message
+        );
+        assert!(
+            finding.message.contains("tool t: ./t.wasm"),
+            "{}",
+            finding.message
+        );
+        assert!(
+            finding.place.document_path.ends_with("spec.entry"),
+            "{:?}",
+            finding.place
+        );
         assert!(finding.place.position.is_some() && !finding.help.is_empty());
     }
 }
@@ -64,7 +111,11 @@ async fn an_export_without_a_handler_is_an_error_and_the_other_way_a_note() {
     let manifest = yaml(&[("two", "two", &["a", "c", "d"])]);
     let found = findings(&manifest, &[("two.wasm", guest("two_handlers"))]).await;
     assert_eq!(codes(&found), ["E_COMPONENT_MISSING_HANDLER"; 2]);
-    assert!(found[0].message.contains("handler 'c' is not served by ./two.wasm, which serves a, b"));
+    assert!(
+        found[0]
+            .message
+            .contains("handler 'c' is not served by ./two.wasm, which serves a, b")
+    );
     assert!(found[0].place.document_path.contains("exports[1]"));
 
     let house = House::of(&[("two", "two_handlers", &["a"])], "").await;
@@ -76,13 +127,19 @@ async fn an_export_without_a_handler_is_an_error_and_the_other_way_a_note() {
 
 #[tokio::test]
 async fn two_tools_may_share_one_component() {
-    let tools: &[_] = &[("one", "two_handlers", &["a"] as &[&str]), ("other", "two_handlers", &["b"])];
+    let tools: &[_] = &[
+        ("one", "two_handlers", &["a"] as &[&str]),
+        ("other", "two_handlers", &["b"]),
+    ];
     let house = House::of(tools, "").await;
     for (name, handler) in [("one__a", "a"), ("other__b", "b")] {
         let result = house.call(name, json!({})).await;
         assert_eq!(result.output().unwrap()["handler"], handler);
     }
-    assert_eq!(code(&house.call("one__b", json!({})).await), "E_TOOL_NOT_IN_CATALOG");
+    assert_eq!(
+        code(&house.call("one__b", json!({})).await),
+        "E_TOOL_NOT_IN_CATALOG"
+    );
 }
 
 #[tokio::test]
@@ -93,9 +150,16 @@ async fn every_finding_is_told_at_once_and_nothing_loads() {
         ("fine", "fine", &["upper"]),
         ("partly", "fine", &["lower"]),
     ]);
-    let files = [("broken.wasm", b"no".to_vec()), ("fine.wasm", guest("text"))];
+    let files = [
+        ("broken.wasm", b"no".to_vec()),
+        ("fine.wasm", guest("text")),
+    ];
     let found = findings(&manifest, &files).await;
-    let expected = ["E_CONFIG_ENTRY_NOT_FOUND", "E_COMPONENT_INVALID", "E_COMPONENT_MISSING_HANDLER"];
+    let expected = [
+        "E_CONFIG_ENTRY_NOT_FOUND",
+        "E_COMPONENT_INVALID",
+        "E_COMPONENT_MISSING_HANDLER",
+    ];
     assert_eq!(codes(&found), expected);
 }
 
@@ -111,14 +175,30 @@ async fn an_entry_outside_the_bundle_is_not_read() {
         .to_string()
     };
     let dir = tempfile::tempdir().unwrap();
-    symlink(outside.path().join("text.wasm"), dir.path().join("link.wasm")).unwrap();
+    symlink(
+        outside.path().join("text.wasm"),
+        dir.path().join("link.wasm"),
+    )
+    .unwrap();
     symlink(outside.path(), dir.path().join("linked")).unwrap();
     let absolute = outside.path().join("text.wasm");
-    let up = format!("../{}/text.wasm", outside.path().file_name().unwrap().to_str().unwrap());
-    for entry in [absolute.to_str().unwrap(), up.as_str(), "./link.wasm", "linked/text.wasm", "."] {
+    let up = format!(
+        "../{}/text.wasm",
+        outside.path().file_name().unwrap().to_str().unwrap()
+    );
+    for entry in [
+        absolute.to_str().unwrap(),
+        up.as_str(),
+        "./link.wasm",
+        "linked/text.wasm",
+        ".",
+    ] {
         write_bundle(dir.path(), &manifest(entry), &[]);
         let refused = host().load(dir.path()).await;
-        assert!(matches!(refused, Err(LoadError::Invalid { .. })), "{entry}: {refused:?}");
+        assert!(
+            matches!(refused, Err(LoadError::Invalid { .. })),
+            "{entry}: {refused:?}"
+        );
     }
 }
 
@@ -126,9 +206,17 @@ async fn an_entry_outside_the_bundle_is_not_read() {
 async fn a_source_entry_says_that_it_must_be_built() {
     let manifest = r#"{"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "bash"},
         "spec": {"entry": "./index.ts", "exports": [{"name": "exec"}]}}"#;
-    let found = findings(manifest, &[("index.ts", b"export const handlers = {}".to_vec())]).await;
+    let found = findings(
+        manifest,
+        &[("index.ts", b"export const handlers = {}".to_vec())],
+    )
+    .await;
     assert_eq!(codes(&found), ["E_CONFIG_ENTRY_NOT_FOUND"]);
-    assert!(found[0].message.contains("source code"), "{}", found[0].message);
+    assert!(
+        found[0].message.contains("source code"),
+        "{}",
+        found[0].message
+    );
 }
 
 #[tokio::test]
@@ -144,7 +232,11 @@ async fn agents_have_the_tools_they_name() {
     let house = House::load(&manifest, &["text", "echo"], "", Some("both")).await;
     let names = |agent: &str| -> Vec<String> {
         let step = house.loaded.agent(agent).unwrap().open_step();
-        step.catalog().items().iter().map(|item| item.name.to_string()).collect()
+        step.catalog()
+            .items()
+            .iter()
+            .map(|item| item.name.to_string())
+            .collect()
     };
     assert_eq!(names("both"), ["echo__say", "text__upper"]);
     assert!(names("none").is_empty());
@@ -165,17 +257,40 @@ async fn the_manifest_goes_before_describe_and_describe_fills_in() {
             {"name": "upper"}, {"name": "count", "description": "Mine", "parameters": {"type": "object"}}]}}"#;
     let house = House::load(manifest, &["text"], "", None).await;
     let items = house.step.catalog().items();
-    assert!(items[0].description.as_deref().unwrap().contains("upper case"));
-    assert!(items[0].parameters.as_ref().unwrap().as_object().contains_key("required"));
+    assert!(
+        items[0]
+            .description
+            .as_deref()
+            .unwrap()
+            .contains("upper case")
+    );
+    assert!(
+        items[0]
+            .parameters
+            .as_ref()
+            .unwrap()
+            .as_object()
+            .contains_key("required")
+    );
     assert_eq!(items[1].description.as_deref(), Some("Mine"));
-    assert!(!items[1].parameters.as_ref().unwrap().as_object().contains_key("required"));
+    assert!(
+        !items[1]
+            .parameters
+            .as_ref()
+            .unwrap()
+            .as_object()
+            .contains_key("required")
+    );
 }
 
 #[tokio::test]
 async fn the_policy_holds_for_each_agent_and_tool() {
     let manifest = format!(
         "{}\n---\n{}\n---\n{}",
-        yaml(&[("writer", "write_bytes", &["run"]), ("look", "look_at_environment", &["run"])]),
+        yaml(&[
+            ("writer", "write_bytes", &["run"]),
+            ("look", "look_at_environment", &["run"])
+        ]),
         json!({"apiVersion": "goondan.ai/v1", "kind": "Agent", "metadata": {"name": "reader"},
                "spec": {"tools": ["Tool/writer", "Tool/look"]}}),
         json!({"apiVersion": "goondan.ai/v1", "kind": "Agent", "metadata": {"name": "owner"},
@@ -189,7 +304,13 @@ async fn the_policy_holds_for_each_agent_and_tool() {
     let reader = House::load(&manifest, &guests, policy, Some("reader")).await;
     let result = reader.call("writer__run", args.clone()).await;
     assert!(!reader.work.path("f").exists(), "{result:?}");
-    assert!(result.usage().denials.iter().any(|denial| denial.contains("read-only")));
+    assert!(
+        result
+            .usage()
+            .denials
+            .iter()
+            .any(|denial| denial.contains("read-only"))
+    );
     let seen = reader.call("look__run", json!({})).await;
     assert_eq!(seen.output().unwrap()["env"], json!({"LANG": "ko"}));
 
@@ -205,7 +326,11 @@ async fn progress_is_told_for_each_component() {
     let told: Arc<Mutex<Vec<LoadProgress>>> = Arc::default();
     let ours = Arc::clone(&told);
     let dir = tempfile::tempdir().unwrap();
-    write_bundle(dir.path(), &yaml(&[("text", "text", &["upper"])]), &["text"]);
+    write_bundle(
+        dir.path(),
+        &yaml(&[("text", "text", &["upper"])]),
+        &["text"],
+    );
     let host = Host::builder()
         .sandbox(sandbox())
         .on_progress(move |progress| ours.lock().unwrap().push(progress.clone()))
@@ -216,7 +341,13 @@ async fn progress_is_told_for_each_component() {
     let told = told.lock().unwrap();
     assert_eq!(told.len(), 4);
     assert!(matches!(&told[0], LoadProgress::Preparing { bytes, .. } if *bytes > 10_000));
-    assert!(matches!(&told[3], LoadProgress::Prepared { origin: Origin::Cached, .. }));
+    assert!(matches!(
+        &told[3],
+        LoadProgress::Prepared {
+            origin: Origin::Cached,
+            ..
+        }
+    ));
 }
 
 #[tokio::test]
@@ -224,8 +355,16 @@ async fn an_instance_has_a_workspace_of_its_own_beneath_the_state_root() {
     // tool-spec-v2 §2.5(1), §2.5(2)
     let state = tempfile::tempdir().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    write_bundle(dir.path(), &yaml(&[("w", "write_bytes", &["run"])]), &["write_bytes"]);
-    let host = Host::builder().sandbox(sandbox()).state_root(state.path()).build().unwrap();
+    write_bundle(
+        dir.path(),
+        &yaml(&[("w", "write_bytes", &["run"])]),
+        &["write_bytes"],
+    );
+    let host = Host::builder()
+        .sandbox(sandbox())
+        .state_root(state.path())
+        .build()
+        .unwrap();
     let loaded = host.load(dir.path()).await.unwrap();
     let step = loaded.only_agent().unwrap().open_step();
     let mut seen = std::collections::BTreeSet::new();
@@ -235,7 +374,10 @@ async fn an_instance_has_a_workspace_of_its_own_beneath_the_state_root() {
         let context = toolhost::CallContext::for_call(&call, key, workspace);
         assert_eq!(step.execute(call, &context).await.status(), ToolStatus::Ok);
         let path = loaded.instance_path(key).unwrap();
-        assert!(path.starts_with(state.path()) && path.join("mine").exists(), "{key:?}");
+        assert!(
+            path.starts_with(state.path()) && path.join("mine").exists(),
+            "{key:?}"
+        );
         assert!(seen.insert(path), "{key:?} shares a workspace");
         let inside = loaded.instance_path(key).unwrap();
         assert!(host.workdir(inside).is_err(), "nobody else may be given it");

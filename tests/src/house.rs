@@ -35,7 +35,11 @@ pub fn yaml(tools: &[TestTool<'_>]) -> String {
         });
         tool.to_string()
     };
-    tools.iter().map(document).collect::<Vec<_>>().join("\n---\n")
+    tools
+        .iter()
+        .map(document)
+        .collect::<Vec<_>>()
+        .join("\n---\n")
 }
 
 /// Writes a bundle: its manifest, and the guests it names.

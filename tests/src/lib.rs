@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use serde_json::{Value, json};
 use toolhost_contract::{AssistantMessage, ExportName, ToolCall, ToolContext};
 use toolhost_sandbox::{
-    CacheConfig, CallReport, Grants, Invocation, Limits, PreparedTool, Sandbox, SandboxConfig, Workdir,
-    WorkdirRules, WriteProtected,
+    CacheConfig, CallReport, Grants, Invocation, Limits, PreparedTool, Sandbox, SandboxConfig,
+    Workdir, WorkdirRules, WriteProtected,
 };
 
 /// A folder above this crate: `target/guests`, `guest-examples`.
@@ -58,11 +58,17 @@ pub async fn prepared(name: &str) -> PreparedTool {
     type Known = Mutex<std::collections::HashMap<String, Arc<tokio::sync::OnceCell<PreparedTool>>>>;
     static KNOWN: OnceLock<Known> = OnceLock::new();
     let cell = {
-        let mut known = KNOWN.get_or_init(Mutex::default).lock().expect("no test panics here");
+        let mut known = KNOWN
+            .get_or_init(Mutex::default)
+            .lock()
+            .expect("no test panics here");
         Arc::clone(known.entry(name.to_owned()).or_default())
     };
     let prepare = || async {
-        let (tool, _) = sandbox().prepare(guest(name)).await.expect("the guest loads");
+        let (tool, _) = sandbox()
+            .prepare(guest(name))
+            .await
+            .expect("the guest loads");
         tool
     };
     cell.get_or_init(prepare).await.clone()
@@ -126,7 +132,10 @@ pub fn invocation(handler: &str, input: &Value, workdir: Option<&Work>) -> Invoc
 /// Runs the handler `run` of a guest in a fresh workdir.
 pub async fn run(name: &str, input: Value) -> CallReport {
     let work = Work::new();
-    prepared(name).await.call(invocation("run", &input, Some(&work))).await
+    prepared(name)
+        .await
+        .call(invocation("run", &input, Some(&work)))
+        .await
 }
 
 /// Limits with one thing changed.

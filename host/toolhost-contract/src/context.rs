@@ -143,19 +143,37 @@ mod tests {
         // tool-spec-v2 §2.5(4)
         let holds = |message: Value| AssistantMessage::parse(message, "c1").map(|_| ());
         let content = json!([{"type": "tool-call", "toolCallId": "c1"}]);
-        assert_eq!(holds(json!({"data": {"role": "assistant", "content": content}})), Ok(()));
-        assert_eq!(holds(json!({"role": "assistant", "content": content})), Ok(()));
-        assert_eq!(holds(json!({"role": "assistant", "tool_calls": [{"id": "c1"}]})), Ok(()));
+        assert_eq!(
+            holds(json!({"data": {"role": "assistant", "content": content}})),
+            Ok(())
+        );
+        assert_eq!(
+            holds(json!({"role": "assistant", "content": content})),
+            Ok(())
+        );
+        assert_eq!(
+            holds(json!({"role": "assistant", "tool_calls": [{"id": "c1"}]})),
+            Ok(())
+        );
         let anthropic = json!([{"type": "text", "text": "c1"}, {"type": "tool_use", "id": "c1"}]);
-        assert_eq!(holds(json!({"role": "assistant", "content": anthropic})), Ok(()));
+        assert_eq!(
+            holds(json!({"role": "assistant", "content": anthropic})),
+            Ok(())
+        );
 
         let role = |role: &str| Err(MessageError::Role(role.to_owned()));
-        assert_eq!(holds(json!({"role": "user", "content": content})), role("user"));
+        assert_eq!(
+            holds(json!({"role": "user", "content": content})),
+            role("user")
+        );
         assert_eq!(holds(json!({"content": content})), role("none"));
         assert_eq!(holds(json!("c1")), Err(MessageError::NotAnObject));
         let absent = Err(MessageError::NoSuchCall("c1".to_owned()));
         assert_eq!(holds(json!({"role": "assistant", "content": "c1"})), absent);
-        assert_eq!(holds(json!({"role": "assistant", "tool_calls": [{"id": "c2"}]})), absent);
+        assert_eq!(
+            holds(json!({"role": "assistant", "tool_calls": [{"id": "c2"}]})),
+            absent
+        );
     }
 
     #[test]
@@ -184,7 +202,15 @@ mod tests {
         keys.sort();
         assert_eq!(
             keys,
-            ["agentName", "instanceKey", "message", "toolCallId", "traceId", "turnId", "workdir"]
+            [
+                "agentName",
+                "instanceKey",
+                "message",
+                "toolCallId",
+                "traceId",
+                "turnId",
+                "workdir"
+            ]
         );
     }
 }

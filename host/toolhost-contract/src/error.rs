@@ -130,8 +130,16 @@ mod tests {
             assert_eq!(HandlerCode::parse(code.as_str()), None, "{}", code.as_str());
         }
         for forged in [
-            "E_TOOL_ANYTHING", "E_HOST", "E_HOSTILE", "E_CONFIG_X", "E_COMPONENT_X",
-            "E_MIDDLEWARE_2", "AGENT_X", "IPC_X", "CIRCULAR_X", "E_TOOL",
+            "E_TOOL_ANYTHING",
+            "E_HOST",
+            "E_HOSTILE",
+            "E_CONFIG_X",
+            "E_COMPONENT_X",
+            "E_MIDDLEWARE_2",
+            "AGENT_X",
+            "IPC_X",
+            "CIRCULAR_X",
+            "E_TOOL",
         ] {
             assert_eq!(HandlerCode::parse(forged), None, "{forged}");
         }

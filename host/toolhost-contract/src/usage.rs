@@ -41,6 +41,9 @@ pub struct Usage {
 
 fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     let microseconds = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    #[expect(clippy::cast_precision_loss, reason = "a duration of centuries may lose a microsecond")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a duration of centuries may lose a microsecond"
+    )]
     serializer.serialize_f64(microseconds as f64 / 1000.0)
 }

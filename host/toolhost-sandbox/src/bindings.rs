@@ -38,7 +38,7 @@ pub(crate) mod since_2_0 {
     });
 }
 
+pub(crate) use since_2_0::Host_Pre as HostPre;
 pub(crate) use since_2_0::exports::goondan::tool::handlers;
 pub(crate) use since_2_0::wasi::filesystem;
 pub(crate) use since_2_0::wasi::logging::logging;
-pub(crate) use since_2_0::Host_Pre as HostPre;

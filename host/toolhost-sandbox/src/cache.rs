@@ -149,7 +149,9 @@ impl Cache {
         let path = self.path(engine, sha256);
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|e| wasmtime::Error::msg(e.to_string()))?;
-        let temporary = self.dir.join(format!(".{:016x}.tmp", u64::from_le_bytes(random)));
+        let temporary = self
+            .dir
+            .join(format!(".{:016x}.tmp", u64::from_le_bytes(random)));
         let written = write_new(&temporary, &bytes, 0o400);
         let kept = written.and_then(|()| fs::rename(&temporary, &path));
         if kept.is_err() {
@@ -159,7 +161,8 @@ impl Cache {
     }
 
     fn path(&self, engine: &Engine, sha256: &str) -> PathBuf {
-        self.dir.join(format!("{sha256}-{:016x}.cwasm", compatibility(engine)))
+        self.dir
+            .join(format!("{sha256}-{:016x}.cwasm", compatibility(engine)))
     }
 
     fn mac(&self, engine: &Engine, sha256: &str, signed: &[u8]) -> blake3::Hash {
@@ -208,7 +211,11 @@ fn private_dir(dir: &Path) -> Result<(), CacheError> {
         source,
     };
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(dir).map_err(io)?;
+    builder
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(io)?;
     let metadata = fs::metadata(dir).map_err(io)?;
     let ours = metadata.uid() == rustix::process::geteuid().as_raw();
     if !ours || metadata.permissions().mode() & 0o022 != 0 {

@@ -73,7 +73,10 @@ pub struct CallReport {
 }
 
 /// What to do with an instance.
-#[expect(clippy::large_enum_variant, reason = "made once for each call, and moved, never stored")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once for each call, and moved, never stored"
+)]
 pub(crate) enum Errand {
     /// Ask it what it serves.
     Describe,

@@ -51,7 +51,10 @@ pub(crate) struct Shape {
 const HANDLERS: &str = "goondan:tool/handlers";
 
 /// Reads a component and counts what it is made of.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the parser's enum, which grows with every proposal")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the parser's enum, which grows with every proposal"
+)]
 pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<Shape, PrepareError> {
     within("bytes", bytes.len() as u64, limits.bytes)?;
     check_preamble(bytes)?;
@@ -148,9 +151,7 @@ fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
     match bytes.get(4..8) {
         None => not("the file ends within its first 8 bytes"),
         Some([_, _, 1, 0]) => Ok(()),
-        Some([1, 0, 0, 0]) => {
-            not("the file is a core WebAssembly module, not a component")
-        }
+        Some([1, 0, 0, 0]) => not("the file is a core WebAssembly module, not a component"),
         Some(_) => not("the file is of an unknown kind of WebAssembly"),
     }
 }
@@ -165,7 +166,10 @@ struct Count {
 }
 
 impl Count {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the parser's enum, which grows with every proposal")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the parser's enum, which grows with every proposal"
+    )]
     fn add(&mut self, payload: &Payload<'_>, limits: &CompileLimits) -> Result<(), PrepareError> {
         match payload {
             Payload::Version { encoding, .. } => {
@@ -222,9 +226,16 @@ mod tests {
             (b"\0asm", "ends within"),
             (b"\0asm\x01\0\0\0", "core WebAssembly module"),
             (b"\0asm\x0d\0\x01\0\xff", "not a valid component"),
-            (b"\0asm\x0d\0\x01\0", "does not export goondan:tool/handlers; it exports nothing"),
+            (
+                b"\0asm\x0d\0\x01\0",
+                "does not export goondan:tool/handlers; it exports nothing",
+            ),
         ] {
-            assert!(refused(bytes).contains(says), "{bytes:?}: {}", refused(bytes));
+            assert!(
+                refused(bytes).contains(says),
+                "{bytes:?}: {}",
+                refused(bytes)
+            );
         }
     }
 
@@ -240,11 +251,22 @@ mod tests {
             assert!(shape(&[&import], &[handlers]).check().is_ok(), "{wasi}");
         }
         assert!(shape(&[], &["goondan:tool/handlers@2.0.7"]).check().is_ok());
-        for version in ["goondan:tool/handlers@1.0.0", "goondan:tool/handlers@2.1.0", "goondan:tool/handlers"] {
+        for version in [
+            "goondan:tool/handlers@1.0.0",
+            "goondan:tool/handlers@2.1.0",
+            "goondan:tool/handlers",
+        ] {
             let refused = shape(&[], &[version]).check();
-            assert!(matches!(refused, Err(PrepareError::WrongVersion { found }) if found == version));
+            assert!(
+                matches!(refused, Err(PrepareError::WrongVersion { found }) if found == version)
+            );
         }
-        for import in ["wasi:keyvalue/store@0.2.0", "wasi:io/poll@0.3.0", "wasi:http/types@0.2.0", "env"] {
+        for import in [
+            "wasi:keyvalue/store@0.2.0",
+            "wasi:io/poll@0.3.0",
+            "wasi:http/types@0.2.0",
+            "env",
+        ] {
             let refused = shape(&[import], &[handlers]).check();
             assert!(
                 matches!(refused, Err(PrepareError::UnservedImport { import: found }) if found == import)

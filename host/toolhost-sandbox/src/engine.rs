@@ -152,7 +152,11 @@ fn tick(engine: &EngineWeak, shared: &Shared) {
         };
         engine.increment_epoch();
         drop(engine);
-        idle = if shared.running.load(SeqCst) == 0 { idle + 1 } else { 0 };
+        idle = if shared.running.load(SeqCst) == 0 {
+            idle + 1
+        } else {
+            0
+        };
         if idle < IDLE_TICKS {
             continue;
         }

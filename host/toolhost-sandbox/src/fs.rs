@@ -22,10 +22,10 @@ use std::sync::Arc;
 
 use wasmtime::component::{HasData, Resource, ResourceTable};
 
+use crate::WorkdirAccess;
 use crate::bindings::filesystem::{preopens, types};
 use crate::meter::Meter;
 use crate::workdir::{Workdir, WriteProtected};
-use crate::WorkdirAccess;
 
 pub(crate) use budget::Budget;
 pub(crate) use code::FsError;

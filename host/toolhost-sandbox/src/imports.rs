@@ -115,7 +115,12 @@ impl HasData for HasLog {
 struct LogView<'a>(&'a Arc<Meter>);
 
 impl logging::Host for LogView<'_> {
-    fn log(&mut self, level: logging::Level, context: String, message: String) -> wasmtime::Result<()> {
+    fn log(
+        &mut self,
+        level: logging::Level,
+        context: String,
+        message: String,
+    ) -> wasmtime::Result<()> {
         let level = match level {
             logging::Level::Trace => LogLevel::Trace,
             logging::Level::Debug => LogLevel::Debug,
@@ -143,7 +148,10 @@ fn no_network(state: &mut CallState) -> NoNetwork<'_> {
 }
 
 impl NoNetwork<'_> {
-    fn refuse<T>(&self, what: &'static str) -> wasmtime::Result<Result<T, sockets::network::ErrorCode>> {
+    fn refuse<T>(
+        &self,
+        what: &'static str,
+    ) -> wasmtime::Result<Result<T, sockets::network::ErrorCode>> {
         self.0.deny(what);
         Ok(Err(sockets::network::ErrorCode::AccessDenied))
     }
@@ -185,11 +193,15 @@ impl ip_name_lookup::HostResolveAddressStream for NoNetwork<'_> {
     fn resolve_next_address(
         &mut self,
         _stream: Resource<NoAddresses>,
-    ) -> wasmtime::Result<Result<Option<sockets::network::IpAddress>, sockets::network::ErrorCode>> {
+    ) -> wasmtime::Result<Result<Option<sockets::network::IpAddress>, sockets::network::ErrorCode>>
+    {
         self.refuse("network: dns")
     }
 
-    fn subscribe(&mut self, _stream: Resource<NoAddresses>) -> wasmtime::Result<Resource<DynPollable>> {
+    fn subscribe(
+        &mut self,
+        _stream: Resource<NoAddresses>,
+    ) -> wasmtime::Result<Resource<DynPollable>> {
         Err(wasmtime::Error::msg("no address stream exists"))
     }
 

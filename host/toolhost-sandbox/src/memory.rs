@@ -130,7 +130,9 @@ impl ResourceLimiter for MemoryLimiter {
         if maximum.is_some_and(|maximum| desired > maximum) {
             return Ok(false);
         }
-        let sum = self.elements.saturating_add(desired.saturating_sub(current) as u64);
+        let sum = self
+            .elements
+            .saturating_add(desired.saturating_sub(current) as u64);
         if sum > self.meter.limits.table_elements {
             self.meter.memory_refused.store(true, Relaxed);
             return Ok(false);

@@ -87,7 +87,10 @@ impl Meter {
         usage.stderr_bytes = lock(&self.stderr).total();
         (usage.log_records, usage.log_dropped) = lock(&self.log).counts();
         usage.output_bytes = self.output_bytes.load(Relaxed);
-        usage.denials = lock(&self.denials).iter().map(ToString::to_string).collect();
+        usage.denials = lock(&self.denials)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         usage
     }
 }

@@ -172,7 +172,11 @@ pub(crate) fn json_depth(json: &str) -> usize {
 }
 
 /// Takes a guest's JSON for a value, within its limits.
-pub(crate) fn parse_json(json: &str, most_bytes: u64, most_depth: usize) -> Result<Value, SandboxError> {
+pub(crate) fn parse_json(
+    json: &str,
+    most_bytes: u64,
+    most_depth: usize,
+) -> Result<Value, SandboxError> {
     let bytes = json.len() as u64;
     if bytes > most_bytes {
         return Err(SandboxError::OutputTooLarge {
@@ -226,7 +230,17 @@ mod tests {
         // tool-spec-v2 §10.1
         let check = |json: &str| parse_json(json, 64, 3);
         assert_eq!(check("{\"a\":1}").unwrap(), serde_json::json!({"a": 1}));
-        for invalid in ["", " ", "x", "1 2", "{\"a\":1}]", "1e400", r#""\ud800""#, "[[[[1]]]]", "NaN"] {
+        for invalid in [
+            "",
+            " ",
+            "x",
+            "1 2",
+            "{\"a\":1}]",
+            "1e400",
+            r#""\ud800""#,
+            "[[[[1]]]]",
+            "NaN",
+        ] {
             assert!(
                 matches!(check(invalid), Err(SandboxError::InvalidOutput { .. })),
                 "{invalid}"
@@ -234,7 +248,10 @@ mod tests {
         }
         assert!(matches!(
             check(&"1".repeat(65)),
-            Err(SandboxError::OutputTooLarge { bytes: 65, limit: 64 })
+            Err(SandboxError::OutputTooLarge {
+                bytes: 65,
+                limit: 64
+            })
         ));
     }
 

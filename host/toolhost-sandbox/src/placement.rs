@@ -82,7 +82,11 @@ impl<T: Send + 'static> Placed<T> {
 
     fn keeps_computing(&mut self) -> bool {
         let yields = self.meter.yields.load(Relaxed);
-        self.in_a_row = if yields == self.seen { 0 } else { self.in_a_row + 1 };
+        self.in_a_row = if yields == self.seen {
+            0
+        } else {
+            self.in_a_row + 1
+        };
         self.seen = yields;
         self.in_a_row >= YIELDS
     }

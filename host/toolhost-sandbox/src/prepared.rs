@@ -187,7 +187,10 @@ fn ready(cell: &Cell, bytes: &[u8]) -> Result<Ready, PrepareError> {
     let shape_differs = |error: wasmtime::Error| PrepareError::WrongShape {
         reason: format!("{error:#}"),
     };
-    let pre = cell.linker.instantiate_pre(&component).map_err(shape_differs)?;
+    let pre = cell
+        .linker
+        .instantiate_pre(&component)
+        .map_err(shape_differs)?;
     let pre = HostPre::new(pre).map_err(shape_differs)?;
     Ok(Ready {
         component,

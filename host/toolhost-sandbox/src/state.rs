@@ -22,7 +22,12 @@ pub(crate) struct CallState {
 }
 
 impl CallState {
-    pub(crate) fn new(grants: &Grants, fs: Filesystem, memory: MemoryLimiter, meter: Arc<Meter>) -> Self {
+    pub(crate) fn new(
+        grants: &Grants,
+        fs: Filesystem,
+        memory: MemoryLimiter,
+        meter: Arc<Meter>,
+    ) -> Self {
         let limits: &Limits = &meter.limits;
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);

@@ -40,8 +40,7 @@ pub(crate) fn why_it_stopped(error: wasmtime::Error, meter: &Meter) -> SandboxEr
     }
     match trap {
         Some(trap) => SandboxError::Trap {
-            reason: panic_line(&lock(&meter.stderr).text())
-                .unwrap_or_else(|| trap_words(*trap)),
+            reason: panic_line(&lock(&meter.stderr).text()).unwrap_or_else(|| trap_words(*trap)),
         },
         None => without_trap(error, meter),
     }

@@ -137,7 +137,9 @@ fn ancestors(dir: &Dir) -> std::io::Result<Vec<FileId>> {
         chain.push(id);
         here = above;
     }
-    Err(std::io::Error::other("too many directories above the workdir"))
+    Err(std::io::Error::other(
+        "too many directories above the workdir",
+    ))
 }
 
 /// A directory opened to be a guest's `/`. Cheap to clone; many calls may share it.

@@ -76,7 +76,11 @@ impl Demo {
 
 fn short(text: &str, most: usize) -> String {
     let kept: String = text.chars().take(most).collect();
-    if kept.len() < text.len() { format!("{kept}…") } else { kept }
+    if kept.len() < text.len() {
+        format!("{kept}…")
+    } else {
+        kept
+    }
 }
 
 #[tokio::main]
@@ -89,7 +93,11 @@ async fn main() -> Result<(), Error> {
     let started = Instant::now();
     let host = Host::builder().build()?;
     let bundle = host.load(&paths.bundle).await?;
-    println!("toolhost: {} loaded in {} ms", name_of(&paths.bundle), started.elapsed().as_millis());
+    println!(
+        "toolhost: {} loaded in {} ms",
+        name_of(&paths.bundle),
+        started.elapsed().as_millis()
+    );
 
     let mut demo = Demo {
         step: bundle.agent("coder")?.open_step(),
@@ -98,7 +106,11 @@ async fn main() -> Result<(), Error> {
     };
     println!("\n● what the model is shown: the Tool Catalog of this step");
     for item in demo.step.catalog().items() {
-        println!("  {:<22} {}", item.name.as_str(), item.description.as_deref().unwrap_or(""));
+        println!(
+            "  {:<22} {}",
+            item.name.as_str(),
+            item.description.as_deref().unwrap_or("")
+        );
     }
     story(&mut demo, &work).await;
     hostile(&host, &paths.guests, top.path(), &demo.workdir).await?;
@@ -108,8 +120,11 @@ async fn main() -> Result<(), Error> {
 
 async fn story(demo: &mut Demo, work: &Path) {
     let content = json!({"path": "notes/a.txt", "content": "written by a tool"});
-    let written = demo.tell("write a file, then read it", "file-system__write", content).await;
-    demo.tell("…", "file-system__read", json!({"path": "notes/a.txt"})).await;
+    let written = demo
+        .tell("write a file, then read it", "file-system__write", content)
+        .await;
+    demo.tell("…", "file-system__read", json!({"path": "notes/a.txt"}))
+        .await;
     let there = std::fs::read_to_string(work.join("notes/a.txt"));
     println!("  on the host: workdir/notes/a.txt holds {there:?}");
     println!("  receipt of the write: {}", receipt(&written));
@@ -117,12 +132,22 @@ async fn story(demo: &mut Demo, work: &Path) {
     let title = "a call outside the catalog is refused";
     demo.tell(title, "unknown__action", json!({})).await;
     let title = "arguments that do not fit never reach the tool";
-    demo.tell(title, "file-system__write", json!({"path": 7, "mode": "x"})).await;
+    demo.tell(title, "file-system__write", json!({"path": 7, "mode": "x"}))
+        .await;
     let title = "the workdir is all there is: a climb to the host's /etc/passwd";
-    demo.tell(title, "file-system__read", json!({"path": "../../../etc/passwd"})).await;
+    demo.tell(
+        title,
+        "file-system__read",
+        json!({"path": "../../../etc/passwd"}),
+    )
+    .await;
     let title = "a 5,000-character error is cut to the Tool's errorMessageLimit";
-    let result = demo.tell(title, "text__fail", json!({"length": 5000})).await;
-    let units = result.tool_error().map_or(0, |e| e.message.encode_utf16().count());
+    let result = demo
+        .tell(title, "text__fail", json!({"length": 5000}))
+        .await;
+    let units = result
+        .tool_error()
+        .map_or(0, |e| e.message.encode_utf16().count());
     println!("  the model reads {units} characters of it");
 }
 
@@ -146,9 +171,21 @@ async fn hostile(host: &Host, guests: &Path, top: &Path, workdir: &Workdir) -> R
     };
     println!("\n● the operator's policy: {policy}");
     let started = Instant::now();
-    let stopped = demo.tell("an endless loop is stopped at its deadline", "spin__run", json!({})).await;
-    println!("  answered after {} ms; receipt: {}", started.elapsed().as_millis(), receipt(&stopped));
-    let stopped = demo.tell("a memory eater is stopped", "eat__run", json!({})).await;
+    let stopped = demo
+        .tell(
+            "an endless loop is stopped at its deadline",
+            "spin__run",
+            json!({}),
+        )
+        .await;
+    println!(
+        "  answered after {} ms; receipt: {}",
+        started.elapsed().as_millis(),
+        receipt(&stopped)
+    );
+    let stopped = demo
+        .tell("a memory eater is stopped", "eat__run", json!({}))
+        .await;
     println!("  receipt: {}", receipt(&stopped));
     Ok(())
 }
@@ -164,7 +201,10 @@ async fn warm(demo: &mut Demo) {
         each = started.elapsed() / CALLS;
     }
     let limits = Limits::default();
-    println!("\n● a warm call, in a fresh sandbox each time: {} µs", each.as_micros());
+    println!(
+        "\n● a warm call, in a fresh sandbox each time: {} µs",
+        each.as_micros()
+    );
     println!(
         "  every call: {} s deadline, {} MiB memory, {} MiB written, no network, no environment",
         limits.deadline.as_secs(),
@@ -184,5 +224,6 @@ fn receipt(result: &ToolResult) -> String {
 }
 
 fn name_of(path: &Path) -> String {
-    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    path.file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }

@@ -19,7 +19,7 @@ use std::path::Path;
 use toolhost_contract::{AgentResource, ResourceName, ToolResource};
 
 pub use diagnostic::{Diagnostic, Place, Position, Related, Severity, Span};
-pub use open::{BundleError, EntryBytes, OpenBundle};
+pub use open::{EntryBytes, LoadError, OpenBundle};
 pub use read::ReadError;
 pub use tool::ToolPlaces;
 pub use yaml::YamlSource;
@@ -81,8 +81,8 @@ impl Bundle {
     /// Opens the bundle at a path: a file, or a directory that holds a `goondan.yaml`.
     ///
     /// # Errors
-    /// [`BundleError`] where it cannot be read, or holds an error.
-    pub fn open(path: &Path) -> Result<OpenBundle, BundleError> {
+    /// [`LoadError`] where it cannot be read, or holds an error.
+    pub fn open(path: &Path) -> Result<OpenBundle, LoadError> {
         open::open(path)
     }
 

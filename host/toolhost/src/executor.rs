@@ -106,7 +106,8 @@ fn validate<'a>(
     let depth = json::depth(&args);
     if depth > limits.json_depth {
         let most = limits.json_depth;
-        let message = format!("Invalid arguments for tool '{name}': nested {depth} deep, at most {most}");
+        let message =
+            format!("Invalid arguments for tool '{name}': nested {depth} deep, at most {most}");
         return refuse(ToolErrorCode::InvalidArgs, message);
     }
     let input = args.to_string();

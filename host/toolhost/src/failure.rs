@@ -12,7 +12,10 @@ pub(crate) fn failure(tool: &ToolName, error: &SandboxError, locale: Locale) -> 
     ToolError::host(code, format!("Tool '{tool}' failed: {error}."), locale)
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "what is not known here is the host's fault")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "what is not known here is the host's fault"
+)]
 fn code_of(error: &SandboxError) -> ToolErrorCode {
     match error {
         SandboxError::Timeout { .. } => ToolErrorCode::Timeout,
@@ -66,5 +69,8 @@ pub(crate) fn explained(mut error: ToolError, clues: &Clues<'_>, locale: Locale)
 
 /// Codes of a call that ended by the guest's own doing.
 fn guests_own(code: ToolErrorCode) -> bool {
-    matches!(code, ToolErrorCode::Tool | ToolErrorCode::Trap | ToolErrorCode::Exit)
+    matches!(
+        code,
+        ToolErrorCode::Tool | ToolErrorCode::Trap | ToolErrorCode::Exit
+    )
 }

@@ -10,7 +10,7 @@ use toolhost_sandbox::{
     Origin, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError, WorkdirRules,
 };
 
-use crate::bundle::BundleError as LoadError;
+use crate::bundle::LoadError;
 use crate::loaded::LoadedBundle;
 use crate::loader;
 use crate::policy::Policy;
@@ -156,7 +156,10 @@ impl HostBuilder {
 /// Makes a directory that only this user can enter.
 pub(crate) fn make_private(dir: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
 }
 
 /// Loads bundles and opens workdirs. Cheap to clone; send it anywhere, share it between threads.

@@ -30,7 +30,10 @@ pub async fn inspect(sandbox: &Sandbox, bytes: Vec<u8>) -> Result<Inspection, Pr
 /// What an import means, by the beginning of its name. The first that fits counts.
 const MEANINGS: [(&str, &str); 14] = [
     ("wasi:filesystem/", "files: reads and writes its workdir"),
-    ("wasi:sockets/ip-name-lookup", "network: looks up names (never granted)"),
+    (
+        "wasi:sockets/ip-name-lookup",
+        "network: looks up names (never granted)",
+    ),
     ("wasi:sockets/udp", "network: UDP (never granted)"),
     ("wasi:sockets/tcp", "network: TCP (never granted)"),
     ("wasi:sockets/", "network (never granted)"),
@@ -38,7 +41,10 @@ const MEANINGS: [(&str, &str); 14] = [
     ("wasi:clocks/wall-clock", "clock: the time of day"),
     ("wasi:clocks/", "clock: measures time and sleeps"),
     ("wasi:random/", "random numbers"),
-    ("wasi:cli/environment", "environment: variables and arguments (empty unless granted)"),
+    (
+        "wasi:cli/environment",
+        "environment: variables and arguments (empty unless granted)",
+    ),
     ("wasi:cli/exit", "exit: may end itself"),
     ("wasi:cli/stdin", "stdin (always at its end)"),
     ("wasi:cli/std", "stdout and stderr (captured)"),
@@ -72,7 +78,10 @@ mod tests {
         ];
         assert_eq!(
             asks(&imports.map(str::to_owned)),
-            ["files: reads and writes its workdir", "network: TCP (never granted)"]
+            [
+                "files: reads and writes its workdir",
+                "network: TCP (never granted)"
+            ]
         );
     }
 }

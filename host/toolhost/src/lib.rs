@@ -27,7 +27,7 @@ mod telemetry;
 mod workspace;
 
 pub use agent::{Agent, Step};
-pub use bundle::{Bundle, BundleError as LoadError, Diagnostic, Severity, YamlSource};
+pub use bundle::{Bundle, Diagnostic, LoadError, Severity, YamlSource};
 pub use catalog::ToolCatalog;
 pub use context::CallContext;
 pub use host::{Host, HostBuilder, HostError, LoadProgress};

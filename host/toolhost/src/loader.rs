@@ -12,7 +12,7 @@ use toolhost_contract::{
 use toolhost_sandbox::{HandlerSpec, PrepareError, PreparedTool, WriteProtected};
 
 use crate::agent::{Agent, AgentInner, Permit, RegistryCalls};
-use crate::bundle::{Bundle, BundleError as LoadError, Diagnostic, OpenBundle, Place};
+use crate::bundle::{Bundle, Diagnostic, LoadError, OpenBundle, Place};
 use crate::catalog::ToolCatalog;
 use crate::host::{HostInner, LoadProgress};
 use crate::loaded::{Declares, IMPLICIT_AGENT, LoadedBundle, LoadedInner};
@@ -27,7 +27,9 @@ pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBun
         protected: open.protected().to_vec(),
         ..Found::default()
     };
-    found.diagnostics.extend(host.policy.unknown_names(open.bundle()));
+    found
+        .diagnostics
+        .extend(host.policy.unknown_names(open.bundle()));
     let mut by_entry = HashMap::new();
     for tool in open.bundle().tools() {
         match component(host, &open, tool, &mut by_entry, &mut found).await {
@@ -87,12 +89,16 @@ async fn component(
 fn unloadable(open: &OpenBundle, tool: &ToolResource, error: &PrepareError) -> Diagnostic {
     let (name, entry) = (&tool.metadata.name, &tool.spec.entry);
     let message = format!("tool {name}: {entry}: {error}");
-    let place = places(open, name).map_or_else(|| Place::file(open.yaml().name()), |p| p.entry.clone());
+    let place =
+        places(open, name).map_or_else(|| Place::file(open.yaml().name()), |p| p.entry.clone());
     Diagnostic::error(prepare_error_code(error), place, message)
 }
 
 /// Returns the code of a component that cannot be loaded; its suggestion is the next move.
-#[expect(clippy::wildcard_enum_match_arm, reason = "what is not known here is the host's fault")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "what is not known here is the host's fault"
+)]
 #[must_use]
 pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
     match error {
@@ -131,16 +137,26 @@ fn register(open: &OpenBundle, tool: &ToolResource, component: &PreparedTool, fo
         let place = at.and_then(|p| p.exports.get(index)).cloned();
         let handler = component.handlers().iter().find(|h| h.name == export.name);
         let Some(handler) = handler else {
-            let (message, code) = (not_served(tool, export, component), ToolErrorCode::ComponentHandler);
+            let (message, code) = (
+                not_served(tool, export, component),
+                ToolErrorCode::ComponentHandler,
+            );
             let place = place.unwrap_or_else(whole);
-            found.diagnostics.push(Diagnostic::error(code, place, message));
+            found
+                .diagnostics
+                .push(Diagnostic::error(code, place, message));
             continue;
         };
         match registered(tool, export, handler, component) {
             Ok(registered) => found.tools.push(registered),
             Err(message) => {
-                let (place, code) = (place.unwrap_or_else(whole), ToolErrorCode::ComponentDescribe);
-                found.diagnostics.push(Diagnostic::error(code, place, message));
+                let (place, code) = (
+                    place.unwrap_or_else(whole),
+                    ToolErrorCode::ComponentDescribe,
+                );
+                found
+                    .diagnostics
+                    .push(Diagnostic::error(code, place, message));
             }
         }
     }
@@ -152,19 +168,30 @@ fn register(open: &OpenBundle, tool: &ToolResource, component: &PreparedTool, fo
         );
         let place = at.map_or_else(whole, |p| p.entry.clone());
         let note = Diagnostic::note(ToolErrorCode::ComponentHandler, place, message);
-        let help = format!("Add `- name: {}` to spec.exports to show it to the model.", handler.name);
+        let help = format!(
+            "Add `- name: {}` to spec.exports to show it to the model.",
+            handler.name
+        );
         found.diagnostics.push(note.with_help(help));
     }
 }
 
 fn not_served(tool: &ToolResource, export: &ToolExportSpec, component: &PreparedTool) -> String {
-    let served: Vec<&str> = component.handlers().iter().map(|h| h.name.as_str()).collect();
+    let served: Vec<&str> = component
+        .handlers()
+        .iter()
+        .map(|h| h.name.as_str())
+        .collect();
     format!(
         "tool {}: handler '{}' is not served by {}, which serves {}",
         tool.metadata.name,
         export.name,
         tool.spec.entry,
-        if served.is_empty() { "none".to_owned() } else { served.join(", ") }
+        if served.is_empty() {
+            "none".to_owned()
+        } else {
+            served.join(", ")
+        }
     )
 }
 
@@ -179,17 +206,27 @@ fn registered(
     let parameters = match &export.parameters {
         Some(parameters) => Some(parameters.clone()),
         None => described().map_err(|reason| {
-            format!("describe gives '{}' parameters that cannot be used: {reason}", handler.name)
+            format!(
+                "describe gives '{}' parameters that cannot be used: {reason}",
+                handler.name
+            )
         })?,
     };
     let any = JsonSchemaObject::any_object;
-    let schema = ArgsSchema::compile(parameters.as_ref().unwrap_or(&any()))
-        .map_err(|reason| format!("the parameters of '{}' cannot be used: {reason}", handler.name))?;
+    let schema = ArgsSchema::compile(parameters.as_ref().unwrap_or(&any())).map_err(|reason| {
+        format!(
+            "the parameters of '{}' cannot be used: {reason}",
+            handler.name
+        )
+    })?;
     let name = ToolName::new(tool.metadata.name.clone(), export.name.clone());
     Ok(RegisteredTool {
         item: ToolCatalogItem {
             name: name.map_err(|reason| reason.to_string())?,
-            description: export.description.clone().or_else(|| handler.description.clone()),
+            description: export
+                .description
+                .clone()
+                .or_else(|| handler.description.clone()),
             parameters,
             source: Some(ToolSource::config(tool.metadata.name.as_str())),
         },
@@ -223,7 +260,11 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: &Path, found: Found)
             name: name.to_owned(),
             registry: Arc::clone(&registry),
             catalog: tools.iter().flat_map(of).collect::<ToolCatalog>(),
-            permits: bundle.tools().iter().map(|tool| permit(&tool.metadata.name)).collect(),
+            permits: bundle
+                .tools()
+                .iter()
+                .map(|tool| permit(&tool.metadata.name))
+                .collect(),
             no_permit: Permit::default(),
             protected: protected.clone(),
             locale: host.policy.locale(),
@@ -237,7 +278,11 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: &Path, found: Found)
     let declared = |agent: &AgentResource| make(agent.metadata.name.as_str(), &agent.spec.tools);
     let agents: Vec<Agent> = bundle.agents().iter().map(declared).collect();
     let (agents, declares) = if agents.is_empty() {
-        let tools: Vec<_> = bundle.tools().iter().map(|t| t.metadata.name.clone()).collect();
+        let tools: Vec<_> = bundle
+            .tools()
+            .iter()
+            .map(|t| t.metadata.name.clone())
+            .collect();
         (vec![make(IMPLICIT_AGENT, &tools)], Declares::OnlyTools)
     } else {
         (agents, Declares::Agents)

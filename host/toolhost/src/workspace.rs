@@ -26,7 +26,13 @@ pub(crate) fn instance_workspace(state_root: &Path, bundle: &Path, instance_key:
 /// A directory name for any key: a readable part, then 128 bits of the key's SHA-256. Two keys never
 /// share one, not even where the file system ignores case.
 fn directory_name(key: &str) -> String {
-    let readable = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let readable = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '-'
+        }
+    };
     // The end of a path says more than its beginning.
     let skip = key.chars().count().saturating_sub(SLUG_MAX);
     let slug: String = key.chars().skip(skip).map(readable).collect();
@@ -75,18 +81,30 @@ mod tests {
             "a/b", "a-b", "a.b", "A-B", "a b", "", ".", "..", "../..", "/", "-", "~", "é", "가",
             &long, &shorter,
         ];
-        let names: BTreeSet<String> = keys.iter().map(|k| directory_name(k).to_lowercase()).collect();
+        let names: BTreeSet<String> = keys
+            .iter()
+            .map(|k| directory_name(k).to_lowercase())
+            .collect();
         assert_eq!(names.len(), keys.len());
         for name in names {
             assert!(name.len() <= SLUG_MAX + 1 + 26, "{name}");
-            assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "-~".contains(c)), "{name}");
+            assert!(
+                name.chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "-~".contains(c)),
+                "{name}"
+            );
             assert!(name.contains('~'));
         }
     }
 
     #[test]
     fn base32_is_that_of_the_rfc() {
-        for (bytes, text) in [("", ""), ("f", "my"), ("fo", "mzxq"), ("foobar", "mzxw6ytboi")] {
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "my"),
+            ("fo", "mzxq"),
+            ("foobar", "mzxw6ytboi"),
+        ] {
             assert_eq!(base32(bytes.as_bytes()), text);
         }
     }
@@ -96,7 +114,10 @@ mod tests {
         // tool-spec-v2 §2.5(1), tool-module-v1: {instanceStatePath}/workspace
         let path = instance_workspace(Path::new("/state"), Path::new("/b/goondan.yaml"), "user-1");
         let path = path.to_string_lossy().into_owned();
-        assert!(path.starts_with("/state/workspaces/b-goondan-yaml~"), "{path}");
+        assert!(
+            path.starts_with("/state/workspaces/b-goondan-yaml~"),
+            "{path}"
+        );
         assert!(path.contains("/instances/user-1~"), "{path}");
         assert!(path.ends_with("/workspace"), "{path}");
     }

@@ -1,7 +1,12 @@
 //! What a call costs beside the engine alone, how many run at once, and what a start costs.
 //!
 //! Everything is compared within one run, as ratios: these numbers are for the machine at hand.
-#![expect(clippy::unwrap_used, clippy::print_stdout, clippy::indexing_slicing, reason = "a benchmark")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "a benchmark"
+)]
 
 mod raw;
 
@@ -138,7 +143,11 @@ fn per_second(bench: &Bench, in_flight: usize, calls: usize) -> f64 {
         let started = Instant::now();
         let lanes: Vec<_> = (0..in_flight)
             .map(|_| {
-                let (step, call, context) = (bench.step.clone(), bench.call.clone(), bench.context.clone());
+                let (step, call, context) = (
+                    bench.step.clone(),
+                    bench.call.clone(),
+                    bench.context.clone(),
+                );
                 tokio::spawn(async move {
                     for _ in 0..calls / in_flight {
                         let result = step.execute(call.clone(), &context).await;
@@ -193,7 +202,10 @@ fn starts(bench: &Bench) -> (f64, f64) {
     let load = || {
         let started = Instant::now();
         let host = host(Some(top.path()));
-        bench.runtime.block_on(host.load(root("guest-examples"))).unwrap();
+        bench
+            .runtime
+            .block_on(host.load(root("guest-examples")))
+            .unwrap();
         started.elapsed().as_secs_f64() * 1e3
     };
     let cold = load();
@@ -244,7 +256,8 @@ fn timer_beside_spinners() -> f64 {
             .map(|_| {
                 let tool = tool.clone();
                 tokio::spawn(async move {
-                    tool.call(toolhost_tests::invocation("run", &json!({}), None)).await
+                    tool.call(toolhost_tests::invocation("run", &json!({}), None))
+                        .await
                 })
             })
             .collect();
@@ -284,7 +297,8 @@ fn criterion(bench: &Bench) {
     let mut group = criterion.benchmark_group("call");
     group.throughput(Throughput::Elements(1));
     group.bench_function("raw", |b| {
-        b.to_async(&bench.runtime).iter(|| bench.raw_call(&message, &input));
+        b.to_async(&bench.runtime)
+            .iter(|| bench.raw_call(&message, &input));
     });
     group.bench_function("execute", |b| {
         b.to_async(&bench.runtime).iter(|| bench.execute());
@@ -309,12 +323,24 @@ fn main() {
     println!("  execute / raw                {ratio:.2}   ({execute:.1} µs / {raw:.1} µs)");
     println!("  10,000 tools / 1 tool        {:.2}", registry(&bench));
     let (cold, warm) = starts(&bench);
-    println!("  cold start / cached start    {:.0}   ({cold:.0} ms / {warm:.1} ms)", cold / warm);
+    println!(
+        "  cold start / cached start    {:.0}   ({cold:.0} ms / {warm:.1} ms)",
+        cold / warm
+    );
     println!("throughput on two workers");
     for in_flight in [1, 16, 256] {
-        println!("  {in_flight:>3} in flight   {:.0} calls/s", per_second(&bench, in_flight, 20_000));
+        println!(
+            "  {in_flight:>3} in flight   {:.0} calls/s",
+            per_second(&bench, in_flight, 20_000)
+        );
     }
     println!("latency");
-    println!("  a spinning guest is answered at most {:.1} ms after its deadline, beside 16 others", lateness(&bench));
-    println!("  a 1 ms timer is p99 {:.1} ms late beside four spinning guests", timer_beside_spinners());
+    println!(
+        "  a spinning guest is answered at most {:.1} ms after its deadline, beside 16 others",
+        lateness(&bench)
+    );
+    println!(
+        "  a 1 ms timer is p99 {:.1} ms late beside four spinning guests",
+        timer_beside_spinners()
+    );
 }

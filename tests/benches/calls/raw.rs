@@ -73,12 +73,22 @@ impl WasiView for State {
 }
 
 impl ResourceLimiter for State {
-    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         self.memory += desired - current;
         Ok(self.memory <= 256 << 20)
     }
 
-    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(
+        &mut self,
+        _: usize,
+        desired: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         Ok(desired <= 100_000)
     }
 }
@@ -109,9 +119,16 @@ impl Raw {
         }
     }
 
-    pub(crate) async fn call(&self, workdir: &Path, handler: &str, message: &str, input: &String) -> String {
+    pub(crate) async fn call(
+        &self,
+        workdir: &Path,
+        handler: &str,
+        message: &str,
+        input: &String,
+    ) -> String {
         let mut wasi = WasiCtx::builder();
-        wasi.preopened_dir(workdir, "/", FsPerms::ReadWrite).unwrap();
+        wasi.preopened_dir(workdir, "/", FsPerms::ReadWrite)
+            .unwrap();
         let state = State {
             wasi: wasi.build(),
             table: ResourceTable::new(),
@@ -139,7 +156,9 @@ impl Raw {
         let called = async {
             let tool = self.pre.instantiate_async(&mut store).await.unwrap();
             let handlers = tool.goondan_tool_handlers();
-            handlers.call_call(&mut store, handler, &context, input).await
+            handlers
+                .call_call(&mut store, handler, &context, input)
+                .await
         };
         let answer = tokio::time::timeout(Duration::from_secs(30), called).await;
         match answer.unwrap().unwrap().unwrap() {

@@ -7,7 +7,9 @@ fn names_are_lower_case_letters_digits_underscore_and_dash() {
         assert!(ExportName::parse(good).is_ok(), "{good}");
         assert!(ResourceName::parse(good).is_ok(), "{good}");
     }
-    for bad in ["", "Exec", "a b", "a.b", "é", "a\n", "-a", "_a", " a", "a/b"] {
+    for bad in [
+        "", "Exec", "a b", "a.b", "é", "a\n", "-a", "_a", " a", "a/b",
+    ] {
         assert!(ExportName::parse(bad).is_err(), "{bad:?}");
         assert!(ResourceName::parse(bad).is_err(), "{bad:?}");
     }
@@ -17,8 +19,14 @@ fn names_are_lower_case_letters_digits_underscore_and_dash() {
 fn refuses_the_separator_inside_a_part() {
     // tool-spec-v2 §2.2(3), §5.2(3)
     let separator = |name: &str| Err(NameError::Separator(name.to_owned()));
-    assert_eq!(ResourceName::parse("a__b").map(String::from), separator("a__b"));
-    assert_eq!(ExportName::parse("a__b").map(String::from), separator("a__b"));
+    assert_eq!(
+        ResourceName::parse("a__b").map(String::from),
+        separator("a__b")
+    );
+    assert_eq!(
+        ExportName::parse("a__b").map(String::from),
+        separator("a__b")
+    );
 }
 
 #[test]
@@ -34,7 +42,17 @@ fn a_tool_name_is_the_resource_then_two_underscores_then_the_export() {
     assert_eq!(parts("file-system__read"), pair("file-system", "read"));
     assert_eq!(parts("a_b__c_d"), pair("a_b", "c_d"));
     for none in [
-        "", "bash", "__exec", "a__", "__", "a__b__c", "a___b", "a____b", "A__b", "a__b ", " a__b",
+        "",
+        "bash",
+        "__exec",
+        "a__",
+        "__",
+        "a__b__c",
+        "a___b",
+        "a____b",
+        "A__b",
+        "a__b ",
+        " a__b",
         "bash_exec",
     ] {
         assert_eq!(parts(none), None, "{none:?}");

@@ -25,7 +25,7 @@ const PATH_SHOWN: usize = 200;
 /// Why a bundle cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum BundleError {
+pub enum LoadError {
     /// The path leads to no bundle.
     #[error("the bundle {} cannot be read", .path.display())]
     Read {
@@ -51,7 +51,7 @@ pub enum BundleError {
     },
 }
 
-impl BundleError {
+impl LoadError {
     /// The next move.
     #[must_use]
     pub fn help(&self) -> String {
@@ -106,8 +106,8 @@ pub struct EntryBytes {
 }
 
 /// Opens the bundle at a path.
-pub(super) fn open(path: &Path) -> Result<OpenBundle, BundleError> {
-    let unreadable = |source: ReadError| BundleError::Read {
+pub(super) fn open(path: &Path) -> Result<OpenBundle, LoadError> {
+    let unreadable = |source: ReadError| LoadError::Read {
         path: path.to_owned(),
         source,
     };
@@ -126,7 +126,7 @@ pub(super) fn open(path: &Path) -> Result<OpenBundle, BundleError> {
     };
     let read = match read_beneath(&dir, &manifest, FILE_MAX as u64) {
         Ok(read) => read,
-        Err(ReadError::NotFound) => return Err(BundleError::NoManifest { dir: dir_path }),
+        Err(ReadError::NotFound) => return Err(LoadError::NoManifest { dir: dir_path }),
         Err(error @ ReadError::TooLarge { .. }) => {
             let message = format!("the file cannot be read: {error}");
             return Err(invalid(
@@ -138,7 +138,7 @@ pub(super) fn open(path: &Path) -> Result<OpenBundle, BundleError> {
         }
         Err(source) => {
             let path = dir_path.join(manifest);
-            return Err(BundleError::Read { path, source });
+            return Err(LoadError::Read { path, source });
         }
     };
     let FileRead { bytes, ids } = read;
@@ -162,7 +162,7 @@ pub(super) fn open(path: &Path) -> Result<OpenBundle, BundleError> {
             dir_name: shown(&dir_path),
             protected,
         }),
-        Err(diagnostics) => Err(BundleError::Invalid { yaml, diagnostics }),
+        Err(diagnostics) => Err(LoadError::Invalid { yaml, diagnostics }),
     }
 }
 
@@ -176,10 +176,10 @@ fn split(path: &Path) -> Option<(PathBuf, PathBuf)> {
     Some((dir, file))
 }
 
-fn invalid(dir: &Path, manifest: &Path, code: ToolErrorCode, message: &str) -> BundleError {
+fn invalid(dir: &Path, manifest: &Path, code: ToolErrorCode, message: &str) -> LoadError {
     let name = shown(&dir.join(manifest));
     let finding = Diagnostic::error(code, Place::file(name.as_str()), message);
-    BundleError::Invalid {
+    LoadError::Invalid {
         yaml: YamlSource::new(name, ""),
         diagnostics: vec![finding],
     }

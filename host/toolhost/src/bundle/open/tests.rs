@@ -134,7 +134,7 @@ fn a_manifest_that_is_no_text_or_too_much_of_it_is_a_finding() {
     let found = |bytes: &[u8]| {
         fs::write(&path, bytes).unwrap();
         let error = Bundle::open(&path).unwrap_err();
-        let BundleError::Invalid { diagnostics, yaml } = &error else {
+        let LoadError::Invalid { diagnostics, yaml } = &error else {
             panic!("{error}");
         };
         assert_eq!(yaml.name(), path.to_string_lossy());
@@ -300,7 +300,7 @@ fn what_may_not_be_read_says_so() {
     assert!(
         matches!(
             error,
-            BundleError::Read {
+            LoadError::Read {
                 source: ReadError::Denied,
                 ..
             }
