@@ -1,10 +1,13 @@
 //! The command line, as people write it.
 
-use std::ffi::OsString;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use toolhost::ToolName;
 
+use crate::failure::Failure;
 use crate::help;
 use crate::setting::Loudness;
 use crate::tool_args::ArgsFrom;
@@ -60,6 +63,7 @@ pub(crate) enum Command {
     /// Call a tool and print its ToolResult
     #[command(
         after_long_help = help::CALL,
+        arg_required_else_help = true,
         override_usage = "toolhost call [OPTIONS] [BUNDLE] TOOL"
     )]
     Call(CallArgs),
@@ -119,11 +123,19 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {
-    /// Bundle (default: goondan.yaml here), and the tool's name, such as text__upper
-    #[arg(value_names = ["BUNDLE", "TOOL"], num_args = 1..=2, required = true)]
-    words: Vec<OsString>,
+    /// Bundle file, or directory that holds a goondan.yaml [default: goondan.yaml]
+    #[arg(value_name = "BUNDLE")]
+    first: Option<PathBuf>,
+    /// The tool's name, such as text__upper
+    #[arg(value_name = "TOOL")]
+    second: Option<String>,
     /// Arguments: a JSON object, @FILE, or - for stdin
-    #[arg(long, value_name = "JSON|@FILE|-", default_value = "{}", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "JSON|@FILE|-",
+        default_value = "{}",
+        allow_hyphen_values = true
+    )]
     pub(crate) args: ArgsFrom,
     /// As which agent; needed where the bundle has several
     #[arg(long, value_name = "NAME")]
@@ -142,26 +154,35 @@ pub(crate) struct CallArgs {
     pub(crate) usage: bool,
 }
 
+/// What a call is of.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Target<'a> {
+    /// The bundle.
+    pub(crate) bundle: &'a Path,
+    /// The tool's name. May be anything; the catalog decides.
+    pub(crate) tool: Cow<'a, str>,
+}
+
 impl CallArgs {
-    /// The bundle: the first of two words.
-    pub(crate) fn bundle(&self) -> &Path {
-        match self.words.as_slice() {
-            [bundle, _] => Path::new(bundle),
-            _ => Path::new(BUNDLE),
-        }
-    }
-
-    /// The tool's name: the last word. What is not UTF-8 is no name and will not be found.
-    pub(crate) fn tool(&self) -> String {
-        let tool = self.words.last().map(|word| word.to_string_lossy());
-        tool.unwrap_or_default().into_owned()
-    }
-
-    /// The one word given, where it is the path of something: a bundle without a tool.
-    pub(crate) fn only_a_path(&self) -> Option<&Path> {
-        match self.words.as_slice() {
-            [word] => Some(Path::new(word)).filter(|path| path.exists()),
-            _ => None,
+    /// The bundle and the tool: of two words the first and the last, one word is the tool.
+    pub(crate) fn target(&self) -> Result<Target<'_>, Failure> {
+        let no_tool = |error| Failure::from(error).hint("toolhost call [BUNDLE] TOOL");
+        match (&self.first, &self.second) {
+            (Some(bundle), Some(tool)) => Ok(Target {
+                bundle,
+                tool: tool.into(),
+            }),
+            (Some(only), None) => {
+                let tool = only.to_string_lossy();
+                if ToolName::parse(&tool).is_err() && only.exists() {
+                    return Err(no_tool(anyhow!(
+                        "there is no tool to call: {tool} is a path"
+                    )));
+                }
+                let bundle = Path::new(BUNDLE);
+                Ok(Target { bundle, tool })
+            }
+            (None, _) => Err(no_tool(anyhow!("there is no tool to call"))),
         }
     }
 }
@@ -194,11 +215,19 @@ mod tests {
             let Command::Call(call) = Cli::try_parse_from(words).unwrap().command else {
                 panic!("it is a call");
             };
-            assert_eq!((call.bundle(), call.tool().as_str()), (Path::new(bundle), tool));
+            let expected = Target {
+                bundle: Path::new(bundle),
+                tool: tool.into(),
+            };
+            assert_eq!(call.target().unwrap(), expected);
         };
         check(&["text__upper"], "goondan.yaml", "text__upper");
         check(&["b.yaml", "text__upper"], "b.yaml", "text__upper");
-        check(&["text__upper", "--args", "-"], "goondan.yaml", "text__upper");
+        check(
+            &["text__upper", "--args", "-"],
+            "goondan.yaml",
+            "text__upper",
+        );
         check(&["b", "--usage", "text__upper"], "b", "text__upper");
     }
 }

@@ -23,7 +23,10 @@ fn agent(bundle: &LoadedBundle, name: Option<&str>, setting: &Setting) -> Result
     };
     let agent = found.map_err(|error| Failure::of(error).hint("Pass --agent NAME."))?;
     if bundle.declares() == Declares::OnlyTools {
-        setting.note(&format!("the bundle declares no Agent; the agent is '{}', with every tool", agent.name()));
+        setting.note(&format!(
+            "the bundle declares no Agent; the agent is '{}', with every tool",
+            agent.name()
+        ));
     }
     Ok(agent)
 }

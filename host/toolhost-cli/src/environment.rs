@@ -40,5 +40,7 @@ fn value(name: &str) -> Option<OsString> {
 }
 
 fn absolute(name: &str) -> Option<PathBuf> {
-    value(name).map(PathBuf::from).filter(|path| path.is_absolute())
+    value(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
 }

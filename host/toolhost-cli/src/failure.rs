@@ -44,7 +44,9 @@ impl Failure {
     pub(crate) fn interrupted() -> Self {
         Self {
             exit: Exit::Interrupted,
-            ..Self::from(anyhow::anyhow!("interrupted; what was running has been stopped"))
+            ..Self::from(anyhow::anyhow!(
+                "interrupted; what was running has been stopped"
+            ))
         }
     }
 
@@ -135,6 +137,9 @@ mod tests {
     fn causes_follow_and_are_said_once() {
         let deep = Err::<(), _>(anyhow::anyhow!("permission denied"));
         let quoted = deep.context("/x: permission denied").context("no cache");
-        assert_eq!(chain(&quoted.unwrap_err()), "no cache: /x: permission denied");
+        assert_eq!(
+            chain(&quoted.unwrap_err()),
+            "no cache: /x: permission denied"
+        );
     }
 }

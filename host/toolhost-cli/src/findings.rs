@@ -82,7 +82,9 @@ pub(crate) fn render(findings: &[Diagnostic], sources: &[YamlSource], look: Look
     let handler = look.handler();
     let mut text = String::new();
     for finding in findings {
-        let source = sources.iter().find(|source| source.name() == finding.place.file);
+        let source = sources
+            .iter()
+            .find(|source| source.name() == finding.place.file);
         let shown = Shown::new(finding, source);
         // A finding that cannot be drawn is still told.
         let mut drawn = String::new();
@@ -128,7 +130,11 @@ impl<'a> Shown<'a> {
         let message = plain::line(&finding.message);
         Self {
             finding,
-            message: if primary { message } else { format!("{}: {message}", written(place)) },
+            message: if primary {
+                message
+            } else {
+                format!("{}: {message}", written(place))
+            },
             help,
             lines: lines.map(|s| NamedSource::new(plain::line(s.name()), plain::source(s.text()))),
             labels,
@@ -138,7 +144,9 @@ impl<'a> Shown<'a> {
 
 /// A place in words, as editors understand it.
 fn written(place: &Place) -> String {
-    let at = place.position.map(|at| format!(":{}:{}", at.line, at.column));
+    let at = place
+        .position
+        .map(|at| format!(":{}:{}", at.line, at.column));
     plain::line(&format!("{}{}", place.file, at.unwrap_or_default()))
 }
 

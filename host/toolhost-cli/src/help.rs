@@ -61,7 +61,7 @@ Examples:
   toolhost call my-bundle text__upper --args '{\"text\": \"hi\"}'
   toolhost call text__upper --args @args.json       goondan.yaml in the current directory
   echo '{\"text\": \"hi\"}' | toolhost call my-bundle text__upper --args -
-  toolhost call my-bundle file-system__write --workdir ./work --args '{\"path\": \"a.txt\", \"content\": \"hi\"}' --usage
+  toolhost call my-bundle file-system__list --args '{\"path\": \".\"}' --workdir ./work --usage
 
 The ToolResult is printed on stdout, alone: {\"toolCallId\", \"toolName\", \"status\": \"ok\" | \"error\" |
 \"pending\", \"output\"?, \"handle\"?, \"error\"?}. What the tool logs goes to stderr.

@@ -66,9 +66,11 @@ impl House {
 }
 
 async fn read_policy(path: &Path) -> Result<(Policy, Option<YamlSource>), Failure> {
-    let text = read::text_file("the policy", path, POLICY_BYTES_MAX).await.map_err(|error| {
-        Failure::from(error).hint("Name a YAML file that only the operator can write.")
-    })?;
+    let text = read::text_file("the policy", path, POLICY_BYTES_MAX)
+        .await
+        .map_err(|error| {
+            Failure::from(error).hint("Name a YAML file that only the operator can write.")
+        })?;
     let name = path.display().to_string();
     let source = YamlSource::new(name.as_str(), text.as_str());
     match Policy::parse(&text, &name) {

@@ -42,7 +42,8 @@ struct Lines {
 
 /// Which records are shown.
 fn limit(loudness: Loudness, target: &str) -> LevelFilter {
-    let ours = target == "toolhost" || target.starts_with("toolhost::") || target.starts_with("toolhost_");
+    let ours =
+        target == "toolhost" || target.starts_with("toolhost::") || target.starts_with("toolhost_");
     match (loudness, target) {
         _ if !ours => LevelFilter::OFF,
         (Loudness::Quiet, GUEST) => LevelFilter::OFF,

@@ -35,5 +35,7 @@ pub(crate) fn write(text: &str) -> Result<()> {
 
 /// Columns of the terminal; none where stdout is none.
 pub(crate) fn columns() -> Option<usize> {
-    std::io::stdout().is_terminal().then(|| screen::columns_of(std::io::stdout()))?
+    std::io::stdout()
+        .is_terminal()
+        .then(|| screen::columns_of(std::io::stdout()))?
 }

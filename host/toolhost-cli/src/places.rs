@@ -22,7 +22,12 @@ impl Places {
     /// Finds them: the flag, then `TOOLHOST_STATE_ROOT`, then XDG's, then beneath the home directory.
     pub(crate) fn find(environment: &Environment, flag: Option<PathBuf>) -> Self {
         let at_home = |below: &str| environment.home.as_ref().map(|home| home.join(below));
-        let state_home = || environment.xdg_state.clone().or_else(|| at_home(".local/state"));
+        let state_home = || {
+            environment
+                .xdg_state
+                .clone()
+                .or_else(|| at_home(".local/state"))
+        };
         let cache_home = environment.xdg_cache.clone().or_else(|| at_home(".cache"));
         let state_root = flag.or_else(|| environment.state_root.clone());
         Self {
@@ -53,18 +58,49 @@ mod tests {
 
     #[test]
     fn the_nearest_word_counts() {
-        let check = |variables: &[(&str, &str)], flag: Option<&str>, state: Option<&str>, cache: Option<&str>| {
+        let check = |variables: &[(&str, &str)],
+                     flag: Option<&str>,
+                     state: Option<&str>,
+                     cache: Option<&str>| {
             let places = Places::find(&environment(variables), flag.map(PathBuf::from));
-            assert_eq!(places.state_root, state.map(PathBuf::from), "{variables:?} {flag:?}");
-            assert_eq!(places.cache, cache.map(PathBuf::from), "{variables:?} {flag:?}");
+            assert_eq!(
+                places.state_root,
+                state.map(PathBuf::from),
+                "{variables:?} {flag:?}"
+            );
+            assert_eq!(
+                places.cache,
+                cache.map(PathBuf::from),
+                "{variables:?} {flag:?}"
+            );
         };
         let (home, xdg) = (("HOME", "/h"), ("XDG_STATE_HOME", "/x"));
         let (own, cache) = (("TOOLHOST_STATE_ROOT", "/t"), ("XDG_CACHE_HOME", "/c"));
         check(&[], None, None, None);
-        check(&[home], None, Some("/h/.local/state/toolhost"), Some("/h/.cache/toolhost"));
-        check(&[home, xdg, cache], None, Some("/x/toolhost"), Some("/c/toolhost"));
-        check(&[home, xdg, own], None, Some("/t"), Some("/h/.cache/toolhost"));
-        check(&[home, xdg, own], Some("f"), Some("f"), Some("/h/.cache/toolhost"));
+        check(
+            &[home],
+            None,
+            Some("/h/.local/state/toolhost"),
+            Some("/h/.cache/toolhost"),
+        );
+        check(
+            &[home, xdg, cache],
+            None,
+            Some("/x/toolhost"),
+            Some("/c/toolhost"),
+        );
+        check(
+            &[home, xdg, own],
+            None,
+            Some("/t"),
+            Some("/h/.cache/toolhost"),
+        );
+        check(
+            &[home, xdg, own],
+            Some("f"),
+            Some("f"),
+            Some("/h/.cache/toolhost"),
+        );
         check(&[cache], Some("/f"), Some("/f"), Some("/c/toolhost"));
     }
 }

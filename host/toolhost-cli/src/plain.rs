@@ -2,7 +2,8 @@
 
 /// Whether a character can act on a terminal, or reorder what it shows, instead of being shown.
 fn acts(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Text on one line: what acts is written as `\u{…}`, a line break or a tab as a blank.
@@ -45,7 +46,13 @@ pub(crate) fn source(text: &str) -> String {
         2 => '¿',
         _ => '\u{fffd}',
     };
-    let plain = |c: char| if acts(c) && !matches!(c, '\n' | '\t') { sign(c) } else { c };
+    let plain = |c: char| {
+        if acts(c) && !matches!(c, '\n' | '\t') {
+            sign(c)
+        } else {
+            c
+        }
+    };
     text.chars().map(plain).collect()
 }
 
@@ -73,7 +80,10 @@ mod tests {
 
     #[test]
     fn what_acts_on_a_terminal_is_written_out() {
-        assert_eq!(line("a\u{1b}[31m\nb\u{9b}2J\u{202e}가"), "a\\u{1b}[31m b\\u{9b}2J\\u{202e}가");
+        assert_eq!(
+            line("a\u{1b}[31m\nb\u{9b}2J\u{202e}가"),
+            "a\\u{1b}[31m b\\u{9b}2J\\u{202e}가"
+        );
     }
 
     #[test]
@@ -81,7 +91,10 @@ mod tests {
         let value = serde_json::json!({"a": "x\u{9b}2J\u{7f}\u{202e}\n\u{1b}가"});
         let text = json(&serde_json::to_string_pretty(&value).unwrap());
         assert!(!text.chars().any(|c| acts(c) && c != '\n'), "{text}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
     }
 
     #[test]

@@ -54,8 +54,8 @@ impl Progress {
         let current = Arc::clone(&self.current);
         move |progress| match progress {
             LoadProgress::Preparing { tool, bytes } => set(&current, Some((tool.as_str(), *bytes))),
-            // What the host says next is no reason to keep the line.
-            _ => set(&current, None),
+            // Whatever the host may come to say is no reason to keep the line.
+            LoadProgress::Prepared { .. } | _ => set(&current, None),
         }
     }
 
@@ -93,7 +93,8 @@ fn tick(current: &Current, stopped: &Receiver<()>) {
     while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         let line = {
             let work = current.lock().unwrap_or_else(PoisonError::into_inner);
-            work.as_ref().and_then(|work| line(work, work.since.elapsed()))
+            work.as_ref()
+                .and_then(|work| line(work, work.since.elapsed()))
         };
         let columns = screen::columns().unwrap_or(80);
         screen::progress(line.map(|line| plain::cut(&line, columns)).as_deref());
@@ -107,7 +108,10 @@ fn line(work: &Work, elapsed: Duration) -> Option<String> {
         return None;
     }
     let (name, seconds) = (plain::line(&work.name), elapsed.as_secs());
-    Some(format!("compiling {name} ({}), {seconds} s", size(work.bytes)))
+    Some(format!(
+        "compiling {name} ({}), {seconds} s",
+        size(work.bytes)
+    ))
 }
 
 /// A size as people read it.
@@ -143,7 +147,12 @@ mod tests {
 
     #[test]
     fn a_size_is_short() {
-        for (bytes, expected) in [(0, "0 bytes"), (9_999, "9999 bytes"), (167_432, "167 KB"), (1_050_000, "1.0 MB")] {
+        for (bytes, expected) in [
+            (0, "0 bytes"),
+            (9_999, "9999 bytes"),
+            (167_432, "167 KB"),
+            (1_050_000, "1.0 MB"),
+        ] {
             assert_eq!(size(bytes), expected);
         }
     }

@@ -20,7 +20,8 @@ pub(crate) async fn text_file(what: &'static str, path: &Path, max: u64) -> Resu
 
 /// Reads stdin to its end, at most `max` bytes of text.
 pub(crate) async fn stdin(max: u64) -> Result<String> {
-    let bytes = aside(move || bounded(std::io::stdin().lock(), max).context("stdin cannot be read"));
+    let bytes =
+        aside(move || bounded(std::io::stdin().lock(), max).context("stdin cannot be read"));
     String::from_utf8(bytes.await?).context("what stdin holds is not UTF-8 text")
 }
 

@@ -20,7 +20,11 @@ pub(crate) fn run() -> Exit {
         Err(told) => {
             // Help goes to stdout, wrong usage to stderr; neither is there for a closed one.
             let _ = told.print();
-            return if told.use_stderr() { Exit::Unusable } else { Exit::Done };
+            return if told.use_stderr() {
+                Exit::Unusable
+            } else {
+                Exit::Done
+            };
         }
     };
     let environment = Environment::read();
@@ -41,7 +45,10 @@ pub(crate) fn run() -> Exit {
 
 fn run_to_the_end(command: Command, setting: &Setting) -> Result<Exit, Failure> {
     // With tokio's default of 61, a guest that computes delays every timer by tens of milliseconds.
-    let runtime = Builder::new_multi_thread().enable_all().event_interval(1).build();
+    let runtime = Builder::new_multi_thread()
+        .enable_all()
+        .event_interval(1)
+        .build();
     let runtime = runtime.map_err(|error| {
         Failure::from(anyhow::Error::new(error).context("the host's threads cannot be started"))
     })?;

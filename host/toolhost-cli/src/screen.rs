@@ -14,7 +14,11 @@ const ERASE: &str = "\r\u{1b}[K";
 /// to stop.
 pub(crate) fn write(text: &str) {
     let mut shown = lock();
-    let erase = if std::mem::take(&mut *shown) { ERASE } else { "" };
+    let erase = if std::mem::take(&mut *shown) {
+        ERASE
+    } else {
+        ""
+    };
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let _ = write!(std::io::stderr(), "{erase}{text}{end}");
 }
@@ -29,7 +33,9 @@ pub(crate) fn progress(line: Option<&str>) {
     };
     *shown = line.is_some();
     let mut stderr = std::io::stderr();
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    let _ = stderr
+        .write_all(text.as_bytes())
+        .and_then(|()| stderr.flush());
 }
 
 /// Whether people read stderr on a terminal.

@@ -32,7 +32,11 @@ impl Setting {
     /// Says what the user should know and would not ask.
     pub(crate) fn note(&self, text: &str) {
         if self.loudness > Loudness::Quiet {
-            screen::write(&format!("{} {}", self.look.cyan("note:"), plain::line(text)));
+            screen::write(&format!(
+                "{} {}",
+                self.look.cyan("note:"),
+                plain::line(text)
+            ));
         }
     }
 }

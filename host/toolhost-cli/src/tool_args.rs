@@ -70,7 +70,10 @@ fn parse(what: &str, text: &str) -> Result<JsonObject, Failure> {
     }
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(other) => Err(wrong(format!("{what} is {}, not a JSON object", kind(&other)))),
+        Ok(other) => Err(wrong(format!(
+            "{what} is {}, not a JSON object",
+            kind(&other)
+        ))),
         Err(error) => Err(wrong(format!("{what} is not JSON: {error}"))),
     }
 }
@@ -105,7 +108,11 @@ mod tests {
         let check = |text: &str, says: &str| {
             let failure = parse("--args", text).unwrap_err();
             assert_eq!(failure.message(), says);
-            assert!(failure.next_move().is_some_and(|hint| hint.contains("JSON object")));
+            assert!(
+                failure
+                    .next_move()
+                    .is_some_and(|hint| hint.contains("JSON object"))
+            );
         };
         check("[1]", "--args is an array, not a JSON object");
         check("\"x\"", "--args is a string, not a JSON object");
@@ -113,8 +120,14 @@ mod tests {
         check("true", "--args is a boolean, not a JSON object");
         check("null", "--args is null, not a JSON object");
         check(" ", "--args is empty, not a JSON object");
-        check("{a: 1}", "--args is not JSON: key must be a string at line 1 column 2");
-        check(&"[".repeat(1000), "--args is not JSON: recursion limit exceeded at line 1 column 128");
+        check(
+            "{a: 1}",
+            "--args is not JSON: key must be a string at line 1 column 2",
+        );
+        check(
+            &"[".repeat(1000),
+            "--args is not JSON: recursion limit exceeded at line 1 column 128",
+        );
         assert_eq!(parse("--args", "{\"a\": 1}").unwrap()["a"], 1);
     }
 }

@@ -23,11 +23,7 @@ const CALL_ID: &str = "call_1";
 
 /// Calls a tool.
 pub(crate) async fn call(args: &CallArgs, setting: &Setting) -> Result<Exit, Failure> {
-    if let Some(path) = args.only_a_path() {
-        let path = path.display();
-        let error = anyhow::anyhow!("there is no tool to call: {path} is a path");
-        return Err(Failure::from(error).hint(format!("toolhost call {path} TOOL")));
-    }
+    let target = args.target()?;
     let input = args.args.read().await?;
     let state_root = match args.workdir {
         Some(_) => StateRoot::Optional,
@@ -35,18 +31,31 @@ pub(crate) async fn call(args: &CallArgs, setting: &Setting) -> Result<Exit, Fai
     };
     let house = House::open(setting, args.policy.as_deref(), state_root).await?;
     // Before the bundle, which may take long to compile.
-    let given = args.workdir.as_deref().map(|dir| open(&house.host, dir)).transpose()?;
-    let bundle = house.load(args.bundle()).await?;
+    let given = args
+        .workdir
+        .as_deref()
+        .map(|dir| open(&house.host, dir))
+        .transpose()?;
+    let bundle = house.load(target.bundle).await?;
     let agent = agent(&bundle, args.agent.as_deref(), setting)?;
     let workdir = match given {
         Some(workdir) => workdir,
         None => workspace(&bundle, &args.instance, setting)?,
     };
-    let call = ToolCall::new(CALL_ID, args.tool(), input);
+    let call = ToolCall::new(CALL_ID, target.tool.as_ref(), input);
     let context = CallContext::for_call(&call, args.instance.as_str(), workdir);
     let result = agent.open_step().execute(call, &context).await;
     output::json(&answer(&result, args)?)?;
-    Ok(exit(&result, args, setting))
+    if is_outside_the_catalog(&result) {
+        let bundle = target.bundle.display();
+        setting.note(&format!(
+            "`toolhost list {bundle}` lists the tools there are"
+        ));
+    }
+    Ok(match result.status() {
+        ToolStatus::Ok | ToolStatus::Pending => Exit::Done,
+        ToolStatus::Error => Exit::Refused,
+    })
 }
 
 fn open(host: &Host, dir: &Path) -> Result<Workdir, Failure> {
@@ -57,7 +66,10 @@ fn open(host: &Host, dir: &Path) -> Result<Workdir, Failure> {
             }
             WorkdirError::Open { .. } => "Name a directory that you can read.".to_owned(),
             WorkdirError::NotADirectory { .. } => "Name a directory.".to_owned(),
-            _ => "Name a directory that holds nothing but what the tool may change.".to_owned(),
+            // The library's enum may grow.
+            WorkdirError::Contains { .. } | WorkdirError::Within { .. } | _ => {
+                "Name a directory that holds nothing but what the tool may change.".to_owned()
+            }
         };
         Failure::of(error).hint(hint)
     })
@@ -87,13 +99,7 @@ fn answer(result: &ToolResult, args: &CallArgs) -> anyhow::Result<Value> {
     Ok(answer)
 }
 
-fn exit(result: &ToolResult, args: &CallArgs, setting: &Setting) -> Exit {
+fn is_outside_the_catalog(result: &ToolResult) -> bool {
     let code = result.tool_error().map(|error| &error.code);
-    if matches!(code, Some(ErrorCode::Host(ToolErrorCode::NotInCatalog))) {
-        setting.note(&format!("`toolhost list {}` lists the tools there are", args.bundle().display()));
-    }
-    match result.status() {
-        ToolStatus::Ok | ToolStatus::Pending => Exit::Done,
-        ToolStatus::Error => Exit::Refused,
-    }
+    matches!(code, Some(ErrorCode::Host(ToolErrorCode::NotInCatalog)))
 }

@@ -53,9 +53,15 @@ async fn load(args: &CheckArgs, setting: &Setting) -> Result<(House, LoadedBundl
 
 fn loaded(bundle: &LoadedBundle) -> Value {
     let exports = |tool: &str| -> Vec<String> {
-        let exported = bundle.bundle().tools().iter().filter(|t| t.metadata.name.as_str() == tool);
+        let exported = bundle
+            .bundle()
+            .tools()
+            .iter()
+            .filter(|t| t.metadata.name.as_str() == tool);
         let exports = exported.flat_map(|tool| &tool.spec.exports);
-        exports.map(|export| format!("{tool}__{}", export.name)).collect()
+        exports
+            .map(|export| format!("{tool}__{}", export.name))
+            .collect()
     };
     let tools = bundle.components().iter().map(|(name, facts)| {
         json!({"name": name, "bytes": facts.bytes, "sha256": facts.sha256, "exports": exports(name)})
@@ -91,7 +97,11 @@ fn summary(bundle: &LoadedBundle) -> String {
     if remarks > 0 {
         parts.push(counted(remarks, remark_word(bundle.diagnostics())));
     }
-    format!("{}: ok: {}", plain::line(bundle.yaml().name()), parts.join(", "))
+    format!(
+        "{}: ok: {}",
+        plain::line(bundle.yaml().name()),
+        parts.join(", ")
+    )
 }
 
 fn remark_word(remarks: &[Diagnostic]) -> &'static str {

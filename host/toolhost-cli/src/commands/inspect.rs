@@ -17,9 +17,11 @@ use crate::{house, output, plain, read};
 pub(crate) async fn inspect(args: &InspectArgs, setting: &Setting) -> Result<Exit, Failure> {
     let sandbox = house::sandbox(setting)?;
     let most = sandbox.compile_limits().bytes;
-    let bytes = read::file("the component", &args.file, most).await.map_err(|error| {
-        Failure::from(error).hint("Name a .wasm file, such as cargo builds for wasm32-wasip2.")
-    })?;
+    let bytes = read::file("the component", &args.file, most)
+        .await
+        .map_err(|error| {
+            Failure::from(error).hint("Name a .wasm file, such as cargo builds for wasm32-wasip2.")
+        })?;
     let found = {
         let progress = Progress::start(setting);
         let name = args.file.file_name().unwrap_or_default().to_string_lossy();
@@ -50,17 +52,31 @@ fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareErro
     if let Some(error) = refusal {
         let code = prepare_error_code(error);
         let help = code.suggestion(Locale::En);
-        add("error", json!({"code": code.as_str(), "message": error.to_string(), "help": help}));
+        add(
+            "error",
+            json!({"code": code.as_str(), "message": error.to_string(), "help": help}),
+        );
     }
-    if let Some(Inspection { facts, asks, handlers }) = found {
+    if let Some(Inspection {
+        facts,
+        asks,
+        handlers,
+    }) = found
+    {
         add("bytes", facts.bytes.into());
         add("sha256", facts.sha256.as_str().into());
         if let Ok(handlers) = handlers {
             add("handlers", handlers.iter().map(handler_json).collect());
         }
         add("asks", asks.iter().copied().collect());
-        add("imports", facts.imports.iter().map(String::as_str).collect());
-        add("exports", facts.exports.iter().map(String::as_str).collect());
+        add(
+            "imports",
+            facts.imports.iter().map(String::as_str).collect(),
+        );
+        add(
+            "exports",
+            facts.exports.iter().map(String::as_str).collect(),
+        );
     }
     answer
 }
@@ -68,7 +84,8 @@ fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareErro
 fn handler_json(handler: &HandlerSpec) -> Value {
     let parameters = handler.parameters.as_deref();
     // What is no JSON is shown as the text it is.
-    let parameters = parameters.map(|text| serde_json::from_str(text).unwrap_or_else(|_| text.into()));
+    let parameters =
+        parameters.map(|text| serde_json::from_str(text).unwrap_or_else(|_| text.into()));
     json!({
         "name": handler.name.as_str(),
         "description": handler.description,
@@ -87,10 +104,20 @@ fn as_text(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareErro
             let _ = write!(text, "\n  next    {}", code.suggestion(Locale::En));
         }
     }
-    let Some(Inspection { facts, asks, handlers }) = found else {
+    let Some(Inspection {
+        facts,
+        asks,
+        handlers,
+    }) = found
+    else {
         return text;
     };
-    let _ = write!(text, "\n  size    {} ({} bytes)", size(facts.bytes), facts.bytes);
+    let _ = write!(
+        text,
+        "\n  size    {} ({} bytes)",
+        size(facts.bytes),
+        facts.bytes
+    );
     let _ = write!(text, "\n  sha256  {}", facts.sha256);
     if let Ok(handlers) = handlers {
         let rows = handlers.iter().map(handler_row).collect::<Vec<_>>();

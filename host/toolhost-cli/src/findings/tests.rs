@@ -10,7 +10,7 @@ const PLAIN: Look = Look {
 
 fn at(source: &YamlSource, text: &str) -> Place {
     let offset = source.text().find(text).unwrap();
-    let line = source.text()[..offset].matches('\n').count() + 1;
+    let line = source.text().get(..offset).unwrap().matches('\n').count() + 1;
     let span = Span {
         offset,
         length: text.len(),
@@ -35,18 +35,40 @@ fn a_finding_shows_the_line_and_the_next_move() {
     let source = YamlSource::new("b.yaml", "kind: Tool\nspec: {x: 1}\nlast: 2\n");
     let finding = error(at(&source, "x: 1"), "unknown key 'x'")
         .with_related("a Tool begins here", at(&source, "kind"));
-    insta::assert_snapshot!(render(&[finding], &[source], PLAIN), @"");
+    insta::assert_snapshot!(render(&[finding], &[source], PLAIN), @r"
+E_CONFIG_SCHEMA_INVALID
+
+  × unknown key 'x'
+   ╭─[b.yaml:2:8]
+ 1 │ kind: Tool
+   · ──┬─
+   ·   ╰── a Tool begins here
+ 2 │ spec: {x: 1}
+   ·        ──┬─
+   ·          ╰── documents[0].spec
+ 3 │ last: 2
+   ╰────
+  help: Do this.
+");
 }
 
 #[test]
 fn a_finding_about_a_whole_file_names_it() {
     let finding = error(Place::file("b.yaml"), "the file is not UTF-8 text");
-    insta::assert_snapshot!(render(&[finding], &[], PLAIN), @"");
+    insta::assert_snapshot!(render(&[finding], &[], PLAIN), @r"
+E_CONFIG_SCHEMA_INVALID
+
+  × b.yaml: the file is not UTF-8 text
+  help: Do this.
+");
 }
 
 #[test]
 fn nothing_of_a_file_acts_on_the_terminal() {
-    let text = format!("a: \"\u{1b}[2J\u{9b}31m\u{202e}x\"\r\nb: {}\n", "y".repeat(LINE_MAX + 1));
+    let text = format!(
+        "a: \"\u{1b}[2J\u{9b}31m\u{202e}x\"\r\nb: {}\n",
+        "y".repeat(LINE_MAX + 1)
+    );
     let source = YamlSource::new("b\u{1b}.yaml", text.as_str());
     let acting = Diagnostic {
         help: "Do\u{1b}[0m this.".to_owned(),
@@ -59,7 +81,10 @@ fn nothing_of_a_file_acts_on_the_terminal() {
         assert!(!shown.contains(acts), "{shown:?}");
     }
     let shown = render(&[acting], &[source], PLAIN);
-    assert!(shown.len() < LINE_MAX && shown.contains("yaml:1:1: bad"), "{shown}");
+    assert!(
+        shown.len() < LINE_MAX && shown.contains("yaml:1:1: bad"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -1,0 +1,206 @@
+//! Whatever is wrong: one clear error that names the thing, the place and the next move.
+
+use std::fs;
+
+use crate::terminal::{Ran, Terminal, examples, guest, with_stdin};
+
+#[test]
+fn a_bundle_that_cannot_be_read_is_named_by_every_command() {
+    let terminal = Terminal::new();
+    fs::create_dir(terminal.path("here/empty")).unwrap();
+    std::os::unix::fs::symlink("loop", terminal.path("here/loop")).unwrap();
+    for (bundle, says) in [
+        (
+            "nowhere",
+            "the bundle nowhere cannot be read: there is no such file or directory",
+        ),
+        ("empty", "there is no goondan.yaml in empty"),
+        ("loop", "the bundle loop cannot be read"),
+    ] {
+        for command in [
+            &["check", bundle][..],
+            &["list", bundle],
+            &["call", bundle, "a__b"],
+        ] {
+            let ran = terminal.run(command).fails(2, says);
+            assert!(ran.stderr.contains("\nhint: "), "{ran:?}");
+        }
+    }
+    for command in [&["check"][..], &["list"], &["call", "a__b"]] {
+        terminal
+            .run(command)
+            .fails(2, "the bundle goondan.yaml cannot be read");
+    }
+    assert_eq!(terminal.names("here"), ["empty", "loop"]);
+}
+
+#[test]
+fn a_bundle_that_is_wrong_does_not_load() {
+    let terminal = Terminal::new();
+    let tool = |entry: &str| {
+        format!(
+            "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {{name: t}}\n\
+             spec: {{entry: {entry}, exports: [{{name: run}}]}}\n"
+        )
+    };
+    terminal.write("here/core.wasm", b"\0asm\x01\0\0\0");
+    terminal.write("here/text.wasm", "hello");
+    terminal.write("here/empty.wasm", "");
+    terminal.write("here/dir.wasm/x", "");
+    terminal.write("here/echo.wasm", fs::read(guest("echo")).unwrap());
+    for (name, yaml, says) in [
+        ("yaml", "a: [1".to_owned(), "E_CONFIG_PARSE_ERROR"),
+        ("text", "just words".to_owned(), "E_CONFIG_SCHEMA_INVALID"),
+        ("nothing", String::new(), "nothing.yaml"),
+        ("binary", "\u{0}\u{1}".to_owned(), "E_CONFIG_PARSE_ERROR"),
+        ("none", tool("./none.wasm"), "entry none.wasm"),
+        ("core", tool("./core.wasm"), "core WebAssembly module"),
+        ("words", tool("./text.wasm"), "the file is not WebAssembly"),
+        ("empty", tool("./empty.wasm"), "the file is empty"),
+        ("dir", tool("./dir.wasm"), "a directory, not a regular file"),
+        ("out", tool("../outside.wasm"), "E_CONFIG"),
+        (
+            "handler",
+            tool("./echo.wasm"),
+            "handler 'run' is not served by ./echo.wasm",
+        ),
+    ] {
+        let file = format!("{name}.yaml");
+        terminal.write(&format!("here/{file}"), yaml);
+        // The finding, then the one error.
+        for (command, code) in [
+            (&["check", file.as_str()][..], 1),
+            (&["list", &file], 2),
+            (&["call", &file, "t__run"], 2),
+        ] {
+            let state = ["--state-root", "../state"];
+            let mut toolhost = terminal.toolhost(command.iter().chain(&state));
+            let ran =
+                Ran::of(toolhost.env("XDG_CACHE_HOME", terminal.path("cache"))).fails(code, says);
+            assert!(
+                ran.stderr.contains(&format!("error: {file} holds ")),
+                "{ran:?}"
+            );
+            assert!(ran.stderr.contains("\nhint: "), "{ran:?}");
+        }
+    }
+    assert!(
+        !terminal.path("state/workspaces").exists(),
+        "nothing half-made"
+    );
+}
+
+#[test]
+fn arguments_that_are_no_object_are_named() {
+    let terminal = Terminal::new();
+    fs::create_dir(terminal.path("here/dir")).unwrap();
+    terminal.write("here/list.json", "[1]");
+    terminal.write("here/latin1.json", b"{\"a\": \"\xe9\"}");
+    terminal.write("here/empty.json", "");
+    let large = fs::File::create(terminal.path("here/large.json")).unwrap();
+    large.set_len((16 << 20) + 1).unwrap();
+    for (args, says) in [
+        ("[1]", "--args is an array, not a JSON object"),
+        ("7", "--args is a number, not a JSON object"),
+        ("", "--args is empty, not a JSON object"),
+        (
+            "{path: a}",
+            "--args is not JSON: key must be a string at line 1 column 2",
+        ),
+        (
+            "@list.json",
+            "the arguments file list.json is an array, not a JSON object",
+        ),
+        (
+            "@empty.json",
+            "the arguments file empty.json is empty, not a JSON object",
+        ),
+        (
+            "@nowhere.json",
+            "the arguments file nowhere.json cannot be read: No such file",
+        ),
+        ("@dir", "the arguments file dir is a directory, not a file"),
+        ("@", "the arguments file  cannot be read: No such file"),
+        (
+            "@latin1.json",
+            "the arguments file latin1.json is not UTF-8 text",
+        ),
+        (
+            "@large.json",
+            "large.json cannot be read: it holds more than 16777216 bytes",
+        ),
+        ("-", "what stdin holds is empty, not a JSON object"),
+    ] {
+        let ran = terminal.call("text__upper", args).fails(2, says);
+        assert!(
+            ran.stderr.contains("\nhint: Pass a JSON object: --args '{"),
+            "{ran:?}"
+        );
+    }
+    let mut command = terminal.toolhost(["call", "--args", "-", "--workdir", "../D"]);
+    command.arg(examples()).arg("text__upper");
+    with_stdin(&mut command, b"\xff").fails(2, "what stdin holds is not UTF-8 text");
+}
+
+#[test]
+fn arguments_beyond_the_limits_are_a_result() {
+    let terminal = Terminal::new();
+    let text = "x".repeat(2 << 20);
+    terminal.write("here/long.json", format!("{{\"text\": \"{text}\"}}"));
+    let deep = format!("{{\"text\": {}{}}}", "[".repeat(100), "]".repeat(100));
+    for args in ["@long.json", &deep] {
+        let result = terminal.call("text__upper", args).exits(1).json();
+        assert_eq!(result["error"]["code"], "E_TOOL_INVALID_ARGS");
+    }
+}
+
+#[test]
+fn a_policy_that_is_wrong_stops_the_load() {
+    let terminal = Terminal::new();
+    terminal.write("here/typo.yaml", "tolls: {}\n");
+    terminal.write("here/broken.yaml", "tools: [");
+    fs::create_dir(terminal.path("here/dir")).unwrap();
+    for (policy, code, says) in [
+        (
+            "nowhere.yaml",
+            2,
+            "the policy nowhere.yaml cannot be read: No such file",
+        ),
+        ("dir", 2, "the policy dir is a directory, not a file"),
+        ("typo.yaml", 1, "unknown key 'tolls'"),
+        (
+            "broken.yaml",
+            1,
+            "error: the policy broken.yaml cannot be used",
+        ),
+    ] {
+        let mut check = terminal.toolhost(["check", "--policy", policy]);
+        let ran = Ran::of(check.arg(examples())).fails(code, says);
+        assert!(ran.stderr.contains("\nhint: "), "{ran:?}");
+        let mut call = terminal.toolhost(["call", "--policy", policy, "--workdir", "../D"]);
+        Ran::of(call.arg(examples()).arg("text__upper")).fails(2, says);
+    }
+}
+
+#[test]
+fn a_bundle_without_a_tool_is_told_from_a_tool() {
+    let terminal = Terminal::new();
+    let mut command = terminal.toolhost(["call"]);
+    let ran = Ran::of(command.arg(examples())).fails(2, "there is no tool to call: ");
+    assert!(
+        ran.stderr.contains("\nhint: toolhost call [BUNDLE] TOOL"),
+        "{ran:?}"
+    );
+    terminal
+        .run(["call", "--usage"])
+        .fails(2, "there is no tool to call");
+}
+
+#[test]
+fn a_name_cannot_act_on_the_terminal() {
+    let terminal = Terminal::new();
+    let ran = terminal
+        .run(["check", "a\u{1b}[2Jb\u{9b}\n"])
+        .fails(2, "a\\u{1b}[2Jb\\u{9b} ");
+    assert!(!ran.stderr.contains('\u{1b}'), "{ran:?}");
+}

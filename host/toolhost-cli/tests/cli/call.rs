@@ -1,0 +1,240 @@
+//! `toolhost call`: one call, one ToolResult.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::terminal::{Ran, Terminal, examples, with_stdin};
+
+#[test]
+fn writes_a_file_and_prints_one_tool_result_alone() {
+    let terminal = Terminal::new();
+    let ran = terminal
+        .call("file-system__write", r#"{"path":"a/b.txt","content":"hi"}"#)
+        .exits(0);
+    assert_eq!(
+        ran.json(),
+        json!({
+            "toolCallId": "call_1",
+            "toolName": "file-system__write",
+            "status": "ok",
+            "output": {"path": "/a/b.txt", "size": 2, "written": true},
+        })
+    );
+    assert_eq!(ran.stderr, "");
+    assert_eq!(
+        fs::read_to_string(terminal.path("D/a/b.txt")).unwrap(),
+        "hi"
+    );
+}
+
+#[test]
+fn a_way_out_of_the_workdir_leaves_the_host_untouched() {
+    let terminal = Terminal::new();
+    let outside = terminal.write("outside/kept.txt", "kept");
+    std::os::unix::fs::symlink(terminal.path("outside"), terminal.path("D/out")).unwrap();
+    std::os::unix::fs::symlink(&outside, terminal.path("D/link.txt")).unwrap();
+    for path in ["../x", "a/../../x", "out/x", "out/kept.txt", "link.txt"] {
+        let args = json!({"path": path, "content": "harm"}).to_string();
+        let result = terminal.call("file-system__write", &args).exits(1).json();
+        assert_eq!(result["status"], "error", "{path}");
+        let error = &result["error"];
+        assert!(
+            error["message"]
+                .as_str()
+                .unwrap()
+                .contains(path.trim_start_matches("a/../")),
+            "{error}"
+        );
+        assert!(
+            error["suggestion"].as_str().unwrap().contains("workdir"),
+            "{error}"
+        );
+    }
+    assert_eq!(terminal.names(""), ["D", "here", "home", "outside"]);
+    assert_eq!(terminal.names("outside"), ["kept.txt"]);
+    assert_eq!(fs::read_to_string(outside).unwrap(), "kept");
+}
+
+#[test]
+fn an_absolute_path_is_beneath_the_workdir() {
+    let terminal = Terminal::new();
+    fs::create_dir(terminal.path("D/a")).unwrap();
+    let result = terminal
+        .call("file-system__write", r#"{"path":"/a/x","content":"hi"}"#)
+        .exits(0);
+    assert_eq!(result.json()["output"]["path"], "/a/x");
+    assert_eq!(fs::read_to_string(terminal.path("D/a/x")).unwrap(), "hi");
+
+    let stray = r#"{"path":"/home/me/x","content":"hi"}"#;
+    let result = terminal.call("file-system__write", stray).exits(1).json();
+    assert_eq!(result["status"], "error");
+    assert_eq!(terminal.names("D"), ["a"]);
+}
+
+#[test]
+fn the_exit_code_is_the_status() {
+    let terminal = Terminal::new();
+    terminal.call("text__upper", r#"{"text":"hi"}"#).exits(0);
+    let failed = terminal
+        .call("text__fail", r#"{"length":5,"code":"MINE"}"#)
+        .exits(1)
+        .json();
+    assert_eq!(failed["error"]["code"], "MINE");
+    let refused = terminal.call("text__upper", "{}").exits(1).json();
+    assert_eq!(refused["error"]["code"], "E_TOOL_INVALID_ARGS");
+
+    let bundle = terminal.bundle("pending", &[("pending", &["run"])]);
+    let mut command = terminal.toolhost(["call", "--quiet"]);
+    let pending = Ran::of(
+        command
+            .arg(bundle)
+            .args(["pending__run", "--workdir", "../D"]),
+    )
+    .exits(0);
+    assert_eq!(pending.json()["status"], "pending");
+}
+
+#[test]
+fn a_tool_outside_the_catalog_is_a_result_and_a_hint() {
+    let terminal = Terminal::new();
+    for name in ["nope__nope", "upper", "", "text__upper ", "text__UPPER"] {
+        let ran = terminal.call(name, "{}").exits(1);
+        assert_eq!(
+            ran.json()["error"]["code"],
+            "E_TOOL_NOT_IN_CATALOG",
+            "{name}"
+        );
+        assert!(ran.stderr.starts_with("note: `toolhost list "), "{ran:?}");
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    }
+}
+
+#[test]
+fn usage_is_a_member_of_the_answer() {
+    let terminal = Terminal::new();
+    let mut command = terminal.toolhost(["call", "--usage", "--workdir", "../D"]);
+    let args = r#"{"path":"a.txt","content":"hello"}"#;
+    // An option may stand between the bundle and the tool.
+    command
+        .arg(examples())
+        .args(["--args", args, "file-system__write"]);
+    let usage = Ran::of(&mut command).exits(0).json()["usage"].clone();
+    assert_eq!(usage["bytesWritten"], 5);
+    assert!(usage["memoryPeak"].as_u64().unwrap() > 0);
+    assert!(usage["wallMs"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn arguments_come_from_a_file_or_from_stdin() {
+    let terminal = Terminal::new();
+    let args = r#"{"text":"한글 hi"}"#;
+    terminal.write("here/args.json", args);
+    let from_file = terminal.call("text__upper", "@args.json").exits(0).json();
+    assert_eq!(from_file["output"]["text"], "한글 HI");
+
+    let mut command = terminal.toolhost(["call", "--args", "-", "--workdir", "../D"]);
+    let from_stdin = with_stdin(command.arg(examples()).arg("text__upper"), args.as_bytes());
+    assert_eq!(from_stdin.exits(0).json(), from_file);
+}
+
+#[test]
+fn a_bundle_without_agents_has_one_with_every_tool() {
+    let terminal = Terminal::new();
+    terminal.bundle("here", &[("echo", &["say", "context"])]);
+    let ran = terminal
+        .run(["call", "echo__context", "--workdir", "../D"])
+        .exits(0);
+    assert_eq!(ran.json()["output"]["agentName"], "default");
+    assert!(
+        ran.stderr
+            .contains("note: the bundle declares no Agent; the agent is 'default'"),
+        "{ran:?}"
+    );
+    let quiet = terminal
+        .run(["call", "echo__say", "--workdir", "../D", "--quiet"])
+        .exits(0);
+    assert_eq!(quiet.stderr, "");
+}
+
+#[test]
+fn several_agents_need_one_named() {
+    let terminal = Terminal::new();
+    terminal.bundle("here", &[("echo", &["context"])]);
+    let manifest = fs::read_to_string(terminal.path("here/goondan.yaml")).unwrap();
+    let agent = |name: &str| {
+        format!(
+            "---\napiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {{name: {name}}}\nspec: {{tools: [Tool/echo]}}\n"
+        )
+    };
+    terminal.write(
+        "here/goondan.yaml",
+        manifest + &agent("one") + &agent("two"),
+    );
+    let call = ["call", "echo__context", "--workdir", "../D"];
+    let ran = terminal.run(call).fails(2, "several agents: one, two");
+    assert!(ran.stderr.contains("hint: Pass --agent NAME."), "{ran:?}");
+    terminal
+        .run(call.into_iter().chain(["--agent", "three"]))
+        .fails(2, "no agent 'three'; it has one, two");
+    let ran = terminal
+        .run(call.into_iter().chain(["--agent", "two"]))
+        .exits(0);
+    assert_eq!(ran.json()["output"]["agentName"], "two");
+}
+
+#[test]
+fn the_policy_holds() {
+    let terminal = Terminal::new();
+    terminal.write(
+        "policy.yaml",
+        "tools: {file-system: {limits: {diskBytes: 10}}}\n",
+    );
+    let mut command =
+        terminal.toolhost(["call", "--policy", "../policy.yaml", "--workdir", "../D"]);
+    let args = json!({"path": "a.txt", "content": "x".repeat(100)}).to_string();
+    command
+        .arg(examples())
+        .args(["file-system__write", "--args", &args]);
+    let result = Ran::of(&mut command).exits(1).json();
+    assert_eq!(result["error"]["code"], "E_TOOL_DISK_LIMIT");
+}
+
+#[test]
+fn ctrl_c_stops_the_guest() {
+    let terminal = Terminal::new();
+    let bundle = terminal.bundle("spin", &[("spin_forever", &["run"])]);
+    let mut command = terminal.toolhost(["call", "-vv", "--workdir", "../D"]);
+    command
+        .arg(bundle)
+        .arg("spin_forever__run")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stderr = String::new();
+    let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
+    // It has been loaded; whether the guest already runs or not, Ctrl-C ends it.
+    while !stderr.contains("prepared a component") {
+        assert_ne!(
+            std::io::BufRead::read_line(&mut told, &mut stderr).unwrap(),
+            0,
+            "{stderr}"
+        );
+    }
+    let interrupted = std::time::Instant::now();
+    let kill = format!("kill -INT {}", child.id());
+    assert!(
+        std::process::Command::new("sh")
+            .args(["-c", &kill])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output = child.wait_with_output().unwrap();
+    std::io::Read::read_to_string(&mut told, &mut stderr).unwrap();
+    assert!(interrupted.elapsed().as_secs() < 5, "its deadline is 30 s");
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert_eq!(output.stdout, b"");
+    assert!(stderr.contains("error: interrupted"), "{stderr}");
+}

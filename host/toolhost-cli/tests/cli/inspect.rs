@@ -1,0 +1,126 @@
+//! `toolhost inspect`: what a component is.
+
+use std::fs;
+
+use crate::terminal::{Ran, Terminal, examples, guest};
+
+#[test]
+fn programs_get_what_a_component_is() {
+    let terminal = Terminal::new();
+    let file = examples().join(".toolhost/file-system.wasm");
+    let answer = Ran::of(terminal.toolhost(["inspect", "--json"]).arg(&file))
+        .exits(0)
+        .json();
+    assert_eq!(answer["loads"], true);
+    assert_eq!(answer["bytes"], fs::metadata(file).unwrap().len());
+    assert_eq!(answer["sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(answer["exports"][0], "goondan:tool/handlers@2.0.0");
+    let handlers = answer["handlers"].as_array().unwrap();
+    let names: Vec<_> = handlers
+        .iter()
+        .map(|handler| handler["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["read", "write", "list", "mkdir"]);
+    assert!(
+        handlers
+            .iter()
+            .all(|handler| handler["description"].is_string()),
+        "{answer}"
+    );
+    assert!(
+        answer["asks"]
+            .to_string()
+            .contains("files: reads and writes its workdir"),
+        "{answer}"
+    );
+    assert!(
+        answer["imports"]
+            .to_string()
+            .contains("wasi:filesystem/types@0.2."),
+        "{answer}"
+    );
+}
+
+#[test]
+fn people_get_it_in_plain_words() {
+    let terminal = Terminal::new();
+    let file = examples().join(".toolhost/text.wasm");
+    let text = Ran::of(terminal.toolhost(["inspect"]).arg(file))
+        .exits(0)
+        .stdout;
+    for says in [
+        "\n  loads   yes\n",
+        "\n  sha256  ",
+        "\nserves\n  upper        Turns text into upper case\n",
+        "\nasks for\n",
+        "\nexports\n  goondan:tool/handlers@2.0.0",
+    ] {
+        assert!(text.contains(says), "{says:?}: {text}");
+    }
+}
+
+#[test]
+fn what_would_not_load_is_said_with_the_next_move() {
+    let terminal = Terminal::new();
+    terminal.write("here/core.wasm", b"\0asm\x01\0\0\0");
+    terminal.write("here/text.wasm", "hello");
+    terminal.write("here/empty.wasm", "");
+    terminal.write("here/none.wasm", b"\0asm\x0d\0\x01\0");
+    fs::copy(guest("describe_trap"), terminal.path("here/trap.wasm")).unwrap();
+    for (file, code, says) in [
+        (
+            "core.wasm",
+            "E_COMPONENT_INVALID",
+            "a core WebAssembly module, not a component",
+        ),
+        (
+            "text.wasm",
+            "E_COMPONENT_INVALID",
+            "the file is not WebAssembly",
+        ),
+        ("empty.wasm", "E_COMPONENT_INVALID", "the file is empty"),
+        (
+            "none.wasm",
+            "E_COMPONENT_WRONG_WORLD",
+            "does not export goondan:tool/handlers",
+        ),
+        (
+            "trap.wasm",
+            "E_COMPONENT_DESCRIBE_FAILED",
+            "describe failed",
+        ),
+    ] {
+        let ran = terminal.run(["inspect", file]).exits(1);
+        assert!(
+            ran.stdout.contains(&format!("{file}\n  loads   no: ")),
+            "{ran:?}"
+        );
+        assert!(
+            ran.stdout.contains(says) && ran.stdout.contains("\n  next    "),
+            "{ran:?}"
+        );
+        let answer = terminal.run(["inspect", file, "--json"]).exits(1).json();
+        assert_eq!(answer["loads"], false);
+        assert_eq!(answer["error"]["code"], code);
+        assert!(
+            answer["error"]["message"].as_str().unwrap().contains(says),
+            "{answer}"
+        );
+        assert!(answer["error"]["help"].is_string());
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let terminal = Terminal::new();
+    fs::create_dir(terminal.path("here/dir.wasm")).unwrap();
+    terminal
+        .run(["inspect", "nowhere.wasm"])
+        .fails(2, "the component nowhere.wasm cannot be read: No such file");
+    terminal
+        .run(["inspect", "dir.wasm"])
+        .fails(2, "the component dir.wasm is a directory, not a file");
+    terminal
+        .run(["inspect", "/dev/zero"])
+        .fails(2, "/dev/zero cannot be read: it holds more than");
+}

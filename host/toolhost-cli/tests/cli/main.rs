@@ -1,0 +1,16 @@
+//! The binary `toolhost`, as people and programs meet it.
+//!
+//! They are here and not among the other integration tests because cargo builds the binary for the
+//! tests of its own package alone.
+#![expect(clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod bad_input;
+mod call;
+mod check;
+mod help;
+mod inspect;
+mod list;
+mod places;
+mod streams;
+mod terminal;
+mod workdir;

@@ -1,0 +1,201 @@
+//! Runs the real binary, away from the user's own places.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The binary under test.
+pub(crate) const TOOLHOST: &str = env!("CARGO_BIN_EXE_toolhost");
+
+/// A folder of the repository.
+pub(crate) fn root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
+}
+
+/// The bundle of examples.
+pub(crate) fn examples() -> PathBuf {
+    let examples = root("guest-examples");
+    let built = examples.join(".toolhost/text.wasm");
+    assert!(
+        built.exists(),
+        "{}: run `cargo xtask guests`",
+        built.display()
+    );
+    examples
+}
+
+/// The component of a guest, as `cargo xtask guests` built it.
+pub(crate) fn guest(name: &str) -> PathBuf {
+    let path = root("target/guests").join(format!("{name}.wasm"));
+    assert!(
+        path.exists(),
+        "{}: run `cargo xtask guests`",
+        path.display()
+    );
+    path
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let output = command.output().expect("it runs");
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("stderr is UTF-8"),
+        }
+    }
+
+    /// The one JSON value on stdout, which is on one line and alone.
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.stdout.matches('\n').count(), 1, "{self:?}");
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+
+    /// Asserts the exit code.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
+    /// Asserts that there is no answer, and one clear error that says this.
+    #[track_caller]
+    pub(crate) fn fails(self, code: i32, says: &str) -> Self {
+        let ran = self.exits(code);
+        assert_eq!(ran.stdout, "", "{ran:?}");
+        assert_eq!(ran.stderr.matches("error: ").count(), 1, "{ran:?}");
+        assert!(
+            ran.stderr.contains(says),
+            "it does not say {says:?}: {ran:?}"
+        );
+        for never in ["panicked", "RUST_BACKTRACE", "stack backtrace"] {
+            assert!(!ran.stderr.contains(never), "{ran:?}");
+        }
+        ran
+    }
+}
+
+/// A user's surroundings: an empty home and current directory. The cache is shared by all tests, so
+/// that each guest is compiled once.
+pub(crate) struct Terminal {
+    top: TempDir,
+}
+
+impl Terminal {
+    pub(crate) fn new() -> Self {
+        let top = tempfile::tempdir().expect("a temporary directory");
+        for name in ["home", "here", "D"] {
+            fs::create_dir(top.path().join(name)).expect("it is made");
+        }
+        Self { top }
+    }
+
+    /// A path in the temporary directory: `here` is the current directory, `D` a workdir.
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.top.path().join(path)
+    }
+
+    /// Writes a file.
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("it is made");
+        fs::write(&path, content).expect("it is written");
+        path
+    }
+
+    /// Writes a bundle of guests, each a Tool of its own name with these exports.
+    pub(crate) fn bundle(&self, dir: &str, tools: &[(&str, &[&str])]) -> PathBuf {
+        let document = |(name, exports): &(&str, &[&str])| {
+            let exports: Vec<_> = exports.iter().map(|e| format!("{{name: {e}}}")).collect();
+            self.write(
+                &format!("{dir}/{name}.wasm"),
+                fs::read(guest(name)).expect("it is read"),
+            );
+            format!(
+                "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {{name: {name}}}\n\
+                 spec: {{entry: ./{name}.wasm, exports: [{}]}}\n",
+                exports.join(", ")
+            )
+        };
+        let documents: Vec<_> = tools.iter().map(document).collect();
+        self.write(&format!("{dir}/goondan.yaml"), documents.join("---\n"));
+        self.path(dir)
+    }
+
+    /// The binary, with these words.
+    pub(crate) fn toolhost<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Command {
+        let shared = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let mut command = Command::new(TOOLHOST);
+        command
+            .args(words)
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .env("XDG_CACHE_HOME", shared.join("cli-cache"))
+            .env("XDG_STATE_HOME", shared.join("cli-state"))
+            .current_dir(self.path("here"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs it.
+    pub(crate) fn run<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Ran {
+        Ran::of(&mut self.toolhost(words))
+    }
+
+    /// Runs `toolhost call` on the examples, with the workdir `D`.
+    pub(crate) fn call(&self, tool: &str, args: &str) -> Ran {
+        let mut command = self.toolhost(["call"]);
+        command.arg(examples()).arg(tool).arg("--args").arg(args);
+        Ran::of(command.arg("--workdir").arg(self.path("D")))
+    }
+
+    /// Text without this machine's paths.
+    pub(crate) fn redacted(&self, text: &str) -> String {
+        text.replace(&self.top.path().to_string_lossy().into_owned(), "[top]")
+            .replace(&root("").to_string_lossy().into_owned(), "[repo]/")
+    }
+
+    /// Names of what is in a directory.
+    pub(crate) fn names(&self, dir: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(dir)).expect("it is read");
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("it is read").file_name();
+        let mut names: Vec<_> = entries
+            .map(|e| name(e).to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// Runs a command that reads this from stdin.
+pub(crate) fn with_stdin(command: &mut Command, text: &[u8]) -> Ran {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // A command that does not read to the end closes the pipe, which is its right.
+    let _ = child.stdin.take().expect("it is piped").write_all(text);
+    let output = child.wait_with_output().expect("it ends");
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("stderr is UTF-8"),
+    }
+}
