@@ -78,12 +78,25 @@ async fn an_artefact_that_was_touched_is_compiled_again() {
 async fn an_artefact_signed_with_another_key_or_writable_by_others_is_refused() {
     let top = tempfile::tempdir().unwrap();
     sandbox(top.path()).prepare(guest("echo")).await.unwrap();
-    fs::write(top.path().join("state/cache.key"), [7; 32]).unwrap();
+    let path = artefact(top.path());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
     assert_eq!(origin, Origin::Compiled);
 
-    let path = artefact(top.path());
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    // Another key's artefact under the name of this key's.
+    let signed_by_other = artefact(top.path());
+    fs::write(top.path().join("state/cache.key"), [7; 32]).unwrap();
+    let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
+    assert_eq!(
+        origin,
+        Origin::Compiled,
+        "each key has artefacts of its own"
+    );
+    let both = fs::read_dir(top.path().join("cache")).unwrap();
+    let own = both
+        .map(|entry| entry.unwrap().path())
+        .find(|path| *path != signed_by_other);
+    fs::rename(&signed_by_other, own.unwrap()).unwrap();
     let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
     assert_eq!(origin, Origin::Compiled);
 }

@@ -64,6 +64,8 @@ const ARTEFACT_MAX: u64 = 1 << 30;
 pub(crate) struct Cache {
     dir: PathBuf,
     key: [u8; blake3::KEY_LEN],
+    /// Tells the artefacts of one key from those of another in the same directory.
+    key_id: String,
 }
 
 /// What the cache had.
@@ -78,9 +80,12 @@ impl Cache {
         if let Some(parent) = config.key_file.parent() {
             private_dir(parent)?;
         }
+        let key = key(&config.key_file)?;
+        let id = blake3::keyed_hash(&key, b"toolhost cache key").to_hex();
         Ok(Self {
             dir: config.dir.clone(),
-            key: key(&config.key_file)?,
+            key,
+            key_id: id.chars().take(8).collect(),
         })
     }
 
@@ -161,8 +166,8 @@ impl Cache {
     }
 
     fn path(&self, engine: &Engine, sha256: &str) -> PathBuf {
-        self.dir
-            .join(format!("{sha256}-{:016x}.cwasm", compatibility(engine)))
+        let (engine, key) = (compatibility(engine), &self.key_id);
+        self.dir.join(format!("{sha256}-{engine:016x}-{key}.cwasm"))
     }
 
     fn mac(&self, engine: &Engine, sha256: &str, signed: &[u8]) -> blake3::Hash {

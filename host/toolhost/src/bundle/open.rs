@@ -246,11 +246,13 @@ impl OpenBundle {
         let (code, help) = match error {
             ReadError::NotFound => (
                 ToolErrorCode::ConfigEntry,
-                format!("Build the component, or correct spec.entry: it is looked up in {dir}."),
+                format!(
+                    "Build the component, or correct spec.entry: it is looked up in the directory {dir:?}."
+                ),
             ),
             ReadError::Outside => (
                 ToolErrorCode::ConfigEntry,
-                format!("Put the component beneath {dir}."),
+                format!("Put the component beneath the directory {dir:?}."),
             ),
             ReadError::Denied => (
                 ToolErrorCode::ConfigEntry,

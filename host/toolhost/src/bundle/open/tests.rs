@@ -207,7 +207,9 @@ fn an_entry_that_is_not_there_says_where_it_was_looked_for_and_what_to_do() {
     );
     assert_eq!(
         finding.help,
-        format!("Build the component, or correct spec.entry: it is looked up in {name}.")
+        format!(
+            "Build the component, or correct spec.entry: it is looked up in the directory {name:?}."
+        )
     );
     for source in ["index.ts", "a/b.js", "main.py", "src/lib.rs"] {
         let said = read(&bundle_with(source)).unwrap_err();
