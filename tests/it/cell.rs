@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolhost_sandbox::{Outcome, Sandbox, SandboxConfig, SandboxError, WorkdirRules};
+use toolhost_sandbox::{FileIo, Outcome, Sandbox, SandboxConfig, SandboxError, WorkdirRules};
 use toolhost_tests::{
     Work, eventually, guest, invocation, limits, nothing, prepared, run, sandbox,
 };
@@ -319,4 +319,37 @@ async fn a_flood_of_log_records_is_cut_dropped_and_counted() {
     );
     assert_eq!(report.log.len(), 1_000);
     assert!(report.log.iter().all(|record| record.message.len() < 4_200));
+}
+
+#[tokio::test]
+async fn a_call_on_a_network_file_system_has_a_thread_of_its_own() {
+    let work = Work::new();
+    let offloaded = |handler: &str, input: Value| {
+        let mut asked = invocation(handler, &input, Some(&work));
+        asked.workdir = asked.workdir.map(|root| root.with_file_io(FileIo::Offload));
+        asked
+    };
+    let inline = prepared("busy_files")
+        .await
+        .call(invocation("run", &json!({"dir": "/a"}), Some(&work)))
+        .await;
+    let own = prepared("busy_files")
+        .await
+        .call(offloaded("run", json!({"dir": "/b"})))
+        .await;
+    assert_eq!(output(&inline), output(&own));
+
+    let mut asked = offloaded("run", nothing());
+    asked.limits.deadline = Duration::from_millis(50);
+    let report = prepared("spin_forever").await.call(asked).await;
+    assert!(matches!(report.outcome, Err(SandboxError::Timeout { .. })));
+
+    let spinning = Sandbox::new(SandboxConfig::default()).unwrap();
+    let (tool, _) = spinning.prepare(guest("spin_forever")).await.unwrap();
+    let places = spinning.free_places();
+    let asked = offloaded("run", nothing());
+    let call = tokio::spawn(async move { tool.call(asked).await });
+    eventually("it runs", || spinning.free_places() == places - 1).await;
+    call.abort();
+    eventually("it ended", || spinning.free_places() == places).await;
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 use toolhost_contract::{ExportName, HandlerError, ToolContext, Usage};
 use wasmtime::{Store, UpdateDeadline};
@@ -15,11 +16,11 @@ use crate::fs::Filesystem;
 use crate::memory::MemoryLimiter;
 use crate::meter::{Meter, lock};
 use crate::output::{LogRecord, parse_json};
-use crate::placement::{Placed, yielded};
+use crate::placement::{Placed, Work, yielded};
 use crate::sandbox::Cell;
 use crate::state::CallState;
 use crate::stopped::why_it_stopped;
-use crate::workdir::{Workdir, WriteProtected};
+use crate::workdir::{FileIo, Workdir, WriteProtected};
 use crate::{Grants, Limits, SandboxError};
 
 /// Longest handle of a pending outcome, in bytes.
@@ -124,8 +125,15 @@ impl Visit {
             Err(failed) => return (Err(failed), queued, Duration::ZERO),
         };
         let meter = Arc::clone(&self.meter);
+        let file_io = self
+            .workdir
+            .as_ref()
+            .map_or(FileIo::Inline, |root| root.file_io);
         let work = Box::pin(self.work(errand, place));
-        let answer = Placed::new(work, meter, handle).await;
+        let answer = match file_io {
+            FileIo::Inline => Placed::here(work, meter, handle).await,
+            FileIo::Offload => answer_in_time(work, meter, handle).await,
+        };
         (answer.and_then(|done| done), queued, started.elapsed())
     }
 
@@ -180,13 +188,36 @@ impl Visit {
         // None is a deadline beyond what the clock can tell.
         let ends = Instant::now().checked_add(meter.limits.deadline);
         store.epoch_deadline_callback(move |_| {
-            if ends.is_some_and(|ends| Instant::now() >= ends) {
+            let late = ends.is_some_and(|ends| Instant::now() >= ends);
+            if late || meter.abandoned.load(Relaxed) {
                 return Ok(UpdateDeadline::Interrupt);
             }
             yielded(&meter.yields);
             Ok(UpdateDeadline::Yield(1))
         });
         store
+    }
+}
+
+/// What a call on a thread of its own is given beyond its deadline to say so itself.
+const GRACE: Duration = Duration::from_millis(20);
+
+/// Runs a call on a thread of its own and answers at its deadline, even where a file call hangs.
+async fn answer_in_time(
+    work: Work<Result<Answer, SandboxError>>,
+    meter: Arc<Meter>,
+    handle: Handle,
+) -> Result<Result<Answer, SandboxError>, SandboxError> {
+    let deadline = meter.limits.deadline;
+    let too_late = {
+        let _entered = handle.enter();
+        tokio::time::sleep(deadline.saturating_add(GRACE))
+    };
+    let placed = Placed::on_its_own_thread(work, meter, handle);
+    tokio::select! {
+        biased;
+        answer = placed => answer,
+        () = too_late => Err(SandboxError::Timeout { deadline }),
     }
 }
 

@@ -37,4 +37,4 @@ pub use limits::Limits;
 pub use output::{LogLevel, LogRecord};
 pub use prepared::{ComponentFacts, HandlerSpec, Origin, PreparedTool};
 pub use sandbox::{Sandbox, SandboxConfig};
-pub use workdir::{FileId, Workdir, WorkdirError, WorkdirRules, WriteProtected};
+pub use workdir::{FileId, FileIo, Workdir, WorkdirError, WorkdirRules, WriteProtected};

@@ -30,6 +30,8 @@ pub(crate) struct Meter {
     pub(crate) memory_refused: AtomicBool,
     pub(crate) pool_refused: AtomicBool,
     pub(crate) disk_refused: AtomicBool,
+    /// Nobody waits for the call any more: it ends at the next tick.
+    pub(crate) abandoned: AtomicBool,
     /// Epoch yields in a row, without anything else having been awaited in between.
     pub(crate) yields: AtomicU32,
     pub(crate) stdout: Mutex<HeadTail>,
@@ -57,6 +59,7 @@ impl Meter {
             memory_refused: AtomicBool::new(false),
             pool_refused: AtomicBool::new(false),
             disk_refused: AtomicBool::new(false),
+            abandoned: AtomicBool::new(false),
             yields: AtomicU32::new(0),
             stdout: Mutex::new(HeadTail::new(limits.stdio_bytes)),
             stderr: Mutex::new(HeadTail::new(limits.stdio_bytes)),

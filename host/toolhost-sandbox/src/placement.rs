@@ -48,7 +48,8 @@ impl Drop for GuestRuntime {
     }
 }
 
-type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// What is to be run.
+pub(crate) type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 enum Place<T> {
     /// Polled by whoever awaits the call.
@@ -70,9 +71,21 @@ pub(crate) struct Placed<T> {
 }
 
 impl<T: Send + 'static> Placed<T> {
-    pub(crate) fn new(work: Work<T>, meter: Arc<Meter>, handle: Handle) -> Self {
+    /// Runs where it is awaited, until it keeps computing.
+    pub(crate) fn here(work: Work<T>, meter: Arc<Meter>, handle: Handle) -> Self {
+        Self::at(Place::Here(work), meter, handle)
+    }
+
+    /// Runs on a thread of its own, where a file call may hang without holding up anything else.
+    pub(crate) fn on_its_own_thread(work: Work<T>, meter: Arc<Meter>, handle: Handle) -> Self {
+        let own = handle.clone();
+        let task = handle.spawn_blocking(move || own.block_on(work));
+        Self::at(Place::Away(task), meter, handle)
+    }
+
+    fn at(place: Place<T>, meter: Arc<Meter>, handle: Handle) -> Self {
         Self {
-            place: Place::Here(work),
+            place,
             meter,
             handle,
             seen: 0,
@@ -132,6 +145,7 @@ impl<T: Send + 'static> Future for Placed<T> {
 impl<T> Drop for Placed<T> {
     fn drop(&mut self) {
         if let Place::Away(task) = &self.place {
+            self.meter.abandoned.store(true, Relaxed);
             task.abort();
         }
     }

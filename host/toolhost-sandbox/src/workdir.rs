@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
@@ -142,6 +142,17 @@ fn ancestors(dir: &Dir) -> std::io::Result<Vec<FileId>> {
     ))
 }
 
+/// Where the file calls of a guest are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FileIo {
+    /// Where the call runs: fast, and right for local disks, where no file call waits long.
+    #[default]
+    Inline,
+    /// On a thread of the call's own: for network file systems, which may hang. The caller is
+    /// answered at the deadline all the same; the place is free once the file call returns.
+    Offload,
+}
+
 /// A directory opened to be a guest's `/`. Cheap to clone; many calls may share it.
 ///
 /// The path is followed once, symlinks included; from then on only the handle counts. Renaming,
@@ -150,6 +161,7 @@ fn ancestors(dir: &Dir) -> std::io::Result<Vec<FileId>> {
 pub struct Workdir {
     pub(crate) dir: Arc<Dir>,
     pub(crate) growth: Arc<AtomicI64>,
+    pub(crate) file_io: FileIo,
 }
 
 impl Workdir {
@@ -202,7 +214,14 @@ impl Workdir {
         Self {
             dir: Arc::new(dir),
             growth: id.map(growth).unwrap_or_default(),
+            file_io: FileIo::default(),
         }
+    }
+
+    /// Says where file calls are made. Default: [`FileIo::Inline`].
+    #[must_use]
+    pub fn with_file_io(self, file_io: FileIo) -> Self {
+        Self { file_io, ..self }
     }
 }
 
