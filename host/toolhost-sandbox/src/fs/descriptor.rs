@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use cap_fs_ext::FollowSymlinks;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
-use rustix::fs::{Advice as SystemAdvice, AtFlags};
+use rustix::fd::AsFd;
+use rustix::fs::{Advice as SystemAdvice, AtFlags, Timestamps};
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, IoError};
 
@@ -121,9 +122,11 @@ impl Descriptor {
 }
 
 fn metadata_at(dir: &OpenDir, flags: PathFlags, path: &str) -> io::Result<Metadata> {
+    // Such an end means a directory, behind a link as well; cap-std passes over it.
+    let means_dir = path.ends_with('/') || path.ends_with("/.");
     match follow(flags) {
-        FollowSymlinks::Yes => dir.dir.metadata(path),
-        FollowSymlinks::No => dir.dir.symlink_metadata(path),
+        FollowSymlinks::No if !means_dir => dir.dir.symlink_metadata(path),
+        FollowSymlinks::No | FollowSymlinks::Yes => dir.dir.metadata(path),
     }
 }
 
@@ -318,7 +321,7 @@ impl types::HostDescriptor for FilesystemView<'_> {
         let times = timestamps(accessed, modified)?;
         match descriptor {
             Descriptor::File(file) => Ok(rustix::fs::futimens(&file.file, &times)?),
-            Descriptor::Dir(dir) => Ok(rustix::fs::futimens(&*dir.dir, &times)?),
+            Descriptor::Dir(dir) => set_times_by_path(&*dir.dir, &times),
         }
     }
 
@@ -390,12 +393,7 @@ impl types::HostDescriptor for FilesystemView<'_> {
         let times = timestamps(accessed, modified)?;
         let target = open_path(&dir.dir, &path, flags)?;
         self.fs.check_unprotected(FileId::of(&target.metadata()?))?;
-        Ok(rustix::fs::utimensat(
-            &target,
-            "",
-            &times,
-            AtFlags::EMPTY_PATH,
-        )?)
+        set_times_by_path(&target, &times)
     }
 
     fn link_at(
@@ -522,6 +520,18 @@ impl types::HostDescriptor for FilesystemView<'_> {
     }
 }
 
+/// Sets times through a handle that may be good for nothing but its path, as the workdir's is.
+fn set_times_by_path(handle: impl AsFd, times: &Timestamps) -> FsResult<()> {
+    Ok(rustix::fs::utimensat(
+        handle,
+        "",
+        times,
+        AtFlags::EMPTY_PATH,
+    )?)
+}
+
+/// Syncs a directory through a handle of its own: `dir` may be good for nothing but its path.
 fn sync_dir(dir: &OpenDir) -> FsResult<()> {
-    Ok(rustix::fs::fsync(&*dir.dir)?)
+    let readable = dir.dir.open(".")?;
+    Ok(rustix::fs::fsync(&readable)?)
 }
