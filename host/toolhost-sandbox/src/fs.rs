@@ -25,7 +25,7 @@ use wasmtime::component::{HasData, Resource, ResourceTable};
 use crate::WorkdirAccess;
 use crate::bindings::filesystem::{preopens, types};
 use crate::meter::Meter;
-use crate::workdir::{Workdir, WriteProtected};
+use crate::workdir::{Growth, Workdir, WriteProtected};
 
 pub(crate) use budget::Budget;
 pub(crate) use code::FsError;
@@ -49,7 +49,7 @@ impl Filesystem {
             root: None,
             access: WorkdirAccess::ReadOnly,
             protected: WriteProtected::default(),
-            budget: Budget::new(meter, Arc::default()),
+            budget: Budget::new(meter, Growth::default()),
         }
     }
 
@@ -60,7 +60,7 @@ impl Filesystem {
         protected: WriteProtected,
         meter: Arc<Meter>,
     ) -> Self {
-        let budget = Budget::new(meter, Arc::clone(&root.growth));
+        let budget = Budget::new(meter, root.growth.clone());
         Self {
             root: Some(root),
             access,

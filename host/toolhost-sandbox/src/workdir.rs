@@ -1,12 +1,16 @@
 //! The one directory a call is given, held by handle.
 
+mod growth;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::AtomicI64;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
+
+pub(crate) use growth::Growth;
 
 /// Most folders above a directory that are looked at.
 const DEPTH_MAX: usize = 4096;
@@ -160,7 +164,7 @@ pub enum FileIo {
 #[derive(Debug, Clone)]
 pub struct Workdir {
     pub(crate) dir: Arc<Dir>,
-    pub(crate) growth: Arc<AtomicI64>,
+    pub(crate) growth: Growth,
     pub(crate) file_io: FileIo,
 }
 
@@ -211,9 +215,10 @@ impl Workdir {
         id: Option<FileId>,
         growth: impl FnOnce(FileId) -> Arc<AtomicI64>,
     ) -> Self {
+        let dir = Arc::new(dir);
         Self {
-            dir: Arc::new(dir),
-            growth: id.map(growth).unwrap_or_default(),
+            growth: Growth::of(&dir, id.map(growth).unwrap_or_default()),
+            dir,
             file_io: FileIo::default(),
         }
     }

@@ -2,20 +2,21 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use rustix::io::Errno;
 
 use super::code::{FsError, FsResult};
 use crate::bindings::filesystem::types::ErrorCode;
 use crate::meter::Meter;
+use crate::workdir::Growth;
 
 /// Counts changes against the call's limits and the workdir's.
 #[derive(Clone)]
 pub(crate) struct Budget {
     meter: Arc<Meter>,
     /// Bytes by which all calls of this sandbox have grown the workdir.
-    growth: Arc<AtomicI64>,
+    growth: Growth,
 }
 
 /// A place among the open descriptors, given back when dropped.
@@ -27,12 +28,8 @@ impl Drop for OpenSlot {
     }
 }
 
-fn signed(bytes: u64) -> i64 {
-    i64::try_from(bytes).unwrap_or(i64::MAX)
-}
-
 impl Budget {
-    pub(crate) fn new(meter: Arc<Meter>, growth: Arc<AtomicI64>) -> Self {
+    pub(crate) fn new(meter: Arc<Meter>, growth: Growth) -> Self {
         Self { meter, growth }
     }
 
@@ -65,15 +62,12 @@ impl Budget {
     /// `ENOSPC` where either is spent; nothing is taken then.
     pub(crate) fn charge(&self, bytes: u64, growth: u64) -> io::Result<()> {
         let limits = &self.meter.limits;
-        let charged = bytes.max(growth);
-        let spent = self.meter.disk_charged.load(Relaxed).saturating_add(charged);
-        let grown = self.growth.load(Relaxed).saturating_add(signed(growth));
-        if spent > limits.disk_bytes || (growth > 0 && grown > signed(limits.workdir_bytes)) {
+        let spent = self.meter.disk_charged.load(Relaxed).saturating_add(bytes);
+        if spent > limits.disk_bytes || !self.growth.take(growth, limits.workdir_bytes) {
             self.meter.disk_refused.store(true, Relaxed);
             return Err(Errno::NOSPC.into());
         }
-        self.meter.disk_charged.fetch_add(charged, Relaxed);
-        self.growth.fetch_add(signed(growth), Relaxed);
+        self.meter.disk_charged.fetch_add(bytes, Relaxed);
         Ok(())
     }
 
@@ -84,7 +78,7 @@ impl Budget {
 
     /// The workdir shrank by `bytes`.
     pub(crate) fn freed(&self, bytes: u64) {
-        self.growth.fetch_sub(signed(bytes), Relaxed);
+        self.growth.give_back(bytes);
     }
 
     pub(crate) fn read(&self, bytes: usize) {

@@ -52,7 +52,10 @@ impl From<FsError> for wasmtime::Error {
 }
 
 /// The WASI code of a host error. Only the code crosses: never the host's own text or path.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the standard library's enum, which grows")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the standard library's enum, which grows"
+)]
 pub(crate) fn code_of(error: &io::Error) -> ErrorCode {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(errno) => code_of_errno(errno),

@@ -1,6 +1,7 @@
 //! Open files and directories, and every method of `wasi:filesystem/types`.
 
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -56,6 +57,22 @@ pub struct OpenFile {
     _slot: OpenSlot,
 }
 
+/// What a file takes.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    /// Bytes.
+    pub(super) size: u64,
+    is_named: bool,
+}
+
+impl Extent {
+    /// How much of these bytes the workdir grows or shrinks by: a file whose last name is gone was
+    /// given back with the name, and is gone with the call.
+    pub(super) fn in_workdir(self, bytes: u64) -> u64 {
+        if self.is_named { bytes } else { 0 }
+    }
+}
+
 impl OpenFile {
     pub(super) fn new(
         file: std::fs::File,
@@ -71,18 +88,25 @@ impl OpenFile {
         }
     }
 
-    pub(super) fn size(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
+    pub(super) fn extent(&self) -> io::Result<Extent> {
+        let metadata = self.file.metadata()?;
+        Ok(Extent {
+            size: metadata.len(),
+            is_named: metadata.nlink() > 0,
+        })
     }
 
     pub(super) fn set_size(&self, size: u64) -> io::Result<()> {
-        let before = self.size()?;
-        let growth = size.saturating_sub(before);
-        self.budget.charge(0, growth)?;
+        let before = self.extent()?;
+        let growth = size.saturating_sub(before.size);
+        self.budget.charge(growth, before.in_workdir(growth))?;
         match self.file.set_len(size) {
-            Ok(()) => self.budget.freed(before.saturating_sub(size)),
+            Ok(()) => {
+                let shrunk = before.size.saturating_sub(size);
+                self.budget.freed(before.in_workdir(shrunk));
+            }
             Err(error) => {
-                self.budget.freed(growth);
+                self.budget.freed(before.in_workdir(growth));
                 return Err(error);
             }
         }

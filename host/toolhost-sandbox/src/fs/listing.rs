@@ -3,9 +3,9 @@
 use cap_std::fs::{Dir, FileType, FileTypeExt, ReadDir};
 use wasmtime::component::Resource;
 
+use super::FilesystemView;
 use super::budget::{Budget, OpenSlot};
 use super::code::FsResult;
-use super::FilesystemView;
 use crate::bindings::filesystem::types::{self, DescriptorType, DirectoryEntry};
 
 /// An open listing. Names are read as the guest asks for them, never collected.

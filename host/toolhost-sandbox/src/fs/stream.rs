@@ -1,14 +1,16 @@
 //! Files as streams.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
-use super::descriptor::OpenFile;
+use super::descriptor::{Extent, OpenFile};
 
 /// Most bytes moved by one read or write of a stream.
 pub(crate) const CHUNK: usize = 64 << 10;
@@ -72,15 +74,14 @@ impl FileWriter {
 #[async_trait]
 impl OutputStream for FileWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let at = match self.from {
-            WriteFrom::Offset(at) => at,
-            WriteFrom::End => self.file.size().map_err(failed)?,
-        };
-        self.file.write_at(&bytes, at).map_err(failed)?;
-        if let WriteFrom::Offset(at) = &mut self.from {
-            *at = at.saturating_add(bytes.len() as u64);
+        match &mut self.from {
+            WriteFrom::End => self.file.append(&bytes).map_err(failed),
+            WriteFrom::Offset(at) => {
+                self.file.write_at(&bytes, *at).map_err(failed)?;
+                *at = at.saturating_add(bytes.len() as u64);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     fn flush(&mut self) -> StreamResult<()> {
@@ -100,7 +101,7 @@ impl Pollable for FileWriter {
 impl OpenFile {
     /// Reads at most `size` bytes; the flag says that the end was reached.
     pub(crate) fn read_at(&self, size: usize, at: u64) -> io::Result<(BytesMut, bool)> {
-        let left = self.size()?.saturating_sub(at);
+        let left = self.extent()?.size.saturating_sub(at);
         let most = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
         // One byte more than is left, so that a file that grows meanwhile is not cut short.
         let mut bytes = BytesMut::zeroed(size.min(most + 1));
@@ -117,24 +118,55 @@ impl OpenFile {
 
     /// Writes all of `bytes`, or nothing where the budget is spent.
     pub(crate) fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.write(bytes, self.extent()?, at, || {
+            self.file.write_all_at(bytes, at)
+        })
+    }
+
+    /// Writes all of `bytes` to the end, wherever other calls have moved it by then.
+    pub(crate) fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        let extent = self.extent()?;
+        self.write(bytes, extent, extent.size, || append_all(&self.file, bytes))
+    }
+
+    fn write(
+        &self,
+        bytes: &[u8],
+        before: Extent,
+        at: u64,
+        write: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
         let length = bytes.len() as u64;
-        let size = self.size()?;
         let end = at
             .checked_add(length)
-            .ok_or_else(|| io::Error::from(rustix::io::Errno::FBIG))?;
-        let growth = end.saturating_sub(size);
+            .ok_or_else(|| io::Error::from(Errno::FBIG))?;
+        let growth = end.saturating_sub(before.size);
         let growth = if bytes.is_empty() { 0 } else { growth };
-        self.budget.charge(length, growth)?;
-        let written = self.file.write_all_at(bytes, at);
+        self.budget
+            .charge(length.max(growth), before.in_workdir(growth))?;
+        let written = write();
         match written {
             Ok(()) => self.budget.wrote(length),
             // What was written of it counts; what the file did not grow by is given back.
             Err(_) => {
-                let grown = self.size()?.saturating_sub(size);
+                let grown = self.extent()?.size.saturating_sub(before.size);
                 self.budget.wrote(grown.min(length));
-                self.budget.freed(growth.saturating_sub(grown));
+                self.budget
+                    .freed(before.in_workdir(growth.saturating_sub(grown)));
             }
         }
         written
     }
+}
+
+fn append_all(file: &File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
 }

@@ -14,8 +14,14 @@ fn refuses_the_root_and_what_is_no_directory() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("f");
     fs::write(&file, "").unwrap();
-    assert!(matches!(open(&file, &rules), Err(WorkdirError::NotADirectory { .. })));
-    assert!(matches!(open(&dir.path().join("none"), &rules), Err(WorkdirError::Open { .. })));
+    assert!(matches!(
+        open(&file, &rules),
+        Err(WorkdirError::NotADirectory { .. })
+    ));
+    assert!(matches!(
+        open(&dir.path().join("none"), &rules),
+        Err(WorkdirError::Open { .. })
+    ));
 }
 
 #[test]
@@ -32,9 +38,18 @@ fn refuses_what_contains_or_lies_within_the_hosts_own_places() {
     rules.keep_out_of("the policy file", &at("home/policy.yaml"));
     rules.keep_out_of("nothing", &at("missing"));
 
-    for contains in ["", "home", "home/state", "elsewhere/link", "home/project/.."] {
+    for contains in [
+        "",
+        "home",
+        "home/state",
+        "elsewhere/link",
+        "home/project/..",
+    ] {
         assert!(
-            matches!(open(&at(contains), &rules), Err(WorkdirError::Contains { .. })),
+            matches!(
+                open(&at(contains), &rules),
+                Err(WorkdirError::Contains { .. })
+            ),
             "{contains}"
         );
     }
