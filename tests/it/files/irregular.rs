@@ -1,0 +1,170 @@
+//! What is neither a regular file nor a directory, and names that are no text.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixListener;
+use std::time::Duration;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::{Value, json};
+use toolhost_tests::Work;
+
+use super::probe::{assert_codes, call, check, output, script};
+
+/// A workdir with one of each thing that is not to be opened; gives their names and types.
+fn zoo() -> (Work, Vec<(&'static str, &'static str)>) {
+    let work = Work::new();
+    let mut there = vec![("fifo", "fifo"), ("socket", "socket")];
+    let mode = Mode::from_raw_mode(0o600);
+    mknodat(CWD, work.path("fifo"), FileType::Fifo, mode, 0).unwrap();
+    // The name stays when the listener is gone.
+    drop(UnixListener::bind(work.path("socket")).unwrap());
+    // Only root may make a device: /dev/zero's twin.
+    let zero = rustix::fs::makedev(1, 5);
+    match mknodat(
+        CWD,
+        work.path("device"),
+        FileType::CharacterDevice,
+        mode,
+        zero,
+    ) {
+        Ok(()) => there.push(("device", "character-device")),
+        Err(error) => eprintln!("no character device is tested: {error}"),
+    }
+    (work, there)
+}
+
+#[tokio::test]
+async fn nothing_but_regular_files_and_folders_is_opened() {
+    let (work, there) = zoo();
+    let before = super::tree::tree(work.dir.path(), None);
+    for (name, kind) in there {
+        let open = |how: &[&str], flags: &[&str]| json!({ "op": "open-at", "path": name, "open": how, "flags": flags });
+        let steps = [
+            open(&[], &["read"]),
+            open(&[], &["write"]),
+            open(&[], &["read", "write"]),
+            open(&["create"], &["write"]),
+            open(&["truncate"], &["write"]),
+            open(&["directory"], &["read"]),
+            open(&["create", "exclusive"], &["write"]),
+            json!({ "op": "stat-at", "path": name }),
+        ];
+        let ran = script(&work.workdir, &steps, |asked| {
+            // A host thread that waits for a FIFO's other end would wait for ever.
+            asked.limits.deadline = Duration::from_secs(5);
+        })
+        .await;
+        for (step, code) in steps.iter().zip(ran.codes()) {
+            let expected: &[&str] = match step["op"].as_str() {
+                Some("stat-at") => &["ok"],
+                _ if step["open"] == json!(["directory"]) => &["not-directory"],
+                _ if step["open"] == json!(["create", "exclusive"]) => &["exist"],
+                _ => &["not-permitted", "no-device"],
+            };
+            assert!(expected.contains(&code), "{code}: {name} {step}");
+        }
+        assert_eq!(ran.results[7]["type"], kind);
+        let report = call(
+            "climb_out_of_workdir",
+            "run",
+            json!({ "op": "read", "paths": [name] }),
+            &work.workdir,
+            |_| (),
+        )
+        .await;
+        assert_eq!(output(&report)["results"][0]["ok"], false, "{name}");
+    }
+    assert_eq!(super::tree::tree(work.dir.path(), None), before);
+}
+
+#[tokio::test]
+async fn irregular_files_are_listed_moved_and_removed() {
+    let (work, there) = zoo();
+    let entries: BTreeSet<(&str, &str)> = there.iter().copied().collect();
+    let entries: Vec<Value> = entries
+        .iter()
+        .map(|(name, kind)| json!({ "name": name, "type": kind }))
+        .collect();
+    check(
+        &work,
+        &[(json!({ "op": "list" }), json!({ "entries": entries }))],
+    )
+    .await;
+    let mut steps = Vec::new();
+    for (name, _) in &there {
+        steps.push(json!({ "op": "set-times-at", "path": name, "modified": { "seconds": 1 } }));
+        steps.push(json!({ "op": "rename-at", "path": name, "to": format!("{name}_moved") }));
+        steps.push(json!({ "op": "unlink-file-at", "path": format!("{name}_moved") }));
+    }
+    let ran = script(&work.workdir, &steps, |_| ()).await;
+    assert_codes(&steps, &ran, &vec!["ok"; steps.len()]);
+    assert_eq!(fs::read_dir(work.dir.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn names_that_are_no_text_are_listed_with_marks() {
+    let work = Work::new();
+    for name in [
+        &b"plain"[..],
+        b"caf\xe9",
+        b"\xff\xfe",
+        b"new\nline",
+        "snow\u{2603}".as_bytes(),
+    ] {
+        fs::write(work.dir.path().join(OsStr::from_bytes(name)), "x").unwrap();
+    }
+    let names = [
+        "caf\u{fffd}",
+        "new\nline",
+        "plain",
+        "snow\u{2603}",
+        "\u{fffd}\u{fffd}",
+    ];
+    let entries = names.map(|name| json!({ "name": name, "type": "regular-file" }));
+    check(
+        &work,
+        &[(json!({ "op": "list" }), json!({ "entries": entries }))],
+    )
+    .await;
+    // What cannot be named cannot be reached, and nothing else is reached instead.
+    for unreachable in ["caf\u{fffd}", "\u{fffd}\u{fffd}"] {
+        check(
+            &work,
+            &[(
+                json!({ "op": "open-at", "path": unreachable }),
+                json!("no-entry"),
+            )],
+        )
+        .await;
+    }
+    std::os::unix::fs::symlink(OsStr::from_bytes(b"\xff"), work.path("link")).unwrap();
+    let readlink = json!({ "op": "readlink-at", "path": "link" });
+    check(&work, &[(readlink, json!("illegal-byte-sequence"))]).await;
+}
+
+#[tokio::test]
+async fn a_large_folder_is_listed_whole_or_not_at_all() {
+    let work = Work::new();
+    // Names are what is listed: one file behind them all is made sooner.
+    fs::write(work.path("0"), "").unwrap();
+    for n in 1..20_000 {
+        fs::hard_link(work.path("0"), work.path(&n.to_string())).unwrap();
+    }
+    let list = async |input: Value, names: u64| {
+        let report = call("list_dir", "run", input, &work.workdir, |asked| {
+            asked.limits.listed_names = names
+        })
+        .await;
+        output(&report).clone()
+    };
+    assert_eq!(list(json!({}), 100_000).await, json!({ "count": 20_000 }));
+    assert_eq!(list(json!({}), 20_000).await, json!({ "count": 20_000 }));
+    let cut = list(json!({}), 1_000).await;
+    assert_eq!(cut, json!({ "count": 1_000, "error": "EOVERFLOW" }));
+    // All listings of a call count together.
+    let held = list(json!({ "hold": 20 }), 10).await;
+    assert_eq!(held, json!({ "count": 10, "error": "EOVERFLOW" }));
+}

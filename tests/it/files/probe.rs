@@ -1,0 +1,124 @@
+//! Scripts of raw `wasi:filesystem` calls, run by the guest `fs_probe`.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::{Duration, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use toolhost_sandbox::{CallReport, Invocation, Outcome, Workdir};
+use toolhost_tests::{Work, invocation, prepared};
+
+/// What a script came to.
+pub(crate) struct Ran {
+    /// One result for every step.
+    pub(crate) results: Vec<Value>,
+    pub(crate) report: CallReport,
+}
+
+impl Ran {
+    /// What each step came to: `ok`, or the name of the error.
+    pub(crate) fn codes(&self) -> Vec<&str> {
+        self.results.iter().map(code).collect()
+    }
+}
+
+/// `ok`, or the name of the error.
+pub(crate) fn code(result: &Value) -> &str {
+    result["error"].as_str().unwrap_or("ok")
+}
+
+/// The answer of a handler that must give one.
+pub(crate) fn output(report: &CallReport) -> &Value {
+    match &report.outcome {
+        Ok(Outcome::Output(output)) => output,
+        other => panic!("no output: {other:?}"),
+    }
+}
+
+/// Runs one handler of a guest in a workdir, with what `change` makes of the invocation.
+pub(crate) async fn call(
+    guest: &str,
+    handler: &str,
+    input: Value,
+    workdir: &Workdir,
+    change: impl FnOnce(&mut Invocation),
+) -> CallReport {
+    let mut asked = invocation(handler, &input, None);
+    asked.workdir = Some(workdir.clone());
+    change(&mut asked);
+    prepared(guest).await.call(asked).await
+}
+
+/// Runs a script, with what `change` makes of the invocation.
+pub(crate) async fn script(
+    workdir: &Workdir,
+    steps: &[Value],
+    change: impl FnOnce(&mut Invocation),
+) -> Ran {
+    let report = call(
+        "fs_probe",
+        "run",
+        json!({ "script": steps }),
+        workdir,
+        change,
+    )
+    .await;
+    let results = output(&report)["results"].as_array().unwrap().clone();
+    Ran { results, report }
+}
+
+/// Runs a script of steps, each with what must come of it: an error's name, or an object whose
+/// members must be in the result. Gives the results.
+pub(crate) async fn check(work: &Work, cases: &[(Value, Value)]) -> Vec<Value> {
+    let steps: Vec<Value> = cases.iter().map(|(step, _)| step.clone()).collect();
+    let ran = script(&work.workdir, &steps, |_| ()).await;
+    for ((step, expected), result) in cases.iter().zip(&ran.results) {
+        match expected {
+            Value::String(name) => assert_eq!(code(result), name, "{step}"),
+            members => {
+                assert_eq!(code(result), "ok", "{step}");
+                for (name, value) in members.as_object().into_iter().flatten() {
+                    assert_eq!(&result[name], value, "{name} of {step}");
+                }
+            }
+        }
+    }
+    ran.results
+}
+
+/// Asserts what each step came to, and names every step that came to something else.
+pub(crate) fn assert_codes(steps: &[Value], ran: &Ran, expected: &[&str]) {
+    assert_eq!(steps.len(), expected.len());
+    let differ = |((step, expected), found): ((&Value, &&str), &str)| {
+        (*expected != found).then(|| format!("{found}, not {expected}: {step}"))
+    };
+    let pairs = steps.iter().zip(expected).zip(ran.codes());
+    let wrong: Vec<String> = pairs.filter_map(differ).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A workdir with one of each thing.
+pub(crate) fn furnished() -> Work {
+    let work = Work::new();
+    fs::write(work.path("file"), "hello").unwrap();
+    fs::hard_link(work.path("file"), work.path("hard")).unwrap();
+    fs::create_dir_all(work.path("dir/sub")).unwrap();
+    fs::write(work.path("dir/inner"), "inner").unwrap();
+    symlink("file", work.path("link")).unwrap();
+    symlink("dir", work.path("dirlink")).unwrap();
+    symlink("nothing", work.path("dangling")).unwrap();
+    set_modified(&work, "file", 1_000_000_000, 123_456_789);
+    work
+}
+
+/// Sets a modification time, seconds and nanoseconds after 1970.
+pub(crate) fn set_modified(work: &Work, path: &str, seconds: u64, nanoseconds: u32) {
+    let file = fs::File::open(work.path(path)).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::new(seconds, nanoseconds))
+        .unwrap();
+}
+
+/// A step that opens `path` into slot 1.
+pub(crate) fn open(path: &str, open: &[&str], flags: &[&str]) -> Value {
+    json!({ "op": "open-at", "path": path, "open": open, "flags": flags, "as": 1 })
+}

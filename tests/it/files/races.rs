@@ -1,0 +1,281 @@
+//! What lies in the workdir is swapped while a guest uses it.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::thread::JoinHandle;
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde_json::json;
+use toolhost_sandbox::{FileId, Workdir, WorkdirRules, WriteProtected};
+use toolhost_tests::{Work, sandbox};
+
+use super::probe::{assert_codes, call, code, output, script};
+use super::tree::tree;
+
+/// Swaps two names over and over, on a thread of its own.
+struct Flipper {
+    stop: Arc<AtomicBool>,
+    flips: Arc<AtomicU32>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Flipper {
+    fn start(one: &Path, other: &Path) -> Self {
+        let (stop, flips) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU32::new(0)),
+        );
+        let thread = std::thread::spawn({
+            let (one, other) = (one.to_owned(), other.to_owned());
+            let (stop, flips) = (Arc::clone(&stop), Arc::clone(&flips));
+            move || {
+                while !stop.load(SeqCst) {
+                    renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+                    flips.fetch_add(1, SeqCst);
+                }
+            }
+        });
+        Self {
+            stop,
+            flips,
+            thread: Some(thread),
+        }
+    }
+
+    fn flips(&self) -> u32 {
+        self.flips.load(SeqCst)
+    }
+}
+
+impl Drop for Flipper {
+    fn drop(&mut self) {
+        self.stop.store(true, SeqCst);
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(ended.is_ok() || std::thread::panicking());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_turns_into_a_link_out_is_no_way_out() {
+    let top = tempfile::tempdir().unwrap();
+    let at = |path: &str| top.path().join(path);
+    fs::create_dir_all(at("work/d")).unwrap();
+    fs::create_dir(at("outside")).unwrap();
+    fs::write(at("outside/secret"), "the outside").unwrap();
+    fs::write(at("work/d/secret"), "the inside").unwrap();
+    symlink("../outside", at("work/e")).unwrap();
+    let outside = tree(&at("outside"), None);
+    let workdir = sandbox()
+        .open_workdir(&at("work"), &WorkdirRules::default())
+        .unwrap();
+
+    let round = [
+        json!({ "op": "open-at", "path": "d/secret", "follow": true, "as": 1 }),
+        json!({ "op": "stat-at", "path": "d/secret", "follow": true }),
+        json!({ "op": "open-at", "path": "d", "follow": true, "open": ["directory"], "as": 2 }),
+        json!({ "op": "open-at", "path": "d/new", "follow": true, "open": ["create", "truncate"], "flags": ["write"] }),
+        json!({ "op": "open-at", "path": "d/secret", "follow": true, "flags": ["write"], "open": ["truncate"] }),
+        json!({ "op": "set-times-at", "path": "d/secret", "modified": { "seconds": 1 } }),
+        json!({ "op": "create-directory-at", "path": "d/made" }),
+        json!({ "op": "remove-directory-at", "path": "d/made" }),
+        json!({ "op": "link-at", "path": "d/secret", "to": "stolen" }),
+        json!({ "op": "unlink-file-at", "path": "stolen" }),
+        json!({ "op": "rename-at", "path": "d/secret", "to": "d/moved" }),
+        json!({ "op": "rename-at", "path": "d/moved", "to": "d/secret" }),
+        json!({ "op": "symlink-at", "target": "secret", "path": "d/link" }),
+        json!({ "op": "unlink-file-at", "path": "d/link" }),
+    ];
+    let steps = round
+        .iter()
+        .cycle()
+        .take(round.len() * 50)
+        .cloned()
+        .collect::<Vec<_>>();
+    let reads = vec!["d/secret"; 200];
+    let flipper = Flipper::start(&at("work/d"), &at("work/e"));
+    let (mut reached, mut refused) = (0, 0);
+    while flipper.flips() < 20_000 || reached == 0 || refused == 0 {
+        let input = json!({ "op": "read", "paths": reads });
+        let report = call("climb_out_of_workdir", "run", input, &workdir, |_| ()).await;
+        for result in output(&report)["results"].as_array().unwrap() {
+            assert_ne!(result["detail"], "the outside");
+            match result["ok"] == true {
+                true => reached += 1,
+                false => refused += 1,
+            }
+        }
+        let ran = script(&workdir, &steps, |_| ()).await;
+        assert!(!output(&ran.report).to_string().contains("the outside"));
+    }
+    drop(flipper);
+    assert_eq!(tree(&at("outside"), None), outside);
+}
+
+#[tokio::test]
+async fn a_name_that_turns_into_a_protected_one_is_looked_at_again() {
+    // Two calls share a workdir: one flips a link, the other removes what lies behind it.
+    let work = Work::new();
+    for (path, contents) in [("bundle/tools", "the tools"), ("harmless/tools", "x")] {
+        fs::create_dir(work.path(path).parent().unwrap()).unwrap();
+        fs::write(work.path(path), contents).unwrap();
+    }
+    symlink("bundle", work.path("way")).unwrap();
+    symlink("harmless", work.path("other")).unwrap();
+    let protected =
+        WriteProtected::new(["bundle", "bundle/tools"].map(|path| id(&work.path(path))));
+    let bundle = tree(&work.path("bundle"), None);
+    let round = [
+        json!({ "op": "unlink-file-at", "path": "way/tools" }),
+        json!({ "op": "rename-at", "path": "way/tools", "to": "stolen" }),
+        json!({ "op": "rename-at", "path": "mine", "to": "way/tools" }),
+        json!({ "op": "open-at", "path": "mine", "open": ["create"], "flags": ["write"] }),
+        json!({ "op": "open-at", "path": "harmless/tools", "open": ["create"], "flags": ["write"] }),
+    ];
+    let steps = round
+        .iter()
+        .cycle()
+        .take(round.len() * 100)
+        .cloned()
+        .collect::<Vec<_>>();
+    let flipper = Flipper::start(&work.path("way"), &work.path("other"));
+    let (mut changed, mut refused) = (0, 0);
+    while flipper.flips() < 20_000 || changed == 0 || refused == 0 {
+        let ran = script(&work.workdir, &steps, |asked| {
+            asked.protected = protected.clone()
+        })
+        .await;
+        for result in ran.results.iter().step_by(round.len()) {
+            match code(result) {
+                "not-permitted" => refused += 1,
+                _ => changed += 1,
+            }
+        }
+    }
+    drop(flipper);
+    assert_eq!(tree(&work.path("bundle"), None), bundle);
+}
+
+fn id(path: &Path) -> FileId {
+    let metadata = fs::symlink_metadata(path).unwrap();
+    FileId {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+    }
+}
+
+#[tokio::test]
+async fn the_workdir_is_the_directory_that_was_opened_whatever_becomes_of_its_path() {
+    type Change = fn(&Path, &Path);
+    // What the host does to `work` beside `decoy`, and where the opened directory is afterwards.
+    let changes: [(&str, Change, Option<&str>); 5] = [
+        ("nothing", |_, _| (), Some("work")),
+        (
+            "renamed",
+            |work, top| fs::rename(work, top.join("moved")).unwrap(),
+            Some("moved"),
+        ),
+        (
+            "replaced by another directory",
+            |work, top| {
+                fs::rename(work, top.join("moved")).unwrap();
+                fs::rename(top.join("decoy"), work).unwrap();
+            },
+            Some("moved"),
+        ),
+        (
+            "replaced by a link",
+            |work, top| {
+                fs::rename(work, top.join("moved")).unwrap();
+                symlink("decoy", work).unwrap();
+            },
+            Some("moved"),
+        ),
+        (
+            "removed and made again",
+            |work, _| {
+                fs::remove_dir_all(work).unwrap();
+                fs::create_dir(work).unwrap();
+                fs::write(work.join("file"), "the decoy's").unwrap();
+            },
+            None,
+        ),
+    ];
+    for (what, change, now_at) in changes {
+        let top = tempfile::tempdir().unwrap();
+        let at = |path: &str| top.path().join(path);
+        for (dir, contents) in [("work", "its own"), ("decoy", "the decoy's")] {
+            fs::create_dir(at(dir)).unwrap();
+            fs::write(at(dir).join("file"), contents).unwrap();
+        }
+        let workdir = sandbox()
+            .open_workdir(&at("work"), &WorkdirRules::default())
+            .unwrap();
+        change(&at("work"), top.path());
+        let before = tree(top.path(), now_at.map(at).as_deref());
+
+        let make = json!({ "op": "open-at", "path": "made", "open": ["create"], "flags": ["write"], "as": 2 });
+        let mut steps = vec![
+            json!({ "op": "stat" }),
+            json!({ "op": "open-at", "path": "file", "as": 1 }),
+            json!({ "op": "create-directory-at", "path": "folder" }),
+            make,
+        ];
+        let gone = ["ok", "no-entry", "no-entry", "no-entry"];
+        if now_at.is_some() {
+            steps.push(json!({ "op": "write", "on": 2, "text": "made" }));
+            steps.push(json!({ "op": "read", "on": 1, "length": 99 }));
+        }
+        let ran = script(&workdir, &steps, |_| ()).await;
+        match now_at {
+            Some(now_at) => {
+                assert_codes(&steps, &ran, &["ok"; 6]);
+                assert_eq!(ran.results[5]["text"], "its own", "{what}");
+                assert_eq!(
+                    fs::read(at(now_at).join("made")).unwrap(),
+                    b"made",
+                    "{what}"
+                );
+                assert!(at(now_at).join("folder").is_dir(), "{what}");
+            }
+            None => assert_codes(&steps, &ran, &gone),
+        }
+        let after = tree(top.path(), now_at.map(at).as_deref());
+        assert_eq!(after, before, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn appends_of_concurrent_calls_are_all_kept() {
+    let work = Work::new();
+    fs::write(work.path("log"), "").unwrap();
+    let lines = 2_000;
+    let append = async |workdir: Workdir, line: &str| {
+        let mut steps = vec![
+            json!({ "op": "open-at", "path": "log", "flags": ["write"], "as": 1 }),
+            json!({ "op": "append-via-stream", "on": 1, "as": 2 }),
+        ];
+        let write = json!({ "op": "stream-write", "on": 2, "text": line, "blocking": false });
+        steps.extend(std::iter::repeat_n(write, lines));
+        let ran = script(&workdir, &steps, |_| ()).await;
+        assert!(ran.codes().iter().all(|code| *code == "ok"));
+    };
+    std::thread::scope(|scope| {
+        for line in ["one\n", "two\n"] {
+            let workdir = work.workdir.clone();
+            scope.spawn(move || futures_executor::block_on(append(workdir, line)));
+        }
+    });
+    let log = fs::read_to_string(work.path("log")).unwrap();
+    for line in ["one", "two"] {
+        assert_eq!(
+            log.lines().filter(|found| *found == line).count(),
+            lines,
+            "{line}"
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! What a call leaves behind that was stopped while it wrote.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::json;
+use toolhost_sandbox::{Sandbox, SandboxConfig, SandboxError};
+use toolhost_tests::{Work, eventually, guest, invocation};
+
+use super::probe::{call, output};
+
+const CHUNK: u64 = 64;
+
+/// Asserts that the file holds whole chunks and nothing else, and that the next call goes on there.
+async fn assert_usable(work: &Work) -> u64 {
+    let left = fs::read(work.path("f")).unwrap();
+    assert!(
+        !left.is_empty() && left.len() as u64 % CHUNK == 0,
+        "{}",
+        left.len()
+    );
+    assert!(left.iter().all(|byte| *byte == b'f'));
+    let input = json!({ "mode": "append", "bytes": CHUNK, "path": "/f" });
+    let report = call("write_bytes", "run", input, &work.workdir, |_| ()).await;
+    assert_eq!(output(&report)["size"], left.len() as u64 + CHUNK);
+    left.len() as u64
+}
+
+fn endless() -> serde_json::Value {
+    json!({ "bytes": 1_u64 << 40, "chunk": CHUNK, "path": "/f" })
+}
+
+#[tokio::test]
+async fn a_call_stopped_at_its_deadline_leaves_whole_writes_and_a_true_receipt() {
+    let work = Work::new();
+    let report = call("write_bytes", "run", endless(), &work.workdir, |asked| {
+        asked.limits.deadline = Duration::from_millis(50);
+    })
+    .await;
+    assert!(
+        matches!(report.outcome, Err(SandboxError::Timeout { .. })),
+        "{:?}",
+        report.outcome
+    );
+    let left = assert_usable(&work).await;
+    assert_eq!(report.usage.bytes_written, left);
+    assert_eq!(report.usage.files_made, 1);
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_stops_writing() {
+    let work = Work::new();
+    let own = Sandbox::new(SandboxConfig::default()).unwrap();
+    let places = own.free_places();
+    let (tool, _) = own.prepare(guest("write_bytes")).await.unwrap();
+    let asked = invocation("run", &endless(), Some(&work));
+    let writing = tokio::spawn(async move { tool.call(asked).await });
+    let size = || fs::metadata(work.path("f")).map_or(0, |metadata| metadata.len());
+    eventually("it writes", || size() > 0).await;
+    writing.abort();
+    assert!(writing.await.unwrap_err().is_cancelled());
+    eventually("it is gone", || own.free_places() == places).await;
+    let left = size();
+    assert_eq!(assert_usable(&work).await, left);
+}

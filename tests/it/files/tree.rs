@@ -1,0 +1,67 @@
+//! Everything beneath a directory as the host sees it, to be compared before and after.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// One name: all that a change would show in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    inode: u64,
+    links: u64,
+    modified: (i64, i64),
+    contents: Contents,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Contents {
+    File(Vec<u8>),
+    Link(PathBuf),
+    Folder,
+    Special,
+}
+
+/// Names relative to the directory; the directory itself is the empty name.
+pub(crate) type Tree = BTreeMap<PathBuf, Entry>;
+
+/// Reads all beneath `top`, except what lies beneath `except`.
+pub(crate) fn tree(top: &Path, except: Option<&Path>) -> Tree {
+    let mut found = Tree::new();
+    let mut folders = vec![top.to_owned()];
+    found.insert(PathBuf::new(), entry(top));
+    while let Some(folder) = folders.pop() {
+        for name in fs::read_dir(&folder).unwrap() {
+            let path = name.unwrap().path();
+            if Some(path.as_path()) == except {
+                continue;
+            }
+            let entry = entry(&path);
+            if entry.contents == Contents::Folder {
+                folders.push(path.clone());
+            }
+            found.insert(path.strip_prefix(top).unwrap().to_owned(), entry);
+        }
+    }
+    found
+}
+
+fn entry(path: &Path) -> Entry {
+    let metadata = fs::symlink_metadata(path).unwrap();
+    let kind = metadata.file_type();
+    let contents = if kind.is_symlink() {
+        Contents::Link(fs::read_link(path).unwrap())
+    } else if kind.is_dir() {
+        Contents::Folder
+    } else if kind.is_fifo() || kind.is_socket() || kind.is_char_device() {
+        Contents::Special
+    } else {
+        Contents::File(fs::read(path).unwrap())
+    };
+    Entry {
+        inode: metadata.ino(),
+        links: metadata.nlink(),
+        modified: (metadata.mtime(), metadata.mtime_nsec()),
+        contents,
+    }
+}
