@@ -6,6 +6,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
+    clippy::print_stderr,
     reason = "tests: what cannot go on fails loudly, and CI's environment is theirs to read"
 )]
 

@@ -41,6 +41,7 @@ pub use toolhost_contract::{
     ToolCall, ToolCatalogItem, ToolError, ToolErrorCode, ToolName, ToolResult, ToolStatus, Usage,
 };
 pub use toolhost_sandbox::{
-    Allocation, CacheConfig, CacheError, ComponentFacts, FileIo, Grants, HandlerSpec, Limits, Origin,
-    PrepareError, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirAccess, WorkdirError,
+    Allocation, CacheConfig, CacheError, ComponentFacts, FileIo, Grants, HandlerSpec, Limits,
+    Origin, PrepareError, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirAccess,
+    WorkdirError,
 };

@@ -211,7 +211,11 @@ async fn whatever_is_made_counts_as_a_file() {
             assert_eq!(output(&report)["error"], error, "{kind} {count}");
             assert_eq!(report.disk_limit_hit, !error.is_null(), "{kind} {count}");
             assert_eq!(report.usage.files_made, 10, "{kind} {count}");
-            assert_eq!(1 + names(&work.path(&dir[1..])), 10, "{kind} {count}");
+            assert_eq!(
+                1 + names(&work.path(dir.trim_start_matches('/'))),
+                10,
+                "{kind} {count}"
+            );
         }
     }
     let work = Work::new();
@@ -284,6 +288,17 @@ async fn open_descriptors_are_limited_and_given_back() {
     let ran = limited(&work.workdir, &steps, |limits| limits.open_files = 2).await;
     assert_codes(&steps, &ran, &["ok", full]);
     assert!(!work.path("new").exists());
+}
+
+#[tokio::test]
+async fn without_a_descriptor_to_spare_there_is_no_workdir() {
+    let work = Work::new();
+    let none = |asked: &mut toolhost_sandbox::Invocation| asked.limits.open_files = 0;
+    let report = call("list_dir", "run", json!({}), &work.workdir, none).await;
+    println!("{report:?}");
+    let steps = [json!({ "op": "preopens" })];
+    let ran = limited(&work.workdir, &steps, |limits| limits.open_files = 1).await;
+    println!("{:?}", ran.results);
 }
 
 #[tokio::test]

@@ -8,9 +8,12 @@ use toolhost_tests::Work;
 use super::probe::{assert_codes, check, furnished, open, script};
 use super::tree::tree;
 
+/// A name, whether a symlink is followed, how it is opened, with which flags, and what comes of it.
+type Opening<'a> = (&'a str, bool, &'a [&'a str], &'a [&'a str], &'a str);
+
 #[tokio::test]
 async fn open_obeys_its_flags() {
-    let cases: &[(&str, bool, &[&str], &[&str], &str)] = &[
+    let cases: &[Opening<'_>] = &[
         ("file", false, &[], &["read"], "ok"),
         ("file", false, &[], &["write"], "ok"),
         ("file", false, &[], &["read", "write"], "ok"),
@@ -118,7 +121,8 @@ async fn a_handle_does_what_it_was_opened_for() {
         json!({ "op": "advise", "advice": "normal", "on": 1 }),
     ];
     let (ok, bad, not_dir, is_dir) = ("ok", "bad-descriptor", "not-directory", "is-directory");
-    let cases: [(&str, &[&str], &[&str], [&str; 10]); 4] = [
+    type Case<'a> = (&'a str, &'a [&'a str], &'a [&'a str], [&'a str; 10]);
+    let cases: [Case<'_>; 4] = [
         (
             "file",
             &["read"],

@@ -15,7 +15,7 @@ const CHUNK: u64 = 64;
 async fn assert_usable(work: &Work) -> u64 {
     let left = fs::read(work.path("f")).unwrap();
     assert!(
-        !left.is_empty() && left.len() as u64 % CHUNK == 0,
+        !left.is_empty() && (left.len() as u64).is_multiple_of(CHUNK),
         "{}",
         left.len()
     );

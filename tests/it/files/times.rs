@@ -41,7 +41,7 @@ async fn times_are_set_kept_or_now_on_the_handle_and_on_the_name() {
         }
         for way in ways {
             let work = furnished();
-            let mut set = async |accessed: Value, modified: Value| {
+            let set = async |accessed: Value, modified: Value| {
                 let mut step = way.clone();
                 step["accessed"] = accessed;
                 step["modified"] = modified;
