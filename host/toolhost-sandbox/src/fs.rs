@@ -12,6 +12,7 @@
 mod budget;
 mod code;
 mod descriptor;
+mod file;
 mod listing;
 mod open;
 mod place;

@@ -1,7 +1,6 @@
 //! Open files and directories, and every method of `wasi:filesystem/types`.
 
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -12,11 +11,12 @@ use rustix::fs::{Advice as SystemAdvice, AtFlags, Timestamps};
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, IoError};
 
-use super::budget::{Budget, OpenSlot};
+use super::budget::OpenSlot;
 use super::code::{FsError, FsResult, code_of};
+use super::file::OpenFile;
 use super::listing::{Listing, kind_of};
 use super::open::{follow, open_path};
-use super::place::Place;
+use super::place::{Held, Place};
 use super::stream::{FileReader, FileWriter, WriteFrom};
 use super::times::{datetime, timestamps};
 use super::{Filesystem, FilesystemView};
@@ -45,80 +45,6 @@ pub struct OpenDir {
 impl OpenDir {
     pub(super) fn new(dir: Arc<Dir>, slot: OpenSlot) -> Self {
         Self { dir, _slot: slot }
-    }
-}
-
-/// An open regular file.
-#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct OpenFile {
-    pub(super) file: std::fs::File,
-    pub(super) budget: Budget,
-    flags: DescriptorFlags,
-    _slot: OpenSlot,
-}
-
-/// What a file takes.
-#[derive(Clone, Copy)]
-pub(super) struct Extent {
-    /// Bytes.
-    pub(super) size: u64,
-    is_named: bool,
-}
-
-impl Extent {
-    /// How much of these bytes the workdir grows or shrinks by: a file whose last name is gone was
-    /// given back with the name, and is gone with the call.
-    pub(super) fn in_workdir(self, bytes: u64) -> u64 {
-        if self.is_named { bytes } else { 0 }
-    }
-}
-
-impl OpenFile {
-    pub(super) fn new(
-        file: std::fs::File,
-        flags: DescriptorFlags,
-        budget: Budget,
-        slot: OpenSlot,
-    ) -> Self {
-        Self {
-            file,
-            budget,
-            flags,
-            _slot: slot,
-        }
-    }
-
-    pub(super) fn extent(&self) -> io::Result<Extent> {
-        let metadata = self.file.metadata()?;
-        Ok(Extent {
-            size: metadata.len(),
-            is_named: metadata.nlink() > 0,
-        })
-    }
-
-    pub(super) fn set_size(&self, size: u64) -> io::Result<()> {
-        let before = self.extent()?;
-        let growth = size.saturating_sub(before.size);
-        self.budget.charge(growth, before.in_workdir(growth))?;
-        match self.file.set_len(size) {
-            Ok(()) => {
-                let shrunk = before.size.saturating_sub(size);
-                self.budget.freed(before.in_workdir(shrunk));
-            }
-            Err(error) => {
-                self.budget.freed(before.in_workdir(growth));
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    fn check(&self, flag: DescriptorFlags) -> FsResult<()> {
-        if self.flags.contains(flag) {
-            Ok(())
-        } else {
-            Err(ErrorCode::BadDescriptor.into())
-        }
     }
 }
 
@@ -197,19 +123,18 @@ fn hash_of(metadata: &Metadata) -> MetadataHashValue {
 
 impl Filesystem {
     /// Looks at what is about to be moved, removed or replaced. None where there is nothing.
-    fn check_place(&self, place: &Place<'_>) -> FsResult<Option<Metadata>> {
-        let metadata = place.metadata()?;
-        if let Some(metadata) = &metadata {
-            self.check_unprotected(FileId::of(metadata))?;
+    fn check_place(&self, place: &Place<'_>) -> FsResult<Option<Held>> {
+        let held = place.look()?;
+        if let Some(held) = &held {
+            self.check_unprotected(FileId::of(&held.metadata))?;
         }
-        Ok(metadata)
+        Ok(held)
     }
 
-    /// Gives back what a name's file took, where that was its last name.
-    fn gone(&self, metadata: Option<Metadata>) {
-        if let Some(metadata) = metadata.filter(|m| m.is_file() && m.nlink() == 1) {
-            self.budget.freed(metadata.len());
-        }
+    /// Gives back what a removed or replaced name's file took, where that was its last name.
+    fn gone(&self, held: Option<Held>) {
+        let freed = held.map_or(0, |held| held.freed());
+        self.budget.freed(freed);
     }
 }
 
@@ -479,12 +404,10 @@ impl types::HostDescriptor for FilesystemView<'_> {
         let (from, to) = (Place::of(&from.dir, &path)?, Place::of(&to.dir, &new_path)?);
         let moved = self.fs.check_place(&from)?;
         let replaced = self.fs.check_place(&to)?;
-        if to.means_dir() && moved.as_ref().is_some_and(|moved| !moved.is_dir()) {
+        if to.means_dir() && moved.is_some_and(|moved| !moved.metadata.is_dir()) {
             return Err(ErrorCode::NotDirectory.into());
         }
         from.rename(&to)?;
-        let same = |a: &Metadata, b: &Metadata| FileId::of(a) == FileId::of(b);
-        let replaced = replaced.filter(|old| !moved.as_ref().is_some_and(|new| same(old, new)));
         self.fs.gone(replaced);
         Ok(())
     }

@@ -31,8 +31,13 @@ impl Listing {
             return Ok(None);
         };
         self.budget.list_name()?;
+        let mut kind = entry.file_type()?;
+        if kind == FileType::unknown() {
+            // Some file systems do not tell the types of what they list.
+            kind = entry.metadata().map_or(kind, |found| found.file_type());
+        }
         Ok(Some(DirectoryEntry {
-            type_: kind_of(entry.file_type()?),
+            type_: kind_of(kind),
             // A name that is not UTF-8 cannot be opened by a guest, but it is there: a listing that
             // left it out, or failed for it, would be worse.
             name: entry.file_name().to_string_lossy().into_owned(),

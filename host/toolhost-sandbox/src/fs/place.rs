@@ -2,7 +2,10 @@
 
 use std::io;
 
-use cap_std::fs::{Dir, Metadata};
+use cap_std::fs::{Dir, File, Metadata, MetadataExt};
+
+use super::open::open_path;
+use crate::bindings::filesystem::types::PathFlags;
 
 /// A name in a directory. The way there is walked once and held, so that what was looked at is what
 /// is changed, even while another call swaps what lies on the way.
@@ -42,11 +45,11 @@ impl<'a> Place<'a> {
         self.name.ends_with('/')
     }
 
-    /// What bears the name. None where nothing does.
-    pub(super) fn metadata(&self) -> io::Result<Option<Metadata>> {
-        match self.dir().symlink_metadata(self.name) {
+    /// What bears the name, held. None where nothing does.
+    pub(super) fn look(&self) -> io::Result<Option<Held>> {
+        match open_path(self.dir(), self.name, PathFlags::empty()) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            found => found.map(Some),
+            found => found.and_then(Held::of).map(Some),
         }
     }
 
@@ -69,5 +72,27 @@ impl<'a> Place<'a> {
 
     pub(super) fn hard_link(&self, to: &Place<'_>) -> io::Result<()> {
         self.dir().hard_link(self.name, to.dir(), to.name)
+    }
+}
+
+/// What bore a name when it was looked at.
+pub(super) struct Held {
+    handle: File,
+    pub(super) metadata: Metadata,
+}
+
+impl Held {
+    fn of(handle: File) -> io::Result<Self> {
+        let metadata = handle.metadata()?;
+        Ok(Self { handle, metadata })
+    }
+
+    /// Bytes that went with its last name: none where the name was no longer its own, or where it
+    /// has others.
+    pub(super) fn freed(&self) -> u64 {
+        let was_last = self.metadata.is_file() && self.metadata.nlink() == 1;
+        let now = self.handle.metadata().ok();
+        now.filter(|now| was_last && now.nlink() == 0)
+            .map_or(0, |gone| gone.len())
     }
 }
