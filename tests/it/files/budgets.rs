@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolhost_sandbox::{CallReport, Limits, Workdir, WorkdirRules};
+use toolhost_sandbox::{CallReport, Limits, SandboxError, Workdir, WorkdirRules};
 use toolhost_tests::{Work, sandbox};
 
 use super::probe::{Ran, assert_codes, call, code, open, output, script};
@@ -291,14 +291,20 @@ async fn open_descriptors_are_limited_and_given_back() {
 }
 
 #[tokio::test]
-async fn without_a_descriptor_to_spare_there_is_no_workdir() {
+async fn a_guest_without_a_descriptor_for_its_workdir_is_at_fault_itself() {
     let work = Work::new();
-    let none = |asked: &mut toolhost_sandbox::Invocation| asked.limits.open_files = 0;
-    let report = call("list_dir", "run", json!({}), &work.workdir, none).await;
-    println!("{report:?}");
-    let steps = [json!({ "op": "preopens" })];
-    let ran = limited(&work.workdir, &steps, |limits| limits.open_files = 1).await;
-    println!("{:?}", ran.results);
+    for (limit, steps) in [(0, vec![]), (1, vec![json!({ "op": "preopens" })])] {
+        let input = json!({ "script": steps });
+        let report = call("fs_probe", "run", input, &work.workdir, |asked| {
+            asked.limits.open_files = limit;
+        })
+        .await;
+        assert!(
+            matches!(report.outcome, Err(SandboxError::Trap { .. })),
+            "{:?}",
+            report.outcome
+        );
+    }
 }
 
 #[tokio::test]
