@@ -152,13 +152,13 @@ async fn every_way_to_misbehave_has_its_code() {
             "exit_process",
             || json!({"code": 0}),
             "E_TOOL_EXIT",
-            "status 0",
+            "reporting success",
         ),
         (
             "exit_process",
             || json!({"code": 1}),
             "E_TOOL_EXIT",
-            "status 1",
+            "reporting failure",
         ),
         (
             "flood_output",
@@ -355,6 +355,31 @@ async fn arguments_that_do_not_fit_never_reach_the_tool() {
         .call("w__run", json!({"path": "/made", "bytes": 100}))
         .await;
     assert_eq!(fits.status(), ToolStatus::Ok);
+}
+
+#[tokio::test]
+async fn the_message_of_a_call_has_its_limits_too() {
+    let house = House::of(&[("text", "text", EXAMPLES)], "").await;
+    let call = tool_call("text__upper", json!({"text": "hi"}));
+    let with = |more: Value| {
+        let content = json!([{"type": "tool-call", "toolCallId": call.id}, more]);
+        let message = json!({"role": "assistant", "content": content});
+        AssistantMessage::parse(message, &call.id).unwrap()
+    };
+    let mut deep = json!(1);
+    for _ in 0..80 {
+        deep = json!([deep]);
+    }
+    for (more, expected) in [
+        (json!("x".repeat(3 << 20)), "no error"),
+        (json!("x".repeat(5 << 20)), "E_TOOL_INVALID_ARGS"),
+        (deep, "E_TOOL_INVALID_ARGS"),
+    ] {
+        let workdir = house.work.workdir.clone();
+        let context = CallContext::new("key", "turn", with(more), workdir);
+        let result = house.step.execute(call.clone(), &context).await;
+        assert!(code(&result).starts_with(expected), "{}", code(&result));
+    }
 }
 
 #[tokio::test]

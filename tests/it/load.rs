@@ -70,6 +70,12 @@ async fn what_is_no_tool_is_named_with_its_place_and_the_next_move() {
             "exports nothing",
         ),
         (
+            "another contract",
+            guest("altered_contract"),
+            "E_COMPONENT_WRONG_WORLD",
+            "interfaces differ from the host's",
+        ),
+        (
             "traps in describe",
             guest("describe_trap"),
             "E_COMPONENT_DESCRIBE_FAILED",

@@ -66,7 +66,15 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
 
 /// Runs the benchmarks. The dev profile optimises dependencies, and shares its build with the tests.
 pub(crate) fn bench(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let bench = ["bench", "--profile", "dev", "--workspace", "--bench", "calls", "--"];
+    let bench = [
+        "bench",
+        "--profile",
+        "dev",
+        "--workspace",
+        "--bench",
+        "calls",
+        "--",
+    ];
     child::run(cargo_with_guests(workspace).args(bench).args(args))
 }
 

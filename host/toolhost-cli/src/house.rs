@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use toolhost::{
-    CacheConfig, Host, HostError, LoadedBundle, Policy, Sandbox, SandboxConfig, SandboxStartError,
-    YamlSource,
+    CacheConfig, Diagnostic, Host, HostError, LoadedBundle, Policy, Sandbox, SandboxConfig,
+    SandboxStartError, Severity, YamlSource,
 };
 
 use crate::failure::Failure;
@@ -63,6 +63,18 @@ impl House {
         self.progress.idle();
         loaded.map_err(|error| Failure::of_bundle(error, self.policy.as_ref()))
     }
+
+    /// Says what of the policy names nothing in the bundle: a misspelt name leaves a tool at the
+    /// defaults. For commands that do not list findings.
+    pub(crate) fn warn_of_policy(&self, bundle: &LoadedBundle, setting: &Setting) {
+        let policy = self.policy.as_ref().map(YamlSource::name);
+        let of_policy = |finding: &&Diagnostic| {
+            finding.severity == Severity::Warning && Some(&*finding.place.file) == policy
+        };
+        for finding in bundle.diagnostics().iter().filter(of_policy) {
+            setting.note(&format!("{finding}; {}", finding.help));
+        }
+    }
 }
 
 async fn read_policy(path: &Path) -> Result<(Policy, Option<YamlSource>), Failure> {
@@ -75,7 +87,7 @@ async fn read_policy(path: &Path) -> Result<(Policy, Option<YamlSource>), Failur
     let source = YamlSource::new(name.as_str(), text.as_str());
     match Policy::parse(&text, &name) {
         Ok(policy) => Ok((policy, Some(source))),
-        Err(findings) => Err(Failure::of_policy(path, source, findings)),
+        Err(error) => Err(Failure::of_policy(path, source, error.diagnostics)),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Who calls, and on whose behalf.
 
-use serde::Serialize;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::{JsonObject, ToolCall};
+use crate::{JsonObject, ToolCall, json_depth};
 
 /// What a handler is told of its call. Made by the host alone.
 ///
@@ -49,10 +51,24 @@ pub enum MessageError {
 /// message; tool calls are found under `content[].toolCallId` (AI SDK), `content[].id` with
 /// `type: tool_use` (Anthropic) and `tool_calls[].id` (OpenAI).
 ///
+/// Cheap to clone: its calls share one message and its text.
+///
 /// Spec: tool-spec-v2 §2.5(4).
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct AssistantMessage(JsonObject);
+#[derive(Debug, Clone, PartialEq)]
+pub struct AssistantMessage(Arc<Said>);
+
+#[derive(Debug, PartialEq)]
+struct Said {
+    object: JsonObject,
+    json: String,
+    depth: usize,
+}
+
+impl Serialize for AssistantMessage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.object.serialize(serializer)
+    }
+}
 
 impl AssistantMessage {
     /// Takes the message that holds the call `call_id`.
@@ -63,7 +79,7 @@ impl AssistantMessage {
         let Value::Object(message) = message else {
             return Err(MessageError::NotAnObject);
         };
-        let message = Self(message);
+        let message = Self::of(message);
         let role = message.body().get("role").and_then(Value::as_str);
         if role != Some("assistant") {
             return Err(MessageError::Role(role.unwrap_or("none").to_owned()));
@@ -90,9 +106,18 @@ impl AssistantMessage {
             },
         });
         let Value::Object(message) = message else {
-            return Self(JsonObject::new());
+            return Self::of(JsonObject::new());
         };
-        Self(message)
+        Self::of(message)
+    }
+
+    fn of(object: JsonObject) -> Self {
+        let json = serde_json::to_string(&object).unwrap_or_default();
+        Self(Arc::new(Said {
+            depth: json_depth(&json),
+            object,
+            json,
+        }))
     }
 
     /// Whether the message holds the call `call_id`.
@@ -116,20 +141,26 @@ impl AssistantMessage {
     /// The message as a JSON object.
     #[must_use]
     pub fn as_object(&self) -> &JsonObject {
-        &self.0
+        &self.0.object
     }
 
     /// The message as JSON text.
     #[must_use]
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(&self.0).unwrap_or_default()
+    pub fn as_json(&self) -> &str {
+        &self.0.json
+    }
+
+    /// How deep the message is nested.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.0.depth
     }
 
     /// Where role and content are: under `data` in the specification's Message.
     fn body(&self) -> &JsonObject {
-        match self.0.get("data") {
+        match self.0.object.get("data") {
             Some(Value::Object(data)) => data,
-            _ => &self.0,
+            _ => &self.0.object,
         }
     }
 }

@@ -8,6 +8,7 @@ mod catalog;
 mod code;
 mod context;
 mod error;
+mod json;
 mod name;
 mod resource;
 mod result;
@@ -19,6 +20,7 @@ pub use catalog::{McpSource, SourceType, ToolCatalogItem, ToolSource};
 pub use code::{Locale, ToolErrorCode};
 pub use context::{AssistantMessage, MessageError, ToolContext};
 pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};
+pub use json::json_depth;
 pub use name::{ExportName, NameError, ResourceName, ToolName};
 pub use resource::{
     AgentResource, AgentSpec, ErrorMessageLimit, Metadata, ToolExportSpec, ToolResource, ToolSpec,

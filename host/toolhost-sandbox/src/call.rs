@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 use toolhost_contract::{ExportName, HandlerError, ToolContext, Usage};
 use wasmtime::{Store, UpdateDeadline};
@@ -16,7 +15,7 @@ use crate::fs::Filesystem;
 use crate::memory::MemoryLimiter;
 use crate::meter::{Meter, lock};
 use crate::output::{LogRecord, parse_json};
-use crate::placement::{Placed, Work, yielded};
+use crate::placement::{GuestThreads, Placed, Work, on_its_own_thread};
 use crate::sandbox::Cell;
 use crate::state::CallState;
 use crate::stopped::why_it_stopped;
@@ -120,19 +119,15 @@ impl Visit {
         };
         let started = Instant::now();
         let queued = started - asked;
-        let handle = match self.cell.runtime.handle() {
-            Ok(handle) => handle,
-            Err(failed) => return (Err(failed), queued, Duration::ZERO),
-        };
-        let meter = Arc::clone(&self.meter);
-        let file_io = self
-            .workdir
-            .as_ref()
-            .map_or(FileIo::Inline, |root| root.file_io);
-        let work = Box::pin(self.work(errand, place));
+        let cell = Arc::clone(&self.cell);
+        let deadline = self.meter.limits.deadline;
+        let root = self.workdir.as_ref();
+        let file_io = root.map_or(FileIo::Inline, |root| root.file_io);
+        let threads = &cell.threads;
+        let work = Work::new(self.work(errand, place), threads.clock());
         let answer = match file_io {
-            FileIo::Inline => Placed::here(work, meter, handle).await,
-            FileIo::Offload => answer_in_time(work, meter, handle).await,
+            FileIo::Inline => Placed::here(work, threads.guests()).await,
+            FileIo::Offload => answer_in_time(work, threads, deadline).await,
         };
         (answer.and_then(|done| done), queued, started.elapsed())
     }
@@ -188,11 +183,9 @@ impl Visit {
         // None is a deadline beyond what the clock can tell.
         let ends = Instant::now().checked_add(meter.limits.deadline);
         store.epoch_deadline_callback(move |_| {
-            let late = ends.is_some_and(|ends| Instant::now() >= ends);
-            if late || meter.abandoned.load(Relaxed) {
+            if ends.is_some_and(|ends| Instant::now() >= ends) {
                 return Ok(UpdateDeadline::Interrupt);
             }
-            yielded(&meter.yields);
             Ok(UpdateDeadline::Yield(1))
         });
         store
@@ -205,18 +198,13 @@ const GRACE: Duration = Duration::from_millis(20);
 /// Runs a call on a thread of its own and answers at its deadline, even where a file call hangs.
 async fn answer_in_time(
     work: Work<Result<Answer, SandboxError>>,
-    meter: Arc<Meter>,
-    handle: Handle,
+    threads: &GuestThreads,
+    deadline: Duration,
 ) -> Result<Result<Answer, SandboxError>, SandboxError> {
-    let deadline = meter.limits.deadline;
-    let too_late = {
-        let _entered = handle.enter();
-        tokio::time::sleep(deadline.saturating_add(GRACE))
-    };
-    let placed = Placed::on_its_own_thread(work, meter, handle);
+    let too_late = threads.timer(deadline.saturating_add(GRACE));
     tokio::select! {
         biased;
-        answer = placed => answer,
+        answer = on_its_own_thread(work, threads.guests()) => answer,
         () = too_late => Err(SandboxError::Timeout { deadline }),
     }
 }
@@ -259,11 +247,7 @@ async fn wait(
             reason: "too many calls are waiting",
         });
     }
-    let handle = cell.runtime.handle()?;
-    let too_long = {
-        let _entered = handle.enter();
-        tokio::time::sleep(cell.config.queueing)
-    };
+    let too_long = cell.threads.timer(cell.config.queueing);
     let place = async {
         let permit = match permit {
             Some(permit) => Ok(permit),
@@ -310,6 +294,37 @@ pub(crate) fn outcome_of(
             suggestion: error.suggestion,
             help_url: error.help_url,
         })),
+    }
+}
+
+/// Tells of a call whose future is dropped before it ends: its receipt then has no other reader.
+pub(crate) struct Unanswered {
+    meter: Option<Arc<Meter>>,
+    handler: ExportName,
+    started: Instant,
+}
+
+impl Unanswered {
+    pub(crate) fn new(meter: &Arc<Meter>, handler: &ExportName) -> Self {
+        Self {
+            meter: Some(Arc::clone(meter)),
+            handler: handler.clone(),
+            started: Instant::now(),
+        }
+    }
+
+    /// The call ended and is answered.
+    pub(crate) fn answered(mut self) {
+        self.meter = None;
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        let Some(meter) = &self.meter else { return };
+        let usage = meter.usage(Duration::ZERO, self.started.elapsed());
+        let handler = self.handler.as_str();
+        tracing::info!(target: "toolhost::audit", handler, ?usage, "a call was dropped before it ended");
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a component may be made of, checked before anything is compiled.
 
+use std::time::Duration;
+
 use wasmparser::{Encoding, Parser, Payload};
 
 use crate::{PrepareError, imports};
@@ -36,6 +38,13 @@ impl Default for CompileLimits {
             nesting: 16,
         }
     }
+}
+
+/// How long a component of so many bytes may take to compile, its wait for a turn included.
+pub(crate) fn time_limit(bytes: usize) -> Duration {
+    const BASE: Duration = Duration::from_secs(60);
+    let mib = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
+    BASE.saturating_add(Duration::from_secs(10).saturating_mul(mib))
 }
 
 /// What a component says of itself before it is compiled.
@@ -88,18 +97,20 @@ pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<Shape, Prepar
 impl Shape {
     /// Checks that the host serves what it imports and knows what it exports.
     pub(crate) fn check(&self) -> Result<(), PrepareError> {
-        let handlers = self.exports.iter().find_map(|export| {
+        let version = |export: &String| {
             let (name, version) = export.split_once('@').unwrap_or((export, ""));
-            (name == HANDLERS).then_some((export, version))
-        });
-        let Some((found, version)) = handlers else {
+            (name == HANDLERS).then(|| version.to_owned())
+        };
+        let versions: Vec<String> = self.exports.iter().filter_map(version).collect();
+        let Some(first) = versions.first() else {
             return Err(PrepareError::NoHandlers {
                 exports: listed(&self.exports),
             });
         };
-        if !version.starts_with("2.0.") {
+        // A component may serve a newer version beside the one this host knows.
+        if !versions.iter().any(|version| version.starts_with("2.0.")) {
             return Err(PrepareError::WrongVersion {
-                found: found.clone(),
+                found: format!("{HANDLERS}@{first}"),
             });
         }
         match self.imports.iter().find(|import| !imports::serves(import)) {
@@ -251,11 +262,9 @@ mod tests {
             assert!(shape(&[&import], &[handlers]).check().is_ok(), "{wasi}");
         }
         assert!(shape(&[], &["goondan:tool/handlers@2.0.7"]).check().is_ok());
-        for version in [
-            "goondan:tool/handlers@1.0.0",
-            "goondan:tool/handlers@2.1.0",
-            "goondan:tool/handlers",
-        ] {
+        let both = ["goondan:tool/handlers@2.1.0", handlers];
+        assert!(shape(&[], &both).check().is_ok());
+        for version in ["goondan:tool/handlers@1.0.0", "goondan:tool/handlers@2.1.0"] {
             let refused = shape(&[], &[version]).check();
             assert!(
                 matches!(refused, Err(PrepareError::WrongVersion { found }) if found == version)

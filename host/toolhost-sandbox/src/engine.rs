@@ -25,6 +25,15 @@ const MEMORY_RESERVATION: u64 = 4 << 30;
 /// faults. Pays only together with the pagemap scan.
 const KEEP_RESIDENT: usize = 1 << 20;
 
+/// Core instances of one component: a QuickJS tool has 9, a Python tool some 30.
+const INSTANCES: u32 = 64;
+
+/// Linear memories of one component.
+const MEMORIES: u32 = 4;
+
+/// Tables of one component.
+const TABLES: u32 = 16;
+
 /// How instances get their memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allocation {
@@ -64,6 +73,7 @@ fn config(slots: Option<u32>) -> Config {
         .native_unwind_info(false)
         .wasm_backtrace_details(WasmBacktraceDetails::Disable)
         .wasm_memory64(false)
+        .wasm_custom_page_sizes(false)
         .wasm_multi_memory(true);
     if let Some(slots) = slots {
         config.allocation_strategy(pool(slots));
@@ -73,15 +83,16 @@ fn config(slots: Option<u32>) -> Config {
 
 fn pool(slots: u32) -> InstanceAllocationStrategy {
     let mut pool = PoolingAllocationConfig::new();
-    // One component may hold several core instances, memories and tables.
+    // One component may hold several core instances, memories and tables. Each call has its share of
+    // each, so that no component can take those of another.
     pool.total_component_instances(slots)
         .total_stacks(slots)
-        .total_core_instances(slots.saturating_mul(16))
-        .total_memories(slots.saturating_mul(2))
-        .total_tables(slots.saturating_mul(8))
-        .max_core_instances_per_component(1_000)
-        .max_memories_per_component(100)
-        .max_tables_per_component(100)
+        .total_core_instances(slots.saturating_mul(INSTANCES))
+        .total_memories(slots.saturating_mul(MEMORIES))
+        .total_tables(slots.saturating_mul(TABLES))
+        .max_core_instances_per_component(INSTANCES)
+        .max_memories_per_component(MEMORIES)
+        .max_tables_per_component(TABLES)
         .max_tables_per_module(16)
         .max_memories_per_module(16)
         .max_core_instance_size(1 << 20)

@@ -30,9 +30,9 @@ pub enum SandboxError {
         reason: String,
     },
     /// It ended its process.
-    #[error("it exited with status {status} instead of answering")]
+    #[error("it ended its process instead of answering, reporting {}", if *.status == 0 { "success" } else { "failure" })]
     Exit {
-        /// The status.
+        /// 0 for success; WASI 0.2 tells no other status apart.
         status: i32,
     },
     /// Its answer is no JSON value, or not an acceptable one.
@@ -115,6 +115,12 @@ pub enum PrepareError {
     Compile {
         /// Why.
         reason: String,
+    },
+    /// It was not compiled in time.
+    #[error("the component was not compiled within {} s", .limit.as_secs())]
+    TooSlow {
+        /// How long it may take.
+        limit: Duration,
     },
     /// `describe` came to nothing.
     #[error("describe failed: {0}")]

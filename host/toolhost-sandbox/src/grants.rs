@@ -28,7 +28,7 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Opens nothing.
+    /// Opens nothing beyond the workdir, which may be read and written.
     #[must_use]
     pub fn none() -> Self {
         Self::default()

@@ -26,7 +26,7 @@ pub struct Limits {
     pub output_bytes: u64,
     /// Nesting of JSON values, arguments and results. Default 64.
     pub json_depth: usize,
-    /// Bytes of the arguments' JSON and of the message's. Default 1 MiB each.
+    /// Bytes of the arguments' JSON. Default 1 MiB. See [`Limits::message_bytes`].
     pub input_bytes: u64,
     /// Bytes kept of stdout and of stderr: half from the head, half from the tail. Default 64 KiB.
     pub stdio_bytes: usize,
@@ -46,6 +46,21 @@ pub struct Limits {
     pub listed_names: u64,
     /// Open files and directories. Default 256.
     pub open_files: u64,
+}
+
+impl Limits {
+    /// Bytes of the assistant message's JSON: it holds the arguments, other calls and text, so four
+    /// times as many.
+    #[must_use]
+    pub fn message_bytes(&self) -> u64 {
+        self.input_bytes.saturating_mul(4)
+    }
+
+    /// Nesting of the assistant message: that of the arguments, and eight levels around them.
+    #[must_use]
+    pub fn message_depth(&self) -> usize {
+        self.json_depth.saturating_add(8)
+    }
 }
 
 impl Default for Limits {

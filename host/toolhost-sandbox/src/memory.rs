@@ -33,7 +33,12 @@ impl MemoryPool {
     }
 
     pub(crate) fn has_room(&self) -> bool {
-        self.used.load(SeqCst) <= self.limit.saturating_sub(ROOM_TO_START)
+        self.used.load(SeqCst) <= self.ceiling()
+    }
+
+    /// Most that may be in use for one more call to start.
+    fn ceiling(&self) -> u64 {
+        self.limit.saturating_sub(ROOM_TO_START)
     }
 
     /// Waits until there is room to start.
@@ -53,9 +58,9 @@ impl MemoryPool {
     }
 
     fn release(&self, bytes: u64) {
-        let had_room = self.has_room();
-        self.used.fetch_sub(bytes, SeqCst);
-        if !had_room && self.has_room() {
+        let ceiling = self.ceiling();
+        let before = self.used.fetch_sub(bytes, SeqCst);
+        if before > ceiling && before.saturating_sub(bytes) <= ceiling {
             self.freed.notify_waiters();
         }
     }
@@ -108,6 +113,8 @@ impl ResourceLimiter for MemoryLimiter {
             self.meter.pool_refused.store(true, Relaxed);
             return Ok(false);
         }
+        // A guest that was refused more and then makes do is not out of memory.
+        self.meter.memory_refused.store(false, Relaxed);
         self.held = sum;
         self.last = more;
         self.meter.memory_peak.fetch_max(sum, Relaxed);
@@ -134,7 +141,6 @@ impl ResourceLimiter for MemoryLimiter {
             .elements
             .saturating_add(desired.saturating_sub(current) as u64);
         if sum > self.meter.limits.table_elements {
-            self.meter.memory_refused.store(true, Relaxed);
             return Ok(false);
         }
         self.elements = sum;

@@ -2,8 +2,8 @@
 //! timeout and a dropped future.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use toolhost_contract::Usage;
@@ -11,8 +11,23 @@ use toolhost_contract::Usage;
 use crate::Limits;
 use crate::output::{HeadTail, LogBook};
 
-/// Most denials named in one receipt.
-const DENIALS_MAX: usize = 32;
+/// Files that guests hold open, over all calls: at most half of what this process may open, so that
+/// the embedder's own files and connections are never refused for theirs.
+#[derive(Debug)]
+pub(crate) struct HostFiles {
+    pub(crate) open: AtomicU64,
+    pub(crate) most: u64,
+}
+
+impl HostFiles {
+    pub(crate) fn of_this_process() -> Self {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        Self {
+            open: AtomicU64::new(0),
+            most: limit.current.unwrap_or(u64::MAX) / 2,
+        }
+    }
+}
 
 /// Counts what one call uses, against its limits.
 #[derive(Debug)]
@@ -30,10 +45,8 @@ pub(crate) struct Meter {
     pub(crate) memory_refused: AtomicBool,
     pub(crate) pool_refused: AtomicBool,
     pub(crate) disk_refused: AtomicBool,
-    /// Nobody waits for the call any more: it ends at the next tick.
-    pub(crate) abandoned: AtomicBool,
-    /// Epoch yields in a row, without anything else having been awaited in between.
-    pub(crate) yields: AtomicU32,
+    /// The open files of every call of this process.
+    pub(crate) host_files: Arc<HostFiles>,
     pub(crate) stdout: Mutex<HeadTail>,
     pub(crate) stderr: Mutex<HeadTail>,
     pub(crate) log: Mutex<LogBook>,
@@ -46,7 +59,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Meter {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits, host_files: Arc<HostFiles>) -> Self {
         Self {
             memory_peak: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
@@ -59,8 +72,7 @@ impl Meter {
             memory_refused: AtomicBool::new(false),
             pool_refused: AtomicBool::new(false),
             disk_refused: AtomicBool::new(false),
-            abandoned: AtomicBool::new(false),
-            yields: AtomicU32::new(0),
+            host_files,
             stdout: Mutex::new(HeadTail::new(limits.stdio_bytes)),
             stderr: Mutex::new(HeadTail::new(limits.stdio_bytes)),
             log: Mutex::new(LogBook::new(limits.log_records, limits.log_record_bytes)),
@@ -71,10 +83,7 @@ impl Meter {
 
     /// Records that the guest tried something it was not granted.
     pub(crate) fn deny(&self, what: &'static str) {
-        let mut denials = lock(&self.denials);
-        if denials.len() < DENIALS_MAX {
-            denials.insert(what);
-        }
+        lock(&self.denials).insert(what);
     }
 
     /// The receipt as it stands.

@@ -1,60 +1,115 @@
-//! Where a call runs: where it is awaited, until it keeps computing.
+//! Where a call runs: where it is awaited, until it has computed for a while.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::SandboxError;
-use crate::meter::Meter;
 
-/// Epoch yields in a row after which a call moves away: about 2 ms of computing.
-const YIELDS: u32 = 2;
+/// Time a call may keep its caller's thread busy before it moves away.
+const BUSY: Duration = Duration::from_millis(2);
 
-/// The sandbox's own runtime: the clock of every call, and the place of long ones.
+/// The sandbox's own threads: one that keeps the time of every call, and those of long calls.
 ///
-/// Started by the first call. Ended without waiting, so that a sandbox may be dropped in async code.
-#[derive(Default)]
-pub(crate) struct GuestRuntime(OnceLock<Option<Runtime>>);
+/// The clock has a thread of its own, so that a deadline is noticed even while guests or slow disks
+/// hold up all others. Dropping it ends them without waiting: a sandbox may be dropped in async code.
+pub(crate) struct GuestThreads {
+    clock: Handle,
+    guests: Handle,
+    /// Taken when dropped.
+    runtime: Option<Runtime>,
+    _stop_clock: oneshot::Sender<()>,
+}
 
-impl GuestRuntime {
-    pub(crate) fn handle(&self) -> Result<Handle, SandboxError> {
-        let runtime = self.0.get_or_init(|| {
-            let workers = std::thread::available_parallelism().map_or(1, usize::from);
-            Builder::new_multi_thread()
-                .worker_threads(workers)
-                .thread_name("toolhost-guest")
-                .enable_time()
-                .event_interval(1)
-                .build()
-                .inspect_err(|error| tracing::error!(%error, "cannot start threads for guests"))
-                .ok()
-        });
-        let runtime = runtime.as_ref().ok_or(SandboxError::HostPanic)?;
-        Ok(runtime.handle().clone())
+impl GuestThreads {
+    /// Starts them; `live_calls` may each have a thread of their own where their files are slow.
+    pub(crate) fn start(live_calls: u32) -> std::io::Result<Self> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let guests = Builder::new_multi_thread()
+            .worker_threads(cores)
+            .max_blocking_threads((live_calls as usize).saturating_add(cores))
+            .thread_name("toolhost-guest")
+            .event_interval(1)
+            .build()?;
+        let clock = Builder::new_current_thread().enable_time().build()?;
+        let handle = clock.handle().clone();
+        let (stop, stopped) = oneshot::channel::<()>();
+        thread::Builder::new()
+            .name("toolhost-clock".to_owned())
+            .spawn(move || {
+                // Ends when the sender is dropped.
+                let _ended = clock.block_on(stopped);
+            })?;
+        Ok(Self {
+            clock: handle,
+            guests: guests.handle().clone(),
+            runtime: Some(guests),
+            _stop_clock: stop,
+        })
+    }
+
+    /// Keeps time.
+    pub(crate) fn clock(&self) -> &Handle {
+        &self.clock
+    }
+
+    /// A timer of the sandbox's own clock.
+    pub(crate) fn timer(&self, time: Duration) -> tokio::time::Sleep {
+        let _entered = self.clock.enter();
+        tokio::time::sleep(time)
+    }
+
+    /// Runs what computes or blocks.
+    pub(crate) fn guests(&self) -> &Handle {
+        &self.guests
     }
 }
 
-impl Drop for GuestRuntime {
+impl Drop for GuestThreads {
     fn drop(&mut self) {
-        if let Some(Some(runtime)) = self.0.take() {
+        if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// What is to be run.
-pub(crate) type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// What is to be run. Its timers are the clock's, wherever it is polled: a caller needs none of its
+/// own, and the work may move while it waits for one.
+pub(crate) struct Work<T> {
+    future: Pin<Box<dyn Future<Output = T> + Send>>,
+    clock: Handle,
+}
+
+impl<T> Work<T> {
+    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static, clock: &Handle) -> Self {
+        Self {
+            future: Box::pin(future),
+            clock: clock.clone(),
+        }
+    }
+}
+
+impl<T> Future for Work<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let this = &mut *self;
+        let _entered = this.clock.enter();
+        this.future.as_mut().poll(cx)
+    }
+}
 
 enum Place<T> {
-    /// Polled by whoever awaits the call.
-    Here(Work<T>),
-    /// Polled by the sandbox's own runtime.
+    /// Polled by whoever awaits the call, so long as it is busy for this long at most.
+    Here(Work<T>, Duration),
+    /// Run by the sandbox's own threads.
     Away(JoinHandle<T>),
     /// Done.
     Over,
@@ -63,45 +118,16 @@ enum Place<T> {
 /// A call on its way. Dropping it ends the guest, wherever it runs.
 pub(crate) struct Placed<T> {
     place: Place<T>,
-    meter: Arc<Meter>,
-    handle: Handle,
-    /// Epoch yields seen at the last poll.
-    seen: u32,
-    in_a_row: u32,
+    guests: Handle,
 }
 
 impl<T: Send + 'static> Placed<T> {
-    /// Runs where it is awaited, until it keeps computing.
-    pub(crate) fn here(work: Work<T>, meter: Arc<Meter>, handle: Handle) -> Self {
-        Self::at(Place::Here(work), meter, handle)
-    }
-
-    /// Runs on a thread of its own, where a file call may hang without holding up anything else.
-    pub(crate) fn on_its_own_thread(work: Work<T>, meter: Arc<Meter>, handle: Handle) -> Self {
-        let own = handle.clone();
-        let task = handle.spawn_blocking(move || own.block_on(work));
-        Self::at(Place::Away(task), meter, handle)
-    }
-
-    fn at(place: Place<T>, meter: Arc<Meter>, handle: Handle) -> Self {
+    /// Runs where it is awaited, until it has computed for a while.
+    pub(crate) fn here(work: Work<T>, guests: &Handle) -> Self {
         Self {
-            place,
-            meter,
-            handle,
-            seen: 0,
-            in_a_row: 0,
+            place: Place::Here(work, Duration::ZERO),
+            guests: guests.clone(),
         }
-    }
-
-    fn keeps_computing(&mut self) -> bool {
-        let yields = self.meter.yields.load(Relaxed);
-        self.in_a_row = if yields == self.seen {
-            0
-        } else {
-            self.in_a_row + 1
-        };
-        self.seen = yields;
-        self.in_a_row >= YIELDS
     }
 }
 
@@ -110,22 +136,20 @@ impl<T: Send + 'static> Future for Placed<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        if let Place::Here(work) = &mut this.place {
-            // Timers of the call belong to the sandbox's runtime: the caller needs none, and the
-            // call may move while it waits for one.
-            let entered = this.handle.enter();
-            let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx)));
-            drop(entered);
+        if let Place::Here(work, busy) = &mut this.place {
+            let started = Instant::now();
+            let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(work).poll(cx)));
+            *busy += started.elapsed();
             match polled {
+                Ok(Poll::Pending) if *busy < BUSY => return Poll::Pending,
+                Ok(Poll::Pending) => {
+                    if let Place::Here(work, _) = std::mem::replace(&mut this.place, Place::Over) {
+                        this.place = Place::Away(this.guests.spawn(work));
+                    }
+                }
                 Ok(Poll::Ready(done)) => {
                     this.place = Place::Over;
                     return Poll::Ready(Ok(done));
-                }
-                Ok(Poll::Pending) if !this.keeps_computing() => return Poll::Pending,
-                Ok(Poll::Pending) => {
-                    if let Place::Here(work) = std::mem::replace(&mut this.place, Place::Over) {
-                        this.place = Place::Away(this.handle.spawn(work));
-                    }
                 }
                 Err(_) => {
                     this.place = Place::Over;
@@ -137,7 +161,7 @@ impl<T: Send + 'static> Future for Placed<T> {
             Place::Away(task) => Pin::new(task)
                 .poll(cx)
                 .map(|done| done.map_err(|_| SandboxError::HostPanic)),
-            Place::Here(_) | Place::Over => Poll::Ready(Err(SandboxError::HostPanic)),
+            Place::Here(..) | Place::Over => Poll::Ready(Err(SandboxError::HostPanic)),
         }
     }
 }
@@ -145,13 +169,28 @@ impl<T: Send + 'static> Future for Placed<T> {
 impl<T> Drop for Placed<T> {
     fn drop(&mut self) {
         if let Place::Away(task) = &self.place {
-            self.meter.abandoned.store(true, Relaxed);
             task.abort();
         }
     }
 }
 
-/// Counts an epoch yield.
-pub(crate) fn yielded(yields: &AtomicU32) {
-    yields.fetch_add(1, Relaxed);
+/// Runs a call on a thread of its own, where a file call may hang without holding up anything else.
+/// Dropping the future ends the guest as soon as no file call holds it.
+pub(crate) async fn on_its_own_thread<T: Send + 'static>(
+    work: Work<T>,
+    guests: &Handle,
+) -> Result<T, SandboxError> {
+    // Dropped with this future, which the thread then notices.
+    let (_waits, mut gone) = oneshot::channel::<()>();
+    let own = guests.clone();
+    let task = guests.spawn_blocking(move || {
+        own.block_on(async {
+            tokio::select! {
+                biased;
+                _ = &mut gone => Err(SandboxError::HostPanic),
+                done = work => Ok(done),
+            }
+        })
+    });
+    task.await.map_err(|_| SandboxError::HostPanic)?
 }

@@ -11,7 +11,7 @@ use wasmtime::component::Component;
 
 use crate::bindings::{HostPre, handlers};
 use crate::cache::Cached;
-use crate::call::{Answer, CallReport, Errand, Invocation, Visit, outcome_of, report};
+use crate::call::{Answer, CallReport, Errand, Invocation, Unanswered, Visit, outcome_of, report};
 use crate::compile::{self, Shape};
 use crate::meter::Meter;
 use crate::sandbox::{Cell, Sandbox};
@@ -98,26 +98,17 @@ impl Sandbox {
     /// # Errors
     /// [`PrepareError`] says why it is no tool this host can run.
     pub async fn prepare(&self, bytes: Vec<u8>) -> Result<(PreparedTool, Origin), PrepareError> {
-        let cell = Arc::clone(&self.0);
-        let handle = cell.runtime.handle().map_err(host_failed)?;
-        let compiling = Arc::clone(&self.0.compiling);
-        let turn = compiling.acquire_owned().await.map_err(host_failed)?;
         let started = Instant::now();
-        let work = move || {
-            // Compiling goes on when nobody waits for it any more, and keeps its turn until the end.
-            let _turn = turn;
-            ready(&cell, &bytes)
+        let limit = compile::time_limit(bytes.len());
+        let too_long = self.0.threads.timer(limit);
+        let ready = tokio::select! {
+            biased;
+            ready = self.ready(bytes) => ready?,
+            () = too_long => return Err(PrepareError::TooSlow { limit }),
         };
-        let ready = handle.spawn_blocking(work).await.map_err(host_failed)??;
         let (handlers, origin) = match ready.handlers {
             Some(handlers) => (handlers, Origin::Cached),
-            None => {
-                let handlers = self.describe(&ready.pre).await?;
-                if let Some(cache) = &self.0.cache {
-                    cache.store(&ready.facts.sha256, &ready.component, &handlers);
-                }
-                (handlers, Origin::Compiled)
-            }
+            None => (self.describe_and_keep(&ready).await?, Origin::Compiled),
         };
         tracing::debug!(
             sha256 = ready.facts.sha256,
@@ -132,6 +123,37 @@ impl Sandbox {
             facts: ready.facts,
         };
         Ok((PreparedTool(Arc::new(prepared)), origin))
+    }
+
+    /// Compiles on a thread of its own, one or few at a time.
+    async fn ready(&self, bytes: Vec<u8>) -> Result<Ready, PrepareError> {
+        let cell = Arc::clone(&self.0);
+        let compiling = Arc::clone(&self.0.compiling);
+        let turn = compiling.acquire_owned().await.map_err(host_failed)?;
+        let work = move || {
+            // Compiling goes on when nobody waits for it any more, and keeps its turn until the end.
+            let _turn = turn;
+            ready(&cell, &bytes)
+        };
+        let compiled = self.0.threads.guests().spawn_blocking(work);
+        compiled.await.map_err(host_failed)?
+    }
+
+    /// Asks a component what it serves, and keeps the answer with the compiled code.
+    async fn describe_and_keep(&self, ready: &Ready) -> Result<Vec<HandlerSpec>, PrepareError> {
+        let handlers = self.describe(&ready.pre).await?;
+        if self.0.cache.is_some() {
+            let (cell, component) = (Arc::clone(&self.0), ready.component.clone());
+            let (sha256, kept) = (ready.facts.sha256.clone(), handlers.clone());
+            let work = move || {
+                if let Some(cache) = &cell.cache {
+                    cache.store(&sha256, &component, &kept);
+                }
+            };
+            let stored = self.0.threads.guests().spawn_blocking(work);
+            stored.await.map_err(host_failed)?;
+        }
+        Ok(handlers)
     }
 
     /// Reads a component without compiling it; it need not be one the host would load.
@@ -150,13 +172,24 @@ impl Sandbox {
             workdir: None,
             protected: WriteProtected::default(),
             grants: Grants::none(),
-            meter: Arc::new(Meter::new(Limits {
-                deadline: std::time::Duration::from_secs(10),
-                ..Limits::default()
-            })),
+            meter: Arc::new(Meter::new(
+                Limits {
+                    deadline: std::time::Duration::from_secs(10),
+                    ..Limits::default()
+                },
+                Arc::clone(&self.0.host_files),
+            )),
         };
         let (answer, ..) = visit.run(Errand::Describe).await;
-        match answer.map_err(PrepareError::Describe)? {
+        let answer = answer.map_err(|error| {
+            // Nothing of the guest ran: the engine found that its exports have other types.
+            if let SandboxError::Host(differs) = &error {
+                let reason = format!("{differs:#}");
+                return PrepareError::WrongShape { reason };
+            }
+            PrepareError::Describe(error)
+        })?;
+        match answer {
             Answer::Exports(exports) => checked(exports),
             Answer::Outcome(_) => Err(PrepareError::Host("describe was not asked".to_owned())),
         }
@@ -261,7 +294,8 @@ impl PreparedTool {
     /// Runs where it is awaited, on any executor; a guest that keeps computing moves to the
     /// sandbox's own threads. Dropping the future stops the guest and gives back its place.
     pub async fn call(&self, invocation: Invocation) -> CallReport {
-        let meter = Arc::new(Meter::new(invocation.limits));
+        let host_files = Arc::clone(&self.0.cell.host_files);
+        let meter = Arc::new(Meter::new(invocation.limits, host_files));
         let visit = Visit {
             cell: Arc::clone(&self.0.cell),
             pre: self.0.pre.clone(),
@@ -270,12 +304,14 @@ impl PreparedTool {
             grants: invocation.grants,
             meter: Arc::clone(&meter),
         };
+        let unanswered = Unanswered::new(&meter, &invocation.handler);
         let errand = Errand::Call {
             handler: invocation.handler,
             context: lowered(invocation.context),
             input: invocation.input,
         };
         let (answer, queued, wall) = visit.run(errand).await;
+        unanswered.answered();
         let outcome = answer.and_then(|answer| match answer {
             Answer::Outcome(outcome) => outcome_of(outcome, &meter),
             Answer::Exports(_) => Err(SandboxError::HostPanic),
@@ -292,7 +328,7 @@ fn lowered(context: ToolContext) -> handlers::ToolContext {
         turn_id: context.turn_id,
         tool_call_id: context.tool_call_id,
         trace_id: context.trace_id,
-        message: context.message.to_json(),
+        message: context.message.as_json().to_owned(),
         workdir: context.workdir,
     }
 }

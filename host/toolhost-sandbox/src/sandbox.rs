@@ -15,8 +15,8 @@ use crate::cache::{Cache, CacheConfig};
 use crate::compile::CompileLimits;
 use crate::engine::{self, Allocation, Ticker};
 use crate::memory::MemoryPool;
-use crate::meter::lock;
-use crate::placement::GuestRuntime;
+use crate::meter::{HostFiles, lock};
+use crate::placement::GuestThreads;
 use crate::state::CallState;
 use crate::workdir::{FileId, Workdir, WorkdirError, WorkdirRules};
 use crate::{SandboxStartError, imports};
@@ -65,11 +65,12 @@ pub(crate) struct Cell {
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<CallState>,
     pub(crate) ticker: Ticker,
-    pub(crate) runtime: GuestRuntime,
+    pub(crate) threads: GuestThreads,
     pub(crate) config: SandboxConfig,
     pub(crate) places: Arc<Semaphore>,
     pub(crate) waiting: AtomicUsize,
     pub(crate) memory: Arc<MemoryPool>,
+    pub(crate) host_files: Arc<HostFiles>,
     pub(crate) compiling: Arc<Semaphore>,
     pub(crate) cache: Option<Cache>,
     allocation: Allocation,
@@ -91,7 +92,8 @@ impl Sandbox {
         Ok(Self(Arc::new(Cell {
             linker,
             ticker,
-            runtime: GuestRuntime::default(),
+            threads: GuestThreads::start(config.live_calls).map_err(SandboxStartError::Thread)?,
+            host_files: Arc::new(HostFiles::of_this_process()),
             places: Arc::new(Semaphore::new(config.live_calls as usize)),
             waiting: AtomicUsize::new(0),
             memory: Arc::new(MemoryPool::new(config.memory_bytes)),
@@ -107,9 +109,16 @@ impl Sandbox {
     /// Opens a directory to be a guest's `/`.
     ///
     /// # Errors
-    /// [`WorkdirError`] where it cannot be opened, is `/`, or the rules refuse it.
+    /// [`WorkdirError`] where it cannot be opened, is `/`, contains the cache or its key, or the
+    /// rules refuse it.
     pub fn open_workdir(&self, path: &Path, rules: &WorkdirRules) -> Result<Workdir, WorkdirError> {
-        Workdir::open(path, rules, |id| self.growth_of(id))
+        let mut rules = rules.clone();
+        // Whoever can write the cache or read its key can have code of theirs mapped.
+        if let Some(cache) = &self.0.config.cache {
+            rules.keep_private("the cache of compiled components", &cache.dir);
+            rules.keep_out_of("the key of the cache", &cache.key_file);
+        }
+        Workdir::open(path, &rules, |id| self.growth_of(id))
     }
 
     /// Opens a directory that the host itself made for guests; no rule is asked.

@@ -40,7 +40,7 @@ pub(crate) fn why_it_stopped(error: wasmtime::Error, meter: &Meter) -> SandboxEr
     }
     match trap {
         Some(trap) => SandboxError::Trap {
-            reason: panic_line(&lock(&meter.stderr).text()).unwrap_or_else(|| trap_words(*trap)),
+            reason: reason(*trap, meter),
         },
         None => without_trap(error, meter),
     }
@@ -62,6 +62,13 @@ fn without_trap(error: wasmtime::Error, meter: &Meter) -> SandboxError {
         };
     }
     SandboxError::Host(error)
+}
+
+/// What a panic printed before it trapped, else the trap itself.
+fn reason(trap: Trap, meter: &Meter) -> String {
+    let panicked = trap == Trap::UnreachableCodeReached;
+    let printed = panicked.then(|| panic_line(&lock(&meter.stderr).text()));
+    printed.flatten().unwrap_or_else(|| trap_words(trap))
 }
 
 /// A trap in plain words.

@@ -162,7 +162,7 @@ async fn hostile(host: &Host, guests: &Path, top: &Path, workdir: &Workdir) -> R
     let policy = "defaults: {limits: {deadlineMs: 500, memoryBytes: 64MiB}}";
     let strict = Host::builder()
         .sandbox(host.sandbox().clone())
-        .policy(Policy::parse(policy, "policy.yaml").map_err(|e| format!("{e:?}"))?)
+        .policy(Policy::parse(policy, "policy.yaml")?)
         .build()?;
     let mut demo = Demo {
         step: strict.load(&dir).await?.only_agent()?.open_step(),

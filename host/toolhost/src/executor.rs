@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolhost_contract::{
     ErrorMessageLimit, ToolCall, ToolContext, ToolError, ToolErrorCode, ToolResult, Usage,
 };
-use toolhost_sandbox::{Invocation, Outcome};
+use toolhost_sandbox::{Invocation, Limits, Outcome};
 
 use crate::agent::Scope;
 use crate::context::CallContext;
@@ -71,13 +71,17 @@ pub(crate) async fn execute(scope: &Scope, call: ToolCall, context: &CallContext
 /// Spec: tool-spec-v2 §9.
 fn admit(scope: &Scope, call: ToolCall) -> Result<AdmittedCall<'_>, ToolError> {
     let locale = scope.locale();
-    match scope.catalog.admit(&call.name, locale) {
-        Ok(_) => {}
-        Err(_) if scope.allows_registry_calls() => telemetry::registry_call(scope, &call),
-        Err(refusal) => return Err(refusal),
+    let shown = scope.catalog.admit(&call.name, locale);
+    if let (Err(refusal), false) = (&shown, scope.allows_registry_calls()) {
+        return Err(refusal.clone());
     }
     match scope.registry().get(&call.name) {
-        Some(tool) => Ok(AdmittedCall { tool, call }),
+        Some(tool) => {
+            if shown.is_err() {
+                telemetry::registry_call(scope, &call);
+            }
+            Ok(AdmittedCall { tool, call })
+        }
         None => {
             let shown = text::shorten(&call.name, NAME_SHOWN);
             let message = format!("Tool '{shown}' is not in the Tool Registry.");
@@ -116,6 +120,9 @@ fn validate<'a>(
         let message = format!("Invalid arguments for tool '{name}': {bytes} bytes, at most {most}");
         return refuse(ToolErrorCode::InvalidArgs, message);
     }
+    if let Err(message) = check_message(context, limits) {
+        return refuse(ToolErrorCode::InvalidArgs, message);
+    }
     tool.schema
         .validate(name, &args)
         .map_err(|error| error.into_tool_error(locale))?;
@@ -124,6 +131,18 @@ fn validate<'a>(
         call_id: call.id,
         input,
     })
+}
+
+/// Checks the message against the limits: it holds the arguments, other calls and text.
+fn check_message(context: &CallContext, limits: &Limits) -> Result<(), String> {
+    let (bytes, depth) = (context.message.as_json().len(), context.message.depth());
+    let (most, deepest) = (limits.message_bytes(), limits.message_depth());
+    if bytes as u64 <= most && depth <= deepest {
+        return Ok(());
+    }
+    Err(format!(
+        "The assistant message is {bytes} bytes of JSON, nested {depth} deep: at most {most} bytes and {deepest} levels are allowed."
+    ))
 }
 
 /// Runs a call in the sandbox.

@@ -19,16 +19,15 @@ pub(crate) fn failure(tool: &ToolName, error: &SandboxError, locale: Locale) -> 
 fn code_of(error: &SandboxError) -> ToolErrorCode {
     match error {
         SandboxError::Timeout { .. } => ToolErrorCode::Timeout,
-        SandboxError::OutOfMemory { .. } | SandboxError::MemoryExhausted => {
-            ToolErrorCode::OutOfMemory
-        }
+        SandboxError::OutOfMemory { .. } => ToolErrorCode::OutOfMemory,
         SandboxError::Trap { .. } => ToolErrorCode::Trap,
         SandboxError::Exit { .. } => ToolErrorCode::Exit,
         SandboxError::InvalidOutput { .. } => ToolErrorCode::InvalidOutput,
         SandboxError::OutputTooLarge { .. } | SandboxError::HostcallTooLarge { .. } => {
             ToolErrorCode::OutputTooLarge
         }
-        SandboxError::Busy { .. } => ToolErrorCode::Busy,
+        // The memory is other calls': this one may go well later.
+        SandboxError::Busy { .. } | SandboxError::MemoryExhausted => ToolErrorCode::Busy,
         _ => ToolErrorCode::Host,
     }
 }

@@ -34,7 +34,7 @@ pub use host::{Host, HostBuilder, HostError, LoadProgress};
 pub use inspect::{Inspection, inspect};
 pub use loaded::{AgentError, Declares, LoadedBundle, WorkspaceError};
 pub use loader::prepare_error_code;
-pub use policy::Policy;
+pub use policy::{Policy, PolicyError};
 
 pub use toolhost_contract::{
     AssistantMessage, ErrorCode, HandlerError, JsonObject, Locale, MessageError, ResourceName,

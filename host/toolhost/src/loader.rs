@@ -1,7 +1,7 @@
 //! From a path to a bundle whose every tool can run: read, check, prepare; all or nothing.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use toolhost_contract::{
 use toolhost_sandbox::{HandlerSpec, PrepareError, PreparedTool, WriteProtected};
 
 use crate::agent::{Agent, AgentInner, Permit, RegistryCalls};
-use crate::bundle::{Bundle, Diagnostic, LoadError, OpenBundle, Place};
+use crate::bundle::{Bundle, Diagnostic, LoadError, MANIFEST, OpenBundle, Place};
 use crate::catalog::ToolCatalog;
 use crate::host::{HostInner, LoadProgress};
 use crate::loaded::{Declares, IMPLICIT_AGENT, LoadedBundle, LoadedInner};
@@ -22,6 +22,13 @@ use crate::schema::ArgsSchema;
 /// Loads the bundle at a path.
 pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBundle, LoadError> {
     let open = Bundle::open(path)?;
+    // One bundle has one set of workspaces, however its path is written.
+    let manifest = if path.is_dir() {
+        path.join(MANIFEST)
+    } else {
+        path.to_owned()
+    };
+    let path = manifest.canonicalize().unwrap_or(manifest);
     let mut found = Found {
         diagnostics: open.bundle().diagnostics().to_vec(),
         protected: open.protected().to_vec(),
@@ -105,7 +112,9 @@ pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
         PrepareError::NotAComponent(_) | PrepareError::Compile { .. } => {
             ToolErrorCode::ComponentInvalid
         }
-        PrepareError::TooLarge { .. } => ToolErrorCode::ComponentLimit,
+        PrepareError::TooLarge { .. } | PrepareError::TooSlow { .. } => {
+            ToolErrorCode::ComponentLimit
+        }
         PrepareError::NoHandlers { .. } | PrepareError::WrongShape { .. } => {
             ToolErrorCode::ComponentWorld
         }
@@ -242,7 +251,7 @@ fn parameters(json: &str) -> Result<JsonSchemaObject, String> {
 }
 
 /// Puts the loaded bundle together: one registry, and each agent's catalog and permits.
-fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: &Path, found: Found) -> LoadedBundle {
+fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Found) -> LoadedBundle {
     let bundle = open.bundle();
     let all: Vec<ToolCatalogItem> = found.tools.iter().map(|tool| tool.item.clone()).collect();
     let registry: Arc<ToolRegistry> = Arc::new(found.tools.into_iter().collect());
@@ -289,8 +298,7 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: &Path, found: Found)
     };
     LoadedBundle(Arc::new(LoadedInner {
         host: Arc::clone(host),
-        // One bundle has one set of workspaces, however its path is written.
-        path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+        path,
         bundle: bundle.clone(),
         yaml: open.yaml().clone(),
         agents,

@@ -15,6 +15,14 @@ use crate::bundle::{Bundle, Diagnostic, Place, YamlSource};
 use crate::loaded::IMPLICIT_AGENT;
 use limits::LimitChanges;
 
+/// Why a text is no policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the policy cannot be used: {}", .diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct PolicyError {
+    /// Every finding.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
 /// What the operator allows. Nothing named is nothing granted.
 ///
 /// ```yaml
@@ -77,9 +85,10 @@ impl Policy {
     /// Parses a policy; `file` is the name it is shown under. An empty file is the default policy.
     ///
     /// # Errors
-    /// Every finding at once. A policy with one error is no policy.
-    pub fn parse(text: &str, file: &str) -> Result<Self, Vec<Diagnostic>> {
-        read::policy(&YamlSource::new(file, text))
+    /// [`PolicyError`] carries every finding at once. A policy with one error is no policy.
+    pub fn parse(text: &str, file: &str) -> Result<Self, PolicyError> {
+        let parsed = read::policy(&YamlSource::new(file, text));
+        parsed.map_err(|diagnostics| PolicyError { diagnostics })
     }
 
     /// Whether calls outside the step's catalog are admitted. Default: no.

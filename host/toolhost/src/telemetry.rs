@@ -3,7 +3,7 @@
 //! Targets: `toolhost::guest` (what guests log and print), `toolhost::audit` (decisions).
 
 use toolhost_contract::ToolCall;
-use toolhost_sandbox::{CallReport, LogLevel};
+use toolhost_sandbox::{CallReport, LogLevel, SandboxError};
 
 use crate::agent::Scope;
 use crate::registry::RegisteredTool;
@@ -37,9 +37,16 @@ pub(crate) fn ran(scope: &Scope, tool: &RegisteredTool, report: &CallReport) {
             LogLevel::Error | LogLevel::Critical => say!(error, context, message),
         }
     }
-    for (stream, printed) in [("stdout", &report.stdout), ("stderr", &report.stderr)] {
-        for line in printed.lines() {
-            say!(debug, stream, text::escape(line));
+    for line in report.stdout.lines() {
+        say!(debug, "stdout", text::escape(line));
+    }
+    // What a tool printed before it crashed is what its author needs.
+    let crashed = matches!(report.outcome, Err(SandboxError::Trap { .. }));
+    for line in report.stderr.lines().filter(|line| !line.is_empty()) {
+        if crashed {
+            say!(warn, "stderr", text::escape(line));
+        } else {
+            say!(debug, "stderr", text::escape(line));
         }
     }
 }

@@ -113,7 +113,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// Raw and execute in turns: the ratio, and both medians in microseconds.
 fn paired(bench: &Bench) -> (f64, f64, f64) {
-    let message = AssistantMessage::for_call(&bench.call).to_json();
+    let message = AssistantMessage::for_call(&bench.call).as_json().to_owned();
     let input = Value::Object(bench.call.args.clone()).to_string();
     let (mut raws, mut executes, mut ratios) = (vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
@@ -292,7 +292,7 @@ fn host(cache: Option<&Path>) -> Host {
 
 fn criterion(bench: &Bench) {
     let mut criterion = Criterion::default().configure_from_args();
-    let message = AssistantMessage::for_call(&bench.call).to_json();
+    let message = AssistantMessage::for_call(&bench.call).as_json().to_owned();
     let input = Value::Object(bench.call.args.clone()).to_string();
     let mut group = criterion.benchmark_group("call");
     group.throughput(Throughput::Elements(1));

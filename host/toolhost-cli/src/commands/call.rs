@@ -37,6 +37,7 @@ pub(crate) async fn call(args: &CallArgs, setting: &Setting) -> Result<Exit, Fai
         .map(|dir| open(&house.host, dir))
         .transpose()?;
     let bundle = house.load(target.bundle).await?;
+    house.warn_of_policy(&bundle, setting);
     let agent = agent(&bundle, args.agent.as_deref(), setting)?;
     let workdir = match given {
         Some(workdir) => workdir,

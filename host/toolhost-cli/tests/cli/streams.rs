@@ -23,7 +23,7 @@ fn what_a_tool_logs_goes_to_stderr() {
 }
 
 #[test]
-fn what_a_tool_prints_is_shown_on_request() {
+fn what_a_tool_printed_before_it_crashed_is_shown() {
     let terminal = Terminal::new();
     let bundle = terminal.bundle("panics", &[("panic_with_reason", &["run"])]);
     let run = |words: &[&str]| {
@@ -43,7 +43,7 @@ fn what_a_tool_prints_is_shown_on_request() {
     assert_eq!(run(&[]).json()["error"]["code"], "E_TOOL_TRAP");
     let told = run(&["-v"]).stderr;
     assert!(
-        told.contains("panic_with_reason__run: debug (stderr): "),
+        told.contains("panic_with_reason__run: warning (stderr): the reason"),
         "{told}"
     );
 }

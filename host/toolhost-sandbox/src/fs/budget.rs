@@ -25,6 +25,7 @@ pub(crate) struct OpenSlot(Arc<Meter>);
 impl Drop for OpenSlot {
     fn drop(&mut self) {
         self.0.open_files.fetch_sub(1, Relaxed);
+        self.0.host_files.open.fetch_sub(1, Relaxed);
     }
 }
 
@@ -34,12 +35,16 @@ impl Budget {
     }
 
     pub(crate) fn open_slot(&self) -> FsResult<OpenSlot> {
-        if self.meter.open_files.fetch_add(1, Relaxed) >= self.meter.limits.open_files {
-            self.meter.open_files.fetch_sub(1, Relaxed);
+        let (meter, host) = (&self.meter, &self.meter.host_files);
+        let own = meter.open_files.fetch_add(1, Relaxed);
+        let all = host.open.fetch_add(1, Relaxed);
+        // Gives both back where it is not kept.
+        let slot = OpenSlot(Arc::clone(meter));
+        if own >= meter.limits.open_files || all >= host.most {
             // WASI has no code for "too many open files"; libc reads this one as ENOMEM.
             return Err(FsError::Code(ErrorCode::InsufficientMemory));
         }
-        Ok(OpenSlot(Arc::clone(&self.meter)))
+        Ok(slot)
     }
 
     /// Whether one more file, directory or link may be made.

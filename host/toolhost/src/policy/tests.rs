@@ -28,7 +28,7 @@ fn parse(text: &str) -> Policy {
 
 /// What is wrong, one line each, without the file's name.
 fn found(text: &str) -> Vec<String> {
-    let findings = Policy::parse(text, "p.yaml").unwrap_err();
+    let findings = Policy::parse(text, "p.yaml").unwrap_err().diagnostics;
     let shown = |finding: &Diagnostic| {
         let line = finding.to_string();
         line.strip_prefix("p.yaml:")
@@ -195,6 +195,7 @@ agents:
     );
     let help: Vec<String> = Policy::parse(text, "p")
         .unwrap_err()
+        .diagnostics
         .into_iter()
         .map(|f| f.help)
         .collect();
