@@ -12,4 +12,5 @@ mod races;
 mod stopped;
 mod times;
 mod tree;
+mod twins;
 mod versions;

@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::process::Command;
 
+use rustix::fs::{Mode, OFlags, openat};
 use serde_json::{Value, json};
 
 use super::probe::{assert_codes, check, furnished, open, script};
@@ -192,6 +194,40 @@ async fn directories_are_made_and_removed() {
     let left = ["", "dir", "dir/sub", "file", "link"].map(PathBuf::from);
     assert_eq!(names, left);
     assert_eq!(fs::read(work.path("file")).unwrap(), b"hello");
+}
+
+#[tokio::test]
+async fn folders_nest_deeper_than_a_path_can_say() {
+    const DEPTH: usize = 3_000;
+    let work = furnished();
+    let mut steps = vec![json!({ "op": "open-at", "path": ".", "as": 1 })];
+    for _ in 0..DEPTH {
+        steps.push(json!({ "op": "create-directory-at", "path": "n", "on": 1 }));
+        steps.push(json!({ "op": "open-at", "path": "n", "on": 1, "as": 1 }));
+    }
+    steps.push(json!({ "op": "stat-at", "path": "n/".repeat(DEPTH), "follow": true }));
+    steps.push(json!({ "op": "stat-at", "path": "n/".repeat(1_000), "follow": true }));
+    steps.push(json!({ "op": "stat-at", "path": "..", "on": 1 }));
+    steps.push(json!({ "op": "list", "on": 1 }));
+    let ran = script(&work.workdir, &steps, |_| ()).await;
+    let mut expected = vec!["ok"; 1 + 2 * DEPTH];
+    expected.extend(["name-too-long", "ok", "not-permitted", "ok"]);
+    assert_codes(&steps, &ran, &expected);
+    assert_eq!(ran.report.usage.files_made, DEPTH as u64);
+    let mut deepest = fs::File::open(work.dir.path()).unwrap();
+    let mut depth = 0;
+    while let Ok(next) = openat(&deepest, "n", OFlags::PATH, Mode::empty()) {
+        deepest = next.into();
+        depth += 1;
+    }
+    assert_eq!(depth, DEPTH);
+    // std would hold a descriptor for every folder.
+    let removed = Command::new("rm")
+        .arg("-rf")
+        .arg(work.path("n"))
+        .status()
+        .unwrap();
+    assert!(removed.success());
 }
 
 #[tokio::test]
