@@ -186,15 +186,20 @@ fn guest_saw(op: &Op, results: &[Value]) -> Seen {
         Op::Stat { .. } if first["type"] == "directory" => json!(["directory", first["linkCount"]]),
         Op::Stat { .. } => json!([first["type"], first["linkCount"], first["size"]]),
         Op::ReadLink { .. } => first["target"].clone(),
-        _ => Value::Null,
+        Op::Write { .. } | Op::Cut { .. } | Op::MakeDir { .. } | Op::RemoveDir { .. } => {
+            Value::Null
+        }
+        Op::Unlink { .. } | Op::Rename { .. } | Op::Link { .. } | Op::Symlink { .. } => Value::Null,
     })
 }
 
 fn kind_of(kind: FileType) -> &'static str {
-    match kind {
-        FileType::Directory => "directory",
-        FileType::Symlink => "symbolic-link",
-        _ => "regular-file",
+    if kind.is_dir() {
+        "directory"
+    } else if kind.is_symlink() {
+        "symbolic-link"
+    } else {
+        "regular-file"
     }
 }
 
@@ -248,7 +253,8 @@ fn host_does(twin: &File, op: &Op) -> Result<Value, Errno> {
                 AtFlags::SYMLINK_NOFOLLOW
             };
             let stat = rustix::fs::statat(twin, path, flags)?;
-            return Ok(match kind_of(FileType::from_raw_mode(stat.st_mode)) {
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            return Ok(match kind_of(kind) {
                 "directory" => json!(["directory", stat.st_nlink]),
                 kind => json!([kind, stat.st_nlink, stat.st_size]),
             });
