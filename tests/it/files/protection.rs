@@ -1,7 +1,7 @@
 //! Write-protected files, met under any name, and read-only workdirs.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -13,7 +13,8 @@ use super::tree::tree;
 
 const DENIED: &str = "filesystem: change a write-protected file";
 
-/// A workdir that holds a bundle. Its manifest, its entry and the folders above them are protected.
+/// A workdir that holds a bundle. Its manifest, its entry, a link on the way to it and the folders
+/// above them are protected.
 struct Bundle {
     work: Work,
     protected: WriteProtected,
@@ -39,8 +40,9 @@ impl Bundle {
             fs::write(work.path(file), file).unwrap();
         }
         fs::hard_link(work.path(MANIFEST), work.path("alias")).unwrap();
-        let protected =
-            ["", "bundle", "bundle/tools", MANIFEST, ENTRY].map(|path| id(&work.path(path)));
+        symlink("tools", work.path("bundle/way")).unwrap();
+        let protected = ["", "bundle", "bundle/tools", "bundle/way", MANIFEST, ENTRY];
+        let protected = protected.map(|path| id(&work.path(path)));
         Self {
             work,
             protected: WriteProtected::new(protected),
@@ -76,6 +78,14 @@ async fn what_is_protected_changes_under_no_name() {
         (vec![rmdir("bundle")], vec![no]),
         (vec![rmdir("bundle/tools")], vec![no]),
         (vec![rmdir("bundle/tools/")], vec![no]),
+        (vec![unlink("bundle/way")], vec![no]),
+        (vec![rename("bundle/way", "elsewhere")], vec![no]),
+        (vec![rename("bundle/way/", "elsewhere")], vec![no]),
+        (vec![rename("mine", "bundle/way")], vec![no]),
+        (vec![rename("dir", "bundle/way/")], vec![no]),
+        (vec![rmdir("bundle/way/")], vec![no]),
+        (vec![link("bundle/way", "hard")], vec![no]),
+        (vec![touch("bundle/way")], vec![no]),
         (vec![touch("bundle")], vec![no]),
         (vec![touch(".")], vec![no]),
         (
