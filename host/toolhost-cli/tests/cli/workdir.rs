@@ -100,7 +100,7 @@ fn one_that_is_full_or_read_only_is_a_result_that_says_so() {
     let large = r#"{"path":"a.txt","content":""#.to_owned() + &"x".repeat(90_000) + "\"}";
     terminal.write("large.json", large);
     for (mount, says) in [
-        ("mount -t tmpfs -o size=64k none", "/a.txt"),
+        ("mount -t tmpfs -o size=64k none", "e_tool_disk_limit"),
         ("mount -t tmpfs -o ro none", "read-only"),
     ] {
         // A mount of its own, gone with the process.

@@ -76,6 +76,16 @@ impl Budget {
         Ok(())
     }
 
+    /// A write failed: a disk that is full is a limit reached, though not one of ours.
+    pub(crate) fn failed(&self, error: &io::Error) {
+        if matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        ) {
+            self.meter.disk_refused.store(true, Relaxed);
+        }
+    }
+
     /// `bytes` reached the disk.
     pub(crate) fn wrote(&self, bytes: u64) {
         self.meter.bytes_written.fetch_add(bytes, Relaxed);

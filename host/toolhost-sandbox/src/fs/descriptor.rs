@@ -442,9 +442,11 @@ impl types::HostDescriptor for FilesystemView<'_> {
         handle: Resource<Descriptor>,
         other: Resource<Descriptor>,
     ) -> wasmtime::Result<bool> {
-        let one = self.table.get(&handle)?.metadata()?;
-        let other = self.table.get(&other)?.metadata()?;
-        Ok(FileId::of(&one) == FileId::of(&other))
+        let (one, other) = (self.table.get(&handle)?, self.table.get(&other)?);
+        Ok(match (one.metadata(), other.metadata()) {
+            (Ok(one), Ok(other)) => FileId::of(&one) == FileId::of(&other),
+            _ => false,
+        })
     }
 
     fn metadata_hash(&mut self, handle: Resource<Descriptor>) -> FsResult<MetadataHashValue> {

@@ -128,10 +128,11 @@ impl OpenFile {
         self.budget
             .charge(length.max(growth), before.in_workdir(growth))?;
         let written = write();
-        match written {
+        match &written {
             Ok(()) => self.budget.wrote(length),
             // What was written of it counts; what the file did not grow by is given back.
-            Err(_) => {
+            Err(error) => {
+                self.budget.failed(error);
                 let grown = self.extent()?.size.saturating_sub(before.size);
                 self.budget.wrote(grown.min(length));
                 self.budget
