@@ -11,6 +11,7 @@
 mod raw;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
@@ -37,6 +38,15 @@ struct Bench {
     workdir: Workdir,
     context: CallContext,
     call: ToolCall,
+    message: String,
+    input: String,
+}
+
+/// What is measured.
+#[derive(Clone, Copy)]
+enum Way {
+    Raw,
+    Execute,
 }
 
 fn call(name: &str, args: Value) -> ToolCall {
@@ -87,6 +97,8 @@ impl Bench {
             work,
             workdir,
             context,
+            message: AssistantMessage::for_call(&call).as_json().to_owned(),
+            input: Value::Object(call.args.clone()).to_string(),
             call,
         }
     }
@@ -100,9 +112,17 @@ impl Bench {
         assert_eq!(result.status(), ToolStatus::Ok);
     }
 
-    async fn raw_call(&self, message: &str, input: &String) {
+    async fn raw_call(&self) {
+        let (message, input) = (&self.message, &self.input);
         let said = self.raw.call(self.work.path(), "say", message, input).await;
         assert!(said.len() > 2);
+    }
+
+    async fn once(&self, way: Way) {
+        match way {
+            Way::Raw => self.raw_call().await,
+            Way::Execute => self.execute().await,
+        }
     }
 }
 
@@ -113,14 +133,12 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// Raw and execute in turns: the ratio, and both medians in microseconds.
 fn paired(bench: &Bench) -> (f64, f64, f64) {
-    let message = AssistantMessage::for_call(&bench.call).as_json().to_owned();
-    let input = Value::Object(bench.call.args.clone()).to_string();
     let (mut raws, mut executes, mut ratios) = (vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
         let (raw, execute) = bench.runtime.block_on(async {
             let started = Instant::now();
             for _ in 0..BATCH {
-                bench.raw_call(&message, &input).await;
+                bench.raw_call().await;
             }
             let raw = started.elapsed() / BATCH;
             let started = Instant::now();
@@ -138,29 +156,23 @@ fn paired(bench: &Bench) -> (f64, f64, f64) {
 }
 
 /// Calls per second with so many in flight, on two workers.
-fn per_second(bench: &Bench, in_flight: usize, calls: usize) -> f64 {
+fn per_second(bench: &Arc<Bench>, way: Way, in_flight: usize, calls: usize) -> f64 {
+    let each = calls / in_flight;
     bench.runtime.block_on(async {
         let started = Instant::now();
-        let lanes: Vec<_> = (0..in_flight)
-            .map(|_| {
-                let (step, call, context) = (
-                    bench.step.clone(),
-                    bench.call.clone(),
-                    bench.context.clone(),
-                );
-                tokio::spawn(async move {
-                    for _ in 0..calls / in_flight {
-                        let result = step.execute(call.clone(), &context).await;
-                        assert_eq!(result.status(), ToolStatus::Ok);
-                    }
-                })
+        let lane = |_| {
+            let bench = Arc::clone(bench);
+            tokio::spawn(async move {
+                for _ in 0..each {
+                    bench.once(way).await;
+                }
             })
-            .collect();
+        };
+        let lanes: Vec<_> = (0..in_flight).map(lane).collect();
         for lane in lanes {
             lane.await.unwrap();
         }
-        let done = (calls / in_flight * in_flight) as f64;
-        done / started.elapsed().as_secs_f64()
+        (each * in_flight) as f64 / started.elapsed().as_secs_f64()
     })
 }
 
@@ -292,13 +304,10 @@ fn host(cache: Option<&Path>) -> Host {
 
 fn criterion(bench: &Bench) {
     let mut criterion = Criterion::default().configure_from_args();
-    let message = AssistantMessage::for_call(&bench.call).as_json().to_owned();
-    let input = Value::Object(bench.call.args.clone()).to_string();
     let mut group = criterion.benchmark_group("call");
     group.throughput(Throughput::Elements(1));
     group.bench_function("raw", |b| {
-        b.to_async(&bench.runtime)
-            .iter(|| bench.raw_call(&message, &input));
+        b.to_async(&bench.runtime).iter(|| bench.raw_call());
     });
     group.bench_function("execute", |b| {
         b.to_async(&bench.runtime).iter(|| bench.execute());
@@ -316,7 +325,7 @@ fn criterion(bench: &Bench) {
 }
 
 fn main() {
-    let bench = Bench::new();
+    let bench = Arc::new(Bench::new());
     criterion(&bench);
     let (ratio, raw, execute) = paired(&bench);
     println!("\nratios, of paired rounds within this run");
@@ -329,9 +338,11 @@ fn main() {
     );
     println!("throughput on two workers");
     for in_flight in [1, 16, 256] {
+        let (execute, raw) = (Way::Execute, Way::Raw);
         println!(
-            "  {in_flight:>3} in flight   {:.0} calls/s",
-            per_second(&bench, in_flight, 20_000)
+            "  {in_flight:>3} in flight   {:.0} calls/s   (raw {:.0})",
+            per_second(&bench, execute, in_flight, 20_000),
+            per_second(&bench, raw, in_flight, 20_000),
         );
     }
     println!("latency");
