@@ -474,6 +474,44 @@ async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
 }
 
 #[tokio::test]
+async fn no_tool_rewrites_another_bundle_or_what_replaced_a_file_of_its_own() {
+    let top = tempfile::tempdir().unwrap();
+    let climb: &[&str] = &["run"];
+    let manifest = toolhost_tests::house::yaml(&[("climb", "climb_out_of_workdir", climb)]);
+    let host = Host::builder().sandbox(sandbox()).build().unwrap();
+    let mut loaded = Vec::new();
+    for bundle in ["a", "b"] {
+        let dir = top.path().join(bundle);
+        std::fs::create_dir(&dir).unwrap();
+        toolhost_tests::house::write_bundle(&dir, &manifest, &["climb_out_of_workdir"]);
+        loaded.push(host.load(&dir).await.unwrap());
+    }
+    // As an editor saves: another file under the same name.
+    std::fs::write(top.path().join("a/new"), "edited").unwrap();
+    std::fs::rename(top.path().join("a/new"), top.path().join("a/goondan.yaml")).unwrap();
+
+    let step = loaded[1].only_agent().unwrap().open_step();
+    let paths = json!([
+        "/a/goondan.yaml",
+        "/a/climb_out_of_workdir.wasm",
+        "/b/goondan.yaml"
+    ]);
+    for op in ["write", "append", "unlink"] {
+        let call = tool_call("climb__run", json!({"op": op, "paths": paths}));
+        let workdir = host.workdir(top.path()).unwrap();
+        let result = step
+            .execute(call.clone(), &CallContext::for_call(&call, "key", workdir))
+            .await;
+        for attempt in result.output().unwrap()["results"].as_array().unwrap() {
+            assert_eq!(attempt["ok"], false, "{op}: {attempt}");
+        }
+    }
+    let kept = std::fs::read_to_string(top.path().join("a/goondan.yaml")).unwrap();
+    assert_eq!(kept, "edited");
+    assert!(top.path().join("a/climb_out_of_workdir.wasm").exists());
+}
+
+#[tokio::test]
 async fn execute_dropped_in_the_middle_stops_the_guest() {
     let house = House::of(&[("spin", "spin_forever", &["run"])], "").await;
     let sandbox = house.host.sandbox().clone();

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use toolhost_contract::{Locale, ResourceName, ToolCall, ToolResult};
 use toolhost_sandbox::{Grants, Limits, WriteProtected};
 
+use crate::bundle::Guarded;
 use crate::catalog::ToolCatalog;
 use crate::context::CallContext;
 use crate::executor;
+use crate::host::HostInner;
 use crate::registry::{RegisteredTool, ToolRegistry};
 
 /// What the policy gives to one tool of one agent.
@@ -22,7 +24,6 @@ pub(crate) struct Permit {
 #[derive(Debug, Clone)]
 pub struct Agent(pub(crate) Arc<AgentInner>);
 
-#[derive(Debug)]
 pub(crate) struct AgentInner {
     pub(crate) name: String,
     pub(crate) registry: Arc<ToolRegistry>,
@@ -30,9 +31,19 @@ pub(crate) struct AgentInner {
     pub(crate) permits: HashMap<ResourceName, Permit>,
     /// For a tool of which nothing is known: nothing granted, default limits.
     pub(crate) no_permit: Permit,
-    pub(crate) protected: WriteProtected,
+    pub(crate) host: Arc<HostInner>,
+    /// Kept from guests while the agent lives.
+    pub(crate) _guarded: Arc<Guarded>,
     pub(crate) locale: Locale,
     pub(crate) registry_calls: RegistryCalls,
+}
+
+impl std::fmt::Debug for AgentInner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentInner")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Whether calls outside the catalog are admitted.
@@ -51,13 +62,15 @@ impl Agent {
         &self.0.name
     }
 
-    /// Opens a step: a snapshot of the catalog, against which its calls are admitted.
+    /// Opens a step: a snapshot of the catalog, against which its calls are admitted, and of what is
+    /// write-protected: the files of every bundle this host has loaded, as they are now.
     ///
     /// Spec: tool-spec-v2 §2.1.
     #[must_use]
     pub fn open_step(&self) -> Step {
         Step(Scope {
             catalog: self.0.catalog.clone(),
+            protected: self.0.host.protected(),
             agent: Arc::clone(&self.0),
         })
     }
@@ -71,6 +84,7 @@ pub struct Step(Scope);
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     pub(crate) catalog: ToolCatalog,
+    protected: WriteProtected,
     agent: Arc<AgentInner>,
 }
 
@@ -92,7 +106,7 @@ impl Scope {
     }
 
     pub(crate) fn protected(&self) -> &WriteProtected {
-        &self.agent.protected
+        &self.protected
     }
 
     pub(crate) fn permit(&self, tool: &RegisteredTool) -> &Permit {

@@ -6,6 +6,7 @@
 mod agent;
 pub(crate) mod diagnostic;
 mod document;
+mod guarded;
 mod open;
 mod read;
 pub(crate) mod reader;
@@ -19,7 +20,8 @@ use std::path::Path;
 use toolhost_contract::{AgentResource, ResourceName, ToolResource};
 
 pub use diagnostic::{Diagnostic, Place, Position, Related, Severity, Span};
-pub use open::{EntryBytes, LoadError, OpenBundle};
+pub(crate) use guarded::Guarded;
+pub use open::{LoadError, OpenBundle};
 pub use read::ReadError;
 pub use tool::ToolPlaces;
 pub use yaml::YamlSource;

@@ -2,15 +2,16 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use toolhost_contract::ResourceName;
 use toolhost_sandbox::{
     Origin, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError, WorkdirRules,
+    WriteProtected,
 };
 
-use crate::bundle::LoadError;
+use crate::bundle::{Guarded, LoadError};
 use crate::loaded::LoadedBundle;
 use crate::loader;
 use crate::policy::Policy;
@@ -149,6 +150,7 @@ impl HostBuilder {
             state_root: self.state_root,
             rules,
             on_progress: self.on_progress,
+            guarded: Mutex::default(),
         })))
     }
 }
@@ -189,9 +191,27 @@ pub(crate) struct HostInner {
     pub(crate) state_root: Option<PathBuf>,
     rules: WorkdirRules,
     on_progress: Option<OnProgress>,
+    /// The files of every bundle that is loaded.
+    guarded: Mutex<Vec<Weak<Guarded>>>,
 }
 
 impl HostInner {
+    /// Keeps a bundle's files from guests for as long as it is held.
+    pub(crate) fn guard(&self, guarded: Guarded) -> Arc<Guarded> {
+        let guarded = Arc::new(guarded);
+        let mut all = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|known| known.strong_count() > 0);
+        all.push(Arc::downgrade(&guarded));
+        guarded
+    }
+
+    /// What no guest may change, as it is now.
+    pub(crate) fn protected(&self) -> WriteProtected {
+        let all = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = all.iter().filter_map(Weak::upgrade);
+        WriteProtected::new(live.flat_map(|guarded| guarded.ids()))
+    }
+
     pub(crate) fn say(&self, progress: &LoadProgress) {
         if let Some(say) = &self.on_progress {
             say(progress);

@@ -9,7 +9,7 @@ use toolhost_contract::{
     AgentResource, JsonSchemaObject, ResourceName, ToolCatalogItem, ToolErrorCode, ToolExportSpec,
     ToolName, ToolResource, ToolSource,
 };
-use toolhost_sandbox::{HandlerSpec, PrepareError, PreparedTool, WriteProtected};
+use toolhost_sandbox::{HandlerSpec, PrepareError, PreparedTool};
 
 use crate::agent::{Agent, AgentInner, Permit, RegistryCalls};
 use crate::bundle::{Bundle, Diagnostic, LoadError, MANIFEST, OpenBundle, Place};
@@ -31,7 +31,6 @@ pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBun
     let path = manifest.canonicalize().unwrap_or(manifest);
     let mut found = Found {
         diagnostics: open.bundle().diagnostics().to_vec(),
-        protected: open.protected().to_vec(),
         ..Found::default()
     };
     found
@@ -39,7 +38,7 @@ pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBun
         .extend(host.policy.unknown_names(open.bundle()));
     let mut by_entry = HashMap::new();
     for tool in open.bundle().tools() {
-        match component(host, &open, tool, &mut by_entry, &mut found).await {
+        match component(host, &open, tool, &mut by_entry).await {
             Ok(component) => register(&open, tool, &component, &mut found),
             Err(finding) => found.diagnostics.push(*finding),
         }
@@ -58,7 +57,6 @@ pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBun
 struct Found {
     tools: Vec<RegisteredTool>,
     components: Vec<(String, toolhost_sandbox::ComponentFacts)>,
-    protected: Vec<toolhost_sandbox::FileId>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -68,21 +66,19 @@ async fn component(
     open: &OpenBundle,
     tool: &ToolResource,
     by_entry: &mut HashMap<String, PreparedTool>,
-    found: &mut Found,
 ) -> Result<PreparedTool, Box<Diagnostic>> {
     if let Some(known) = by_entry.get(&tool.spec.entry) {
         return Ok(known.clone());
     }
     let most = host.sandbox.compile_limits().bytes;
     let entry = open.read_entry(tool, most)?;
-    found.protected.extend(entry.protected);
     let name = &tool.metadata.name;
     host.say(&LoadProgress::Preparing {
         tool: name.clone(),
-        bytes: entry.bytes.len() as u64,
+        bytes: entry.len() as u64,
     });
     let started = Instant::now();
-    let prepared = host.sandbox.prepare(entry.bytes).await;
+    let prepared = host.sandbox.prepare(entry).await;
     let (prepared, origin) = prepared.map_err(|error| unloadable(open, tool, &error))?;
     host.say(&LoadProgress::Prepared {
         tool: name.clone(),
@@ -255,7 +251,7 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Foun
     let bundle = open.bundle();
     let all: Vec<ToolCatalogItem> = found.tools.iter().map(|tool| tool.item.clone()).collect();
     let registry: Arc<ToolRegistry> = Arc::new(found.tools.into_iter().collect());
-    let protected = WriteProtected::new(found.protected);
+    let guarded = host.guard(open.guarded());
     let make = |name: &str, tools: &[ResourceName]| {
         let of = |tool: &ResourceName| -> Vec<ToolCatalogItem> {
             let own = |item: &&ToolCatalogItem| item.name.resource() == tool;
@@ -275,7 +271,8 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Foun
                 .map(|tool| permit(&tool.metadata.name))
                 .collect(),
             no_permit: Permit::default(),
-            protected: protected.clone(),
+            host: Arc::clone(host),
+            _guarded: Arc::clone(&guarded),
             locale: host.policy.locale(),
             registry_calls: if host.policy.registry_direct_call() {
                 RegistryCalls::Allowed

@@ -9,7 +9,8 @@ use cap_std::fs::Dir;
 use toolhost_contract::{ToolErrorCode, ToolResource};
 use toolhost_sandbox::FileId;
 
-use super::read::{FileRead, ReadError, ids_to_the_root, read_beneath};
+use super::guarded::Guarded;
+use super::read::{ReadError, ids_to_the_root, read_beneath};
 use super::resources::FILE_MAX;
 use super::{Bundle, Diagnostic, MANIFEST, Place, YamlSource};
 use crate::result::text;
@@ -92,17 +93,9 @@ pub struct OpenBundle {
     yaml: YamlSource,
     dir: Arc<Dir>,
     dir_name: String,
-    protected: Vec<FileId>,
-}
-
-/// The component of a Tool, read once: these bytes are what is checked, hashed and run.
-#[derive(Debug)]
-pub struct EntryBytes {
-    /// The file's bytes.
-    pub bytes: Vec<u8>,
-    /// The file, and the directories and symbolic links beneath the bundle's directory that led to
-    /// it: what no guest may change.
-    pub protected: Vec<FileId>,
+    manifest: PathBuf,
+    /// The bundle's directory and all above it.
+    folders: Vec<FileId>,
 }
 
 /// Opens the bundle at a path.
@@ -124,8 +117,8 @@ pub(super) fn open(path: &Path) -> Result<OpenBundle, LoadError> {
         }
         Err(error) => return Err(unreadable(error.into())),
     };
-    let read = match read_beneath(&dir, &manifest, FILE_MAX as u64) {
-        Ok(read) => read,
+    let bytes = match read_beneath(&dir, &manifest, FILE_MAX as u64) {
+        Ok(bytes) => bytes,
         Err(ReadError::NotFound) => return Err(LoadError::NoManifest { dir: dir_path }),
         Err(error @ ReadError::TooLarge { .. }) => {
             let message = format!("the file cannot be read: {error}");
@@ -141,7 +134,6 @@ pub(super) fn open(path: &Path) -> Result<OpenBundle, LoadError> {
             return Err(LoadError::Read { path, source });
         }
     };
-    let FileRead { bytes, ids } = read;
     let Ok(text) = std::str::from_utf8(&bytes) else {
         let message = "the file is not UTF-8 text";
         return Err(invalid(
@@ -152,15 +144,15 @@ pub(super) fn open(path: &Path) -> Result<OpenBundle, LoadError> {
         ));
     };
     let yaml = YamlSource::new(shown(&dir_path.join(&manifest)), text);
-    let mut protected = ids_to_the_root(&dir).map_err(unreadable)?;
-    protected.extend(ids);
+    let folders = ids_to_the_root(&dir).map_err(unreadable)?;
     match Bundle::parse(&yaml) {
         Ok(bundle) => Ok(OpenBundle {
             bundle,
             yaml,
             dir: Arc::new(dir),
             dir_name: shown(&dir_path),
-            protected,
+            manifest,
+            folders,
         }),
         Err(diagnostics) => Err(LoadError::Invalid { yaml, diagnostics }),
     }
@@ -204,14 +196,24 @@ impl OpenBundle {
         &self.yaml
     }
 
-    /// The manifest, the links that led to it, the bundle's directory and all folders above it:
-    /// what no guest may change. Entries add their own.
-    #[must_use]
-    pub fn protected(&self) -> &[FileId] {
-        &self.protected
+    /// What no guest may change.
+    pub(crate) fn guarded(&self) -> Guarded {
+        let entries = self
+            .bundle
+            .tools()
+            .iter()
+            .map(|tool| PathBuf::from(&tool.spec.entry));
+        Guarded {
+            dir: Arc::clone(&self.dir),
+            folders: self.folders.clone(),
+            files: std::iter::once(self.manifest.clone())
+                .chain(entries)
+                .collect(),
+        }
     }
 
-    /// Reads the component of a Tool of this bundle, once, up to `max_bytes`.
+    /// Reads the component of a Tool of this bundle, once, up to `max_bytes`: these bytes are what is
+    /// checked, hashed and run.
     ///
     /// # Errors
     /// A finding at `spec.entry`: `E_CONFIG_ENTRY_NOT_FOUND`, or `E_COMPONENT_TOO_LARGE`.
@@ -219,18 +221,13 @@ impl OpenBundle {
         &self,
         tool: &ToolResource,
         max_bytes: u64,
-    ) -> Result<EntryBytes, Box<Diagnostic>> {
+    ) -> Result<Vec<u8>, Box<Diagnostic>> {
         let entry = tool.spec.entry.as_str();
         if is_source(entry) {
             return Err(Box::new(self.not_built(tool)));
         }
-        match read_beneath(&self.dir, Path::new(entry), max_bytes) {
-            Ok(FileRead { bytes, ids }) => Ok(EntryBytes {
-                bytes,
-                protected: ids,
-            }),
-            Err(error) => Err(Box::new(self.unreadable(tool, &error))),
-        }
+        let read = read_beneath(&self.dir, Path::new(entry), max_bytes);
+        read.map_err(|error| Box::new(self.unreadable(tool, &error)))
     }
 
     fn not_built(&self, tool: &ToolResource) -> Diagnostic {

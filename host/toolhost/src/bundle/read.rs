@@ -62,18 +62,9 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// A file that was read.
-#[derive(Debug)]
-pub(super) struct FileRead {
-    /// What is in it.
-    pub(super) bytes: Vec<u8>,
-    /// The file, and the directories and symbolic links that led to it, the given one left out.
-    pub(super) ids: Vec<FileId>,
-}
-
 /// Reads a regular file of at most `max` bytes beneath `dir`.
-pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<FileRead, ReadError> {
-    let (path, mut ids) = resolve(dir, path)?;
+pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<Vec<u8>, ReadError> {
+    let (path, _) = resolve(dir, path)?;
     check_is_file(&dir.symlink_metadata(&path)?)?;
     let mut options = OpenOptions::new();
     // Were it replaced by a named pipe now, opening would not wait for a writer.
@@ -83,7 +74,6 @@ pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<FileRead,
     let file = dir.open_with(&path, &options)?;
     let metadata = file.metadata()?;
     check_is_file(&metadata)?;
-    ids.push(id_of(&metadata));
     if metadata.len() > max {
         return Err(ReadError::TooLarge { max });
     }
@@ -92,7 +82,12 @@ pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<FileRead,
     if bytes.len() as u64 > max {
         return Err(ReadError::TooLarge { max });
     }
-    Ok(FileRead { bytes, ids })
+    Ok(bytes)
+}
+
+/// The identity of a file beneath `dir`, and of the directories and symbolic links that lead to it.
+pub(super) fn ids_beneath(dir: &Dir, path: &Path) -> Result<Vec<FileId>, ReadError> {
+    resolve(dir, path).map(|(_, ids)| ids)
 }
 
 /// Follows symbolic links within `dir`; returns a path without any, and what was met.

@@ -23,11 +23,11 @@ fn bundle_with(entry: &str) -> TempDir {
     dir
 }
 
-fn read(dir: &TempDir) -> Result<EntryBytes, String> {
+fn read(dir: &TempDir) -> Result<Vec<u8>, String> {
     read_up_to(dir, 1 << 20)
 }
 
-fn read_up_to(dir: &TempDir, max: u64) -> Result<EntryBytes, String> {
+fn read_up_to(dir: &TempDir, max: u64) -> Result<Vec<u8>, String> {
     let open = Bundle::open(dir.path()).unwrap();
     let tool = &open.bundle().tools()[0];
     let place = "documents[0].spec.entry: ";
@@ -161,8 +161,8 @@ fn reads_the_bytes_of_an_entry_once_and_knows_what_led_to_them() {
     fs::write(dir.path().join("builds/v1/t.wasm"), b"component").unwrap();
     symlink("../builds/v1", dir.path().join("tools/now")).unwrap();
 
-    let entry = read(&dir).unwrap();
-    assert_eq!(entry.bytes, b"component");
+    assert_eq!(read(&dir).unwrap(), b"component");
+    let guarded = Bundle::open(dir.path()).unwrap().guarded().ids();
     for part in [
         "tools",
         "tools/now",
@@ -170,10 +170,7 @@ fn reads_the_bytes_of_an_entry_once_and_knows_what_led_to_them() {
         "builds/v1",
         "builds/v1/t.wasm",
     ] {
-        assert!(
-            entry.protected.contains(&id(dir.path().join(part))),
-            "{part}"
-        );
+        assert!(guarded.contains(&id(dir.path().join(part))), "{part}");
     }
 }
 
@@ -182,15 +179,24 @@ fn the_manifest_and_every_folder_above_it_are_known_by_identity() {
     let dir = bundle_with("t.wasm");
     let open = Bundle::open(dir.path()).unwrap();
     let manifest = dir.path().join(MANIFEST);
-    assert!(open.protected().contains(&id(&manifest)));
+    let guarded = open.guarded();
+    assert!(guarded.ids().contains(&id(&manifest)));
     let real = dir.path().canonicalize().unwrap();
     for folder in real.ancestors() {
-        assert!(
-            open.protected().contains(&id(folder)),
-            "{}",
-            folder.display()
-        );
+        assert!(guarded.ids().contains(&id(folder)), "{}", folder.display());
     }
+}
+
+#[test]
+fn what_replaces_a_file_of_the_bundle_is_guarded_as_well() {
+    let dir = bundle_with("t.wasm");
+    let guarded = Bundle::open(dir.path()).unwrap().guarded();
+    let manifest = dir.path().join(MANIFEST);
+    let before = id(&manifest);
+    fs::write(dir.path().join("new"), "edited").unwrap();
+    fs::rename(dir.path().join("new"), &manifest).unwrap();
+    assert_ne!(id(&manifest), before);
+    assert!(guarded.ids().contains(&id(&manifest)));
 }
 
 #[test]
@@ -275,7 +281,7 @@ fn an_entry_is_a_regular_file_of_bounded_size() {
 
     let dir = bundle_with("t.wasm");
     fs::write(dir.path().join("t.wasm"), [0; 10]).unwrap();
-    assert_eq!(read_up_to(&dir, 10).unwrap().bytes.len(), 10);
+    assert_eq!(read_up_to(&dir, 10).unwrap().len(), 10);
 }
 
 #[test]
