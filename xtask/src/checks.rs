@@ -32,15 +32,15 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
                 .args(args),
         );
     }
+    // First, so that the last thing printed is the count of all the others.
+    if args.is_empty() {
+        child::run(cargo_with_guests(workspace).args(["test", "--doc", "--workspace", "--quiet"]))?;
+    }
     child::run(
         cargo_with_guests(workspace)
             .args(["nextest", "run", "--workspace"])
             .args(args),
-    )?;
-    if args.is_empty() {
-        child::run(cargo_with_guests(workspace).args(["test", "--doc", "--workspace"]))?;
-    }
-    Ok(())
+    )
 }
 
 /// Checks the format of all crates, guests too, and runs clippy on the workspace.
