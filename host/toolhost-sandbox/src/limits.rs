@@ -38,8 +38,8 @@ pub struct Limits {
     pub disk_bytes: u64,
     /// Files, directories and links made. Default 10,000.
     pub files: u64,
-    /// Bytes by which all calls together may grow the workdir, while a handle on it is held. A file
-    /// without a name counts for its call alone.
+    /// Bytes by which all calls together may grow the workdir, while the sandbox lives. A file without
+    /// a name counts for its call alone.
     /// Default 1 GiB.
     pub workdir_bytes: u64,
     /// Names listed by all directory listings of the call. Default 100,000.

@@ -1,10 +1,8 @@
 //! The shared handle: one per process, cloned freely.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::AtomicI64;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -15,10 +13,10 @@ use crate::cache::{Cache, CacheConfig};
 use crate::compile::CompileLimits;
 use crate::engine::{self, Allocation, Ticker};
 use crate::memory::MemoryPool;
-use crate::meter::{HostFiles, lock};
+use crate::meter::HostFiles;
 use crate::placement::GuestThreads;
 use crate::state::CallState;
-use crate::workdir::{FileId, Workdir, WorkdirError, WorkdirRules};
+use crate::workdir::{Growths, Workdir, WorkdirError, WorkdirRules};
 use crate::{SandboxStartError, imports};
 
 /// How a [`Sandbox`] is set up.
@@ -74,7 +72,7 @@ pub(crate) struct Cell {
     pub(crate) compiling: Arc<Semaphore>,
     pub(crate) cache: Option<Cache>,
     allocation: Allocation,
-    growth: Mutex<HashMap<FileId, Weak<AtomicI64>>>,
+    growths: Growths,
 }
 
 impl Sandbox {
@@ -100,7 +98,7 @@ impl Sandbox {
             compiling: Arc::new(Semaphore::new((cores / 2).max(1))),
             cache,
             allocation,
-            growth: Mutex::new(HashMap::new()),
+            growths: Growths::default(),
             engine,
             config,
         })))
@@ -118,7 +116,7 @@ impl Sandbox {
             rules.keep_private("the cache of compiled components", &cache.dir);
             rules.keep_out_of("the key of the cache", &cache.key_file);
         }
-        Workdir::open(path, &rules, |id| self.growth_of(id))
+        Workdir::open(path, &rules, &self.0.growths)
     }
 
     /// Opens a directory that the host itself made for guests; no rule is asked.
@@ -126,7 +124,7 @@ impl Sandbox {
     /// # Errors
     /// [`WorkdirError`] where it cannot be opened.
     pub fn open_own_workdir(&self, path: &Path) -> Result<Workdir, WorkdirError> {
-        Workdir::open_own(path, |id| self.growth_of(id))
+        Workdir::open_own(path, &self.0.growths)
     }
 
     /// How instances get their memory: what was asked for, or what was possible.
@@ -157,17 +155,5 @@ impl Sandbox {
     #[must_use]
     pub fn memory_in_use(&self) -> u64 {
         self.0.memory.used()
-    }
-
-    /// The growth counter of a workdir: one for all handles on the same directory.
-    fn growth_of(&self, id: FileId) -> Arc<AtomicI64> {
-        let mut known = lock(&self.0.growth);
-        if let Some(growth) = known.get(&id).and_then(Weak::upgrade) {
-            return growth;
-        }
-        known.retain(|_, growth| growth.strong_count() > 0);
-        let growth = Arc::new(AtomicI64::new(0));
-        known.insert(id, Arc::downgrade(&growth));
-        growth
     }
 }

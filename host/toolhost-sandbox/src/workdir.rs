@@ -5,12 +5,11 @@ mod growth;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 
-pub(crate) use growth::Growth;
+pub(crate) use growth::{Growth, Growths};
 
 /// Most folders above a directory that are looked at.
 const DEPTH_MAX: usize = 4096;
@@ -176,7 +175,7 @@ impl Workdir {
     pub(crate) fn open(
         path: &Path,
         rules: &WorkdirRules,
-        growth: impl FnOnce(FileId) -> Arc<AtomicI64>,
+        growths: &Growths,
     ) -> Result<Self, WorkdirError> {
         let (dir, chain) = open_chain(path)?;
         let own = chain.first().copied();
@@ -198,27 +197,19 @@ impl Workdir {
                 what,
             });
         }
-        Ok(Self::from_dir(dir, own, growth))
+        Ok(Self::from_dir(dir, growths))
     }
 
     /// Opens a directory that the host itself made for guests, such as an instance's workspace.
-    pub(crate) fn open_own(
-        path: &Path,
-        growth: impl FnOnce(FileId) -> Arc<AtomicI64>,
-    ) -> Result<Self, WorkdirError> {
-        let (dir, chain) = open_chain(path)?;
-        Ok(Self::from_dir(dir, chain.first().copied(), growth))
+    pub(crate) fn open_own(path: &Path, growths: &Growths) -> Result<Self, WorkdirError> {
+        let (dir, _) = open_chain(path)?;
+        Ok(Self::from_dir(dir, growths))
     }
 
-    fn from_dir(
-        dir: Dir,
-        id: Option<FileId>,
-        growth: impl FnOnce(FileId) -> Arc<AtomicI64>,
-    ) -> Self {
-        let dir = Arc::new(dir);
+    fn from_dir(dir: Dir, growths: &Growths) -> Self {
         Self {
-            growth: Growth::of(&dir, id.map(growth).unwrap_or_default()),
-            dir,
+            growth: growths.of(&dir),
+            dir: Arc::new(dir),
             file_io: FileIo::default(),
         }
     }

@@ -339,6 +339,25 @@ async fn the_workdirs_growth_is_shared_by_all_its_calls() {
 }
 
 #[tokio::test]
+async fn a_workdir_that_is_opened_anew_keeps_its_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let grow = async |path: &str| {
+        let workdir = sandbox().open_workdir(dir.path(), &WorkdirRules::default());
+        let steps = [
+            open(path, &["create"], &["write"]),
+            json!({ "op": "set-size", "on": 1, "size": 600 }),
+        ];
+        let ran = limited(&workdir.unwrap(), &steps, |limits| {
+            limits.workdir_bytes = 1_000
+        })
+        .await;
+        code(&ran.results[1]).to_owned()
+    };
+    assert_eq!(grow("a").await, "ok");
+    assert_eq!(grow("b").await, "insufficient-space");
+}
+
+#[tokio::test]
 async fn concurrent_calls_do_not_grow_the_workdir_beyond_its_limit() {
     for round in 0..20 {
         let work = Work::new();

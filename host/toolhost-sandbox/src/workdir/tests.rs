@@ -3,7 +3,7 @@ use std::fs;
 use super::*;
 
 fn open(path: &Path, rules: &WorkdirRules) -> Result<Workdir, WorkdirError> {
-    Workdir::open(path, rules, |_| Arc::default())
+    Workdir::open(path, rules, &Growths::default())
 }
 
 #[test]
