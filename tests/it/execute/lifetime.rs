@@ -1,0 +1,97 @@
+//! Handles that are shared, dropped and awaited anywhere.
+
+use std::time::Duration;
+
+use serde_json::json;
+use toolhost::{CallContext, Host, Step, ToolResult, ToolStatus};
+use toolhost_tests::house::{House, code, tool_call};
+use toolhost_tests::{eventually, sandbox};
+
+use super::EXAMPLES;
+
+/// A policy under which misbehaviour is stopped soon.
+const SOON: &str = "defaults: {limits: {deadlineMs: 200}}";
+
+fn is_send_and_sync<T: Send + Sync + Clone>() {}
+
+#[test]
+fn handles_may_be_sent_and_shared() {
+    is_send_and_sync::<Host>();
+    is_send_and_sync::<Step>();
+    is_send_and_sync::<CallContext>();
+    is_send_and_sync::<toolhost::LoadedBundle>();
+    is_send_and_sync::<toolhost::Sandbox>();
+}
+
+#[tokio::test]
+async fn execute_dropped_in_the_middle_stops_the_guest() {
+    let house = House::of(&[("spin", "spin_forever", &["run"])], "").await;
+    let sandbox = house.host.sandbox().clone();
+    let places = sandbox.free_places();
+    {
+        let call = house.call("spin__run", json!({}));
+        let stopped = tokio::time::timeout(Duration::from_millis(50), call).await;
+        assert!(stopped.is_err());
+    }
+    // Other tests of this process may run calls of their own meanwhile.
+    eventually("its place is free", || {
+        sandbox.free_places() >= places.min(1000)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn two_hosts_share_one_sandbox() {
+    let strict = House::of(&[("spin", "spin_forever", &["run"])], SOON).await;
+    let other = House::of(&[("text", "text", EXAMPLES)], "").await;
+    let (stopped, answered) = tokio::join!(
+        strict.call("spin__run", json!({})),
+        other.call("text__upper", json!({"text": "x"})),
+    );
+    assert_eq!(code(&stopped), "E_TOOL_TIMEOUT");
+    assert_eq!(answered.status(), ToolStatus::Ok);
+    drop(strict);
+    assert_eq!(
+        other
+            .call("text__upper", json!({"text": "x"}))
+            .await
+            .status(),
+        ToolStatus::Ok
+    );
+    assert_eq!(sandbox().allocation(), toolhost::Allocation::Pooling);
+}
+
+#[tokio::test]
+async fn a_host_may_be_dropped_in_async_code() {
+    let own = Host::builder().build().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = toolhost_tests::house::yaml(&[("text", "text", EXAMPLES)]);
+    toolhost_tests::house::write_bundle(dir.path(), &manifest, &["text"]);
+    let work = tempfile::tempdir().unwrap();
+    let call = tool_call("text__upper", json!({"text": "x"}));
+    let context = CallContext::for_call(&call, "key", own.workdir(work.path()).unwrap());
+    let step = own
+        .load(dir.path())
+        .await
+        .unwrap()
+        .only_agent()
+        .unwrap()
+        .open_step();
+    drop(own);
+    let result: ToolResult = step.execute(call, &context).await;
+    assert_eq!(
+        result.status(),
+        ToolStatus::Ok,
+        "the step holds what it needs"
+    );
+    drop(step);
+}
+
+#[test]
+fn a_caller_needs_no_runtime() {
+    let result = futures_executor::block_on(async {
+        let house = House::of(&[("spin", "spin_forever", &["run"])], SOON).await;
+        house.call("spin__run", json!({})).await
+    });
+    assert_eq!(code(&result), "E_TOOL_TIMEOUT");
+}
