@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use toolhost_contract::{Locale, ToolCatalogItem, ToolError, ToolErrorCode};
 
+use crate::bundle::reader::closest;
 use crate::result::text;
 
 /// Longest name quoted from a call, in characters: as long as a tool name may be.
@@ -60,6 +61,13 @@ impl ToolCatalog {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&ToolCatalogItem> {
         self.shown.items.get(*self.shown.places.get(name)?)
+    }
+
+    /// The name that was probably meant by one that is not there: at most two letters away.
+    #[must_use]
+    pub fn closest(&self, name: &str) -> Option<&str> {
+        let known: Vec<&str> = self.items().iter().map(|item| item.name.as_str()).collect();
+        closest(name, &known)
     }
 
     /// Admits a call by the name the model gave.

@@ -45,12 +45,15 @@ pub(crate) async fn call(args: &CallArgs, setting: &Setting) -> Result<Exit, Fai
     };
     let call = ToolCall::new(CALL_ID, target.tool.as_ref(), input);
     let context = CallContext::for_call(&call, args.instance.as_str(), workdir);
-    let result = agent.open_step().execute(call, &context).await;
+    let step = agent.open_step();
+    let result = step.execute(call, &context).await;
     output::json(&answer(&result, args)?)?;
     if is_outside_the_catalog(&result) {
         let bundle = target.bundle.display();
+        let meant = step.catalog().closest(target.tool.as_ref());
+        let meant = meant.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
         setting.note(&format!(
-            "`toolhost list {bundle}` lists the tools there are"
+            "{meant}`toolhost list {bundle}` lists the tools there are"
         ));
     }
     Ok(match result.status() {

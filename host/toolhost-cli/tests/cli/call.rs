@@ -106,7 +106,10 @@ fn a_tool_outside_the_catalog_is_a_result_and_a_hint() {
             "E_TOOL_NOT_IN_CATALOG",
             "{name}"
         );
-        assert!(ran.stderr.starts_with("note: `toolhost list "), "{ran:?}");
+        assert!(ran.stderr.starts_with("note: "), "{ran:?}");
+        assert!(ran.stderr.contains("`toolhost list "), "{ran:?}");
+        let meant = ran.stderr.contains("did you mean 'text__upper'?");
+        assert_eq!(meant, name.starts_with("text__"), "{ran:?}");
         assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
     }
 }

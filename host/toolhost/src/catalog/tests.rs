@@ -72,6 +72,20 @@ fn refuses_a_call_outside_the_catalog_in_the_words_of_the_specification() {
 }
 
 #[test]
+fn knows_the_name_that_was_probably_meant() {
+    let catalog = bash_and_clock();
+    for (name, meant) in [
+        ("bash__exe", Some("bash__exec")),
+        ("bash_exec", Some("bash__exec")),
+        ("Clock__now", Some("clock__now")),
+        ("weather__get", None),
+        ("", None),
+    ] {
+        assert_eq!(catalog.closest(name), meant, "{name:?}");
+    }
+}
+
+#[test]
 fn quotes_the_models_name_short_and_harmless() {
     let said = |name: &str| {
         ToolCatalog::default()
