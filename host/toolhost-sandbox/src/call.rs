@@ -105,7 +105,7 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// Waits for a place, then runs the errand where it is awaited, or away once it keeps computing.
+    /// Waits for a place, then runs the errand where it is awaited, or away once it has computed for a while.
     ///
     /// Gives what the instance said, how long the call waited and how long it ran.
     pub(crate) async fn run(

@@ -7,7 +7,8 @@
 //! - changes to write-protected files, whatever name they are met under
 //! - growth beyond the call's and the workdir's limits
 //!
-//! Calls are made inline: on regular files and directories none of them waits for ever.
+//! Calls are made inline: on regular files and directories of a local disk none waits long. For other
+//! disks there is [`FileIo::Offload`](crate::FileIo).
 
 mod budget;
 mod code;

@@ -93,7 +93,8 @@ impl Sandbox {
     /// Compiles a component, or maps it from the cache, and asks it what it serves.
     ///
     /// Slow, once: 0.2–30 s to compile, under 10 ms from the cache. Compiling happens on a thread of
-    /// its own and cannot be interrupted; [`CompileLimits`](crate::CompileLimits) are checked first.
+    /// its own and cannot be interrupted; [`CompileLimits`](crate::CompileLimits) are checked first,
+    /// and after 60 s and 10 s per MiB it is given up on.
     ///
     /// # Errors
     /// [`PrepareError`] says why it is no tool this host can run.

@@ -25,19 +25,25 @@ fn handles_may_be_sent_and_shared() {
 
 #[tokio::test]
 async fn execute_dropped_in_the_middle_stops_the_guest() {
-    let house = House::of(&[("spin", "spin_forever", &["run"])], "").await;
-    let sandbox = house.host.sandbox().clone();
-    let places = sandbox.free_places();
-    {
-        let call = house.call("spin__run", json!({}));
-        let stopped = tokio::time::timeout(Duration::from_millis(50), call).await;
-        assert!(stopped.is_err());
-    }
-    // Other tests of this process may run calls of their own meanwhile.
-    eventually("its place is free", || {
-        sandbox.free_places() >= places.min(1000)
-    })
-    .await;
+    // A sandbox of its own: nobody else's calls come and go in it.
+    let own = Host::builder().build().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = toolhost_tests::house::yaml(&[("spin", "spin_forever", &["run"])]);
+    toolhost_tests::house::write_bundle(dir.path(), &manifest, &["spin_forever"]);
+    let loaded = own.load(dir.path()).await.unwrap();
+    let step = loaded.only_agent().unwrap().open_step();
+    let work = tempfile::tempdir().unwrap();
+    let call = tool_call("spin__run", json!({}));
+    let context = CallContext::for_call(&call, "key", own.workdir(work.path()).unwrap());
+    let (sandbox, places) = (own.sandbox(), own.sandbox().free_places());
+
+    let running = tokio::spawn(async move { step.execute(call, &context).await });
+    eventually("it runs", || sandbox.free_places() == places - 1).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(!running.is_finished());
+    running.abort();
+    eventually("its place is free", || sandbox.free_places() == places).await;
+    eventually("its memory is free", || sandbox.memory_in_use() == 0).await;
 }
 
 #[tokio::test]
