@@ -44,6 +44,14 @@ impl ToolSource {
             mcp: None,
         }
     }
+
+    /// The source of a tool that an extension registers.
+    pub fn extension(name: impl Into<String>) -> Self {
+        Self {
+            source_type: SourceType::Extension,
+            ..Self::config(name)
+        }
+    }
 }
 
 /// Kind of a tool's source.

@@ -40,6 +40,14 @@ impl ToolError {
     }
 }
 
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for ToolError {}
+
 /// A code in a [`ToolError`]: the host's, or the handler's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErrorCode {
@@ -118,6 +126,43 @@ pub struct HandlerError {
     pub suggestion: Option<String>,
     /// A page that explains more.
     pub help_url: Option<String>,
+}
+
+impl HandlerError {
+    /// Makes a failure of which only the message is known.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a code to branch on.
+    #[must_use]
+    pub fn with_code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    /// Adds the next move.
+    #[must_use]
+    pub fn with_suggestion(mut self, suggestion: impl Into<String>) -> Self {
+        self.suggestion = Some(suggestion.into());
+        self
+    }
+}
+
+impl fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// What a library says of its failure is the message; its kind cannot be told.
+impl<E: std::error::Error> From<E> for HandlerError {
+    fn from(error: E) -> Self {
+        Self::new(error.to_string())
+    }
 }
 
 #[cfg(test)]

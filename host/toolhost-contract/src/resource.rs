@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{ExportName, JsonSchemaObject, ResourceName};
+use crate::{ExportName, JsonSchemaObject, ResourceName, ToolName};
 
 /// `metadata` of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,4 +96,6 @@ pub struct AgentResource {
 pub struct AgentSpec {
     /// Tools its steps start with, in the order declared.
     pub tools: Vec<ResourceName>,
+    /// Tools of which at least one must have succeeded before a turn may end; none where it is empty.
+    pub required_tools: Vec<ToolName>,
 }

@@ -87,6 +87,38 @@ impl ToolResult {
         self
     }
 
+    /// Puts the call's own id and name in the place of what stands there.
+    #[must_use]
+    pub fn answering(mut self, call_id: &str, tool_name: &str) -> Self {
+        call_id.clone_into(&mut self.tool_call_id);
+        tool_name.clone_into(&mut self.tool_name);
+        self
+    }
+
+    /// The value, to be changed; none unless the status is `ok`.
+    #[must_use]
+    pub fn output_mut(&mut self) -> Option<&mut Value> {
+        self.output.as_mut()
+    }
+
+    /// The error, to be changed; none unless the status is `error`.
+    #[must_use]
+    pub fn error_mut(&mut self) -> Option<&mut ToolError> {
+        self.error.as_mut()
+    }
+
+    /// Turns the result into a failure; its receipt stays.
+    #[must_use]
+    pub fn into_error(self, error: ToolError) -> Self {
+        Self {
+            status: ToolStatus::Error,
+            output: None,
+            handle: None,
+            error: Some(error),
+            ..self
+        }
+    }
+
     /// Id of the call this answers.
     #[must_use]
     pub fn tool_call_id(&self) -> &str {
