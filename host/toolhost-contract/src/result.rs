@@ -1,5 +1,7 @@
 //! What a call came to.
 
+mod stored;
+
 use serde::Serialize;
 use serde_json::Value;
 
