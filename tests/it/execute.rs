@@ -5,10 +5,10 @@ mod lifetime;
 mod protection;
 
 use serde_json::{Value, json};
-use toolhost::{AssistantMessage, CallContext, ToolCall, ToolStatus};
+use toolhost::{AssistantMessage, ToolCall, ToolStatus, TurnStart};
 use toolhost_tests::house::{House, code, tool_call};
 
-const EXAMPLES: &[&str] = &["upper", "count", "fail"];
+pub(crate) const EXAMPLES: &[&str] = &["upper", "count", "fail"];
 
 #[tokio::test]
 async fn answers_with_the_calls_own_id_and_name() {
@@ -177,9 +177,7 @@ async fn the_message_of_a_call_has_its_limits_too() {
         (json!("x".repeat(5 << 20)), "E_TOOL_INVALID_ARGS"),
         (deep, "E_TOOL_INVALID_ARGS"),
     ] {
-        let workdir = house.work.workdir.clone();
-        let context = CallContext::new("key", "turn", with(more), workdir);
-        let result = house.step.execute(call.clone(), &context).await;
+        let result = house.step.execute(call.clone(), &with(more)).await;
         assert!(code(&result).starts_with(expected), "{}", code(&result));
     }
 }
@@ -191,10 +189,12 @@ async fn a_call_needs_the_message_that_holds_it() {
     let one = ToolCall::new("one", "echo__context", serde_json::Map::new());
     let other = ToolCall::new("other", "echo__context", serde_json::Map::new());
     let message = AssistantMessage::for_call(&one);
-    let context = CallContext::new("key", "turn-9", message, house.work.workdir.clone())
-        .with_trace_id("trace-9");
-    assert_eq!(code(&house.step.execute(other, &context).await), "E_HOST");
-    let result = house.step.execute(one.clone(), &context).await;
+    let instance = house.agent.instance("key", house.work.workdir.clone());
+    let start = TurnStart::new("turn-9").with_trace_id("trace-9");
+    let turn = instance.open_turn(start).await.unwrap();
+    let step = turn.open_step().await.unwrap();
+    assert_eq!(code(&step.execute(other, &message).await), "E_HOST");
+    let result = step.execute(one.clone(), &message).await;
     let told = result.output().unwrap();
     assert_eq!(told["toolCallId"], "one");
     assert_eq!(told["turnId"], "turn-9");

@@ -237,8 +237,8 @@ async fn agents_have_the_tools_they_name() {
     );
     let house = House::load(&manifest, &["text", "echo"], "", Some("both")).await;
     let names = |agent: &str| -> Vec<String> {
-        let step = house.loaded.agent(agent).unwrap().open_step();
-        step.catalog()
+        let catalog = house.loaded.agent(agent).unwrap().catalog();
+        catalog
             .items()
             .iter()
             .map(|item| item.name.to_string())
@@ -372,13 +372,13 @@ async fn an_instance_has_a_workspace_of_its_own_beneath_the_state_root() {
         .build()
         .unwrap();
     let loaded = host.load(dir.path()).await.unwrap();
-    let step = loaded.only_agent().unwrap().open_step();
+    let agent = loaded.only_agent().unwrap();
     let mut seen = std::collections::BTreeSet::new();
     for key in ["a/b", "a-b", "a.b", "..", "", "A-B"] {
         let call = toolhost_tests::house::tool_call("w__run", json!({"path": "mine", "bytes": 1}));
         let workspace = loaded.instance_workspace(key).unwrap();
-        let context = toolhost::CallContext::for_call(&call, key, workspace);
-        assert_eq!(step.execute(call, &context).await.status(), ToolStatus::Ok);
+        let step = toolhost_tests::house::open_step(&agent, key, &workspace).await;
+        assert_eq!(step.execute_alone(call).await.status(), ToolStatus::Ok);
         let path = loaded.instance_path(key).unwrap();
         assert!(
             path.starts_with(state.path()) && path.join("mine").exists(),

@@ -15,5 +15,6 @@ mod cache;
 mod cell;
 mod docs;
 mod execute;
+mod extend;
 mod files;
 mod load;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolhost::{CallContext, Host, LoadedBundle, Policy, Step, ToolCall, ToolResult};
+use toolhost::{Agent, Host, LoadedBundle, Policy, Step, ToolCall, ToolResult, Workdir};
 
 use crate::{Work, guest, sandbox};
 
@@ -18,7 +18,9 @@ pub struct House {
     pub host: Host,
     /// The bundle.
     pub loaded: LoadedBundle,
-    /// The step of its only agent.
+    /// Its only agent, or the one named.
+    pub agent: Agent,
+    /// A step of the agent.
     pub step: Step,
     /// The workdir of its calls.
     pub work: Work,
@@ -73,21 +75,34 @@ impl House {
             Some(name) => loaded.agent(name).expect("the agent is there"),
             None => loaded.only_agent().expect("there is one agent"),
         };
+        let work = Work::new();
         Self {
             bundle,
             host,
-            step: agent.open_step(),
+            step: open_step(&agent, "instance", &work.workdir).await,
+            agent,
             loaded,
-            work: Work::new(),
+            work,
         }
     }
 
     /// Executes a call.
     pub async fn call(&self, name: &str, args: Value) -> ToolResult {
-        let call = tool_call(name, args);
-        let context = CallContext::for_call(&call, "instance", self.work.workdir.clone());
-        self.step.execute(call, &context).await
+        self.step.execute_alone(tool_call(name, args)).await
     }
+
+    /// Opens another step of the agent, in the same workdir.
+    pub async fn another_step(&self) -> Step {
+        open_step(&self.agent, "instance", &self.work.workdir).await
+    }
+}
+
+/// Opens the first step of a turn of an agent's instance.
+pub async fn open_step(agent: &Agent, instance: &str, workdir: &Workdir) -> Step {
+    let instance = agent.instance(instance, workdir.clone());
+    let turn = instance.open_turn("turn-1").await;
+    let step = turn.expect("the turn opens").open_step().await;
+    step.expect("the step opens")
 }
 
 /// A call with an id of its own.

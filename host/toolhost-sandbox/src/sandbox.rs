@@ -127,6 +127,17 @@ impl Sandbox {
         Workdir::open_own(path, &self.0.growths)
     }
 
+    /// Awaits a future of the host's own for so long, by the sandbox's clock: the caller needs no timer
+    /// of its own. None where it takes longer; it is dropped then.
+    pub async fn within<T>(&self, time: Duration, future: impl Future<Output = T>) -> Option<T> {
+        let too_long = self.0.threads.timer(time);
+        tokio::select! {
+            biased;
+            done = future => Some(done),
+            () = too_long => None,
+        }
+    }
+
     /// How instances get their memory: what was asked for, or what was possible.
     #[must_use]
     pub fn allocation(&self) -> Allocation {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolhost::{CallContext, Host, Limits, Policy, Step, ToolCall, ToolResult, Workdir};
+use toolhost::{Agent, Host, Limits, Policy, Step, ToolCall, ToolResult, Workdir};
 
 type Error = Box<dyn std::error::Error>;
 
@@ -47,17 +47,21 @@ spec: {entry: ./eat_memory.wasm, exports: [{name: run}]}
 
 struct Demo {
     step: Step,
-    workdir: Workdir,
     calls: u32,
 }
 
 impl Demo {
+    async fn of(agent: &Agent, workdir: Workdir) -> Result<Self, Error> {
+        let turn = agent.instance("demo", workdir).open_turn("turn-1").await?;
+        let step = turn.open_step().await?;
+        Ok(Self { step, calls: 0 })
+    }
+
     async fn call(&mut self, name: &str, args: Value) -> ToolResult {
         self.calls += 1;
         let args = args.as_object().cloned().unwrap_or_default();
         let call = ToolCall::new(format!("call_{}", self.calls), name, args);
-        let context = CallContext::for_call(&call, "demo", self.workdir.clone());
-        self.step.execute(call, &context).await
+        self.step.execute_alone(call).await
     }
 
     async fn tell(&mut self, title: &str, name: &str, args: Value) -> ToolResult {
@@ -99,11 +103,8 @@ async fn main() -> Result<(), Error> {
         started.elapsed().as_millis()
     );
 
-    let mut demo = Demo {
-        step: bundle.agent("coder")?.open_step(),
-        workdir: host.workdir(&work)?,
-        calls: 0,
-    };
+    let workdir = host.workdir(&work)?;
+    let mut demo = Demo::of(&bundle.agent("coder")?, workdir.clone()).await?;
     println!("\n● what the model is shown: the Tool Catalog of this step");
     for item in demo.step.catalog().items() {
         println!(
@@ -113,7 +114,7 @@ async fn main() -> Result<(), Error> {
         );
     }
     story(&mut demo, &work).await;
-    hostile(&host, &paths.guests, top.path(), &demo.workdir).await?;
+    hostile(&host, &paths.guests, top.path(), &workdir).await?;
     warm(&mut demo).await;
     Ok(())
 }
@@ -164,11 +165,8 @@ async fn hostile(host: &Host, guests: &Path, top: &Path, workdir: &Workdir) -> R
         .sandbox(host.sandbox().clone())
         .policy(Policy::parse(policy, "policy.yaml")?)
         .build()?;
-    let mut demo = Demo {
-        step: strict.load(&dir).await?.only_agent()?.open_step(),
-        workdir: workdir.clone(),
-        calls: 100,
-    };
+    let agent = strict.load(&dir).await?.only_agent()?;
+    let mut demo = Demo::of(&agent, workdir.clone()).await?;
     println!("\n● the operator's policy: {policy}");
     let started = Instant::now();
     let stopped = demo

@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "an example for the terminal")]
 
 use serde_json::json;
-use toolhost::{AssistantMessage, CallContext, Host, ToolCall};
+use toolhost::{AssistantMessage, Host, ToolCall};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,8 +14,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bundle = host.load(examples).await?;
     let agent = bundle.agent("coder")?;
 
+    // Once per turn; the workdir is the guests' whole filesystem.
+    let workdir = tempfile::tempdir()?;
+    let instance = agent.instance("user-1", host.workdir(workdir.path())?);
+    let turn = instance.open_turn("turn-1").await?;
+
     // Once per step: the model is shown the catalog, and answers with a message.
-    let step = agent.open_step();
+    let step = turn.open_step().await?;
     println!("{} tools", step.catalog().items().len());
     let message = json!({
         "role": "assistant",
@@ -25,14 +30,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
 
     // Once per tool call: the answer is a ToolResult, whatever happens.
-    let workdir = tempfile::tempdir()?;
     let call: ToolCall = serde_json::from_value(json!({
         "id": "call_1", "name": "text__upper", "args": {"text": "hello"},
     }))?;
     let message = AssistantMessage::parse(message, &call.id)?;
-    let context = CallContext::new("user-1", "turn-1", message, host.workdir(workdir.path())?);
-    let result = step.execute(call, &context).await;
+    let result = step.execute(call, &message).await;
     println!("{}", serde_json::to_string_pretty(&result)?);
     println!("{} µs in the guest", result.usage().wall.as_micros());
+
+    step.close(json!({"calls": 1})).await?;
+    turn.close("done").await?;
     Ok(())
 }

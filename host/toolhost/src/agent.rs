@@ -1,17 +1,18 @@
-//! An agent of a loaded bundle, and its steps.
+//! An agent of a loaded bundle: its tools, and what extensions add to them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use toolhost_contract::{Locale, ResourceName, ToolCall, ToolResult};
-use toolhost_sandbox::{Grants, Limits, WriteProtected};
+use toolhost_contract::{Locale, ResourceName, ToolName};
+use toolhost_sandbox::{Grants, Limits, Workdir};
 
 use crate::bundle::Guarded;
 use crate::catalog::ToolCatalog;
-use crate::context::CallContext;
-use crate::executor;
+use crate::extension::{ExtensionApi, ExtensionError};
 use crate::host::HostInner;
-use crate::registry::{RegisteredTool, ToolRegistry};
+use crate::instance::Instance;
+use crate::overlay::{Current, Overlay};
+use crate::registry::ToolRegistry;
 
 /// What the policy gives to one tool of one agent.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +21,12 @@ pub(crate) struct Permit {
     pub(crate) limits: Limits,
 }
 
-/// An agent and the tools its steps start with. Cheap to clone.
+/// An agent and the tools its steps start with. Cheap to clone: every clone is the same agent, with
+/// the same extensions.
+///
+/// ```text
+/// Agent ── instance ▶ Instance ── open_turn ▶ Turn ── open_step ▶ Step ── execute ▶ ToolResult
+/// ```
 #[derive(Debug, Clone)]
 pub struct Agent(pub(crate) Arc<AgentInner>);
 
@@ -28,9 +34,9 @@ pub(crate) struct AgentInner {
     pub(crate) name: String,
     pub(crate) registry: Arc<ToolRegistry>,
     pub(crate) catalog: ToolCatalog,
+    pub(crate) required: Vec<ToolName>,
+    pub(crate) overlay: Current,
     pub(crate) permits: HashMap<ResourceName, Permit>,
-    /// For a tool of which nothing is known: nothing granted, default limits.
-    pub(crate) no_permit: Permit,
     pub(crate) host: Arc<HostInner>,
     /// Kept from guests while the agent lives.
     pub(crate) _guarded: Arc<Guarded>,
@@ -43,6 +49,31 @@ impl std::fmt::Debug for AgentInner {
         f.debug_struct("AgentInner")
             .field("name", &self.name)
             .finish_non_exhaustive()
+    }
+}
+
+impl AgentInner {
+    /// What the policy gives to a tool; of a tool the bundle does not have it is asked now.
+    pub(crate) fn permit(&self, tool: &ResourceName) -> Permit {
+        match self.permits.get(tool) {
+            Some(permit) => permit.clone(),
+            None => {
+                let (grants, limits) = self.host.policy.resolve(&self.name, tool);
+                Permit { grants, limits }
+            }
+        }
+    }
+
+    /// What a step starts with: the bundle's tools, then those that extensions registered.
+    ///
+    /// Spec: tool-spec-v2 §2.1(2), §12.3.
+    pub(crate) fn shown(&self, overlay: &Overlay) -> ToolCatalog {
+        let mut dynamic = overlay.items().peekable();
+        if dynamic.peek().is_none() {
+            return self.catalog.clone();
+        }
+        let declared = self.catalog.items().iter();
+        declared.chain(dynamic).cloned().collect()
     }
 }
 
@@ -62,75 +93,58 @@ impl Agent {
         &self.0.name
     }
 
-    /// Opens a step: a snapshot of the catalog, against which its calls are admitted, and of what is
-    /// write-protected: the files of every bundle this host has loaded, as they are now.
-    ///
-    /// Spec: tool-spec-v2 §2.1.
+    /// The tools that its next step starts with.
     #[must_use]
-    pub fn open_step(&self) -> Step {
-        Step(Scope {
-            catalog: self.0.catalog.clone(),
-            protected: self.0.host.protected(),
-            agent: Arc::clone(&self.0),
+    pub fn catalog(&self) -> ToolCatalog {
+        self.0.shown(&self.0.overlay.snapshot())
+    }
+
+    /// The tools of which at least one must have succeeded before a turn may end; `requiredTools`
+    /// of the Agent resource.
+    #[must_use]
+    pub fn required_tools(&self) -> &[ToolName] {
+        &self.0.required
+    }
+
+    /// An instance of the agent: whoever has the same key shares its state and pending results.
+    ///
+    /// `workdir` becomes the guests' `/`: one from [`Host::workdir`](crate::Host::workdir) or
+    /// [`LoadedBundle::instance_workspace`](crate::LoadedBundle::instance_workspace).
+    #[must_use]
+    pub fn instance(&self, key: impl Into<String>, workdir: Workdir) -> Instance {
+        Instance::new(self.clone(), key.into(), workdir)
+    }
+
+    /// Adds an extension, which registers tools and middleware. Where it fails, nothing of it stays.
+    ///
+    /// # Errors
+    /// [`ExtensionError`] where the name is taken, or of the extension's own.
+    ///
+    /// Spec: tool-spec-v2 §8.4, §12.
+    pub fn extend(
+        &self,
+        name: &str,
+        register: impl FnOnce(&ExtensionApi) -> Result<(), ExtensionError>,
+    ) -> Result<(), ExtensionError> {
+        self.0.overlay.change(|overlay| {
+            if overlay.enter(name) {
+                return Ok(());
+            }
+            Err(ExtensionError::Registered {
+                agent: self.0.name.clone(),
+                extension: name.to_owned(),
+            })
+        })?;
+        register(&ExtensionApi::new(name, self)).inspect_err(|_| {
+            self.remove_extension(name);
         })
     }
-}
 
-/// One step of an agent: what a model is shown, and what it may call.
-#[derive(Debug, Clone)]
-pub struct Step(Scope);
-
-/// What a call is executed in.
-#[derive(Debug, Clone)]
-pub(crate) struct Scope {
-    pub(crate) catalog: ToolCatalog,
-    protected: WriteProtected,
-    agent: Arc<AgentInner>,
-}
-
-impl Scope {
-    pub(crate) fn agent_name(&self) -> &str {
-        &self.agent.name
-    }
-
-    pub(crate) fn locale(&self) -> Locale {
-        self.agent.locale
-    }
-
-    pub(crate) fn allows_registry_calls(&self) -> bool {
-        self.agent.registry_calls == RegistryCalls::Allowed
-    }
-
-    pub(crate) fn registry(&self) -> &ToolRegistry {
-        &self.agent.registry
-    }
-
-    pub(crate) fn protected(&self) -> &WriteProtected {
-        &self.protected
-    }
-
-    pub(crate) fn permit(&self, tool: &RegisteredTool) -> &Permit {
-        let permits = &self.agent.permits;
-        permits
-            .get(tool.item.name.resource())
-            .unwrap_or(&self.agent.no_permit)
-    }
-}
-
-impl Step {
-    /// What the model is shown in this step.
-    #[must_use]
-    pub fn catalog(&self) -> &ToolCatalog {
-        &self.0.catalog
-    }
-
-    /// Executes a call. Whatever happens, the answer is a [`ToolResult`].
-    ///
-    /// Runs where it is awaited, on any executor. Calls of one step may run at the same time.
-    /// Dropping the future stops the guest and gives back what it held.
-    ///
-    /// Spec: tool-spec-v2 §8, §9, §10.
-    pub async fn execute(&self, call: ToolCall, context: &CallContext) -> ToolResult {
-        executor::execute(&self.0, call, context).await
+    /// Removes an extension with its tools and middleware, from the next step on; says whether it
+    /// was there.
+    pub fn remove_extension(&self, name: &str) -> bool {
+        let removed: Result<bool, std::convert::Infallible> =
+            self.0.overlay.change(|overlay| Ok(overlay.leave(name)));
+        removed.unwrap_or(false)
     }
 }

@@ -1,27 +1,31 @@
 //! The one way from a [`ToolCall`] to a [`ToolResult`].
 //!
-//! admit (is it in this step's catalog?) → validate (do the arguments fit?) → run (in the sandbox) →
-//! finish (within every limit). No step can be skipped: each takes what only the one before makes.
+//! middleware → admit (is it in this step's catalog?) → validate (do the arguments fit?) → run (in
+//! the sandbox, or an extension's handler) → finish (within every limit). No step can be skipped:
+//! each takes what only the one before makes.
 
 use serde_json::Value;
 use toolhost_contract::{
-    ErrorMessageLimit, ToolCall, ToolContext, ToolError, ToolErrorCode, ToolResult, Usage,
+    AssistantMessage, ErrorMessageLimit, ToolCall, ToolContext, ToolError, ToolErrorCode,
+    ToolResult, Usage,
 };
 use toolhost_sandbox::{Invocation, Limits, Outcome};
 
-use crate::agent::Scope;
-use crate::context::CallContext;
+use crate::agent::Permit;
 use crate::failure::{Clues, explained, failure};
-use crate::registry::RegisteredTool;
+use crate::middleware::ToolCallContext;
+use crate::native;
+use crate::registry::{RegisteredTool, Runs};
 use crate::result::{limit_error, normalise_error, text};
 use crate::schema::json;
+use crate::step::Scope;
 use crate::telemetry;
 
 /// Longest tool name echoed in a result, in characters.
 const NAME_SHOWN: usize = 128;
 
 /// What a call came to, before it is made a result.
-enum Answer {
+pub(crate) enum Answer {
     Output(Value),
     Pending(String),
 }
@@ -29,58 +33,83 @@ enum Answer {
 /// A call of a tool that this step shows.
 struct AdmittedCall<'a> {
     tool: &'a RegisteredTool,
+    permit: Permit,
     call: ToolCall,
 }
 
 /// A call whose arguments fit.
-struct ValidCall<'a> {
-    tool: &'a RegisteredTool,
+pub(crate) struct ValidCall<'a> {
+    pub(crate) tool: &'a RegisteredTool,
+    pub(crate) permit: Permit,
     call_id: String,
+    pub(crate) args: Value,
     input: String,
 }
 
 /// Executes a call: never an error, never a panic; dropping the future stops the guest.
-pub(crate) async fn execute(scope: &Scope, call: ToolCall, context: &CallContext) -> ToolResult {
+pub(crate) async fn execute(
+    scope: &Scope,
+    call: ToolCall,
+    message: &AssistantMessage,
+) -> ToolResult {
     let (id, name) = (call.id.clone(), text::shorten(&call.name, NAME_SHOWN));
-    let finish = |limit, answer: Result<Answer, ToolError>, usage| {
-        match answer {
-            Ok(Answer::Output(output)) => ToolResult::ok(&id, &name, output),
-            Ok(Answer::Pending(handle)) => ToolResult::pending(&id, &name, handle),
-            Err(error) => ToolResult::error(&id, &name, limit_error(error, limit)),
-        }
-        .with_usage(usage)
+    let tool = scope.registered(&call.name);
+    let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
+    let result = if scope.layers().is_empty() {
+        run_admitted(scope, call, message).await
+    } else {
+        let context = ToolCallContext::new(call, &scope.step_id, &scope.turn);
+        let (inner, message) = (scope.clone(), message.clone());
+        let core = move |context: ToolCallContext| -> crate::pipeline::BoxFuture<'static, _> {
+            Box::pin(async move { run_admitted(&inner, context.into_call(), &message).await })
+        };
+        scope.layers().run(context, core).await
     };
-    let admitted = match admit(scope, call) {
-        Ok(admitted) => admitted,
-        Err(refusal) => {
-            return finish(ErrorMessageLimit::DEFAULT, Err(refusal), Usage::default());
-        }
-    };
-    let limit = admitted.tool.error_message_limit;
-    match validate(scope, admitted, context) {
-        Ok(valid) => {
-            let (answer, usage) = run(scope, valid, context).await;
-            finish(limit, answer, usage)
-        }
-        Err(refusal) => finish(limit, Err(refusal), Usage::default()),
+    let result = finish(result.answering(&id, &name), limit);
+    scope.turn.saw(&result);
+    result
+}
+
+/// Bounds an error at the exit, whoever made it.
+fn finish(mut result: ToolResult, limit: ErrorMessageLimit) -> ToolResult {
+    if let Some(error) = result.error_mut() {
+        *error = limit_error(error.clone(), limit);
     }
+    result
+}
+
+/// What the middleware is around.
+async fn run_admitted(scope: &Scope, call: ToolCall, message: &AssistantMessage) -> ToolResult {
+    let (id, name) = (call.id.clone(), text::shorten(&call.name, NAME_SHOWN));
+    let valid = admit(scope, call).and_then(|admitted| validate(scope, admitted, message));
+    let (answer, usage) = match valid {
+        Ok(valid) => run(scope, valid, message).await,
+        Err(refusal) => (Err(refusal), Usage::default()),
+    };
+    match answer {
+        Ok(Answer::Output(output)) => ToolResult::ok(&id, &name, output),
+        Ok(Answer::Pending(handle)) => ToolResult::pending(&id, &name, handle),
+        Err(error) => ToolResult::error(&id, &name, error),
+    }
+    .with_usage(usage)
 }
 
 /// Admits a call of the step's catalog; of the registry only where the policy says so.
 ///
 /// Spec: tool-spec-v2 §9.
 fn admit(scope: &Scope, call: ToolCall) -> Result<AdmittedCall<'_>, ToolError> {
-    let locale = scope.locale();
+    let locale = scope.turn.locale();
     let shown = scope.catalog.admit(&call.name, locale);
     if let (Err(refusal), false) = (&shown, scope.allows_registry_calls()) {
         return Err(refusal.clone());
     }
-    match scope.registry().get(&call.name) {
+    match scope.registered(&call.name) {
         Some(tool) => {
             if shown.is_err() {
                 telemetry::registry_call(scope, &call);
             }
-            Ok(AdmittedCall { tool, call })
+            let permit = scope.permit(tool);
+            Ok(AdmittedCall { tool, permit, call })
         }
         None => {
             let shown = text::shorten(&call.name, NAME_SHOWN);
@@ -94,15 +123,15 @@ fn admit(scope: &Scope, call: ToolCall) -> Result<AdmittedCall<'_>, ToolError> {
 fn validate<'a>(
     scope: &Scope,
     admitted: AdmittedCall<'a>,
-    context: &CallContext,
+    message: &AssistantMessage,
 ) -> Result<ValidCall<'a>, ToolError> {
-    let AdmittedCall { tool, call } = admitted;
-    let locale = scope.locale();
-    let limits = &scope.permit(tool).limits;
+    let AdmittedCall { tool, permit, call } = admitted;
+    let locale = scope.turn.locale();
+    let limits = &permit.limits;
     let refuse = |code, message| Err(ToolError::host(code, message, locale));
-    if !context.message.holds(&call.id) {
+    if !message.holds(&call.id) {
         let shown = text::shorten(&call.id, NAME_SHOWN);
-        let message = format!("The call context's message does not hold the tool call '{shown}'.");
+        let message = format!("The assistant message given does not hold the tool call '{shown}'.");
         return refuse(ToolErrorCode::Host, message);
     }
     let args = Value::Object(call.args);
@@ -120,7 +149,7 @@ fn validate<'a>(
         let message = format!("Invalid arguments for tool '{name}': {bytes} bytes, at most {most}");
         return refuse(ToolErrorCode::InvalidArgs, message);
     }
-    if let Err(message) = check_message(context, limits) {
+    if let Err(message) = check_message(message, limits) {
         return refuse(ToolErrorCode::InvalidArgs, message);
     }
     tool.schema
@@ -128,14 +157,16 @@ fn validate<'a>(
         .map_err(|error| error.into_tool_error(locale))?;
     Ok(ValidCall {
         tool,
+        permit,
         call_id: call.id,
+        args,
         input,
     })
 }
 
 /// Checks the message against the limits: it holds the arguments, other calls and text.
-fn check_message(context: &CallContext, limits: &Limits) -> Result<(), String> {
-    let (bytes, depth) = (context.message.as_json().len(), context.message.depth());
+fn check_message(message: &AssistantMessage, limits: &Limits) -> Result<(), String> {
+    let (bytes, depth) = (message.as_json().len(), message.depth());
     let (most, deepest) = (limits.message_bytes(), limits.message_depth());
     if bytes as u64 <= most && depth <= deepest {
         return Ok(());
@@ -145,47 +176,53 @@ fn check_message(context: &CallContext, limits: &Limits) -> Result<(), String> {
     ))
 }
 
-/// Runs a call in the sandbox.
+/// Runs a call: in the sandbox, or in this process where an extension handles it.
 async fn run(
     scope: &Scope,
     valid: ValidCall<'_>,
-    context: &CallContext,
+    message: &AssistantMessage,
 ) -> (Result<Answer, ToolError>, Usage) {
-    let ValidCall {
-        tool,
-        call_id,
-        input,
-    } = valid;
-    let permit = scope.permit(tool);
-    let invocation = Invocation {
-        handler: tool.item.name.export().clone(),
-        context: ToolContext {
-            agent_name: scope.agent_name().to_owned(),
-            instance_key: context.instance_key.clone(),
-            turn_id: context.turn_id.clone(),
-            tool_call_id: call_id,
-            trace_id: context.trace_id.clone(),
-            message: context.message.clone(),
-            workdir: "/".to_owned(),
-        },
-        input,
-        workdir: Some(context.workdir.clone()),
-        protected: scope.protected().clone(),
-        grants: permit.grants.clone(),
-        limits: permit.limits.clone(),
+    let turn = &scope.turn;
+    let context = ToolContext {
+        agent_name: turn.agent_name().to_owned(),
+        instance_key: turn.instance_key().to_owned(),
+        turn_id: turn.id.clone(),
+        tool_call_id: valid.call_id.clone(),
+        trace_id: Some(turn.trace_id().to_owned()),
+        message: message.clone(),
+        workdir: "/".to_owned(),
     };
-    let report = tool.component.call(invocation).await;
-    telemetry::ran(scope, tool, &report);
-    let locale = scope.locale();
-    let error = match report.outcome {
-        Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
-        Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
-        Ok(Outcome::Failed(error)) => normalise_error(error, tool.error_message_limit, locale),
-        Err(error) => failure(&tool.item.name, &error, locale),
-    };
-    let clues = Clues {
-        disk_limit_hit: report.disk_limit_hit,
-        denials: &report.usage.denials,
-    };
-    (Err(explained(error, &clues, locale)), report.usage)
+    let tool = valid.tool;
+    let locale = turn.locale();
+    match &tool.runs {
+        Runs::Native { owner, handler } => {
+            native::run(scope, valid, context, owner, &**handler).await
+        }
+        Runs::Component(component) => {
+            let invocation = Invocation {
+                handler: tool.item.name.export().clone(),
+                context,
+                input: valid.input,
+                workdir: Some(turn.instance.workdir().clone()),
+                protected: scope.protected().clone(),
+                grants: valid.permit.grants,
+                limits: valid.permit.limits,
+            };
+            let report = component.call(invocation).await;
+            telemetry::ran(scope, tool, &report);
+            let error = match report.outcome {
+                Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
+                Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
+                Ok(Outcome::Failed(error)) => {
+                    normalise_error(error, tool.error_message_limit, locale)
+                }
+                Err(error) => failure(&tool.item.name, &error, locale),
+            };
+            let clues = Clues {
+                disk_limit_hit: report.disk_limit_hit,
+                denials: &report.usage.denials,
+            };
+            (Err(explained(error, &clues, locale)), report.usage)
+        }
+    }
 }

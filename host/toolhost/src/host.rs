@@ -168,16 +168,18 @@ pub(crate) fn make_private(dir: &Path) -> std::io::Result<()> {
 ///
 /// ```no_run
 /// # async fn example(call: toolhost::ToolCall) -> Result<(), Box<dyn std::error::Error>> {
-/// use toolhost::{CallContext, Host};
+/// use toolhost::Host;
 ///
 /// let host = Host::builder().build()?;
 /// let bundle = host.load("goondan.yaml").await?;
-/// let step = bundle.agent("coder")?.open_step();
-/// let tools = step.catalog().to_openai(); // what the model is shown
+/// let instance = bundle.agent("coder")?.instance("user-1", host.workdir("/srv/project")?);
 ///
-/// let workdir = host.workdir("/srv/project")?;
-/// let context = CallContext::for_call(&call, "user-1", workdir);
-/// let result = step.execute(call, &context).await; // never an error
+/// let turn = instance.open_turn("turn-1").await?;
+/// let step = turn.open_step().await?;
+/// let tools = step.catalog().to_openai(); // what the model is shown
+/// let result = step.execute_alone(call).await; // never an error
+/// step.close("done").await?;
+/// turn.close("done").await?;
 /// # let _ = (tools, result);
 /// # Ok(())
 /// # }

@@ -6,39 +6,62 @@
 //! whatever happens.
 //!
 //! ```text
-//! Host::load ▶ LoadedBundle ▶ Agent ▶ Step ── execute(ToolCall, &CallContext) ▶ ToolResult
+//! Host::load ▶ LoadedBundle ▶ Agent ▶ Instance ▶ Turn ▶ Step ── execute(ToolCall, &AssistantMessage) ▶ ToolResult
 //! ```
 
 mod agent;
 pub mod bundle;
 mod catalog;
-mod context;
+mod events {
+    pub(crate) fn timestamp(_: std::time::SystemTime) -> String {
+        String::new()
+    }
+}
 mod executor;
+mod extension;
 mod failure;
 mod host;
 mod inspect;
+mod instance;
 mod loaded;
 mod loader;
+mod middleware;
+mod native;
+mod overlay;
+mod pipeline;
 mod policy;
 mod registry;
 mod result;
 mod schema;
+mod step;
 mod telemetry;
+mod turn;
 mod workspace;
 
-pub use agent::{Agent, Step};
+pub use agent::Agent;
 pub use bundle::{Bundle, Diagnostic, LoadError, Severity, YamlSource};
 pub use catalog::ToolCatalog;
-pub use context::CallContext;
+pub use extension::{
+    ExtensionApi, ExtensionError, HandlerContext, Logger, PipelineApi, Raised, ToolHandler,
+    ToolsApi,
+};
 pub use host::{Host, HostBuilder, HostError, LoadProgress};
 pub use inspect::{Inspection, inspect};
+pub use instance::{Instance, TurnStart};
 pub use loaded::{AgentError, Declares, LoadedBundle, WorkspaceError};
 pub use loader::prepare_error_code;
+pub use middleware::{
+    AuditLog, AuditLogError, Metadata, Redactor, StepContext, ToolCallContext, TurnContext,
+};
+pub use pipeline::{BoxFuture, Middleware, Next, Passage};
 pub use policy::{Policy, PolicyError};
+pub use step::Step;
+pub use turn::Turn;
 
 pub use toolhost_contract::{
-    AssistantMessage, ErrorCode, HandlerError, JsonObject, Locale, MessageError, ResourceName,
-    ToolCall, ToolCatalogItem, ToolError, ToolErrorCode, ToolName, ToolResult, ToolStatus, Usage,
+    AssistantMessage, ErrorCode, HandlerError, JsonObject, JsonSchemaObject, Locale, McpSource,
+    MessageError, ResourceName, SourceType, ToolCall, ToolCatalogItem, ToolContext, ToolError,
+    ToolErrorCode, ToolName, ToolResult, ToolSource, ToolStatus, Usage,
 };
 pub use toolhost_sandbox::{
     Allocation, CacheConfig, CacheError, ComponentFacts, FileIo, Grants, HandlerSpec, Limits,

@@ -16,7 +16,8 @@ use crate::bundle::{Bundle, Diagnostic, LoadError, MANIFEST, OpenBundle, Place};
 use crate::catalog::ToolCatalog;
 use crate::host::{HostInner, LoadProgress};
 use crate::loaded::{Declares, IMPLICIT_AGENT, LoadedBundle, LoadedInner};
-use crate::registry::{RegisteredTool, ToolRegistry};
+use crate::overlay::Current;
+use crate::registry::{RegisteredTool, Runs, ToolRegistry};
 use crate::schema::ArgsSchema;
 
 /// Loads the bundle at a path.
@@ -237,7 +238,7 @@ fn registered(
         },
         schema: Arc::new(schema),
         error_message_limit: tool.spec.error_message_limit,
-        component: component.clone(),
+        runs: Runs::Component(component.clone()),
     })
 }
 
@@ -252,7 +253,7 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Foun
     let all: Vec<ToolCatalogItem> = found.tools.iter().map(|tool| tool.item.clone()).collect();
     let registry: Arc<ToolRegistry> = Arc::new(found.tools.into_iter().collect());
     let guarded = host.guard(open.guarded());
-    let make = |name: &str, tools: &[ResourceName]| {
+    let make = |name: &str, tools: &[ResourceName], required: &[ToolName]| {
         let of = |tool: &ResourceName| -> Vec<ToolCatalogItem> {
             let own = |item: &&ToolCatalogItem| item.name.resource() == tool;
             all.iter().filter(own).cloned().collect()
@@ -270,7 +271,8 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Foun
                 .iter()
                 .map(|tool| permit(&tool.metadata.name))
                 .collect(),
-            no_permit: Permit::default(),
+            required: required.to_vec(),
+            overlay: Current::default(),
             host: Arc::clone(host),
             _guarded: Arc::clone(&guarded),
             locale: host.policy.locale(),
@@ -281,7 +283,10 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Foun
             },
         }))
     };
-    let declared = |agent: &AgentResource| make(agent.metadata.name.as_str(), &agent.spec.tools);
+    let declared = |agent: &AgentResource| {
+        let (name, spec) = (&agent.metadata.name, &agent.spec);
+        make(name.as_str(), &spec.tools, &spec.required_tools)
+    };
     let agents: Vec<Agent> = bundle.agents().iter().map(declared).collect();
     let (agents, declares) = if agents.is_empty() {
         let tools: Vec<_> = bundle
@@ -289,7 +294,7 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Foun
             .iter()
             .map(|t| t.metadata.name.clone())
             .collect();
-        (vec![make(IMPLICIT_AGENT, &tools)], Declares::OnlyTools)
+        (vec![make(IMPLICIT_AGENT, &tools, &[])], Declares::OnlyTools)
     } else {
         (agents, Declares::Agents)
     };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use toolhost_contract::{ErrorMessageLimit, ToolCatalogItem, ToolName};
 use toolhost_sandbox::PreparedTool;
 
+use crate::extension::ToolHandler;
 use crate::schema::ArgsSchema;
 
 /// One tool that can run.
@@ -18,7 +19,30 @@ pub(crate) struct RegisteredTool {
     /// Longest error message of its Tool.
     pub(crate) error_message_limit: ErrorMessageLimit,
     /// What runs.
-    pub(crate) component: PreparedTool,
+    pub(crate) runs: Runs,
+}
+
+/// What runs when a tool is called.
+#[derive(Clone)]
+pub(crate) enum Runs {
+    /// A handler of a component, in the sandbox.
+    Component(PreparedTool),
+    /// A handler of an extension, in this process.
+    Native {
+        /// The extension.
+        owner: Arc<str>,
+        /// The handler.
+        handler: Arc<dyn ToolHandler>,
+    },
+}
+
+impl std::fmt::Debug for Runs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Component(_) => f.write_str("Component"),
+            Self::Native { owner, .. } => write!(f, "Native({owner})"),
+        }
+    }
 }
 
 /// All tools of a bundle. Shared by its agents and never changed.

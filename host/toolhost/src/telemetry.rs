@@ -5,15 +5,15 @@
 use toolhost_contract::ToolCall;
 use toolhost_sandbox::{CallReport, LogLevel, SandboxError};
 
-use crate::agent::Scope;
 use crate::registry::RegisteredTool;
 use crate::result::text;
+use crate::step::Scope;
 
 /// A call outside the catalog that the policy lets through.
 pub(crate) fn registry_call(scope: &Scope, call: &ToolCall) {
     tracing::info!(
         target: "toolhost::audit",
-        agent = scope.agent_name(),
+        agent = scope.turn.agent_name(),
         tool = text::shorten(&call.name, 128),
         "called from the registry: the policy allows it"
     );
@@ -21,7 +21,7 @@ pub(crate) fn registry_call(scope: &Scope, call: &ToolCall) {
 
 /// Passes on what a guest logged and printed.
 pub(crate) fn ran(scope: &Scope, tool: &RegisteredTool, report: &CallReport) {
-    let (agent, tool) = (scope.agent_name(), tool.item.name.as_str());
+    let (agent, tool) = (scope.turn.agent_name(), tool.item.name.as_str());
     macro_rules! say {
         ($level:ident, $context:expr, $text:expr) => {
             tracing::$level!(target: "toolhost::guest", agent, tool, context = $context, "{}", $text)

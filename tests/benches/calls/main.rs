@@ -19,9 +19,10 @@ use raw::Raw;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use toolhost::{
-    AssistantMessage, CacheConfig, CallContext, Host, Sandbox, SandboxConfig, Step, ToolCall,
-    ToolStatus, Workdir,
+    AssistantMessage, CacheConfig, Host, Sandbox, SandboxConfig, Step, ToolCall, ToolStatus,
+    Workdir,
 };
+use toolhost_tests::house::open_step;
 use toolhost_tests::{guest, root};
 
 /// Rounds of the paired measurement: raw and execute take turns, so that noise meets both.
@@ -33,12 +34,11 @@ const BATCH: u32 = 400;
 struct Bench {
     runtime: Runtime,
     raw: Raw,
-    step: Step,
+    step: Arc<Step>,
     work: tempfile::TempDir,
     workdir: Workdir,
-    context: CallContext,
     call: ToolCall,
-    message: String,
+    message: AssistantMessage,
     input: String,
 }
 
@@ -89,31 +89,27 @@ impl Bench {
         let workdir = host.workdir(work.path()).unwrap();
         let loaded = runtime.block_on(host.load(root("guest-examples"))).unwrap();
         let call = call("echo__say", json!({"text": "hello", "n": 1}));
-        let context = CallContext::for_call(&call, "bench", workdir.clone());
+        let agent = loaded.only_agent().unwrap();
+        let step = runtime.block_on(open_step(&agent, "bench", &workdir));
         Self {
             raw: Raw::new(&guest("echo")),
-            step: loaded.only_agent().unwrap().open_step(),
+            step: Arc::new(step),
             runtime,
             work,
             workdir,
-            context,
-            message: AssistantMessage::for_call(&call).as_json().to_owned(),
+            message: AssistantMessage::for_call(&call),
             input: Value::Object(call.args.clone()).to_string(),
             call,
         }
     }
 
-    fn context_workdir(&self) -> Workdir {
-        self.workdir.clone()
-    }
-
     async fn execute(&self) {
-        let result = self.step.execute(self.call.clone(), &self.context).await;
+        let result = self.step.execute(self.call.clone(), &self.message).await;
         assert_eq!(result.status(), ToolStatus::Ok);
     }
 
     async fn raw_call(&self) {
-        let (message, input) = (&self.message, &self.input);
+        let (message, input) = (self.message.as_json(), &self.input);
         let said = self.raw.call(self.work.path(), "say", message, input).await;
         assert!(said.len() > 2);
     }
@@ -182,7 +178,10 @@ fn step_of(bench: &Bench, tools: usize, exports: usize) -> Step {
     bundle(top.path(), tools, exports);
     let host = host(None);
     let loaded = bench.runtime.block_on(host.load(top.path())).unwrap();
-    loaded.only_agent().unwrap().open_step()
+    let agent = loaded.only_agent().unwrap();
+    bench
+        .runtime
+        .block_on(open_step(&agent, "bench", &bench.workdir))
 }
 
 /// One execute with 1 and with 10,000 tools registered, in turns: the ratio.
@@ -190,12 +189,12 @@ fn registry(bench: &Bench) -> f64 {
     let (small, large) = (step_of(bench, 1, 1), step_of(bench, 100, 100));
     assert_eq!(large.catalog().items().len(), 10_000);
     let call = call("t0__h0", json!({"a": 1}));
-    let context = CallContext::for_call(&call, "bench", bench.context_workdir());
+    let message = AssistantMessage::for_call(&call);
     let time = |step: &Step| {
         bench.runtime.block_on(async {
             let started = Instant::now();
             for _ in 0..BATCH {
-                let result = step.execute(call.clone(), &context).await;
+                let result = step.execute(call.clone(), &message).await;
                 assert_eq!(result.status(), ToolStatus::Ok);
             }
             started.elapsed().as_secs_f64()
@@ -231,11 +230,11 @@ fn lateness(bench: &Bench) -> f64 {
         let tool = toolhost_tests::prepared("spin_forever").await;
         let others: Vec<_> = (0..16)
             .map(|_| {
-                let step = bench.step.clone();
-                let (call, context) = (bench.call.clone(), bench.context.clone());
+                let step = Arc::clone(&bench.step);
+                let (call, message) = (bench.call.clone(), bench.message.clone());
                 tokio::spawn(async move {
                     loop {
-                        step.execute(call.clone(), &context).await;
+                        step.execute(call.clone(), &message).await;
                     }
                 })
             })
@@ -313,10 +312,10 @@ fn criterion(bench: &Bench) {
         b.to_async(&bench.runtime).iter(|| bench.execute());
     });
     let read = call("file-system__read", json!({"path": "f.txt"}));
-    let context = CallContext::for_call(&read, "bench", bench.context_workdir());
+    let message = AssistantMessage::for_call(&read);
     group.bench_function("execute a file read", |b| {
         b.to_async(&bench.runtime).iter(|| async {
-            let result = bench.step.execute(read.clone(), &context).await;
+            let result = bench.step.execute(read.clone(), &message).await;
             assert_eq!(result.status(), ToolStatus::Ok);
         });
     });

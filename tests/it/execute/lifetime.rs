@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost::{CallContext, Host, Step, ToolResult, ToolStatus};
-use toolhost_tests::house::{House, code, tool_call};
+use toolhost::{Host, Step, ToolResult, ToolStatus, Turn};
+use toolhost_tests::house::{House, code, open_step, tool_call};
 use toolhost_tests::{eventually, sandbox};
 
 use super::EXAMPLES;
@@ -12,13 +12,14 @@ use super::EXAMPLES;
 /// A policy under which misbehaviour is stopped soon.
 const SOON: &str = "defaults: {limits: {deadlineMs: 200}}";
 
-fn is_send_and_sync<T: Send + Sync + Clone>() {}
+fn is_send_and_sync<T: Send + Sync>() {}
 
 #[test]
 fn handles_may_be_sent_and_shared() {
     is_send_and_sync::<Host>();
     is_send_and_sync::<Step>();
-    is_send_and_sync::<CallContext>();
+    is_send_and_sync::<Turn>();
+    is_send_and_sync::<toolhost::Agent>();
     is_send_and_sync::<toolhost::LoadedBundle>();
     is_send_and_sync::<toolhost::Sandbox>();
 }
@@ -31,13 +32,13 @@ async fn execute_dropped_in_the_middle_stops_the_guest() {
     let manifest = toolhost_tests::house::yaml(&[("spin", "spin_forever", &["run"])]);
     toolhost_tests::house::write_bundle(dir.path(), &manifest, &["spin_forever"]);
     let loaded = own.load(dir.path()).await.unwrap();
-    let step = loaded.only_agent().unwrap().open_step();
     let work = tempfile::tempdir().unwrap();
+    let workdir = own.workdir(work.path()).unwrap();
+    let step = open_step(&loaded.only_agent().unwrap(), "key", &workdir).await;
     let call = tool_call("spin__run", json!({}));
-    let context = CallContext::for_call(&call, "key", own.workdir(work.path()).unwrap());
     let (sandbox, places) = (own.sandbox(), own.sandbox().free_places());
 
-    let running = tokio::spawn(async move { step.execute(call, &context).await });
+    let running = tokio::spawn(async move { step.execute_alone(call).await });
     eventually("it runs", || sandbox.free_places() == places - 1).await;
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert!(!running.is_finished());
@@ -75,16 +76,11 @@ async fn a_host_may_be_dropped_in_async_code() {
     toolhost_tests::house::write_bundle(dir.path(), &manifest, &["text"]);
     let work = tempfile::tempdir().unwrap();
     let call = tool_call("text__upper", json!({"text": "x"}));
-    let context = CallContext::for_call(&call, "key", own.workdir(work.path()).unwrap());
-    let step = own
-        .load(dir.path())
-        .await
-        .unwrap()
-        .only_agent()
-        .unwrap()
-        .open_step();
-    drop(own);
-    let result: ToolResult = step.execute(call, &context).await;
+    let workdir = own.workdir(work.path()).unwrap();
+    let agent = own.load(dir.path()).await.unwrap().only_agent().unwrap();
+    let step = open_step(&agent, "key", &workdir).await;
+    drop((own, agent));
+    let result: ToolResult = step.execute_alone(call).await;
     assert_eq!(
         result.status(),
         ToolStatus::Ok,

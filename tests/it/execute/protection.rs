@@ -1,14 +1,15 @@
 //! No tool rewrites the tools.
 
 use serde_json::json;
-use toolhost::{CallContext, Host};
-use toolhost_tests::house::{House, tool_call};
+use toolhost::Host;
+use toolhost_tests::house::{House, open_step, tool_call};
 use toolhost_tests::sandbox;
 
 #[tokio::test]
 async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
     let house = House::of(&[("climb", "climb_out_of_workdir", &["run"])], "").await;
     let workdir = house.host.workdir(house.bundle.path()).unwrap();
+    let step = open_step(&house.agent, "instance", &workdir).await;
     let before = std::fs::read(house.bundle.path().join("goondan.yaml")).unwrap();
     let paths = json!(["goondan.yaml", "climb_out_of_workdir.wasm"]);
     for op in [
@@ -24,8 +25,7 @@ async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
             "climb__run",
             json!({"op": op, "paths": paths, "other": "/elsewhere"}),
         );
-        let context = CallContext::for_call(&call, "instance", workdir.clone());
-        let result = house.step.execute(call, &context).await;
+        let result = step.execute_alone(call).await;
         for attempt in result.output().unwrap()["results"].as_array().unwrap() {
             assert_eq!(attempt["ok"], false, "{op}: {attempt}");
         }
@@ -41,8 +41,7 @@ async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
         );
     }
     let call = tool_call("climb__run", json!({"op": "read", "paths": paths}));
-    let context = CallContext::for_call(&call, "instance", workdir);
-    let result = house.step.execute(call, &context).await;
+    let result = step.execute_alone(call).await;
     assert_eq!(
         result.output().unwrap()["results"][0]["ok"],
         true,
@@ -67,7 +66,8 @@ async fn no_tool_rewrites_another_bundle_or_what_replaced_a_file_of_its_own() {
     std::fs::write(top.path().join("a/new"), "edited").unwrap();
     std::fs::rename(top.path().join("a/new"), top.path().join("a/goondan.yaml")).unwrap();
 
-    let step = loaded[1].only_agent().unwrap().open_step();
+    let workdir = host.workdir(top.path()).unwrap();
+    let step = open_step(&loaded[1].only_agent().unwrap(), "key", &workdir).await;
     let paths = json!([
         "/a/goondan.yaml",
         "/a/climb_out_of_workdir.wasm",
@@ -75,10 +75,7 @@ async fn no_tool_rewrites_another_bundle_or_what_replaced_a_file_of_its_own() {
     ]);
     for op in ["write", "append", "unlink"] {
         let call = tool_call("climb__run", json!({"op": op, "paths": paths}));
-        let workdir = host.workdir(top.path()).unwrap();
-        let result = step
-            .execute(call.clone(), &CallContext::for_call(&call, "key", workdir))
-            .await;
+        let result = step.execute_alone(call).await;
         for attempt in result.output().unwrap()["results"].as_array().unwrap() {
             assert_eq!(attempt["ok"], false, "{op}: {attempt}");
         }

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::Context;
 use serde_json::Value;
 use toolhost::{
-    CallContext, ErrorCode, Host, LoadedBundle, ToolCall, ToolErrorCode, ToolResult, ToolStatus,
-    Workdir, WorkdirError,
+    ErrorCode, Host, LoadedBundle, ToolCall, ToolErrorCode, ToolResult, ToolStatus, Workdir,
+    WorkdirError,
 };
 
 use super::agent;
@@ -44,9 +44,10 @@ pub(crate) async fn call(args: &CallArgs, setting: &Setting) -> Result<Exit, Fai
         None => workspace(&bundle, &args.instance, setting)?,
     };
     let call = ToolCall::new(CALL_ID, target.tool.as_ref(), input);
-    let context = CallContext::for_call(&call, args.instance.as_str(), workdir);
-    let step = agent.open_step();
-    let result = step.execute(call, &context).await;
+    let instance = agent.instance(args.instance.as_str(), workdir);
+    let turn = instance.open_turn("turn").await.map_err(Failure::of)?;
+    let step = turn.open_step().await.map_err(Failure::of)?;
+    let result = step.execute_alone(call).await;
     output::json(&answer(&result, args)?)?;
     if is_outside_the_catalog(&result) {
         let bundle = target.bundle.display();

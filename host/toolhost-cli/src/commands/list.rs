@@ -15,8 +15,7 @@ pub(crate) async fn list(args: &ListArgs, setting: &Setting) -> Result<Exit, Fai
     let house = House::open(setting, None, StateRoot::Optional).await?;
     let bundle = house.load(&args.bundle).await?;
     let agent = agent(&bundle, args.agent.as_deref(), setting)?;
-    let step = agent.open_step();
-    let catalog = step.catalog();
+    let catalog = agent.catalog();
     match args.format() {
         Some(Format::Json) => output::json(&catalog.to_json())?,
         Some(Format::Openai) => output::json(&catalog.to_openai())?,
@@ -25,7 +24,7 @@ pub(crate) async fn list(args: &ListArgs, setting: &Setting) -> Result<Exit, Fai
         None if catalog.items().is_empty() => {
             setting.note(&format!("the agent '{}' is shown no tools", agent.name()));
         }
-        None => output::write(&table(catalog, output::columns()))?,
+        None => output::write(&table(&catalog, output::columns()))?,
     }
     Ok(Exit::Done)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use toolhost_contract::{AgentSpec, ResourceName, ToolErrorCode};
+use toolhost_contract::{AgentSpec, ResourceName, ToolErrorCode, ToolName, ToolResource};
 
 use super::diagnostic::{Diagnostic, Place};
 use super::reader::{Cursor, Fields, Findings};
@@ -19,12 +19,29 @@ pub(super) struct ToolReference {
     pub(super) place: Place,
 }
 
-/// Reads `spec.tools`; what else an Agent has is for other parts of the runtime.
-pub(super) fn read_spec(resource: &Fields<'_>, findings: &mut Findings) -> Vec<ToolReference> {
+/// What an Agent says of tools, and where.
+#[derive(Debug, Clone, Default)]
+pub(super) struct References {
+    tools: Vec<ToolReference>,
+    required: Vec<(ToolName, Place)>,
+}
+
+/// Reads `spec.tools` and `spec.requiredTools`; what else an Agent has is for other parts of the
+/// runtime.
+pub(super) fn read_spec(resource: &Fields<'_>, findings: &mut Findings) -> References {
     let spec = resource.required("spec", findings);
+    let Some(spec) = spec.and_then(|spec| spec.fields(findings)) else {
+        return References::default();
+    };
+    References {
+        tools: read_tools(&spec, findings),
+        required: read_required(&spec, findings),
+    }
+}
+
+fn read_tools(spec: &Fields<'_>, findings: &mut Findings) -> Vec<ToolReference> {
     let tools = spec
-        .and_then(|spec| spec.fields(findings))
-        .and_then(|spec| spec.get("tools"))
+        .get("tools")
         .and_then(|tools| tools.items(findings))
         .unwrap_or_default();
     let mut references: Vec<ToolReference> = Vec::new();
@@ -46,6 +63,28 @@ pub(super) fn read_spec(resource: &Fields<'_>, findings: &mut Findings) -> Vec<T
         references.push(reference);
     }
     references
+}
+
+/// Reads the names of tools as a model calls them, such as `bash__exec`.
+fn read_required(spec: &Fields<'_>, findings: &mut Findings) -> Vec<(ToolName, Place)> {
+    let names = spec
+        .get("requiredTools")
+        .and_then(|names| names.items(findings))
+        .unwrap_or_default();
+    let mut required = Vec::new();
+    for at in names {
+        let Some(name) = at.text(findings) else {
+            continue;
+        };
+        match ToolName::parse(name) {
+            Ok(name) => required.push((name, findings.place(&at))),
+            Err(error) => {
+                let message = quoted(&error.to_string());
+                findings.error(ToolErrorCode::ConfigName, &at, message);
+            }
+        }
+    }
+    required
 }
 
 /// Reads `"Tool/bash"`, `{ref: "Tool/bash"}`, `{kind: Tool, name: bash}` or `{ref: {kind, name}}`.
@@ -107,14 +146,16 @@ fn quoted(text: &str) -> String {
     text::shorten(text, QUOTED_MAX)
 }
 
-/// Resolves an Agent's references against the Tools that the bundle declares.
+/// Resolves what an Agent names against the Tools that the bundle declares. `readable` are those of
+/// them whose spec could be read: only of these the exports are known.
 pub(super) fn resolve(
-    references: Vec<ToolReference>,
+    references: References,
     declared: &HashSet<ResourceName>,
+    readable: &[&ToolResource],
     findings: &mut Findings,
 ) -> AgentSpec {
     let mut spec = AgentSpec::default();
-    for reference in references {
+    for reference in references.tools {
         if declared.contains(&reference.tool) {
             spec.tools.push(reference.tool);
             continue;
@@ -130,5 +171,33 @@ pub(super) fn resolve(
             },
         );
     }
+    for (name, place) in references.required {
+        match unavailable(&name, &spec, readable) {
+            Some(help) => {
+                let message = format!("the required tool {name} is not among the agent's tools");
+                let code = ToolErrorCode::ConfigRefNotFound;
+                findings.add(Diagnostic::error(code, place, message).with_help(help));
+            }
+            None => spec.required_tools.push(name),
+        }
+    }
     spec
+}
+
+/// Says how to make a required tool available; none where it is.
+fn unavailable(name: &ToolName, spec: &AgentSpec, readable: &[&ToolResource]) -> Option<String> {
+    let (resource, export) = (name.resource(), name.export());
+    if !spec.tools.contains(resource) {
+        return Some(format!("Add \"Tool/{resource}\" to spec.tools."));
+    }
+    // Of a Tool that cannot be read this is not known, and its own errors come first.
+    let tool = readable
+        .iter()
+        .find(|tool| tool.metadata.name == *resource)?;
+    let exports = &tool.spec.exports;
+    if exports.iter().any(|known| known.name == *export) {
+        return None;
+    }
+    let names: Vec<&str> = exports.iter().map(|known| known.name.as_str()).collect();
+    Some(format!("Tool/{resource} exports {}.", names.join(", ")))
 }

@@ -6,7 +6,7 @@ use toolhost_contract::{
     AgentResource, AgentSpec, Metadata, ResourceName, ToolErrorCode, ToolResource,
 };
 
-use super::agent::{self, ToolReference};
+use super::agent::{self, References};
 use super::diagnostic::{Diagnostic, Place};
 use super::document::{self, Kind, Named};
 use super::reader::{Cursor, Fields, Findings};
@@ -52,7 +52,7 @@ struct Reading {
     /// Names taken, by kind.
     names: HashMap<(Kind, ResourceName), Place>,
     tools: Vec<(ToolResource, ToolPlaces)>,
-    agents: Vec<(Metadata, Vec<ToolReference>)>,
+    agents: Vec<(Metadata, References)>,
     /// Tools that are there, also those with an error in their spec.
     declared: HashSet<ResourceName>,
     /// Whether the name of every Tool that is there is known.
@@ -169,9 +169,10 @@ impl Reading {
     /// Resolves references, once all names are known.
     fn finish(mut self) -> Resources {
         let mut agents = Vec::new();
+        let readable: Vec<&ToolResource> = self.tools.iter().map(|(tool, _)| tool).collect();
         for (metadata, references) in self.agents {
             let spec = if self.is_complete {
-                agent::resolve(references, &self.declared, &mut self.findings)
+                agent::resolve(references, &self.declared, &readable, &mut self.findings)
             } else {
                 AgentSpec::default()
             };

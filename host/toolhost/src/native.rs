@@ -1,0 +1,81 @@
+//! Runs an extension's handler within a tool's deadline and limits.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::Value;
+use toolhost_contract::{ToolContext, ToolError, ToolErrorCode, Usage};
+use toolhost_sandbox::{Limits, SandboxError};
+
+use crate::executor::{Answer, ValidCall};
+use crate::extension::{HandlerContext, Logger, Raised, RaisedBy, ToolHandler};
+use crate::failure::failure;
+use crate::pipeline::{Panicked, unpanicked};
+use crate::result::normalise_error;
+use crate::schema::json;
+use crate::step::Scope;
+
+/// Runs a valid call.
+pub(crate) async fn run(
+    scope: &Scope,
+    valid: ValidCall<'_>,
+    context: ToolContext,
+    owner: &Arc<str>,
+    handler: &dyn ToolHandler,
+) -> (Result<Answer, ToolError>, Usage) {
+    let turn = &scope.turn;
+    let (name, locale) = (&valid.tool.item.name, turn.locale());
+    let Value::Object(args) = valid.args else {
+        let message = format!("The arguments of '{name}' are no object.");
+        let error = ToolError::host(ToolErrorCode::InvalidArgs, message, locale);
+        return (Err(error), Usage::default());
+    };
+    let limits = &valid.permit.limits;
+    let deadline = handler.deadline(&args).unwrap_or(limits.deadline);
+    let started = Instant::now();
+    let context = HandlerContext {
+        context,
+        workdir: turn.instance.workdir().clone(),
+        logger: Logger::of(owner),
+    };
+    let called = unpanicked(async { handler.call(context, args).await });
+    let sandbox = &turn.agent().host.sandbox;
+    let mut usage = Usage::default();
+    let answer = match sandbox.within(deadline, called).await {
+        None => Err(failure(name, &SandboxError::Timeout { deadline }, locale)),
+        Some(Err(Panicked)) => {
+            let message = format!("Tool '{name}' failed: its handler panicked.");
+            Err(ToolError::host(ToolErrorCode::Trap, message, locale))
+        }
+        Some(Ok(Ok(output))) => {
+            let bytes = output.to_string().len() as u64;
+            usage.output_bytes = bytes;
+            match exceeded(&output, bytes, limits) {
+                None => Ok(Answer::Output(output)),
+                Some(error) => Err(failure(name, &error, locale)),
+            }
+        }
+        Some(Ok(Err(Raised(RaisedBy::Host(code, message))))) => {
+            Err(ToolError::host(code, message, locale))
+        }
+        Some(Ok(Err(Raised(RaisedBy::Handler(error))))) => Err(normalise_error(
+            error,
+            valid.tool.error_message_limit,
+            locale,
+        )),
+    };
+    usage.wall = started.elapsed();
+    (answer, usage)
+}
+
+/// The limit that an answer exceeds.
+fn exceeded(output: &Value, bytes: u64, limits: &Limits) -> Option<SandboxError> {
+    let limit = limits.output_bytes;
+    if bytes > limit {
+        return Some(SandboxError::OutputTooLarge { bytes, limit });
+    }
+    let (depth, most) = (json::depth(output), limits.json_depth);
+    (depth > most).then(|| SandboxError::InvalidOutput {
+        reason: format!("nested {depth} deep, at most {most} is allowed"),
+    })
+}

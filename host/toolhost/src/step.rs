@@ -1,0 +1,149 @@
+//! A step: what a model is shown, and what it may call.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolhost_contract::{
+    AssistantMessage, ErrorMessageLimit, HandlerError, ToolCall, ToolError, ToolResult,
+};
+use toolhost_sandbox::WriteProtected;
+
+use crate::agent::{Permit, RegistryCalls};
+use crate::catalog::ToolCatalog;
+use crate::executor;
+use crate::middleware::{StepContext, ToolCallContext};
+use crate::overlay::Overlay;
+use crate::pipeline::{Held, Opened, Pipeline};
+use crate::registry::RegisteredTool;
+use crate::result::normalise_error;
+use crate::turn::{TurnInner, unopened};
+
+/// A step that is open. Share it by reference or in an [`Arc`]: its calls may run at the same time.
+///
+/// [`Step::close`] ends it well, [`Step::fail`] does not; dropped, it has ended without its
+/// middleware being told.
+#[derive(Debug)]
+#[must_use = "a step is closed, so that its middleware is told"]
+pub struct Step {
+    scope: Scope,
+    held: Held<StepContext>,
+}
+
+/// What a call is executed in: a snapshot. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Scope {
+    pub(crate) catalog: ToolCatalog,
+    pub(crate) step_id: Arc<str>,
+    pub(crate) turn: Arc<TurnInner>,
+    overlay: Arc<Overlay>,
+    protected: WriteProtected,
+}
+
+impl std::fmt::Debug for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scope")
+            .field("step_id", &self.step_id)
+            .field("turn", &self.turn)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scope {
+    pub(crate) fn allows_registry_calls(&self) -> bool {
+        self.turn.agent().registry_calls == RegistryCalls::Allowed
+    }
+
+    /// A tool of the registry: the bundle's, and what this agent's extensions had registered when
+    /// the step was opened.
+    ///
+    /// Spec: tool-spec-v2 §2.1(4), §3.
+    pub(crate) fn registered(&self, name: &str) -> Option<&RegisteredTool> {
+        let declared = self.turn.agent().registry.get(name);
+        declared.or_else(|| self.overlay.get(name))
+    }
+
+    pub(crate) fn layers(&self) -> &Pipeline<ToolCallContext> {
+        &self.overlay.tool_call
+    }
+
+    pub(crate) fn protected(&self) -> &WriteProtected {
+        &self.protected
+    }
+
+    pub(crate) fn permit(&self, tool: &RegisteredTool) -> Permit {
+        self.turn.agent().permit(tool.item.name.resource())
+    }
+}
+
+impl Step {
+    pub(crate) async fn open(turn: &Arc<TurnInner>, number: u32) -> Result<Self, ToolError> {
+        let agent = turn.agent();
+        let overlay = agent.overlay.snapshot();
+        let step_id: Arc<str> = format!("step-{number}").into();
+        let shown = agent.shown(&overlay);
+        let (catalog, held) = if overlay.step.is_empty() {
+            (shown, Held::closed())
+        } else {
+            let context = StepContext::new(shown.items().to_vec(), &step_id, turn);
+            let opened = Held::open(&overlay.step, context).await;
+            let Opened { context, held } =
+                opened.map_err(|ended| unopened(ended, "step", agent.locale))?;
+            (context.tool_catalog.into_iter().collect(), held)
+        };
+        let scope = Scope {
+            catalog,
+            step_id,
+            overlay,
+            protected: agent.host.protected(),
+            turn: Arc::clone(turn),
+        };
+        Ok(Self { scope, held })
+    }
+
+    /// Id of the step: `step-1` is the turn's first.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.scope.step_id
+    }
+
+    /// What the model is shown in this step.
+    #[must_use]
+    pub fn catalog(&self) -> &ToolCatalog {
+        &self.scope.catalog
+    }
+
+    /// Executes a call that `message` holds. Whatever happens, the answer is a [`ToolResult`].
+    ///
+    /// Runs where it is awaited, on any executor. Calls of one step may run at the same time.
+    /// Dropping the future stops the guest and gives back what it held.
+    ///
+    /// Spec: tool-spec-v2 §8, §9, §10.
+    pub async fn execute(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
+        executor::execute(&self.scope, call, message).await
+    }
+
+    /// Executes a call that came without a message, such as one from a command line.
+    pub async fn execute_alone(&self, call: ToolCall) -> ToolResult {
+        let message = AssistantMessage::for_call(&call);
+        self.execute(call, &message).await
+    }
+
+    /// Ends the step with what came of it: runs the second halves of the middleware, and gives what
+    /// they make of it.
+    ///
+    /// # Errors
+    /// Where a middleware makes a failure of it.
+    pub async fn close(self, answer: impl Into<Value>) -> Result<Value, ToolError> {
+        self.held.close(Ok(answer.into())).await
+    }
+
+    /// Ends the step as failed; a middleware may still make an answer of it.
+    ///
+    /// # Errors
+    /// The failure, as the middleware left it.
+    pub async fn fail(self, error: HandlerError) -> Result<Value, ToolError> {
+        let locale = self.scope.turn.locale();
+        let error = normalise_error(error, ErrorMessageLimit::DEFAULT, locale);
+        self.held.close(Err(error)).await
+    }
+}

@@ -1,0 +1,170 @@
+//! A turn: what one input makes an agent do, in steps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use serde_json::Value;
+use toolhost_contract::{
+    ErrorMessageLimit, HandlerError, Locale, ToolError, ToolName, ToolResult, ToolStatus,
+};
+
+use crate::agent::AgentInner;
+use crate::instance::{Instance, TurnStart};
+use crate::middleware::TurnContext;
+use crate::pipeline::{Held, Opened};
+use crate::result::normalise_error;
+use crate::step::Step;
+
+/// A turn that is open. [`Turn::close`] ends it well, [`Turn::fail`] does not; dropped, it has ended
+/// without its middleware being told.
+#[derive(Debug)]
+#[must_use = "a turn is closed, so that its middleware is told"]
+pub struct Turn {
+    inner: Arc<TurnInner>,
+    input: Value,
+    held: Held<TurnContext>,
+}
+
+/// Whose turn it is. Shared by its steps and calls.
+#[derive(Debug)]
+pub(crate) struct TurnInner {
+    pub(crate) id: String,
+    pub(crate) instance: Instance,
+    pub(crate) trace_id: String,
+    required_succeeded: AtomicBool,
+    steps: AtomicU32,
+}
+
+impl TurnInner {
+    pub(crate) fn agent(&self) -> &Arc<AgentInner> {
+        &self.instance.0.agent.0
+    }
+
+    pub(crate) fn agent_name(&self) -> &str {
+        &self.agent().name
+    }
+
+    pub(crate) fn instance_key(&self) -> &str {
+        self.instance.key()
+    }
+
+    pub(crate) fn trace_id(&self) -> &str {
+        &self.trace_id
+    }
+
+    pub(crate) fn locale(&self) -> Locale {
+        self.agent().locale
+    }
+
+    /// Remembers that a required tool has succeeded.
+    pub(crate) fn saw(&self, result: &ToolResult) {
+        let required = &self.agent().required;
+        if required.is_empty() || result.status() != ToolStatus::Ok {
+            return;
+        }
+        if required
+            .iter()
+            .any(|name| name.as_str() == result.tool_name())
+        {
+            self.required_succeeded.store(true, Relaxed);
+        }
+    }
+}
+
+impl Turn {
+    pub(crate) async fn open(instance: Instance, start: TurnStart) -> Result<Self, ToolError> {
+        let pipeline = instance.0.agent.0.overlay.snapshot().turn.clone();
+        let inner = Arc::new(TurnInner {
+            id: start.id,
+            instance,
+            trace_id: start.trace_id.unwrap_or_default(),
+            required_succeeded: AtomicBool::new(false),
+            steps: AtomicU32::new(0),
+        });
+        let context = TurnContext::new(start.input, &inner);
+        match Held::open(&pipeline, context).await {
+            Ok(Opened { context, held }) => Ok(Self {
+                input: context.input,
+                inner,
+                held,
+            }),
+            Err(ended) => Err(unopened(ended, "turn", inner.locale())),
+        }
+    }
+
+    /// Id of the turn.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.inner.id
+    }
+
+    /// Id that ties together everything that happens for one request.
+    #[must_use]
+    pub fn trace_id(&self) -> &str {
+        self.inner.trace_id()
+    }
+
+    /// What the turn is about, as middleware left it.
+    #[must_use]
+    pub fn input(&self) -> &Value {
+        &self.input
+    }
+
+    /// Opens a step: runs the first halves of the agent's `step` middleware on the catalog, which
+    /// then becomes the snapshot that the step's calls are admitted against. What is write-protected
+    /// is looked up anew: the files of every bundle the host has loaded.
+    ///
+    /// # Errors
+    /// `E_MIDDLEWARE` where a middleware ends the step before it begins.
+    ///
+    /// Spec: tool-spec-v2 §2.1.
+    pub async fn open_step(&self) -> Result<Step, ToolError> {
+        let number = self.inner.steps.fetch_add(1, Relaxed) + 1;
+        Step::open(&self.inner, number).await
+    }
+
+    /// Whether the turn may end: none of the agent's tools is required, or one that is has
+    /// succeeded in this turn. A runtime that asks takes another step where it may not.
+    ///
+    /// See [`Agent::required_tools`](crate::Agent::required_tools).
+    #[must_use]
+    pub fn may_end(&self) -> bool {
+        self.inner.agent().required.is_empty() || self.inner.required_succeeded.load(Relaxed)
+    }
+
+    /// The tools of which one must succeed before the turn may end.
+    #[must_use]
+    pub fn required_tools(&self) -> &[ToolName] {
+        &self.inner.agent().required
+    }
+
+    /// Ends the turn with its answer: runs the second halves of the middleware, and gives what they
+    /// make of it.
+    ///
+    /// # Errors
+    /// Where a middleware makes a failure of it.
+    pub async fn close(self, answer: impl Into<Value>) -> Result<Value, ToolError> {
+        self.held.close(Ok(answer.into())).await
+    }
+
+    /// Ends the turn as failed; a middleware may still make an answer of it.
+    ///
+    /// # Errors
+    /// The failure, as the middleware left it.
+    pub async fn fail(self, error: HandlerError) -> Result<Value, ToolError> {
+        let error = normalise_error(error, ErrorMessageLimit::DEFAULT, self.inner.locale());
+        self.held.close(Err(error)).await
+    }
+}
+
+/// The error of a turn or step that a middleware answered itself.
+pub(crate) fn unopened(ended: Result<Value, ToolError>, kind: &str, locale: Locale) -> ToolError {
+    ended.err().unwrap_or_else(|| {
+        let message = format!("A {kind} middleware answered in the place of the {kind}.");
+        ToolError::host(
+            toolhost_contract::ToolErrorCode::Middleware,
+            message,
+            locale,
+        )
+    })
+}

@@ -1,0 +1,19 @@
+//! What a runtime adds to an agent: turns and steps, middleware, dynamic tools.
+
+mod catalog;
+mod middleware;
+mod tools;
+mod turns;
+
+use serde_json::{Value, json};
+use toolhost::{HandlerContext, HandlerError, JsonObject, ToolCatalogItem};
+
+/// A catalog item of this name, for any arguments.
+fn item(name: &str) -> ToolCatalogItem {
+    serde_json::from_value(json!({"name": name, "description": "for the test"})).unwrap()
+}
+
+/// A handler that answers with what it was asked.
+async fn echo(_: HandlerContext, input: JsonObject) -> Result<Value, HandlerError> {
+    Ok(Value::Object(input))
+}
