@@ -3,6 +3,7 @@
 //! Everything here is parsed once, at the edge, into a type that cannot be wrong; inside, the type
 //! is trusted. JSON is spelled as the specification spells it (camelCase).
 
+mod agent_event;
 mod call;
 mod catalog;
 mod code;
@@ -15,6 +16,10 @@ mod result;
 mod schema;
 mod usage;
 
+pub use agent_event::{
+    AgentEvent, Delegation, EventError, EventSource, IPC_DEPTH_MAX, IPC_LINE_BYTES_MAX, IpcBody,
+    IpcError, IpcMessage, RESPONSE_TYPE, ReplyTo,
+};
 pub use call::ToolCall;
 pub use catalog::{McpSource, SourceType, ToolCatalogItem, ToolSource};
 pub use code::{Locale, ToolErrorCode};

@@ -1,0 +1,118 @@
+//! What an event's fields may be.
+
+use super::AgentEvent;
+
+/// Longest id, type, trace id or correlation id, in bytes.
+const ID_BYTES_MAX: usize = 128;
+
+/// Longest kind of a source, in bytes.
+const KIND_BYTES_MAX: usize = 64;
+
+/// Longest name of an agent, user or connector, in bytes.
+pub(super) const NAME_BYTES_MAX: usize = 256;
+
+/// Longest instance key, in bytes. A key is anything a runtime tells conversations apart by.
+const KEY_BYTES_MAX: usize = 16 << 10;
+
+/// Why a field of an event is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventError {
+    /// The field is empty.
+    #[error("{0} is empty")]
+    Empty(&'static str),
+    /// The field is too long.
+    #[error("{field} has {bytes} bytes, and {max} are the most")]
+    TooLong {
+        /// Its name.
+        field: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The most it may have.
+        max: usize,
+    },
+    /// The field holds a control character.
+    #[error("{0} holds a control character")]
+    Control(&'static str),
+    /// `createdAt` is no time.
+    #[error("createdAt is no RFC 3339 time")]
+    CreatedAt,
+}
+
+/// Checks every field of an event but its input and metadata, which are the sender's own.
+pub(super) fn check(event: &AgentEvent) -> Result<(), EventError> {
+    text("id", &event.id, ID_BYTES_MAX)?;
+    text("type", &event.event_type, ID_BYTES_MAX)?;
+    if !is_rfc3339(event.created_at.as_bytes()) {
+        return Err(EventError::CreatedAt);
+    }
+    if let Some(trace_id) = &event.trace_id {
+        text("traceId", trace_id, ID_BYTES_MAX)?;
+    }
+    text("source.kind", &event.source.kind, KIND_BYTES_MAX)?;
+    text("source.name", &event.source.name, NAME_BYTES_MAX)?;
+    if let Some(key) = &event.instance_key {
+        within("instanceKey", key, KEY_BYTES_MAX)?;
+    }
+    if let Some(reply_to) = &event.reply_to {
+        text("replyTo.target", &reply_to.target, NAME_BYTES_MAX)?;
+        text(
+            "replyTo.correlationId",
+            &reply_to.correlation_id,
+            ID_BYTES_MAX,
+        )?;
+    }
+    Ok(())
+}
+
+/// Checks a correlation id.
+pub(super) fn correlation_id(id: &str) -> Result<(), EventError> {
+    text("correlationId", id, ID_BYTES_MAX)
+}
+
+/// Checks a text that is shown in logs and messages.
+pub(super) fn text(field: &'static str, text: &str, max: usize) -> Result<(), EventError> {
+    if text.is_empty() {
+        return Err(EventError::Empty(field));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(EventError::Control(field));
+    }
+    within(field, text, max)
+}
+
+fn within(field: &'static str, text: &str, max: usize) -> Result<(), EventError> {
+    let bytes = text.len();
+    if bytes > max {
+        return Err(EventError::TooLong { field, bytes, max });
+    }
+    Ok(())
+}
+
+/// Whether a text has the form of an RFC 3339 time: `2026-11-21T05:00:00[.000](Z|+09:00)`.
+fn is_rfc3339(text: &[u8]) -> bool {
+    let Some((date, rest)) = text.split_at_checked(19) else {
+        return false;
+    };
+    let fits = |text: &[u8], form: &[u8]| {
+        text.len() == form.len()
+            && text.iter().zip(form).all(|(byte, form)| match form {
+                b'0' => byte.is_ascii_digit(),
+                b'T' => matches!(byte, b'T' | b't'),
+                b'+' => matches!(byte, b'+' | b'-'),
+                other => byte == other,
+            })
+    };
+    let offset = match rest {
+        [b'.', fraction @ ..] => {
+            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit());
+            let digits = digits.count();
+            if !(1..=9).contains(&digits) {
+                return false;
+            }
+            fraction.get(digits..).unwrap_or_default()
+        }
+        all => all,
+    };
+    fits(date, b"0000-00-00T00:00:00") && (matches!(offset, b"Z" | b"z") || fits(offset, b"+00:00"))
+}
