@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use self::runs::Runs;
 use self::worker::{Failure, Job};
 
-pub(crate) use self::random::random_text;
+pub(crate) use self::random::{is_random_text, random_text};
 
 /// Name of the database in the state root.
 const FILE_NAME: &str = "toolhost.db";
@@ -182,8 +182,8 @@ impl Store {
     /// Runs `work` on the store's thread in a transaction that may write; commits where it returns
     /// `Ok`, and keeps nothing of it otherwise. Waits while the store's queue is full.
     ///
-    /// Once queued, `work` is done even where this future is dropped. `work` holds up every other
-    /// user of the store: it only talks to the database.
+    /// `work` holds up every other user of the store: it only talks to the database. Where this future
+    /// is dropped before its turn, `work` is not run; once begun it is done whole.
     ///
     /// # Errors
     /// [`StoreError`] where SQLite or `work` fails, or `work` panics.
@@ -191,17 +191,11 @@ impl Store {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let job = Box::new(move |connection: &mut rusqlite::Connection| {
-            let done = worker::transact(connection, TransactionBehavior::Immediate, work);
-            // Whoever asked may be gone.
-            let _ = reply.send(done);
-        });
-        self.queue(job, answer).await
+        self.transact(TransactionBehavior::Immediate, work).await
     }
 
     /// Runs `work` on the store's thread in a transaction that reads: everything in it is of one
-    /// moment. Where this future is dropped before its turn, `work` is not run.
+    /// moment. Dropped or queued as [`write`](Self::write) is.
     ///
     /// # Errors
     /// [`StoreError`] where SQLite or `work` fails, or `work` panics.
@@ -209,14 +203,7 @@ impl Store {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let job = Box::new(move |connection: &mut rusqlite::Connection| {
-            if !reply.is_closed() {
-                let done = worker::transact(connection, TransactionBehavior::Deferred, work);
-                let _ = reply.send(done);
-            }
-        });
-        self.queue(job, answer).await
+        self.transact(TransactionBehavior::Deferred, work).await
     }
 
     /// Id of this run of the store: its rows are told from those of a process that died.
@@ -230,11 +217,19 @@ impl Store {
         self.0.runs.is_alive(run_id)
     }
 
-    async fn queue<T>(
+    async fn transact<T: Send + 'static>(
         &self,
-        job: Job,
-        answer: oneshot::Receiver<Result<T, Failure>>,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            if !reply.is_closed() {
+                let done = worker::transact(connection, behavior, work);
+                // Whoever asked may have gone meanwhile.
+                let _ = reply.send(done);
+            }
+        });
         let path = &self.0.path;
         let stopped = || StoreError::Stopped { path: path.clone() };
         self.0.jobs.send(job).await.map_err(|_| stopped())?;
@@ -246,5 +241,7 @@ impl Store {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod second_process;
 #[cfg(test)]
 mod tests;

@@ -1,1 +1,451 @@
-//! Tests.
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use super::second_process::{SecondProcess, say, told_root, wait};
+use super::*;
+
+fn state_root() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn database(root: &TempDir) -> PathBuf {
+    root.path().join(FILE_NAME)
+}
+
+fn lock_of(root: &Path, run_id: &str) -> PathBuf {
+    root.join("runs").join(format!("{run_id}.lock"))
+}
+
+/// A table of the tests' own.
+async fn make_notes(store: &Store) {
+    let made =
+        store.write(|tx| tx.execute_batch("CREATE TABLE IF NOT EXISTS notes (text TEXT NOT NULL)"));
+    made.await.unwrap();
+}
+
+async fn note(store: &Store, text: &'static str) -> Result<(), StoreError> {
+    store
+        .write(move |tx| {
+            tx.execute("INSERT INTO notes VALUES (?1)", [text])
+                .map(|_| ())
+        })
+        .await
+}
+
+async fn notes(store: &Store) -> Vec<String> {
+    let read = store.read(|tx| {
+        let mut query = tx.prepare("SELECT text FROM notes ORDER BY rowid")?;
+        query.query_map([], |row| row.get(0))?.collect()
+    });
+    read.await.unwrap()
+}
+
+/// Occupies the store's thread until the sender is dropped.
+async fn occupy(store: &Store) -> (mpsc::Sender<()>, tokio::task::JoinHandle<()>) {
+    let (release, released) = mpsc::channel::<()>();
+    let (begin, begun) = oneshot::channel();
+    let store = store.clone();
+    let occupied = tokio::spawn(async move {
+        let work = store.read(move |_| {
+            begin.send(()).unwrap();
+            let _ = released.recv();
+            Ok(())
+        });
+        work.await.unwrap();
+    });
+    begun.await.unwrap();
+    (release, occupied)
+}
+
+#[tokio::test]
+async fn everything_is_made_for_this_user_alone() {
+    let root = state_root();
+    let dir = root.path().join("not/there/yet");
+    let store = Store::open(&dir).unwrap();
+    make_notes(&store).await;
+    assert_eq!(mode(&dir), 0o700);
+    assert_eq!(mode(&dir.join("runs")), 0o700);
+    for file in ["toolhost.db", "toolhost.db-wal", "toolhost.db-shm"] {
+        assert_eq!(mode(&dir.join(file)), 0o600, "{file}");
+    }
+    assert_eq!(mode(&lock_of(&dir, store.run_id())), 0o600);
+    let left: Vec<_> = fs::read_dir(&dir).unwrap().map(|e| e.unwrap()).collect();
+    assert_eq!(left.len(), 4, "{left:?}");
+
+    drop(store);
+    fs::set_permissions(dir.join(FILE_NAME), Permissions::from_mode(0o644)).unwrap();
+    let _store = Store::open(&dir).unwrap();
+    assert_eq!(mode(&dir.join(FILE_NAME)), 0o600);
+}
+
+#[tokio::test]
+async fn a_connection_is_set_up_as_promised() {
+    let root = state_root();
+    let store = Store::open(root.path()).unwrap();
+    let pragma = |name: &'static str| {
+        let store = store.clone();
+        async move {
+            let read = store.read(move |tx| {
+                tx.pragma_query_value(None, name, |row| row.get_ref(0).map(|v| format!("{v:?}")))
+            });
+            read.await.unwrap()
+        }
+    };
+    for (name, value) in [
+        ("synchronous", "Integer(1)"),
+        ("foreign_keys", "Integer(1)"),
+        ("busy_timeout", "Integer(5000)"),
+        (
+            "user_version",
+            &format!("Integer({})", schema::MIGRATIONS.len()),
+        ),
+    ] {
+        assert_eq!(pragma(name).await, value, "{name}");
+    }
+    let journal = store.read(|tx| tx.pragma_query_value(None, "journal_mode", |r| r.get(0)));
+    let journal: String = journal.await.unwrap();
+    assert_eq!(journal, "wal");
+}
+
+#[tokio::test]
+async fn keeps_what_was_committed_and_nothing_that_failed() {
+    let root = state_root();
+    let store = Store::open(root.path()).unwrap();
+    make_notes(&store).await;
+    note(&store, "kept").await.unwrap();
+    let failed = store.write(|tx| {
+        tx.execute("INSERT INTO notes VALUES ('half')", [])?;
+        tx.execute("INSERT INTO notes VALUES (NULL)", [])
+    });
+    let failed = failed.await;
+    assert!(
+        matches!(failed, Err(StoreError::Failed { .. })),
+        "{failed:?}"
+    );
+    note(&store, "kept, too").await.unwrap();
+    assert_eq!(notes(&store).await, ["kept", "kept, too"]);
+
+    drop(store);
+    let store = Store::open(root.path()).unwrap();
+    assert_eq!(notes(&store).await, ["kept", "kept, too"]);
+}
+
+#[tokio::test]
+async fn a_panic_keeps_nothing_and_ends_no_thread() {
+    for store in [
+        Store::in_memory().unwrap(),
+        Store::open(state_root().path()).unwrap(),
+    ] {
+        make_notes(&store).await;
+        for _ in 0..3 {
+            let panicked = store.write(|tx| -> rusqlite::Result<()> {
+                tx.execute("INSERT INTO notes VALUES ('half')", [])?;
+                panic!("on purpose");
+            });
+            let panicked = panicked.await;
+            assert!(
+                matches!(panicked, Err(StoreError::Panicked { .. })),
+                "{panicked:?}"
+            );
+        }
+        note(&store, "whole").await.unwrap();
+        assert_eq!(notes(&store).await, ["whole"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_that_was_dropped_is_done_whole_or_not_at_all() {
+    let store = Store::in_memory().unwrap();
+    make_notes(&store).await;
+
+    let (release, occupied) = occupy(&store).await;
+    let mut waiting = Box::pin(note(&store, "dropped before its turn"));
+    // Polled once, so that it is queued.
+    tokio::select! {
+        biased;
+        _ = &mut waiting => unreachable!("the thread is occupied"),
+        () = std::future::ready(()) => {}
+    }
+    drop(waiting);
+    drop(release);
+    occupied.await.unwrap();
+
+    let (begin, begun) = oneshot::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let begun_work = tokio::spawn({
+        let store = store.clone();
+        async move {
+            let work = store.write(move |tx| {
+                tx.execute("INSERT INTO notes VALUES ('begun')", [])?;
+                begin.send(()).unwrap();
+                let _ = released.recv();
+                tx.execute("INSERT INTO notes VALUES ('whole')", [])
+            });
+            work.await
+        }
+    });
+    begun.await.unwrap();
+    begun_work.abort();
+    assert!(begun_work.await.unwrap_err().is_cancelled());
+    drop(release);
+    assert_eq!(notes(&store).await, ["begun", "whole"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_finds_the_queue_full_waits() {
+    let store = Store::in_memory().unwrap();
+    make_notes(&store).await;
+    let (release, occupied) = occupy(&store).await;
+    let mut writes = JoinSet::new();
+    for _ in 0..1500 {
+        let store = store.clone();
+        writes.spawn(async move { note(&store, "one").await.unwrap() });
+    }
+    while store.0.jobs.capacity() > 0 {
+        tokio::task::yield_now().await;
+    }
+    drop(release);
+    occupied.await.unwrap();
+    writes.join_all().await;
+    assert_eq!(notes(&store).await.len(), 1500);
+}
+
+#[tokio::test]
+async fn the_thread_ends_with_the_last_clone() {
+    let root = state_root();
+    let store = Store::open(root.path()).unwrap();
+    let lock = lock_of(root.path(), store.run_id());
+    let watched = File::open(&lock).unwrap();
+    let clone = store.clone();
+    drop(store);
+    make_notes(&clone).await;
+    assert!(
+        flock(&watched, FlockOperation::NonBlockingLockShared).is_err(),
+        "the run goes on"
+    );
+    drop(clone);
+    // The lock is the last thing the thread gives back.
+    flock(&watched, FlockOperation::LockShared).unwrap();
+    assert!(!lock.exists());
+    assert!(!root.path().join("toolhost.db-wal").exists());
+}
+
+#[tokio::test]
+async fn a_newer_database_is_refused_and_left_as_it_is() {
+    let root = state_root();
+    let next = i64::try_from(schema::MIGRATIONS.len()).unwrap() + 1;
+    for version in [next, 4_000_000] {
+        drop(fs::remove_file(database(&root)));
+        let newer = Connection::open(database(&root)).unwrap();
+        newer.execute_batch("CREATE TABLE later (x)").unwrap();
+        newer.pragma_update(None, "user_version", version).unwrap();
+        drop(newer);
+        let before = fs::read(database(&root)).unwrap();
+
+        let refused = Store::open(root.path()).unwrap_err();
+        let message = refused.to_string();
+        assert!(
+            matches!(refused, StoreError::Newer { found, .. } if found == version),
+            "{message}"
+        );
+        assert!(message.contains("toolhost.db has version"), "{message}");
+        assert_eq!(fs::read(database(&root)).unwrap(), before);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_refused_by_its_name() {
+    let root = state_root();
+    let store = Store::open(root.path()).unwrap();
+    let watched = File::open(lock_of(root.path(), store.run_id())).unwrap();
+    make_notes(&store).await;
+    drop(store);
+    flock(&watched, FlockOperation::LockShared).unwrap();
+    let good = fs::read(database(&root)).unwrap();
+
+    let mut damaged = good.clone();
+    damaged[100..4096].fill(0xff);
+    for bytes in [
+        b"not a database, but long enough to be one".repeat(200),
+        damaged,
+    ] {
+        fs::write(database(&root), &bytes).unwrap();
+        let refused = Store::open(root.path()).unwrap_err();
+        let message = refused.to_string();
+        assert!(matches!(refused, StoreError::Corrupt { .. }), "{refused:?}");
+        assert!(
+            message.contains(&*database(&root).to_string_lossy()),
+            "{message}"
+        );
+        assert_eq!(fs::read(database(&root)).unwrap(), bytes);
+    }
+
+    // Damage beyond the first page shows when the page is read.
+    let mut damaged = good;
+    damaged[4096..].fill(0xff);
+    fs::write(database(&root), &damaged).unwrap();
+    let store = Store::open(root.path()).unwrap();
+    let read = store.read(|tx| tx.query_row("SELECT count(*) FROM pending", [], |r| r.get(0)));
+    let read: Result<i64, _> = read.await;
+    assert!(matches!(read, Err(StoreError::Corrupt { .. })), "{read:?}");
+}
+
+#[tokio::test]
+async fn a_database_locked_for_too_long_is_said_to_be() {
+    let root = state_root();
+    let store = Store::open(root.path()).unwrap();
+    make_notes(&store).await;
+    // The test does not wait as long as the store would.
+    let hasty = store.write(|tx| tx.busy_timeout(Duration::ZERO));
+    hasty.await.unwrap();
+
+    let other = Connection::open(database(&root)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let busy = note(&store, "lost").await;
+    assert!(matches!(busy, Err(StoreError::Busy { .. })), "{busy:?}");
+    assert!(notes(&store).await.is_empty(), "readers do not wait");
+    other.execute_batch("ROLLBACK").unwrap();
+    note(&store, "kept").await.unwrap();
+    assert_eq!(notes(&store).await, ["kept"]);
+}
+
+#[tokio::test]
+async fn a_run_lives_until_its_store_is_closed() {
+    let root = state_root();
+    let first = Store::open(root.path()).unwrap();
+    let second = Store::open(root.path()).unwrap();
+    let (first_id, second_id) = (first.run_id().to_owned(), second.run_id().to_owned());
+    assert_ne!(first_id, second_id);
+    for store in [&first, &second] {
+        assert!(store.is_alive(&first_id) && store.is_alive(&second_id));
+        for unknown in ["", "..", "../runs/x", "aaaaaaaaaaaaaaaa", "toolhost.db"] {
+            assert!(!store.is_alive(unknown), "{unknown}");
+        }
+    }
+    let watched = File::open(lock_of(root.path(), &first_id)).unwrap();
+    drop(first);
+    flock(&watched, FlockOperation::LockShared).unwrap();
+    assert!(!second.is_alive(&first_id));
+
+    let alone = Store::in_memory().unwrap();
+    assert!(alone.is_alive(alone.run_id()) && !alone.is_alive(&second_id));
+}
+
+#[tokio::test]
+async fn a_run_that_is_asked_about_by_many_is_neither_dead_nor_alive_by_it() {
+    let root = state_root();
+    let dir = root.path();
+    let store = Store::open(dir).unwrap();
+    fs::write(lock_of(dir, "aaaaaaaaaaaaaaaa"), "").unwrap();
+    std::thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| {
+                for _ in 0..500 {
+                    assert!(!store.is_alive("aaaaaaaaaaaaaaaa"));
+                }
+            });
+        }
+        threads.spawn(|| {
+            for _ in 0..20 {
+                let other = Store::open(dir).unwrap();
+                assert!(store.is_alive(other.run_id()));
+            }
+        });
+    });
+}
+
+/// The second process of the tests below: says its run's id, then waits to be killed.
+#[tokio::test]
+async fn opens_the_store_as_a_second_process() {
+    let Some(root) = told_root() else { return };
+    let store = Store::open(&root).unwrap();
+    say(store.run_id());
+    wait();
+}
+
+#[tokio::test]
+async fn a_killed_process_is_dead_and_its_lock_is_removed_by_the_next() {
+    let root = state_root();
+    let store = Store::open(root.path()).unwrap();
+    let test = "store::tests::opens_the_store_as_a_second_process";
+    let mut other = SecondProcess::start(test, root.path());
+    let run_id = other.hear();
+    assert!(store.is_alive(&run_id));
+    other.kill();
+    assert!(!store.is_alive(&run_id));
+    let lock = lock_of(root.path(), &run_id);
+    assert!(lock.exists(), "nobody has tidied up yet");
+
+    let _next = Store::open(root.path()).unwrap();
+    assert!(!lock.exists());
+    assert!(!store.is_alive(&run_id));
+    assert!(lock_of(root.path(), store.run_id()).exists());
+}
+
+/// The second process of the test below: opens the store and writes when it is let go.
+#[tokio::test]
+async fn adds_rows_as_a_second_process() {
+    let Some(root) = told_root() else { return };
+    say("ready");
+    wait();
+    let store = Store::open(&root).unwrap();
+    make_notes(&store).await;
+    for _ in 0..50 {
+        note(&store, "one").await.unwrap();
+    }
+    say("done");
+}
+
+#[tokio::test]
+async fn several_processes_may_be_the_first_to_open_it() {
+    for _ in 0..3 {
+        let root = state_root();
+        let test = "store::tests::adds_rows_as_a_second_process";
+        let mut others: Vec<_> = (0..4)
+            .map(|_| SecondProcess::start(test, root.path()))
+            .collect();
+        for other in &mut others {
+            assert_eq!(other.hear(), "ready");
+        }
+        for other in &mut others {
+            other.go_on();
+        }
+        for mut other in others {
+            assert_eq!(other.hear(), "done");
+            other.finish();
+        }
+        let store = Store::open(root.path()).unwrap();
+        assert_eq!(notes(&store).await.len(), 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_stores_of_one_process_may_be_the_first_to_open_it() {
+    for _ in 0..5 {
+        let root = Arc::new(state_root());
+        let mut stores = JoinSet::new();
+        for _ in 0..4 {
+            let root = Arc::clone(&root);
+            stores.spawn_blocking(move || Store::open(root.path()).unwrap());
+        }
+        for store in stores.join_all().await {
+            make_notes(&store).await;
+            note(&store, "one").await.unwrap();
+        }
+        let store = Store::open(root.path()).unwrap();
+        assert_eq!(notes(&store).await.len(), 4);
+    }
+}
