@@ -1,0 +1,49 @@
+//! The name of a pending result.
+
+use std::fmt;
+
+use rusqlite::ToSql;
+use rusqlite::types::ToSqlOutput;
+
+use crate::store::{is_random_text, random_text};
+
+/// Beginning of every handle.
+const PREFIX: &str = "pending_";
+
+/// Random letters of a handle: 160 bits.
+const LETTERS: usize = 32;
+
+/// Names a pending result: `pending_` and 160 random bits in base32. Nobody guesses one, and one that
+/// is known is of use to its owner alone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Handle(String);
+
+impl Handle {
+    /// Makes a handle.
+    pub(super) fn random() -> Result<Self, getrandom::Error> {
+        Ok(Self(format!("{PREFIX}{}", random_text::<LETTERS>()?)))
+    }
+
+    /// Takes a handle as a model or a program gives it; none where it has not the form of one.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let letters = text.strip_prefix(PREFIX)?;
+        is_random_text::<LETTERS>(letters).then(|| Self(text.to_owned()))
+    }
+
+    /// The handle as text.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl ToSql for Handle {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        self.0.to_sql()
+    }
+}

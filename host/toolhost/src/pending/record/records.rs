@@ -1,0 +1,302 @@
+//! The records in a store, and what may become of one.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Transaction, named_params};
+use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult, json_depth};
+
+use super::interrupt::interrupted;
+use super::{Handle, NewRecord, NewSource, Owner, Record, Source, State, row};
+use crate::store::{Store, StoreError};
+
+/// Open records one owner may have: each is a promise that the host keeps on disk.
+const OPEN_PER_OWNER: u32 = 10_000;
+
+/// Records ended or removed in one transaction: others use the store, too.
+pub(super) const BATCH: u32 = 500;
+
+/// Deepest nesting that is read back from JSON text: that of `serde_json`.
+const JSON_DEPTH_MAX: usize = 127;
+
+/// Why a call cannot be answered with a handle.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum AcceptError {
+    /// The owner has as many open records as it may have.
+    #[error("{ceiling} calls are pending already, and no more are allowed")]
+    Full {
+        /// How many it may have.
+        ceiling: u32,
+    },
+    /// The message does not hold the call.
+    #[error("the message holds no tool call '{call_id}'")]
+    MessageOfAnotherCall {
+        /// Id of the call.
+        call_id: String,
+    },
+    /// The call's message could not be read back.
+    #[error("the message is nested {depth} deep, at most {JSON_DEPTH_MAX} is kept")]
+    MessageTooDeep {
+        /// Nesting of the message.
+        depth: usize,
+    },
+    /// The system gave no random bytes.
+    #[error("the system gave no random bytes")]
+    Random(#[from] getrandom::Error),
+    /// The record was not stored.
+    #[error("the record cannot be stored")]
+    Store(#[from] StoreError),
+}
+
+/// The records in a store. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Records {
+    pub(super) store: Store,
+    ceiling: u32,
+    pub(super) locale: Locale,
+}
+
+impl Records {
+    /// The records of `store`; `locale` is that of the results the host itself makes.
+    pub(crate) fn new(store: Store, locale: Locale) -> Self {
+        Self {
+            store,
+            ceiling: OPEN_PER_OWNER,
+            locale,
+        }
+    }
+
+    /// Sets how many open records one owner may have. Default 10,000.
+    #[must_use]
+    pub(crate) fn with_ceiling(mut self, open_per_owner: u32) -> Self {
+        self.ceiling = open_per_owner;
+        self
+    }
+
+    /// Stores a record and gives its handle. Once it is answered the record survives the process.
+    ///
+    /// # Errors
+    /// [`AcceptError`] where the owner has too many open records, or the store fails.
+    pub(crate) async fn accept(
+        &self,
+        new: NewRecord,
+        now: SystemTime,
+    ) -> Result<Handle, AcceptError> {
+        let depth = new.call.message.depth();
+        if depth > JSON_DEPTH_MAX {
+            return Err(AcceptError::MessageTooDeep { depth });
+        }
+        if !new.call.message.holds(&new.call.call_id) {
+            let call_id = new.call.call_id;
+            return Err(AcceptError::MessageOfAnotherCall { call_id });
+        }
+        let handle = Handle::random()?;
+        let (source, state) = match new.source {
+            NewSource::Guest { guest_handle } => (Source::Guest { guest_handle }, State::Waiting),
+            NewSource::Background => {
+                let run_id = self.store.run_id().to_owned();
+                (Source::Background { run_id }, State::Running)
+            }
+        };
+        let record = Record {
+            handle: handle.clone(),
+            owner: new.owner,
+            call: new.call,
+            source,
+            state,
+            created_ms: unix_ms(now),
+            expires_ms: unix_ms(new.expires_at),
+        };
+        let ceiling = self.ceiling;
+        let stored = self.store.write(move |tx| {
+            let room = count_open(tx, &record.owner, record.created_ms, ceiling)? < ceiling;
+            if room {
+                row::insert(tx, &record)?;
+            }
+            Ok(room)
+        });
+        match stored.await? {
+            true => Ok(handle),
+            false => Err(AcceptError::Full { ceiling }),
+        }
+    }
+
+    /// Finds a record that is its owner's and has not expired. One whose process died is shown as it
+    /// will be: done, interrupted.
+    pub(crate) async fn find(
+        &self,
+        handle: &Handle,
+        owner: &Owner,
+        now: SystemTime,
+    ) -> Result<Option<Record>, StoreError> {
+        let Some(record) = self.find_stored(handle, owner, now).await? else {
+            return Ok(None);
+        };
+        if !self.is_left_behind(&record) {
+            return Ok(Some(record));
+        }
+        // Its process may have ended the call and then itself since it was read. What is read now is
+        // the last that process wrote.
+        let mut again = self.find_stored(handle, owner, now).await?;
+        if let Some(record) = again.as_mut().filter(|record| self.is_left_behind(record)) {
+            record.state = State::Done(Box::new(interrupted(record, self.locale)));
+        }
+        Ok(again)
+    }
+
+    /// Replaces the handle a component is asked with; false where the record no longer waits.
+    pub(crate) async fn renew_guest_handle(
+        &self,
+        handle: &Handle,
+        guest_handle: String,
+    ) -> Result<bool, StoreError> {
+        let handle = handle.clone();
+        let renewed = self.store.write(move |tx| {
+            tx.prepare_cached(
+                "UPDATE pending SET guest_handle = :guest_handle
+                 WHERE handle = :handle AND state = 'waiting'",
+            )?
+            .execute(named_params! {":handle": handle, ":guest_handle": guest_handle})
+        });
+        Ok(renewed.await? == 1)
+    }
+
+    /// Ends an open record with `result`, which is not itself pending. The first to end it wins: false
+    /// where it was done, cancelled or gone, and nothing has changed.
+    pub(crate) async fn complete(
+        &self,
+        handle: &Handle,
+        result: &ToolResult,
+    ) -> Result<bool, StoreError> {
+        let handle = handle.clone();
+        let result = storable(result, self.locale);
+        let ended = self.store.write(move |tx| row::end(tx, &handle, &result));
+        ended.await
+    }
+
+    /// Cancels an open record. Gives it as it was before: a record that was done or cancelled stays
+    /// so; none is not the owner's, has expired, or never was.
+    pub(crate) async fn cancel(
+        &self,
+        handle: &Handle,
+        owner: &Owner,
+        now: SystemTime,
+    ) -> Result<Option<Record>, StoreError> {
+        // One whose process died is over, though nobody has written so yet.
+        let seen = self.find(handle, owner, now).await?;
+        if !seen.as_ref().is_some_and(|record| record.state.is_open()) {
+            return Ok(seen);
+        }
+        let (handle, owner, now_ms) = (handle.clone(), owner.clone(), unix_ms(now));
+        let cancelled = self.store.write(move |tx| {
+            let was = row::find(tx, &handle, &owner, now_ms)?;
+            tx.prepare_cached(
+                "UPDATE pending SET state = 'cancelled'
+                 WHERE handle = :handle AND bundle = :bundle AND agent = :agent
+                     AND instance_key = :instance_key AND expires_ms > :now
+                     AND state IN ('running', 'waiting')",
+            )?
+            .execute(named_params! {
+                ":handle": handle,
+                ":bundle": owner.bundle,
+                ":agent": owner.agent,
+                ":instance_key": owner.instance_key,
+                ":now": now_ms,
+            })?;
+            Ok(was)
+        });
+        cancelled.await
+    }
+
+    /// Removes expired records and gives their number. One that still runs stays until it has ended:
+    /// whoever waits for its end is told.
+    pub(crate) async fn sweep(&self, now: SystemTime) -> Result<usize, StoreError> {
+        let now_ms = unix_ms(now);
+        let mut removed = 0;
+        loop {
+            let some = self.store.write(move |tx| {
+                tx.prepare_cached(
+                    "DELETE FROM pending WHERE rowid IN (
+                         SELECT rowid FROM pending
+                         WHERE expires_ms <= :now AND state <> 'running' LIMIT :batch
+                     )",
+                )?
+                .execute(named_params! {":now": now_ms, ":batch": BATCH})
+            });
+            match some.await? {
+                0 => return Ok(removed),
+                some => removed += some,
+            }
+        }
+    }
+
+    /// Counts the open records of an owner that have not expired.
+    pub(crate) async fn count_open(
+        &self,
+        owner: &Owner,
+        now: SystemTime,
+    ) -> Result<u32, StoreError> {
+        let (owner, now_ms) = (owner.clone(), unix_ms(now));
+        self.store
+            .read(move |tx| count_open(tx, &owner, now_ms, u32::MAX))
+            .await
+    }
+
+    async fn find_stored(
+        &self,
+        handle: &Handle,
+        owner: &Owner,
+        now: SystemTime,
+    ) -> Result<Option<Record>, StoreError> {
+        let (handle, owner, now_ms) = (handle.clone(), owner.clone(), unix_ms(now));
+        self.store
+            .read(move |tx| row::find(tx, &handle, &owner, now_ms))
+            .await
+    }
+}
+
+/// Counts an owner's open records, up to `most`.
+fn count_open(
+    tx: &Transaction<'_>,
+    owner: &Owner,
+    now_ms: i64,
+    most: u32,
+) -> rusqlite::Result<u32> {
+    tx.prepare_cached(
+        "SELECT count(*) FROM (
+             SELECT 1 FROM pending
+             WHERE bundle = :bundle AND agent = :agent AND instance_key = :instance_key
+                 AND expires_ms > :now AND state IN ('running', 'waiting')
+             LIMIT :most
+         )",
+    )?
+    .query_row(
+        named_params! {
+            ":bundle": owner.bundle,
+            ":agent": owner.agent,
+            ":instance_key": owner.instance_key,
+            ":now": now_ms,
+            ":most": most,
+        },
+        |row| row.get(0),
+    )
+}
+
+/// The JSON text of a result; of an error in its place where the text could not be read back.
+pub(super) fn storable(result: &ToolResult, locale: Locale) -> String {
+    let text = result.to_stored().to_string();
+    if json_depth(&text) <= JSON_DEPTH_MAX {
+        return text;
+    }
+    let (call_id, tool_name) = (result.tool_call_id(), result.tool_name());
+    let message = format!("Tool '{tool_name}' failed: its result is nested too deep to be kept.");
+    let error = ToolError::host(ToolErrorCode::InvalidOutput, message, locale);
+    let result = ToolResult::error(call_id, tool_name, error).with_usage(result.usage().clone());
+    result.to_stored().to_string()
+}
+
+/// Unix milliseconds; 0 for what lies before.
+fn unix_ms(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,613 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use toolhost_contract::{
+    JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolStatus, Usage,
+};
+
+use super::*;
+use crate::store::second_process::{SecondProcess, say, told_root};
+use crate::store::{Store, StoreError};
+
+fn at(seconds: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+fn state_root() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn records_in(root: &Path) -> Records {
+    Records::new(Store::open(root).unwrap(), Locale::En)
+}
+
+fn records() -> Records {
+    Records::new(Store::in_memory().unwrap(), Locale::En)
+}
+
+fn owner() -> Owner {
+    Owner {
+        bundle: "/b/goondan.yaml".to_owned(),
+        agent: "coder".to_owned(),
+        instance_key: "user-1".to_owned(),
+    }
+}
+
+fn call(id: &str) -> PendingCall {
+    let call = ToolCall::new(id, "build__run", JsonObject::new());
+    PendingCall {
+        call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        turn_id: "turn_1".to_owned(),
+        trace_id: Some("trace_1".to_owned()),
+        message: AssistantMessage::for_call(&call),
+    }
+}
+
+/// A record that is made at second 100 and expires at second 200.
+fn new(source: NewSource) -> NewRecord {
+    NewRecord {
+        owner: owner(),
+        call: call("call_1"),
+        source,
+        expires_at: at(200),
+    }
+}
+
+fn guest() -> NewSource {
+    NewSource::Guest {
+        guest_handle: "job 7".to_owned(),
+    }
+}
+
+async fn accept(records: &Records, source: NewSource) -> Handle {
+    records.accept(new(source), at(100)).await.unwrap()
+}
+
+async fn state(records: &Records, handle: &Handle) -> State {
+    let found = records.find(handle, &owner(), at(150)).await.unwrap();
+    found.expect("the record is there").state
+}
+
+fn ok(output: Value) -> ToolResult {
+    ToolResult::ok("call_1", "build__run", output)
+}
+
+fn done(result: &ToolResult) -> State {
+    State::Done(Box::new(result.clone()))
+}
+
+/// Whether a state is that of a call whose process died.
+fn is_interrupted(state: &State) -> bool {
+    let State::Done(result) = state else {
+        return false;
+    };
+    result
+        .tool_error()
+        .is_some_and(|error| error.code.as_str() == ToolErrorCode::Interrupted.as_str())
+}
+
+#[test]
+fn a_handle_is_never_the_same_and_nothing_else_is_one() {
+    let made: BTreeSet<_> = (0..1000).map(|_| Handle::random().unwrap()).collect();
+    assert_eq!(made.len(), 1000);
+    let mut letters = BTreeSet::new();
+    for handle in &made {
+        assert_eq!(handle.as_str().len(), 8 + 32);
+        assert_eq!(Handle::parse(handle.as_str()).as_ref(), Some(handle));
+        letters.extend(handle.as_str().trim_start_matches("pending_").chars());
+    }
+    assert_eq!(letters.len(), 32, "{letters:?}");
+
+    let good = made.first().unwrap().as_str();
+    for other in [
+        "",
+        "pending_",
+        "job 7",
+        good.trim_start_matches("pending_"),
+        &good.to_uppercase(),
+        &format!("{good}a"),
+        &format!(" {good}"),
+        &good.replace("pending_", "pending-"),
+        &format!("pending_{}", "1".repeat(32)),
+    ] {
+        assert_eq!(Handle::parse(other), None, "{other}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_is_found_as_it_was_accepted() {
+    // tool-spec-v2 §10.2
+    let records = records();
+    let mut bare = new(guest());
+    bare.call.trace_id = None;
+    let own_run = Source::Background {
+        run_id: records.store.run_id().to_owned(),
+    };
+    let asked = Source::Guest {
+        guest_handle: "job 7".to_owned(),
+    };
+    for (new, source, state) in [
+        (bare, asked, State::Waiting),
+        (new(NewSource::Background), own_run, State::Running),
+    ] {
+        let handle = records.accept(new.clone(), at(100)).await.unwrap();
+        let found = records.find(&handle, &owner(), at(100)).await.unwrap();
+        let expected = Record {
+            handle,
+            owner: new.owner,
+            call: new.call,
+            source,
+            state,
+            created_ms: 100_000,
+            expires_ms: 200_000,
+        };
+        assert_eq!(found, Some(expected));
+    }
+}
+
+#[tokio::test]
+async fn nobody_but_its_owner_finds_or_cancels_a_record() {
+    let records = records();
+    let handle = accept(&records, guest()).await;
+    let stranger = |change: fn(&mut Owner)| {
+        let mut owner = owner();
+        change(&mut owner);
+        owner
+    };
+    for stranger in [
+        stranger(|owner| owner.bundle.push('x')),
+        stranger(|owner| owner.agent = "Coder".to_owned()),
+        stranger(|owner| owner.instance_key = String::new()),
+        stranger(|owner| owner.instance_key = "%".to_owned()),
+    ] {
+        let found = records.find(&handle, &stranger, at(150)).await.unwrap();
+        assert_eq!(found, None, "{stranger:?}");
+        let cancelled = records.cancel(&handle, &stranger, at(150)).await.unwrap();
+        assert_eq!(cancelled, None, "{stranger:?}");
+        assert_eq!(records.count_open(&stranger, at(150)).await.unwrap(), 0);
+    }
+    assert_eq!(state(&records, &handle).await, State::Waiting);
+    let unknown = Handle::random().unwrap();
+    assert_eq!(
+        records.find(&unknown, &owner(), at(150)).await.unwrap(),
+        None
+    );
+}
+
+#[tokio::test]
+async fn an_expired_record_is_not_found_and_is_swept_once_it_is_over() {
+    let records = records();
+    let waiting = accept(&records, guest()).await;
+    let running = accept(&records, NewSource::Background).await;
+    let later = NewRecord {
+        expires_at: at(300),
+        ..new(guest())
+    };
+    let later = records.accept(later, at(100)).await.unwrap();
+
+    let just_before = at(200) - Duration::from_millis(1);
+    for handle in [&waiting, &running] {
+        let found = async |now| records.find(handle, &owner(), now).await.unwrap();
+        assert!(found(just_before).await.is_some());
+        assert!(found(at(200)).await.is_none());
+        let cancelled = records.cancel(handle, &owner(), at(200)).await.unwrap();
+        assert_eq!(cancelled, None);
+    }
+    assert_eq!(records.count_open(&owner(), just_before).await.unwrap(), 3);
+    assert_eq!(records.count_open(&owner(), at(200)).await.unwrap(), 1);
+
+    assert_eq!(records.sweep(just_before).await.unwrap(), 0);
+    assert_eq!(records.sweep(at(200)).await.unwrap(), 1);
+    assert!(
+        records.complete(&running, &ok(json!(1))).await.unwrap(),
+        "whoever ran it is told that it was the first"
+    );
+    assert!(!records.complete(&waiting, &ok(json!(1))).await.unwrap());
+    assert_eq!(records.sweep(at(200)).await.unwrap(), 1);
+    assert_eq!(state(&records, &later).await, State::Waiting);
+}
+
+#[tokio::test]
+async fn many_expired_records_are_swept_in_one_call() {
+    let records = records();
+    for _ in 0..1100 {
+        accept(&records, guest()).await;
+    }
+    assert_eq!(records.sweep(at(200)).await.unwrap(), 1100);
+    assert_eq!(records.sweep(at(200)).await.unwrap(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_to_complete_a_record_wins() {
+    let root = state_root();
+    let two = [records_in(root.path()), records_in(root.path())];
+    for source in [guest(), NewSource::Background] {
+        let handle = accept(&two[0], source).await;
+        let mut all = JoinSet::new();
+        for n in 0..100 {
+            let (records, handle) = (two[n % 2].clone(), handle.clone());
+            all.spawn(async move {
+                let result = ok(json!({ "n": n }));
+                let won = records.complete(&handle, &result).await.unwrap();
+                won.then_some(result)
+            });
+        }
+        let won: Vec<_> = all.join_all().await.into_iter().flatten().collect();
+        assert_eq!(won.len(), 1);
+        for records in &two {
+            assert_eq!(state(records, &handle).await, done(&won[0]));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_is_over_never_changes_again() {
+    let records = records();
+    let result = ok(json!(1));
+    let cancel = async |handle: &Handle| {
+        let was = records.cancel(handle, &owner(), at(150)).await.unwrap();
+        was.unwrap().state
+    };
+    let renew = async |handle: &Handle| {
+        let renewed = records.renew_guest_handle(handle, "late".to_owned());
+        renewed.await.unwrap()
+    };
+
+    let completed = accept(&records, guest()).await;
+    assert!(records.complete(&completed, &result).await.unwrap());
+    assert_eq!(cancel(&completed).await, done(&result));
+    assert!(!records.complete(&completed, &ok(json!(2))).await.unwrap());
+    assert!(!renew(&completed).await);
+    assert_eq!(state(&records, &completed).await, done(&result));
+
+    for (source, was) in [
+        (guest(), State::Waiting),
+        (NewSource::Background, State::Running),
+    ] {
+        let cancelled = accept(&records, source).await;
+        assert_eq!(cancel(&cancelled).await, was);
+        assert_eq!(cancel(&cancelled).await, State::Cancelled);
+        assert!(!records.complete(&cancelled, &result).await.unwrap());
+        assert!(!renew(&cancelled).await);
+        assert_eq!(state(&records, &cancelled).await, State::Cancelled);
+    }
+    assert_eq!(records.count_open(&owner(), at(150)).await.unwrap(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn either_the_end_or_the_cancelling_wins() {
+    let root = state_root();
+    let two = [records_in(root.path()), records_in(root.path())];
+    for _ in 0..30 {
+        let handle = accept(&two[0], NewSource::Background).await;
+        let ending = {
+            let (records, handle) = (two[0].clone(), handle.clone());
+            tokio::spawn(async move { records.complete(&handle, &ok(json!(1))).await.unwrap() })
+        };
+        let was = two[1].cancel(&handle, &owner(), at(150)).await.unwrap();
+        let ended = ending.await.unwrap();
+        assert_eq!(was.unwrap().state.is_open(), !ended);
+        let left = state(&two[0], &handle).await;
+        assert_eq!(left == State::Cancelled, !ended, "{left:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_component_is_asked_with_the_handle_it_gave_last() {
+    let records = records();
+    let handle = accept(&records, guest()).await;
+    for renewed in ["job 8", "", "job 9"] {
+        let was_waiting = records.renew_guest_handle(&handle, renewed.to_owned());
+        assert!(was_waiting.await.unwrap());
+        let found = records.find(&handle, &owner(), at(150)).await.unwrap();
+        let guest_handle = renewed.to_owned();
+        assert_eq!(found.unwrap().source, Source::Guest { guest_handle });
+    }
+    let running = accept(&records, NewSource::Background).await;
+    let renewed = records.renew_guest_handle(&running, "job 8".to_owned());
+    assert!(!renewed.await.unwrap(), "no component was asked");
+    assert_eq!(state(&records, &running).await, State::Running);
+}
+
+#[tokio::test]
+async fn an_owner_has_only_so_many_open_records() {
+    let records = records().with_ceiling(3);
+    let mut handles = Vec::new();
+    for source in [guest(), NewSource::Background, guest()] {
+        handles.push(accept(&records, source).await);
+    }
+    let refused = records.accept(new(guest()), at(150)).await;
+    assert!(
+        matches!(refused, Err(AcceptError::Full { ceiling: 3 })),
+        "{refused:?}"
+    );
+    assert_eq!(records.count_open(&owner(), at(150)).await.unwrap(), 3);
+
+    let mut of_another = new(guest());
+    of_another.owner.instance_key = "user-2".to_owned();
+    records.accept(of_another, at(150)).await.unwrap();
+
+    assert!(records.complete(&handles[0], &ok(json!(1))).await.unwrap());
+    records.accept(new(guest()), at(150)).await.unwrap();
+    let cancelled = records.cancel(&handles[1], &owner(), at(150)).await;
+    assert!(cancelled.unwrap().is_some());
+    records.accept(new(guest()), at(150)).await.unwrap();
+    assert!(records.accept(new(guest()), at(150)).await.is_err());
+
+    let expired = NewRecord {
+        expires_at: at(300),
+        ..new(guest())
+    };
+    records.accept(expired, at(200)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ceiling_holds_for_those_who_come_at_once() {
+    let root = state_root();
+    let two = [records_in(root.path()), records_in(root.path())].map(|r| r.with_ceiling(10));
+    let mut all = JoinSet::new();
+    for n in 0..60 {
+        let records = two[n % 2].clone();
+        all.spawn(async move { records.accept(new(guest()), at(100)).await.is_ok() });
+    }
+    let accepted = all.join_all().await.into_iter().filter(|ok| *ok).count();
+    assert_eq!(accepted, 10);
+}
+
+#[tokio::test]
+async fn whole_results_are_kept() {
+    let records = records();
+    let mut usage = Usage::default();
+    usage.wall = Duration::from_nanos(1_234_567);
+    usage.denials = vec!["network: tcp".to_owned()];
+    let error = ToolError::host(ToolErrorCode::Timeout, "too slow", Locale::Ko);
+    for result in [
+        ok(json!(null)),
+        ok(json!({"z": [1, 2.5, "가\u{0}😀"], "a": {}})),
+        ToolResult::error("call_1", "build__run", error),
+    ] {
+        let result = result.with_usage(usage.clone());
+        let handle = accept(&records, guest()).await;
+        assert!(records.complete(&handle, &result).await.unwrap());
+        assert_eq!(state(&records, &handle).await, done(&result));
+    }
+}
+
+#[tokio::test]
+async fn what_could_not_be_read_back_is_not_stored() {
+    let nested = |depth: usize| (1..depth).fold(json!([]), |inner, _| json!([inner]));
+    let records = records();
+    // The result's own object is one level more.
+    for (depth, status) in [
+        (64, ToolStatus::Ok),
+        (126, ToolStatus::Ok),
+        (127, ToolStatus::Error),
+        (500, ToolStatus::Error),
+    ] {
+        let handle = accept(&records, guest()).await;
+        let deep = ok(nested(depth));
+        assert!(records.complete(&handle, &deep).await.unwrap());
+        let State::Done(result) = state(&records, &handle).await else {
+            panic!("not done");
+        };
+        assert_eq!(result.status(), status, "{depth}");
+        if let Some(error) = result.tool_error() {
+            assert_eq!(error.code.as_str(), "E_TOOL_INVALID_OUTPUT");
+        }
+    }
+
+    let saying = |what: Value| {
+        let content = json!([{"type": "tool-call", "toolCallId": "call_1"}, what]);
+        let message = json!({"role": "assistant", "content": content});
+        let mut new = new(guest());
+        new.call.message = AssistantMessage::parse(message, "call_1").unwrap();
+        new
+    };
+    let handle = records.accept(saying(nested(125)), at(100)).await.unwrap();
+    assert_eq!(state(&records, &handle).await, State::Waiting);
+    let refused = records.accept(saying(nested(126)), at(100)).await;
+    assert!(
+        matches!(refused, Err(AcceptError::MessageTooDeep { depth: 128 })),
+        "{refused:?}"
+    );
+
+    let mut of_another = new(guest());
+    of_another.call.call_id = "call_2".to_owned();
+    let refused = records.accept(of_another, at(100)).await;
+    assert!(
+        matches!(refused, Err(AcceptError::MessageOfAnotherCall { .. })),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_row_that_nobody_here_wrote_is_an_error_and_no_result() {
+    let records = records();
+    for forged in [
+        r#"{"toolCallId": "c", "toolName": "t", "status": "ok"}"#,
+        "not JSON",
+    ] {
+        let handle = accept(&records, guest()).await;
+        assert!(records.complete(&handle, &ok(json!(1))).await.unwrap());
+        let forging = records
+            .store
+            .write(move |tx| tx.execute("UPDATE pending SET result = ?1", [forged]));
+        forging.await.unwrap();
+        let found = records.find(&handle, &owner(), at(150)).await;
+        assert!(matches!(found, Err(StoreError::Failed { .. })), "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn handles_outlive_the_process_that_gave_them() {
+    // tool-spec-v2 §10.2
+    let root = state_root();
+    let first = records_in(root.path());
+    let waiting = accept(&first, guest()).await;
+    let ended = accept(&first, NewSource::Background).await;
+    let left = accept(&first, NewSource::Background).await;
+    let result = ok(json!({"built": true}));
+    assert!(first.complete(&ended, &result).await.unwrap());
+    close(first, root.path());
+
+    let second = records_in(root.path());
+    assert_eq!(state(&second, &waiting).await, State::Waiting);
+    assert_eq!(state(&second, &ended).await, done(&result));
+    assert!(is_interrupted(&state(&second, &left).await));
+    let interrupted = second.interrupt_dead_runs().await.unwrap();
+    assert_eq!(interrupted.len(), 1);
+    assert_eq!(interrupted[0].handle, left);
+}
+
+/// Drops records and waits until their run is over.
+fn close(records: Records, root: &Path) {
+    use rustix::fs::{FlockOperation, flock};
+    let lock = format!("runs/{}.lock", records.store.run_id());
+    let lock = std::fs::File::open(root.join(lock)).unwrap();
+    drop(records);
+    flock(&lock, FlockOperation::LockShared).unwrap();
+}
+
+#[tokio::test]
+async fn what_a_dead_process_left_running_can_be_neither_ended_twice_nor_cancelled() {
+    let root = state_root();
+    let dead = records_in(root.path());
+    let handle = accept(&dead, NewSource::Background).await;
+    close(dead, root.path());
+
+    let records = records_in(root.path());
+    let was = records.cancel(&handle, &owner(), at(150)).await.unwrap();
+    assert!(is_interrupted(&was.unwrap().state));
+    assert_eq!(records.interrupt_dead_runs().await.unwrap().len(), 1);
+    assert!(!records.complete(&handle, &ok(json!(1))).await.unwrap());
+    assert!(records.interrupt_dead_runs().await.unwrap().is_empty());
+    let State::Done(result) = state(&records, &handle).await else {
+        panic!("not done");
+    };
+    assert_eq!(
+        serde_json::to_value(&*result).unwrap(),
+        json!({
+            "toolCallId": "call_1",
+            "toolName": "build__run",
+            "status": "error",
+            "error": {
+                "message": "Tool 'build__run' was interrupted: the host stopped while it ran.",
+                "name": "ToolInterruptedError",
+                "code": "E_TOOL_INTERRUPTED",
+                "suggestion": ToolErrorCode::Interrupted.suggestion(Locale::En),
+                "helpUrl": "https://docs.goondan.ai/errors/E_TOOL_INTERRUPTED",
+            },
+        })
+    );
+}
+
+/// The second process of the test below: accepts calls, and ends every fourth, until it is killed.
+#[tokio::test]
+async fn accepts_calls_as_a_second_process() {
+    let Some(root) = told_root() else { return };
+    let records = records_in(&root);
+    for n in 0..100_000 {
+        let handle = accept(&records, NewSource::Background).await;
+        if n % 4 == 3 {
+            records.complete(&handle, &ok(json!(n))).await.unwrap();
+            say(&format!("ended {handle}"));
+        } else {
+            say(&format!("accepted {handle}"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_killed_process_left_running_is_interrupted_exactly_once() {
+    let root = state_root();
+    let survivors: Vec<_> = (0..3).map(|_| records_in(root.path())).collect();
+    let own = accept(&survivors[0], NewSource::Background).await;
+
+    let test = "pending::record::tests::accepts_calls_as_a_second_process";
+    let mut other = SecondProcess::start(test, root.path());
+    let (mut accepted, mut ended) = (BTreeSet::new(), BTreeSet::new());
+    while accepted.len() < 200 {
+        let said = other.hear();
+        let (what, handle) = said.split_once(' ').unwrap();
+        let handle = Handle::parse(handle).unwrap();
+        match what {
+            "accepted" => accepted.insert(handle),
+            _ => ended.insert(handle),
+        };
+    }
+    let first = accepted.first().unwrap().clone();
+    assert_eq!(state(&survivors[0], &first).await, State::Running);
+    let while_it_lives = survivors[0].interrupt_dead_runs().await.unwrap();
+    assert_eq!(while_it_lives, []);
+    // It is writing now.
+    other.kill();
+
+    for handle in &accepted {
+        assert!(is_interrupted(&state(&survivors[0], handle).await));
+    }
+    for handle in &ended {
+        let state = state(&survivors[0], handle).await;
+        assert!(!state.is_open() && !is_interrupted(&state), "{state:?}");
+    }
+
+    let own_run = survivors[0].store.run_id().to_owned();
+    let left = survivors[0].store.read(move |tx| {
+        let sql = "SELECT handle FROM pending WHERE state = 'running' AND run_id <> ?1";
+        let mut query = tx.prepare(sql)?;
+        query
+            .query_map([own_run], |row| row.get(0))?
+            .collect::<Result<BTreeSet<String>, _>>()
+    });
+    let left = left.await.unwrap();
+    assert!(accepted.iter().all(|handle| left.contains(handle.as_str())));
+
+    let mut racing = JoinSet::new();
+    for records in survivors.clone() {
+        racing.spawn(async move { records.interrupt_dead_runs().await.unwrap() });
+    }
+    let told: Vec<_> = racing.join_all().await.into_iter().flatten().collect();
+    assert!(told.iter().all(|record| is_interrupted(&record.state)));
+    let once: BTreeSet<_> = told.iter().map(|r| r.handle.to_string()).collect();
+    assert_eq!(told.len(), once.len(), "none is told twice");
+    assert_eq!(once, left);
+
+    assert_eq!(survivors[1].interrupt_dead_runs().await.unwrap(), []);
+    assert_eq!(state(&survivors[1], &own).await, State::Running);
+}
+
+#[tokio::test]
+async fn no_query_reads_the_whole_table() {
+    let records = records();
+    for (sql, index) in [
+        (
+            "SELECT 1 FROM pending WHERE bundle = 'b' AND agent = 'a' AND instance_key = 'i'
+                 AND expires_ms > 1 AND state IN ('running', 'waiting')",
+            "pending_open",
+        ),
+        (
+            "SELECT DISTINCT run_id FROM pending WHERE state = 'running'",
+            "pending_running",
+        ),
+        (
+            "SELECT * FROM pending WHERE run_id = 'r' AND state = 'running' LIMIT 500",
+            "pending_running",
+        ),
+        (
+            "SELECT rowid FROM pending WHERE expires_ms <= 1 AND state <> 'running' LIMIT 500",
+            "pending_expiry",
+        ),
+    ] {
+        let plan = records.store.read(move |tx| {
+            let mut query = tx.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+            let steps = query.query_map([], |row| row.get::<_, String>("detail"))?;
+            steps.collect::<Result<Vec<_>, _>>()
+        });
+        let plan = plan.await.unwrap().join("; ");
+        assert!(plan.contains(index), "{sql}: {plan}");
+    }
+}
