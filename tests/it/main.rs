@@ -18,3 +18,4 @@ mod execute;
 mod extend;
 mod files;
 mod load;
+mod pending;

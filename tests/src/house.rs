@@ -105,13 +105,19 @@ pub async fn open_step(agent: &Agent, instance: &str, workdir: &Workdir) -> Step
     step.expect("the step opens")
 }
 
-/// A call with an id of its own.
+/// The call `call-1`.
 #[must_use]
 pub fn tool_call(name: &str, args: Value) -> ToolCall {
+    tool_call_of("call-1", name, args)
+}
+
+/// A call with an id of its own.
+#[must_use]
+pub fn tool_call_of(id: &str, name: &str, args: Value) -> ToolCall {
     let Value::Object(args) = args else {
         panic!("arguments are an object");
     };
-    ToolCall::new("call-1", name, args)
+    ToolCall::new(id, name, args)
 }
 
 /// The code of a result's error.

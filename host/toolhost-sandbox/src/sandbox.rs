@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
@@ -136,6 +138,14 @@ impl Sandbox {
             done = future => Some(done),
             () = too_long => None,
         }
+    }
+
+    /// Runs a future of the host's own in the background: on the caller's runtime, where there is one,
+    /// else on the sandbox's threads.
+    pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        let runtime = Handle::try_current();
+        let runtime = runtime.as_ref().unwrap_or_else(|_| self.0.threads.guests());
+        runtime.spawn(future).abort_handle()
     }
 
     /// How instances get their memory: what was asked for, or what was possible.

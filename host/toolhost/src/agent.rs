@@ -1,6 +1,7 @@
 //! An agent of a loaded bundle: its tools, and what extensions add to them.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolhost_contract::{Locale, ResourceName, ToolName};
@@ -32,6 +33,8 @@ pub struct Agent(pub(crate) Arc<AgentInner>);
 
 pub(crate) struct AgentInner {
     pub(crate) name: String,
+    /// The bundle it is of, by its manifest.
+    pub(crate) bundle: PathBuf,
     pub(crate) registry: Arc<ToolRegistry>,
     pub(crate) catalog: ToolCatalog,
     pub(crate) required: Vec<ToolName>,
@@ -109,7 +112,9 @@ impl Agent {
     /// An instance of the agent: whoever has the same key shares its state and pending results.
     ///
     /// `workdir` becomes the guests' `/`: one from [`Host::workdir`](crate::Host::workdir) or
-    /// [`LoadedBundle::instance_workspace`](crate::LoadedBundle::instance_workspace).
+    /// [`LoadedBundle::instance_workspace`](crate::LoadedBundle::instance_workspace). Where the host
+    /// has a state root, the instance's events are logged in its directory there, whatever its
+    /// workdir is.
     #[must_use]
     pub fn instance(&self, key: impl Into<String>, workdir: Workdir) -> Instance {
         Instance::new(self.clone(), key.into(), workdir)

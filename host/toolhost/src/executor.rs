@@ -6,10 +6,10 @@
 
 use serde_json::Value;
 use toolhost_contract::{
-    AssistantMessage, ErrorMessageLimit, ToolCall, ToolContext, ToolError, ToolErrorCode,
-    ToolResult, Usage,
+    AssistantMessage, ErrorMessageLimit, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult,
+    Usage,
 };
-use toolhost_sandbox::{Invocation, Limits, Outcome};
+use toolhost_sandbox::{CallReport, Invocation, Limits, Outcome};
 
 use crate::agent::Permit;
 use crate::failure::{Clues, explained, failure};
@@ -20,9 +20,15 @@ use crate::result::{limit_error, normalise_error, text};
 use crate::schema::json;
 use crate::step::Scope;
 use crate::telemetry;
+use crate::turn::TurnInner;
 
 /// Longest tool name echoed in a result, in characters.
 const NAME_SHOWN: usize = 128;
+
+/// A name as results and events show it.
+pub(crate) fn shown(name: &str) -> String {
+    text::shorten(name, NAME_SHOWN)
+}
 
 /// What a call came to, before it is made a result.
 pub(crate) enum Answer {
@@ -52,7 +58,7 @@ pub(crate) async fn execute(
     call: ToolCall,
     message: &AssistantMessage,
 ) -> ToolResult {
-    let (id, name) = (call.id.clone(), text::shorten(&call.name, NAME_SHOWN));
+    let (id, name) = (call.id.clone(), shown(&call.name));
     let tool = scope.registered(&call.name);
     let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
     let result = if scope.layers().is_empty() {
@@ -65,13 +71,14 @@ pub(crate) async fn execute(
         };
         scope.layers().run(context, core).await
     };
-    let result = finish(result.answering(&id, &name), limit);
+    let result = exit(&scope.turn, result.answering(&id, &name), limit);
     scope.turn.saw(&result);
     result
 }
 
-/// Bounds an error at the exit, whoever made it.
-fn finish(mut result: ToolResult, limit: ErrorMessageLimit) -> ToolResult {
+/// What leaves the host, whoever made it: without the policy's secrets, its error within the limit.
+pub(crate) fn exit(turn: &TurnInner, result: ToolResult, limit: ErrorMessageLimit) -> ToolResult {
+    let mut result = turn.agent().host.redactor.result(result);
     if let Some(error) = result.error_mut() {
         *error = limit_error(error.clone(), limit);
     }
@@ -80,7 +87,7 @@ fn finish(mut result: ToolResult, limit: ErrorMessageLimit) -> ToolResult {
 
 /// What the middleware is around.
 async fn run_admitted(scope: &Scope, call: ToolCall, message: &AssistantMessage) -> ToolResult {
-    let (id, name) = (call.id.clone(), text::shorten(&call.name, NAME_SHOWN));
+    let (id, name) = (call.id.clone(), shown(&call.name));
     let valid = admit(scope, call).and_then(|admitted| validate(scope, admitted, message));
     let (answer, usage) = match valid {
         Ok(valid) => run(scope, valid, message).await,
@@ -112,7 +119,7 @@ fn admit(scope: &Scope, call: ToolCall) -> Result<AdmittedCall<'_>, ToolError> {
             Ok(AdmittedCall { tool, permit, call })
         }
         None => {
-            let shown = text::shorten(&call.name, NAME_SHOWN);
+            let shown = self::shown(&call.name);
             let message = format!("Tool '{shown}' is not in the Tool Registry.");
             Err(ToolError::host(ToolErrorCode::NotFound, message, locale))
         }
@@ -183,15 +190,7 @@ async fn run(
     message: &AssistantMessage,
 ) -> (Result<Answer, ToolError>, Usage) {
     let turn = &scope.turn;
-    let context = ToolContext {
-        agent_name: turn.agent_name().to_owned(),
-        instance_key: turn.instance_key().to_owned(),
-        turn_id: turn.id.clone(),
-        tool_call_id: valid.call_id.clone(),
-        trace_id: Some(turn.trace_id().to_owned()),
-        message: message.clone(),
-        workdir: "/".to_owned(),
-    };
+    let context = turn.tool_context(&valid.call_id, message);
     let tool = valid.tool;
     let locale = turn.locale();
     match &tool.runs {
@@ -209,20 +208,50 @@ async fn run(
                 limits: valid.permit.limits,
             };
             let report = component.call(invocation).await;
-            telemetry::ran(scope, tool, &report);
-            let error = match report.outcome {
-                Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
-                Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
-                Ok(Outcome::Failed(error)) => {
-                    normalise_error(error, tool.error_message_limit, locale)
-                }
-                Err(error) => failure(&tool.item.name, &error, locale),
-            };
-            let clues = Clues {
-                disk_limit_hit: report.disk_limit_hit,
-                denials: &report.usage.denials,
-            };
-            (Err(explained(error, &clues, locale)), report.usage)
+            telemetry::ran(turn, tool, &report);
+            let (answer, usage) = answer_of(report, tool, locale);
+            match answer {
+                Ok(Answer::Pending(guests)) => (
+                    accept(turn, &valid.call_id, tool, message, guests).await,
+                    usage,
+                ),
+                answer => (answer, usage),
+            }
         }
     }
+}
+
+/// What a component's call came to, in the model's words.
+pub(crate) fn answer_of(
+    report: CallReport,
+    tool: &RegisteredTool,
+    locale: Locale,
+) -> (Result<Answer, ToolError>, Usage) {
+    let error = match report.outcome {
+        Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
+        Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
+        Ok(Outcome::Failed(error)) => normalise_error(error, tool.error_message_limit, locale),
+        Err(error) => failure(&tool.item.name, &error, locale),
+    };
+    let clues = Clues {
+        disk_limit_hit: report.disk_limit_hit,
+        denials: &report.usage.denials,
+    };
+    (Err(explained(error, &clues, locale)), report.usage)
+}
+
+/// Gives the host's handle for the component's own.
+///
+/// Spec: tool-spec-v2 §10.2.
+async fn accept(
+    turn: &TurnInner,
+    call_id: &str,
+    tool: &RegisteredTool,
+    message: &AssistantMessage,
+    guests: String,
+) -> Result<Answer, ToolError> {
+    let pending = turn.agent().host.pending(turn.locale())?;
+    let call = (call_id, tool.item.name.as_str());
+    let handle = pending.accept_guest(turn, call, message, guests).await?;
+    Ok(Answer::Pending(handle))
 }

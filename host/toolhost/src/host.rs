@@ -2,19 +2,23 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use toolhost_contract::ResourceName;
+use toolhost_contract::{Locale, ResourceName, ToolError, ToolErrorCode};
 use toolhost_sandbox::{
     Origin, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError, WorkdirRules,
     WriteProtected,
 };
 
 use crate::bundle::{Guarded, LoadError};
+use crate::events::{EventBus, EventBusConfig};
 use crate::loaded::LoadedBundle;
 use crate::loader;
+use crate::middleware::Redactor;
+use crate::pending::{self, Completions, Pending};
 use crate::policy::Policy;
+use crate::store::Store;
 
 /// Why a host cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +71,8 @@ pub struct HostBuilder {
     keep_out_of: Vec<(&'static str, PathBuf)>,
     keep_private: Vec<(&'static str, PathBuf)>,
     on_progress: Option<OnProgress>,
+    events: EventBusConfig,
+    pending_expiry: Option<Duration>,
 }
 
 impl fmt::Debug for HostBuilder {
@@ -121,6 +127,20 @@ impl HostBuilder {
         self
     }
 
+    /// Sets how events are kept and given out. Default: [`EventBusConfig::default`].
+    #[must_use]
+    pub fn events(mut self, config: EventBusConfig) -> Self {
+        self.events = config;
+        self
+    }
+
+    /// Sets how long the handle of a pending call can be asked for. Default: 24 hours.
+    #[must_use]
+    pub fn pending_expiry(mut self, expiry: Duration) -> Self {
+        self.pending_expiry = Some(expiry);
+        self
+    }
+
     /// Builds the host.
     ///
     /// # Errors
@@ -146,10 +166,14 @@ impl HostBuilder {
         }
         Ok(Host(Arc::new(HostInner {
             sandbox,
+            redactor: self.policy.redactor(),
             policy: self.policy,
             state_root: self.state_root,
             rules,
             on_progress: self.on_progress,
+            events: EventBus::new(self.events),
+            pending: OnceLock::new(),
+            pending_expiry: self.pending_expiry.unwrap_or(pending::EXPIRY),
             guarded: Mutex::default(),
         })))
     }
@@ -190,9 +214,14 @@ pub struct Host(pub(crate) Arc<HostInner>);
 pub(crate) struct HostInner {
     pub(crate) sandbox: Sandbox,
     pub(crate) policy: Policy,
+    /// Of the policy's secrets.
+    pub(crate) redactor: Redactor,
     pub(crate) state_root: Option<PathBuf>,
     rules: WorkdirRules,
     on_progress: Option<OnProgress>,
+    pub(crate) events: EventBus,
+    pending: OnceLock<Arc<Pending>>,
+    pending_expiry: Duration,
     /// The files of every bundle that is loaded.
     guarded: Mutex<Vec<Weak<Guarded>>>,
 }
@@ -212,6 +241,26 @@ impl HostInner {
         let all = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
         let live = all.iter().filter_map(Weak::upgrade);
         WriteProtected::new(live.flat_map(|guarded| guarded.ids()))
+    }
+
+    /// The pending calls: in the state root, where there is one, else for as long as the host lives.
+    /// Opened when they are first needed.
+    pub(crate) fn pending(&self, locale: Locale) -> Result<&Arc<Pending>, ToolError> {
+        if let Some(pending) = self.pending.get() {
+            return Ok(pending);
+        }
+        let opened = match &self.state_root {
+            Some(root) => Store::open(root),
+            None => Store::in_memory(),
+        };
+        let store = opened.map_err(|error| {
+            tracing::error!(?error, "the store of pending calls cannot be opened");
+            let message = "The host cannot keep pending calls now.";
+            ToolError::host(ToolErrorCode::Host, message, locale)
+        })?;
+        // Of two that open it at once, one is kept.
+        let new = Pending::new(store, locale, self.pending_expiry);
+        Ok(self.pending.get_or_init(|| Arc::new(new)))
     }
 
     pub(crate) fn say(&self, progress: &LoadProgress) {
@@ -255,6 +304,23 @@ impl Host {
     /// Spec: tool-spec-v2 §2.5(1).
     pub fn workdir(&self, path: impl AsRef<Path>) -> Result<Workdir, WorkdirError> {
         self.0.sandbox.open_workdir(path.as_ref(), &self.0.rules)
+    }
+
+    /// Listens to the pending calls that end in this process from now on.
+    ///
+    /// # Errors
+    /// `E_HOST` where the store of pending calls cannot be opened.
+    ///
+    /// Spec: tool-spec-v2 §10.2.
+    pub fn completions(&self) -> Result<Completions, ToolError> {
+        let pending = self.0.pending(self.0.policy.locale())?;
+        Ok(pending.completions())
+    }
+
+    /// What happens at run time: subscribe to it, or wait until it is in its files.
+    #[must_use]
+    pub fn events(&self) -> &EventBus {
+        &self.0.events
     }
 
     /// The sandbox, to be shared with another host.

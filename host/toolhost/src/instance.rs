@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolhost_contract::ToolError;
+use toolhost_contract::{ToolError, ToolResult};
 use toolhost_sandbox::Workdir;
 
 use crate::agent::Agent;
+use crate::events::Emitter;
+use crate::host::make_private;
 use crate::turn::Turn;
+use crate::workspace::instance_directory;
 
 /// An instance of an agent: its key and its workspace. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -18,6 +21,7 @@ pub(crate) struct InstanceInner {
     pub(crate) agent: Agent,
     pub(crate) key: String,
     pub(crate) workdir: Workdir,
+    pub(crate) emitter: Emitter,
 }
 
 /// What a turn starts with. A text is a turn's id, and nothing else is known of it.
@@ -67,10 +71,21 @@ impl From<String> for TurnStart {
 
 impl Instance {
     pub(crate) fn new(agent: Agent, key: String, workdir: Workdir) -> Self {
+        let host = &agent.0.host;
+        let directory = host.state_root.as_ref().and_then(|root| {
+            let directory = instance_directory(root, &agent.0.bundle, &key);
+            // Without it there is no log, which the log itself says.
+            let _said_later = make_private(&directory).is_err();
+            Some(directory)
+        });
+        let emitter = host
+            .events
+            .emitter(agent.name(), &key, directory.as_deref());
         Self(Arc::new(InstanceInner {
             agent,
             key,
             workdir,
+            emitter,
         }))
     }
 
@@ -90,6 +105,32 @@ impl Instance {
     #[must_use]
     pub fn workdir(&self) -> &Workdir {
         &self.0.workdir
+    }
+
+    /// Asks for the result that a handle stands for: it, or `pending` again.
+    ///
+    /// `E_TOOL_UNKNOWN_HANDLE` for one that is not this instance's, has expired or never was;
+    /// `E_TOOL_INTERRUPTED` for a call that ran when its host died; it is never run again by itself.
+    ///
+    /// Spec: tool-spec-v2 §10.2.
+    pub async fn poll(&self, handle: &str) -> ToolResult {
+        let host = &self.0.agent.0.host;
+        match host.pending(self.0.agent.0.locale) {
+            Ok(pending) => pending.poll(self, handle).await,
+            Err(error) => ToolResult::error("", "", error),
+        }
+    }
+
+    /// Ends a pending call that nobody wants any more. The answer is what its handle stands for from
+    /// now on: `E_TOOL_CANCELLED`, or the result it already had.
+    ///
+    /// Spec: tool-spec-v2 §10.2.
+    pub async fn cancel(&self, handle: &str) -> ToolResult {
+        let host = &self.0.agent.0.host;
+        match host.pending(self.0.agent.0.locale) {
+            Ok(pending) => pending.cancel(self, handle).await,
+            Err(error) => ToolResult::error("", "", error),
+        }
     }
 
     /// Opens a turn: runs the first halves of the agent's `turn` middleware.

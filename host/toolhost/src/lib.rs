@@ -12,11 +12,7 @@
 mod agent;
 pub mod bundle;
 mod catalog;
-mod events {
-    pub(crate) fn timestamp(_: std::time::SystemTime) -> String {
-        String::new()
-    }
-}
+pub mod events;
 mod executor;
 mod extension;
 mod failure;
@@ -25,15 +21,18 @@ mod inspect;
 mod instance;
 mod loaded;
 mod loader;
+pub mod message;
 mod middleware;
 mod native;
 mod overlay;
+mod pending;
 mod pipeline;
 mod policy;
 mod registry;
 mod result;
 mod schema;
 mod step;
+mod store;
 mod telemetry;
 mod turn;
 mod workspace;
@@ -53,6 +52,7 @@ pub use loader::prepare_error_code;
 pub use middleware::{
     AuditLog, AuditLogError, Metadata, Redactor, StepContext, ToolCallContext, TurnContext,
 };
+pub use pending::{Completed, Completion, Completions};
 pub use pipeline::{BoxFuture, Middleware, Next, Passage};
 pub use policy::{Policy, PolicyError};
 pub use step::Step;

@@ -264,6 +264,7 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Foun
         };
         Agent(Arc::new(AgentInner {
             name: name.to_owned(),
+            bundle: path.clone(),
             registry: Arc::clone(&registry),
             catalog: tools.iter().flat_map(of).collect::<ToolCatalog>(),
             permits: bundle

@@ -13,6 +13,7 @@ use toolhost_sandbox::{Grants, Limits, WorkdirAccess};
 use crate::bundle::reader::closest;
 use crate::bundle::{Bundle, Diagnostic, Place, YamlSource};
 use crate::loaded::IMPLICIT_AGENT;
+use crate::middleware::Redactor;
 use limits::LimitChanges;
 
 /// Why a text is no policy.
@@ -33,7 +34,10 @@ pub struct PolicyError {
 /// tools:
 ///   bash:
 ///     limits: {diskBytes: 1MiB}
-///     env: {LANG: C.UTF-8}         # the only variables the tool sees
+///     env:                         # the only variables the tool sees
+///       LANG: C.UTF-8
+///       TOKEN: {secret: sk-12345}  # kept out of results, errors and logs
+///     agents: true                 # it may talk to other agents
 ///     readOnly: true               # the workdir may be read, not changed
 /// agents:
 ///   coder:                         # for this agent alone, over what is said above
@@ -44,8 +48,8 @@ pub struct PolicyError {
 /// Of limits, each key holds by itself; an agent's `env` replaces the tool's as a whole, so that it
 /// can also take away.
 ///
-/// Closed by [`Policy::default`]: calls outside the catalog, every environment variable. Limits are
-/// those of [`Limits::default`].
+/// Closed by [`Policy::default`]: calls outside the catalog, every environment variable, other
+/// agents. Limits are those of [`Limits::default`].
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     registry_direct_call: bool,
@@ -62,6 +66,8 @@ struct Rule {
     limits: LimitChanges,
     env: Option<Environment>,
     workdir: Option<WorkdirAccess>,
+    /// Whether it may talk to other agents.
+    agents: Option<bool>,
 }
 
 /// What is said about one agent.
@@ -73,7 +79,21 @@ struct AgentRules {
 
 /// Environment variables; their values stay out of logs.
 #[derive(Clone, Default)]
-struct Environment(BTreeMap<String, String>);
+struct Environment(BTreeMap<String, Variable>);
+
+#[derive(Clone)]
+enum Variable {
+    Plain(String),
+    Secret(String),
+}
+
+impl Variable {
+    fn value(&self) -> &str {
+        match self {
+            Self::Plain(value) | Self::Secret(value) => value,
+        }
+    }
+}
 
 impl std::fmt::Debug for Environment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -109,16 +129,14 @@ impl Policy {
     /// `tools.<tool>` and by `agents.<agent>.tools.<tool>`, the last one said holding.
     #[must_use]
     pub fn resolve(&self, agent: &str, tool: &ResourceName) -> (Grants, Limits) {
-        let agents_own = ResourceName::parse(agent)
-            .ok()
-            .and_then(|agent| self.agents.get(&agent)?.tools.get(tool));
         let mut grants = Grants::none();
         let mut limits = Limits::default();
         self.defaults.apply(&mut limits);
-        for rule in [self.tools.get(tool), agents_own].into_iter().flatten() {
+        for rule in self.rules(agent, tool) {
             rule.limits.apply(&mut limits);
             if let Some(env) = &rule.env {
-                let pair = |(name, value): (&String, &String)| (name.clone(), value.clone());
+                let pair =
+                    |(name, value): (&String, &Variable)| (name.clone(), value.value().to_owned());
                 grants.env = env.0.iter().map(pair).collect();
             }
             if let Some(workdir) = rule.workdir {
@@ -126,6 +144,35 @@ impl Policy {
             }
         }
         (grants, limits)
+    }
+
+    /// Whether a tool may talk to other agents when this agent calls it. Default: no.
+    #[must_use]
+    pub fn grants_agents(&self, agent: &str, tool: &ResourceName) -> bool {
+        let said = self.rules(agent, tool).filter_map(|rule| rule.agents);
+        said.last().unwrap_or(false)
+    }
+
+    /// What is said about a tool of an agent; the last one holds.
+    fn rules(&self, agent: &str, tool: &ResourceName) -> impl Iterator<Item = &Rule> {
+        let agents_own = ResourceName::parse(agent)
+            .ok()
+            .and_then(|agent| self.agents.get(&agent)?.tools.get(tool));
+        [self.tools.get(tool), agents_own].into_iter().flatten()
+    }
+
+    /// Keeps the secrets of the policy out of whatever it is applied to.
+    #[must_use]
+    pub fn redactor(&self) -> Redactor {
+        let of_agents = self.agents.values().flat_map(|agent| agent.tools.values());
+        let rules = self.tools.values().chain(of_agents);
+        let variables = rules
+            .filter_map(|rule| rule.env.as_ref())
+            .flat_map(|env| &env.0);
+        Redactor::new(variables.filter_map(|(name, variable)| match variable {
+            Variable::Secret(secret) => Some((name, secret)),
+            Variable::Plain(_) => None,
+        }))
     }
 
     /// Lists, as warnings, the tools and agents that the policy names and the bundle does not have:

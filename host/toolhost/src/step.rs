@@ -7,9 +7,11 @@ use toolhost_contract::{
     AssistantMessage, ErrorMessageLimit, HandlerError, ToolCall, ToolError, ToolResult,
 };
 use toolhost_sandbox::WriteProtected;
+use tracing::Instrument;
 
 use crate::agent::{Permit, RegistryCalls};
 use crate::catalog::ToolCatalog;
+use crate::events::{StepSpan, TurnSpan};
 use crate::executor;
 use crate::middleware::{StepContext, ToolCallContext};
 use crate::overlay::Overlay;
@@ -27,6 +29,7 @@ use crate::turn::{TurnInner, unopened};
 pub struct Step {
     scope: Scope,
     held: Held<StepContext>,
+    span: StepSpan,
 }
 
 /// What a call is executed in: a snapshot. Cheap to clone.
@@ -76,19 +79,29 @@ impl Scope {
 }
 
 impl Step {
-    pub(crate) async fn open(turn: &Arc<TurnInner>, number: u32) -> Result<Self, ToolError> {
+    pub(crate) async fn open(
+        turn: &Arc<TurnInner>,
+        of_turn: &TurnSpan,
+        number: u32,
+    ) -> Result<Self, ToolError> {
         let agent = turn.agent();
         let overlay = agent.overlay.snapshot();
         let step_id: Arc<str> = format!("step-{number}").into();
+        let span = of_turn.step(&step_id);
         let shown = agent.shown(&overlay);
         let (catalog, held) = if overlay.step.is_empty() {
             (shown, Held::closed())
         } else {
             let context = StepContext::new(shown.items().to_vec(), &step_id, turn);
-            let opened = Held::open(&overlay.step, context).await;
-            let Opened { context, held } =
-                opened.map_err(|ended| unopened(ended, "step", agent.locale))?;
-            (context.tool_catalog.into_iter().collect(), held)
+            let opened = Held::open(&overlay.step, context).instrument(span.span().clone());
+            match opened.await {
+                Ok(Opened { context, held }) => (context.tool_catalog.into_iter().collect(), held),
+                Err(ended) => {
+                    let error = unopened(ended, "step", agent.locale);
+                    span.end(Some(&error));
+                    return Err(error);
+                }
+            }
         };
         let scope = Scope {
             catalog,
@@ -97,7 +110,7 @@ impl Step {
             protected: agent.host.protected(),
             turn: Arc::clone(turn),
         };
-        Ok(Self { scope, held })
+        Ok(Self { scope, held, span })
     }
 
     /// Id of the step: `step-1` is the turn's first.
@@ -119,7 +132,11 @@ impl Step {
     ///
     /// Spec: tool-spec-v2 §8, §9, §10.
     pub async fn execute(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
-        executor::execute(&self.scope, call, message).await
+        let span = self.span.call(&call.id, &executor::shown(&call.name));
+        let executed = executor::execute(&self.scope, call, message);
+        let result = executed.instrument(span.span().clone()).await;
+        span.end(&result);
+        result
     }
 
     /// Executes a call that came without a message, such as one from a command line.
@@ -128,13 +145,37 @@ impl Step {
         self.execute(call, &message).await
     }
 
+    /// Executes a call in the background; the answer is `pending` with a handle at once, and
+    /// [`Instance::poll`](crate::Instance::poll) gives the result, a refusal too, in this process or
+    /// a later one. A call that runs when its process dies is `E_TOOL_INTERRUPTED`.
+    ///
+    /// Needs a tokio runtime only where the tool is an extension's and needs one itself: then call it
+    /// from there.
+    ///
+    /// Spec: tool-spec-v2 §10.2.
+    pub async fn submit(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
+        let span = self.span.call(&call.id, &executor::shown(&call.name));
+        let turn = &self.scope.turn;
+        let result = match turn.agent().host.pending(turn.locale()) {
+            Ok(pending) => {
+                let (scope, work, held) = (self.scope.clone(), call.clone(), message.clone());
+                let work = async move { executor::execute(&scope, work, &held).await };
+                let work = work.instrument(span.span().clone());
+                pending.submit(turn, &call, message, work).await
+            }
+            Err(error) => ToolResult::error(&call.id, &executor::shown(&call.name), error),
+        };
+        span.end(&result);
+        result
+    }
+
     /// Ends the step with what came of it: runs the second halves of the middleware, and gives what
     /// they make of it.
     ///
     /// # Errors
     /// Where a middleware makes a failure of it.
     pub async fn close(self, answer: impl Into<Value>) -> Result<Value, ToolError> {
-        self.held.close(Ok(answer.into())).await
+        self.end(Ok(answer.into())).await
     }
 
     /// Ends the step as failed; a middleware may still make an answer of it.
@@ -144,6 +185,13 @@ impl Step {
     pub async fn fail(self, error: HandlerError) -> Result<Value, ToolError> {
         let locale = self.scope.turn.locale();
         let error = normalise_error(error, ErrorMessageLimit::DEFAULT, locale);
-        self.held.close(Err(error)).await
+        self.end(Err(error)).await
+    }
+
+    async fn end(self, answer: Result<Value, ToolError>) -> Result<Value, ToolError> {
+        let closed = self.held.close(answer);
+        let answer = closed.instrument(self.span.span().clone()).await;
+        self.span.end(answer.as_ref().err());
+        answer
     }
 }

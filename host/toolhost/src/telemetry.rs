@@ -8,6 +8,7 @@ use toolhost_sandbox::{CallReport, LogLevel, SandboxError};
 use crate::registry::RegisteredTool;
 use crate::result::text;
 use crate::step::Scope;
+use crate::turn::TurnInner;
 
 /// A call outside the catalog that the policy lets through.
 pub(crate) fn registry_call(scope: &Scope, call: &ToolCall) {
@@ -20,15 +21,16 @@ pub(crate) fn registry_call(scope: &Scope, call: &ToolCall) {
 }
 
 /// Passes on what a guest logged and printed.
-pub(crate) fn ran(scope: &Scope, tool: &RegisteredTool, report: &CallReport) {
-    let (agent, tool) = (scope.turn.agent_name(), tool.item.name.as_str());
+pub(crate) fn ran(turn: &TurnInner, tool: &RegisteredTool, report: &CallReport) {
+    let (agent, tool) = (turn.agent_name(), tool.item.name.as_str());
+    let redactor = &turn.agent().host.redactor;
     macro_rules! say {
         ($level:ident, $context:expr, $text:expr) => {
-            tracing::$level!(target: "toolhost::guest", agent, tool, context = $context, "{}", $text)
+            tracing::$level!(target: "toolhost::guest", agent, tool, context = $context, "{}", redactor.text($text))
         };
     }
     for record in &report.log {
-        let (context, message) = (record.context.as_str(), &record.message);
+        let (context, message) = (&*redactor.text(&record.context), &record.message);
         match record.level {
             LogLevel::Trace => say!(trace, context, message),
             LogLevel::Debug => say!(debug, context, message),
@@ -38,15 +40,15 @@ pub(crate) fn ran(scope: &Scope, tool: &RegisteredTool, report: &CallReport) {
         }
     }
     for line in report.stdout.lines() {
-        say!(debug, "stdout", text::escape(line));
+        say!(debug, "stdout", &text::escape(line));
     }
     // What a tool printed before it crashed is what its author needs.
     let crashed = matches!(report.outcome, Err(SandboxError::Trap { .. }));
     for line in report.stderr.lines().filter(|line| !line.is_empty()) {
         if crashed {
-            say!(warn, "stderr", text::escape(line));
+            say!(warn, "stderr", &text::escape(line));
         } else {
-            say!(debug, "stderr", text::escape(line));
+            say!(debug, "stderr", &text::escape(line));
         }
     }
 }

@@ -5,12 +5,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use serde_json::Value;
 use toolhost_contract::{
-    ErrorMessageLimit, HandlerError, Locale, ToolError, ToolName, ToolResult, ToolStatus,
+    AssistantMessage, ErrorMessageLimit, HandlerError, Locale, ToolContext, ToolError, ToolName,
+    ToolResult, ToolStatus,
 };
+use tracing::Instrument;
 
 use crate::agent::AgentInner;
+use crate::events::TurnSpan;
 use crate::instance::{Instance, TurnStart};
 use crate::middleware::TurnContext;
+use crate::pending::PendingCall;
 use crate::pipeline::{Held, Opened};
 use crate::result::normalise_error;
 use crate::step::Step;
@@ -23,6 +27,7 @@ pub struct Turn {
     inner: Arc<TurnInner>,
     input: Value,
     held: Held<TurnContext>,
+    span: TurnSpan,
 }
 
 /// Whose turn it is. Shared by its steps and calls.
@@ -56,6 +61,32 @@ impl TurnInner {
         self.agent().locale
     }
 
+    /// The turn of a call that was made earlier, perhaps by another process.
+    pub(crate) fn resumed(instance: &Instance, call: &PendingCall) -> Self {
+        Self {
+            id: call.turn_id.clone(),
+            trace_id: call.trace_id.clone().unwrap_or_default(),
+            instance: instance.clone(),
+            required_succeeded: AtomicBool::new(false),
+            steps: AtomicU32::new(0),
+        }
+    }
+
+    /// What a handler is told of a call. The host's own paths are no part of it.
+    ///
+    /// Spec: tool-spec-v2 §2.5, §7.3.
+    pub(crate) fn tool_context(&self, call_id: &str, message: &AssistantMessage) -> ToolContext {
+        ToolContext {
+            agent_name: self.agent_name().to_owned(),
+            instance_key: self.instance_key().to_owned(),
+            turn_id: self.id.clone(),
+            tool_call_id: call_id.to_owned(),
+            trace_id: Some(self.trace_id.clone()),
+            message: message.clone(),
+            workdir: "/".to_owned(),
+        }
+    }
+
     /// Remembers that a required tool has succeeded.
     pub(crate) fn saw(&self, result: &ToolResult) {
         let required = &self.agent().required;
@@ -74,21 +105,31 @@ impl TurnInner {
 impl Turn {
     pub(crate) async fn open(instance: Instance, start: TurnStart) -> Result<Self, ToolError> {
         let pipeline = instance.0.agent.0.overlay.snapshot().turn.clone();
+        let trace_id = start.trace_id.as_deref();
+        let span = instance.0.emitter.turn(&start.id, trace_id);
         let inner = Arc::new(TurnInner {
             id: start.id,
+            trace_id: start
+                .trace_id
+                .unwrap_or_else(|| span.trace().trace_id().to_string()),
             instance,
-            trace_id: start.trace_id.unwrap_or_default(),
             required_succeeded: AtomicBool::new(false),
             steps: AtomicU32::new(0),
         });
         let context = TurnContext::new(start.input, &inner);
-        match Held::open(&pipeline, context).await {
+        let opened = Held::open(&pipeline, context).instrument(span.span().clone());
+        match opened.await {
             Ok(Opened { context, held }) => Ok(Self {
                 input: context.input,
                 inner,
                 held,
+                span,
             }),
-            Err(ended) => Err(unopened(ended, "turn", inner.locale())),
+            Err(ended) => {
+                let error = unopened(ended, "turn", inner.locale());
+                span.end(Some(&error));
+                Err(error)
+            }
         }
     }
 
@@ -120,7 +161,7 @@ impl Turn {
     /// Spec: tool-spec-v2 §2.1.
     pub async fn open_step(&self) -> Result<Step, ToolError> {
         let number = self.inner.steps.fetch_add(1, Relaxed) + 1;
-        Step::open(&self.inner, number).await
+        Step::open(&self.inner, &self.span, number).await
     }
 
     /// Whether the turn may end: none of the agent's tools is required, or one that is has
@@ -144,7 +185,7 @@ impl Turn {
     /// # Errors
     /// Where a middleware makes a failure of it.
     pub async fn close(self, answer: impl Into<Value>) -> Result<Value, ToolError> {
-        self.held.close(Ok(answer.into())).await
+        self.end(Ok(answer.into())).await
     }
 
     /// Ends the turn as failed; a middleware may still make an answer of it.
@@ -153,7 +194,14 @@ impl Turn {
     /// The failure, as the middleware left it.
     pub async fn fail(self, error: HandlerError) -> Result<Value, ToolError> {
         let error = normalise_error(error, ErrorMessageLimit::DEFAULT, self.inner.locale());
-        self.held.close(Err(error)).await
+        self.end(Err(error)).await
+    }
+
+    async fn end(self, answer: Result<Value, ToolError>) -> Result<Value, ToolError> {
+        let closed = self.held.close(answer);
+        let answer = closed.instrument(self.span.span().clone()).await;
+        self.span.end(answer.as_ref().err());
+        answer
     }
 }
 

@@ -10,17 +10,21 @@ const SLUG_MAX: usize = 40;
 /// Bytes of the digest that tell two keys apart.
 const DIGEST_BYTES: usize = 16;
 
-/// The workspace of one instance of one bundle.
-///
-/// Spec: tool-spec-v2 §2.5(1).
-pub(crate) fn instance_workspace(state_root: &Path, bundle: &Path, instance_key: &str) -> PathBuf {
+/// The directory of one instance of one bundle: its log of events, and its workspace.
+pub(crate) fn instance_directory(state_root: &Path, bundle: &Path, instance_key: &str) -> PathBuf {
     let bundle = bundle.to_string_lossy();
     state_root
         .join("workspaces")
         .join(directory_name(&bundle))
         .join("instances")
         .join(directory_name(instance_key))
-        .join("workspace")
+}
+
+/// The workspace of one instance of one bundle.
+///
+/// Spec: tool-spec-v2 §2.5(1).
+pub(crate) fn instance_workspace(state_root: &Path, bundle: &Path, instance_key: &str) -> PathBuf {
+    instance_directory(state_root, bundle, instance_key).join("workspace")
 }
 
 /// A directory name for any key: a readable part, then 128 bits of the key's SHA-256. Two keys never

@@ -11,7 +11,7 @@ use std::time::{Instant, SystemTime};
 use serde_json::json;
 use toolhost_contract::{ErrorCode, ToolErrorCode, ToolResult, ToolStatus};
 
-use crate::events::timestamp;
+use crate::events::Timestamp;
 use crate::middleware::ToolCallContext;
 use crate::pipeline::{BoxFuture, Middleware, Next};
 use crate::result::text;
@@ -110,7 +110,7 @@ impl<'a> Entry<'a> {
         Self {
             log,
             line: json!({
-                "time": timestamp(SystemTime::now()),
+                "time": Timestamp(SystemTime::now()),
                 "agent": context.agent_name(),
                 "instance": context.instance_key(),
                 "turn": context.turn_id(),

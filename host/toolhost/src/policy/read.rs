@@ -6,7 +6,7 @@ use toolhost_contract::{Locale, ResourceName, ToolErrorCode};
 use toolhost_sandbox::WorkdirAccess;
 
 use super::limits::{KEYS, LimitChanges, LimitKey, Unit, parse_bytes};
-use super::{AgentRules, Environment, Policy, Rule};
+use super::{AgentRules, Environment, Policy, Rule, Variable};
 use crate::bundle::reader::{Cursor, Fields, Findings};
 use crate::bundle::yaml::{self, Value};
 use crate::bundle::{Diagnostic, Place, YamlSource};
@@ -19,16 +19,10 @@ pub(super) const FILE_MAX: usize = 1 << 20;
 const QUOTED_MAX: usize = 80;
 
 /// Grants of later versions: named, they would be an empty promise.
-const NOT_SERVED: [(&str, &str); 2] = [
-    (
-        "http",
-        "Remove it: in this version no tool reaches the network.",
-    ),
-    (
-        "agents",
-        "Remove it: in this version no tool reaches other agents.",
-    ),
-];
+const NOT_SERVED: [(&str, &str); 1] = [(
+    "http",
+    "Remove it: in this version no tool reaches the network.",
+)];
 
 /// Reads a policy; every finding at once.
 pub(super) fn policy(source: &YamlSource) -> Result<Policy, Vec<Diagnostic>> {
@@ -137,11 +131,13 @@ fn read_tools(above: &Fields<'_>, findings: &mut Findings) -> BTreeMap<ResourceN
         fields.refuse_unknown(&["limits", "env", "readOnly", "http", "agents"], findings);
         let env = fields.get("env");
         let read_only = fields.get("readOnly").and_then(|at| at.boolean(findings));
+        let agents = fields.get("agents").and_then(|at| at.boolean(findings));
         Rule {
             place,
             limits: read_limits(fields, findings),
             env: env.and_then(|at| read_env(&at, findings)),
             workdir: read_only.map(workdir_access),
+            agents,
         }
     })
 }
@@ -256,19 +252,37 @@ fn read_env(at: &Cursor<'_>, findings: &mut Findings) -> Option<Environment> {
             let message = format!("'{shown}' cannot be the name of an environment variable");
             findings.invalid(&at_key, message);
         }
-        // The value is not quoted: it may be a secret.
-        match value.text(findings) {
-            Some(text) if text.contains('\0') => {
-                findings.invalid(
-                    &value,
-                    "an environment variable cannot hold a NUL character",
-                );
-            }
-            Some(text) => {
-                env.0.insert(name.to_owned(), text.to_owned());
-            }
-            None => {}
+        if let Some(variable) = read_variable(&value, findings) {
+            env.0.insert(name.to_owned(), variable);
         }
     }
     Some(env)
+}
+
+/// Reads `text` or `{secret: text}`. The value is not quoted: it may be a secret.
+fn read_variable(at: &Cursor<'_>, findings: &mut Findings) -> Option<Variable> {
+    let secret = match &at.node.value {
+        Value::Map(_) => {
+            let fields = at.fields(findings)?;
+            fields.refuse_unknown(&["secret"], findings);
+            Some(fields.required("secret", findings)?)
+        }
+        Value::Null
+        | Value::Bool(_)
+        | Value::Integer(_)
+        | Value::Float(_)
+        | Value::Text(_)
+        | Value::List(_) => None,
+    };
+    let text = secret.as_ref().unwrap_or(at).text(findings)?;
+    if text.contains('\0') {
+        let message = "an environment variable cannot hold a NUL character";
+        findings.invalid(at, message);
+        return None;
+    }
+    let text = text.to_owned();
+    Some(match secret {
+        Some(_) => Variable::Secret(text),
+        None => Variable::Plain(text),
+    })
 }

@@ -206,16 +206,43 @@ agents:
 
 #[test]
 fn a_grant_that_is_not_served_is_refused_not_ignored() {
-    let text = "tools: {fetch: {http: {allow: [example.com]}, agents: true}}";
+    let text = "tools: {fetch: {http: {allow: [example.com]}}}";
     assert_eq!(
         found(text),
         [
-            "1:17: error[E_CONFIG_SCHEMA_INVALID] tools.fetch.http: 'http' is not served by this version",
-            "1:47: error[E_CONFIG_SCHEMA_INVALID] tools.fetch.agents: 'agents' is not served by this version",
+            "1:17: error[E_CONFIG_SCHEMA_INVALID] tools.fetch.http: 'http' is not served by this version"
         ]
     );
     let own = "agents: {a: {tools: {fetch: {http: {}}}}}";
     assert_eq!(found(own).len(), 1);
+}
+
+#[test]
+fn other_agents_are_closed_unless_the_policy_names_them() {
+    let policy = parse(
+        "tools: {t: {agents: true}, u: {}}\nagents: {a: {tools: {t: {agents: false}, u: {agents: true}}}}",
+    );
+    let granted = |agent: &str, tool: &str| policy.grants_agents(agent, &name(tool));
+    assert!(granted("somebody", "t") && !granted("a", "t"));
+    assert!(granted("a", "u") && !granted("somebody", "u"));
+    assert!(!Policy::default().grants_agents("a", &name("t")));
+}
+
+#[test]
+fn secrets_are_told_from_other_variables() {
+    let policy = parse(
+        "tools: {t: {env: {A: plain, B: {secret: sk-1}}}}\nagents: {a: {tools: {t: {env: {C: {secret: sk-2}}}}}}",
+    );
+    let (grants, _) = policy.resolve("b", &name("t"));
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(grants.env, [pair("A", "plain"), pair("B", "sk-1")]);
+    let redacted = policy.redactor().text("plain sk-1 sk-2").into_owned();
+    assert_eq!(redacted, "plain [redacted:B] [redacted:C]");
+    assert_eq!(
+        found("tools: {t: {env: {A: {secrt: x}}}}").len(),
+        2,
+        "unknown key, and the one that is missing"
+    );
 }
 
 #[test]

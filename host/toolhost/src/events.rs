@@ -1,0 +1,38 @@
+//! What happens at run time, for whoever watches: turns, steps and tool calls, as events and as spans.
+//!
+//! Three ways to watch, and none of them can hold up or fail a call:
+//!
+//! - [`EventBus::subscribe`]: events in this process, as they happen;
+//! - `events.jsonl` in an instance's directory, one event a line;
+//! - `tracing` spans of target `toolhost::call`, and with the feature `otel` OTLP to a collector.
+//!
+//! An event never holds arguments, outputs or messages of a conversation: they may hold secrets. The
+//! message of an error is what the model is told, within its limit.
+//!
+//! ```json
+//! {"type":"tool.failed","timestamp":"2026-11-21T05:00:00.000Z","agentName":"coder",
+//!  "instanceKey":"user-1","turnId":"turn-1","stepId":"step-1","toolCallId":"call_1",
+//!  "toolName":"bash__exec","traceId":"4bf92f3577b34da6a3ce929d0e0e4736","spanId":"00f067aa0ba902b7",
+//!  "parentSpanId":"53995c3f42cd8ad8","status":"error","durationMs":30001.2,
+//!  "error":{"code":"E_TOOL_TIMEOUT","message":"…"},"usage":{…}}
+//! ```
+
+mod activity;
+mod bus;
+mod emitter;
+mod event;
+mod log;
+mod span;
+mod timestamp;
+mod trace;
+
+pub use bus::{EventBus, EventBusConfig, EventStream, Received};
+pub use event::{EventError, EventKind, RuntimeEvent};
+pub use timestamp::Timestamp;
+pub use trace::{SpanId, TraceContext, TraceId};
+
+pub(crate) use activity::{CallSpan, StepSpan, TurnSpan};
+pub(crate) use emitter::{Emitter, SettledCall};
+
+#[cfg(test)]
+mod tests;

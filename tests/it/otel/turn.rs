@@ -1,0 +1,51 @@
+//! A turn of a host, with one call that is answered and one that is refused.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolhost::events::{EventStream, Received, RuntimeEvent};
+use toolhost::{ToolCall, TurnStart};
+use toolhost_tests::house::{House, tool_call};
+
+/// Gives the events there were.
+pub(super) async fn run(trace: Option<&str>) -> Vec<Arc<RuntimeEvent>> {
+    let house = House::of(&[("text", "text", &["upper"])], "").await;
+    let mut stream = house.host.events().subscribe();
+    let instance = house.agent.instance("user-1", house.work.workdir.clone());
+    let mut start = TurnStart::new("turn-1");
+    if let Some(trace) = trace {
+        start = start.with_trace_id(trace);
+    }
+    let turn = instance.open_turn(start).await.unwrap();
+    let step = turn.open_step().await.unwrap();
+    for (id, name) in [("call-good", "text__upper"), ("call-bad", "nobody__knows")] {
+        let call = tool_call(name, json!({"text": "a secret"}));
+        step.execute_alone(ToolCall {
+            id: id.to_owned(),
+            ..call
+        })
+        .await;
+    }
+    step.close(json!(null)).await.unwrap();
+    turn.close(json!(null)).await.unwrap();
+    let mut events = Vec::new();
+    // The house has a step of its own, opened before anybody listened.
+    while events
+        .last()
+        .is_none_or(|last: &Arc<RuntimeEvent>| !ends(last))
+    {
+        events.push(next(&mut stream).await);
+    }
+    events
+}
+
+fn ends(event: &RuntimeEvent) -> bool {
+    event.kind == toolhost::events::EventKind::TurnCompleted
+}
+
+async fn next(stream: &mut EventStream) -> Arc<RuntimeEvent> {
+    match stream.next().await {
+        Some(Received::Event(event)) => event,
+        other => panic!("{other:?}"),
+    }
+}

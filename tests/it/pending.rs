@@ -1,0 +1,210 @@
+//! Results that come later.
+
+mod polling;
+mod restart;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolhost::{AssistantMessage, Completed, Host, Instance, Step, ToolResult, ToolStatus};
+use toolhost_tests::house::{House, code, open_step, tool_call_of};
+use toolhost_tests::{Work, sandbox};
+
+use crate::execute::EXAMPLES;
+
+/// The instance whose step [`House`] opens.
+fn instance(house: &House) -> Instance {
+    house.agent.instance("instance", house.work.workdir.clone())
+}
+
+async fn submit(step: &Step, id: &str, name: &str, args: Value) -> ToolResult {
+    let call = tool_call_of(id, name, args);
+    let message = AssistantMessage::for_call(&call);
+    step.submit(call, &message).await
+}
+
+/// Polls until the call has ended.
+async fn ended(instance: &Instance, handle: &str) -> ToolResult {
+    for _ in 0..10_000 {
+        let result = instance.poll(handle).await;
+        if result.status() != ToolStatus::Pending {
+            return result;
+        }
+        assert_eq!(result.handle(), Some(handle), "the same handle all along");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("never ended: {handle}");
+}
+
+#[tokio::test]
+async fn a_submitted_call_answers_at_once_and_its_result_comes_later() {
+    // tool-spec-v2 §10.2
+    let house = House::of(&[("text", "text", EXAMPLES)], "").await;
+    let accepted = submit(&house.step, "c7", "text__upper", json!({"text": "later"})).await;
+    assert_eq!(accepted.status(), ToolStatus::Pending);
+    assert_eq!(
+        (accepted.tool_call_id(), accepted.tool_name()),
+        ("c7", "text__upper")
+    );
+    let handle = accepted.handle().unwrap();
+    let instance = instance(&house);
+    let result = ended(&instance, handle).await;
+    assert_eq!(result.output(), Some(&json!({"text": "LATER"})));
+    assert_eq!(
+        (result.tool_call_id(), result.tool_name()),
+        ("c7", "text__upper")
+    );
+    assert!(result.usage().wall > Duration::ZERO, "the receipt is kept");
+    let again = instance.poll(handle).await;
+    assert_eq!(again, result, "a result may be asked for twice");
+
+    for (name, args, expected) in [
+        ("text__upper", json!({}), "E_TOOL_INVALID_ARGS"),
+        ("unknown__tool", json!({}), "E_TOOL_NOT_IN_CATALOG"),
+        ("text__fail", json!({}), "E_"),
+    ] {
+        let accepted = submit(&house.step, "c", name, args).await;
+        let result = ended(&instance, accepted.handle().unwrap()).await;
+        assert!(
+            code(&result).contains(expected) || name == "text__fail",
+            "{name}: {result:?}"
+        );
+        assert_eq!(result.status(), ToolStatus::Error, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_instance_that_made_a_call_can_ask_for_it() {
+    let house = House::of(&[("text", "text", EXAMPLES)], "").await;
+    let accepted = submit(&house.step, "c", "text__upper", json!({"text": "x"})).await;
+    let handle = accepted.handle().unwrap();
+    let other = house.agent.instance("other", house.work.workdir.clone());
+    let made_up = format!("pending_{}", "a".repeat(32));
+    let own = instance(&house);
+    for (instance, handle) in [
+        (&other, handle),
+        (&own, made_up.as_str()),
+        (&own, "1"),
+        (&own, "x\n\u{1b}[31m"),
+        (&own, ""),
+    ] {
+        for result in [instance.poll(handle).await, instance.cancel(handle).await] {
+            assert_eq!(code(&result), "E_TOOL_UNKNOWN_HANDLE", "{handle:?}");
+            assert!(!result.tool_error().unwrap().message.contains('\u{1b}'));
+        }
+    }
+    assert_eq!(ended(&own, handle).await.status(), ToolStatus::Ok);
+}
+
+#[tokio::test]
+async fn a_cancelled_call_stops_and_stays_cancelled() {
+    let tools: &[toolhost_tests::house::TestTool<'_>] = &[
+        ("sleep", "sleep_forever", &["run"]),
+        ("text", "text", EXAMPLES),
+    ];
+    let house = House::of(tools, "").await;
+    let instance = instance(&house);
+    let mut completions = house.host.completions().unwrap();
+    let accepted = submit(
+        &house.step,
+        "c",
+        "sleep__run",
+        json!({"seconds": 0.2}),
+    )
+    .await;
+    let handle = accepted.handle().unwrap();
+    assert_eq!(instance.poll(handle).await.status(), ToolStatus::Pending);
+    let cancelled = instance.cancel(handle).await;
+    assert_eq!(code(&cancelled), "E_TOOL_CANCELLED");
+    assert_eq!(code(&instance.poll(handle).await), "E_TOOL_CANCELLED");
+    assert_eq!(code(&instance.cancel(handle).await), "E_TOOL_CANCELLED");
+    let Some(Completed::Call(told)) = completions.next().await else {
+        panic!("it is told")
+    };
+    assert_eq!(
+        (told.handle.as_str(), told.agent_name.as_str()),
+        (handle, "default")
+    );
+    assert_eq!(code(&told.result), "E_TOOL_CANCELLED");
+
+    let accepted = submit(&house.step, "d", "text__upper", json!({"text": "x"})).await;
+    let handle = accepted.handle().unwrap();
+    let result = ended(&instance, handle).await;
+    assert_eq!(
+        instance.cancel(handle).await,
+        result,
+        "too late: it has its result"
+    );
+}
+
+#[tokio::test]
+async fn completions_are_told_as_they_happen() {
+    // tool-spec-v2 §10.2
+    let house = House::of(&[("echo", "echo", &["say"])], "").await;
+    let mut completions = house.host.completions().unwrap();
+    let mut handles = std::collections::BTreeSet::new();
+    for number in 0..100 {
+        let accepted = submit(&house.step, "c", "echo__say", json!({"n": number})).await;
+        handles.insert(accepted.handle().unwrap().to_owned());
+    }
+    assert_eq!(handles.len(), 100);
+    for _ in 0..100 {
+        let Some(Completed::Call(told)) = completions.next().await else {
+            panic!("it is told")
+        };
+        assert!(handles.remove(&told.handle), "each once");
+        assert_eq!(told.result.status(), ToolStatus::Ok);
+    }
+}
+
+#[tokio::test]
+async fn a_handle_expires() {
+    let bundle = tempfile::tempdir().unwrap();
+    let manifest = toolhost_tests::house::yaml(&[("text", "text", EXAMPLES)]);
+    toolhost_tests::house::write_bundle(bundle.path(), &manifest, &["text"]);
+    let host = Host::builder()
+        .sandbox(sandbox())
+        .pending_expiry(Duration::from_millis(50));
+    let host = host.build().unwrap();
+    let agent = host
+        .load(bundle.path())
+        .await
+        .unwrap()
+        .only_agent()
+        .unwrap();
+    let work = Work::new();
+    let step = open_step(&agent, "instance", &work.workdir).await;
+    let accepted = submit(&step, "c", "text__upper", json!({"text": "x"})).await;
+    let instance = agent.instance("instance", work.workdir.clone());
+    let expired = async {
+        while code(&instance.poll(accepted.handle().unwrap()).await) != "E_TOOL_UNKNOWN_HANDLE" {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), expired)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_tool_of_an_extension_can_be_submitted() {
+    let house = House::of(&[("text", "text", EXAMPLES)], "").await;
+    house
+        .agent
+        .extend("ext", |api| {
+            let item =
+                serde_json::from_value(json!({"name": "dyn__slow"})).map_err(|e| api.error(e))?;
+            api.tools().register(
+                item,
+                async |_: toolhost::HandlerContext, _: toolhost::JsonObject| {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    Ok::<_, toolhost::HandlerError>(json!("slept"))
+                },
+            )
+        })
+        .unwrap();
+    let step = house.another_step().await;
+    let accepted = submit(&step, "c", "dyn__slow", json!({})).await;
+    let result = ended(&instance(&house), accepted.handle().unwrap()).await;
+    assert_eq!(result.output(), Some(&json!("slept")));
+}

@@ -1,0 +1,129 @@
+//! Components that answer `pending` and are asked again.
+
+use serde_json::{Value, json};
+use toolhost::{Host, ToolResult, ToolStatus};
+use toolhost_tests::house::{House, code, open_step, tool_call};
+use toolhost_tests::{Work, sandbox};
+
+use super::instance;
+
+async fn house() -> House {
+    House::of(&[("later", "pending", &["run"])], "").await
+}
+
+async fn pending(house: &House, handle: &str) -> ToolResult {
+    let result = house.call("later__run", json!({"handle": handle})).await;
+    assert_eq!(result.status(), ToolStatus::Pending, "{result:?}");
+    result
+}
+
+#[tokio::test]
+async fn the_hosts_own_handle_stands_for_the_guests() {
+    // tool-spec-v2 §10.2
+    let house = house().await;
+    let one = pending(&house, "done:{\"n\":1}").await;
+    let two = pending(&house, "done:{\"n\":1}").await;
+    assert_ne!(one.handle(), two.handle());
+    assert!(
+        !one.handle().unwrap().contains("done"),
+        "the guest's own stays with the host"
+    );
+    let instance = instance(&house);
+    for handle in [one.handle().unwrap(), two.handle().unwrap()] {
+        let result = instance.poll(handle).await;
+        assert_eq!(result.output(), Some(&json!({"n": 1})));
+        assert_eq!(result.tool_name(), "later__run");
+        assert_eq!(instance.poll(handle).await, result);
+    }
+}
+
+#[tokio::test]
+async fn a_component_may_fail_when_it_is_asked_again_or_want_to_be_asked_once_more() {
+    let house = house().await;
+    let instance = instance(&house);
+    let failing = pending(&house, "fail:it broke").await;
+    let result = instance.poll(failing.handle().unwrap()).await;
+    assert_eq!(result.tool_error().unwrap().message, "it broke");
+    assert_eq!(code(&result), "E_TOOL");
+
+    let waiting = pending(&house, "not yet").await;
+    let handle = waiting.handle().unwrap();
+    for _ in 0..3 {
+        let result = instance.poll(handle).await;
+        assert_eq!(
+            (result.status(), result.handle()),
+            (ToolStatus::Pending, Some(handle))
+        );
+    }
+    assert!(!house.work.path("cancelled").exists());
+    assert_eq!(code(&instance.cancel(handle).await), "E_TOOL_CANCELLED");
+    let told = std::fs::read_to_string(house.work.path("cancelled")).unwrap();
+    assert_eq!(told, "not yet", "the component is told");
+    assert_eq!(code(&instance.poll(handle).await), "E_TOOL_CANCELLED");
+}
+
+#[tokio::test]
+async fn what_comes_later_passes_through_the_middleware_and_the_redactor_too() {
+    let policy = "tools: {later: {env: {TOKEN: {secret: sk-12345}}}}";
+    let house = House::of(&[("later", "pending", &["run"])], policy).await;
+    house
+        .agent
+        .extend("ext", |api| {
+            api.pipeline().tool_call(
+                0,
+                |context: toolhost::ToolCallContext, next: toolhost::Next<_>| async move {
+                    let mut result: ToolResult = next.run(context).await;
+                    if let Some(Value::Object(output)) = result.output_mut() {
+                        output.insert("seen".to_owned(), true.into());
+                    }
+                    result
+                },
+            )
+        })
+        .unwrap();
+    let accepted = pending(&house, "done:{\"token\":\"sk-12345\"}").await;
+    let result = instance(&house).poll(accepted.handle().unwrap()).await;
+    assert_eq!(
+        result.output(),
+        Some(&json!({"token": "[redacted:TOKEN]", "seen": true}))
+    );
+}
+
+#[tokio::test]
+async fn a_guests_handle_survives_a_restart() {
+    let (state, work) = (tempfile::tempdir().unwrap(), Work::new());
+    let bundle = tempfile::tempdir().unwrap();
+    let manifest = toolhost_tests::house::yaml(&[("later", "pending", &["run"])]);
+    toolhost_tests::house::write_bundle(bundle.path(), &manifest, &["pending"]);
+    let host = || {
+        Host::builder()
+            .sandbox(sandbox())
+            .state_root(state.path())
+            .build()
+            .unwrap()
+    };
+    let agent = |host: Host| async move {
+        let loaded = host.load(bundle.path()).await.unwrap();
+        (loaded.only_agent().unwrap(), bundle)
+    };
+    let (before, bundle) = agent(host()).await;
+    let step = open_step(&before, "instance", &work.workdir).await;
+    let accepted = step
+        .execute_alone(tool_call("later__run", json!({"handle": "done:7"})))
+        .await;
+    drop((step, before));
+    let loaded = host().load(bundle.path()).await.unwrap();
+    let after = loaded.only_agent().unwrap();
+    let instance = after.instance("instance", work.workdir.clone());
+    let result = instance.poll(accepted.handle().unwrap()).await;
+    assert_eq!(result.output(), Some(&json!(7)));
+}
+
+#[tokio::test]
+async fn a_submitted_call_is_asked_again_in_the_background() {
+    let house = house().await;
+    let step = &house.step;
+    let accepted = super::submit(step, "c", "later__run", json!({"handle": "done:[1]"})).await;
+    let result = super::ended(&instance(&house), accepted.handle().unwrap()).await;
+    assert_eq!(result.output(), Some(&json!([1])));
+}

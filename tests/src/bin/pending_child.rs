@@ -1,0 +1,43 @@
+//! A runtime that dies: submits calls, says their handles, and waits to be killed.
+//!
+//! `pending_child STATE_ROOT BUNDLE WORKDIR CALLS`: one line on stdout for each handle, then `ready`.
+//! Every other call appends a byte to a file of its own; the rest sleep for ever.
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a program of the tests: what cannot go on fails loudly"
+)]
+
+use std::io::Write;
+
+use serde_json::json;
+use toolhost::{AssistantMessage, Host};
+use toolhost_tests::house::{open_step, tool_call_of};
+use toolhost_tests::sandbox;
+
+#[tokio::main]
+async fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [state, bundle, work, calls] = <[String; 4]>::try_from(args).expect("four arguments");
+    let calls: u32 = calls.parse().expect("a number of calls");
+    let host = Host::builder().sandbox(sandbox()).state_root(state).build();
+    let host = host.expect("the host starts");
+    let loaded = host.load(bundle).await.expect("the bundle loads");
+    let agent = loaded.only_agent().expect("there is one agent");
+    let workdir = host.workdir(work).expect("the workdir opens");
+    let step = open_step(&agent, "instance", &workdir).await;
+    for number in 0..calls {
+        let call = if number % 2 == 0 {
+            let args = json!({"path": format!("/{number}"), "bytes": 1, "mode": "append"});
+            tool_call_of(&format!("call-{number}"), "write__run", args)
+        } else {
+            tool_call_of(&format!("call-{number}"), "sleep__run", json!({}))
+        };
+        let message = AssistantMessage::for_call(&call);
+        let result = step.submit(call, &message).await;
+        println!("{}", result.handle().expect("it is pending"));
+    }
+    println!("ready");
+    std::io::stdout().flush().expect("stdout is read");
+    std::future::pending::<()>().await;
+}
