@@ -24,8 +24,10 @@ fn exported<T>(run: impl Future<Output = T>) -> (T, collector::Request, BTreeMap
     config.headers = vec![("authorization".to_owned(), "Bearer of-a-test".to_owned())];
     let (layer, guard) = layer(config).unwrap();
     let subscriber = tracing_subscriber::registry().with(layer);
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    let runtime = runtime.unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     // The subscriber is this thread's: all that is polled here is seen.
     let done = tracing::subscriber::with_default(subscriber, || runtime.block_on(run));
     guard.flush().unwrap();
@@ -33,6 +35,12 @@ fn exported<T>(run: impl Future<Output = T>) -> (T, collector::Request, BTreeMap
     guard.shutdown();
     let spans = request.spans.iter().flat_map(|of| &of.scope_spans);
     let spans = spans.flat_map(|of| &of.spans).cloned();
+    // The house has opened a turn of its own, of another instance.
+    let is_ours = |span: &Span| {
+        let instance = attributes(&span.attributes).remove("gen_ai.conversation.id");
+        instance.is_none_or(|key| key == "user-1")
+    };
+    let spans = spans.filter(is_ours);
     let spans = spans.map(|span| (span.name.clone(), span)).collect();
     (done, request, spans)
 }
@@ -101,7 +109,7 @@ fn a_turn_arrives_as_a_tree_with_the_ids_of_its_events() {
         let duration = event.duration_ms.unwrap().to_string();
         assert_eq!(attributes["toolhost.duration_ms"], duration);
         assert!(
-            !format!("{span:?}").contains("a secret"),
+            !format!("{span:?}").to_lowercase().contains("a secret"),
             "neither arguments nor outputs"
         );
     }

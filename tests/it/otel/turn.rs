@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use toolhost::TurnStart;
 use toolhost::events::{EventStream, Received, RuntimeEvent};
-use toolhost::{ToolCall, TurnStart};
 use toolhost_tests::house::{House, tool_call};
 
 /// Gives the events there were.
@@ -19,17 +19,13 @@ pub(super) async fn run(trace: Option<&str>) -> Vec<Arc<RuntimeEvent>> {
     let turn = instance.open_turn(start).await.unwrap();
     let step = turn.open_step().await.unwrap();
     for (id, name) in [("call-good", "text__upper"), ("call-bad", "nobody__knows")] {
-        let call = tool_call(name, json!({"text": "a secret"}));
-        step.execute_alone(ToolCall {
-            id: id.to_owned(),
-            ..call
-        })
-        .await;
+        let mut call = tool_call(name, json!({"text": "a secret"}));
+        id.clone_into(&mut call.id);
+        step.execute_alone(call).await;
     }
     step.close(json!(null)).await.unwrap();
     turn.close(json!(null)).await.unwrap();
     let mut events = Vec::new();
-    // The house has a step of its own, opened before anybody listened.
     while events
         .last()
         .is_none_or(|last: &Arc<RuntimeEvent>| !ends(last))

@@ -15,7 +15,8 @@ use super::timestamp::Timestamp;
 /// How events are kept and given out.
 #[derive(Debug, Clone)]
 pub struct EventBusConfig {
-    /// Events a slow listener may be behind before it loses the oldest. Default: 1,024.
+    /// Events a slow listener may be behind before it loses the oldest, rounded up to a power of two.
+    /// Default: 1,024.
     pub listener_queue: usize,
     /// Events that may wait to be written before new ones are lost. Default: 8,192.
     pub log_queue: usize,
@@ -39,8 +40,8 @@ impl Default for EventBusConfig {
 
 /// Gives events to whoever watches. Cheap to clone; all clones are one bus.
 ///
-/// When the last clone is dropped, its streams end, and what waits to be written is written: that
-/// takes at most a second.
+/// When the last clone is dropped, and the last instance whose events go here, its streams end, and
+/// what waits to be written is written: that takes at most a second.
 #[derive(Clone)]
 pub struct EventBus(Arc<BusInner>);
 

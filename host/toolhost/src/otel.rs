@@ -1,0 +1,185 @@
+//! Spans to an OpenTelemetry collector: OTLP over HTTP, protobuf.
+//!
+//! ```no_run
+//! use tracing_subscriber::layer::SubscriberExt;
+//! use tracing_subscriber::util::SubscriberInitExt;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = toolhost::otel::OtelConfig::new("http://127.0.0.1:4318");
+//! let (layer, guard) = toolhost::otel::layer(config)?;
+//! tracing_subscriber::registry().with(layer).init();
+//! // … and at the end, or by dropping it:
+//! guard.shutdown();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The ids of turns, steps and calls are the same in the events of a host and in what is exported.
+//! Spans of other crates that the layer is given are exported, too, and what is logged within a span
+//! becomes an event of it: also what guests log and print, of target `toolhost::guest`. Filter the
+//! layer where that is not wanted.
+//!
+//! The crate itself reads no environment. The OpenTelemetry SDK it uses does, as its specification
+//! says: `OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`, `OTEL_SPAN_*_LIMIT`, `OTEL_BSP_*`,
+//! `OTEL_RESOURCE_ATTRIBUTES`, and `OTEL_EXPORTER_OTLP_HEADERS`, `…_COMPRESSION`, `…_PROTOCOL` with
+//! their `…_TRACES_…` forms. What [`OtelConfig`] says comes before them. No proxy is used.
+
+mod client;
+mod ids;
+
+use std::time::Duration;
+
+use opentelemetry::trace::{TraceContextExt, TracerProvider};
+use opentelemetry_http::Request;
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkError;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing::Subscriber;
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+use tracing_subscriber::Layer;
+use tracing_subscriber::registry::LookupSpan;
+
+use client::Client;
+use ids::{OurIds, OurTracer};
+
+/// Longest that dropping a guard waits.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Where spans are sent, and whose they are.
+#[derive(Debug, Clone)]
+pub struct OtelConfig {
+    /// The collector: `http://` and a host. A URL without a path gets `/v1/traces`. There is no TLS:
+    /// a collector elsewhere is reached through one beside the host.
+    pub endpoint: String,
+    /// `service.name`. Default: `toolhost`.
+    pub service_name: String,
+    /// Headers of every request, such as an authorization. Default: none.
+    pub headers: Vec<(String, String)>,
+    /// Longest time of one request, answer included. Default: 10 s.
+    pub timeout: Duration,
+}
+
+impl OtelConfig {
+    /// Sends to this collector.
+    pub fn new(endpoint: impl Into<String>) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            service_name: "toolhost".to_owned(),
+            headers: Vec::new(),
+            timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why there is no exporter.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OtelError {
+    /// The endpoint is no `http://` URL.
+    #[error("the collector `{endpoint}` is not an http:// URL")]
+    Endpoint {
+        /// What was given.
+        endpoint: String,
+    },
+    /// The HTTP client cannot be started.
+    #[error("the client of the collector cannot be started")]
+    Client(#[source] std::io::Error),
+    /// The exporter refuses its configuration.
+    #[error("the exporter cannot be built")]
+    Exporter(#[source] opentelemetry_otlp::ExporterBuildError),
+}
+
+/// Why spans have not reached the collector.
+#[derive(Debug, thiserror::Error)]
+#[error("spans have not reached the collector")]
+pub struct OtelFlushError(#[source] OTelSdkError);
+
+/// Keeps the exporter alive. Dropped, it sends what is left: that takes at most five seconds.
+#[derive(Debug)]
+#[must_use = "dropped, it ends the export"]
+pub struct OtelGuard {
+    provider: SdkTracerProvider,
+}
+
+impl OtelGuard {
+    /// Sends what has ended so far, and waits for it. Blocks the thread.
+    ///
+    /// # Errors
+    /// Where the collector did not take it.
+    pub fn flush(&self) -> Result<(), OtelFlushError> {
+        self.provider.force_flush().map_err(OtelFlushError)
+    }
+
+    /// Sends what is left, and ends the export. The same as dropping it.
+    pub fn shutdown(self) {}
+}
+
+impl Drop for OtelGuard {
+    fn drop(&mut self) {
+        if let Err(error) = self.provider.shutdown_with_timeout(FAREWELL) {
+            tracing::warn!(target: "toolhost::otel", %error, "the last spans may be lost");
+        }
+    }
+}
+
+/// Makes the layer that exports spans in batches, on a thread of its own, and what keeps it alive.
+///
+/// A collector that is slow or away holds up nothing: up to 2,048 spans wait, later ones are lost.
+///
+/// # Errors
+/// By [`OtelError`]'s variants. Whether a collector answers is not tried.
+pub fn layer<S>(config: OtelConfig) -> Result<(impl Layer<S> + use<S>, OtelGuard), OtelError>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_protocol(Protocol::HttpBinary)
+        .with_endpoint(traces_url(&config.endpoint)?)
+        .with_timeout(config.timeout)
+        .with_headers(config.headers.into_iter().collect())
+        .with_http_client(Client::start(config.timeout).map_err(OtelError::Client)?)
+        .build()
+        .map_err(OtelError::Exporter)?;
+    let resource = Resource::builder().with_service_name(config.service_name);
+    let provider = SdkTracerProvider::builder()
+        .with_batch_exporter(exporter)
+        .with_resource(resource.build())
+        .with_id_generator(OurIds::default())
+        .build();
+    let tracer = OurTracer(provider.tracer("toolhost"));
+    let layer = tracing_opentelemetry::layer()
+        .with_tracer(tracer)
+        .with_location(false)
+        .with_threads(false)
+        .with_tracked_inactivity(false);
+    Ok((layer, OtelGuard { provider }))
+}
+
+/// The URL for traces.
+///
+/// Spec: OTLP 1.x, "OTLP/HTTP Request": `/v1/traces` beneath the collector's.
+fn traces_url(endpoint: &str) -> Result<String, OtelError> {
+    let request = Request::get(endpoint).body(()).ok();
+    let uri = request.as_ref().map(Request::uri);
+    match uri.filter(|uri| uri.scheme_str() == Some("http") && uri.query().is_none()) {
+        Some(uri) if uri.path() == "/" => {
+            let base = endpoint.trim_end_matches('/');
+            Ok(format!("{base}/v1/traces"))
+        }
+        Some(_) => Ok(endpoint.to_owned()),
+        None => Err(OtelError::Endpoint {
+            endpoint: endpoint.to_owned(),
+        }),
+    }
+}
+
+/// The current span as a `traceparent`, where a layer exports it.
+pub(crate) fn surrounding() -> Option<String> {
+    let context = tracing::Span::current().context();
+    let span = context.span();
+    let span = span.span_context();
+    span.is_valid()
+        .then(|| format!("00-{}-{}-01", span.trace_id(), span.span_id()))
+}
