@@ -15,12 +15,14 @@ const ORDER: [(&str, &[&str]); 4] = [
 ];
 
 /// Who alone may name a dependency, by the beginning of its name.
-const OWNERS: [(&str, &[&str]); 9] = [
+const OWNERS: [(&str, &[&str]); 11] = [
     ("wasmtime", &["toolhost-sandbox"]),
     ("wasmparser", &["toolhost-sandbox"]),
     ("cap-fs-ext", &["toolhost-sandbox"]),
     ("jsonschema", &["toolhost"]),
     ("serde-saphyr", &["toolhost"]),
+    ("rusqlite", &["toolhost"]),
+    ("opentelemetry", &["toolhost"]),
     ("rmcp", &["toolhost-mcp"]),
     ("clap", &["toolhost-cli", "xtask"]),
     ("miette", &["toolhost-cli"]),

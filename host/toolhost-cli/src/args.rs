@@ -67,6 +67,23 @@ pub(crate) enum Command {
         override_usage = "toolhost call [OPTIONS] [BUNDLE] TOOL"
     )]
     Call(CallArgs),
+    /// Ask for the result of a call that is pending
+    #[command(
+        after_long_help = help::POLL,
+        arg_required_else_help = true,
+        override_usage = "toolhost poll [OPTIONS] [BUNDLE] HANDLE"
+    )]
+    Poll(PendingArgs),
+    /// Cancel a call that is pending
+    #[command(
+        after_long_help = help::CANCEL,
+        arg_required_else_help = true,
+        override_usage = "toolhost cancel [OPTIONS] [BUNDLE] HANDLE"
+    )]
+    Cancel(PendingArgs),
+    /// Play a script: agents that call tools and each other, without a model
+    #[command(after_long_help = help::PLAY)]
+    Play(PlayArgs),
     /// Show what a component serves and asks for, and whether it would load
     #[command(after_long_help = help::INSPECT)]
     Inspect(InspectArgs),
@@ -137,6 +154,13 @@ pub(crate) struct CallArgs {
         allow_hyphen_values = true
     )]
     pub(crate) args: ArgsFrom,
+    #[command(flatten)]
+    pub(crate) caller: CallerArgs,
+}
+
+/// On whose behalf a tool is called.
+#[derive(Debug, Args)]
+pub(crate) struct CallerArgs {
     /// As which agent; needed where the bundle has several
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
@@ -152,6 +176,42 @@ pub(crate) struct CallArgs {
     /// Add what the call used to the JSON, as `usage`
     #[arg(long)]
     pub(crate) usage: bool,
+}
+
+/// Of `poll` and `cancel`.
+#[derive(Debug, Args)]
+pub(crate) struct PendingArgs {
+    /// Bundle file, or directory that holds a goondan.yaml [default: goondan.yaml]
+    #[arg(value_name = "BUNDLE")]
+    first: PathBuf,
+    /// The handle of a ToolResult that is pending
+    #[arg(value_name = "HANDLE")]
+    second: Option<String>,
+    #[command(flatten)]
+    pub(crate) caller: CallerArgs,
+}
+
+impl PendingArgs {
+    /// The bundle and the handle: one word is the handle.
+    pub(crate) fn target(&self) -> (&Path, Cow<'_, str>) {
+        match &self.second {
+            Some(handle) => (&self.first, handle.into()),
+            None => (Path::new(BUNDLE), self.first.to_string_lossy()),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlayArgs {
+    /// The script: a YAML file that names a bundle and says what its agents do
+    #[arg(value_name = "SCRIPT")]
+    pub(crate) script: PathBuf,
+    /// Plays it so many times at once, each for an instance of its own
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) turns: u32,
+    /// Keep workspaces, events and pending calls here [default: a temporary directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
 }
 
 /// What a call is of.

@@ -1,14 +1,19 @@
 //! What each command does.
 
 mod call;
+mod caller;
 mod check;
 mod inspect;
 mod list;
+mod pending;
+mod play;
 
 pub(crate) use call::call;
 pub(crate) use check::check;
 pub(crate) use inspect::inspect;
 pub(crate) use list::list;
+pub(crate) use pending::{cancel, poll};
+pub(crate) use play::play;
 
 use toolhost::{Agent, Declares, LoadedBundle};
 

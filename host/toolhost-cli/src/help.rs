@@ -6,6 +6,7 @@ Examples:
   toolhost check guest-examples
   toolhost list guest-examples --format openai
   toolhost call guest-examples text__upper --args '{\"text\": \"hi\"}'
+  toolhost play guest-examples/review.yaml
   toolhost inspect my-tool.wasm
 
 BUNDLE is a YAML file of Tool and Agent resources, or a directory that holds a goondan.yaml;
@@ -73,6 +74,52 @@ environment, processes.
 
 Exit codes: 0 ok or pending · 1 the ToolResult is an error · 2 wrong usage, or it does not load ·
 130 stopped by Ctrl-C";
+
+/// After the help of `toolhost poll`.
+pub(crate) const POLL: &str = "\
+Examples:
+  toolhost poll my-bundle pending_…         the handle of a ToolResult that is pending
+  toolhost poll pending_… --instance user-1
+
+The handle is of use to the agent and the instance that made the call, with the bundle it was made
+in; give the same --agent, --instance and --workdir. The ToolResult is printed on stdout: the result,
+or `pending` again. A call that ran when its host died is E_TOOL_INTERRUPTED: it is never run again
+by itself.
+
+Exit codes: 0 ok or pending · 1 the ToolResult is an error · 2 wrong usage, or it does not load";
+
+/// After the help of `toolhost cancel`.
+pub(crate) const CANCEL: &str = "\
+Examples:
+  toolhost cancel my-bundle pending_…
+
+Prints what the handle stands for from now on: E_TOOL_CANCELLED, or the result it already had.
+
+Exit codes: 0 cancelled, or it had ended before · 1 there is no such handle ·
+2 wrong usage, or it does not load";
+
+/// After the help of `toolhost play`.
+pub(crate) const PLAY: &str = "\
+Examples:
+  toolhost play guest-examples/review.yaml
+  toolhost play guest-examples/review.yaml --turns 100 -q
+  toolhost play guest-examples/review.yaml --keep ./kept
+
+A script names a bundle and says what each agent calls, step by step, and what it answers:
+  bundle: ./goondan.yaml
+  start: {agent: writer, input: {topic: otters}}
+  agents:
+    writer:
+      steps:
+        - draft: {tool: file-system__write, args: {path: draft.txt, content: 'On ${input.topic}'}}
+        - review: {tool: agents__request, args: {target: reviewer, input: {path: draft.txt}}}
+      answer: '${review.output.response}'
+    reviewer: {steps: [text: {tool: file-system__read, args: {path: '${input.path}'}}]}
+
+Every agent also has the `agents` tool. What happens is told on stderr; the answer is printed on
+stdout as JSON. With --turns it is {\"turns\", \"answered\", \"failed\", \"ms\", \"answers\"}.
+
+Exit codes: 0 answered · 1 a turn failed · 2 wrong usage, or it does not load";
 
 /// After the help of `toolhost inspect`.
 pub(crate) const INSPECT: &str = "\

@@ -9,6 +9,7 @@ use toolhost::{
 };
 
 use crate::failure::Failure;
+use crate::places::Places;
 use crate::progress::Progress;
 use crate::read;
 use crate::setting::Setting;
@@ -55,6 +56,22 @@ impl House {
             policy: source,
             progress,
         })
+    }
+
+    /// Sets it up with a place for state of its own.
+    pub(crate) async fn open_at(
+        setting: &Setting,
+        policy: Option<&Path>,
+        state_root: &Path,
+    ) -> Result<Self, Failure> {
+        let setting = Setting {
+            places: Places {
+                state_root: Some(state_root.to_owned()),
+                ..setting.places.clone()
+            },
+            ..setting.clone()
+        };
+        Self::open(&setting, policy, StateRoot::Needed).await
     }
 
     /// Loads a bundle, whole or not at all.

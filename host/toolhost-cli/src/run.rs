@@ -70,6 +70,9 @@ async fn carry_out(command: Command, setting: &Setting) -> Result<Exit, Failure>
         Command::Check(args) => commands::check(&args, setting).await,
         Command::List(args) => commands::list(&args, setting).await,
         Command::Call(args) => commands::call(&args, setting).await,
+        Command::Poll(args) => commands::poll(&args, setting).await,
+        Command::Cancel(args) => commands::cancel(&args, setting).await,
+        Command::Play(args) => commands::play(&args, setting).await,
         Command::Inspect(args) => commands::inspect(&args, setting).await,
     }
 }

@@ -13,6 +13,7 @@ use crate::extension::{ExtensionApi, ExtensionError};
 use crate::host::HostInner;
 use crate::instance::Instance;
 use crate::overlay::{Current, Overlay};
+use crate::policy::Policy;
 use crate::registry::ToolRegistry;
 
 /// What the policy gives to one tool of one agent.
@@ -20,6 +21,19 @@ use crate::registry::ToolRegistry;
 pub(crate) struct Permit {
     pub(crate) grants: Grants,
     pub(crate) limits: Limits,
+    /// Whether it may talk to other agents.
+    pub(crate) agents: bool,
+}
+
+impl Permit {
+    pub(crate) fn of(policy: &Policy, agent: &str, tool: &ResourceName) -> Self {
+        let (grants, limits) = policy.resolve(agent, tool);
+        Self {
+            grants,
+            limits,
+            agents: policy.grants_agents(agent, tool),
+        }
+    }
 }
 
 /// An agent and the tools its steps start with. Cheap to clone: every clone is the same agent, with
@@ -60,10 +74,7 @@ impl AgentInner {
     pub(crate) fn permit(&self, tool: &ResourceName) -> Permit {
         match self.permits.get(tool) {
             Some(permit) => permit.clone(),
-            None => {
-                let (grants, limits) = self.host.policy.resolve(&self.name, tool);
-                Permit { grants, limits }
-            }
+            None => Permit::of(&self.host.policy, &self.name, tool),
         }
     }
 

@@ -9,7 +9,7 @@ use toolhost_contract::{
     AssistantMessage, ErrorMessageLimit, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult,
     Usage,
 };
-use toolhost_sandbox::{CallReport, Invocation, Limits, Outcome};
+use toolhost_sandbox::{Ask, CallReport, Limits, Outcome};
 
 use crate::agent::Permit;
 use crate::failure::{Clues, explained, failure};
@@ -198,15 +198,12 @@ async fn run(
             native::run(scope, valid, context, owner, &**handler).await
         }
         Runs::Component(component) => {
-            let invocation = Invocation {
-                handler: tool.item.name.export().clone(),
-                context,
+            let ask = Ask::Handler {
+                name: tool.item.name.export().clone(),
                 input: valid.input,
-                workdir: Some(turn.instance.workdir().clone()),
-                protected: scope.protected().clone(),
-                grants: valid.permit.grants,
-                limits: valid.permit.limits,
             };
+            let protected = scope.protected().clone();
+            let invocation = turn.invocation(valid.permit, protected, context, ask);
             let report = component.call(invocation).await;
             telemetry::ran(turn, tool, &report);
             let (answer, usage) = answer_of(report, tool, locale);
@@ -250,6 +247,14 @@ async fn accept(
     message: &AssistantMessage,
     guests: String,
 ) -> Result<Answer, ToolError> {
+    if !tool.polls() {
+        let name = &tool.item.name;
+        let message = format!(
+            "Tool '{name}' failed: it answered pending, and does not export goondan:tool/polling to be asked again."
+        );
+        let code = ToolErrorCode::InvalidOutput;
+        return Err(ToolError::host(code, message, turn.locale()));
+    }
     let pending = turn.agent().host.pending(turn.locale())?;
     let call = (call_id, tool.item.name.as_str());
     let handle = pending.accept_guest(turn, call, message, guests).await?;

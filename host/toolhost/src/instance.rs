@@ -7,6 +7,7 @@ use toolhost_contract::{ToolError, ToolResult};
 use toolhost_sandbox::Workdir;
 
 use crate::agent::Agent;
+use crate::agents::AgentsClient;
 use crate::events::Emitter;
 use crate::host::make_private;
 use crate::turn::Turn;
@@ -30,6 +31,7 @@ pub struct TurnStart {
     pub(crate) id: String,
     pub(crate) trace_id: Option<String>,
     pub(crate) input: Value,
+    pub(crate) agents: Option<AgentsClient>,
 }
 
 impl TurnStart {
@@ -39,6 +41,7 @@ impl TurnStart {
             id: id.into(),
             trace_id: None,
             input: Value::Null,
+            agents: None,
         }
     }
 
@@ -53,6 +56,14 @@ impl TurnStart {
     #[must_use]
     pub fn with_input(mut self, input: impl Into<Value>) -> Self {
         self.input = input.into();
+        self
+    }
+
+    /// Adds the way to other agents, for which the turn's calls then speak: the `agents` tool, and
+    /// components to which the policy grants it. Default: none.
+    #[must_use]
+    pub fn with_agents(mut self, agents: AgentsClient) -> Self {
+        self.agents = Some(agents);
         self
     }
 }

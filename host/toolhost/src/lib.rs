@@ -10,6 +10,9 @@
 //! ```
 
 mod agent;
+pub mod agents;
+mod agents_port;
+mod agents_tool;
 pub mod bundle;
 mod catalog;
 pub mod events;
@@ -31,6 +34,7 @@ mod policy;
 mod registry;
 mod result;
 mod schema;
+pub mod script;
 mod step;
 mod store;
 mod telemetry;
@@ -38,6 +42,7 @@ mod turn;
 mod workspace;
 
 pub use agent::Agent;
+pub use agents_tool::agents_tool;
 pub use bundle::{Bundle, Diagnostic, LoadError, Severity, YamlSource};
 pub use catalog::ToolCatalog;
 pub use extension::{

@@ -259,8 +259,7 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Foun
             all.iter().filter(own).cloned().collect()
         };
         let permit = |tool: &ResourceName| {
-            let (grants, limits) = host.policy.resolve(name, tool);
-            (tool.clone(), Permit { grants, limits })
+            (tool.clone(), Permit::of(&host.policy, name, tool))
         };
         Agent(Arc::new(AgentInner {
             name: name.to_owned(),

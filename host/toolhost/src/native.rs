@@ -37,6 +37,7 @@ pub(crate) async fn run(
         context,
         workdir: turn.instance.workdir().clone(),
         logger: Logger::of(owner),
+        agents: turn.agents.clone(),
     };
     let called = unpanicked(async { handler.call(context, args).await });
     let sandbox = &turn.agent().host.sandbox;

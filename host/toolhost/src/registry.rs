@@ -22,6 +22,16 @@ pub(crate) struct RegisteredTool {
     pub(crate) runs: Runs,
 }
 
+impl RegisteredTool {
+    /// Whether it can be asked again for what it answered `pending` to.
+    pub(crate) fn polls(&self) -> bool {
+        match &self.runs {
+            Runs::Component(component) => component.polls(),
+            Runs::Native { .. } => false,
+        }
+    }
+}
+
 /// What runs when a tool is called.
 #[derive(Clone)]
 pub(crate) enum Runs {

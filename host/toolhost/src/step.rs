@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolhost_contract::{
-    AssistantMessage, ErrorMessageLimit, HandlerError, ToolCall, ToolError, ToolResult,
+    AgentEvent, AssistantMessage, ErrorMessageLimit, HandlerError, ToolCall, ToolError, ToolResult,
 };
 use toolhost_sandbox::WriteProtected;
 use tracing::Instrument;
@@ -30,6 +30,7 @@ pub struct Step {
     scope: Scope,
     held: Held<StepContext>,
     span: StepSpan,
+    responses: Vec<AgentEvent>,
 }
 
 /// What a call is executed in: a snapshot. Cheap to clone.
@@ -78,6 +79,17 @@ impl Scope {
     }
 }
 
+/// What other agents have answered meanwhile. Those that cannot be read now come before a later step.
+async fn responses(turn: &TurnInner) -> Vec<AgentEvent> {
+    let Some(agents) = &turn.agents else {
+        return Vec::new();
+    };
+    agents.take_responses().await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "responses of other agents cannot be read now");
+        Vec::new()
+    })
+}
+
 impl Step {
     pub(crate) async fn open(
         turn: &Arc<TurnInner>,
@@ -110,13 +122,28 @@ impl Step {
             protected: agent.host.protected(),
             turn: Arc::clone(turn),
         };
-        Ok(Self { scope, held, span })
+        Ok(Self {
+            scope,
+            held,
+            span,
+            responses: responses(turn).await,
+        })
     }
 
     /// Id of the step: `step-1` is the turn's first.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.scope.step_id
+    }
+
+    /// Answers of other agents to asynchronous requests that have come since the last step: events
+    /// of type `agent.response`, for the model to be told. `metadata.inReplyTo` is the correlation id
+    /// that `agents__request` gave.
+    ///
+    /// Spec: tool-spec-v2 §2.6(2).
+    #[must_use]
+    pub fn responses(&self) -> &[AgentEvent] {
+        &self.responses
     }
 
     /// What the model is shown in this step.

@@ -8,9 +8,12 @@ use toolhost_contract::{
     AssistantMessage, ErrorMessageLimit, HandlerError, Locale, ToolContext, ToolError, ToolName,
     ToolResult, ToolStatus,
 };
+use toolhost_sandbox::{Ask, Invocation, WriteProtected};
 use tracing::Instrument;
 
-use crate::agent::AgentInner;
+use crate::agent::{AgentInner, Permit};
+use crate::agents::AgentsClient;
+use crate::agents_port;
 use crate::events::TurnSpan;
 use crate::instance::{Instance, TurnStart};
 use crate::middleware::TurnContext;
@@ -36,6 +39,7 @@ pub(crate) struct TurnInner {
     pub(crate) id: String,
     pub(crate) instance: Instance,
     pub(crate) trace_id: String,
+    pub(crate) agents: Option<AgentsClient>,
     required_succeeded: AtomicBool,
     steps: AtomicU32,
 }
@@ -67,6 +71,7 @@ impl TurnInner {
             id: call.turn_id.clone(),
             trace_id: call.trace_id.clone().unwrap_or_default(),
             instance: instance.clone(),
+            agents: None,
             required_succeeded: AtomicBool::new(false),
             steps: AtomicU32::new(0),
         }
@@ -84,6 +89,26 @@ impl TurnInner {
             trace_id: Some(self.trace_id.clone()),
             message: message.clone(),
             workdir: "/".to_owned(),
+        }
+    }
+
+    /// What a component of this turn's agent is asked, under what the policy gives to its tool.
+    pub(crate) fn invocation(
+        &self,
+        permit: Permit,
+        protected: WriteProtected,
+        context: ToolContext,
+        ask: Ask,
+    ) -> Invocation {
+        let agents = self.agents.as_ref().filter(|_| permit.agents);
+        Invocation {
+            ask,
+            context,
+            workdir: Some(self.instance.workdir().clone()),
+            protected,
+            grants: permit.grants,
+            agents: agents.map(agents_port::port),
+            limits: permit.limits,
         }
     }
 
@@ -113,6 +138,7 @@ impl Turn {
                 .trace_id
                 .unwrap_or_else(|| span.trace().trace_id().to_string()),
             instance,
+            agents: start.agents,
             required_succeeded: AtomicBool::new(false),
             steps: AtomicU32::new(0),
         });

@@ -49,6 +49,17 @@ pub(crate) fn documents(source: &YamlSource, max: usize) -> Vec<Result<Node, Yam
         .collect()
 }
 
+/// Reads the one document of a text into a type; what is wrong is said with its line.
+pub(crate) fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
+        let YamlError { message, at } = failure(&error);
+        match at {
+            Some(at) => format!("line {}: {message}", at.line),
+            None => message,
+        }
+    })
+}
+
 fn options() -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {

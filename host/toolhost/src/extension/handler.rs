@@ -8,6 +8,7 @@ use toolhost_contract::{HandlerError, JsonObject, ToolContext, ToolErrorCode};
 use toolhost_sandbox::Workdir;
 
 use super::Logger;
+use crate::agents::AgentsClient;
 use crate::pipeline::BoxFuture;
 
 /// What a native handler is told of its call.
@@ -20,6 +21,7 @@ pub struct HandlerContext {
     pub context: ToolContext,
     pub(crate) workdir: Workdir,
     pub(crate) logger: Logger,
+    pub(crate) agents: Option<AgentsClient>,
 }
 
 impl HandlerContext {
@@ -27,6 +29,12 @@ impl HandlerContext {
     #[must_use]
     pub fn workdir(&self) -> &Workdir {
         &self.workdir
+    }
+
+    /// The other agents, where the turn has a way to them.
+    #[must_use]
+    pub fn agents(&self) -> Option<&AgentsClient> {
+        self.agents.as_ref()
     }
 
     /// Where the handler logs.

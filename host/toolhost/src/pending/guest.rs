@@ -1,13 +1,133 @@
+//! Asks a component again with the handle it gave, in a fresh sandbox.
+
+use std::sync::{Arc, OnceLock};
+
+use toolhost_contract::{
+    ErrorMessageLimit, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult,
+};
+use toolhost_sandbox::{Ask, CallReport, PreparedTool};
+
 use super::record::PendingCall;
+use crate::executor::{self, Answer};
+use crate::middleware::ToolCallContext;
+use crate::pipeline::BoxFuture;
+use crate::registry::{RegisteredTool, Runs};
+use crate::telemetry;
 use crate::turn::TurnInner;
-use std::sync::Arc;
-use toolhost_contract::ToolResult;
+
+/// What a component said when it was asked again.
 pub(super) enum Again {
+    /// The call has ended, well or not.
     Ended(ToolResult),
+    /// Not yet; ask with this handle the next time.
     Pending(String),
+    /// It could not be asked, or did not answer; it may be asked again.
     Unanswered(ToolResult),
 }
-pub(super) async fn ask(_: &Arc<TurnInner>, _: &PendingCall, guest_handle: String) -> Again {
-    Again::Pending(guest_handle)
+
+/// Asks; what comes of it passes through the agent's `toolCall` layers, as every result does.
+pub(super) async fn ask(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle: String) -> Again {
+    let agent = turn.agent();
+    let tool = agent.registry.get(&call.tool_name).cloned();
+    let limit = tool.as_ref().map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
+    let fate: Arc<OnceLock<Fate>> = Arc::default();
+    let layers = agent.overlay.snapshot().tool_call.clone();
+    let core = {
+        let (turn, call, fate) = (Arc::clone(turn), call.clone(), Arc::clone(&fate));
+        move |_: ToolCallContext| -> BoxFuture<'static, ToolResult> {
+            Box::pin(async move { core(&turn, &call, tool, guest_handle, &fate).await })
+        }
+    };
+    let asked = ToolCall::new(call.call_id.as_str(), call.tool_name.as_str(), JsonObject::new());
+    let context = ToolCallContext::new(asked, &"".into(), turn);
+    let result = layers.run(context, core).await;
+    let result = executor::exit(turn, result.answering(&call.call_id, &call.tool_name), limit);
+    match fate.get() {
+        Some(Fate::Ended) => Again::Ended(result),
+        Some(Fate::Pending(renewed)) => Again::Pending(renewed.clone()),
+        None => Again::Unanswered(result),
+    }
 }
-pub(super) async fn cancel(_: &Arc<TurnInner>, _: &PendingCall, _: String) {}
+
+/// What became of a call that was asked for.
+enum Fate {
+    Ended,
+    Pending(String),
+}
+
+async fn core(
+    turn: &Arc<TurnInner>,
+    call: &PendingCall,
+    tool: Option<RegisteredTool>,
+    guest_handle: String,
+    fate: &OnceLock<Fate>,
+) -> ToolResult {
+    let locale = turn.locale();
+    let (id, name) = (&call.call_id, &call.tool_name);
+    let Some((tool, component)) = tool.as_ref().and_then(polling) else {
+        return ToolResult::error(id, name, gone(name, locale));
+    };
+    let ask = Ask::Poll {
+        handle: guest_handle,
+    };
+    let report = visit(turn, call, tool, component, ask).await;
+    // What stopped it may not stop it the next time.
+    let answered = report.outcome.is_ok();
+    let (answer, usage) = executor::answer_of(report, tool, locale);
+    let result = match answer {
+        Ok(Answer::Output(output)) => ToolResult::ok(id, name, output),
+        Ok(Answer::Pending(renewed)) => {
+            let _first = fate.set(Fate::Pending(renewed)).is_ok();
+            ToolResult::pending(id, name, String::new())
+        }
+        Err(error) => ToolResult::error(id, name, error),
+    };
+    if answered {
+        let _first = fate.set(Fate::Ended).is_ok();
+    }
+    result.with_usage(usage)
+}
+
+/// Tells a component that nobody waits for its handle any more. What it makes of it is its own.
+pub(super) async fn cancel(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle: String) {
+    let tool = turn.agent().registry.get(&call.tool_name);
+    if let Some((tool, component)) = tool.and_then(polling) {
+        let ask = Ask::Cancel {
+            handle: guest_handle,
+        };
+        let report = visit(turn, call, tool, component, ask).await;
+        if let Err(error) = report.outcome {
+            let tool = tool.item.name.as_str();
+            tracing::warn!(tool, %error, "a component could not be told of a cancelled call");
+        }
+    }
+}
+
+/// A component that can be asked again.
+fn polling(tool: &RegisteredTool) -> Option<(&RegisteredTool, &PreparedTool)> {
+    match &tool.runs {
+        Runs::Component(component) if tool.polls() => Some((tool, component)),
+        Runs::Component(_) | Runs::Native { .. } => None,
+    }
+}
+
+fn gone(name: &str, locale: Locale) -> ToolError {
+    let message = format!("Tool '{name}' is no longer there to be asked for its result.");
+    ToolError::host(ToolErrorCode::NotFound, message, locale)
+}
+
+async fn visit(
+    turn: &Arc<TurnInner>,
+    call: &PendingCall,
+    tool: &RegisteredTool,
+    component: &PreparedTool,
+    ask: Ask,
+) -> CallReport {
+    let agent = turn.agent();
+    let permit = agent.permit(tool.item.name.resource());
+    let context = turn.tool_context(&call.call_id, &call.message);
+    let invocation = turn.invocation(permit, agent.host.protected(), context, ask);
+    let report = component.call(invocation).await;
+    telemetry::ran(turn, tool, &report);
+    report
+}

@@ -1,0 +1,90 @@
+//! On whose behalf a command calls: the host, the bundle, the agent's instance and its workdir.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::Value;
+use toolhost::{Host, Instance, LoadedBundle, ToolResult, ToolStatus, Workdir, WorkdirError};
+
+use super::agent;
+use crate::args::CallerArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::house::{House, StateRoot};
+use crate::output;
+use crate::setting::Setting;
+
+/// Loads the bundle and opens the instance.
+pub(super) async fn open(
+    bundle: &Path,
+    args: &CallerArgs,
+    setting: &Setting,
+) -> Result<Instance, Failure> {
+    let state_root = match args.workdir {
+        Some(_) => StateRoot::Optional,
+        None => StateRoot::Needed,
+    };
+    let house = House::open(setting, args.policy.as_deref(), state_root).await?;
+    // Before the bundle, which may take long to compile.
+    let given = args.workdir.as_deref();
+    let given = given.map(|dir| workdir(&house.host, dir)).transpose()?;
+    let bundle = house.load(bundle).await?;
+    house.warn_of_policy(&bundle, setting);
+    let agent = agent(&bundle, args.agent.as_deref(), setting)?;
+    let workdir = match given {
+        Some(workdir) => workdir,
+        None => workspace(&bundle, &args.instance, setting)?,
+    };
+    Ok(agent.instance(args.instance.as_str(), workdir))
+}
+
+/// Prints a result, with its receipt where that is asked for.
+pub(super) fn print(result: &ToolResult, args: &CallerArgs) -> anyhow::Result<()> {
+    let unwritable = "the result cannot be written as JSON";
+    let mut answer = serde_json::to_value(result).context(unwritable)?;
+    if let (true, Value::Object(members)) = (args.usage, &mut answer) {
+        let usage = serde_json::to_value(result.usage()).context(unwritable)?;
+        members.insert("usage".to_owned(), usage);
+    }
+    output::json(&answer)
+}
+
+/// How a command ends that has printed a result.
+pub(super) fn exit(result: &ToolResult) -> Exit {
+    match result.status() {
+        ToolStatus::Ok | ToolStatus::Pending => Exit::Done,
+        ToolStatus::Error => Exit::Refused,
+    }
+}
+
+fn workdir(host: &Host, dir: &Path) -> Result<Workdir, Failure> {
+    host.workdir(dir).map_err(|error| {
+        let hint = match &error {
+            WorkdirError::Open { source, .. } if source.kind() == ErrorKind::NotFound => {
+                format!("Make it first: mkdir -p {}", dir.display())
+            }
+            WorkdirError::Open { .. } => "Name a directory that you can read.".to_owned(),
+            WorkdirError::NotADirectory { .. } => "Name a directory.".to_owned(),
+            // The library's enum may grow.
+            WorkdirError::Contains { .. } | WorkdirError::Within { .. } | _ => {
+                "Name a directory that holds nothing but what the tool may change.".to_owned()
+            }
+        };
+        Failure::of(error).hint(hint)
+    })
+}
+
+fn workspace(bundle: &LoadedBundle, instance: &str, setting: &Setting) -> Result<Workdir, Failure> {
+    let wrong = |error| {
+        let hint = "Pass --workdir DIR, or --state-root DIR with a directory you can write.";
+        Failure::of(error).hint(hint)
+    };
+    let path = bundle.instance_path(instance).map_err(wrong)?;
+    let workdir = bundle.instance_workspace(instance).map_err(wrong)?;
+    setting.note(&format!(
+        "the workdir is the workspace of instance '{instance}': {} (--workdir names another)",
+        path.display()
+    ));
+    Ok(workdir)
+}

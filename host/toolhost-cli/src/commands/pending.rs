@@ -1,0 +1,31 @@
+//! `toolhost poll` and `toolhost cancel`: what became of a call that is pending.
+
+use toolhost::{ErrorCode, ToolErrorCode};
+
+use super::caller;
+use crate::args::PendingArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::setting::Setting;
+
+/// Asks for the result.
+pub(crate) async fn poll(args: &PendingArgs, setting: &Setting) -> Result<Exit, Failure> {
+    let (bundle, handle) = args.target();
+    let instance = caller::open(bundle, &args.caller, setting).await?;
+    let result = instance.poll(&handle).await;
+    caller::print(&result, &args.caller)?;
+    Ok(caller::exit(&result))
+}
+
+/// Says that nobody wants the result any more.
+pub(crate) async fn cancel(args: &PendingArgs, setting: &Setting) -> Result<Exit, Failure> {
+    let (bundle, handle) = args.target();
+    let instance = caller::open(bundle, &args.caller, setting).await?;
+    let result = instance.cancel(&handle).await;
+    caller::print(&result, &args.caller)?;
+    let code = result.tool_error().map(|error| &error.code);
+    Ok(match code {
+        Some(ErrorCode::Host(ToolErrorCode::UnknownHandle | ToolErrorCode::Host)) => Exit::Refused,
+        _ => Exit::Done,
+    })
+}

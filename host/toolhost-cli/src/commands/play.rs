@@ -1,0 +1,208 @@
+//! `toolhost play`: agents that call tools and each other, without a model.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use toolhost::agents::{AgentSetup, InstanceId, Orchestrator, OrchestratorConfig, Request};
+use toolhost::events::{EventKind, EventStream, Received, RuntimeEvent};
+use toolhost::script::{AgentScript, Script, ScriptedAgent};
+use toolhost::{LoadedBundle, agents_tool};
+
+use crate::args::PlayArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::house::House;
+use crate::setting::{Loudness, Setting};
+use crate::findings::Look;
+use crate::{output, plain, read, screen};
+
+/// Largest script, in bytes.
+const SCRIPT_BYTES_MAX: u64 = 1 << 20;
+
+/// Who asks for the first event.
+const ASKER: &str = "cli";
+
+/// Longest time that a turn may take.
+const TURN: Duration = Duration::from_secs(60 * 60);
+
+/// What the agents are given to end when all is answered.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Plays a script.
+pub(crate) async fn play(args: &PlayArgs, setting: &Setting) -> Result<Exit, Failure> {
+    let script = read_script(&args.script).await?;
+    let kept = Kept::open(args.keep.as_deref())?;
+    let beside = |path: &Path| args.script.parent().unwrap_or(Path::new("")).join(path);
+    let policy = script.policy.as_deref().map(beside);
+    let house = House::open_at(setting, policy.as_deref(), kept.path()).await?;
+    let bundle = house.load(&beside(&script.bundle)).await?;
+    house.warn_of_policy(&bundle, setting);
+    let told = (setting.loudness > Loudness::Quiet).then(|| {
+        let events = house.host.events().subscribe();
+        tokio::spawn(tell(events, setting.look))
+    });
+    let orchestrator = orchestrator(&bundle, &script, kept.path()).await?;
+    let started = Instant::now();
+    let ended = turns(&orchestrator, &script, args.turns).await;
+    let took = started.elapsed();
+    let stopped = orchestrator.shutdown(GRACE).await;
+    house.host.events().flush().await;
+    // What has been told is on the screen; what has not is in the events' file.
+    if let Some(told) = told {
+        tokio::task::yield_now().await;
+        told.abort();
+    }
+    stopped.context("the agents did not end")?;
+    answer(&ended, took, args.turns)
+}
+
+async fn read_script(path: &Path) -> Result<Script, Failure> {
+    let text = read::text_file("the script", path, SCRIPT_BYTES_MAX).await?;
+    let name = path.display().to_string();
+    let hint = "See `toolhost play --help` for an example.";
+    Script::parse(&text, &name).map_err(|error| Failure::of(error).hint(hint))
+}
+
+/// Where workspaces, events and pending calls are kept.
+enum Kept {
+    Here(PathBuf),
+    Temporarily(tempfile::TempDir),
+}
+
+impl Kept {
+    fn open(here: Option<&Path>) -> Result<Self, Failure> {
+        match here {
+            Some(dir) => Ok(Self::Here(dir.to_owned())),
+            None => {
+                let dir = tempfile::tempdir().context("a temporary directory cannot be made")?;
+                Ok(Self::Temporarily(dir))
+            }
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Here(dir) => dir,
+            Self::Temporarily(dir) => dir.path(),
+        }
+    }
+}
+
+/// Sets up the agents of a script, each with the `agents` tool.
+async fn orchestrator(
+    bundle: &LoadedBundle,
+    script: &Script,
+    kept: &Path,
+) -> Result<Orchestrator, Failure> {
+    let orchestrator = Orchestrator::open(kept, OrchestratorConfig::default());
+    let orchestrator = orchestrator.await.map_err(Failure::of)?;
+    for (name, script) in &script.agents {
+        let agent = bundle.agent(name).map_err(Failure::of)?;
+        agent.extend("agents", agents_tool).map_err(Failure::of)?;
+        let (bundle, own) = (bundle.clone(), Arc::new(script.clone()));
+        let mut setup = AgentSetup::in_process(move |id| {
+            let (bundle, agent, script) = (bundle.clone(), agent.clone(), Arc::clone(&own));
+            Arc::new(ScriptedAgent::new(bundle, agent, id.key(), script))
+        });
+        if let Some(description) = &script.description {
+            setup = setup.described(description);
+        }
+        orchestrator.register(name, setup).map_err(Failure::of)?;
+    }
+    Ok(orchestrator)
+}
+
+/// How the turns ended, in the order they were begun.
+type Ended = Vec<Result<Value, String>>;
+
+/// Plays the script so many times at once.
+async fn turns(orchestrator: &Orchestrator, script: &Script, turns: u32) -> Ended {
+    let mut running = JoinSet::new();
+    for number in 1..=turns {
+        let key = if turns == 1 { "play".to_owned() } else { format!("play-{number}") };
+        let client = orchestrator.client(&InstanceId::new(ASKER, &key));
+        let mut request = Request::new(script.start.agent.as_str(), script.start.input.clone());
+        request.timeout = TURN;
+        running.spawn(async move {
+            let answered = client.request(request).await;
+            let answer = answered.map(|done| done.response);
+            (number, answer.map_err(|error| format!("{}: {error}", error.code().as_str())))
+        });
+    }
+    let mut ended = BTreeMap::new();
+    while let Some(done) = running.join_next().await {
+        match done {
+            Ok((number, answer)) => ended.insert(number, answer),
+            Err(panic) => ended.insert(u32::MAX, Err(panic.to_string())),
+        };
+    }
+    ended.into_values().collect()
+}
+
+/// Prints the answer; of several turns, what became of all.
+fn answer(ended: &Ended, took: Duration, turns: u32) -> Result<Exit, Failure> {
+    let failed: Vec<&String> = ended.iter().filter_map(|one| one.as_ref().err()).collect();
+    if let (1, [Ok(answer)]) = (turns, ended.as_slice()) {
+        output::json(answer)?;
+        return Ok(Exit::Done);
+    }
+    if let (1, Some(reason)) = (turns, failed.first()) {
+        let error = Failure::from(anyhow!("{reason}"));
+        return Err(error.hint("The lines above say what was called and what came of it."));
+    }
+    let answers: Vec<&Value> = ended.iter().filter_map(|one| one.as_ref().ok()).collect();
+    output::json(&json!({
+        "turns": turns,
+        "answered": answers.len(),
+        "failed": failed.len(),
+        "ms": took.as_millis() as u64,
+        "answers": answers,
+        "errors": failed,
+    }))?;
+    Ok(if failed.is_empty() { Exit::Done } else { Exit::Refused })
+}
+
+/// Tells what happens, a line for each end of a call, a step or a turn.
+async fn tell(mut events: EventStream, look: Look) {
+    while let Some(received) = events.next().await {
+        match received {
+            Received::Event(event) => {
+                if let Some(line) = line(&event, look) {
+                    screen::write(&line);
+                }
+            }
+            Received::Lost(count) => screen::write(&format!("… {count} more")),
+        }
+    }
+}
+
+fn line(event: &RuntimeEvent, look: Look) -> Option<String> {
+    let what = match event.kind {
+        EventKind::TurnStarted => "begins",
+        EventKind::TurnCompleted => "has answered",
+        EventKind::TurnFailed => "has failed",
+        EventKind::ToolCompleted
+        | EventKind::ToolFailed
+        | EventKind::ToolPending
+        | EventKind::ToolSettled => event.tool_name.as_deref().unwrap_or_default(),
+        // Steps are told by their calls; the library's enum may grow.
+        _ => return None,
+    };
+    let step = event.step_id.as_deref().unwrap_or_default();
+    let came_to = match (&event.error, event.kind) {
+        (Some(error), _) => format!("{}: {}", error.code, error.message),
+        (None, EventKind::ToolCompleted) => "ok".to_owned(),
+        (None, EventKind::ToolPending) => "pending".to_owned(),
+        (None, EventKind::ToolSettled) => "has its result".to_owned(),
+        (None, _) => String::new(),
+    };
+    let took = event.duration_ms.map_or_else(String::new, |ms| format!("  ({ms:.1} ms)"));
+    let text = [&event.agent_name, step, what, &came_to].map(plain::line);
+    let words: Vec<&str> = text.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+    Some(format!("{}{took}", look.cyan(&words.join("  "))))
+}

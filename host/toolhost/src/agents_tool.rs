@@ -1,0 +1,232 @@
+//! The tool with which a model speaks to other agents: `agents__request`, `agents__send`,
+//! `agents__spawn`, `agents__list`, `agents__catalog`.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolhost_contract::{HandlerError, JsonObject, ToolCatalogItem};
+
+use crate::agents::{AgentsClient, AgentsError, Message, Mode, Request};
+use crate::extension::{ExtensionApi, ExtensionError, HandlerContext, Raised, ToolHandler};
+use crate::pipeline::BoxFuture;
+
+/// What a request is given beyond the time it waits for its answer.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Longest time a request may wait, in milliseconds.
+const TIMEOUT_MAX_MS: u64 = 60 * 60 * 1000;
+
+/// Registers the `agents` tool: `agent.extend("agents", toolhost::agents_tool)`.
+///
+/// Its calls speak for the turn they are made in: see
+/// [`TurnStart::with_agents`](crate::TurnStart::with_agents).
+///
+/// | tool | answers |
+/// |---|---|
+/// | `agents__request` `{target, input, instanceKey?, eventType?, timeoutMs?, async?, metadata?}` | `{target, eventId, correlationId, accepted, async, response}` |
+/// | `agents__send` `{target, input, instanceKey?, eventType?, metadata?}` | `{target, eventId, accepted, sent}` |
+/// | `agents__spawn` `{target, instanceKey?}` | `{target, instanceKey, spawned}` |
+/// | `agents__list` `{}` | `{count, agents: [{target, instanceKey, state, queued}]}` |
+/// | `agents__catalog` `{}` | `{count, agents: [{name, description?}]}` |
+///
+/// # Errors
+/// [`ExtensionError`] where the names are taken.
+///
+/// Spec: tool-spec-v2 §2.6, §11.
+pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
+    let item = |name: &str, description: &str, properties: Value, required: &[&str]| {
+        let parameters = json!({
+            "type": "object", "properties": properties, "required": required,
+            "additionalProperties": false,
+        });
+        let item = json!({"name": name, "description": description, "parameters": parameters});
+        serde_json::from_value::<ToolCatalogItem>(item).map_err(|reason| api.error(reason))
+    };
+    let target = json!({"type": "string", "description": "Name of the agent"});
+    let key = json!({"type": "string", "description": "Key of its instance; default: your own"});
+    let tools = api.tools();
+    tools.register(
+        item(
+            "agents__request",
+            "Asks another agent to do something, and waits for its answer",
+            json!({
+                "target": target,
+                "input": {"description": "What it is asked: any JSON"},
+                "instanceKey": key,
+                "eventType": {"type": "string"},
+                "timeoutMs": {
+                    "type": "integer", "minimum": 1, "maximum": TIMEOUT_MAX_MS,
+                    "description": "How long to wait for the answer; default 60000",
+                },
+                "async": {
+                    "type": "boolean",
+                    "description": "Do not wait: the answer comes before a later step",
+                },
+                "metadata": {"type": "object"},
+            }),
+            &["target", "input"],
+        )?,
+        Asking,
+    )?;
+    tools.register(
+        item(
+            "agents__send",
+            "Tells another agent something, and does not wait for an answer",
+            json!({
+                "target": target,
+                "input": {"description": "What it is told: any JSON"},
+                "instanceKey": key,
+                "eventType": {"type": "string"},
+                "metadata": {"type": "object"},
+            }),
+            &["target", "input"],
+        )?,
+        Telling,
+    )?;
+    tools.register(
+        item(
+            "agents__spawn",
+            "Starts an instance of another agent, unless it runs",
+            json!({"target": target, "instanceKey": key}),
+            &["target"],
+        )?,
+        Spawning,
+    )?;
+    tools.register(
+        item("agents__list", "Lists the instances that run", json!({}), &[])?,
+        Listing,
+    )?;
+    tools.register(
+        item("agents__catalog", "Lists the agents there are", json!({}), &[])?,
+        Naming,
+    )
+}
+
+/// Arguments that say what an agent is asked or told.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Said {
+    target: String,
+    input: Value,
+    instance_key: Option<String>,
+    event_type: Option<String>,
+    timeout_ms: Option<u64>,
+    #[serde(default)]
+    r#async: bool,
+    metadata: Option<JsonObject>,
+}
+
+impl Said {
+    fn read(input: JsonObject) -> Result<Self, Raised> {
+        serde_json::from_value(Value::Object(input)).map_err(|reason| HandlerError::from(reason).into())
+    }
+
+    fn into_request(self) -> Request {
+        let mut request = Request::new(self.target, self.input);
+        request.instance_key = self.instance_key;
+        request.metadata = self.metadata;
+        if let Some(event_type) = self.event_type {
+            request.event_type = event_type;
+        }
+        if let Some(milliseconds) = self.timeout_ms {
+            request.timeout = Duration::from_millis(milliseconds);
+        }
+        if self.r#async {
+            request.mode = Mode::Async;
+        }
+        request
+    }
+
+    fn into_message(self) -> Message {
+        let mut message = Message::new(self.target, self.input);
+        message.instance_key = self.instance_key;
+        message.metadata = self.metadata;
+        if let Some(event_type) = self.event_type {
+            message.event_type = event_type;
+        }
+        message
+    }
+}
+
+struct Asking;
+struct Telling;
+struct Spawning;
+struct Listing;
+struct Naming;
+
+impl ToolHandler for Asking {
+    fn call(&self, context: HandlerContext, input: JsonObject) -> BoxFuture<'_, Result<Value, Raised>> {
+        Box::pin(async move {
+            let request = Said::read(input)?.into_request();
+            let done = others(&context)?.request(request).await;
+            Ok(json!(done.map_err(raised)?))
+        })
+    }
+
+    fn deadline(&self, input: &JsonObject) -> Option<Duration> {
+        let asked = input.get("timeoutMs").and_then(Value::as_u64);
+        let timeout = asked.map_or(Request::new("", Value::Null).timeout, Duration::from_millis);
+        Some(timeout + GRACE)
+    }
+}
+
+impl ToolHandler for Telling {
+    fn call(&self, context: HandlerContext, input: JsonObject) -> BoxFuture<'_, Result<Value, Raised>> {
+        Box::pin(async move {
+            let message = Said::read(input)?.into_message();
+            let done = others(&context)?.send(message).await;
+            Ok(json!(done.map_err(raised)?))
+        })
+    }
+}
+
+impl ToolHandler for Spawning {
+    fn call(&self, context: HandlerContext, input: JsonObject) -> BoxFuture<'_, Result<Value, Raised>> {
+        Box::pin(async move {
+            let text = |key: &str| input.get(key).and_then(Value::as_str);
+            let target = text("target").unwrap_or_default();
+            let done = others(&context)?.spawn(target, text("instanceKey")).await;
+            Ok(json!(done.map_err(raised)?))
+        })
+    }
+}
+
+impl ToolHandler for Listing {
+    fn call(&self, context: HandlerContext, _: JsonObject) -> BoxFuture<'_, Result<Value, Raised>> {
+        Box::pin(async move {
+            let agents = others(&context)?.list().await.map_err(raised)?;
+            Ok(json!({"count": agents.len(), "agents": agents}))
+        })
+    }
+}
+
+impl ToolHandler for Naming {
+    fn call(&self, context: HandlerContext, _: JsonObject) -> BoxFuture<'_, Result<Value, Raised>> {
+        Box::pin(async move {
+            let agents = others(&context)?.catalog().await.map_err(raised)?;
+            Ok(json!({"count": agents.len(), "agents": agents}))
+        })
+    }
+}
+
+fn others(context: &HandlerContext) -> Result<&AgentsClient, Raised> {
+    context.agents().ok_or_else(|| {
+        let code = toolhost_contract::ToolErrorCode::IpcDeliveryFailed;
+        Raised::host(code, "This turn was opened without a way to other agents.")
+    })
+}
+
+/// The host's code; or, where the other agent's turn failed, its own error.
+fn raised(error: AgentsError) -> Raised {
+    match error.handler_error() {
+        Some(own) => {
+            let message = error.to_string();
+            Raised::from(HandlerError {
+                message,
+                ..own.clone()
+            })
+        }
+        None => Raised::host(error.code(), format!("{error}.")),
+    }
+}
