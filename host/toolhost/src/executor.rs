@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolhost_contract::{
     ErrorMessageLimit, ToolCall, ToolContext, ToolError, ToolErrorCode, ToolResult, Usage,
 };
-use toolhost_sandbox::{Invocation, Limits, Outcome};
+use toolhost_sandbox::{Ask, Invocation, Limits, Outcome};
 
 use crate::agent::Scope;
 use crate::context::CallContext;
@@ -158,7 +158,10 @@ async fn run(
     } = valid;
     let permit = scope.permit(tool);
     let invocation = Invocation {
-        handler: tool.item.name.export().clone(),
+        ask: Ask::Handler {
+            name: tool.item.name.export().clone(),
+            input,
+        },
         context: ToolContext {
             agent_name: scope.agent_name().to_owned(),
             instance_key: context.instance_key.clone(),
@@ -168,10 +171,10 @@ async fn run(
             message: context.message.clone(),
             workdir: "/".to_owned(),
         },
-        input,
         workdir: Some(context.workdir.clone()),
         protected: scope.protected().clone(),
         grants: permit.grants.clone(),
+        agents: None,
         limits: permit.limits.clone(),
     };
     let report = tool.component.call(invocation).await;
