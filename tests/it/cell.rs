@@ -1,5 +1,10 @@
 //! The cell: where calls run, how they end, and what they give back.
 
+mod agents;
+mod parking;
+mod polling;
+mod port;
+
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};

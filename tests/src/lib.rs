@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use serde_json::{Value, json};
 use toolhost_contract::{AssistantMessage, ExportName, ToolCall, ToolContext};
 use toolhost_sandbox::{
-    CacheConfig, CallReport, Grants, Invocation, Limits, PreparedTool, Sandbox, SandboxConfig,
+    Ask, CacheConfig, CallReport, Grants, Invocation, Limits, PreparedTool, Sandbox, SandboxConfig,
     Workdir, WorkdirRules, WriteProtected,
 };
 
@@ -111,7 +111,10 @@ impl Default for Work {
 pub fn invocation(handler: &str, input: &Value, workdir: Option<&Work>) -> Invocation {
     let call = ToolCall::new("call-1", "tool__handler", serde_json::Map::new());
     Invocation {
-        handler: ExportName::parse(handler).expect("a name"),
+        ask: Ask::Handler {
+            name: ExportName::parse(handler).expect("a name"),
+            input: input.to_string(),
+        },
         context: ToolContext {
             agent_name: "coder".to_owned(),
             instance_key: "instance".to_owned(),
@@ -121,10 +124,10 @@ pub fn invocation(handler: &str, input: &Value, workdir: Option<&Work>) -> Invoc
             message: AssistantMessage::for_call(&call),
             workdir: "/".to_owned(),
         },
-        input: input.to_string(),
         workdir: workdir.map(|work| work.workdir.clone()),
         protected: WriteProtected::default(),
         grants: Grants::none(),
+        agents: None,
         limits: Limits::default(),
     }
 }

@@ -3,6 +3,10 @@
 //! A published version of `goondan:tool` is frozen and has a module of its own here. A new minor
 //! version gets another module and a converter beside this one.
 
+use wasmtime::component::InstancePre;
+
+use crate::state::CallState;
+
 /// `goondan:tool@2.0`.
 pub(crate) mod since_2_0 {
     wasmtime::component::bindgen!({
@@ -14,12 +18,13 @@ pub(crate) mod since_2_0 {
                 import wasi:sockets/tcp-create-socket@0.2.12;
                 import wasi:sockets/udp-create-socket@0.2.12;
                 import wasi:sockets/ip-name-lookup@0.2.12;
-                include goondan:tool/tool@2.0.0;
+                include goondan:tool/async-tool@2.0.0;
+                include goondan:tool/agent-tool@2.0.0;
             }
         ",
         path: "../../wit",
         world: "toolhost:sandbox/host",
-        imports: { default: trappable },
+        imports: { "goondan:tool/agents": async | trappable, default: trappable },
         exports: { default: async },
         with: {
             "wasi:io": wasmtime_wasi::p2::bindings::io,
@@ -38,7 +43,34 @@ pub(crate) mod since_2_0 {
     });
 }
 
-pub(crate) use since_2_0::Host_Pre as HostPre;
-pub(crate) use since_2_0::exports::goondan::tool::handlers;
+pub(crate) use since_2_0::exports::goondan::tool::{handlers, polling};
+pub(crate) use since_2_0::goondan::tool::agents;
 pub(crate) use since_2_0::wasi::filesystem;
 pub(crate) use since_2_0::wasi::logging::logging;
+
+/// The export that a component may do without.
+const POLLING: &str = "goondan:tool/polling@2.0.0";
+
+/// A component whose imports are linked and whose exports are found by name. The types of the
+/// exports are checked when an instance of it is asked something.
+#[derive(Clone)]
+pub(crate) struct Linked {
+    pub(crate) pre: InstancePre<CallState>,
+    pub(crate) handlers: handlers::GuestIndices,
+    pub(crate) polling: Option<polling::GuestIndices>,
+}
+
+impl Linked {
+    /// Finds the exports.
+    pub(crate) fn new(pre: InstancePre<CallState>) -> wasmtime::Result<Self> {
+        let found = pre.component().get_export_index(None, POLLING);
+        let polling = found
+            .map(|_| polling::GuestIndices::new(&pre))
+            .transpose()?;
+        Ok(Self {
+            handlers: handlers::GuestIndices::new(&pre)?,
+            polling,
+            pre,
+        })
+    }
+}

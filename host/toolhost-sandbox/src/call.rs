@@ -1,45 +1,60 @@
-//! One call: a fresh store, one handler, and nothing left behind but files.
+//! One call: what is asked, and what it comes to.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 use toolhost_contract::{ExportName, HandlerError, ToolContext, Usage};
-use wasmtime::{Store, UpdateDeadline};
 
-use crate::bindings::{HostPre, handlers};
-use crate::engine::Running;
-use crate::fs::Filesystem;
-use crate::memory::MemoryLimiter;
+use crate::agents::AgentsPort;
+use crate::bindings::handlers;
 use crate::meter::{Meter, lock};
 use crate::output::{LogRecord, parse_json};
-use crate::placement::{GuestThreads, Placed, Work, on_its_own_thread};
-use crate::sandbox::Cell;
-use crate::state::CallState;
-use crate::stopped::why_it_stopped;
-use crate::workdir::{FileIo, Workdir, WriteProtected};
+use crate::visit::Answer;
+use crate::workdir::{Workdir, WriteProtected};
 use crate::{Grants, Limits, SandboxError};
 
 /// Longest handle of a pending outcome, in bytes.
 const HANDLE_MAX: usize = 1 << 10;
 
+/// What a component is asked. Each is a call of its own, in a fresh instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// To run a handler.
+    Handler {
+        /// Its name.
+        name: ExportName,
+        /// The arguments: a JSON object, as text.
+        input: String,
+    },
+    /// For the outcome that a handle stands for.
+    Poll {
+        /// The handle, as [`Outcome::Pending`] gave it.
+        handle: String,
+    },
+    /// To know that nobody waits for a handle any longer. Its outcome is `Output(null)`.
+    Cancel {
+        /// The handle, as [`Outcome::Pending`] gave it.
+        handle: String,
+    },
+}
+
 /// Everything one call needs.
 #[derive(Debug, Clone)]
 pub struct Invocation {
-    /// The handler to run.
-    pub handler: ExportName,
+    /// What is asked.
+    pub ask: Ask,
     /// Who calls.
     pub context: ToolContext,
-    /// The arguments: a JSON object, as text.
-    pub input: String,
     /// The guest's `/`; none where the call gets no directory.
     pub workdir: Option<Workdir>,
     /// What the guest must not change, wherever it meets it.
     pub protected: WriteProtected,
     /// What it is allowed.
     pub grants: Grants,
+    /// The other agents; none where it may not speak to them.
+    pub agents: Option<Arc<dyn AgentsPort>>,
     /// What it may use.
     pub limits: Limits,
 }
@@ -49,7 +64,8 @@ pub struct Invocation {
 pub enum Outcome {
     /// It answered.
     Output(Value),
-    /// It accepted, and gave a handle to ask again with.
+    /// It is not done, and gave a handle to ask again with: the next [`Ask::Poll`] is of this one,
+    /// also where it is not the one just asked for. At most 1 KiB.
     Pending(String),
     /// It failed in its own words.
     Failed(HandlerError),
@@ -72,207 +88,15 @@ pub struct CallReport {
     pub stderr: String,
 }
 
-/// What to do with an instance.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "made once for each call, and moved, never stored"
-)]
-pub(crate) enum Errand {
-    /// Ask it what it serves.
-    Describe,
-    /// Run a handler.
-    Call {
-        handler: ExportName,
-        context: handlers::ToolContext,
-        input: String,
-    },
-}
-
-/// What an instance said.
-pub(crate) enum Answer {
-    Exports(Vec<handlers::ExportSpec>),
-    Outcome(Result<handlers::Outcome, handlers::ToolError>),
-}
-
-/// The sandbox side of one call, before it runs.
-pub(crate) struct Visit {
-    pub(crate) cell: Arc<Cell>,
-    pub(crate) pre: HostPre<CallState>,
-    pub(crate) workdir: Option<Workdir>,
-    pub(crate) protected: WriteProtected,
-    pub(crate) grants: Grants,
-    pub(crate) meter: Arc<Meter>,
-}
-
-impl Visit {
-    /// Waits for a place, then runs the errand where it is awaited, or away once it has computed for a while.
-    ///
-    /// Gives what the instance said, how long the call waited and how long it ran.
-    pub(crate) async fn run(
-        self,
-        errand: Errand,
-    ) -> (Result<Answer, SandboxError>, Duration, Duration) {
-        let asked = Instant::now();
-        let place = match take_place(&self.cell).await {
-            Ok(place) => place,
-            Err(busy) => return (Err(busy), asked.elapsed(), Duration::ZERO),
-        };
-        let started = Instant::now();
-        let queued = started - asked;
-        let cell = Arc::clone(&self.cell);
-        let deadline = self.meter.limits.deadline;
-        let root = self.workdir.as_ref();
-        let file_io = root.map_or(FileIo::Inline, |root| root.file_io);
-        let threads = &cell.threads;
-        let work = Work::new(self.work(errand, place), threads.clock());
-        let answer = match file_io {
-            FileIo::Inline => Placed::here(work, threads.guests()).await,
-            FileIo::Offload => answer_in_time(work, threads, deadline).await,
-        };
-        (answer.and_then(|done| done), queued, started.elapsed())
-    }
-
-    async fn work(self, errand: Errand, place: Place) -> Result<Answer, SandboxError> {
-        let deadline = self.meter.limits.deadline;
-        let meter = Arc::clone(&self.meter);
-        let visited = tokio::time::timeout(deadline, self.visit(errand)).await;
-        drop(place);
-        match visited {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(why_it_stopped(error, &meter)),
-            Err(_) => Err(SandboxError::Timeout { deadline }),
-        }
-    }
-
-    /// The store lives here and is gone at the end.
-    async fn visit(self, errand: Errand) -> wasmtime::Result<Answer> {
-        let mut store = self.store();
-        let instance = self.pre.instantiate_async(&mut store).await?;
-        let handlers = instance.goondan_tool_handlers();
-        match errand {
-            Errand::Describe => Ok(Answer::Exports(handlers.call_describe(&mut store).await?)),
-            Errand::Call {
-                handler,
-                context,
-                input,
-            } => {
-                let called = handlers.call_call(&mut store, handler.as_str(), &context, &input);
-                Ok(Answer::Outcome(called.await?))
-            }
-        }
-    }
-
-    fn store(&self) -> Store<CallState> {
-        let meter = Arc::clone(&self.meter);
-        let memory = MemoryLimiter::new(Arc::clone(&self.cell.memory), Arc::clone(&meter));
-        let fs = match &self.workdir {
-            None => Filesystem::none(Arc::clone(&meter)),
-            Some(root) => Filesystem::of(
-                root.clone(),
-                self.grants.workdir,
-                self.protected.clone(),
-                Arc::clone(&meter),
-            ),
-        };
-        let state = CallState::new(&self.grants, fs, memory, Arc::clone(&meter));
-        let mut store = Store::new(&self.cell.engine, state);
-        store.limiter(|state| &mut state.memory);
-        store.set_hostcall_fuel(meter.limits.hostcall_bytes);
-        store.set_max_component_handles(meter.limits.handles);
-        store.set_epoch_deadline(1);
-        // None is a deadline beyond what the clock can tell.
-        let ends = Instant::now().checked_add(meter.limits.deadline);
-        store.epoch_deadline_callback(move |_| {
-            if ends.is_some_and(|ends| Instant::now() >= ends) {
-                return Ok(UpdateDeadline::Interrupt);
-            }
-            Ok(UpdateDeadline::Yield(1))
-        });
-        store
-    }
-}
-
-/// What a call on a thread of its own is given beyond its deadline to say so itself.
-const GRACE: Duration = Duration::from_millis(20);
-
-/// Runs a call on a thread of its own and answers at its deadline, even where a file call hangs.
-async fn answer_in_time(
-    work: Work<Result<Answer, SandboxError>>,
-    threads: &GuestThreads,
-    deadline: Duration,
-) -> Result<Result<Answer, SandboxError>, SandboxError> {
-    let too_late = threads.timer(deadline.saturating_add(GRACE));
-    tokio::select! {
-        biased;
-        answer = on_its_own_thread(work, threads.guests()) => answer,
-        () = too_late => Err(SandboxError::Timeout { deadline }),
-    }
-}
-
-/// A place among the calls that run, and the clock kept going for it.
-struct Place {
-    _permit: OwnedSemaphorePermit,
-    _running: Running,
-}
-
-async fn take_place(cell: &Arc<Cell>) -> Result<Place, SandboxError> {
-    let permit = match Arc::clone(&cell.places).try_acquire_owned() {
-        Ok(permit) if cell.memory.has_room() => permit,
-        Ok(permit) => wait(cell, Some(permit)).await?,
-        Err(TryAcquireError::NoPermits) => wait(cell, None).await?,
-        Err(TryAcquireError::Closed) => return Err(SandboxError::HostPanic),
-    };
-    Ok(Place {
-        _permit: permit,
-        _running: cell.ticker.running(),
-    })
-}
-
-/// Counts a call among those that wait, until dropped.
-struct Waiting<'a>(&'a Cell);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, SeqCst);
-    }
-}
-
-async fn wait(
-    cell: &Arc<Cell>,
-    permit: Option<OwnedSemaphorePermit>,
-) -> Result<OwnedSemaphorePermit, SandboxError> {
-    let waiting = Waiting(cell);
-    if cell.waiting.fetch_add(1, SeqCst) >= cell.config.waiting_calls {
-        return Err(SandboxError::Busy {
-            reason: "too many calls are waiting",
-        });
-    }
-    let too_long = cell.threads.timer(cell.config.queueing);
-    let place = async {
-        let permit = match permit {
-            Some(permit) => Ok(permit),
-            None => Arc::clone(&cell.places).acquire_owned().await,
-        };
-        cell.memory.wait_for_room().await;
-        permit
-    };
-    tokio::select! {
-        biased;
-        permit = place => {
-            drop(waiting);
-            permit.map_err(|_| SandboxError::HostPanic)
-        }
-        () = too_long => Err(SandboxError::Busy { reason: "none became free in time" }),
-    }
-}
-
-/// Takes what a handler said for an outcome, within the limits.
-pub(crate) fn outcome_of(
-    answer: Result<handlers::Outcome, handlers::ToolError>,
-    meter: &Meter,
-) -> Result<Outcome, SandboxError> {
+/// Takes what an instance said for an outcome, within the limits.
+pub(crate) fn outcome_of(answer: Answer, meter: &Meter) -> Result<Outcome, SandboxError> {
     let limits = &meter.limits;
-    match answer {
+    let said = match answer {
+        Answer::Outcome(said) => said,
+        Answer::Cancelled => return Ok(Outcome::Output(Value::Null)),
+        Answer::Exports(_) => return Err(SandboxError::HostPanic),
+    };
+    match said {
         Ok(handlers::Outcome::Output(json)) => {
             meter.output_bytes.store(json.len() as u64, Relaxed);
             let output = parse_json(&json, limits.output_bytes, limits.json_depth)?;
@@ -300,15 +124,21 @@ pub(crate) fn outcome_of(
 /// Tells of a call whose future is dropped before it ends: its receipt then has no other reader.
 pub(crate) struct Unanswered {
     meter: Option<Arc<Meter>>,
-    handler: ExportName,
+    /// The handler's name, or what else was asked.
+    asked: String,
     started: Instant,
 }
 
 impl Unanswered {
-    pub(crate) fn new(meter: &Arc<Meter>, handler: &ExportName) -> Self {
+    pub(crate) fn new(meter: &Arc<Meter>, ask: &Ask) -> Self {
+        let asked = match ask {
+            Ask::Handler { name, .. } => name.as_str(),
+            Ask::Poll { .. } => "(poll)",
+            Ask::Cancel { .. } => "(cancel)",
+        };
         Self {
             meter: Some(Arc::clone(meter)),
-            handler: handler.clone(),
+            asked: asked.to_owned(),
             started: Instant::now(),
         }
     }
@@ -323,7 +153,7 @@ impl Drop for Unanswered {
     fn drop(&mut self) {
         let Some(meter) = &self.meter else { return };
         let usage = meter.usage(Duration::ZERO, self.started.elapsed());
-        let handler = self.handler.as_str();
+        let handler = self.asked.as_str();
         tracing::info!(target: "toolhost::audit", handler, ?usage, "a call was dropped before it ended");
     }
 }

@@ -59,6 +59,9 @@ pub(crate) struct Shape {
 /// The interface every tool exports, without its version.
 const HANDLERS: &str = "goondan:tool/handlers";
 
+/// The interface a tool exports whose outcomes may be pending.
+const POLLING: &str = "goondan:tool/polling";
+
 /// Reads a component and counts what it is made of.
 #[expect(
     clippy::wildcard_enum_match_arm,
@@ -97,28 +100,37 @@ pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<Shape, Prepar
 impl Shape {
     /// Checks that the host serves what it imports and knows what it exports.
     pub(crate) fn check(&self) -> Result<(), PrepareError> {
-        let version = |export: &String| {
-            let (name, version) = export.split_once('@').unwrap_or((export, ""));
-            (name == HANDLERS).then(|| version.to_owned())
-        };
-        let versions: Vec<String> = self.exports.iter().filter_map(version).collect();
-        let Some(first) = versions.first() else {
+        if !self.exports(HANDLERS)? {
             return Err(PrepareError::NoHandlers {
                 exports: listed(&self.exports),
             });
-        };
-        // A component may serve a newer version beside the one this host knows.
-        if !versions.iter().any(|version| version.starts_with("2.0.")) {
-            return Err(PrepareError::WrongVersion {
-                found: format!("{HANDLERS}@{first}"),
-            });
         }
+        self.exports(POLLING)?;
         match self.imports.iter().find(|import| !imports::serves(import)) {
             Some(import) => Err(PrepareError::UnservedImport {
                 import: import.clone(),
             }),
             None => Ok(()),
         }
+    }
+
+    /// Checks the versions of an interface among the exports; says whether it is exported at all.
+    fn exports(&self, interface: &str) -> Result<bool, PrepareError> {
+        let version = |export: &String| {
+            let (name, version) = export.split_once('@').unwrap_or((export, ""));
+            (name == interface).then(|| version.to_owned())
+        };
+        let versions: Vec<String> = self.exports.iter().filter_map(version).collect();
+        let Some(first) = versions.first() else {
+            return Ok(false);
+        };
+        // A component may serve a newer version beside the one this host knows.
+        if !versions.iter().any(|version| version.starts_with("2.0.")) {
+            return Err(PrepareError::WrongVersion {
+                found: format!("{interface}@{first}"),
+            });
+        }
+        Ok(true)
     }
 }
 
@@ -270,7 +282,18 @@ mod tests {
                 matches!(refused, Err(PrepareError::WrongVersion { found }) if found == version)
             );
         }
+        let polling = "goondan:tool/polling@2.0.0";
+        assert!(shape(&[], &[handlers, polling]).check().is_ok());
+        let newer = "goondan:tool/polling@2.1.0";
+        let refused = shape(&[], &[handlers, newer]).check();
+        assert!(matches!(refused, Err(PrepareError::WrongVersion { found }) if found == newer));
+        assert!(
+            shape(&["goondan:tool/agents@2.0.0"], &[handlers])
+                .check()
+                .is_ok()
+        );
         for import in [
+            "goondan:tool/agents@2.1.0",
             "wasi:keyvalue/store@0.2.0",
             "wasi:io/poll@0.3.0",
             "wasi:http/types@0.2.0",

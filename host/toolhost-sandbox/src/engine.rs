@@ -46,10 +46,10 @@ pub enum Allocation {
 /// Makes the engine; where slots cannot be reserved it falls back to [`Allocation::OnDemand`].
 pub(crate) fn start(
     allocation: Allocation,
-    live_calls: u32,
+    slots: u32,
 ) -> Result<(Engine, Allocation), SandboxStartError> {
     if allocation == Allocation::Pooling {
-        match Engine::new(&config(Some(live_calls))) {
+        match Engine::new(&config(Some(slots))) {
             Ok(engine) => return Ok((engine, Allocation::Pooling)),
             Err(error) => tracing::warn!(
                 error = format!("{error:#}"),

@@ -55,6 +55,9 @@ pub enum SandboxError {
         /// The limit.
         limit: usize,
     },
+    /// It was asked about a handle, and exports no `goondan:tool/polling`.
+    #[error("it gives no handles: it does not export goondan:tool/polling")]
+    NoPolling,
     /// No place became free in time, or too many calls wait for one.
     #[error("no place to run became free: {reason}")]
     Busy {

@@ -1,6 +1,8 @@
 //! Everything a guest may import, linked once: granted or not. What is not granted fails inside the
 //! call and is recorded.
 
+mod agents;
+
 use std::sync::Arc;
 
 use wasmtime::Engine;
@@ -14,14 +16,18 @@ use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView};
 use crate::bindings::since_2_0::wasi::sockets::{
     ip_name_lookup, tcp_create_socket, udp_create_socket,
 };
-use crate::bindings::{filesystem, logging};
+use crate::bindings::{agents as agents_import, filesystem, logging};
 use crate::fs::{FilesystemView, HasFilesystem};
 use crate::meter::{Meter, lock};
 use crate::output::LogLevel;
 use crate::state::CallState;
 
+pub(crate) use agents::Agents;
+use agents::HasAgents;
+
 /// Interfaces the host serves, without their versions.
-const SERVED: [&str; 29] = [
+const SERVED: [&str; 30] = [
+    "goondan:tool/agents",
     "goondan:tool/types",
     "wasi:cli/environment",
     "wasi:cli/exit",
@@ -93,6 +99,7 @@ pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     filesystem::types::add_to_linker::<CallState, HasFilesystem>(l, filesystem_of)?;
     filesystem::preopens::add_to_linker::<CallState, HasFilesystem>(l, filesystem_of)?;
     logging::add_to_linker::<CallState, HasLog>(l, |state| LogView(&state.meter))?;
+    agents_import::add_to_linker::<CallState, HasAgents>(l, |state| &mut state.agents)?;
     // A guest whose bindings import the types alone.
     l.instance("goondan:tool/types@2.0.0")?;
     Ok(linker)

@@ -1,12 +1,14 @@
 //! The cell: runs one handler of a WASI component under given grants and limits.
 //!
 //! [`Sandbox`] is the process's shared handle, [`Sandbox::prepare`] turns bytes into a
-//! [`PreparedTool`], and [`PreparedTool::call`] runs one handler in a fresh instance. The sandbox
+//! [`PreparedTool`], and [`PreparedTool::call`] runs one handler in a fresh instance, or asks again
+//! for the outcome of one that answered with a handle. The sandbox
 //! never asks what is allowed; it is told by [`Grants`] and [`Limits`], and `Grants::none()`, the
 //! default, opens nothing.
 //!
 //! This crate alone names the engine.
 
+mod agents;
 mod bindings;
 mod cache;
 mod call;
@@ -21,14 +23,20 @@ mod memory;
 mod meter;
 mod output;
 mod placement;
+mod places;
 mod prepared;
 mod sandbox;
 mod state;
 mod stopped;
+mod visit;
 mod workdir;
 
+pub use agents::{
+    AgentEntry, AgentInstance, AgentReceipt, AgentRequest, AgentResponse, AgentSend, AgentSpawn,
+    AgentsFuture, AgentsPort,
+};
 pub use cache::{CacheConfig, CacheError};
-pub use call::{CallReport, Invocation, Outcome};
+pub use call::{Ask, CallReport, Invocation, Outcome};
 pub use compile::CompileLimits;
 pub use engine::Allocation;
 pub use error::{PrepareError, SandboxError, SandboxStartError};

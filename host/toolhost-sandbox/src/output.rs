@@ -145,26 +145,45 @@ pub(crate) fn printable(text: &str, most: usize) -> String {
     out
 }
 
+/// Why a guest's text is no JSON value that is accepted.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum JsonError {
+    #[error("has {bytes} bytes, at most {limit} are allowed")]
+    TooLarge { bytes: u64, limit: u64 },
+    #[error("is not valid JSON: {reason}")]
+    Invalid { reason: String },
+}
+
+impl From<JsonError> for SandboxError {
+    /// Where the text is the answer of a call.
+    fn from(error: JsonError) -> Self {
+        match error {
+            JsonError::TooLarge { bytes, limit } => Self::OutputTooLarge { bytes, limit },
+            JsonError::Invalid { reason } => Self::InvalidOutput { reason },
+        }
+    }
+}
+
 /// Takes a guest's JSON for a value, within its limits.
 pub(crate) fn parse_json(
     json: &str,
     most_bytes: u64,
     most_depth: usize,
-) -> Result<Value, SandboxError> {
+) -> Result<Value, JsonError> {
     let bytes = json.len() as u64;
     if bytes > most_bytes {
-        return Err(SandboxError::OutputTooLarge {
+        return Err(JsonError::TooLarge {
             bytes,
             limit: most_bytes,
         });
     }
     let depth = json_depth(json);
     if depth > most_depth {
-        return Err(SandboxError::InvalidOutput {
+        return Err(JsonError::Invalid {
             reason: format!("nested {depth} deep, at most {most_depth} is allowed"),
         });
     }
-    serde_json::from_str(json).map_err(|e| SandboxError::InvalidOutput {
+    serde_json::from_str(json).map_err(|e| JsonError::Invalid {
         reason: printable(&e.to_string(), 200),
     })
 }
@@ -202,13 +221,13 @@ mod tests {
             "NaN",
         ] {
             assert!(
-                matches!(check(invalid), Err(SandboxError::InvalidOutput { .. })),
+                matches!(check(invalid), Err(JsonError::Invalid { .. })),
                 "{invalid}"
             );
         }
         assert!(matches!(
             check(&"1".repeat(65)),
-            Err(SandboxError::OutputTooLarge {
+            Err(JsonError::TooLarge {
                 bytes: 65,
                 limit: 64
             })

@@ -29,12 +29,12 @@ pub(crate) struct GuestThreads {
 }
 
 impl GuestThreads {
-    /// Starts them; `live_calls` may each have a thread of their own where their files are slow.
-    pub(crate) fn start(live_calls: u32) -> std::io::Result<Self> {
+    /// Starts them; `calls` may each have a thread of their own where their files are slow.
+    pub(crate) fn start(calls: u32) -> std::io::Result<Self> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let guests = Builder::new_multi_thread()
             .worker_threads(cores)
-            .max_blocking_threads((live_calls as usize).saturating_add(cores))
+            .max_blocking_threads((calls as usize).saturating_add(cores))
             .thread_name("toolhost-guest")
             .event_interval(1)
             .build()?;

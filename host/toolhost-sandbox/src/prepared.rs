@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use toolhost_contract::{ExportName, ToolContext};
 use wasmtime::component::Component;
 
-use crate::bindings::{HostPre, handlers};
+use crate::bindings::{Linked, handlers};
 use crate::cache::Cached;
-use crate::call::{Answer, CallReport, Errand, Invocation, Unanswered, Visit, outcome_of, report};
+use crate::call::{Ask, CallReport, Invocation, Unanswered, outcome_of, report};
 use crate::compile::{self, Shape};
 use crate::meter::Meter;
 use crate::sandbox::{Cell, Sandbox};
-use crate::state::CallState;
+use crate::visit::{Answer, Errand, Visit};
 use crate::workdir::WriteProtected;
 use crate::{Grants, Limits, PrepareError, SandboxError};
 
@@ -51,7 +51,7 @@ pub struct PreparedTool(Arc<Prepared>);
 
 struct Prepared {
     cell: Arc<Cell>,
-    pre: HostPre<CallState>,
+    linked: Linked,
     handlers: Vec<HandlerSpec>,
     facts: ComponentFacts,
 }
@@ -119,7 +119,7 @@ impl Sandbox {
         );
         let prepared = Prepared {
             cell: Arc::clone(&self.0),
-            pre: ready.pre,
+            linked: ready.linked,
             handlers,
             facts: ready.facts,
         };
@@ -142,7 +142,7 @@ impl Sandbox {
 
     /// Asks a component what it serves, and keeps the answer with the compiled code.
     async fn describe_and_keep(&self, ready: &Ready) -> Result<Vec<HandlerSpec>, PrepareError> {
-        let handlers = self.describe(&ready.pre).await?;
+        let handlers = self.describe(&ready.linked).await?;
         if self.0.cache.is_some() {
             let (cell, component) = (Arc::clone(&self.0), ready.component.clone());
             let (sha256, kept) = (ready.facts.sha256.clone(), handlers.clone());
@@ -166,16 +166,17 @@ impl Sandbox {
         Ok(ComponentFacts::of(bytes, shape))
     }
 
-    async fn describe(&self, pre: &HostPre<CallState>) -> Result<Vec<HandlerSpec>, PrepareError> {
+    async fn describe(&self, linked: &Linked) -> Result<Vec<HandlerSpec>, PrepareError> {
         let visit = Visit {
             cell: Arc::clone(&self.0),
-            pre: pre.clone(),
+            linked: linked.clone(),
             workdir: None,
             protected: WriteProtected::default(),
             grants: Grants::none(),
+            agents: None,
             meter: Arc::new(Meter::new(
                 Limits {
-                    deadline: std::time::Duration::from_secs(10),
+                    deadline: Duration::from_secs(10),
                     ..Limits::default()
                 },
                 Arc::clone(&self.0.host_files),
@@ -192,7 +193,9 @@ impl Sandbox {
         })?;
         match answer {
             Answer::Exports(exports) => checked(exports),
-            Answer::Outcome(_) => Err(PrepareError::Host("describe was not asked".to_owned())),
+            Answer::Outcome(_) | Answer::Cancelled => {
+                Err(PrepareError::Host("describe was not asked".to_owned()))
+            }
         }
     }
 }
@@ -200,7 +203,7 @@ impl Sandbox {
 /// A component whose code is there, before it was asked what it serves.
 struct Ready {
     component: Component,
-    pre: HostPre<CallState>,
+    linked: Linked,
     facts: ComponentFacts,
     handlers: Option<Vec<HandlerSpec>>,
 }
@@ -225,10 +228,10 @@ fn ready(cell: &Cell, bytes: &[u8]) -> Result<Ready, PrepareError> {
         .linker
         .instantiate_pre(&component)
         .map_err(shape_differs)?;
-    let pre = HostPre::new(pre).map_err(shape_differs)?;
+    let linked = Linked::new(pre).map_err(shape_differs)?;
     Ok(Ready {
         component,
-        pre,
+        linked,
         facts,
         handlers,
     })
@@ -290,34 +293,63 @@ impl PreparedTool {
         &self.0.facts
     }
 
-    /// Runs one handler in a fresh instance, which is gone when this returns.
+    /// Whether it can be asked for the outcome of a handle it gave: it exports
+    /// `goondan:tool/polling`.
+    #[must_use]
+    pub fn polls(&self) -> bool {
+        self.0.linked.polling.is_some()
+    }
+
+    /// Asks one thing of a fresh instance, which is gone when this returns: to run a handler, for
+    /// the outcome of a handle, or to forget one.
     ///
     /// Runs where it is awaited, on any executor; a guest that keeps computing moves to the
     /// sandbox's own threads. Dropping the future stops the guest and gives back its place.
     pub async fn call(&self, invocation: Invocation) -> CallReport {
         let host_files = Arc::clone(&self.0.cell.host_files);
         let meter = Arc::new(Meter::new(invocation.limits, host_files));
+        let unanswered = Unanswered::new(&meter, &invocation.ask);
         let visit = Visit {
             cell: Arc::clone(&self.0.cell),
-            pre: self.0.pre.clone(),
+            linked: self.0.linked.clone(),
             workdir: invocation.workdir,
             protected: invocation.protected,
             grants: invocation.grants,
+            agents: invocation.agents,
             meter: Arc::clone(&meter),
         };
-        let unanswered = Unanswered::new(&meter, &invocation.handler);
-        let errand = Errand::Call {
-            handler: invocation.handler,
-            context: lowered(invocation.context),
-            input: invocation.input,
+        let (answer, queued, wall) = match self.errand(invocation.ask, invocation.context) {
+            Ok(errand) => visit.run(errand).await,
+            Err(error) => (Err(error), Duration::ZERO, Duration::ZERO),
         };
-        let (answer, queued, wall) = visit.run(errand).await;
         unanswered.answered();
-        let outcome = answer.and_then(|answer| match answer {
-            Answer::Outcome(outcome) => outcome_of(outcome, &meter),
-            Answer::Exports(_) => Err(SandboxError::HostPanic),
-        });
+        let outcome = answer.and_then(|answer| outcome_of(answer, &meter));
         report(outcome, &meter, queued, wall)
+    }
+
+    fn errand(&self, ask: Ask, context: ToolContext) -> Result<Errand, SandboxError> {
+        let polling = || self.0.linked.polling.clone();
+        let context = lowered(context);
+        match ask {
+            Ask::Handler {
+                name: handler,
+                input,
+            } => Ok(Errand::Call {
+                handler,
+                context,
+                input,
+            }),
+            Ask::Poll { handle } => Ok(Errand::Poll {
+                polling: polling().ok_or(SandboxError::NoPolling)?,
+                context,
+                handle,
+            }),
+            Ask::Cancel { handle } => Ok(Errand::Cancel {
+                polling: polling().ok_or(SandboxError::NoPolling)?,
+                context,
+                handle,
+            }),
+        }
     }
 }
 

@@ -28,11 +28,15 @@ pub struct SandboxConfig {
     pub allocation: Allocation,
     /// Calls that run at once. Default 1,024.
     pub live_calls: u32,
+    /// Calls that wait for another agent at once. Each keeps its instance and its memory, and gives
+    /// its place to others; one more than these is told that it cannot wait. Instances have
+    /// `live_calls + parked_calls` slots. Default 256.
+    pub parked_calls: u32,
     /// Calls that may wait for a place. Default 16,384.
     pub waiting_calls: usize,
     /// How long a call waits for a place. Default 30 s.
     pub queueing: Duration,
-    /// Linear memory of all running calls, in bytes. Default 4 GiB.
+    /// Linear memory of all running and parked calls, in bytes. Default 4 GiB.
     pub memory_bytes: u64,
     /// What a component may be made of.
     pub compile: CompileLimits,
@@ -45,6 +49,7 @@ impl Default for SandboxConfig {
         Self {
             allocation: Allocation::Pooling,
             live_calls: 1_024,
+            parked_calls: 256,
             waiting_calls: 16_384,
             queueing: Duration::from_secs(30),
             memory_bytes: 4 << 30,
@@ -68,6 +73,9 @@ pub(crate) struct Cell {
     pub(crate) threads: GuestThreads,
     pub(crate) config: SandboxConfig,
     pub(crate) places: Arc<Semaphore>,
+    pub(crate) parked: Arc<Semaphore>,
+    /// Held by the first of those that wait for a place.
+    pub(crate) line: Semaphore,
     pub(crate) waiting: AtomicUsize,
     pub(crate) memory: Arc<MemoryPool>,
     pub(crate) host_files: Arc<HostFiles>,
@@ -83,7 +91,9 @@ impl Sandbox {
     /// # Errors
     /// [`SandboxStartError`] where the engine refuses this machine or the cache cannot be used.
     pub fn new(config: SandboxConfig) -> Result<Self, SandboxStartError> {
-        let (engine, allocation) = engine::start(config.allocation, config.live_calls)?;
+        // Instances that are there at once.
+        let slots = config.live_calls.saturating_add(config.parked_calls);
+        let (engine, allocation) = engine::start(config.allocation, slots)?;
         let linker =
             imports::link(&engine).map_err(|e| SandboxStartError::Engine(format!("{e:#}")))?;
         let ticker = Ticker::start(&engine).map_err(SandboxStartError::Thread)?;
@@ -92,9 +102,11 @@ impl Sandbox {
         Ok(Self(Arc::new(Cell {
             linker,
             ticker,
-            threads: GuestThreads::start(config.live_calls).map_err(SandboxStartError::Thread)?,
+            threads: GuestThreads::start(slots).map_err(SandboxStartError::Thread)?,
             host_files: Arc::new(HostFiles::of_this_process()),
             places: Arc::new(Semaphore::new(config.live_calls as usize)),
+            parked: Arc::new(Semaphore::new(config.parked_calls as usize)),
+            line: Semaphore::new(1),
             waiting: AtomicUsize::new(0),
             memory: Arc::new(MemoryPool::new(config.memory_bytes)),
             compiling: Arc::new(Semaphore::new((cores / 2).max(1))),
@@ -172,7 +184,14 @@ impl Sandbox {
         self.0.waiting.load(SeqCst)
     }
 
-    /// Linear memory that running calls hold, in bytes.
+    /// Calls that wait for another agent.
+    #[must_use]
+    pub fn parked_calls(&self) -> usize {
+        let free = self.0.parked.available_permits();
+        (self.0.config.parked_calls as usize).saturating_sub(free)
+    }
+
+    /// Linear memory that running and parked calls hold, in bytes.
     #[must_use]
     pub fn memory_in_use(&self) -> u64 {
         self.0.memory.used()

@@ -8,16 +8,19 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, async_trait};
 
 use crate::fs::Filesystem;
+use crate::imports::Agents;
 use crate::memory::MemoryLimiter;
 use crate::meter::{Meter, lock};
 use crate::{Grants, Limits};
 
-/// The store's data: the guest's handles, its WASI context, its filesystem and its limits.
+/// The store's data: the guest's handles, its WASI context, its filesystem, its way to other agents
+/// and its limits.
 pub(crate) struct CallState {
     pub(crate) wasi: WasiCtx,
     pub(crate) table: ResourceTable,
     pub(crate) fs: Filesystem,
     pub(crate) memory: MemoryLimiter,
+    pub(crate) agents: Agents,
     pub(crate) meter: Arc<Meter>,
 }
 
@@ -26,6 +29,7 @@ impl CallState {
         grants: &Grants,
         fs: Filesystem,
         memory: MemoryLimiter,
+        agents: Agents,
         meter: Arc<Meter>,
     ) -> Self {
         let limits: &Limits = &meter.limits;
@@ -44,6 +48,7 @@ impl CallState {
             table,
             fs,
             memory,
+            agents,
             meter,
         }
     }

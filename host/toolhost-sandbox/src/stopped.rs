@@ -15,6 +15,10 @@ const REASON_MAX: usize = 4 << 10;
 /// Reads an engine's error: the guest's own doing, a limit, or the host's fault.
 pub(crate) fn why_it_stopped(error: wasmtime::Error, meter: &Meter) -> SandboxError {
     let limits = &meter.limits;
+    // Another agent's port, or the place to go on in.
+    if let Some(SandboxError::HostPanic) = error.downcast_ref::<SandboxError>() {
+        return SandboxError::HostPanic;
+    }
     if let Some(exit) = error.downcast_ref::<I32Exit>() {
         return SandboxError::Exit { status: exit.0 };
     }

@@ -1,8 +1,9 @@
 //! Answers `pending`, and is asked again.
 //!
 //! Input `{handle, bytes?}`; with `bytes` the handle is that many times `h`. `poll` judges by the
-//! handle: `done:{json}` is finished with that output, `fail:{message}` with that error, anything
-//! else is pending still. `cancel` writes the handle to `/cancelled`.
+//! handle: `done:{json}` is finished with that output, `fail:{message}` with that error,
+//! `next:{handle}` is pending with that handle, `long:{bytes}` with a handle of so many bytes, `spin`
+//! never answers, and anything else is pending still. `cancel` writes the handle to `/cancelled`.
 
 use serde_json::Value;
 
@@ -39,6 +40,11 @@ impl polling::Guest for Pending {
         match handle.split_once(':') {
             Some(("done", output)) => Ok(Outcome::Output(output.to_owned())),
             Some(("fail", message)) => Err(error(message)),
+            Some(("next", handle)) => Ok(Outcome::Pending(handle.to_owned())),
+            Some(("long", bytes)) => Ok(Outcome::Pending("h".repeat(bytes.parse().unwrap_or(0)))),
+            None if handle == "spin" => loop {
+                std::hint::spin_loop();
+            },
             _ => Ok(Outcome::Pending(handle)),
         }
     }

@@ -1,0 +1,125 @@
+//! Speaks to other agents. Input `{do, target?, input?, …}`, where `do` names a function of `agents`
+//! and the rest are its options in camel case.
+//!
+//! `text` is passed as the input as it is, `bytes` passes a JSON string of so many bytes, and
+//! `metadata` is passed as its JSON. Output `{ok: what it answered}` or `{error: its fields}`.
+
+use serde_json::{Value, json};
+
+wit_bindgen::generate!({ path: "../../../wit", world: "agent-tool", generate_all });
+
+use exports::goondan::tool::handlers::Guest;
+use goondan::tool::agents::{self, RequestOptions, SendOptions};
+use goondan::tool::types::{ExportSpec, Outcome, ToolContext, ToolError};
+
+struct AskAgents;
+export!(AskAgents);
+
+impl Guest for AskAgents {
+    fn describe() -> Vec<ExportSpec> {
+        vec![ExportSpec {
+            name: "run".into(),
+            description: None,
+            parameters: None,
+        }]
+    }
+
+    fn call(_: String, _: ToolContext, input: String) -> Result<Outcome, ToolError> {
+        let asked: Value = serde_json::from_str(&input).unwrap_or_default();
+        let answer = match asked["do"].as_str() {
+            Some("request") => request(&asked),
+            Some("send") => send(&asked),
+            Some("spawn") => spawn(&asked),
+            Some("list") => list(),
+            Some("catalog") => catalog(),
+            _ => Ok(json!("nothing was asked")),
+        };
+        let said = match answer {
+            Ok(answer) => json!({ "ok": answer }),
+            Err(error) => json!({ "error": {
+                "message": error.message,
+                "name": error.name,
+                "code": error.code,
+                "suggestion": error.suggestion,
+                "helpUrl": error.help_url,
+            } }),
+        };
+        Ok(Outcome::Output(said.to_string()))
+    }
+}
+
+fn request(asked: &Value) -> Result<Value, ToolError> {
+    let answer = agents::request(&RequestOptions {
+        target: text(asked, "target").unwrap_or_default(),
+        input: input(asked),
+        instance_key: text(asked, "instanceKey"),
+        event_type: text(asked, "eventType"),
+        timeout_ms: asked["timeoutMs"].as_u64().map(|ms| ms as u32),
+        async_: asked["async"].as_bool(),
+        metadata: asked.get("metadata").map(Value::to_string),
+    })?;
+    Ok(json!({
+        "target": answer.target,
+        "eventId": answer.event_id,
+        "correlationId": answer.correlation_id,
+        "accepted": answer.accepted,
+        "async": answer.async_,
+        "response": answer.response.map(|json| parsed(&json)),
+    }))
+}
+
+fn send(asked: &Value) -> Result<Value, ToolError> {
+    let receipt = agents::send(&SendOptions {
+        target: text(asked, "target").unwrap_or_default(),
+        input: input(asked),
+        instance_key: text(asked, "instanceKey"),
+        event_type: text(asked, "eventType"),
+        metadata: asked.get("metadata").map(Value::to_string),
+    })?;
+    Ok(json!({
+        "target": receipt.target,
+        "eventId": receipt.event_id,
+        "accepted": receipt.accepted,
+    }))
+}
+
+fn spawn(asked: &Value) -> Result<Value, ToolError> {
+    let target = text(asked, "target").unwrap_or_default();
+    let key = text(asked, "instanceKey");
+    let instance = agents::spawn(&target, key.as_deref())?;
+    Ok(json!({
+        "target": instance.target,
+        "instanceKey": instance.instance_key,
+        "spawned": instance.spawned,
+    }))
+}
+
+fn list() -> Result<Value, ToolError> {
+    agents::list().map(|json| parsed(&json))
+}
+
+fn catalog() -> Result<Value, ToolError> {
+    let agents = agents::catalog()?;
+    let agents = agents
+        .into_iter()
+        .map(|agent| json!({"name": agent.name, "description": agent.description}));
+    Ok(agents.collect())
+}
+
+fn text(asked: &Value, key: &str) -> Option<String> {
+    asked[key].as_str().map(str::to_owned)
+}
+
+fn input(asked: &Value) -> String {
+    if let Some(text) = text(asked, "text") {
+        return text;
+    }
+    match asked["bytes"].as_u64() {
+        Some(bytes) => format!("\"{}\"", "x".repeat(bytes as usize - 2)),
+        None => asked["input"].to_string(),
+    }
+}
+
+fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_default()
+}
