@@ -10,6 +10,7 @@
     reason = "tests: what cannot go on fails loudly, and CI's environment is theirs to read"
 )]
 
+mod agents;
 mod architecture;
 mod cache;
 mod cell;
@@ -18,4 +19,5 @@ mod execute;
 mod extend;
 mod files;
 mod load;
+mod otel;
 mod pending;

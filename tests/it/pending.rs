@@ -105,13 +105,7 @@ async fn a_cancelled_call_stops_and_stays_cancelled() {
     let house = House::of(tools, "").await;
     let instance = instance(&house);
     let mut completions = house.host.completions().unwrap();
-    let accepted = submit(
-        &house.step,
-        "c",
-        "sleep__run",
-        json!({"seconds": 0.2}),
-    )
-    .await;
+    let accepted = submit(&house.step, "c", "sleep__run", json!({"seconds": 0.2})).await;
     let handle = accepted.handle().unwrap();
     assert_eq!(instance.poll(handle).await.status(), ToolStatus::Pending);
     let cancelled = instance.cancel(handle).await;

@@ -94,11 +94,21 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
         Spawning,
     )?;
     tools.register(
-        item("agents__list", "Lists the instances that run", json!({}), &[])?,
+        item(
+            "agents__list",
+            "Lists the instances that run",
+            json!({}),
+            &[],
+        )?,
         Listing,
     )?;
     tools.register(
-        item("agents__catalog", "Lists the agents there are", json!({}), &[])?,
+        item(
+            "agents__catalog",
+            "Lists the agents there are",
+            json!({}),
+            &[],
+        )?,
         Naming,
     )
 }
@@ -119,7 +129,8 @@ struct Said {
 
 impl Said {
     fn read(input: JsonObject) -> Result<Self, Raised> {
-        serde_json::from_value(Value::Object(input)).map_err(|reason| HandlerError::from(reason).into())
+        serde_json::from_value(Value::Object(input))
+            .map_err(|reason| HandlerError::from(reason).into())
     }
 
     fn into_request(self) -> Request {
@@ -156,7 +167,11 @@ struct Listing;
 struct Naming;
 
 impl ToolHandler for Asking {
-    fn call(&self, context: HandlerContext, input: JsonObject) -> BoxFuture<'_, Result<Value, Raised>> {
+    fn call(
+        &self,
+        context: HandlerContext,
+        input: JsonObject,
+    ) -> BoxFuture<'_, Result<Value, Raised>> {
         Box::pin(async move {
             let request = Said::read(input)?.into_request();
             let done = others(&context)?.request(request).await;
@@ -172,7 +187,11 @@ impl ToolHandler for Asking {
 }
 
 impl ToolHandler for Telling {
-    fn call(&self, context: HandlerContext, input: JsonObject) -> BoxFuture<'_, Result<Value, Raised>> {
+    fn call(
+        &self,
+        context: HandlerContext,
+        input: JsonObject,
+    ) -> BoxFuture<'_, Result<Value, Raised>> {
         Box::pin(async move {
             let message = Said::read(input)?.into_message();
             let done = others(&context)?.send(message).await;
@@ -182,7 +201,11 @@ impl ToolHandler for Telling {
 }
 
 impl ToolHandler for Spawning {
-    fn call(&self, context: HandlerContext, input: JsonObject) -> BoxFuture<'_, Result<Value, Raised>> {
+    fn call(
+        &self,
+        context: HandlerContext,
+        input: JsonObject,
+    ) -> BoxFuture<'_, Result<Value, Raised>> {
         Box::pin(async move {
             let text = |key: &str| input.get(key).and_then(Value::as_str);
             let target = text("target").unwrap_or_default();

@@ -31,7 +31,7 @@ pub use event::{EventError, EventKind, RuntimeEvent};
 pub use timestamp::Timestamp;
 pub use trace::{SpanId, TraceContext, TraceId};
 
-pub(crate) use activity::{CallSpan, StepSpan, TurnSpan};
+pub(crate) use activity::{StepSpan, TurnSpan};
 pub(crate) use emitter::{Emitter, SettledCall};
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ fn code_of(error: &SandboxError) -> ToolErrorCode {
         SandboxError::OutputTooLarge { .. } | SandboxError::HostcallTooLarge { .. } => {
             ToolErrorCode::OutputTooLarge
         }
+        SandboxError::NoPolling => ToolErrorCode::UnknownHandle,
         // The memory is other calls': this one may go well later.
         SandboxError::Busy { .. } | SandboxError::MemoryExhausted => ToolErrorCode::Busy,
         _ => ToolErrorCode::Host,

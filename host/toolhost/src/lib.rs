@@ -27,6 +27,8 @@ mod loader;
 pub mod message;
 mod middleware;
 mod native;
+#[cfg(feature = "otel")]
+pub mod otel;
 mod overlay;
 mod pending;
 mod pipeline;

@@ -258,9 +258,7 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Foun
             let own = |item: &&ToolCatalogItem| item.name.resource() == tool;
             all.iter().filter(own).cloned().collect()
         };
-        let permit = |tool: &ResourceName| {
-            (tool.clone(), Permit::of(&host.policy, name, tool))
-        };
+        let permit = |tool: &ResourceName| (tool.clone(), Permit::of(&host.policy, name, tool));
         Agent(Arc::new(AgentInner {
             name: name.to_owned(),
             bundle: path.clone(),

@@ -152,7 +152,8 @@ impl Script {
             for (index, step) in script.steps.iter().enumerate() {
                 for (name, call) in step {
                     let place = format!("agents.{agent}.steps[{index}].{name}");
-                    call.check().map_err(|reason| format!("{place}: {reason}"))?;
+                    call.check()
+                        .map_err(|reason| format!("{place}: {reason}"))?;
                 }
             }
         }

@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use toolhost::agents::{AgentSetup, InstanceId, Orchestrator, OrchestratorConfig, Request};
+use toolhost::agents::{AgentSetup, Orchestrator, OrchestratorConfig, OrchestratorStats, Request};
 use toolhost::events::{EventKind, EventStream, Received, RuntimeEvent};
-use toolhost::script::{AgentScript, Script, ScriptedAgent};
-use toolhost::{LoadedBundle, agents_tool};
+use toolhost::script::{Script, ScriptedAgent};
+use toolhost::{LoadedBundle, ResourceName, agents_tool};
 
 use crate::args::PlayArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::findings::Look;
 use crate::house::House;
 use crate::setting::{Loudness, Setting};
-use crate::findings::Look;
 use crate::{output, plain, read, screen};
 
 /// Largest script, in bytes.
@@ -50,15 +50,15 @@ pub(crate) async fn play(args: &PlayArgs, setting: &Setting) -> Result<Exit, Fai
     let started = Instant::now();
     let ended = turns(&orchestrator, &script, args.turns).await;
     let took = started.elapsed();
-    let stopped = orchestrator.shutdown(GRACE).await;
+    let left = orchestrator.stats().await.map_err(Failure::of)?;
+    orchestrator.shutdown(GRACE).await;
     house.host.events().flush().await;
     // What has been told is on the screen; what has not is in the events' file.
     if let Some(told) = told {
         tokio::task::yield_now().await;
         told.abort();
     }
-    stopped.context("the agents did not end")?;
-    answer(&ended, took, args.turns)
+    answer(&ended, took, left)
 }
 
 async fn read_script(path: &Path) -> Result<Script, Failure> {
@@ -112,7 +112,9 @@ async fn orchestrator(
         if let Some(description) = &script.description {
             setup = setup.described(description);
         }
-        orchestrator.register(name, setup).map_err(Failure::of)?;
+        let name = ResourceName::parse(name).map_err(Failure::of)?;
+        let registered = orchestrator.register(&name, setup).await;
+        registered.map_err(Failure::of)?;
     }
     Ok(orchestrator)
 }
@@ -124,14 +126,21 @@ type Ended = Vec<Result<Value, String>>;
 async fn turns(orchestrator: &Orchestrator, script: &Script, turns: u32) -> Ended {
     let mut running = JoinSet::new();
     for number in 1..=turns {
-        let key = if turns == 1 { "play".to_owned() } else { format!("play-{number}") };
-        let client = orchestrator.client(&InstanceId::new(ASKER, &key));
+        let key = if turns == 1 {
+            "play".to_owned()
+        } else {
+            format!("play-{number}")
+        };
+        let client = orchestrator.client(ASKER, &key, None);
         let mut request = Request::new(script.start.agent.as_str(), script.start.input.clone());
         request.timeout = TURN;
         running.spawn(async move {
             let answered = client.request(request).await;
             let answer = answered.map(|done| done.response);
-            (number, answer.map_err(|error| format!("{}: {error}", error.code().as_str())))
+            (
+                number,
+                answer.map_err(|error| format!("{}: {error}", error.code().as_str())),
+            )
         });
     }
     let mut ended = BTreeMap::new();
@@ -145,7 +154,8 @@ async fn turns(orchestrator: &Orchestrator, script: &Script, turns: u32) -> Ende
 }
 
 /// Prints the answer; of several turns, what became of all.
-fn answer(ended: &Ended, took: Duration, turns: u32) -> Result<Exit, Failure> {
+fn answer(ended: &Ended, took: Duration, left: OrchestratorStats) -> Result<Exit, Failure> {
+    let turns = ended.len();
     let failed: Vec<&String> = ended.iter().filter_map(|one| one.as_ref().err()).collect();
     if let (1, [Ok(answer)]) = (turns, ended.as_slice()) {
         output::json(answer)?;
@@ -163,8 +173,13 @@ fn answer(ended: &Ended, took: Duration, turns: u32) -> Result<Exit, Failure> {
         "ms": took.as_millis() as u64,
         "answers": answers,
         "errors": failed,
+        "left": {"queued": left.queued, "waiting": left.waiting, "storedEvents": left.stored_events},
     }))?;
-    Ok(if failed.is_empty() { Exit::Done } else { Exit::Refused })
+    Ok(if failed.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Refused
+    })
 }
 
 /// Tells what happens, a line for each end of a call, a step or a turn.
@@ -201,8 +216,14 @@ fn line(event: &RuntimeEvent, look: Look) -> Option<String> {
         (None, EventKind::ToolSettled) => "has its result".to_owned(),
         (None, _) => String::new(),
     };
-    let took = event.duration_ms.map_or_else(String::new, |ms| format!("  ({ms:.1} ms)"));
+    let took = event
+        .duration_ms
+        .map_or_else(String::new, |ms| format!("  ({ms:.1} ms)"));
     let text = [&event.agent_name, step, what, &came_to].map(plain::line);
-    let words: Vec<&str> = text.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = text
+        .iter()
+        .map(String::as_str)
+        .filter(|word| !word.is_empty())
+        .collect();
     Some(format!("{}{took}", look.cyan(&words.join("  "))))
 }

@@ -212,7 +212,11 @@ mod tests {
         for code in ToolErrorCode::ALL {
             let error = ToolError::host(*code, "stopped", Locale::Ko);
             check(&ToolResult::error("c", "t", error).with_usage(usage()));
-            check(&ToolResult::error("c", "t", self::error(ErrorCode::Host(*code))));
+            check(&ToolResult::error(
+                "c",
+                "t",
+                self::error(ErrorCode::Host(*code)),
+            ));
         }
         for code in ["ENOENT", "a.b-c_9"] {
             let code = ErrorCode::Handler(HandlerCode::parse(code).unwrap());

@@ -94,11 +94,6 @@ impl StepSpan {
         CallSpan(Open::begin(&CALL, emitter.clone(), subject, trace, span))
     }
 
-    /// Its place in the trace.
-    pub(crate) fn trace(&self) -> &TraceContext {
-        &self.0.trace
-    }
-
     /// Its span, to run its parts in.
     pub(crate) fn span(&self) -> &tracing::Span {
         &self.0.span
@@ -111,12 +106,6 @@ impl StepSpan {
 }
 
 impl CallSpan {
-    /// Its place in the trace: what a call that is answered later keeps, as
-    /// [`TraceContext::traceparent`].
-    pub(crate) fn trace(&self) -> &TraceContext {
-        &self.0.trace
-    }
-
     /// Its span, to run the call in.
     pub(crate) fn span(&self) -> &tracing::Span {
         &self.0.span

@@ -29,7 +29,9 @@ pub(super) enum Again {
 pub(super) async fn ask(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle: String) -> Again {
     let agent = turn.agent();
     let tool = agent.registry.get(&call.tool_name).cloned();
-    let limit = tool.as_ref().map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
+    let limit = tool
+        .as_ref()
+        .map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
     let fate: Arc<OnceLock<Fate>> = Arc::default();
     let layers = agent.overlay.snapshot().tool_call.clone();
     let core = {
@@ -38,10 +40,18 @@ pub(super) async fn ask(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle:
             Box::pin(async move { core(&turn, &call, tool, guest_handle, &fate).await })
         }
     };
-    let asked = ToolCall::new(call.call_id.as_str(), call.tool_name.as_str(), JsonObject::new());
+    let asked = ToolCall::new(
+        call.call_id.as_str(),
+        call.tool_name.as_str(),
+        JsonObject::new(),
+    );
     let context = ToolCallContext::new(asked, &"".into(), turn);
     let result = layers.run(context, core).await;
-    let result = executor::exit(turn, result.answering(&call.call_id, &call.tool_name), limit);
+    let result = executor::exit(
+        turn,
+        result.answering(&call.call_id, &call.tool_name),
+        limit,
+    );
     match fate.get() {
         Some(Fate::Ended) => Again::Ended(result),
         Some(Fate::Pending(renewed)) => Again::Pending(renewed.clone()),

@@ -72,7 +72,11 @@ impl ScriptedAgent {
             known.extend(last.clone());
         }
         if !turn.may_end() {
-            let names: Vec<&str> = turn.required_tools().iter().map(|name| name.as_str()).collect();
+            let names: Vec<&str> = turn
+                .required_tools()
+                .iter()
+                .map(|name| name.as_str())
+                .collect();
             let names = names.join(", ");
             let message = format!("the turn may not end: none of {names} has succeeded");
             return Err(HandlerError::new(message));
@@ -111,36 +115,39 @@ async fn calls_of(
     step: Arc<Step>,
     asked: Vec<Asked>,
 ) -> Result<JsonObject, HandlerError> {
-        let message = message(&asked);
-        let mut running = JoinSet::new();
-        let order: Vec<String> = asked.iter().map(|one| one.name.clone()).collect();
-        for one in asked {
-            let (step, instance, message) = (Arc::clone(&step), instance.clone(), message.clone());
-            running.spawn(async move { (one.name.clone(), run(&step, &instance, &message, one).await) });
-        }
-        let mut results = JsonObject::new();
-        let mut failed = None;
-        while let Some(ended) = running.join_next().await {
-            match ended {
-                Ok((name, Ok(result))) => {
-                    results.insert(name, json!(result));
-                }
-                Ok((_, Err(error))) => failed = Some(error),
-                Err(panic) => failed = Some(HandlerError::from(panic)),
-            }
-        }
-        let Some(step) = Arc::into_inner(step) else {
-            return Err(HandlerError::new("a call still holds its step"));
-        };
-        if let Some(error) = failed {
-            step.fail(error.clone()).await.ok();
-            return Err(error);
-        }
-        let in_order = order.into_iter().filter_map(|name| results.remove_entry(&name));
-        let results: JsonObject = in_order.collect();
-        step.close(Value::Object(results.clone())).await?;
-        Ok(results)
+    let message = message(&asked);
+    let mut running = JoinSet::new();
+    let order: Vec<String> = asked.iter().map(|one| one.name.clone()).collect();
+    for one in asked {
+        let (step, instance, message) = (Arc::clone(&step), instance.clone(), message.clone());
+        running
+            .spawn(async move { (one.name.clone(), run(&step, &instance, &message, one).await) });
     }
+    let mut results = JsonObject::new();
+    let mut failed = None;
+    while let Some(ended) = running.join_next().await {
+        match ended {
+            Ok((name, Ok(result))) => {
+                results.insert(name, json!(result));
+            }
+            Ok((_, Err(error))) => failed = Some(error),
+            Err(panic) => failed = Some(HandlerError::from(panic)),
+        }
+    }
+    let Some(step) = Arc::into_inner(step) else {
+        return Err(HandlerError::new("a call still holds its step"));
+    };
+    if let Some(error) = failed {
+        step.fail(error.clone()).await.ok();
+        return Err(error);
+    }
+    let in_order = order
+        .into_iter()
+        .filter_map(|name| results.remove_entry(&name));
+    let results: JsonObject = in_order.collect();
+    step.close(Value::Object(results.clone())).await?;
+    Ok(results)
+}
 
 fn asked(
     step: &Step,
@@ -149,7 +156,9 @@ fn asked(
     known: &JsonObject,
 ) -> Result<Asked, HandlerError> {
     let handle = |handle: &Option<String>| -> Result<Option<String>, HandlerError> {
-        let Some(handle) = handle else { return Ok(None) };
+        let Some(handle) = handle else {
+            return Ok(None);
+        };
         let value = resolve(&Value::String(handle.clone()), known)?;
         Ok(Some(value.as_str().unwrap_or_default().to_owned()))
     };
@@ -183,7 +192,12 @@ async fn run(
     message: &Value,
     asked: Asked,
 ) -> Result<ToolResult, HandlerError> {
-    let Asked { name, call, args, id } = asked;
+    let Asked {
+        name,
+        call,
+        args,
+        id,
+    } = asked;
     let result = match (&call.tool, &call.poll, &call.cancel) {
         (Some(tool), _, _) => {
             let message = AssistantMessage::parse(message.clone(), &id)?;
@@ -198,12 +212,17 @@ async fn run(
         (None, None, Some(handle)) => instance.cancel(handle).await,
         (None, None, None) => return Err(HandlerError::new(format!("'{name}' calls nothing"))),
     };
-    let expected = call.expect.as_deref().unwrap_or(if call.background { "pending" } else { "ok" });
+    let expected = call
+        .expect
+        .as_deref()
+        .unwrap_or(if call.background { "pending" } else { "ok" });
     if is_expected(&result, expected) {
         return Ok(result);
     }
     let text = model_text(&result);
-    Err(HandlerError::new(format!("'{name}' should be {expected}, but: {text}")))
+    Err(HandlerError::new(format!(
+        "'{name}' should be {expected}, but: {text}"
+    )))
 }
 
 /// Asks for a pending call until it has ended.
@@ -219,10 +238,12 @@ async fn ended(instance: &Instance, handle: &str) -> ToolResult {
 
 fn is_expected(result: &ToolResult, expected: &str) -> bool {
     match (result.status(), expected) {
-        (ToolStatus::Ok, "ok") | (ToolStatus::Pending, "pending") | (ToolStatus::Error, "error") => true,
-        (ToolStatus::Error, code) => {
-            result.tool_error().is_some_and(|error| error.code.as_str() == code)
-        }
+        (ToolStatus::Ok, "ok")
+        | (ToolStatus::Pending, "pending")
+        | (ToolStatus::Error, "error") => true,
+        (ToolStatus::Error, code) => result
+            .tool_error()
+            .is_some_and(|error| error.code.as_str() == code),
         (ToolStatus::Ok | ToolStatus::Pending, _) => false,
     }
 }

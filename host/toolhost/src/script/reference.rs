@@ -45,7 +45,9 @@ pub(super) fn resolve_object(
 }
 
 fn resolve_text(text: &str, known: &JsonObject) -> Result<Value, ReferenceError> {
-    let whole = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    let whole = text
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'));
     if let Some(reference) = whole.filter(|inner| !inner.contains("${")) {
         return find(reference, known).cloned();
     }

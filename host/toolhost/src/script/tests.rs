@@ -22,7 +22,10 @@ fn a_script_says_what_its_agents_call() {
     let names: Vec<&String> = agent.steps[0].keys().collect();
     assert_eq!(names, ["one", "two"], "in the order written");
     assert!(agent.steps[0]["two"].background);
-    assert_eq!(agent.steps[1]["three"].poll.as_deref(), Some("${two.handle}"));
+    assert_eq!(
+        agent.steps[1]["three"].poll.as_deref(),
+        Some("${two.handle}")
+    );
 }
 
 #[test]
@@ -30,11 +33,22 @@ fn what_is_wrong_with_a_script_is_said_with_its_place() {
     let check = |from: &str, to: &str, expected: &str| {
         let error = Script::parse(&SCRIPT.replace(from, to), "s.yaml").unwrap_err();
         let said = error.to_string();
-        assert!(said.starts_with("the script s.yaml cannot be used: "), "{said}");
+        assert!(
+            said.starts_with("the script s.yaml cannot be used: "),
+            "{said}"
+        );
         assert!(said.contains(expected), "{said}");
     };
-    check("agent: a,", "agent: b,", "start.agent 'b' is not among its agents");
-    check("tool: t__y, ", "", "agents.a.steps[0].two: say one of tool, poll and cancel");
+    check(
+        "agent: a,",
+        "agent: b,",
+        "start.agent 'b' is not among its agents",
+    );
+    check(
+        "tool: t__y, ",
+        "",
+        "agents.a.steps[0].two: say one of tool, poll and cancel",
+    );
     check("poll: '", "tool: t__z, poll: '", "exclude each other");
     check("answer:", "anser:", "anser");
     check("bundle: ./goondan.yaml", "", "bundle");
@@ -52,7 +66,11 @@ fn a_reference_names_what_came_before() {
     check("n is ${a.output.n}, ${text}!", json!("n is 1, hi!"));
     check("${text}${text}", json!("hihi"));
     check("plain $ {text}", json!("plain $ {text}"));
-    let fails = |text: &str| resolve(&json!([{"k": text}]), known).unwrap_err().to_string();
+    let fails = |text: &str| {
+        resolve(&json!([{"k": text}]), known)
+            .unwrap_err()
+            .to_string()
+    };
     assert_eq!(
         fails("${b.output}"),
         "'${b.output}' leads nowhere: there is no 'b'; there is a, text"

@@ -67,6 +67,7 @@ impl Records {
     }
 
     /// Sets how many open records one owner may have. Default 10,000.
+    #[cfg(test)]
     #[must_use]
     pub(crate) fn with_ceiling(mut self, open_per_owner: u32) -> Self {
         self.ceiling = open_per_owner;
@@ -231,6 +232,7 @@ impl Records {
     }
 
     /// Counts the open records of an owner that have not expired.
+    #[cfg(test)]
     pub(crate) async fn count_open(
         &self,
         owner: &Owner,

@@ -1,0 +1,84 @@
+//! Agents that talk to each other: the orchestrator, the `agents` tool, components, processes.
+
+mod component;
+
+mod tool;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use toolhost::agents::{
+    AgentEvent, AgentRuntime, AgentSetup, AgentsClient, HandlerError, Orchestrator,
+    OrchestratorConfig, Request, TurnPort,
+};
+use toolhost::{Agent, TurnStart};
+use toolhost_tests::house::tool_call_of;
+use toolhost_tests::Work;
+
+/// An agent of a bundle that calls the one tool its event names, and answers with the ToolResult:
+/// `{"tool", "args"}`. Anything else is answered with itself.
+struct Caller {
+    agent: Agent,
+    work: Arc<Work>,
+    key: String,
+}
+
+#[async_trait]
+impl AgentRuntime for Caller {
+    async fn on_event(&self, event: AgentEvent, port: &TurnPort) -> Result<Value, HandlerError> {
+        let input = event.input.unwrap_or_default();
+        let Some(tool) = input["tool"].as_str() else {
+            return Ok(input);
+        };
+        let start = TurnStart::new(event.id)
+            .with_agents(port.agents().clone())
+            .with_trace_id(event.trace_id.unwrap_or_default());
+        let instance = self
+            .agent
+            .instance(self.key.as_str(), self.work.workdir.clone());
+        let turn = instance.open_turn(start).await?;
+        let step = turn.open_step().await?;
+        let call = tool_call_of("call-1", tool, input["args"].clone());
+        let result = step.execute_alone(call).await;
+        step.close(()).await?;
+        turn.close(()).await?;
+        Ok(json!(result))
+    }
+}
+
+/// An orchestrator whose agents, named so, are callers of one bundle's agent.
+async fn callers(agent: &Agent, names: &[&str]) -> Orchestrator {
+    let orchestrator = Orchestrator::in_memory(OrchestratorConfig::default());
+    let orchestrator = orchestrator.await.unwrap();
+    for name in names {
+        let (agent, work) = (agent.clone(), Arc::new(Work::new()));
+        let setup = AgentSetup::in_process(move |id| {
+            Arc::new(Caller {
+                agent: agent.clone(),
+                work: Arc::clone(&work),
+                key: id.key().to_owned(),
+            })
+        });
+        let name = toolhost::ResourceName::parse(name).unwrap();
+        orchestrator.register(&name, setup).await.unwrap();
+    }
+    orchestrator
+}
+
+fn client(orchestrator: &Orchestrator) -> AgentsClient {
+    orchestrator.client("runtime", "k", None)
+}
+
+/// Asks an agent, and gives its answer.
+async fn ask(client: &AgentsClient, target: &str, input: Value) -> Value {
+    client
+        .request(Request::new(target, input))
+        .await
+        .unwrap()
+        .response
+}
+
+fn call(tool: &str, args: Value) -> Value {
+    json!({"tool": tool, "args": args})
+}

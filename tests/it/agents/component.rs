@@ -1,0 +1,88 @@
+//! Components that import `agents`: where the policy grants it, and not otherwise.
+
+use serde_json::json;
+use toolhost::{Host, Policy, Sandbox, SandboxConfig};
+use toolhost_tests::house::{House, write_bundle, yaml};
+
+use super::{ask, call, callers, client};
+
+const ASK: &[toolhost_tests::house::TestTool<'_>] = &[("ask", "ask_agents", &["run"])];
+
+#[tokio::test]
+async fn a_component_asks_another_agent_where_the_policy_grants_it() {
+    // tool-spec-v2 §11
+    let house = House::of(ASK, "tools: {ask: {agents: true}}").await;
+    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let args = json!({"do": "request", "target": "b", "input": {"n": 1}});
+    let result = ask(&client(&orchestrator), "a", call("ask__run", args)).await;
+    assert_eq!(
+        result["output"]["ok"]["response"],
+        json!({"n": 1}),
+        "{result}"
+    );
+    let args = json!({"do": "request", "target": "nobody", "input": 1});
+    let result = ask(&client(&orchestrator), "a", call("ask__run", args)).await;
+    assert_eq!(
+        result["output"]["error"]["code"], "AGENT_NOT_FOUND",
+        "{result}"
+    );
+}
+
+#[tokio::test]
+async fn a_component_that_is_not_granted_agents_reaches_none() {
+    let house = House::of(ASK, "").await;
+    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    for what in ["request", "send", "spawn", "list", "catalog"] {
+        let args = json!({"do": what, "target": "b", "input": 1});
+        let result = ask(&client(&orchestrator), "a", call("ask__run", args)).await;
+        assert_eq!(
+            result["output"]["error"]["code"], "E_TOOL_DENIED",
+            "{what}: {result}"
+        );
+    }
+    let listed = client(&orchestrator).list().await.unwrap();
+    assert!(
+        listed.iter().all(|instance| instance.target != "b"),
+        "b was never started"
+    );
+}
+
+#[tokio::test]
+async fn requests_nest_deeper_than_there_are_running_places() {
+    const DEPTH: usize = 8;
+    let config = SandboxConfig {
+        live_calls: 2,
+        ..SandboxConfig::default()
+    };
+    let policy = Policy::parse("tools: {ask: {agents: true}}", "p.yaml").unwrap();
+    let host = Host::builder()
+        .sandbox(Sandbox::new(config).unwrap())
+        .policy(policy);
+    let host = host.build().unwrap();
+    let bundle = tempfile::tempdir().unwrap();
+    write_bundle(bundle.path(), &yaml(ASK), &["ask_agents"]);
+    let agent = host
+        .load(bundle.path())
+        .await
+        .unwrap()
+        .only_agent()
+        .unwrap();
+    let names: Vec<String> = (0..=DEPTH).map(|number| format!("a{number}")).collect();
+    let named: Vec<&str> = names.iter().map(String::as_str).collect();
+    let orchestrator = callers(&agent, &named).await;
+    let mut input = json!("the innermost");
+    for target in names.iter().skip(1).rev() {
+        input = call(
+            "ask__run",
+            json!({"do": "request", "target": target, "input": input}),
+        );
+    }
+    let client = client(&orchestrator);
+    let asked = ask(&client, "a0", input);
+    let asked = tokio::time::timeout(std::time::Duration::from_secs(20), asked).await;
+    let mut result = asked.expect("no deadlock");
+    for _ in 0..DEPTH {
+        result = result["output"]["ok"]["response"].clone();
+    }
+    assert_eq!(result, "the innermost");
+}

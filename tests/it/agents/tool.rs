@@ -1,0 +1,181 @@
+//! The native `agents` tool, as a model uses it.
+
+use serde_json::json;
+use toolhost::agents_tool;
+use toolhost_tests::house::House;
+
+use super::{ask, call, callers, client};
+
+async fn house() -> House {
+    let house = House::of(&[("echo", "echo", &["say", "context"])], "").await;
+    house.agent.extend("agents", agents_tool).unwrap();
+    house
+}
+
+#[tokio::test]
+async fn an_agent_asks_another_and_reads_its_answer() {
+    // tool-spec-v2 §2.6(2), §2.6(7), §11.1
+    let house = house().await;
+    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let args = json!({"target": "b", "input": {"n": 1}});
+    let result = ask(&client(&orchestrator), "a", call("agents__request", args)).await;
+    assert_eq!(result["status"], "ok", "{result}");
+    let output = &result["output"];
+    assert_eq!(output["response"], json!({"n": 1}));
+    assert_eq!(
+        (&output["target"], &output["accepted"]),
+        (&json!("b"), &json!(true))
+    );
+    assert_eq!(output["async"], false);
+    assert!(output["eventId"].is_string() && output["correlationId"].is_string());
+}
+
+#[tokio::test]
+async fn sending_does_not_wait_and_spawning_listing_and_naming_work() {
+    // tool-spec-v2 §2.6(3), §11.1
+    let house = house().await;
+    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let client = client(&orchestrator);
+    let output = |tool: &'static str, args| {
+        let client = client.clone();
+        async move { ask(&client, "a", call(tool, args)).await["output"].clone() }
+    };
+    let sent = output("agents__send", json!({"target": "b", "input": "hi"})).await;
+    assert_eq!(
+        (&sent["accepted"], &sent["sent"]),
+        (&json!(true), &json!(true))
+    );
+    assert!(sent["eventId"].is_string() && sent.get("correlationId").is_none());
+    let spawned = output(
+        "agents__spawn",
+        json!({"target": "b", "instanceKey": "other"}),
+    )
+    .await;
+    assert_eq!(
+        spawned,
+        json!({"target": "b", "instanceKey": "other", "spawned": true})
+    );
+    let listed = output("agents__list", json!({})).await;
+    assert_eq!(listed["count"], 3, "{listed}");
+    let named = output("agents__catalog", json!({})).await;
+    assert_eq!(
+        named,
+        json!({"count": 2, "agents": [{"name": "a"}, {"name": "b"}]})
+    );
+}
+
+#[tokio::test]
+async fn what_goes_wrong_is_a_result_with_a_code() {
+    // tool-spec-v2 §2.6(5), §11.3
+    let house = house().await;
+    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let client = client(&orchestrator);
+    let back = call("agents__request", json!({"target": "a", "input": 1}));
+    for (args, code, says) in [
+        (
+            json!({"target": "nobody", "input": 1}),
+            "AGENT_NOT_FOUND",
+            "nobody",
+        ),
+        (
+            json!({"target": "a", "input": 1}),
+            "CIRCULAR_CALL_DETECTED",
+            "'a'",
+        ),
+        (
+            json!({"target": "b", "input": 1, "timeoutMs": 0}),
+            "E_TOOL_INVALID_ARGS",
+            "timeoutMs",
+        ),
+        (json!({"target": "b"}), "E_TOOL_INVALID_ARGS", "input"),
+    ] {
+        let result = ask(&client, "a", call("agents__request", args.clone())).await;
+        let error = &result["error"];
+        assert_eq!(error["code"], code, "{args}: {result}");
+        assert!(
+            error["message"].as_str().unwrap().contains(says),
+            "{result}"
+        );
+        assert!(
+            error["suggestion"].is_string() && error["helpUrl"].is_string(),
+            "{result}"
+        );
+    }
+    // a asks b, which asks a, which waits for b.
+    let round = call("agents__request", json!({"target": "b", "input": back}));
+    let result = ask(&client, "a", round).await;
+    assert_eq!(
+        result["output"]["response"]["error"]["code"],
+        "CIRCULAR_CALL_DETECTED"
+    );
+
+    // Without a way to others the tool says so.
+    let step = house.another_step().await;
+    let lone = toolhost_tests::house::tool_call("agents__list", json!({}));
+    let result = step.execute_alone(lone).await;
+    assert_eq!(toolhost_tests::house::code(&result), "IPC_DELIVERY_FAILED");
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_in_time_is_a_result() {
+    // tool-spec-v2 §2.6(5)
+    let house = House::of(&[("sleep", "sleep_forever", &["run"])], "").await;
+    house.agent.extend("agents", agents_tool).unwrap();
+    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let asleep = call("sleep__run", json!({}));
+    let args = json!({"target": "b", "input": asleep, "timeoutMs": 50});
+    let result = ask(&client(&orchestrator), "a", call("agents__request", args)).await;
+    assert_eq!(result["error"]["code"], "AGENT_REQUEST_TIMEOUT", "{result}");
+    orchestrator.shutdown(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn an_asynchronous_answer_comes_before_a_later_step() {
+    // tool-spec-v2 §2.6(2), §2.6(4)
+    let house = house().await;
+    let orchestrator = callers(&house.agent, &["b"]).await;
+    let client = orchestrator.client("default", "k", None);
+    let instance = house.agent.instance("k", house.work.workdir.clone());
+    let start = toolhost::TurnStart::new("turn-1").with_agents(client);
+    let turn = instance.open_turn(start).await.unwrap();
+    let step = turn.open_step().await.unwrap();
+    assert!(step.responses().is_empty());
+    let args = json!({"target": "b", "input": {"n": 7}, "async": true});
+    let accepted = step
+        .execute_alone(toolhost_tests::house::tool_call("agents__request", args))
+        .await;
+    let output = accepted.output().unwrap();
+    assert_eq!(
+        (&output["async"], &output["response"]),
+        (&json!(true), &json!(null))
+    );
+    for _ in 0..1000 {
+        let step = turn.open_step().await.unwrap();
+        if let [event] = step.responses() {
+            assert_eq!(event.input, Some(json!({"n": 7})));
+            let replied = event.metadata.as_ref().unwrap().get("inReplyTo");
+            assert_eq!(replied, output.get("correlationId"));
+            let next = turn.open_step().await.unwrap();
+            assert!(next.responses().is_empty(), "each once");
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    panic!("it never came");
+}
+
+#[tokio::test]
+async fn the_trace_of_a_turn_goes_with_its_requests() {
+    // tool-spec-v2 §2.6(4)
+    let house = house().await;
+    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let inner = call("echo__context", json!({}));
+    let args = json!({"target": "b", "input": inner});
+    let result = ask(&client(&orchestrator), "a", call("agents__request", args)).await;
+    let of_b = &result["output"]["response"]["output"];
+    assert_eq!(of_b["agentName"], "default");
+    assert!(
+        of_b["traceId"].as_str().is_some_and(|id| !id.is_empty()),
+        "{of_b}"
+    );
+}
