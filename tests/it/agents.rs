@@ -13,8 +13,8 @@ use toolhost::agents::{
     OrchestratorConfig, Request, TurnPort,
 };
 use toolhost::{Agent, TurnStart};
-use toolhost_tests::house::tool_call_of;
 use toolhost_tests::Work;
+use toolhost_tests::house::tool_call_of;
 
 /// An agent of a bundle that calls the one tool its event names, and answers with the ToolResult:
 /// `{"tool", "args"}`. Anything else is answered with itself.
@@ -31,9 +31,10 @@ impl AgentRuntime for Caller {
         let Some(tool) = input["tool"].as_str() else {
             return Ok(input);
         };
-        let start = TurnStart::new(event.id)
-            .with_agents(port.agents().clone())
-            .with_trace_id(event.trace_id.unwrap_or_default());
+        let mut start = TurnStart::new(event.id).with_agents(port.agents().clone());
+        if let Some(trace) = event.trace_id {
+            start = start.with_trace_id(trace);
+        }
         let instance = self
             .agent
             .instance(self.key.as_str(), self.work.workdir.clone());

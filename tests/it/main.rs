@@ -21,3 +21,4 @@ mod files;
 mod load;
 mod otel;
 mod pending;
+mod spec;

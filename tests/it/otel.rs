@@ -9,6 +9,8 @@ use std::sync::Arc;
 use opentelemetry_proto::tonic::trace::v1::{Span, status::StatusCode};
 use toolhost::events::{EventKind, RuntimeEvent};
 use toolhost::otel::{OtelConfig, OtelError, layer};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
 
 use collector::{Collector, attributes, hex};
@@ -23,7 +25,8 @@ fn exported<T>(run: impl Future<Output = T>) -> (T, collector::Request, BTreeMap
     config.service_name = "the-service".to_owned();
     config.headers = vec![("authorization".to_owned(), "Bearer of-a-test".to_owned())];
     let (layer, guard) = layer(config).unwrap();
-    let subscriber = tracing_subscriber::registry().with(layer);
+    let told = filter_fn(|metadata| *metadata.level() <= tracing::Level::INFO);
+    let subscriber = tracing_subscriber::registry().with(layer.with_filter(told));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -180,7 +183,8 @@ fn a_collector_that_is_away_is_said_when_it_is_waited_for() {
     let url = format!("http://{}", nobody.local_addr().unwrap());
     drop(nobody);
     let (layer, guard) = layer(OtelConfig::new(url)).unwrap();
-    let subscriber = tracing_subscriber::registry().with(layer);
+    let told = filter_fn(|metadata| *metadata.level() <= tracing::Level::INFO);
+    let subscriber = tracing_subscriber::registry().with(layer.with_filter(told));
     tracing::subscriber::with_default(subscriber, || drop(tracing::info_span!("lost")));
     assert!(guard.flush().is_err());
 }

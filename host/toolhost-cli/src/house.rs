@@ -4,12 +4,11 @@ use std::path::Path;
 
 use anyhow::Context;
 use toolhost::{
-    CacheConfig, Diagnostic, Host, HostError, LoadedBundle, Policy, Sandbox, SandboxConfig,
-    SandboxStartError, Severity, YamlSource,
+    CacheConfig, Diagnostic, Host, HostBuilder, HostError, LoadedBundle, Policy, Sandbox,
+    SandboxConfig, SandboxStartError, Severity, YamlSource,
 };
 
 use crate::failure::Failure;
-use crate::places::Places;
 use crate::progress::Progress;
 use crate::read;
 use crate::setting::Setting;
@@ -44,34 +43,53 @@ impl House {
         policy: Option<&Path>,
         state_root: StateRoot,
     ) -> Result<Self, Failure> {
+        let root = setting.places.state_root.as_deref();
+        Self::set_up(setting, policy, root, state_root).await
+    }
+
+    /// Sets it up with this place for instances and their state.
+    pub(crate) async fn open_at(
+        setting: &Setting,
+        policy: Option<&Path>,
+        root: &Path,
+    ) -> Result<Self, Failure> {
+        Self::set_up(setting, policy, Some(root), StateRoot::Needed).await
+    }
+
+    async fn set_up(
+        setting: &Setting,
+        policy: Option<&Path>,
+        root: Option<&Path>,
+        state_root: StateRoot,
+    ) -> Result<Self, Failure> {
         let (rules, source) = match policy {
             Some(path) => read_policy(path).await?,
             None => (Policy::default(), None),
         };
         let sandbox = sandbox(setting)?;
         let progress = Progress::start(setting);
-        let host = host(setting, &sandbox, &rules, policy, &progress, state_root)?;
+        let builder = || {
+            let mut builder = Host::builder()
+                .sandbox(sandbox.clone())
+                .policy(rules.clone())
+                .on_progress(progress.listener());
+            if let Some(home) = &setting.places.home {
+                builder = builder.keep_out_of("the home directory", home);
+            }
+            if let Some(path) = policy {
+                builder = builder.keep_out_of("the policy file", path);
+            }
+            if let Some(cache) = &setting.places.cache {
+                builder = builder.keep_private("the cache of compiled components", cache);
+            }
+            builder
+        };
+        let host = host(builder, root, state_root)?;
         Ok(Self {
             host,
             policy: source,
             progress,
         })
-    }
-
-    /// Sets it up with a place for state of its own.
-    pub(crate) async fn open_at(
-        setting: &Setting,
-        policy: Option<&Path>,
-        state_root: &Path,
-    ) -> Result<Self, Failure> {
-        let setting = Setting {
-            places: Places {
-                state_root: Some(state_root.to_owned()),
-                ..setting.places.clone()
-            },
-            ..setting.clone()
-        };
-        Self::open(&setting, policy, StateRoot::Needed).await
     }
 
     /// Loads a bundle, whole or not at all.
@@ -138,30 +156,11 @@ fn cache(setting: &Setting) -> Option<CacheConfig> {
 }
 
 fn host(
-    setting: &Setting,
-    sandbox: &Sandbox,
-    policy: &Policy,
-    policy_path: Option<&Path>,
-    progress: &Progress,
+    builder: impl Fn() -> HostBuilder,
+    root: Option<&Path>,
     state_root: StateRoot,
 ) -> Result<Host, Failure> {
-    let builder = || {
-        let mut builder = Host::builder()
-            .sandbox(sandbox.clone())
-            .policy(policy.clone())
-            .on_progress(progress.listener());
-        if let Some(home) = &setting.places.home {
-            builder = builder.keep_out_of("the home directory", home);
-        }
-        if let Some(path) = policy_path {
-            builder = builder.keep_out_of("the policy file", path);
-        }
-        if let Some(cache) = &setting.places.cache {
-            builder = builder.keep_private("the cache of compiled components", cache);
-        }
-        builder
-    };
-    let Some(root) = &setting.places.state_root else {
+    let Some(root) = root else {
         if state_root == StateRoot::Needed {
             let error = anyhow::anyhow!("there is no place for the instance's workspace");
             let hint = "Pass --workdir DIR or --state-root DIR, or set HOME.";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::environment::Environment;
 
 /// Directories of this user's host. None where nothing says where they are.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places {
     /// Instances' workspaces, and the key of the cache.
     pub(crate) state_root: Option<PathBuf>,

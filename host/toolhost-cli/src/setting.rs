@@ -18,7 +18,7 @@ pub(crate) enum Loudness {
 }
 
 /// What holds for the whole command.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Setting {
     /// Where the host keeps what it keeps.
     pub(crate) places: Places,

@@ -13,7 +13,7 @@ use toolhost_sandbox::{Ask, CallReport, Limits, Outcome};
 
 use crate::agent::Permit;
 use crate::failure::{Clues, explained, failure};
-use crate::middleware::ToolCallContext;
+use crate::middleware::{Shown, ToolCallContext};
 use crate::native;
 use crate::registry::{RegisteredTool, Runs};
 use crate::result::{limit_error, normalise_error, text};
@@ -64,7 +64,11 @@ pub(crate) async fn execute(
     let result = if scope.layers().is_empty() {
         run_admitted(scope, call, message).await
     } else {
-        let context = ToolCallContext::new(call, &scope.step_id, &scope.turn);
+        let shown = match scope.catalog.get(&call.name) {
+            Some(_) => Shown::InCatalog,
+            None => Shown::Outside,
+        };
+        let context = ToolCallContext::new(call, shown, &scope.step_id, &scope.turn);
         let (inner, message) = (scope.clone(), message.clone());
         let core = move |context: ToolCallContext| -> crate::pipeline::BoxFuture<'static, _> {
             Box::pin(async move { run_admitted(&inner, context.into_call(), &message).await })

@@ -75,15 +75,31 @@ pub struct ToolCallContext {
     pub metadata: Metadata,
     id: String,
     name: String,
+    shown: Shown,
     step_id: Arc<str>,
     turn: Arc<TurnInner>,
+}
+
+/// Whether the step shows the tool that is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// It is in the step's catalog.
+    InCatalog,
+    /// It is not: the call is refused, unless the policy admits calls of the registry.
+    Outside,
 }
 
 whose!(ToolCallContext);
 
 impl ToolCallContext {
-    pub(crate) fn new(call: ToolCall, step_id: &Arc<str>, turn: &Arc<TurnInner>) -> Self {
+    pub(crate) fn new(
+        call: ToolCall,
+        shown: Shown,
+        step_id: &Arc<str>,
+        turn: &Arc<TurnInner>,
+    ) -> Self {
         Self {
+            shown,
             args: call.args,
             metadata: Metadata::default(),
             id: call.id,
@@ -101,6 +117,12 @@ impl ToolCallContext {
     #[must_use]
     pub fn tool_name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether the step shows the tool that is called.
+    #[must_use]
+    pub fn shown(&self) -> Shown {
+        self.shown
     }
 
     /// Id of the call.

@@ -171,11 +171,11 @@ async fn the_trace_of_a_turn_goes_with_its_requests() {
     let orchestrator = callers(&house.agent, &["a", "b"]).await;
     let inner = call("echo__context", json!({}));
     let args = json!({"target": "b", "input": inner});
-    let result = ask(&client(&orchestrator), "a", call("agents__request", args)).await;
+    let client = orchestrator.client("runtime", "k", Some("trace-9".to_owned()));
+    let result = ask(&client, "a", call("agents__request", args)).await;
     let of_b = &result["output"]["response"]["output"];
-    assert_eq!(of_b["agentName"], "default");
-    assert!(
-        of_b["traceId"].as_str().is_some_and(|id| !id.is_empty()),
-        "{of_b}"
+    assert_eq!(
+        (&of_b["agentName"], &of_b["traceId"]),
+        (&json!("default"), &json!("trace-9"))
     );
 }

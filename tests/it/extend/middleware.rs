@@ -200,6 +200,7 @@ async fn the_audit_log_has_a_line_for_every_decision() {
         json!("E_TOOL_NOT_IN_CATALOG"),
     ];
     assert_eq!(of("code"), codes.iter().collect::<Vec<_>>());
+    assert_eq!(of("inCatalog"), [true, true, false]);
     assert!(entries[0]["usage"]["wallMs"].as_f64().unwrap() > 0.0);
     assert!(entries[0]["time"].as_str().unwrap().ends_with('Z'));
 }

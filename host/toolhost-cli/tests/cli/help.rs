@@ -15,6 +15,9 @@ Commands:
   check    Check that a bundle loads: its resources, its components, and a policy
   list     List the tools that an agent is shown
   call     Call a tool and print its ToolResult
+  poll     Ask for the result of a call that is pending
+  cancel   Cancel a call that is pending
+  play     Play a script: agents that call tools and each other, without a model
   inspect  Show what a component serves and asks for, and whether it would load
   help     Print this message or the help of the given subcommand(s)
 
@@ -31,7 +34,7 @@ Options:
 #[test]
 fn every_command_has_examples_and_exit_codes() {
     let terminal = Terminal::new();
-    for command in ["check", "list", "call", "inspect"] {
+    for command in ["check", "list", "call", "poll", "cancel", "play", "inspect"] {
         let help = terminal.run([command, "--help"]).exits(0).stdout;
         assert!(
             help.contains(&format!("Usage: toolhost {command} [OPTIONS]")),

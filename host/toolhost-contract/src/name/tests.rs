@@ -81,3 +81,16 @@ fn a_map_of_tool_names_is_looked_up_by_text() {
     assert_eq!(map.get("bash__exec"), Some(&1));
     assert_eq!(map.get("bash"), None);
 }
+
+#[test]
+fn a_tool_name_is_what_providers_take_as_it_is() {
+    // tool-spec-v2 §5.2(2): their rule for a function's name is `[a-zA-Z0-9_-]{1,64}`
+    for text in ["bash__exec", "file-system__read", "a_b__c-d9", "0__0"] {
+        let name = ToolName::parse(text).unwrap();
+        let taken = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        assert!(name.as_str().len() <= 64 && name.as_str().chars().all(taken));
+        let json = serde_json::to_value(&name).unwrap();
+        assert_eq!(json, text);
+        assert_eq!(serde_json::from_value::<ToolName>(json).unwrap(), name);
+    }
+}

@@ -12,7 +12,7 @@ use serde_json::json;
 use toolhost_contract::{ErrorCode, ToolErrorCode, ToolResult, ToolStatus};
 
 use crate::events::Timestamp;
-use crate::middleware::ToolCallContext;
+use crate::middleware::{Shown, ToolCallContext};
 use crate::pipeline::{BoxFuture, Middleware, Next};
 use crate::result::text;
 
@@ -31,12 +31,13 @@ pub struct AuditLogError {
 ///
 /// ```json
 /// {"time":"2026-11-21T05:00:00.000Z","agent":"coder","instance":"user-1","turn":"turn-1",
-///  "step":"step-1","trace":"…","call":"call_1","tool":"bash__exec","decision":"ran",
+///  "step":"step-1","trace":"…","call":"call_1","tool":"bash__exec","inCatalog":true,"decision":"ran",
 ///  "status":"error","code":"E_TOOL_TIMEOUT","durationMs":30001.2,"usage":{…}}
 /// ```
 ///
 /// `decision` is `ran`, `refused` (not in the catalog, wrong arguments, busy, another middleware) or
-/// `dropped` (the caller went away). Arguments and outputs are not written: they may hold secrets.
+/// `dropped` (the caller went away). A call that ran and was not `inCatalog` is one of the registry,
+/// which the policy admits. Arguments and outputs are not written: they may hold secrets.
 /// A line is written whole, and at once; one that cannot be written is said through `tracing`.
 ///
 /// Cheap to clone; register it with a low priority, so that it sees what other layers decide.
@@ -118,6 +119,7 @@ impl<'a> Entry<'a> {
                 "trace": context.trace_id(),
                 "call": context.tool_call_id(),
                 "tool": text::shorten(context.tool_name(), 128),
+                "inCatalog": context.shown() == Shown::InCatalog,
             }),
             started: Instant::now(),
             is_ended: false,

@@ -9,7 +9,7 @@ use toolhost_sandbox::{Ask, CallReport, PreparedTool};
 
 use super::record::PendingCall;
 use crate::executor::{self, Answer};
-use crate::middleware::ToolCallContext;
+use crate::middleware::{Shown, ToolCallContext};
 use crate::pipeline::BoxFuture;
 use crate::registry::{RegisteredTool, Runs};
 use crate::telemetry;
@@ -45,7 +45,7 @@ pub(super) async fn ask(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle:
         call.tool_name.as_str(),
         JsonObject::new(),
     );
-    let context = ToolCallContext::new(asked, &"".into(), turn);
+    let context = ToolCallContext::new(asked, Shown::InCatalog, &"".into(), turn);
     let result = layers.run(context, core).await;
     let result = executor::exit(
         turn,

@@ -2,7 +2,7 @@
 
 /// Step `n` leads from version `n` to version `n + 1` (`PRAGMA user_version`). What has been
 /// released is never changed: a change is one more step at the end.
-pub(super) const MIGRATIONS: &[&str] = &[PENDING];
+pub(super) const MIGRATIONS: &[&str] = &[PENDING, AGENTS];
 
 /// Calls that were answered with a handle.
 ///
@@ -32,4 +32,41 @@ CREATE INDEX pending_open ON pending (bundle, agent, instance_key, expires_ms)
     WHERE state IN ('running', 'waiting');
 CREATE INDEX pending_running ON pending (run_id) WHERE state = 'running';
 CREATE INDEX pending_expiry ON pending (expires_ms);
+";
+
+/// What agents are told, in three tables: events that are owed a turn, the ids of those that had
+/// theirs, and answers that nobody has taken yet.
+///
+/// An event and an answer belong to the run that took them in (`run_id`). `mode` is how the answer
+/// gets to the one who asked.
+const AGENTS: &str = "
+CREATE TABLE agent_events (
+    seq          INTEGER PRIMARY KEY AUTOINCREMENT,
+    event_id     TEXT    NOT NULL UNIQUE,
+    run_id       TEXT    NOT NULL,
+    agent        TEXT    NOT NULL,
+    instance_key TEXT    NOT NULL,
+    mode         TEXT    NOT NULL CHECK (mode IN ('send', 'wait', 'async', 'delegate')),
+    asker_agent  TEXT,
+    asker_key    TEXT,
+    attempts     INTEGER NOT NULL DEFAULT 0,
+    event        TEXT    NOT NULL,
+    CHECK ((mode = 'send') = (asker_agent IS NULL)),
+    CHECK ((asker_agent IS NULL) = (asker_key IS NULL))
+) STRICT;
+CREATE INDEX agent_events_owed ON agent_events (agent, run_id, seq);
+CREATE TABLE agent_handled (
+    seq      INTEGER PRIMARY KEY AUTOINCREMENT,
+    event_id TEXT    NOT NULL UNIQUE
+) STRICT;
+CREATE TABLE agent_responses (
+    seq            INTEGER PRIMARY KEY AUTOINCREMENT,
+    correlation_id TEXT    NOT NULL,
+    run_id         TEXT    NOT NULL,
+    agent          TEXT    NOT NULL,
+    instance_key   TEXT    NOT NULL,
+    mode           TEXT    NOT NULL CHECK (mode IN ('async', 'delegate')),
+    event          TEXT    NOT NULL,
+    UNIQUE (agent, instance_key, correlation_id)
+) STRICT;
 ";

@@ -1,0 +1,128 @@
+//! An event on its way: to whom, for whom, and what becomes of it.
+
+use serde_json::Value;
+use toolhost_contract::{
+    AgentEvent, EventSource, IPC_DEPTH_MAX, IPC_LINE_BYTES_MAX, IpcError, JsonObject, json_depth,
+};
+
+use super::{InstanceId, Undelivered, wire};
+
+/// Longest event, in bytes of JSON: a message is somewhat longer than the event in it.
+const EVENT_BYTES_MAX: usize = IPC_LINE_BYTES_MAX - (8 << 10);
+
+/// Deepest nesting of an event: a message is one deeper.
+const EVENT_DEPTH_MAX: usize = IPC_DEPTH_MAX - 1;
+
+/// Longest answer, in bytes of JSON: the other fields of a response are short, but for the key of an
+/// instance, which escapes may make six times as long.
+const ANSWER_BYTES_MAX: usize = EVENT_BYTES_MAX - (128 << 10);
+
+/// Deepest nesting of an answer: in a response, in a list, in an event, in a message.
+const ANSWER_DEPTH_MAX: usize = IPC_DEPTH_MAX - 5;
+
+/// An event that is to be accepted.
+#[derive(Debug)]
+pub(super) struct Envelope {
+    pub(super) event: AgentEvent,
+    pub(super) to: InstanceId,
+    pub(super) asker: Option<Asker>,
+}
+
+/// Who wants an answer, and how it gets there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Asker {
+    pub(super) instance: InstanceId,
+    pub(super) mode: ReplyMode,
+}
+
+/// How an answer gets to the one who asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReplyMode {
+    /// It waits, in this process.
+    Wait,
+    /// The answer is kept until it is taken.
+    Async,
+    /// The answer is kept until the process of the one who asked is told, as a `delegate_result`.
+    Delegate,
+}
+
+/// An event that is being delivered.
+#[derive(Debug)]
+pub(super) struct Delivered {
+    pub(super) seq: i64,
+    pub(super) event: AgentEvent,
+    /// Which delivery this is, from 1.
+    pub(super) attempt: u32,
+    pub(super) asker: Option<Asker>,
+}
+
+/// An answer that is kept.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) correlation_id: String,
+    pub(super) event: AgentEvent,
+}
+
+impl ReplyMode {
+    pub(super) const ALL: [Self; 3] = [Self::Wait, Self::Async, Self::Delegate];
+
+    /// Its name in the store.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::Async => "async",
+            Self::Delegate => "delegate",
+        }
+    }
+}
+
+impl Envelope {
+    /// Writes the key of its instance into the event; returns the event's JSON, as it is stored.
+    pub(super) fn seal(&mut self) -> Result<String, Undelivered> {
+        if wire::is_reserved(&self.event.event_type) {
+            let reserved = std::mem::take(&mut self.event.event_type);
+            return Err(Undelivered::ReservedType(reserved));
+        }
+        self.event.instance_key = Some(self.to.key().to_owned());
+        let checked = self.event.check();
+        checked.map_err(|error| Undelivered::Malformed(error.into()))?;
+        let json = serde_json::to_string(&self.event)
+            .map_err(|error| Undelivered::Malformed(IpcError::Shape(error)))?;
+        travels(&json, EVENT_BYTES_MAX, EVENT_DEPTH_MAX).map_err(Undelivered::Malformed)?;
+        Ok(json)
+    }
+}
+
+impl Delivered {
+    /// The answer as an event.
+    pub(super) fn response(
+        &self,
+        id: String,
+        created_at: String,
+        from: &InstanceId,
+        answer: Result<Value, JsonObject>,
+    ) -> Option<AgentEvent> {
+        let source = EventSource::agent(from.agent());
+        let mut response = self.event.response(id, created_at, source, answer)?;
+        let asker = self.asker.as_ref();
+        response.instance_key = asker.map(|asker| asker.instance.key().to_owned());
+        Some(response)
+    }
+}
+
+/// Checks that an answer can travel in a response.
+pub(super) fn check_answer(answer: &Value) -> Result<(), IpcError> {
+    let json = serde_json::to_string(answer).map_err(IpcError::Shape)?;
+    travels(&json, ANSWER_BYTES_MAX, ANSWER_DEPTH_MAX)
+}
+
+fn travels(json: &str, bytes_max: usize, depth_max: usize) -> Result<(), IpcError> {
+    if json.len() > bytes_max {
+        return Err(IpcError::TooLong { bytes: json.len() });
+    }
+    let depth = json_depth(json);
+    if depth > depth_max {
+        return Err(IpcError::TooDeep { depth });
+    }
+    Ok(())
+}

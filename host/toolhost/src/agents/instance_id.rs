@@ -1,0 +1,52 @@
+//! Which instance of which agent.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Characters of a key that are shown.
+const SHOWN: usize = 48;
+
+/// An instance of an agent: its agent's name and its key. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InstanceId {
+    agent: Arc<str>,
+    key: Arc<str>,
+}
+
+impl InstanceId {
+    /// Key of the instance that is meant where nobody names one.
+    pub const DEFAULT_KEY: &'static str = "default";
+
+    /// The instance of an agent under a key.
+    #[must_use]
+    pub fn new(agent: &str, key: &str) -> Self {
+        Self {
+            agent: agent.into(),
+            key: key.into(),
+        }
+    }
+
+    /// The agent's name.
+    #[must_use]
+    pub fn agent(&self) -> &str {
+        &self.agent
+    }
+
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+/// `coder[user-7]`, the key escaped and cut.
+impl fmt::Display for InstanceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[", self.agent)?;
+        for character in self.key.chars().take(SHOWN) {
+            write!(f, "{}", character.escape_debug())?;
+        }
+        let cut = self.key.chars().nth(SHOWN).is_some();
+        f.write_str(if cut { "…]" } else { "]" })
+    }
+}

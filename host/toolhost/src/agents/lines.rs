@@ -1,0 +1,85 @@
+//! Lines of a stream, within a limit.
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+/// Reads lines; one that is too long is skipped in bounded memory.
+#[derive(Debug)]
+pub(super) struct Lines<R> {
+    reader: BufReader<R>,
+    max: usize,
+    line: Vec<u8>,
+    too_long: bool,
+}
+
+/// A line without its line feed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    Whole(Vec<u8>),
+    /// The beginning of a line that is longer than the limit.
+    TooLong(Vec<u8>),
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(reader: R, max: usize) -> Self {
+        Self {
+            reader: BufReader::new(reader),
+            max,
+            line: Vec::new(),
+            too_long: false,
+        }
+    }
+
+    /// The next line; none at the end, or where the stream fails. Nothing is lost where the future is
+    /// dropped.
+    pub(super) async fn next(&mut self) -> Option<Line> {
+        loop {
+            let read = match self.reader.fill_buf().await {
+                Ok(read) if !read.is_empty() => read,
+                // A last line without its line feed is half a line.
+                Ok(_) | Err(_) => return None,
+            };
+            let end = read.iter().position(|byte| *byte == b'\n');
+            let part = read.get(..end.unwrap_or(read.len())).unwrap_or_default();
+            let room = self.max.saturating_sub(self.line.len());
+            self.too_long |= part.len() > room;
+            let kept = part.get(..room.min(part.len())).unwrap_or_default();
+            self.line.extend_from_slice(kept);
+            let used = part.len() + usize::from(end.is_some());
+            self.reader.consume(used);
+            if end.is_some() {
+                let line = std::mem::take(&mut self.line);
+                let too_long = std::mem::take(&mut self.too_long);
+                return Some(if too_long {
+                    Line::TooLong(line)
+                } else {
+                    Line::Whole(line)
+                });
+            }
+        }
+    }
+}
+
+/// What others wrote, for a log: its beginning, escaped.
+pub(super) fn shown(text: &[u8], bytes_max: usize) -> String {
+    let beginning = text.get(..bytes_max.min(text.len())).unwrap_or_default();
+    String::from_utf8_lossy(beginning).escape_debug().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_skipped_and_the_next_one_read() {
+        let whole = |text: &str| Some(Line::Whole(text.as_bytes().to_vec()));
+        let text = format!("one\n\n{}\n12345\n123456\ntwo\nhalf", "x".repeat(100_000));
+        let mut lines = Lines::new(text.as_bytes(), 5);
+        assert_eq!(lines.next().await, whole("one"));
+        assert_eq!(lines.next().await, whole(""));
+        assert_eq!(lines.next().await, Some(Line::TooLong(b"xxxxx".to_vec())));
+        assert_eq!(lines.next().await, whole("12345"));
+        assert_eq!(lines.next().await, Some(Line::TooLong(b"12345".to_vec())));
+        assert_eq!(lines.next().await, whole("two"));
+        assert_eq!(lines.next().await, None);
+    }
+}

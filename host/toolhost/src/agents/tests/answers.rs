@@ -1,0 +1,141 @@
+//! Answers that are kept until they are taken.
+
+use super::*;
+
+fn submit(target: &str, input: Value) -> Request {
+    Request {
+        mode: Mode::Async,
+        ..Request::new(target, input)
+    }
+}
+
+async fn one(client: &AgentsClient) -> AgentEvent {
+    let mut taken = Vec::new();
+    eventually("a response comes", async || {
+        taken = client.take_responses().await.unwrap();
+        !taken.is_empty()
+    })
+    .await;
+    assert_eq!(taken.len(), 1);
+    taken.remove(0)
+}
+
+// tool-spec-v2 §2.6(4)
+#[tokio::test]
+async fn an_answer_comes_before_the_next_step_with_its_correlation() {
+    let gate = Gate::new();
+    let orchestrator = orchestrator([("slow", gate.agent())]).await;
+    let planner = orchestrator.client("planner", "k", Some("trace-1".to_owned()));
+    let asked = planner.request(submit("slow", json!(1))).await.unwrap();
+    let expected = json!({
+        "target": "slow", "eventId": asked.event_id, "correlationId": asked.correlation_id,
+        "accepted": true, "async": true, "response": null,
+    });
+    assert_eq!(json!(asked), expected);
+    assert_eq!(planner.take_responses().await.unwrap(), []);
+    gate.let_pass(1);
+
+    let response = one(&planner).await;
+    assert_eq!(response.in_reply_to(), Some(&*asked.correlation_id));
+    assert_eq!(response.trace_id.as_deref(), Some("trace-1"));
+    assert_eq!(response.source, EventSource::agent("slow"));
+    assert_eq!(response.instance_key.as_deref(), Some("k"));
+    assert_eq!(response.into_answer(), Ok(json!(1)));
+    // Once, and only to the one who asked.
+    assert_eq!(planner.take_responses().await.unwrap(), []);
+    for other in [("planner", "other"), ("other", "k")] {
+        let other = orchestrator.client(other.0, other.1, None);
+        assert_eq!(other.take_responses().await.unwrap(), []);
+    }
+    assert_eq!(orchestrator.stats().await.unwrap().stored_responses, 1);
+    planner.acknowledge_responses().await.unwrap();
+    settles(&orchestrator).await;
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_over_a_restart_until_it_is_acknowledged() {
+    let root = tempfile::tempdir().unwrap();
+    let open = || Orchestrator::open(root.path(), config());
+    let first = open().await.unwrap();
+    register(&first, "b", echo()).await;
+    let client = first.client("a", "k", None);
+    client.request(submit("b", json!(1))).await.unwrap();
+    one(&client).await;
+    first.shutdown(Duration::ZERO).await;
+    drop(first);
+
+    let second = open().await.unwrap();
+    let client = second.client("a", "k", None);
+    assert_eq!(one(&client).await.into_answer(), Ok(json!(1)));
+    client.acknowledge_responses().await.unwrap();
+    drop(second);
+    let third = open().await.unwrap();
+    let left = third.client("a", "k", None).take_responses().await.unwrap();
+    assert_eq!(left, []);
+}
+
+#[tokio::test]
+async fn a_turn_that_ends_well_acknowledges_what_it_took() {
+    let a = script(|event, turn| async move {
+        let taken = turn.agents().take_responses().await.map_err(told)?;
+        let taken: Vec<_> = taken.into_iter().filter_map(|event| event.input).collect();
+        match event.input {
+            Some(Value::String(why)) => Err(HandlerError {
+                message: why,
+                ..HandlerError::default()
+            }),
+            Some(_) | None => Ok(json!(taken)),
+        }
+    });
+    let orchestrator = orchestrator([("a", a), ("b", echo())]).await;
+    let asked = orchestrator.client("a", "k", None);
+    asked.request(submit("b", json!(7))).await.unwrap();
+    eventually("it is answered", async || {
+        orchestrator.stats().await.unwrap().stored_responses == 1
+    })
+    .await;
+    let user = user(&orchestrator);
+    let failed = user.request(request("a", json!("broken"))).await;
+    assert!(failed.unwrap_err().handler_error().is_some());
+    for expected in [json!([7]), json!([])] {
+        let asked = user.request(request("a", Value::Null)).await.unwrap();
+        assert_eq!(asked.response, expected);
+    }
+    settles(&orchestrator).await;
+}
+
+#[tokio::test]
+async fn a_failure_is_an_answer_too() {
+    let b = script(|_, _| async {
+        Err(HandlerError {
+            message: "no".to_owned(),
+            code: Some("ENO".to_owned()),
+            ..HandlerError::default()
+        })
+    });
+    let crash = script(|_, _| async { panic!("on purpose") });
+    let orchestrator = orchestrator([("b", b), ("crash", crash)]).await;
+    let client = user(&orchestrator);
+    client.request(submit("b", Value::Null)).await.unwrap();
+    let error = one(&client).await.into_answer().unwrap_err();
+    assert_eq!(error, json!({"message": "no", "code": "ENO"}));
+    client.request(submit("crash", Value::Null)).await.unwrap();
+    let error = one(&client).await.into_answer().unwrap_err();
+    assert_eq!(error["code"], json!("IPC_DELIVERY_FAILED"));
+    assert_eq!(error["host"], json!(true));
+}
+
+#[tokio::test]
+async fn an_event_of_a_user_that_wants_an_answer_has_it_kept() {
+    let orchestrator = orchestrator([("b", echo())]).await;
+    let mut event = event("e-1", json!(5));
+    event.reply_to = Some(ReplyTo {
+        target: "telegram".to_owned(),
+        correlation_id: "c-1".to_owned(),
+    });
+    orchestrator.deliver("b", event).await.unwrap();
+    let connector = orchestrator.client("telegram", InstanceId::DEFAULT_KEY, None);
+    let response = one(&connector).await;
+    assert_eq!(response.in_reply_to(), Some("c-1"));
+    assert_eq!(response.into_answer(), Ok(json!(5)));
+}

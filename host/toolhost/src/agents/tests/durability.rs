@@ -1,0 +1,152 @@
+use super::*;
+
+// tool-spec-v2 §2.6(1): what was accepted is delivered.
+#[tokio::test]
+async fn what_waits_survives_a_restart_and_is_handled_once() {
+    let root = tempfile::tempdir().unwrap();
+    let gate = Gate::new();
+    let first = Orchestrator::open(root.path(), config()).await.unwrap();
+    register(&first, "a", gate.agent()).await;
+    for n in 0..50 {
+        let mut event = event(&format!("e-{n}"), json!(n));
+        event.instance_key = Some((n % 5).to_string());
+        first.deliver("a", event).await.unwrap();
+    }
+    eventually("turns have begun", async || gate.begun() == 5).await;
+    // As if the process died: turns are given up, and nothing is written.
+    drop(first);
+
+    let handled = Arc::new(Mutex::new(Vec::new()));
+    let collect = {
+        let handled = Arc::clone(&handled);
+        script(move |event, _| {
+            lock(&handled).push((event.instance_key, event.input));
+            async { Ok(Value::Null) }
+        })
+    };
+    let second = Orchestrator::open(root.path(), config()).await.unwrap();
+    register(&second, "a", collect).await;
+    settles(&second).await;
+    // Each one, in the order of its instance.
+    let handled = lock(&handled);
+    for key in 0..5 {
+        let of_key = handled.iter().filter(|(k, _)| *k == Some(key.to_string()));
+        let of_key: Vec<_> = of_key.map(|(_, input)| input.clone().unwrap()).collect();
+        let expected: Vec<_> = (0..10).map(|n| json!(n * 5 + key)).collect();
+        assert_eq!(of_key, expected);
+    }
+}
+
+#[tokio::test]
+async fn what_another_living_process_has_is_left_to_it() {
+    let root = tempfile::tempdir().unwrap();
+    let gate = Gate::new();
+    let first = Orchestrator::open(root.path(), config()).await.unwrap();
+    register(&first, "a", gate.agent()).await;
+    first.deliver("a", event("e-1", json!(1))).await.unwrap();
+    eventually("the turn has begun", async || gate.begun() == 1).await;
+
+    // Another run on the same state root, as another process would be.
+    let other = Gate::new();
+    let second = Orchestrator::open(root.path(), config()).await.unwrap();
+    register(&second, "a", other.agent()).await;
+    let stats = second.stats().await.unwrap();
+    assert_eq!((stats.instances, stats.stored_events), (0, 1));
+    gate.let_pass(1);
+    settles(&first).await;
+    assert_eq!(other.begun(), 0);
+}
+
+#[tokio::test]
+async fn an_event_of_a_known_id_is_not_delivered_again() {
+    let gate = Gate::new();
+    let limits = OrchestratorConfig {
+        handled_max: 3,
+        ..config()
+    };
+    let orchestrator = with_config(limits, [("a", gate.agent())]).await;
+    let deliver = |id: usize| orchestrator.deliver("a", event(&id.to_string(), Value::Null));
+    assert_eq!(deliver(0).await.unwrap(), Delivery::Accepted);
+    assert_eq!(deliver(0).await.unwrap(), Delivery::Duplicate);
+    gate.let_pass(100);
+    settles(&orchestrator).await;
+    assert_eq!(deliver(0).await.unwrap(), Delivery::Duplicate);
+    assert_eq!(gate.begun(), 1);
+    // The memory of what was handled is bounded: three ids later it is gone.
+    for id in 1..=3 {
+        assert_eq!(deliver(id).await.unwrap(), Delivery::Accepted);
+        settles(&orchestrator).await;
+    }
+    assert_eq!(deliver(3).await.unwrap(), Delivery::Duplicate);
+    assert_eq!(deliver(0).await.unwrap(), Delivery::Accepted);
+}
+
+#[tokio::test]
+async fn a_crash_is_followed_by_another_delivery_of_the_same_event() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let fragile = {
+        let seen = Arc::clone(&seen);
+        script(move |event, turn| {
+            lock(&seen).push((event.id, turn.attempt()));
+            let attempt = turn.attempt();
+            async move {
+                assert!(attempt > 2, "on purpose");
+                Ok(json!(event.metadata))
+            }
+        })
+    };
+    let orchestrator = orchestrator([("a", fragile)]).await;
+    let asked = user(&orchestrator).request(request("a", Value::Null)).await;
+    let asked = asked.unwrap();
+    assert_eq!(asked.response, json!({"deliveryAttempt": 3}));
+    let id = asked.event_id;
+    assert_eq!(*lock(&seen), [(id.clone(), 1), (id.clone(), 2), (id, 3)]);
+    settles(&orchestrator).await;
+}
+
+#[tokio::test]
+async fn an_event_that_crashes_every_time_is_given_up_after_three_times() {
+    let turns = Arc::new(AtomicUsize::new(0));
+    let crash = {
+        let turns = Arc::clone(&turns);
+        script(move |event, _| {
+            turns.fetch_add(1, SeqCst);
+            async move {
+                assert!(event.input.is_some(), "on purpose");
+                Ok(Value::Null)
+            }
+        })
+    };
+    let orchestrator = orchestrator([("a", crash)]).await;
+    let user = user(&orchestrator);
+    let error = user.request(request("a", Value::Null)).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "IPC_DELIVERY_FAILED");
+    let message = "the event for agent 'a' was not delivered: \
+        a[k] was lost 3 times, last because it panicked";
+    assert_eq!(error.to_string(), message);
+    assert_eq!(turns.load(SeqCst), 3);
+    // The instance goes on with the next event.
+    user.request(request("a", json!(1))).await.unwrap();
+    settles(&orchestrator).await;
+}
+
+#[tokio::test]
+async fn an_event_during_which_the_host_died_three_times_is_given_up() {
+    let root = tempfile::tempdir().unwrap();
+    let mut begun = 0;
+    for run in 0..5 {
+        let gate = Gate::new();
+        let host = Orchestrator::open(root.path(), config()).await.unwrap();
+        register(&host, "a", gate.agent()).await;
+        if run == 0 {
+            host.deliver("a", event("e-1", json!(1))).await.unwrap();
+        }
+        if run < 3 {
+            eventually("the turn has begun", async || gate.begun() == 1).await;
+        } else {
+            settles(&host).await;
+        }
+        begun += gate.begun();
+    }
+    assert_eq!(begun, 3);
+}

@@ -1,0 +1,101 @@
+use super::*;
+
+#[tokio::test]
+async fn turns_may_end_within_the_grace_and_what_waits_stays_stored() {
+    let store = Store::in_memory().unwrap();
+    let gate = Gate::new();
+    let first = on_store(store.clone(), config(), [("a", gate.agent())]).await;
+    let client = user(&first);
+    let running = tokio::spawn({
+        let client = client.clone();
+        async move { client.request(request("a", json!("running"))).await }
+    });
+    eventually("it runs", async || gate.begun() == 1).await;
+    client
+        .send(Message::new("a", json!("waits")))
+        .await
+        .unwrap();
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.request(request("a", json!("asked"))).await }
+    });
+    eventually("both wait", async || {
+        first.stats().await.unwrap().queued == 2
+    })
+    .await;
+
+    let stop = tokio::spawn({
+        let first = first.clone();
+        async move { first.shutdown(Duration::from_secs(10)).await }
+    });
+    let mut owed = 2;
+    eventually("nothing is accepted", async || {
+        let sent = client.send(Message::new("a", Value::Null)).await;
+        owed += usize::from(sent.is_ok());
+        sent.is_err_and(|error| error.to_string().ends_with("the orchestrator has stopped"))
+    })
+    .await;
+    gate.let_pass(1);
+    let asked = running.await.unwrap().unwrap();
+    assert_eq!(asked.response, json!("running"));
+    stop.await.unwrap();
+    let error = waiting.await.unwrap().unwrap_err();
+    assert_eq!(error.code().as_str(), "IPC_DELIVERY_FAILED");
+    let stats = first.stats().await.unwrap();
+    assert_eq!((stats.instances, stats.waiting, stats.waits), (0, 0, 0));
+    drop(first);
+
+    let handled = Gate::new();
+    handled.let_pass(owed);
+    let second = on_store(store, config(), [("a", handled.agent())]).await;
+    settles(&second).await;
+    assert_eq!(handled.begun(), owed);
+}
+
+#[tokio::test]
+async fn a_turn_that_does_not_end_is_given_up_and_delivered_at_the_next_start() {
+    let store = Store::in_memory().unwrap();
+    for _ in 0..5 {
+        let gate = Gate::new();
+        let host = on_store(store.clone(), config(), [("a", gate.agent())]).await;
+        let delivered = host.deliver("a", event("e-1", json!(1))).await;
+        delivered.unwrap();
+        eventually("it runs", async || gate.begun() == 1).await;
+        let started = Instant::now();
+        host.shutdown(Duration::from_millis(20)).await;
+        assert!(started.elapsed() < Duration::from_secs(5));
+        assert_eq!(host.stats().await.unwrap().stored_events, 1);
+    }
+    // The host ended these turns itself: none of them counts.
+    let attempt = script(|_, turn| async move {
+        assert_eq!(turn.attempt(), 1);
+        Ok(Value::Null)
+    });
+    let host = on_store(store, config(), [("a", attempt)]).await;
+    settles(&host).await;
+}
+
+#[tokio::test]
+async fn without_its_orchestrator_a_client_reaches_nobody() {
+    let gate = Gate::new();
+    let orchestrator = orchestrator([("a", gate.agent())]).await;
+    let client = user(&orchestrator);
+    let running = tokio::spawn({
+        let client = client.clone();
+        async move { client.request(request("a", Value::Null)).await }
+    });
+    eventually("it runs", async || gate.begun() == 1).await;
+    drop(orchestrator);
+    let errors = [
+        running.await.unwrap().unwrap_err(),
+        client.request(request("a", Value::Null)).await.unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.code().as_str(), "IPC_DELIVERY_FAILED");
+    }
+    // The turn is given up, not left to run.
+    eventually("the turn is gone", async || {
+        Arc::strong_count(&gate.open) == 1
+    })
+    .await;
+}

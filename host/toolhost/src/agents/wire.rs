@@ -1,0 +1,121 @@
+//! The orchestrator's own words in events: types, keys of `metadata`, and errors as JSON.
+//!
+//! The protocol is described at [`child`](super::child).
+
+use serde_json::{Value, json};
+use toolhost_contract::{AgentEvent, HandlerError, JsonObject, RESPONSE_TYPE, ToolErrorCode};
+
+use super::AgentsError;
+
+/// The orchestrator's name in messages.
+pub(super) const ORCHESTRATOR: &str = "orchestrator";
+
+pub(super) const ACCEPTED: &str = "event.accepted";
+pub(super) const REFUSED: &str = "event.refused";
+pub(super) const COMPLETED: &str = "turn.completed";
+pub(super) const FAILED: &str = "turn.failed";
+pub(super) const SPAWN: &str = "agents.spawn";
+pub(super) const LIST: &str = "agents.list";
+pub(super) const CATALOG: &str = "agents.catalog";
+pub(super) const TAKE_RESPONSES: &str = "agents.takeResponses";
+pub(super) const ACKNOWLEDGE_RESPONSES: &str = "agents.acknowledgeResponses";
+
+/// Keys of `metadata`.
+pub(super) const EVENT_ID: &str = "eventId";
+pub(super) const ERROR: &str = "error";
+pub(super) const ATTEMPT: &str = "deliveryAttempt";
+pub(super) const DELIVERY: &str = "delivery";
+
+/// Whether only the orchestrator may use a type: an agent that sent a response to another as if it
+/// were news would speak for whomever that one had asked.
+pub(super) fn is_reserved(event_type: &str) -> bool {
+    event_type == RESPONSE_TYPE
+        || ["event.", "turn.", "agents."]
+            .iter()
+            .any(|beginning| event_type.starts_with(beginning))
+}
+
+/// Notes in an event which delivery it is.
+pub(super) fn set_attempt(event: &mut AgentEvent, attempt: u32) {
+    let metadata = event.metadata.get_or_insert_default();
+    metadata.insert(ATTEMPT.to_owned(), json!(attempt));
+}
+
+/// Which delivery an event is, from 1.
+pub(super) fn attempt(event: &AgentEvent) -> u32 {
+    let metadata = event.metadata.as_ref();
+    let attempt = metadata.and_then(|all| all.get(ATTEMPT)?.as_u64());
+    attempt.and_then(|n| u32::try_from(n).ok()).unwrap_or(1)
+}
+
+/// What an agent's error is as JSON.
+pub(super) fn error_to_json(error: &HandlerError) -> JsonObject {
+    let mut object = JsonObject::new();
+    let mut set = |key: &str, text: Option<&String>| {
+        if let Some(text) = text {
+            object.insert(key.to_owned(), json!(text));
+        }
+    };
+    set("message", Some(&error.message));
+    set("name", error.name.as_ref());
+    set("code", error.code.as_ref());
+    set("suggestion", error.suggestion.as_ref());
+    set("helpUrl", error.help_url.as_ref());
+    object
+}
+
+/// What an agent's process says of its error, whatever it says.
+pub(super) fn error_from_json(error: &Value) -> HandlerError {
+    let text = |key: &str| Some(error.get(key)?.as_str()?.to_owned());
+    let whole = error.as_str().map(str::to_owned);
+    let silent = || "the agent gave no message".to_owned();
+    HandlerError {
+        message: text("message").or(whole).unwrap_or_else(silent),
+        name: text("name"),
+        code: text("code"),
+        suggestion: text("suggestion"),
+        help_url: text("helpUrl"),
+    }
+}
+
+/// What a failure is as JSON.
+pub(super) fn failure_to_json(failure: &AgentsError) -> JsonObject {
+    if let Some(error) = failure.handler_error() {
+        return error_to_json(error);
+    }
+    let code = failure.code();
+    let mut object = error_to_json(&HandlerError {
+        message: failure.to_string(),
+        name: Some(code.error_name().to_owned()),
+        code: Some(code.as_str().to_owned()),
+        suggestion: None,
+        help_url: Some(code.help_url()),
+    });
+    object.insert("host".to_owned(), json!(true));
+    object
+}
+
+/// What the orchestrator says of a failure.
+pub(super) fn failure_from_json(target: &str, failure: &Value) -> AgentsError {
+    let error = error_from_json(failure);
+    let from_host = failure.get("host") == Some(&Value::Bool(true));
+    let code = error.code.as_deref().and_then(ToolErrorCode::from_code);
+    match code {
+        Some(code) if from_host => AgentsError::Told {
+            code,
+            message: error.message,
+        },
+        Some(_) | None => AgentsError::TurnFailed {
+            target: target.to_owned(),
+            error: Box::new(error),
+        },
+    }
+}
+
+/// The error of a turn that the host ended.
+pub(super) fn host_ended_turn(message: String) -> HandlerError {
+    HandlerError {
+        message,
+        ..HandlerError::default()
+    }
+}
