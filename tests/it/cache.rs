@@ -1,22 +1,38 @@
 //! Compiled components on disk.
 
+mod people;
+mod processes;
+mod room;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use toolhost_sandbox::{CacheConfig, Origin, Outcome, PrepareError, Sandbox, SandboxConfig};
+use toolhost_sandbox::{
+    Allocation, CacheConfig, Origin, Outcome, PrepareError, Sandbox, SandboxConfig,
+    SandboxStartError,
+};
 use toolhost_tests::{guest, invocation};
 
-fn sandbox(top: &Path) -> Sandbox {
+fn config(top: &Path) -> CacheConfig {
+    CacheConfig::new(top.join("cache"), top.join("state/cache.key"))
+}
+
+fn try_sandbox(cache: CacheConfig) -> Result<Sandbox, SandboxStartError> {
     Sandbox::new(SandboxConfig {
-        cache: Some(CacheConfig {
-            dir: top.join("cache"),
-            key_file: top.join("state/cache.key"),
-        }),
+        cache: Some(cache),
         ..SandboxConfig::default()
     })
-    .unwrap()
+}
+
+fn sandbox(top: &Path) -> Sandbox {
+    try_sandbox(config(top)).unwrap()
+}
+
+/// Prepares a guest in a sandbox of its own and says whether it was compiled.
+async fn prepare(top: &Path, name: &str) -> Origin {
+    sandbox(top).prepare(guest(name)).await.unwrap().1
 }
 
 fn artefact(top: &Path) -> PathBuf {
@@ -56,8 +72,19 @@ async fn a_second_start_maps_what_the_first_compiled() {
 #[tokio::test]
 async fn an_artefact_that_was_touched_is_compiled_again() {
     type Change = fn(&mut Vec<u8>);
-    let changes: [(&str, Change); 5] = [
+    let changes: [(&str, Change); 8] = [
         ("one bit of code", |bytes| bytes[5000] ^= 1),
+        ("one bit of what `describe` answered", |bytes| {
+            let at = bytes.len() - 60;
+            bytes[at] ^= 1;
+        }),
+        ("one bit of its signature", |bytes| {
+            let at = bytes.len() - 20;
+            bytes[at] ^= 1;
+        }),
+        ("all but its last byte", |bytes| {
+            bytes.pop();
+        }),
         ("its last byte", |bytes| *bytes.last_mut().unwrap() ^= 1),
         ("half of it", |bytes| bytes.truncate(bytes.len() / 2)),
         ("nothing left", Vec::clear),
@@ -113,20 +140,75 @@ async fn a_link_in_the_place_of_an_artefact_is_not_followed() {
     assert_eq!(origin, Origin::Compiled);
 }
 
-#[test]
-fn a_cache_that_others_can_write_is_not_used() {
+#[tokio::test]
+async fn an_artefact_of_another_engine_is_not_mapped() {
     let top = tempfile::tempdir().unwrap();
-    let dir = top.path().join("cache");
-    fs::create_dir(&dir).unwrap();
-    fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).unwrap();
-    let refused = Sandbox::new(SandboxConfig {
-        cache: Some(CacheConfig {
-            dir,
-            key_file: top.path().join("state/cache.key"),
-        }),
-        ..SandboxConfig::default()
+    prepare(top.path(), "echo").await;
+    let own = artefact(top.path());
+    let on_demand = || {
+        Sandbox::new(SandboxConfig {
+            allocation: Allocation::OnDemand,
+            cache: Some(config(top.path())),
+            ..SandboxConfig::default()
+        })
+        .unwrap()
+    };
+    // The other engine's name has other digits; its artefact under this engine's name is not ours.
+    let name = own.file_name().unwrap().to_str().unwrap().to_owned();
+    let parts: Vec<_> = name.split('-').collect();
+    let foreign = name.replace(parts[1], "0123456789abcdef");
+    fs::rename(&own, top.path().join("cache").join(&foreign)).unwrap();
+    assert_eq!(prepare(top.path(), "echo").await, Origin::Compiled);
+    fs::rename(top.path().join("cache").join(&foreign), &own).unwrap();
+    assert_eq!(prepare(top.path(), "echo").await, Origin::Cached);
+
+    // An engine of another configuration either agrees on every setting that shapes code, or
+    // compiles for itself.
+    let (tool, _) = on_demand().prepare(guest("echo")).await.unwrap();
+    let report = tool.call(invocation("say", &json!({"a": 1}), None)).await;
+    assert!(report.outcome.is_ok());
+}
+
+#[test]
+fn places_that_others_can_write_or_own_are_not_used() {
+    let refused = |what: &str, spoil: &dyn Fn(&Path, &Path)| {
+        let top = tempfile::tempdir().unwrap();
+        let (dir, state) = (top.path().join("cache"), top.path().join("state"));
+        fs::create_dir(&dir).unwrap();
+        fs::create_dir(&state).unwrap();
+        for own in [&dir, &state] {
+            fs::set_permissions(own, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        assert!(try_sandbox(config(top.path())).is_ok(), "{what}");
+        spoil(&dir, &state);
+        let Err(error) = try_sandbox(config(top.path())) else {
+            panic!("it is used: {what}");
+        };
+        let says = "belongs to another user or is writable by others";
+        assert!(error.to_string().contains(says), "{what}: {error}");
+    };
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    refused("anybody writes the cache", &|dir, _| mode(dir, 0o777));
+    refused("the group writes the cache", &|dir, _| mode(dir, 0o770));
+    refused("others write the cache", &|dir, _| mode(dir, 0o702));
+    refused("the group writes beside the key", &|_, state| {
+        mode(state, 0o770);
     });
-    assert!(refused.is_err_and(|e| e.to_string().contains("writable by others")));
+    refused("others read the key", &|_, state| {
+        mode(&state.join("cache.key"), 0o604);
+    });
+    // Whoever runs the tests: root gives the directory away, others are given root's.
+    if rustix::process::geteuid().is_root() {
+        refused("another user's", &|dir, _| {
+            std::os::unix::fs::chown(dir, Some(1), None).unwrap();
+        });
+    } else {
+        let top = tempfile::tempdir().unwrap();
+        let of_root = CacheConfig::new("/usr", top.path().join("state/cache.key"));
+        assert!(try_sandbox(of_root).is_err());
+    }
 }
 
 #[tokio::test]

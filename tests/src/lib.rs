@@ -40,10 +40,8 @@ pub fn sandbox() -> Sandbox {
     static SHARED: OnceLock<Sandbox> = OnceLock::new();
     SHARED
         .get_or_init(|| {
-            let cache = CacheConfig {
-                dir: root("target/test-cache"),
-                key_file: root("target/test-state/cache.key"),
-            };
+            let key_file = root("target/test-state/cache.key");
+            let cache = CacheConfig::new(root("target/test-cache"), key_file);
             let config = SandboxConfig {
                 cache: Some(cache),
                 ..SandboxConfig::default()

@@ -148,11 +148,10 @@ pub(crate) fn sandbox(setting: &Setting) -> Result<Sandbox, Failure> {
     Ok(started.context("the sandbox cannot start")?)
 }
 
-fn cache(setting: &Setting) -> Option<CacheConfig> {
-    Some(CacheConfig {
-        dir: setting.places.cache.clone()?,
-        key_file: setting.places.state_root.as_ref()?.join("cache.key"),
-    })
+/// The cache of compiled components; none where there is no place for it.
+pub(crate) fn cache(setting: &Setting) -> Option<CacheConfig> {
+    let key_file = setting.places.state_root.as_ref()?.join("cache.key");
+    Some(CacheConfig::new(setting.places.cache.clone()?, key_file))
 }
 
 fn host(

@@ -7,19 +7,27 @@
 //! - artefacts are read-only and replaced by rename, never written in place
 //!
 //! It protects against corruption, other users and restored caches; not against our own user id.
+//!
+//! Processes share a cache without a lock: a file appears whole by rename and goes by unlink, and
+//! one that is mapped stays valid after it has gone.
 
-use std::fs::{self, File, OpenOptions};
-use std::hash::{Hash, Hasher};
-use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+mod artefact;
+mod private;
+mod room;
+
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use rustix::fs::OFlags;
+use toolhost_contract::ExportName;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::prepared::HandlerSpec;
+use artefact::{Key, Name, Refused};
+use private::{private_dir, random_hex, read_or_make_key, write_new};
+use room::Item;
 
 /// Where compiled components are kept.
 #[derive(Debug, Clone)]
@@ -29,6 +37,22 @@ pub struct CacheConfig {
     /// File of the key they are signed with; made where it is missing. Not in `dir`: whoever can
     /// write a cache must not be able to sign for it.
     pub key_file: PathBuf,
+    /// Bytes that all artefacts may take, whoever's key signed them. Default 2 GiB. Beyond it those
+    /// unused for longest are removed when another is stored; the one just stored always stays, so
+    /// with 0 one is kept.
+    pub bytes: u64,
+}
+
+impl CacheConfig {
+    /// A cache of at most 2 GiB.
+    #[must_use]
+    pub fn new(dir: impl Into<PathBuf>, key_file: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: dir.into(),
+            key_file: key_file.into(),
+            bytes: 2 << 30,
+        }
+    }
 }
 
 /// Why a cache cannot be used.
@@ -51,21 +75,90 @@ pub enum CacheError {
     BadKey(PathBuf),
 }
 
-/// Signature at the end of an artefact, in bytes.
-const MAC: usize = blake3::OUT_LEN;
+/// The cache of one sandbox, for people to look at: see [`Sandbox::cache`](crate::Sandbox::cache).
+///
+/// Nothing is mapped or run by looking.
+#[derive(Debug)]
+pub struct ComponentCache {
+    config: CacheConfig,
+    key: Key,
+    /// What makes compiled code fit this engine and no other.
+    engine: u64,
+}
 
-/// Signature and the length of the `describe` answer before it.
-const TRAILER: usize = MAC + 8;
+/// One compiled component on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheEntry {
+    /// Its name in the directory.
+    pub file_name: String,
+    /// SHA-256 of the component it says it is of, in hexadecimal.
+    pub sha256: String,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// When it was last mapped, or else stored.
+    pub last_used: SystemTime,
+    /// Whether it would be mapped, and if not, why.
+    pub verdict: CacheVerdict,
+    /// The handlers it serves; none unless its verdict is [`CacheVerdict::Valid`].
+    pub handlers: Vec<ExportName>,
+}
 
-/// Most bytes of an artefact that are read.
-const ARTEFACT_MAX: u64 = 1 << 30;
+/// Whether an artefact would be mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CacheVerdict {
+    /// It would: it is signed with our key, for this engine.
+    Valid,
+    /// Signed with our key for another version or configuration of the engine, which maps it.
+    OtherEngine,
+    /// It says it is signed with another key, so nothing can be said of it.
+    OtherKey,
+    /// Its end is missing.
+    Truncated,
+    /// It is not what was signed.
+    Tampered,
+    /// It belongs to another user, is writable by others, or is no file.
+    NotPrivate,
+    /// It cannot be read.
+    Unreadable,
+}
 
-/// The cache of one sandbox.
-pub(crate) struct Cache {
-    dir: PathBuf,
-    key: [u8; blake3::KEY_LEN],
-    /// Tells the artefacts of one key from those of another in the same directory.
-    key_id: String,
+impl CacheVerdict {
+    /// The word for it, as in `other-engine`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::OtherEngine => "other-engine",
+            Self::OtherKey => "other-key",
+            Self::Truncated => "truncated",
+            Self::Tampered => "tampered",
+            Self::NotPrivate => "not-private",
+            Self::Unreadable => "unreadable",
+        }
+    }
+
+    /// Whether its signature was checked and holds.
+    #[must_use]
+    pub fn verifies(self) -> bool {
+        match self {
+            Self::Valid | Self::OtherEngine => true,
+            Self::OtherKey
+            | Self::Truncated
+            | Self::Tampered
+            | Self::NotPrivate
+            | Self::Unreadable => false,
+        }
+    }
+}
+
+/// What clearing a cache removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheCleared {
+    /// Files: artefacts, and what was left of half-written ones.
+    pub files: u64,
+    /// Bytes they had.
+    pub bytes: u64,
 }
 
 /// What the cache had.
@@ -74,27 +167,128 @@ pub(crate) struct Cached {
     pub(crate) handlers: Vec<HandlerSpec>,
 }
 
-impl Cache {
-    pub(crate) fn open(config: &CacheConfig) -> Result<Self, CacheError> {
+impl ComponentCache {
+    pub(crate) fn open(config: &CacheConfig, engine: &Engine) -> Result<Self, CacheError> {
         private_dir(&config.dir)?;
         if let Some(parent) = config.key_file.parent() {
             private_dir(parent)?;
         }
-        let key = key(&config.key_file)?;
-        let id = blake3::keyed_hash(&key, b"toolhost cache key").to_hex();
         Ok(Self {
-            dir: config.dir.clone(),
-            key,
-            key_id: id.chars().take(8).collect(),
+            key: Key::new(read_or_make_key(&config.key_file)?),
+            engine: artefact::compatibility(engine),
+            config: config.clone(),
         })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.config.dir
+    }
+
+    /// Bytes that all artefacts may take.
+    #[must_use]
+    pub fn limit_bytes(&self) -> u64 {
+        self.config.bytes
+    }
+
+    /// Reads and verifies every artefact; the most recently used comes first. Takes about a second
+    /// per GiB.
+    ///
+    /// # Errors
+    /// [`CacheError`] where the directory cannot be read. An artefact that cannot is an entry.
+    pub fn entries(&self) -> Result<Vec<CacheEntry>, CacheError> {
+        let items = room::list(&self.config.dir).map_err(|e| self.unlisted(e))?;
+        let artefacts = items.into_iter().filter_map(|item| {
+            let name = item.artefact.clone()?;
+            self.entry(item, &name)
+        });
+        let mut entries: Vec<_> = artefacts.collect();
+        entries.sort_by(|a, b| {
+            let newest_first = b.last_used.cmp(&a.last_used);
+            newest_first.then_with(|| a.file_name.cmp(&b.file_name))
+        });
+        Ok(entries)
+    }
+
+    /// None where it has gone meanwhile.
+    fn entry(&self, item: Item, name: &Name) -> Option<CacheEntry> {
+        let (verdict, handlers) = self.judged(&item.path, name)?;
+        Some(CacheEntry {
+            file_name: name.to_string(),
+            sha256: name.sha256.clone(),
+            bytes: item.bytes,
+            last_used: item.last_used,
+            verdict,
+            handlers,
+        })
+    }
+
+    fn judged(&self, path: &Path, name: &Name) -> Option<(CacheVerdict, Vec<ExportName>)> {
+        if name.key_id != self.key.id() {
+            return Some((CacheVerdict::OtherKey, Vec::new()));
+        }
+        let verdict = match artefact::verify(path, &self.key, name) {
+            Ok(verified) if name.engine == self.engine => {
+                let names = verified.handlers.into_iter().map(|handler| handler.name);
+                return Some((CacheVerdict::Valid, names.collect()));
+            }
+            Ok(_) => CacheVerdict::OtherEngine,
+            Err(Refused::Absent) => return None,
+            Err(Refused::Truncated) => CacheVerdict::Truncated,
+            Err(Refused::Tampered) => CacheVerdict::Tampered,
+            Err(Refused::NotPrivate) => CacheVerdict::NotPrivate,
+            Err(Refused::Io(_)) => CacheVerdict::Unreadable,
+        };
+        Some((verdict, Vec::new()))
+    }
+
+    /// Removes every artefact, whoever's key signed it, and what is left of half-written ones. Calls
+    /// that run keep what they have mapped; the next start compiles again. Other files stay.
+    ///
+    /// # Errors
+    /// [`CacheError`] where the directory cannot be read, or a file cannot be removed.
+    pub fn clear(&self) -> Result<CacheCleared, CacheError> {
+        let items = room::list(&self.config.dir).map_err(|e| self.unlisted(e))?;
+        let mut cleared = CacheCleared::default();
+        for item in items {
+            match fs::remove_file(&item.path) {
+                Ok(()) => {
+                    cleared.files += 1;
+                    cleared.bytes += item.bytes;
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => {
+                    let path = item.path;
+                    return Err(CacheError::Io { path, source });
+                }
+            }
+        }
+        Ok(cleared)
+    }
+
+    fn unlisted(&self, source: io::Error) -> CacheError {
+        CacheError::Io {
+            path: self.config.dir.clone(),
+            source,
+        }
     }
 
     /// Maps the artefact of a component. None where there is none, or none that can be trusted.
     pub(crate) fn load(&self, engine: &Engine, sha256: &str) -> Option<Cached> {
-        let path = self.path(engine, sha256);
-        match self.verified(engine, &path, sha256) {
+        let name = self.name(sha256);
+        let path = self.config.dir.join(name.to_string());
+        let mapped = artefact::verify(&path, &self.key, &name).and_then(|verified| {
+            let component = artefact::map(engine, &verified.file)?;
+            room::touch(&verified.file);
+            Ok(Cached {
+                component,
+                handlers: verified.handlers,
+            })
+        });
+        match mapped {
             Ok(cached) => Some(cached),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(Refused::Absent) => None,
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "compiling again: the cached artefact is refused");
                 None
@@ -102,38 +296,10 @@ impl Cache {
         }
     }
 
-    fn verified(&self, engine: &Engine, path: &Path, sha256: &str) -> io::Result<Cached> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .custom_flags(custom(OFlags::NOFOLLOW | OFlags::NONBLOCK))
-            .open(path)?;
-        let metadata = file.metadata()?;
-        let ours = metadata.is_file()
-            && metadata.uid() == rustix::process::geteuid().as_raw()
-            && metadata.mode() & 0o022 == 0;
-        if !ours || metadata.len() > ARTEFACT_MAX {
-            return Err(io::Error::other("not a private file of ours"));
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        let cut = bytes.len().checked_sub(TRAILER);
-        let (signed, mac) = cut
-            .and_then(|_| bytes.split_last_chunk::<MAC>())
-            .ok_or_else(|| io::Error::other("truncated"))?;
-        if self.mac(engine, sha256, signed) != blake3::Hash::from_bytes(*mac) {
-            return Err(io::Error::other("its signature does not match"));
-        }
-        let handlers = handlers_of(signed)?;
-        Ok(Cached {
-            component: map(engine, &file)?,
-            handlers,
-        })
-    }
-
     /// Keeps an artefact. A cache that cannot be written is a slower start, not an error.
     pub(crate) fn store(&self, sha256: &str, component: &Component, handlers: &[HandlerSpec]) {
         if let Err(error) = self.try_store(sha256, component, handlers) {
-            tracing::warn!(dir = %self.dir.display(), error = format!("{error:#}"), "cannot keep a compiled component");
+            tracing::warn!(dir = %self.config.dir.display(), error = format!("{error:#}"), "cannot keep a compiled component");
         }
     }
 
@@ -143,132 +309,28 @@ impl Cache {
         component: &Component,
         handlers: &[HandlerSpec],
     ) -> wasmtime::Result<()> {
-        let engine = component.engine();
+        let name = self.name(sha256);
         let mut bytes = component.serialize()?;
         let answer = serde_json::to_vec(handlers).map_err(wasmtime::Error::new)?;
-        bytes.extend_from_slice(&answer);
-        bytes.extend_from_slice(&(answer.len() as u64).to_le_bytes());
-        let mac = self.mac(engine, sha256, &bytes);
-        bytes.extend_from_slice(mac.as_bytes());
+        artefact::sign(&mut bytes, &answer, &self.key, &name);
 
-        let path = self.path(engine, sha256);
-        let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(|e| wasmtime::Error::msg(e.to_string()))?;
-        let temporary = self
-            .dir
-            .join(format!(".{:016x}.tmp", u64::from_le_bytes(random)));
+        let dir = &self.config.dir;
+        let path = dir.join(name.to_string());
+        let temporary = dir.join(room::temporary(&random_hex()?));
         let written = write_new(&temporary, &bytes, 0o400);
         let kept = written.and_then(|()| fs::rename(&temporary, &path));
         if kept.is_err() {
             let _ = fs::remove_file(&temporary);
         }
-        Ok(kept?)
+        kept?;
+        Ok(room::sweep(dir, &path, self.config.bytes)?)
     }
 
-    fn path(&self, engine: &Engine, sha256: &str) -> PathBuf {
-        let (engine, key) = (compatibility(engine), &self.key_id);
-        self.dir.join(format!("{sha256}-{engine:016x}-{key}.cwasm"))
+    fn name(&self, sha256: &str) -> Name {
+        Name {
+            sha256: sha256.to_owned(),
+            engine: self.engine,
+            key_id: self.key.id().to_owned(),
+        }
     }
-
-    fn mac(&self, engine: &Engine, sha256: &str, signed: &[u8]) -> blake3::Hash {
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(sha256.as_bytes());
-        hasher.update(&compatibility(engine).to_le_bytes());
-        hasher.update(signed);
-        hasher.finalize()
-    }
-}
-
-/// The `describe` answer: the JSON before its length, at the end of the signed bytes.
-fn handlers_of(signed: &[u8]) -> io::Result<Vec<HandlerSpec>> {
-    let malformed = || io::Error::other("malformed");
-    let (rest, length) = signed.split_last_chunk::<8>().ok_or_else(malformed)?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| malformed())?;
-    let start = rest.len().checked_sub(length).ok_or_else(malformed)?;
-    let answer = rest.get(start..).ok_or_else(malformed)?;
-    serde_json::from_slice(answer).map_err(|_| malformed())
-}
-
-/// Maps the very file that was verified.
-#[expect(
-    unsafe_code,
-    reason = "the bytes behind this descriptor were signed with our key, and the file is ours and read-only"
-)]
-fn map(engine: &Engine, file: &File) -> io::Result<Component> {
-    let same = format!("/proc/self/fd/{}", file.as_raw_fd());
-    unsafe { Component::deserialize_file(engine, same) }.map_err(io::Error::other)
-}
-
-/// What makes compiled code fit one engine and no other.
-fn compatibility(engine: &Engine) -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
-    engine.precompile_compatibility_hash().hash(&mut hasher);
-    hasher.finish()
-}
-
-fn custom(flags: OFlags) -> i32 {
-    i32::try_from(flags.bits()).unwrap_or(0)
-}
-
-fn private_dir(dir: &Path) -> Result<(), CacheError> {
-    let io = |source| CacheError::Io {
-        path: dir.to_owned(),
-        source,
-    };
-    let mut builder = fs::DirBuilder::new();
-    builder
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(io)?;
-    let metadata = fs::metadata(dir).map_err(io)?;
-    let ours = metadata.uid() == rustix::process::geteuid().as_raw();
-    if !ours || metadata.permissions().mode() & 0o022 != 0 {
-        return Err(CacheError::NotPrivate(dir.to_owned()));
-    }
-    Ok(())
-}
-
-/// Reads the key, or makes one. Two processes that make one at the same time agree on it.
-fn key(path: &Path) -> Result<[u8; blake3::KEY_LEN], CacheError> {
-    let io = |source| CacheError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    if !path.exists() {
-        let mut fresh = [0; blake3::KEY_LEN];
-        getrandom::fill(&mut fresh).map_err(|e| io(io::Error::other(e.to_string())))?;
-        let mut name = [0; 8];
-        getrandom::fill(&mut name).map_err(|e| io(io::Error::other(e.to_string())))?;
-        let temporary = path.with_extension(format!("{:016x}.tmp", u64::from_le_bytes(name)));
-        write_new(&temporary, &fresh, 0o600).map_err(io)?;
-        // A link fails where the other process was first; its key is then read below.
-        let _ = fs::hard_link(&temporary, path);
-        fs::remove_file(&temporary).map_err(io)?;
-    }
-    let mut file = OpenOptions::new()
-        .read(true)
-        .custom_flags(custom(OFlags::NOFOLLOW | OFlags::NONBLOCK))
-        .open(path)
-        .map_err(io)?;
-    let metadata = file.metadata().map_err(io)?;
-    if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o077 != 0 {
-        return Err(CacheError::NotPrivate(path.to_owned()));
-    }
-    let mut key = [0; blake3::KEY_LEN];
-    let whole = metadata.len() == key.len() as u64;
-    if !whole || file.read_exact(&mut key).is_err() {
-        return Err(CacheError::BadKey(path.to_owned()));
-    }
-    Ok(key)
-}
-
-fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)?;
-    file.write_all(bytes)?;
-    file.sync_data()
 }

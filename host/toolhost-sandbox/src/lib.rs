@@ -35,7 +35,7 @@ pub use agents::{
     AgentEntry, AgentInstance, AgentReceipt, AgentRequest, AgentResponse, AgentSend, AgentSpawn,
     AgentsFuture, AgentsPort,
 };
-pub use cache::{CacheConfig, CacheError};
+pub use cache::{CacheCleared, CacheConfig, CacheEntry, CacheError, CacheVerdict, ComponentCache};
 pub use call::{Ask, CallReport, Invocation, Outcome};
 pub use compile::CompileLimits;
 pub use engine::Allocation;

@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
-use crate::cache::{Cache, CacheConfig};
+use crate::cache::{CacheConfig, ComponentCache};
 use crate::compile::CompileLimits;
 use crate::engine::{self, Allocation, Ticker};
 use crate::memory::MemoryPool;
@@ -80,7 +80,7 @@ pub(crate) struct Cell {
     pub(crate) memory: Arc<MemoryPool>,
     pub(crate) host_files: Arc<HostFiles>,
     pub(crate) compiling: Arc<Semaphore>,
-    pub(crate) cache: Option<Cache>,
+    pub(crate) cache: Option<ComponentCache>,
     allocation: Allocation,
     growths: Growths,
 }
@@ -97,7 +97,9 @@ impl Sandbox {
         let linker =
             imports::link(&engine).map_err(|e| SandboxStartError::Engine(format!("{e:#}")))?;
         let ticker = Ticker::start(&engine).map_err(SandboxStartError::Thread)?;
-        let cache = config.cache.as_ref().map(Cache::open).transpose()?;
+        let cache = config.cache.as_ref();
+        let cache = cache.map(|config| ComponentCache::open(config, &engine));
+        let cache = cache.transpose()?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self(Arc::new(Cell {
             linker,
@@ -164,6 +166,12 @@ impl Sandbox {
     #[must_use]
     pub fn allocation(&self) -> Allocation {
         self.0.allocation
+    }
+
+    /// The compiled components it keeps, for people to look at. None where it keeps none.
+    #[must_use]
+    pub fn cache(&self) -> Option<&ComponentCache> {
+        self.0.cache.as_ref()
     }
 
     /// What a component may be made of.

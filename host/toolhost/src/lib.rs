@@ -71,7 +71,7 @@ pub use toolhost_contract::{
     ToolErrorCode, ToolName, ToolResult, ToolSource, ToolStatus, Usage,
 };
 pub use toolhost_sandbox::{
-    Allocation, CacheConfig, CacheError, ComponentFacts, FileIo, Grants, HandlerSpec, Limits,
-    Origin, PrepareError, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirAccess,
-    WorkdirError,
+    Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, ComponentFacts, FileIo, Grants,
+    HandlerSpec, Limits, Origin, PrepareError, Sandbox, SandboxConfig, SandboxStartError, Workdir,
+    WorkdirAccess, WorkdirError,
 };

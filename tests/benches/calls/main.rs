@@ -289,10 +289,7 @@ fn timer_beside_spinners() -> f64 {
 }
 
 fn host(cache: Option<&Path>) -> Host {
-    let cache = cache.map(|top| CacheConfig {
-        dir: top.join("cache"),
-        key_file: top.join("state/cache.key"),
-    });
+    let cache = cache.map(|top| CacheConfig::new(top.join("cache"), top.join("state/cache.key")));
     let config = SandboxConfig {
         cache,
         ..SandboxConfig::default()

@@ -1,0 +1,83 @@
+//! What people are told of a cache.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use toolhost_sandbox::{CacheEntry, CacheVerdict};
+use toolhost_tests::guest;
+
+use super::{artefact, prepare, rewrite, sandbox};
+
+#[tokio::test]
+async fn an_entry_says_of_what_it_is_and_what_it_serves() {
+    let top = tempfile::tempdir().unwrap();
+    prepare(top.path(), "two_handlers").await;
+    let own = sandbox(top.path());
+    let entries = own.cache().unwrap().entries().unwrap();
+    let [entry] = entries.as_slice() else {
+        panic!("{entries:?}");
+    };
+    let path = artefact(top.path());
+    let (tool, _) = own.prepare(guest("two_handlers")).await.unwrap();
+    assert_eq!(entry.file_name, path.file_name().unwrap().to_str().unwrap());
+    assert_eq!(entry.sha256, tool.facts().sha256);
+    assert_eq!(entry.bytes, fs::metadata(&path).unwrap().len());
+    assert_eq!(entry.verdict, CacheVerdict::Valid);
+    let names: Vec<_> = tool.handlers().iter().map(|h| h.name.clone()).collect();
+    assert_eq!(entry.handlers, names);
+}
+
+#[tokio::test]
+async fn an_entry_that_would_not_be_mapped_says_why() {
+    let top = tempfile::tempdir().unwrap();
+    let verdicts = |what: &str| {
+        let entries = sandbox(top.path()).cache().unwrap().entries().unwrap();
+        let unserved =
+            |entry: &CacheEntry| entry.handlers.is_empty() || entry.verdict == CacheVerdict::Valid;
+        assert!(entries.iter().all(unserved), "{what}");
+        entries
+            .iter()
+            .map(|entry| entry.verdict)
+            .collect::<Vec<_>>()
+    };
+    let again = async || {
+        sandbox(top.path()).cache().unwrap().clear().unwrap();
+        prepare(top.path(), "echo").await;
+        artefact(top.path())
+    };
+    let path = again().await;
+    rewrite(&path, |bytes| bytes[5000] ^= 1);
+    assert_eq!(verdicts("tampered"), [CacheVerdict::Tampered]);
+
+    for (what, length) in [("empty", 0), ("short", 20), ("half", 9000)] {
+        rewrite(&again().await, |bytes| bytes.truncate(length));
+        assert_eq!(verdicts(what), [CacheVerdict::Truncated], "{what}");
+    }
+
+    let path = again().await;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o466)).unwrap();
+    assert_eq!(verdicts("writable"), [CacheVerdict::NotPrivate]);
+    let elsewhere = top.path().join("elsewhere");
+    fs::rename(&path, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+    assert_eq!(verdicts("a link"), [CacheVerdict::NotPrivate]);
+    fs::remove_file(&path).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
+    assert_eq!(verdicts("a FIFO"), [CacheVerdict::NotPrivate]);
+
+    // The name of an engine that its signature does not cover.
+    let path = again().await;
+    let name = path.to_str().unwrap().to_owned();
+    let engine = name.rsplit('-').nth(1).unwrap();
+    fs::rename(&path, name.replace(engine, "0123456789abcdef")).unwrap();
+    assert_eq!(verdicts("renamed"), [CacheVerdict::Tampered]);
+
+    again().await;
+    fs::write(top.path().join("state/cache.key"), [7; 32]).unwrap();
+    assert_eq!(verdicts("another key"), [CacheVerdict::OtherKey]);
+    prepare(top.path(), "echo").await;
+    let both = verdicts("two keys");
+    assert_eq!(both, [CacheVerdict::Valid, CacheVerdict::OtherKey]);
+    let verifies = both.iter().map(|verdict| verdict.verifies());
+    assert_eq!(verifies.collect::<Vec<_>>(), [true, false]);
+}

@@ -1,0 +1,114 @@
+//! How much a cache may take, and what it removes.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+use toolhost_sandbox::{CacheConfig, Origin};
+use toolhost_tests::{guest, invocation};
+
+use super::{config, prepare, sandbox, try_sandbox};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Makes a file look as if it was last used so long ago.
+fn age(path: &Path, by: Duration) {
+    let file = File::open(path).unwrap();
+    file.set_modified(SystemTime::now() - by).unwrap();
+}
+
+/// The artefact of a guest.
+fn artefact_of(top: &Path, name: &str) -> std::path::PathBuf {
+    let own = sandbox(top);
+    let sha256 = own.read_facts(&guest(name)).unwrap().sha256;
+    let entries = own.cache().unwrap().entries().unwrap();
+    let entry = entries.iter().find(|entry| entry.sha256 == sha256).unwrap();
+    top.join("cache").join(&entry.file_name)
+}
+
+fn artefacts(top: &Path) -> usize {
+    sandbox(top).cache().unwrap().entries().unwrap().len()
+}
+
+#[tokio::test]
+async fn those_unused_for_longest_are_removed() {
+    let top = tempfile::tempdir().unwrap();
+    let top = top.path();
+    for (name, hours) in [("echo", 3), ("trap", 2), ("recurse", 1)] {
+        prepare(top, name).await;
+        age(&artefact_of(top, name), HOUR * hours);
+    }
+    // A use makes the oldest the youngest.
+    assert_eq!(prepare(top, "echo").await, Origin::Cached);
+
+    let entries = sandbox(top).cache().unwrap().entries().unwrap();
+    let size: u64 = entries.iter().map(|entry| entry.bytes).sum();
+    let small = CacheConfig {
+        bytes: size,
+        ..config(top)
+    };
+    let own = try_sandbox(small).unwrap();
+    own.prepare(guest("spin_forever")).await.unwrap();
+    assert_eq!(prepare(top, "echo").await, Origin::Cached);
+    assert_eq!(prepare(top, "spin_forever").await, Origin::Cached);
+    assert_eq!(prepare(top, "trap").await, Origin::Compiled);
+}
+
+#[tokio::test]
+async fn the_one_just_stored_stays_however_little_room_there_is() {
+    let top = tempfile::tempdir().unwrap();
+    let none = CacheConfig {
+        bytes: 0,
+        ..config(top.path())
+    };
+    let own = try_sandbox(none).unwrap();
+    let (echo, _) = own.prepare(guest("echo")).await.unwrap();
+    assert_eq!(artefacts(top.path()), 1);
+    own.prepare(guest("trap")).await.unwrap();
+    assert_eq!(artefacts(top.path()), 1);
+    assert_eq!(prepare(top.path(), "trap").await, Origin::Cached);
+    let report = echo.call(invocation("say", &json!({"a": 1}), None)).await;
+    assert!(report.outcome.is_ok());
+}
+
+#[tokio::test]
+async fn what_is_mapped_stays_valid_when_its_file_goes() {
+    let top = tempfile::tempdir().unwrap();
+    prepare(top.path(), "echo").await;
+    let own = sandbox(top.path());
+    let (tool, origin) = own.prepare(guest("echo")).await.unwrap();
+    assert_eq!(origin, Origin::Cached);
+    own.cache().unwrap().clear().unwrap();
+    for n in 0..20 {
+        let report = tool.call(invocation("say", &json!({"n": n}), None)).await;
+        assert!(report.outcome.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn half_written_artefacts_go_after_an_hour_and_nothing_else_does() {
+    let top = tempfile::tempdir().unwrap();
+    let path = |name: &str| top.path().join("cache").join(name);
+    prepare(top.path(), "echo").await;
+    let (old, young) = (".0123456789abcdef.tmp", ".fedcba9876543210.tmp");
+    let others = ["notes.txt", ".mine.tmp", "x.cwasm"];
+    for name in others.into_iter().chain([old, young]) {
+        fs::write(path(name), "half").unwrap();
+        age(&path(name), HOUR * 2);
+    }
+    age(&path(young), HOUR / 2);
+    // A half-written one is never taken for an artefact.
+    assert_eq!(prepare(top.path(), "echo").await, Origin::Cached);
+    assert!(path(old).exists(), "nothing was stored yet");
+    prepare(top.path(), "trap").await;
+    assert!(!path(old).exists());
+    assert!(path(young).exists());
+
+    let cleared = sandbox(top.path()).cache().unwrap().clear().unwrap();
+    assert_eq!(cleared.files, 3, "two artefacts and a half-written one");
+    assert!(cleared.bytes > 4);
+    for name in others {
+        assert!(path(name).exists(), "{name} is somebody's own");
+    }
+}
