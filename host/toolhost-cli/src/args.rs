@@ -87,6 +87,9 @@ pub(crate) enum Command {
     /// Show what a component serves and asks for, and whether it would load
     #[command(after_long_help = help::INSPECT)]
     Inspect(InspectArgs),
+    /// List, verify or remove the compiled components that are kept
+    #[command(after_long_help = help::CACHE)]
+    Cache(CacheArgs),
 }
 
 #[derive(Debug, Args)]
@@ -253,6 +256,30 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CacheArgs {
+    #[command(subcommand)]
+    pub(crate) what: CacheDo,
+}
+
+/// What to do with the cache.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum CacheDo {
+    /// List them, the most recently used first
+    Ls(CacheLook),
+    /// Check each one's signature; nothing is mapped or run
+    Verify(CacheLook),
+    /// Remove them all; what is needed is compiled again
+    Clear(CacheLook),
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct CacheLook {
+    /// Print the answer as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

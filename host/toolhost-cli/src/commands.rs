@@ -1,5 +1,6 @@
 //! What each command does.
 
+mod cache;
 mod call;
 mod caller;
 mod check;
@@ -8,6 +9,7 @@ mod list;
 mod pending;
 mod play;
 
+pub(crate) use cache::cache;
 pub(crate) use call::call;
 pub(crate) use check::check;
 pub(crate) use inspect::inspect;

@@ -21,7 +21,8 @@ Exit codes:
 Places:
   state  --state-root, else TOOLHOST_STATE_ROOT, else $XDG_STATE_HOME/toolhost,
          else ~/.local/state/toolhost: instances' workspaces, the key of the cache
-  cache  $XDG_CACHE_HOME/toolhost, else ~/.cache/toolhost: compiled components; may be deleted
+  cache  $XDG_CACHE_HOME/toolhost, else ~/.cache/toolhost: compiled components, at most
+         2 GiB; may be deleted, see `toolhost cache`
 
 Answers go to stdout, everything else to stderr. NO_COLOR switches colours off.";
 
@@ -130,3 +131,27 @@ Examples:
 Nothing is granted to the component: it is compiled and asked what it serves.
 
 Exit codes: 0 it would load · 1 it would not · 2 it cannot be read";
+
+/// After the help of `toolhost cache`.
+pub(crate) const CACHE: &str = "\
+Examples:
+  toolhost cache ls
+  toolhost cache ls --json | jq '.entries[] | select(.verdict != \"valid\")'
+  toolhost cache verify
+  toolhost cache clear
+
+A component is compiled once, signed with your key and kept (see Places in `toolhost --help`), at most
+2 GiB in all; those unused for longest go first. Only what verifies is ever mapped; anything else is
+compiled again when it is needed.
+
+States:
+  valid         signed with your key for this toolhost
+  other-engine  signed with your key for another version
+  other-key     made with another key, as under another --state-root: it cannot be verified
+  truncated, tampered, not-private, unreadable
+
+With --json: {\"dir\", \"bytes\", \"limitBytes\", \"entries\": [{\"file\", \"sha256\", \"bytes\", \"lastUsed\",
+\"verdict\", \"handlers\"}]}, for verify also \"ok\"; for clear {\"dir\", \"files\", \"bytes\"}.
+
+Exit codes: 0 done; for verify: each is valid or other-engine · 1 verify: one is not ·
+2 the cache cannot be used";

@@ -19,6 +19,7 @@ Commands:
   cancel   Cancel a call that is pending
   play     Play a script: agents that call tools and each other, without a model
   inspect  Show what a component serves and asks for, and whether it would load
+  cache    List, verify or remove the compiled components that are kept
   help     Print this message or the help of the given subcommand(s)
 
 Options:
@@ -34,7 +35,9 @@ Options:
 #[test]
 fn every_command_has_examples_and_exit_codes() {
     let terminal = Terminal::new();
-    for command in ["check", "list", "call", "poll", "cancel", "play", "inspect"] {
+    for command in [
+        "check", "list", "call", "poll", "cancel", "play", "inspect", "cache",
+    ] {
         let help = terminal.run([command, "--help"]).exits(0).stdout;
         assert!(
             help.contains(&format!("Usage: toolhost {command} [OPTIONS]")),

@@ -5,6 +5,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod bad_input;
+mod cache;
 mod call;
 mod check;
 mod help;

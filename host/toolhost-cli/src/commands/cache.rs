@@ -1,0 +1,234 @@
+//! `toolhost cache`: the compiled components that are kept.
+
+use std::time::SystemTime;
+
+use anyhow::anyhow;
+use serde_json::{Value, json};
+use toolhost::events::Timestamp;
+use toolhost::{CacheEntry, CacheError, CacheVerdict, Sandbox, SandboxConfig, SandboxStartError};
+
+use crate::args::{CacheArgs, CacheDo};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::progress::size;
+use crate::setting::Setting;
+use crate::{house, output, plain};
+
+/// Columns of a component's digest that are shown: enough to tell it from others.
+const DIGEST: usize = 12;
+
+/// Looks at the cache, or clears it.
+pub(crate) fn cache(args: &CacheArgs, setting: &Setting) -> Result<Exit, Failure> {
+    let config = house::cache(setting).ok_or_else(|| {
+        let error = anyhow!("there is no place for compiled components");
+        Failure::from(error).hint("Set HOME, or XDG_CACHE_HOME and TOOLHOST_STATE_ROOT.")
+    })?;
+    let sandbox = Sandbox::new(SandboxConfig {
+        cache: Some(config.clone()),
+        ..SandboxConfig::default()
+    });
+    let sandbox = sandbox.map_err(unusable)?;
+    let cache = sandbox
+        .cache()
+        .ok_or_else(|| Failure::from(anyhow!("the sandbox keeps no compiled components")))?;
+    let shelf = Shelf {
+        dir: config.dir.to_string_lossy().into_owned(),
+        limit: config.bytes,
+    };
+    match args.what {
+        CacheDo::Ls(look) => {
+            let entries = cache.entries().map_err(broken)?;
+            match look.json {
+                true => output::json(&shelf.as_json(&entries))?,
+                false => output::write(&shelf.table(&entries, SystemTime::now()))?,
+            }
+            Ok(Exit::Done)
+        }
+        CacheDo::Verify(look) => {
+            let entries = cache.entries().map_err(broken)?;
+            let sound = entries.iter().all(|entry| entry.verdict.verifies());
+            match look.json {
+                true => {
+                    let mut answer = shelf.as_json(&entries);
+                    if let Some(members) = answer.as_object_mut() {
+                        members.insert("ok".to_owned(), sound.into());
+                    }
+                    output::json(&answer)?;
+                }
+                false => output::write(&verdicts(&entries))?,
+            }
+            advise(&entries, setting);
+            Ok(if sound { Exit::Done } else { Exit::Refused })
+        }
+        CacheDo::Clear(look) => {
+            let cleared = cache.clear().map_err(broken)?;
+            match look.json {
+                true => output::json(&json!({
+                    "dir": shelf.dir,
+                    "files": cleared.files,
+                    "bytes": cleared.bytes,
+                }))?,
+                false => {
+                    let files = counted(cleared.files, "file");
+                    let dir = plain::line(&shelf.dir);
+                    output::write(&format!(
+                        "removed {files}, {}, from {dir}",
+                        size(cleared.bytes)
+                    ))?;
+                }
+            }
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn unusable(error: SandboxStartError) -> Failure {
+    match error {
+        SandboxStartError::Cache(error) => broken(error),
+        other => Failure::of(other),
+    }
+}
+
+fn broken(error: CacheError) -> Failure {
+    let hint = match &error {
+        CacheError::NotPrivate(path) => {
+            format!("See that only you can write {}.", path.display())
+        }
+        CacheError::BadKey(path) => format!("Delete {}; all is compiled again.", path.display()),
+        CacheError::Io { .. } | _ => "See that you can read and write it.".to_owned(),
+    };
+    Failure::of(error).hint(hint)
+}
+
+/// Where they are kept, and how much of it there may be.
+struct Shelf {
+    dir: String,
+    limit: u64,
+}
+
+impl Shelf {
+    fn as_json(&self, entries: &[CacheEntry]) -> Value {
+        let entry = |entry: &CacheEntry| {
+            json!({
+                "file": entry.file_name,
+                "sha256": entry.sha256,
+                "bytes": entry.bytes,
+                "lastUsed": Timestamp(entry.last_used).to_string(),
+                "verdict": entry.verdict.as_str(),
+                "handlers": entry.handlers.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "dir": self.dir,
+            "bytes": sum(entries),
+            "limitBytes": self.limit,
+            "entries": entries.iter().map(entry).collect::<Vec<_>>(),
+        })
+    }
+
+    fn table(&self, entries: &[CacheEntry], now: SystemTime) -> String {
+        let dir = plain::line(&self.dir);
+        let (used, limit) = (size(sum(entries)), size(self.limit));
+        let count = counted(entries.len() as u64, "component");
+        let total = format!("{count}, {used} of at most {limit}, in {dir}");
+        if entries.is_empty() {
+            return total;
+        }
+        let mut lines = vec![row(["USED", "SIZE", "STATE", "COMPONENT", "SERVES"])];
+        lines.extend(entries.iter().map(|entry| {
+            let handlers: Vec<_> = entry.handlers.iter().map(|name| name.as_str()).collect();
+            let digest: String = entry.sha256.chars().take(DIGEST).collect();
+            row([
+                &ago(entry.last_used, now),
+                &size(entry.bytes),
+                entry.verdict.as_str(),
+                &digest,
+                &handlers.join(", "),
+            ])
+        }));
+        if let Some(columns) = output::columns() {
+            lines = lines.iter().map(|line| plain::cut(line, columns)).collect();
+        }
+        lines.push(String::new());
+        lines.push(total);
+        lines.join("\n")
+    }
+}
+
+fn row([used, size, state, component, serves]: [&str; 5]) -> String {
+    let row = format!("{used:<12}  {size:>10}  {state:<12}  {component:<DIGEST$}  {serves}");
+    row.trim_end().to_owned()
+}
+
+fn sum(entries: &[CacheEntry]) -> u64 {
+    entries.iter().map(|entry| entry.bytes).sum()
+}
+
+/// How long ago, in the largest unit of which there is one.
+fn ago(then: SystemTime, now: SystemTime) -> String {
+    let seconds = now.duration_since(then).unwrap_or_default().as_secs();
+    match seconds {
+        0..60 => "just now".to_owned(),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} ago", counted(seconds / 86_400, "day")),
+    }
+}
+
+/// A line for each, and what they come to.
+fn verdicts(entries: &[CacheEntry]) -> String {
+    let line = |entry: &CacheEntry| format!("{:<12}  {}", entry.verdict.as_str(), entry.file_name);
+    let mut lines: Vec<_> = entries.iter().map(line).collect();
+    let sound = entries
+        .iter()
+        .filter(|entry| entry.verdict.verifies())
+        .count();
+    let all = counted(entries.len() as u64, "component");
+    lines.push(match entries.len() - sound {
+        0 => format!("{all}: ok"),
+        bad => format!("{all}: {bad} cannot be verified"),
+    });
+    lines.join("\n")
+}
+
+/// Says what to do about those that are of no use.
+fn advise(entries: &[CacheEntry], setting: &Setting) {
+    let has = |verdict: CacheVerdict| entries.iter().any(|entry| entry.verdict == verdict);
+    if has(CacheVerdict::OtherEngine) {
+        setting.note("other-engine: kept for another version of toolhost, which maps it");
+    }
+    if has(CacheVerdict::OtherKey) {
+        setting.note("other-key: made under another --state-root, or with a key that was lost; `toolhost cache clear` removes it");
+    }
+    if has(CacheVerdict::Truncated) || has(CacheVerdict::Unreadable) {
+        setting.note("truncated, unreadable: the disk was full or is failing; it is never mapped, and compiled again when it is needed");
+    }
+    if has(CacheVerdict::Tampered) || has(CacheVerdict::NotPrivate) {
+        setting.note("tampered, not-private: somebody else wrote it, or the disk is failing; it is never mapped. Find out who can write the directory, then `toolhost cache clear`");
+    }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn says_how_long_ago_in_the_largest_unit() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(10_000_000);
+        let check = |seconds, says| assert_eq!(ago(now - Duration::from_secs(seconds), now), says);
+        check(0, "just now");
+        check(59, "just now");
+        check(60, "1 min ago");
+        check(7_199, "1 h ago");
+        check(86_400, "1 day ago");
+        check(864_000, "10 days ago");
+        assert_eq!(ago(now + Duration::from_secs(5), now), "just now");
+    }
+}

@@ -1,0 +1,178 @@
+//! `toolhost cache`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::terminal::{Ran, Terminal, guest};
+
+/// A user with a cache of their own.
+struct User(Terminal);
+
+impl User {
+    fn new() -> Self {
+        Self(Terminal::new())
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.0.toolhost(words);
+        command
+            .env_remove("XDG_CACHE_HOME")
+            .env_remove("XDG_STATE_HOME");
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        Ran::of(&mut self.command(words))
+    }
+
+    /// Has a guest compiled.
+    fn compile(&self, name: &str) {
+        Ran::of(self.command(&["inspect", "-q"]).arg(guest(name))).exits(0);
+    }
+
+    /// The artefacts that are kept.
+    fn artefacts(&self) -> Vec<PathBuf> {
+        let dir = self.0.path("home/.cache/toolhost");
+        let names = self.0.names("home/.cache/toolhost");
+        names.iter().map(|name| dir.join(name)).collect()
+    }
+
+    fn redacted(&self, text: &str) -> String {
+        self.0.redacted(text)
+    }
+}
+
+#[test]
+fn lists_what_is_kept_and_what_it_serves() {
+    let user = User::new();
+    let empty = user.run(&["cache", "ls"]).exits(0);
+    assert_eq!(
+        user.redacted(&empty.stdout),
+        "0 components, 0 bytes of at most 2147.4 MB, in [top]/home/.cache/toolhost\n"
+    );
+    user.compile("two_handlers");
+    user.compile("trap");
+    let listed = user.run(&["cache", "ls"]).exits(0);
+    assert_eq!(listed.stderr, "");
+    let lines: Vec<_> = listed.stdout.lines().collect();
+    assert_eq!(lines.len(), 5, "{listed:?}");
+    assert_eq!(
+        lines[0],
+        "USED                SIZE  STATE         COMPONENT     SERVES"
+    );
+    for line in &lines[1..3] {
+        assert!(line.starts_with("just now  "), "{line}");
+        assert!(line.contains("  valid  "), "{line}");
+    }
+    assert!(
+        lines[1].ends_with("  run"),
+        "the last used comes first: {listed:?}"
+    );
+    assert!(lines[4].starts_with("2 components, "), "{listed:?}");
+
+    let told = user.run(&["cache", "ls", "--json"]).exits(0).json();
+    assert_eq!(told["limitBytes"], 2_u64 << 30);
+    let entries = told["entries"].as_array().expect("a list");
+    assert_eq!(entries.len(), 2);
+    let sum: u64 = entries.iter().filter_map(|e| e["bytes"].as_u64()).sum();
+    assert_eq!(told["bytes"], sum);
+    for entry in entries {
+        assert_eq!(entry["verdict"], "valid");
+        assert!(
+            entry["lastUsed"]
+                .as_str()
+                .is_some_and(|time| time.ends_with('Z'))
+        );
+        let (file, sha256) = (entry["file"].as_str(), entry["sha256"].as_str());
+        assert!(
+            file.zip(sha256)
+                .is_some_and(|(file, sha256)| file.starts_with(sha256))
+        );
+    }
+}
+
+#[test]
+fn verify_says_what_does_not_and_what_to_do() {
+    let user = User::new();
+    user.run(&["cache", "verify"]).exits(0);
+    user.compile("echo");
+    user.compile("trap");
+    let sound = user.run(&["cache", "verify"]).exits(0);
+    assert!(sound.stdout.ends_with("\n2 components: ok\n"), "{sound:?}");
+    assert_eq!(sound.stderr, "");
+
+    let spoilt = user.artefacts().remove(0);
+    let mut bytes = fs::read(&spoilt).expect("it is read");
+    bytes[5000] ^= 1;
+    fs::remove_file(&spoilt).expect("it is removed");
+    fs::write(&spoilt, bytes).expect("it is written");
+    fs::set_permissions(&spoilt, fs::Permissions::from_mode(0o400)).expect("it is ours");
+
+    let ran = user.run(&["cache", "verify"]).exits(1);
+    let name = spoilt
+        .file_name()
+        .and_then(|name| name.to_str())
+        .expect("a name");
+    assert!(
+        ran.stdout.contains(&format!("tampered      {name}\n")),
+        "{ran:?}"
+    );
+    assert!(
+        ran.stdout.ends_with("2 components: 1 cannot be verified\n"),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains("`toolhost cache clear`"), "{ran:?}");
+    let told = user.run(&["cache", "verify", "--json", "-q"]).exits(1);
+    assert_eq!(told.stderr, "");
+    assert_eq!(told.json()["ok"], false);
+    // It is compiled again, and then all is well.
+    for name in ["echo", "trap"] {
+        user.compile(name);
+    }
+    user.run(&["cache", "verify"]).exits(0);
+
+    fs::write(user.0.path("home/.local/state/toolhost/cache.key"), [7; 32]).expect("it is written");
+    let ran = user.run(&["cache", "verify"]).exits(1);
+    assert!(ran.stderr.contains("note: other-key: "), "{ran:?}");
+}
+
+#[test]
+fn clear_removes_them_all_and_only_them() {
+    let user = User::new();
+    user.compile("echo");
+    let own = user.0.write("home/.cache/toolhost/notes.txt", "mine");
+    let told = user.run(&["cache", "clear", "--json"]).exits(0).json();
+    assert_eq!(told["files"], 1);
+    assert!(told["bytes"].as_u64().is_some_and(|bytes| bytes > 0));
+    assert_eq!(user.artefacts(), [own]);
+    let again = user.run(&["cache", "clear"]).exits(0);
+    assert_eq!(
+        user.redacted(&again.stdout),
+        "removed 0 files, 0 bytes, from [top]/home/.cache/toolhost\n"
+    );
+    user.compile("echo");
+    assert_eq!(user.artefacts().len(), 2);
+}
+
+#[test]
+fn a_cache_that_cannot_be_used_is_an_error_that_says_why() {
+    let user = User::new();
+    user.compile("echo");
+    let dir = user.0.path("home/.cache/toolhost");
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).expect("it is ours");
+    for what in ["ls", "verify", "clear"] {
+        let ran = user.run(&["cache", what]).fails(2, "writable by others");
+        assert!(
+            ran.stderr.contains("hint: See that only you can write"),
+            "{ran:?}"
+        );
+    }
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).expect("it is ours");
+    fs::write(user.0.path("home/.local/state/toolhost/cache.key"), "short").expect("it is written");
+    user.run(&["cache", "ls"])
+        .fails(2, "is not a key of 32 bytes");
+    Ran::of(user.command(&["cache", "ls"]).env_clear()).fails(2, "there is no place");
+    user.run(&["cache"]).exits(2);
+}
