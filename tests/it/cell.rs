@@ -1,6 +1,7 @@
 //! The cell: where calls run, how they end, and what they give back.
 
 mod agents;
+mod fairness;
 mod parking;
 mod polling;
 mod port;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-use tokio::sync::Notify;
 use wasmtime::ResourceLimiter;
 
 use crate::meter::Meter;
@@ -16,7 +15,6 @@ const ROOM_TO_START: u64 = 16 << 20;
 pub(crate) struct MemoryPool {
     limit: u64,
     used: AtomicU64,
-    freed: Notify,
 }
 
 impl MemoryPool {
@@ -24,7 +22,6 @@ impl MemoryPool {
         Self {
             limit,
             used: AtomicU64::new(0),
-            freed: Notify::new(),
         }
     }
 
@@ -33,23 +30,7 @@ impl MemoryPool {
     }
 
     pub(crate) fn has_room(&self) -> bool {
-        self.used.load(SeqCst) <= self.ceiling()
-    }
-
-    /// Most that may be in use for one more call to start.
-    fn ceiling(&self) -> u64 {
-        self.limit.saturating_sub(ROOM_TO_START)
-    }
-
-    /// Waits until there is room to start.
-    pub(crate) async fn wait_for_room(&self) {
-        while !self.has_room() {
-            let freed = self.freed.notified();
-            if self.has_room() {
-                return;
-            }
-            freed.await;
-        }
+        self.used.load(SeqCst) <= self.limit.saturating_sub(ROOM_TO_START)
     }
 
     fn reserve(&self, bytes: u64) -> bool {
@@ -58,11 +39,8 @@ impl MemoryPool {
     }
 
     fn release(&self, bytes: u64) {
-        let ceiling = self.ceiling();
-        let before = self.used.fetch_sub(bytes, SeqCst);
-        if before > ceiling && before.saturating_sub(bytes) <= ceiling {
-            self.freed.notify_waiters();
-        }
+        // Whoever waits for it is told when the call's place is given back, which comes after.
+        self.used.fetch_sub(bytes, SeqCst);
     }
 }
 

@@ -7,41 +7,164 @@
 //! An instance needs a slot of the pool whether its call runs or is parked, so there are as many
 //! slots as places and parked calls together. One that would be parked beyond that is told so and
 //! goes on: nothing ever waits for a slot.
+//!
+//! **No tool starves another.** A component may start a call while its calls hold fewer than
+//! `share` times the places that are free. With the default of 3, one that takes all
+//! it can ends with three quarters of the places, two end with three sevenths each, and of `n` such
+//! `1 / (1 + 3n)` of the places stay free: one that runs nothing starts at once. Beyond its share its
+//! calls wait in a line of their own, and the lines of components take turns, so each waiting
+//! component starts a call before any other starts two. A parked call that goes on is under no share,
+//! and takes turns with those that start.
 
-use std::sync::atomic::Ordering::SeqCst;
+mod line;
+
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::SandboxError;
 use crate::engine::Running;
+use crate::memory::MemoryPool;
 use crate::meter::lock;
-use crate::sandbox::Cell;
+use crate::sandbox::{Cell, SandboxConfig};
+use line::{Line, Purpose, Ticket};
+
+/// Which component a call is of: the beginning of its SHA-256. However often it was prepared, its
+/// calls have one share.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ComponentId(u64);
+
+impl ComponentId {
+    pub(crate) fn of(sha256: &str) -> Self {
+        let digits = sha256.get(..16).unwrap_or_default();
+        Self(u64::from_str_radix(digits, 16).unwrap_or_default())
+    }
+}
+
+/// The places of a sandbox.
+pub(crate) struct Places {
+    line: Mutex<Line>,
+    memory: Arc<MemoryPool>,
+}
+
+impl Places {
+    pub(crate) fn new(config: &SandboxConfig, memory: Arc<MemoryPool>) -> Self {
+        Self {
+            line: Mutex::new(Line::new(config)),
+            memory,
+        }
+    }
+
+    /// Places that nobody holds.
+    pub(crate) fn free(&self) -> usize {
+        lock(&self.line).free()
+    }
+
+    /// Calls that wait to start.
+    pub(crate) fn waiting(&self) -> usize {
+        lock(&self.line).waiting()
+    }
+
+    /// Takes a place; none where one has to be waited for.
+    fn try_take(self: &Arc<Self>, component: ComponentId, purpose: Purpose) -> Option<Permit> {
+        let taken = lock(&self.line).take_now(component, purpose, self.memory.has_room());
+        taken.then(|| self.permit(component))
+    }
+
+    /// Waits for a place in line.
+    async fn wait(
+        self: &Arc<Self>,
+        component: ComponentId,
+        purpose: Purpose,
+    ) -> Result<Permit, SandboxError> {
+        let (waiter, granted) = oneshot::channel();
+        let ticket = lock(&self.line).enter(component, purpose, waiter)?;
+        let _stands = Standing {
+            places: self,
+            ticket,
+        };
+        // What this call waits for may have come free before it stood in line.
+        self.hand_out();
+        granted.await.map_err(|_| SandboxError::HostPanic)
+    }
+
+    fn permit(self: &Arc<Self>, component: ComponentId) -> Permit {
+        Permit {
+            places: Arc::clone(self),
+            component,
+        }
+    }
+
+    /// Gives what is free to those who wait for it and may have it.
+    fn hand_out(self: &Arc<Self>) {
+        let next = || lock(&self.line).next(self.memory.has_room());
+        while let Some((component, waiter)) = next() {
+            // Not under the lock: where the waiter has gone, its place comes back at once.
+            let _gone = waiter.send(self.permit(component));
+        }
+    }
+}
+
+/// A place that is held, until dropped.
+struct Permit {
+    places: Arc<Places>,
+    component: ComponentId,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        lock(&self.places.line).give_back(self.component);
+        self.places.hand_out();
+    }
+}
+
+/// Stands in line, until dropped.
+struct Standing<'a> {
+    places: &'a Places,
+    ticket: Ticket,
+}
+
+impl Drop for Standing<'_> {
+    fn drop(&mut self) {
+        lock(&self.places.line).leave(self.ticket);
+    }
+}
 
 /// What a call holds of its sandbox, from before its instance is made until after it is gone.
 pub(crate) struct Place {
     cell: Arc<Cell>,
+    component: ComponentId,
     stand: Mutex<Stand>,
 }
 
 /// Either permit is given back when dropped.
 enum Stand {
     Running {
-        _permit: OwnedSemaphorePermit,
+        _permit: Permit,
         /// The clock, kept going for it.
         _clock: Running,
     },
     Parked {
         _permit: OwnedSemaphorePermit,
+        _memory: HeldMemory,
     },
 }
 
 impl Stand {
-    fn running(permit: OwnedSemaphorePermit, cell: &Cell) -> Self {
+    fn running(permit: Permit, cell: &Cell) -> Self {
         Self::Running {
             _permit: permit,
             _clock: cell.ticker.running(),
         }
+    }
+}
+
+/// A parked call holds memory that others may wait for. It is back before this is dropped.
+struct HeldMemory(Arc<Places>);
+
+impl Drop for HeldMemory {
+    fn drop(&mut self) {
+        self.0.hand_out();
     }
 }
 
@@ -50,16 +173,25 @@ impl Stand {
 pub(crate) struct NoRoomToPark;
 
 impl Place {
-    /// Takes a place, after those who came before.
-    pub(crate) async fn take(cell: &Arc<Cell>) -> Result<Self, SandboxError> {
-        let free = Arc::clone(&cell.places).try_acquire_owned().ok();
-        // A place is not kept while memory is waited for: `filter` gives it back.
-        let permit = match free.filter(|_| cell.memory.has_room()) {
+    /// Takes a place to start in, when it is this call's turn.
+    pub(crate) async fn take(
+        cell: &Arc<Cell>,
+        component: ComponentId,
+    ) -> Result<Self, SandboxError> {
+        let permit = match cell.places.try_take(component, Purpose::Start) {
             Some(permit) => permit,
-            None => wait(cell).await?,
+            None => {
+                let too_long = cell.threads.timer(cell.config.queueing);
+                tokio::select! {
+                    biased;
+                    permit = cell.places.wait(component, Purpose::Start) => permit?,
+                    () = too_long => return Err(SandboxError::Busy { reason: "none became free in time" }),
+                }
+            }
         };
         Ok(Self {
             cell: Arc::clone(cell),
+            component,
             stand: Mutex::new(Stand::running(permit, cell)),
         })
     }
@@ -68,58 +200,28 @@ impl Place {
     pub(crate) fn park(&self) -> Result<(), NoRoomToPark> {
         let permit = Arc::clone(&self.cell.parked).try_acquire_owned();
         let permit = permit.map_err(|_| NoRoomToPark)?;
-        *lock(&self.stand) = Stand::Parked { _permit: permit };
+        self.stand(Stand::Parked {
+            _permit: permit,
+            _memory: HeldMemory(Arc::clone(&self.cell.places)),
+        });
         Ok(())
     }
 
     /// Takes a place again. At most one call that waits to start is before it; the call's own
     /// deadline bounds the wait.
     pub(crate) async fn resume(&self) -> Result<(), SandboxError> {
-        let permit = Arc::clone(&self.cell.places).acquire_owned().await;
-        let permit = permit.map_err(|_| SandboxError::HostPanic)?;
-        *lock(&self.stand) = Stand::running(permit, &self.cell);
+        let places = &self.cell.places;
+        let permit = match places.try_take(self.component, Purpose::GoOn) {
+            Some(permit) => permit,
+            None => places.wait(self.component, Purpose::GoOn).await?,
+        };
+        self.stand(Stand::running(permit, &self.cell));
         Ok(())
     }
-}
 
-/// Counts a call among those that wait, until dropped.
-struct Waiting<'a>(&'a Cell);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, SeqCst);
-    }
-}
-
-async fn wait(cell: &Arc<Cell>) -> Result<OwnedSemaphorePermit, SandboxError> {
-    let waiting = Waiting(cell);
-    if cell.waiting.fetch_add(1, SeqCst) >= cell.config.waiting_calls {
-        return Err(SandboxError::Busy {
-            reason: "too many calls are waiting",
-        });
-    }
-    let too_long = cell.threads.timer(cell.config.queueing);
-    tokio::select! {
-        biased;
-        permit = turn(cell) => {
-            drop(waiting);
-            permit
-        }
-        () = too_long => Err(SandboxError::Busy { reason: "none became free in time" }),
-    }
-}
-
-/// Waits until this call is the first in line, and then for memory and a place. Only the first asks
-/// for a place, so that a call which goes on after it was parked is not behind the whole line.
-async fn turn(cell: &Arc<Cell>) -> Result<OwnedSemaphorePermit, SandboxError> {
-    let _first = cell.line.acquire().await;
-    loop {
-        // Without a place: those that hold the memory may need one to go on and free it.
-        cell.memory.wait_for_room().await;
-        let permit = Arc::clone(&cell.places).acquire_owned().await;
-        let permit = permit.map_err(|_| SandboxError::HostPanic)?;
-        if cell.memory.has_room() {
-            return Ok(permit);
-        }
+    /// What was held until now is given back outside the lock, as others then take it.
+    fn stand(&self, stand: Stand) {
+        let before = std::mem::replace(&mut *lock(&self.stand), stand);
+        drop(before);
     }
 }

@@ -14,6 +14,7 @@ use crate::cache::Cached;
 use crate::call::{Ask, CallReport, Invocation, Unanswered, outcome_of, report};
 use crate::compile::{self, Shape};
 use crate::meter::Meter;
+use crate::places::ComponentId;
 use crate::sandbox::{Cell, Sandbox};
 use crate::visit::{Answer, Errand, Visit};
 use crate::workdir::WriteProtected;
@@ -51,6 +52,7 @@ pub struct PreparedTool(Arc<Prepared>);
 
 struct Prepared {
     cell: Arc<Cell>,
+    component: ComponentId,
     linked: Linked,
     handlers: Vec<HandlerSpec>,
     facts: ComponentFacts,
@@ -119,6 +121,7 @@ impl Sandbox {
         );
         let prepared = Prepared {
             cell: Arc::clone(&self.0),
+            component: ComponentId::of(&ready.facts.sha256),
             linked: ready.linked,
             handlers,
             facts: ready.facts,
@@ -142,7 +145,7 @@ impl Sandbox {
 
     /// Asks a component what it serves, and keeps the answer with the compiled code.
     async fn describe_and_keep(&self, ready: &Ready) -> Result<Vec<HandlerSpec>, PrepareError> {
-        let handlers = self.describe(&ready.linked).await?;
+        let handlers = self.describe(ready).await?;
         if self.0.cache.is_some() {
             let (cell, component) = (Arc::clone(&self.0), ready.component.clone());
             let (sha256, kept) = (ready.facts.sha256.clone(), handlers.clone());
@@ -166,17 +169,18 @@ impl Sandbox {
         Ok(ComponentFacts::of(bytes, shape))
     }
 
-    async fn describe(&self, linked: &Linked) -> Result<Vec<HandlerSpec>, PrepareError> {
+    async fn describe(&self, ready: &Ready) -> Result<Vec<HandlerSpec>, PrepareError> {
         let visit = Visit {
             cell: Arc::clone(&self.0),
-            linked: linked.clone(),
+            component: ComponentId::of(&ready.facts.sha256),
+            linked: ready.linked.clone(),
             workdir: None,
             protected: WriteProtected::default(),
             grants: Grants::none(),
             agents: None,
             meter: Arc::new(Meter::new(
                 Limits {
-                    deadline: Duration::from_secs(10),
+                    deadline: self.0.config.describing,
                     ..Limits::default()
                 },
                 Arc::clone(&self.0.host_files),
@@ -311,6 +315,7 @@ impl PreparedTool {
         let unanswered = Unanswered::new(&meter, &invocation.ask);
         let visit = Visit {
             cell: Arc::clone(&self.0.cell),
+            component: self.0.component,
             linked: self.0.linked.clone(),
             workdir: invocation.workdir,
             protected: invocation.protected,

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -17,6 +16,7 @@ use crate::engine::{self, Allocation, Ticker};
 use crate::memory::MemoryPool;
 use crate::meter::HostFiles;
 use crate::placement::GuestThreads;
+use crate::places::Places;
 use crate::state::CallState;
 use crate::workdir::{Growths, Workdir, WorkdirError, WorkdirRules};
 use crate::{SandboxStartError, imports};
@@ -32,7 +32,15 @@ pub struct SandboxConfig {
     /// its place to others; one more than these is told that it cannot wait. Instances have
     /// `live_calls + parked_calls` slots. Default 256.
     pub parked_calls: u32,
-    /// Calls that may wait for a place. Default 16,384.
+    /// Places that one component's calls may hold for each that is free, when another of them starts.
+    /// With 3, the default, a component may take three quarters of the places while no other wants
+    /// any, and less as others run; with `u32::MAX` there is no such limit. At least 1. The same
+    /// holds for the line of those that wait. A call that was parked goes on whatever its share.
+    pub share_per_free: u32,
+    /// How long `describe` may take. Default 10 s.
+    pub describing: Duration,
+    /// Calls that may wait for a place. Default 16,384; one component's fill at most the share of
+    /// them that it may have of places.
     pub waiting_calls: usize,
     /// How long a call waits for a place. Default 30 s.
     pub queueing: Duration,
@@ -50,6 +58,8 @@ impl Default for SandboxConfig {
             allocation: Allocation::Pooling,
             live_calls: 1_024,
             parked_calls: 256,
+            share_per_free: 3,
+            describing: Duration::from_secs(10),
             waiting_calls: 16_384,
             queueing: Duration::from_secs(30),
             memory_bytes: 4 << 30,
@@ -72,11 +82,8 @@ pub(crate) struct Cell {
     pub(crate) ticker: Ticker,
     pub(crate) threads: GuestThreads,
     pub(crate) config: SandboxConfig,
-    pub(crate) places: Arc<Semaphore>,
+    pub(crate) places: Arc<Places>,
     pub(crate) parked: Arc<Semaphore>,
-    /// Held by the first of those that wait for a place.
-    pub(crate) line: Semaphore,
-    pub(crate) waiting: AtomicUsize,
     pub(crate) memory: Arc<MemoryPool>,
     pub(crate) host_files: Arc<HostFiles>,
     pub(crate) compiling: Arc<Semaphore>,
@@ -100,17 +107,16 @@ impl Sandbox {
         let cache = config.cache.as_ref();
         let cache = cache.map(|config| ComponentCache::open(config, &engine));
         let cache = cache.transpose()?;
+        let memory = Arc::new(MemoryPool::new(config.memory_bytes));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self(Arc::new(Cell {
             linker,
             ticker,
             threads: GuestThreads::start(slots).map_err(SandboxStartError::Thread)?,
             host_files: Arc::new(HostFiles::of_this_process()),
-            places: Arc::new(Semaphore::new(config.live_calls as usize)),
+            places: Arc::new(Places::new(&config, Arc::clone(&memory))),
             parked: Arc::new(Semaphore::new(config.parked_calls as usize)),
-            line: Semaphore::new(1),
-            waiting: AtomicUsize::new(0),
-            memory: Arc::new(MemoryPool::new(config.memory_bytes)),
+            memory,
             compiling: Arc::new(Semaphore::new((cores / 2).max(1))),
             cache,
             allocation,
@@ -180,16 +186,16 @@ impl Sandbox {
         &self.0.config.compile
     }
 
-    /// Calls that could start now.
+    /// Places that no call holds: one of a component that runs nothing could start now.
     #[must_use]
     pub fn free_places(&self) -> usize {
-        self.0.places.available_permits()
+        self.0.places.free()
     }
 
     /// Calls that wait for a place.
     #[must_use]
     pub fn waiting_calls(&self) -> usize {
-        self.0.waiting.load(SeqCst)
+        self.0.places.waiting()
     }
 
     /// Calls that wait for another agent.

@@ -14,7 +14,7 @@ use crate::imports::Agents;
 use crate::memory::MemoryLimiter;
 use crate::meter::Meter;
 use crate::placement::{GuestThreads, Placed, Work, on_its_own_thread};
-use crate::places::Place;
+use crate::places::{ComponentId, Place};
 use crate::sandbox::Cell;
 use crate::state::CallState;
 use crate::stopped::why_it_stopped;
@@ -55,6 +55,7 @@ pub(crate) enum Answer {
 /// The sandbox side of one call, before it runs.
 pub(crate) struct Visit {
     pub(crate) cell: Arc<Cell>,
+    pub(crate) component: ComponentId,
     pub(crate) linked: Linked,
     pub(crate) workdir: Option<Workdir>,
     pub(crate) protected: WriteProtected,
@@ -72,7 +73,7 @@ impl Visit {
         errand: Errand,
     ) -> (Result<Answer, SandboxError>, Duration, Duration) {
         let asked = Instant::now();
-        let place = match Place::take(&self.cell).await {
+        let place = match Place::take(&self.cell, self.component).await {
             Ok(place) => place,
             Err(busy) => return (Err(busy), asked.elapsed(), Duration::ZERO),
         };

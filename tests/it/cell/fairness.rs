@@ -1,0 +1,112 @@
+//! Tools that take all they can, and those beside them.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::task::JoinHandle;
+use toolhost_sandbox::{CallReport, PreparedTool, Sandbox, SandboxConfig, SandboxError};
+use toolhost_tests::{eventually, guest, invocation, nothing};
+
+use super::output;
+
+fn small(waiting_calls: usize) -> Sandbox {
+    Sandbox::new(SandboxConfig {
+        live_calls: 8,
+        waiting_calls,
+        ..SandboxConfig::default()
+    })
+    .unwrap()
+}
+
+async fn tool(own: &Sandbox, name: &str) -> PreparedTool {
+    own.prepare(guest(name)).await.unwrap().0
+}
+
+/// Starts calls that end at their deadline, half a minute away.
+fn start(tool: &PreparedTool, calls: usize) -> Vec<JoinHandle<CallReport>> {
+    let call = |_| {
+        let tool = tool.clone();
+        tokio::spawn(async move { tool.call(invocation("run", &nothing(), None)).await })
+    };
+    (0..calls).map(call).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_takes_all_it_can_leaves_places_to_another() {
+    let own = small(1_000);
+    let (spinner, again) = (
+        tool(&own, "spin_forever").await,
+        tool(&own, "spin_forever").await,
+    );
+    let echo = tool(&own, "echo").await;
+    // Prepared twice, it is the same component still.
+    let mut spinning = start(&spinner, 32);
+    spinning.extend(start(&again, 32));
+    eventually("they run or wait", || own.waiting_calls() == 58).await;
+    assert_eq!(own.free_places(), 2);
+
+    for n in 0..50 {
+        let report = echo.call(invocation("say", &json!({"n": n}), None)).await;
+        assert_eq!(output(&report)["n"], n);
+        assert!(
+            report.usage.queued < Duration::from_millis(100),
+            "{report:?}"
+        );
+    }
+    assert!(spinning.iter().all(|call| !call.is_finished()));
+    assert_eq!((own.free_places(), own.waiting_calls()), (2, 58));
+
+    // One that ends makes room for one that waits, and no more than that.
+    let ran = spinning.swap_remove(0);
+    ran.abort();
+    eventually("the next one runs", || own.waiting_calls() == 57).await;
+    assert_eq!(own.free_places(), 2);
+    spinning.iter().for_each(JoinHandle::abort);
+    eventually("all have ended", || own.free_places() == 8).await;
+    assert_eq!((own.waiting_calls(), own.memory_in_use()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_tool_that_fills_the_line_leaves_room_in_it_to_another() {
+    let own = small(8);
+    let (hog, other) = (
+        tool(&own, "sleep_forever").await,
+        tool(&own, "spin_forever").await,
+    );
+    let echo = tool(&own, "echo").await;
+    let mut held = start(&hog, 12);
+    eventually("they run or wait", || own.waiting_calls() == 6).await;
+    let refused = hog.call(invocation("run", &nothing(), None)).await;
+    assert!(
+        matches!(&refused.outcome, Err(SandboxError::Busy { reason }) if reason.contains("of this tool")),
+        "{refused:?}"
+    );
+    // The two places that are left go to another, and then the two in the line.
+    held.extend(start(&other, 4));
+    eventually("the line is full", || own.waiting_calls() == 8).await;
+    assert_eq!(own.free_places(), 0);
+    let refused = echo.call(invocation("say", &nothing(), None)).await;
+    assert!(
+        matches!(&refused.outcome, Err(SandboxError::Busy { reason }) if *reason == "too many calls are waiting"),
+        "{refused:?}"
+    );
+
+    // Whoever waits for a place is served before those who hold three times as many.
+    held.truncate(held.len() - 1);
+    held.iter().for_each(JoinHandle::abort);
+    eventually("all have ended", || own.free_places() >= 7).await;
+}
+
+#[tokio::test]
+async fn where_there_is_no_share_a_tool_may_take_every_place() {
+    let own = Sandbox::new(SandboxConfig {
+        live_calls: 8,
+        share_per_free: u32::MAX,
+        ..SandboxConfig::default()
+    })
+    .unwrap();
+    let hog = tool(&own, "sleep_forever").await;
+    let held = start(&hog, 8);
+    eventually("they run", || own.free_places() == 0).await;
+    held.iter().for_each(JoinHandle::abort);
+}
