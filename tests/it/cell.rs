@@ -5,6 +5,7 @@ mod fairness;
 mod parking;
 mod polling;
 mod port;
+mod wat;
 
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,13 @@
 //! What a component may be made of, checked before anything is compiled.
 
+mod instances;
+
 use std::time::Duration;
 
 use wasmparser::{Encoding, Parser, Payload};
 
 use crate::{PrepareError, imports};
+use instances::Definitions;
 
 /// Ceilings of a component. They are checked by reading it, which takes milliseconds; compiling
 /// cannot be interrupted.
@@ -24,6 +27,10 @@ pub struct CompileLimits {
     pub globals: u64,
     /// Nesting of components. Default 16.
     pub nesting: u64,
+    /// What a component is put together from: types, aliases, imports, exports, lifted and lowered
+    /// functions, instances. Those of a component within count as often as it is instantiated.
+    /// Default 100,000; a Python tool has some thousands.
+    pub definitions: u64,
 }
 
 impl Default for CompileLimits {
@@ -36,6 +43,7 @@ impl Default for CompileLimits {
             modules: 500,
             globals: 100_000,
             nesting: 16,
+            definitions: 100_000,
         }
     }
 }
@@ -72,9 +80,11 @@ pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<Shape, Prepar
     check_preamble(bytes)?;
     let mut shape = Shape::default();
     let mut count = Count::default();
+    let mut definitions = Definitions::default();
     for payload in Parser::new(0).parse_all(bytes) {
         let payload = payload.map_err(malformed)?;
         count.add(&payload, limits)?;
+        definitions.add(&payload, limits)?;
         if count.nesting > 1 {
             continue;
         }

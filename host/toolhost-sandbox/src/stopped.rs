@@ -1,5 +1,6 @@
 //! Why the engine ended a call.
 
+use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 
 use wasmtime::{PoolConcurrencyLimitError, Trap};
@@ -11,6 +12,16 @@ use crate::output::printable;
 
 /// Longest reason taken from a guest's stderr, in bytes.
 const REASON_MAX: usize = 4 << 10;
+
+/// Marks an error that came while an instance was asked something, and not while it was made.
+#[derive(Debug)]
+pub(crate) struct WhileAsked;
+
+impl fmt::Display for WhileAsked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("while it was asked")
+    }
+}
 
 /// Reads an engine's error: the guest's own doing, a limit, or the host's fault.
 pub(crate) fn why_it_stopped(error: wasmtime::Error, meter: &Meter) -> SandboxError {
@@ -58,7 +69,9 @@ fn without_trap(error: wasmtime::Error, meter: &Meter) -> SandboxError {
             limit: meter.limits.hostcall_bytes,
         };
     }
-    let guests_doing = error.downcast_ref::<wasmtime::WasmBacktrace>().is_some()
+    // While it is asked, what is no trap is a pointer or a text of the guest's that is none.
+    let guests_doing = error.is::<WhileAsked>()
+        || error.is::<wasmtime::WasmBacktrace>()
         || error.is::<wasmtime::component::ResourceTableError>();
     if guests_doing {
         return SandboxError::Trap {

@@ -17,7 +17,7 @@ use crate::placement::{GuestThreads, Placed, Work, on_its_own_thread};
 use crate::places::{ComponentId, Place};
 use crate::sandbox::Cell;
 use crate::state::CallState;
-use crate::stopped::why_it_stopped;
+use crate::stopped::{WhileAsked, why_it_stopped};
 use crate::workdir::{FileIo, Workdir, WriteProtected};
 use crate::{Grants, SandboxError};
 
@@ -139,7 +139,8 @@ impl Visit {
                         .load(&mut store, &instance)
                         .map_err(differs("goondan:tool/polling"))?;
                 }
-                Ok(Answer::Exports(handlers.call_describe(&mut store).await?))
+                let described = handlers.call_describe(&mut store);
+                Ok(Answer::Exports(described.await.map_err(asked)?))
             }
             Errand::Call {
                 handler,
@@ -148,7 +149,7 @@ impl Visit {
             } => {
                 let handlers = handlers.load(&mut store, &instance)?;
                 let called = handlers.call_call(&mut store, handler.as_str(), &context, &input);
-                Ok(Answer::Outcome(called.await?))
+                Ok(Answer::Outcome(called.await.map_err(asked)?))
             }
             Errand::Poll {
                 polling,
@@ -157,7 +158,7 @@ impl Visit {
             } => {
                 let polling = polling.load(&mut store, &instance)?;
                 let polled = polling.call_poll(&mut store, &context, &handle);
-                Ok(Answer::Outcome(polled.await?))
+                Ok(Answer::Outcome(polled.await.map_err(asked)?))
             }
             Errand::Cancel {
                 polling,
@@ -165,7 +166,8 @@ impl Visit {
                 handle,
             } => {
                 let polling = polling.load(&mut store, &instance)?;
-                polling.call_cancel(&mut store, &context, &handle).await?;
+                let cancelled = polling.call_cancel(&mut store, &context, &handle);
+                cancelled.await.map_err(asked)?;
                 Ok(Answer::Cancelled)
             }
         }
@@ -206,6 +208,10 @@ impl Visit {
         });
         store
     }
+}
+
+fn asked(error: wasmtime::Error) -> wasmtime::Error {
+    error.context(WhileAsked)
 }
 
 /// What a call on a thread of its own is given beyond its deadline to say so itself.
