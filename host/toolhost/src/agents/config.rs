@@ -22,11 +22,16 @@ pub struct OrchestratorConfig {
     pub end_grace: Duration,
     /// Longest turn; a longer one fails and is not tried again. Default: 1 h.
     pub turn_deadline: Duration,
-    /// Agents in one chain of requests. Default: 64.
+    /// Requests in one chain of agents that wait; 1,000 at most. Default: 64.
     pub chain_depth_max: usize,
     /// Ids of handled events that are remembered, over all agents. Default: 10,000.
     pub handled_max: u32,
-    /// How often events are looked for whose process died while this one lived. Default: 10 s.
+    /// Responses to async requests that are kept for one instance, or on their way to it. Default: 1,000.
+    pub responses_max: usize,
+    /// How long a response is kept that nobody takes. Default: 7 days.
+    pub responses_kept_for: Duration,
+    /// How often events are looked for whose process died while this one lived, and responses that are
+    /// too old are removed. Default: 10 s.
     pub adopt_every: Duration,
     /// What time it is. Default: the system's clock.
     pub clock: fn() -> SystemTime,
@@ -45,6 +50,8 @@ impl Default for OrchestratorConfig {
             turn_deadline: Duration::from_secs(60 * 60),
             chain_depth_max: 64,
             handled_max: 10_000,
+            responses_max: 1000,
+            responses_kept_for: Duration::from_secs(7 * 24 * 60 * 60),
             adopt_every: Duration::from_secs(10),
             clock: SystemTime::now,
         }

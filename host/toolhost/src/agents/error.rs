@@ -123,6 +123,12 @@ pub enum Undelivered {
         /// How many may run.
         instances_max: usize,
     },
+    /// Too many responses to async requests are kept, or on their way, and not taken.
+    #[error("{responses_max} responses wait to be taken already")]
+    TooManyResponses {
+        /// How many may.
+        responses_max: usize,
+    },
     /// Too many requests of one process are under way.
     #[error("{under_way_max} events of this process are under way already")]
     TooManyUnderWay {

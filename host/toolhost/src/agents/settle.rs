@@ -27,6 +27,7 @@ impl Dispatch {
             seq: delivered.seq,
             event_id: event_id.clone(),
             kept,
+            now_ms: self.now_ms(),
             taken: (by.clone(), taken),
         };
         if let Err(error) = self.ledger.settle(settled).await {
