@@ -100,8 +100,10 @@ impl Dispatch {
     ) -> Result<Delivery, AgentsError> {
         let target = envelope.to.agent().to_owned();
         let failed = |reason| AgentsError::undelivered(&target, reason);
-        let place = self.place(&envelope.to)?;
+        // An event that cannot travel starts no instance.
+        self.agent(&target)?;
         let json = envelope.seal().map_err(failed)?;
+        let place = self.place(&envelope.to)?;
         let standing = match envelope.asker.as_ref().map(|asker| asker.mode) {
             Some(ReplyMode::Wait) => Standing::WhileAwaited,
             Some(ReplyMode::Async | ReplyMode::Delegate) | None => Standing::Owed,
@@ -163,6 +165,7 @@ impl Dispatch {
         let failed = |reason| AgentsError::undelivered(id.agent(), reason);
         let started = {
             let agent = self.agent(id.agent())?;
+            id.check().map_err(failed)?;
             self.accepts(id)?;
             let mut instances = lock(&self.instances);
             if instances.contains_key(id) {

@@ -25,7 +25,8 @@ const AFTER_GRACE: Duration = Duration::from_secs(1);
 ///
 /// Cheap to clone. When the last clone is dropped, turns are given up and processes killed; events
 /// stay in the store for the next start. One orchestrator uses a state root at a time in one process;
-/// several processes may share one, each with agents of its own.
+/// several processes may share one, each with agents of its own. An agent reaches the others through
+/// its [`TurnPort`](super::TurnPort): one that held a clone of this would keep it for ever.
 ///
 /// ```no_run
 /// # async fn example(root: &std::path::Path, name: toolhost::ResourceName)
