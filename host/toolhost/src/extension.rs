@@ -5,7 +5,7 @@ mod handler;
 use std::sync::{Arc, Weak};
 
 use toolhost_contract::{
-    ErrorMessageLimit, JsonSchemaObject, SourceType, ToolCatalogItem, ToolName, ToolSource,
+    ErrorMessageLimit, JsonSchemaObject, SourceType, ToolCatalogItem, ToolSource,
 };
 
 pub(crate) use handler::RaisedBy;
@@ -36,7 +36,7 @@ pub enum ExtensionError {
         /// The extension.
         extension: String,
         /// The tool.
-        tool: ToolName,
+        tool: String,
         /// Whose it is: `the bundle`, or another extension.
         owner: String,
     },
@@ -46,13 +46,13 @@ pub enum ExtensionError {
         /// The extension.
         extension: String,
         /// The tool.
-        tool: ToolName,
+        tool: String,
         /// Why.
         reason: String,
     },
-    /// The agent is gone.
-    #[error("extension '{extension}': the agent it was registered with is gone")]
-    AgentGone {
+    /// The agent is gone, or the extension was removed from it.
+    #[error("extension '{extension}': it was removed, or the agent it was registered with is gone")]
+    Gone {
         /// The extension.
         extension: String,
     },
@@ -108,9 +108,9 @@ impl std::fmt::Debug for ExtensionApi {
 }
 
 impl ExtensionApi {
-    pub(crate) fn new(name: &str, agent: &Agent) -> Self {
+    pub(crate) fn new(name: Arc<str>, agent: &Agent) -> Self {
         Self {
-            name: name.into(),
+            name,
             agent: Arc::downgrade(&agent.0),
         }
     }
@@ -151,11 +151,16 @@ impl ExtensionApi {
         &self,
         change: impl FnOnce(&AgentInner, &mut Overlay) -> Result<T, ExtensionError>,
     ) -> Result<T, ExtensionError> {
-        let agent = self.agent.upgrade();
-        let agent = agent.ok_or_else(|| ExtensionError::AgentGone {
+        let gone = || ExtensionError::Gone {
             extension: self.name.to_string(),
-        })?;
-        agent.overlay.change(|overlay| change(&agent, overlay))
+        };
+        let agent = self.agent.upgrade().ok_or_else(gone)?;
+        agent.overlay.change(|overlay| {
+            if !overlay.holds(&self.name) {
+                return Err(gone());
+            }
+            change(&agent, overlay)
+        })
     }
 }
 
@@ -184,7 +189,7 @@ impl ToolsApi<'_> {
         let schema = ArgsSchema::compile(item.parameters.as_ref().unwrap_or(&any()));
         let schema = schema.map_err(|reason| ExtensionError::Parameters {
             extension: owner.to_string(),
-            tool: item.name.clone(),
+            tool: item.name.to_string(),
             reason: reason.to_string(),
         })?;
         let tool = RegisteredTool {
@@ -203,7 +208,7 @@ impl ToolsApi<'_> {
             let name = &tool.item.name;
             let taken = |owner_of_it: &str| ExtensionError::NameTaken {
                 extension: owner.to_string(),
-                tool: name.clone(),
+                tool: name.to_string(),
                 owner: owner_of_it.to_owned(),
             };
             if agent.registry.get(name.as_str()).is_some() {
@@ -220,7 +225,7 @@ impl ToolsApi<'_> {
     /// Removes one of the extension's own tools from the next step on; says whether there was one.
     ///
     /// # Errors
-    /// [`ExtensionError::AgentGone`].
+    /// [`ExtensionError::Gone`].
     pub fn unregister(self, name: &str) -> Result<bool, ExtensionError> {
         let owner = &self.0.name;
         self.0.change(|_, overlay| {
@@ -261,7 +266,7 @@ impl PipelineApi<'_> {
     /// Around every turn, from the next one on.
     ///
     /// # Errors
-    /// [`ExtensionError::AgentGone`].
+    /// [`ExtensionError::Gone`].
     pub fn turn(
         self,
         priority: i32,
@@ -277,7 +282,7 @@ impl PipelineApi<'_> {
     /// Around every step, from the next one on.
     ///
     /// # Errors
-    /// [`ExtensionError::AgentGone`].
+    /// [`ExtensionError::Gone`].
     pub fn step(
         self,
         priority: i32,
@@ -293,7 +298,7 @@ impl PipelineApi<'_> {
     /// Around every tool call, from the next step on.
     ///
     /// # Errors
-    /// [`ExtensionError::AgentGone`].
+    /// [`ExtensionError::Gone`].
     pub fn tool_call(
         self,
         priority: i32,

@@ -57,7 +57,8 @@ pub use instance::{Instance, TurnStart};
 pub use loaded::{AgentError, Declares, LoadedBundle, WorkspaceError};
 pub use loader::prepare_error_code;
 pub use middleware::{
-    AuditLog, AuditLogError, Metadata, Redactor, Shown, StepContext, ToolCallContext, TurnContext,
+    AuditLog, AuditLogError, Metadata, Occasion, Redactor, StepContext, ToolCallContext,
+    TurnContext,
 };
 pub use pending::{Completed, Completion, Completions};
 pub use pipeline::{BoxFuture, Middleware, Next, Passage};

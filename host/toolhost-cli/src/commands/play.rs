@@ -30,6 +30,9 @@ const ASKER: &str = "cli";
 /// Longest time that a turn may take.
 const TURN: Duration = Duration::from_secs(60 * 60);
 
+/// Longest time to wait for the last events to be told.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
 /// What the agents are given to end when all is answered.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -53,10 +56,11 @@ pub(crate) async fn play(args: &PlayArgs, setting: &Setting) -> Result<Exit, Fai
     let left = orchestrator.stats().await.map_err(Failure::of)?;
     orchestrator.shutdown(GRACE).await;
     house.host.events().flush().await;
-    // What has been told is on the screen; what has not is in the events' file.
+    drop(orchestrator);
+    drop((house, bundle));
     if let Some(told) = told {
-        tokio::task::yield_now().await;
-        told.abort();
+        // It ends with the host's last event, unless something still holds the host.
+        let _told = tokio::time::timeout(LAST_WORDS, told).await.is_ok();
     }
     answer(&ended, took, left)
 }
@@ -206,7 +210,11 @@ fn line(event: &RuntimeEvent, look: Look) -> Option<String> {
         | EventKind::ToolPending
         | EventKind::ToolSettled => event.tool_name.as_deref().unwrap_or_default(),
         // Steps are told by their calls; the library's enum may grow.
-        _ => return None,
+        EventKind::StepStarted
+        | EventKind::StepCompleted
+        | EventKind::StepFailed
+        | EventKind::ToolCalled
+        | _ => return None,
     };
     let step = event.step_id.as_deref().unwrap_or_default();
     let came_to = match (&event.error, event.kind) {

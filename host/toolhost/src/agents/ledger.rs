@@ -42,7 +42,7 @@ pub(super) enum Inserted {
 }
 
 /// How a turn is closed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Settled {
     pub(super) seq: i64,
     pub(super) event_id: String,

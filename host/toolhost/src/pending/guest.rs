@@ -9,7 +9,7 @@ use toolhost_sandbox::{Ask, CallReport, PreparedTool};
 
 use super::record::PendingCall;
 use crate::executor::{self, Answer};
-use crate::middleware::{Shown, ToolCallContext};
+use crate::middleware::{Occasion, Progress, ToolCallContext};
 use crate::pipeline::BoxFuture;
 use crate::registry::{RegisteredTool, Runs};
 use crate::telemetry;
@@ -34,10 +34,17 @@ pub(super) async fn ask(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle:
         .map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
     let fate: Arc<OnceLock<Fate>> = Arc::default();
     let layers = agent.overlay.snapshot().tool_call.clone();
+    let progress = Arc::default();
     let core = {
         let (turn, call, fate) = (Arc::clone(turn), call.clone(), Arc::clone(&fate));
+        let beneath: Arc<Progress> = Arc::clone(&progress);
         move |_: ToolCallContext| -> BoxFuture<'static, ToolResult> {
-            Box::pin(async move { core(&turn, &call, tool, guest_handle, &fate).await })
+            Box::pin(async move {
+                beneath.runs();
+                let result = core(&turn, &call, tool, guest_handle, &fate).await;
+                beneath.said(&result);
+                result
+            })
         }
     };
     let asked = ToolCall::new(
@@ -45,8 +52,9 @@ pub(super) async fn ask(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle:
         call.tool_name.as_str(),
         JsonObject::new(),
     );
-    let context = ToolCallContext::new(asked, Shown::InCatalog, &"".into(), turn);
+    let context = ToolCallContext::new(asked, Occasion::Poll, &progress, &"".into(), turn);
     let result = layers.run(context, core).await;
+    let result = progress.unforged(result, turn.locale());
     let result = executor::exit(
         turn,
         result.answering(&call.call_id, &call.tool_name),
@@ -83,7 +91,7 @@ async fn core(
     let report = visit(turn, call, tool, component, ask).await;
     // What stopped it may not stop it the next time.
     let answered = report.outcome.is_ok();
-    let (answer, usage) = executor::answer_of(report, tool, locale);
+    let (answer, usage) = executor::answer_of(report, tool, turn);
     let result = match answer {
         Ok(Answer::Output(output)) => ToolResult::ok(id, name, output),
         Ok(Answer::Pending(renewed)) => {
@@ -106,9 +114,9 @@ pub(super) async fn cancel(turn: &Arc<TurnInner>, call: &PendingCall, guest_hand
             handle: guest_handle,
         };
         let report = visit(turn, call, tool, component, ask).await;
-        if let Err(error) = report.outcome {
+        if report.outcome.is_err() {
             let tool = tool.item.name.as_str();
-            tracing::warn!(tool, %error, "a component could not be told of a cancelled call");
+            tracing::warn!(tool, "a component could not be told of a cancelled call");
         }
     }
 }

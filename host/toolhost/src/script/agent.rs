@@ -67,7 +67,14 @@ impl ScriptedAgent {
             let asked = calls
                 .iter()
                 .map(|(name, call)| asked(&step, name, call, &known))
-                .collect::<Result<Vec<_>, _>>()?;
+                .collect::<Result<Vec<_>, _>>();
+            let asked = match asked {
+                Ok(asked) => asked,
+                Err(error) => {
+                    step.fail(error.clone()).await.ok();
+                    return Err(error);
+                }
+            };
             last = calls_of(instance, Arc::new(step), asked).await?;
             known.extend(last.clone());
         }
