@@ -10,16 +10,16 @@ use serde_json::Value;
 use toolhost_contract::{
     AssistantMessage, ErrorMessageLimit, ToolCall, ToolError, ToolErrorCode, ToolResult, Usage,
 };
-use toolhost_sandbox::{Ask, CallReport, Limits, Outcome};
+use toolhost_sandbox::{Ask, Limits};
 
 use crate::agent::Permit;
-use crate::failure::{Clues, explained, failure};
+use crate::failure::answer_of;
 use crate::middleware::{Occasion, Progress, ToolCallContext};
 use crate::native;
 use crate::pending;
 use crate::pipeline::BoxFuture;
 use crate::registry::{RegisteredTool, Runs};
-use crate::result::{limit_error, normalise_error, text};
+use crate::result::{limit_error, text};
 use crate::schema::json;
 use crate::step::Scope;
 use crate::telemetry;
@@ -230,72 +230,11 @@ async fn run(
             let (answer, usage) = answer_of(report, tool, turn);
             match answer {
                 Ok(Answer::Pending(guests)) => (
-                    accept(scope, &valid.call_id, tool, message, guests).await,
+                    pending::accept(scope, &valid.call_id, tool, message, guests).await,
                     usage,
                 ),
                 answer => (answer, usage),
             }
-        }
-    }
-}
-
-/// What a component's call came to, in the model's words.
-pub(crate) fn answer_of(
-    report: CallReport,
-    tool: &RegisteredTool,
-    turn: &TurnInner,
-) -> (Result<Answer, ToolError>, Usage) {
-    let locale = turn.locale();
-    let error = match report.outcome {
-        Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
-        Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
-        Ok(Outcome::Failed(error)) => {
-            let error = turn.agent().host.redactor.raised(error);
-            normalise_error(error, tool.error_message_limit, locale)
-        }
-        Err(error) => failure(&tool.item.name, &error, locale),
-    };
-    let clues = Clues {
-        disk_limit_hit: report.disk_limit_hit,
-        denials: &report.usage.denials,
-    };
-    (Err(explained(error, &clues, locale)), report.usage)
-}
-
-/// Gives the host's handle for the component's own. Where it cannot, the component is told that nobody
-/// waits: its work would be done twice.
-///
-/// Spec: tool-spec-v2 §10.2.
-async fn accept(
-    scope: &Scope,
-    call_id: &str,
-    tool: &RegisteredTool,
-    message: &AssistantMessage,
-    guests: String,
-) -> Result<Answer, ToolError> {
-    let (turn, name) = (&scope.turn, &tool.item.name);
-    if !tool.polls() {
-        let message = format!(
-            "Tool '{name}' failed: it answered pending, and does not export goondan:tool/polling to be asked again."
-        );
-        let code = ToolErrorCode::InvalidOutput;
-        return Err(ToolError::host(code, message, turn.locale()));
-    }
-    let call = (call_id, name.as_str());
-    let accepted = match turn.agent().host.pending(turn.locale()) {
-        Ok(pending) => {
-            let background = scope.background.as_ref();
-            pending
-                .accept_guest(turn, call, message, guests.clone(), background)
-                .await
-        }
-        Err(error) => Err(error),
-    };
-    match accepted {
-        Ok(handle) => Ok(Answer::Pending(handle.as_str().to_owned())),
-        Err(error) => {
-            pending::forget(turn, call, message, guests).await;
-            Err(error)
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Extensions: what a runtime adds to an agent, in Rust: tools and middleware.
 
+mod error;
 mod handler;
+mod logger;
 
 use std::sync::{Arc, Weak};
 
@@ -8,8 +10,10 @@ use toolhost_contract::{
     ErrorMessageLimit, JsonSchemaObject, SourceType, ToolCatalogItem, ToolSource,
 };
 
+pub use error::ExtensionError;
 pub(crate) use handler::RaisedBy;
 pub use handler::{HandlerContext, Raised, ToolHandler};
+pub use logger::Logger;
 
 use crate::agent::{Agent, AgentInner};
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
@@ -17,54 +21,6 @@ use crate::overlay::Overlay;
 use crate::pipeline::Middleware;
 use crate::registry::{RegisteredTool, Runs};
 use crate::schema::ArgsSchema;
-
-/// Why an extension cannot be registered, or cannot register something.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExtensionError {
-    /// The agent has an extension of this name.
-    #[error("the agent '{agent}' already has an extension '{extension}'")]
-    Registered {
-        /// The agent.
-        agent: String,
-        /// The name.
-        extension: String,
-    },
-    /// A tool of this name is not the extension's own.
-    #[error("extension '{extension}': the tool {tool} is {owner}'s; choose another name")]
-    NameTaken {
-        /// The extension.
-        extension: String,
-        /// The tool.
-        tool: String,
-        /// Whose it is: `the bundle`, or another extension.
-        owner: String,
-    },
-    /// The parameters are no JSON Schema that arguments can be checked against.
-    #[error("extension '{extension}': the parameters of {tool} cannot be used: {reason}")]
-    Parameters {
-        /// The extension.
-        extension: String,
-        /// The tool.
-        tool: String,
-        /// Why.
-        reason: String,
-    },
-    /// The agent is gone, or the extension was removed from it.
-    #[error("extension '{extension}': it was removed, or the agent it was registered with is gone")]
-    Gone {
-        /// The extension.
-        extension: String,
-    },
-    /// The extension's own reason.
-    #[error("extension '{extension}': {reason}")]
-    Own {
-        /// The extension.
-        extension: String,
-        /// Why.
-        reason: String,
-    },
-}
 
 /// What an extension registers with. Cheap to clone, and may be kept: what it registers later holds
 /// from the agent's next step on, middleware of turns from its next turn on.
@@ -310,28 +266,4 @@ impl PipelineApi<'_> {
             Ok(())
         })
     }
-}
-
-/// Logs for an extension, through `tracing`, target `toolhost::extension`.
-#[derive(Debug, Clone)]
-pub struct Logger(Arc<str>);
-
-macro_rules! level {
-    ($level:ident) => {
-        #[doc = concat!("Logs at level `", stringify!($level), "`.")]
-        pub fn $level(&self, message: &str) {
-            tracing::$level!(target: "toolhost::extension", extension = &*self.0, "{message}");
-        }
-    };
-}
-
-impl Logger {
-    pub(crate) fn of(extension: &Arc<str>) -> Self {
-        Self(Arc::clone(extension))
-    }
-
-    level!(debug);
-    level!(info);
-    level!(warn);
-    level!(error);
 }

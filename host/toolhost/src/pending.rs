@@ -22,6 +22,7 @@ use crate::events::SettledCall;
 use crate::instance::Instance;
 use crate::store::{Store, StoreError};
 use crate::turn::TurnInner;
+pub(crate) use guest::accept;
 use record::{AcceptError, NewRecord, NewSource, Owner, Records, State};
 pub(crate) use record::{Handle, PendingCall};
 
@@ -213,23 +214,6 @@ impl Pending {
         // It is no error that nobody listens.
         let _ = self.completions.send(Arc::new(completion));
     }
-}
-
-/// Tells a component that nobody waits for the handle it has just given.
-pub(crate) async fn forget(
-    turn: &Arc<TurnInner>,
-    (call_id, tool_name): (&str, &str),
-    message: &AssistantMessage,
-    guest_handle: String,
-) {
-    let call = PendingCall {
-        call_id: call_id.to_owned(),
-        tool_name: tool_name.to_owned(),
-        turn_id: turn.id.clone(),
-        trace_id: Some(turn.trace_id.clone()),
-        message: message.clone(),
-    };
-    guest::cancel(turn, &call, guest_handle).await;
 }
 
 fn owner(instance: &Instance) -> Owner {

@@ -158,7 +158,7 @@ async fn a_process_gets_the_same_answers_and_failures_as_an_agent_here() {
     let catalog = ask(&orchestrator, "a", json!({"do": "catalog"})).await;
     assert_eq!(catalog, json!([{"name": "a"}, {"name": "b"}]));
     let spawned = ask(&orchestrator, "a", json!({"do": "spawn", "target": "b"})).await;
-    let expected = json!({"target": "b", "instanceKey": "spawned", "spawned": true});
+    let expected = json!({"target": "b", "instanceKey": "k/spawned", "spawned": true});
     assert_eq!(spawned, expected);
     let list = ask(&orchestrator, "a", json!({"do": "list"})).await;
     let states = list.as_array().unwrap().iter();

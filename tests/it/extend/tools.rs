@@ -242,3 +242,32 @@ async fn the_operators_deadline_holds_for_a_handler_that_asks_for_more() {
     let call = toolhost_tests::house::tool_call("dyn__patient", json!({}));
     assert_eq!(code(&step.execute_alone(call).await), "E_TOOL_TIMEOUT");
 }
+
+#[tokio::test]
+async fn a_native_handler_works_in_the_workdir_by_handle() {
+    // tool-spec-v2 §2.5(1), §2.5(2)
+    use std::io::Read;
+    use std::os::fd::AsFd;
+
+    let house = house("").await;
+    std::fs::write(house.work.path("note.txt"), "kept").unwrap();
+    house
+        .agent
+        .extend("ext", |api| {
+            let read = async |context: HandlerContext, _: JsonObject| {
+                let (flags, mode) = (rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty());
+                let opened = rustix::fs::openat(context.workdir().as_fd(), "note.txt", flags, mode);
+                let mut text = String::new();
+                std::fs::File::from(opened?).read_to_string(&mut text)?;
+                Ok::<_, HandlerError>(json!(text))
+            };
+            api.tools().register(item("dyn__read"), read)
+        })
+        .unwrap();
+    let step = house.another_step().await;
+    let call = toolhost_tests::house::tool_call("dyn__read", json!({}));
+    assert_eq!(
+        step.execute_alone(call).await.output(),
+        Some(&json!("kept"))
+    );
+}

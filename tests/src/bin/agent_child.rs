@@ -52,7 +52,7 @@ impl AgentRuntime for Agent {
                 Ok(sent.map_or_else(failure, |sent| json!(sent)))
             }
             "spawn" => {
-                let spawned = agents.spawn(text("target"), Some("spawned")).await;
+                let spawned = agents.spawn(text("target"), Some("k/spawned")).await;
                 Ok(spawned.map_or_else(failure, |spawned| json!(spawned)))
             }
             "list" => Ok(agents.list().await.map_or_else(failure, |all| json!(all))),

@@ -135,6 +135,12 @@ pub enum Undelivered {
         /// How many may be.
         under_way_max: usize,
     },
+    /// The instance is not one that this one may speak to: see [`Reach`](super::Reach).
+    #[error("{instance} is out of reach; an agent speaks to instances of its own key")]
+    OutOfReach {
+        /// Who was meant.
+        instance: InstanceId,
+    },
     /// The orchestrator stops, or has stopped.
     #[error("the orchestrator has stopped")]
     Stopped,

@@ -14,7 +14,7 @@ use super::delivery::{Asker, Envelope, ReplyMode};
 use super::dispatch::Dispatch;
 use super::ledger::Stored;
 use super::pending::Answer;
-use super::{AgentsError, Delivery, InstanceId, Undelivered, lock, wire};
+use super::{AgentsError, Delivery, InstanceId, Reach, Undelivered, lock, wire};
 
 /// One instance among the others, for one turn or for longer.
 #[derive(Debug)]
@@ -23,6 +23,7 @@ pub(super) struct Local {
     dispatch: Weak<Dispatch>,
     clock: fn() -> SystemTime,
     from: InstanceId,
+    reach: Reach,
     trace_id: Option<String>,
     /// Correlation ids of the responses that were taken and not acknowledged.
     taken: Mutex<Vec<String>>,
@@ -32,9 +33,11 @@ impl Local {
     pub(super) fn new(
         dispatch: &Arc<Dispatch>,
         from: InstanceId,
+        reach: Reach,
         trace_id: Option<String>,
     ) -> Arc<Self> {
         Arc::new(Self {
+            reach,
             dispatch: Arc::downgrade(dispatch),
             clock: dispatch.config.clock,
             from,
@@ -98,7 +101,7 @@ impl Local {
 
     /// Asks and waits.
     pub(super) async fn ask(&self, target: &str, event: AgentEvent, timeout: Duration) -> Answer {
-        let envelope = self.envelope(target, event, Some(ReplyMode::Wait));
+        let envelope = self.envelope(target, event, Some(ReplyMode::Wait))?;
         let dispatch = self.dispatch(target)?;
         dispatch.ask(&self.from, envelope, timeout).await
     }
@@ -110,7 +113,7 @@ impl Local {
         event: AgentEvent,
         mode: Option<ReplyMode>,
     ) -> Result<(), AgentsError> {
-        let envelope = self.envelope(target, event, mode);
+        let envelope = self.envelope(target, event, mode)?;
         match self.dispatch(target)?.accept(envelope).await? {
             Delivery::Accepted => Ok(()),
             Delivery::Duplicate => Err(AgentsError::undelivered(target, Undelivered::Duplicate)),
@@ -118,7 +121,12 @@ impl Local {
     }
 
     /// The event is this instance's, whatever it says.
-    fn envelope(&self, target: &str, mut event: AgentEvent, mode: Option<ReplyMode>) -> Envelope {
+    fn envelope(
+        &self,
+        target: &str,
+        mut event: AgentEvent,
+        mode: Option<ReplyMode>,
+    ) -> Result<Envelope, AgentsError> {
         event.source = EventSource::agent(self.from.agent());
         event.trace_id = event.trace_id.or_else(|| self.trace_id.clone());
         if let Some(metadata) = &mut event.metadata {
@@ -128,12 +136,12 @@ impl Local {
         if let Some(reply_to) = &mut event.reply_to {
             self.from.agent().clone_into(&mut reply_to.target);
         }
-        let to = self.instance(target, event.instance_key.as_deref());
+        let to = self.instance(target, event.instance_key.as_deref())?;
         let asker = mode.map(|mode| Asker {
             instance: self.from.clone(),
             mode,
         });
-        Envelope { event, to, asker }
+        Ok(Envelope { event, to, asker })
     }
 
     fn dispatch(&self, target: &str) -> Result<Arc<Dispatch>, AgentsError> {
@@ -141,8 +149,24 @@ impl Local {
         self.dispatch.upgrade().ok_or_else(gone)
     }
 
-    fn instance(&self, target: &str, key: Option<&str>) -> InstanceId {
-        InstanceId::new(target, key.unwrap_or(self.from.key()))
+    fn instance(&self, target: &str, key: Option<&str>) -> Result<InstanceId, AgentsError> {
+        let instance = InstanceId::new(target, key.unwrap_or(self.from.key()));
+        if self.reaches(&instance) {
+            return Ok(instance);
+        }
+        let reason = Undelivered::OutOfReach { instance };
+        Err(AgentsError::undelivered(target, reason))
+    }
+
+    /// Whether it may speak to an instance.
+    fn reaches(&self, instance: &InstanceId) -> bool {
+        match self.reach {
+            Reach::Any => true,
+            Reach::OwnKey => {
+                let beyond = instance.key().strip_prefix(self.from.key());
+                beyond.is_some_and(|beyond| beyond.is_empty() || beyond.starts_with('/'))
+            }
+        }
     }
 
     fn unstored(&self, error: StoreError) -> AgentsError {

@@ -14,8 +14,8 @@ use super::dispatch::{Dispatch, Phase};
 use super::local::Local;
 use super::setup::Start;
 use super::{
-    AgentSetup, AgentsClient, AgentsError, Delivery, InstanceId, OrchestratorConfig, adoption,
-    lock, wire,
+    AgentSetup, AgentsClient, AgentsError, Delivery, InstanceId, OrchestratorConfig, Reach,
+    adoption, lock, wire,
 };
 
 /// How long tasks may take to end after the grace is over: they were told to end at once.
@@ -184,7 +184,7 @@ impl Orchestrator {
         trace_id: Option<String>,
     ) -> AgentsClient {
         let from = InstanceId::new(agent, instance_key);
-        let local = Local::new(&self.dispatch, from, trace_id);
+        let local = Local::new(&self.dispatch, from, Reach::Any, trace_id);
         AgentsClient::new(local)
     }
 

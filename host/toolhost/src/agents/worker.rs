@@ -40,7 +40,7 @@ impl Worker {
                 started.map(Self::InProcess).map_err(|_| Loss::Panicked)
             }
             Start::Process(setup) => {
-                let local = Local::new(dispatch, id.clone(), None);
+                let local = Local::new(dispatch, id.clone(), dispatch.config.reach, None);
                 let process =
                     Process::start(setup, local, Arc::clone(results)).map_err(Loss::NotStarted)?;
                 Ok(Self::Process(process))

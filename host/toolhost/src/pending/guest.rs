@@ -3,15 +3,18 @@
 use std::sync::{Arc, OnceLock};
 
 use toolhost_contract::{
-    ErrorMessageLimit, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult,
+    AssistantMessage, ErrorMessageLimit, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode,
+    ToolResult,
 };
 use toolhost_sandbox::{Ask, CallReport, PreparedTool};
 
 use super::record::PendingCall;
 use crate::executor::{self, Answer};
+use crate::failure::answer_of;
 use crate::middleware::{Occasion, Progress, ToolCallContext};
 use crate::pipeline::BoxFuture;
 use crate::registry::{RegisteredTool, Runs};
+use crate::step::Scope;
 use crate::telemetry;
 use crate::turn::TurnInner;
 
@@ -23,6 +26,61 @@ pub(super) enum Again {
     Pending(String),
     /// It could not be asked, or did not answer; it may be asked again.
     Unanswered(ToolResult),
+}
+
+/// Gives the host's handle for the component's own. Where it cannot, the component is told that nobody
+/// waits: its work would be done twice.
+///
+/// Spec: tool-spec-v2 §10.2.
+pub(crate) async fn accept(
+    scope: &Scope,
+    call_id: &str,
+    tool: &RegisteredTool,
+    message: &AssistantMessage,
+    guests: String,
+) -> Result<Answer, ToolError> {
+    let (turn, name) = (&scope.turn, &tool.item.name);
+    if !tool.polls() {
+        let message = format!(
+            "Tool '{name}' failed: it answered pending, and does not export goondan:tool/polling to be asked again."
+        );
+        let code = ToolErrorCode::InvalidOutput;
+        return Err(ToolError::host(code, message, turn.locale()));
+    }
+    let call = (call_id, name.as_str());
+    let accepted = match turn.agent().host.pending(turn.locale()) {
+        Ok(pending) => {
+            let background = scope.background.as_ref();
+            pending
+                .accept_guest(turn, call, message, guests.clone(), background)
+                .await
+        }
+        Err(error) => Err(error),
+    };
+    match accepted {
+        Ok(handle) => Ok(Answer::Pending(handle.as_str().to_owned())),
+        Err(error) => {
+            forget(turn, call, message, guests).await;
+            Err(error)
+        }
+    }
+}
+
+/// Tells a component that nobody waits for the handle it has just given.
+async fn forget(
+    turn: &Arc<TurnInner>,
+    (call_id, tool_name): (&str, &str),
+    message: &AssistantMessage,
+    guest_handle: String,
+) {
+    let call = PendingCall {
+        call_id: call_id.to_owned(),
+        tool_name: tool_name.to_owned(),
+        turn_id: turn.id.clone(),
+        trace_id: Some(turn.trace_id.clone()),
+        message: message.clone(),
+    };
+    cancel(turn, &call, guest_handle).await;
 }
 
 /// Asks; what comes of it passes through the agent's `toolCall` layers, as every result does.
@@ -91,7 +149,7 @@ async fn core(
     let report = visit(turn, call, tool, component, ask).await;
     // What stopped it may not stop it the next time.
     let answered = report.outcome.is_ok();
-    let (answer, usage) = executor::answer_of(report, tool, turn);
+    let (answer, usage) = answer_of(report, tool, turn);
     let result = match answer {
         Ok(Answer::Output(output)) => ToolResult::ok(id, name, output),
         Ok(Answer::Pending(renewed)) => {

@@ -90,13 +90,14 @@ impl Port for Local {
 
     async fn spawn(&self, target: &str, key: Option<&str>) -> Result<Spawned, AgentsError> {
         let dispatch = self.dispatch(target)?;
-        dispatch.spawn(&self.instance(target, key)).await
+        dispatch.spawn(&self.instance(target, key)?).await
     }
 
     async fn list(&self) -> Result<Vec<InstanceInfo>, AgentsError> {
         let dispatch = self.dispatch(self.from.agent())?;
         let instances = lock(&dispatch.instances);
-        let all = instances.iter().map(|(id, mailbox)| {
+        let reached = instances.iter().filter(|(id, _)| self.reaches(id));
+        let all = reached.map(|(id, mailbox)| {
             let (queued, running) = mailbox.load();
             InstanceInfo {
                 target: id.agent().to_owned(),
