@@ -251,7 +251,8 @@ impl PipelineApi<'_> {
         })
     }
 
-    /// Around every tool call, from the next step on.
+    /// Around every tool call, from the next step on; and around every question for the result of one
+    /// that is pending: see [`ToolCallContext::occasion`].
     ///
     /// # Errors
     /// [`ExtensionError::Gone`].

@@ -68,8 +68,8 @@ pub use turn::Turn;
 
 pub use toolhost_contract::{
     AssistantMessage, ErrorCode, HandlerError, JsonObject, JsonSchemaObject, Locale, McpSource,
-    MessageError, ResourceName, SourceType, ToolCall, ToolCatalogItem, ToolContext, ToolError,
-    ToolErrorCode, ToolName, ToolResult, ToolSource, ToolStatus, Usage,
+    MessageError, NameError, ResourceName, SourceType, ToolCall, ToolCatalogItem, ToolContext,
+    ToolError, ToolErrorCode, ToolName, ToolResult, ToolSource, ToolStatus, Usage,
 };
 pub use toolhost_sandbox::{
     Allocation, CacheConfig, CacheError, ComponentFacts, FileIo, Grants, HandlerSpec, Limits,

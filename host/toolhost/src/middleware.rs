@@ -49,7 +49,13 @@ macro_rules! whose {
 
             /// The error with which a middleware ends the passage: `E_MIDDLEWARE`, in its own words.
             fn refused(&self, why: impl Into<String>) -> ToolError {
-                ToolError::host(ToolErrorCode::Middleware, why, self.turn.locale())
+                let locale = self.turn.locale();
+                ToolError {
+                    // Nothing has failed: what to do next is in the words.
+                    suggestion: None,
+                    help_url: None,
+                    ..ToolError::host(ToolErrorCode::Middleware, why, locale)
+                }
             }
         }
 

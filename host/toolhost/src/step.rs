@@ -23,8 +23,8 @@ use crate::turn::{TurnInner, unopened};
 
 /// A step that is open. Share it by reference or in an [`Arc`]: its calls may run at the same time.
 ///
-/// [`Step::close`] ends it well, [`Step::fail`] does not; dropped, it has ended without its
-/// middleware being told.
+/// [`Step::close`] ends it well, [`Step::fail`] does not; dropped, it has failed, and the second halves
+/// of its middleware do not run.
 #[derive(Debug)]
 #[must_use = "a step is closed, so that its middleware is told"]
 pub struct Step {

@@ -22,8 +22,11 @@ use crate::pipeline::{Held, Opened};
 use crate::result::{limit_error, normalise_error};
 use crate::step::Step;
 
-/// A turn that is open. [`Turn::close`] ends it well, [`Turn::fail`] does not; dropped, it has ended
-/// without its middleware being told.
+/// A turn that is open. [`Turn::close`] ends it well, [`Turn::fail`] does not; dropped, it has failed,
+/// and the second halves of its middleware do not run.
+///
+/// Its id is the runtime's; that no two turns have the same is the runtime's to see to. A step does not
+/// hold its turn open, nor does closing the turn close its steps: close them first.
 #[derive(Debug)]
 #[must_use = "a turn is closed, so that its middleware is told"]
 pub struct Turn {

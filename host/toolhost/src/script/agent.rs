@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use toolhost_contract::{
-    AgentEvent, AssistantMessage, HandlerError, JsonObject, ToolCall, ToolResult, ToolStatus,
+    AgentEvent, AssistantMessage, HandlerError, JsonObject, ToolCall, ToolError, ToolResult,
+    ToolStatus,
 };
 
 use super::reference::{resolve, resolve_object};
@@ -62,7 +63,7 @@ impl ScriptedAgent {
         known.insert("input".to_owned(), turn.input().clone());
         let mut last = JsonObject::new();
         for calls in &self.script.steps {
-            let step = turn.open_step().await?;
+            let step = turn.open_step().await.map_err(ToolError::into_raised)?;
             known.insert("responses".to_owned(), json!(step.responses()));
             let asked = calls
                 .iter()
@@ -106,13 +107,16 @@ impl AgentRuntime for ScriptedAgent {
         }
         let workdir = self.bundle.instance_workspace(&self.key)?;
         let instance = self.agent.instance(self.key.as_str(), workdir);
-        let turn = instance.open_turn(start).await?;
+        let turn = instance
+            .open_turn(start)
+            .await
+            .map_err(ToolError::into_raised)?;
         let ended = self.steps(&instance, &turn).await;
         let answer = match ended {
             Ok(answer) => turn.close(answer).await,
             Err(error) => turn.fail(error).await,
         };
-        Ok(answer?)
+        answer.map_err(ToolError::into_raised)
     }
 }
 
