@@ -1,6 +1,7 @@
 //! Agents that talk to each other: the orchestrator, the `agents` tool, components, processes.
 
 mod component;
+mod process;
 
 mod tool;
 

@@ -1,4 +1,4 @@
-//! Pages that are generated from the code, and stay so.
+//! Pages that say what the code says, and stay so.
 
 use std::fmt::Write;
 
@@ -35,4 +35,152 @@ fn the_page_of_error_codes_is_the_table_in_the_code() {
         write!(page, "\n## {text}\n\n`{name}`. {english}\n\n> {korean}\n").unwrap();
     }
     check("errors.md", &page);
+}
+
+/// Where the modules of each crate or test binary that `docs/spec.md` names begin.
+const SOURCES: [(&str, &str); 5] = [
+    ("toolhost-contract", "host/toolhost-contract/src"),
+    ("toolhost-sandbox", "host/toolhost-sandbox/src"),
+    ("toolhost", "host/toolhost/src"),
+    ("cli", "host/toolhost-cli/tests/cli"),
+    ("it", "tests/it"),
+];
+
+const LEVELS: [&str; 4] = ["MUST", "MUST NOT", "SHOULD", "MAY"];
+
+/// How many rules each document has: of each level, and in each section. `12.2` is a rule in the
+/// prose of a section, `12.2:4` are four that are numbered.
+/// Counted in the documents: each MUST, MUST NOT, SHOULD or MAY is one rule, be it in brackets after
+/// a sentence, in the level column of a table, or in a comment of an interface (in reading order).
+/// tool-module-v1 has no levels: its numbered rules count.
+const RULES: [(&str, [usize; 4], &str); 5] = [
+    (
+        "tool-spec-v2",
+        [45, 4, 6, 3],
+        "2.1:4 2.2:4 2.3:4 2.4:5 2.5:4 2.6:7 2.7:4 4.3:6 5.1 5.2:4 6.2 7.2 9.1:4 10.1:2 10.3 11.3:6",
+    ),
+    (
+        "tool-spec-v2-earlier",
+        [27, 3, 6, 2],
+        "1.2:4 2.3:6 3.1 3.2:4 4.2 5.2 5.3:4 7.1:4 8.1:2 8.3 8.3:4 9.3:6",
+    ),
+    (
+        "requirements-v2",
+        [21, 2, 4, 2],
+        "12.1:4 12.2 12.2:4 12.3:4 12.4.1 12.4.1:4 12.5 12.5:4 12.6.1:6",
+    ),
+    ("tool-module-v1", [4, 0, 0, 0], "rules:4"),
+    (
+        "requirements-v1",
+        [28, 1, 8, 2],
+        "12.1 12.2:4 12.3.1 12.3.1:4 12.4 12.4:3 12.5:4 12.6 12.6.1:6 12.6.3:4 12.6.4:5 12.6.5:2 \
+         12.6.6 12.6.6:2",
+    ),
+];
+
+/// A row of a table of `docs/spec.md`.
+#[derive(Debug)]
+struct Row<'a> {
+    document: &'a str,
+    places: Vec<&'a str>,
+    level: &'a str,
+    held_by: &'a str,
+}
+
+fn rows(page: &str) -> Vec<Row<'_>> {
+    let mut document = "";
+    let mut rows = Vec::new();
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            document = title;
+        } else if line.starts_with("| §") {
+            let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+            let &[places, level, _, held_by] = &*cells else {
+                panic!("a row has four cells: {line}");
+            };
+            rows.push(Row {
+                document,
+                places: places.split(", ").collect(),
+                level,
+                held_by,
+            });
+        }
+    }
+    rows
+}
+
+/// Whether what a row says of its tests holds.
+fn is_held(row: &Row<'_>, rows: &[Row<'_>]) -> bool {
+    if let Some(same) = row.held_by.strip_prefix("as ") {
+        let (document, place) = same.split_once(' ').unwrap_or_default();
+        let of_level = rows.iter().filter(|other| other.level == row.level);
+        let mut others = of_level.filter(|other| other.document == document);
+        return others.any(|other| other.places.contains(&place) && other.held_by.starts_with('`'));
+    }
+    if row.held_by == "open" {
+        let may_be = |place: &&str| place.starts_with("§12.4") || place.starts_with("§12.6");
+        return row.document == "requirements-v1" && row.places.iter().all(may_be);
+    }
+    let is_removed = row.document != "tool-spec-v2" && row.held_by.starts_with("removed: ");
+    is_removed || row.held_by.split(", ").all(is_test)
+}
+
+/// Whether a test is where its name says: "`it execute::failures::name`".
+fn is_test(quoted: &str) -> bool {
+    let (of, path) = quoted.trim_matches('`').split_once(' ').unwrap_or_default();
+    let (module, name) = path.rsplit_once("::").unwrap_or_default();
+    let Some((_, source)) = SOURCES.iter().find(|(known, _)| *known == of) else {
+        return false;
+    };
+    let read = |module: &str| {
+        let file = format!("{source}/{}.rs", module.replace("::", "/"));
+        std::fs::read_to_string(root(&file))
+    };
+    // A `mod tests` has a file of its own, or stands in the file that it tests.
+    let inline = module.strip_suffix("::tests").unwrap_or(module);
+    let text = read(module).or_else(|_| read(inline)).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let function = format!("fn {name}(");
+    let is_function = |line: &&str| line.trim_start_matches("async ").starts_with(&function);
+    let before = lines.iter().position(is_function).unwrap_or(0);
+    let is_above = |line: &&&str| line.starts_with("#[") || line.starts_with("//");
+    let mut above = lines[..before].iter().rev().take_while(is_above);
+    above.any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
+}
+
+#[test]
+fn each_rule_of_the_specification_is_held_by_tests_that_exist() {
+    let page = std::fs::read_to_string(root("docs/spec.md")).unwrap();
+    let rows = rows(&page);
+    let loose: Vec<_> = rows.iter().filter(|row| !is_held(row, &rows)).collect();
+    assert!(loose.is_empty(), "docs/spec.md: {loose:#?}");
+}
+
+#[test]
+fn each_rule_of_the_specification_has_one_row() {
+    let page = std::fs::read_to_string(root("docs/spec.md")).unwrap();
+    let rows = rows(&page);
+    for (document, levels, sections) in RULES {
+        let mut expected = Vec::new();
+        for section in sections.split(' ') {
+            match section.split_once(':') {
+                None => expected.push(format!("§{section}")),
+                Some((section, count)) => {
+                    let numbers = 1..=count.parse::<usize>().unwrap();
+                    expected.extend(numbers.map(|number| format!("§{section}({number})")));
+                }
+            }
+        }
+        let of_level = |level| {
+            let rows = rows.iter();
+            let rows = rows.filter(move |row| (row.document, row.level) == (document, level));
+            rows.flat_map(|row| row.places.clone())
+        };
+        let mut found: Vec<_> = LEVELS.into_iter().flat_map(of_level).collect();
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected, "{document}");
+        let counts = LEVELS.map(|level| of_level(level).count());
+        assert_eq!(counts, levels, "{document}");
+    }
 }

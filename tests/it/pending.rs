@@ -202,3 +202,23 @@ async fn a_tool_of_an_extension_can_be_submitted() {
     let result = ended(&instance(&house), accepted.handle().unwrap()).await;
     assert_eq!(result.output(), Some(&json!("slept")));
 }
+
+#[test]
+fn a_call_whose_runtime_ends_is_interrupted() {
+    let runtime = || {
+        tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    };
+    let (first, second) = (runtime(), runtime());
+    let (house, handle) = first.block_on(async {
+        let house = House::of(&[("sleep", "sleep_forever", &["run"])], "").await;
+        let accepted = submit(&house.step, "c", "sleep__run", json!({})).await;
+        let handle = accepted.handle().unwrap().to_owned();
+        (house, handle)
+    });
+    first.shutdown_background();
+    let result = second.block_on(ended(&instance(&house), &handle));
+    assert_eq!(code(&result), "E_TOOL_INTERRUPTED");
+}

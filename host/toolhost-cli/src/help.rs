@@ -118,7 +118,7 @@ A script names a bundle and says what each agent calls, step by step, and what i
     reviewer: {steps: [text: {tool: file-system__read, args: {path: '${input.path}'}}]}
 
 Every agent also has the `agents` tool. What happens is told on stderr; the answer is printed on
-stdout as JSON. With --turns it is {\"turns\", \"answered\", \"failed\", \"ms\", \"answers\"}.
+stdout as JSON. With --turns it is {\"turns\", \"answered\", \"failed\", \"ms\", \"answers\", \"errors\", \"left\"}.
 
 Exit codes: 0 answered · 1 a turn failed · 2 wrong usage, or it does not load";
 

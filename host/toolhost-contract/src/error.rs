@@ -48,6 +48,24 @@ impl fmt::Display for ToolError {
 
 impl std::error::Error for ToolError {}
 
+impl ToolError {
+    /// The error as a handler, or an agent's turn, passes it on: in its own words, with a handler's own
+    /// code; a code of the host's is the host's to give.
+    #[must_use]
+    pub fn into_raised(self) -> HandlerError {
+        HandlerError {
+            message: self.message,
+            name: self.name,
+            code: match self.code {
+                ErrorCode::Handler(code) => Some(code.0),
+                ErrorCode::Host(_) => None,
+            },
+            suggestion: self.suggestion,
+            help_url: self.help_url,
+        }
+    }
+}
+
 /// A code in a [`ToolError`]: the host's, or the handler's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErrorCode {

@@ -111,6 +111,13 @@ macro_rules! name_type {
                 name.0
             }
         }
+        impl std::str::FromStr for $type {
+            type Err = NameError;
+            fn from_str(name: &str) -> Result<Self, NameError> {
+                Self::parse(name)
+            }
+        }
+
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)

@@ -107,7 +107,7 @@ pub struct AgentReceipt {
 pub struct AgentSpawn {
     /// Name of the agent. At most 1 KiB, as is the key.
     pub target: String,
-    /// Key of the instance; none means one of the host's making.
+    /// Key of the instance; none means the caller's.
     pub instance_key: Option<String>,
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use tokio::task::AbortHandle;
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
@@ -162,10 +161,16 @@ impl Sandbox {
 
     /// Runs a future of the host's own in the background: on the caller's runtime, where there is one,
     /// else on the sandbox's threads.
-    pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        let runtime = Handle::try_current();
-        let runtime = runtime.as_ref().unwrap_or_else(|_| self.0.threads.guests());
-        runtime.spawn(future).abort_handle()
+    pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(future)),
+            Err(_) => self.spawn_own(future),
+        }
+    }
+
+    /// Runs a future of the host's own on the sandbox's threads, which outlive the caller's runtime.
+    pub fn spawn_own(&self, future: impl Future<Output = ()> + Send + 'static) {
+        drop(self.0.threads.guests().spawn(future));
     }
 
     /// How instances get their memory: what was asked for, or what was possible.

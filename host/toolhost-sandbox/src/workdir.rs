@@ -48,6 +48,14 @@ impl WriteProtected {
     }
 }
 
+/// The directory, for the host's own tools: open beneath it with cap-std or `openat2`, never by a path
+/// that a model gave.
+impl std::os::fd::AsFd for Workdir {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+}
+
 /// Why a path cannot be a workdir.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

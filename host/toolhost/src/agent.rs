@@ -23,6 +23,8 @@ pub(crate) struct Permit {
     pub(crate) limits: Limits,
     /// Whether it may talk to other agents.
     pub(crate) agents: bool,
+    /// Whether the operator set the deadline.
+    pub(crate) deadline_said: bool,
 }
 
 impl Permit {
@@ -32,6 +34,7 @@ impl Permit {
             grants,
             limits,
             agents: policy.grants_agents(agent, tool),
+            deadline_said: policy.says_deadline(agent, tool),
         }
     }
 }
@@ -100,6 +103,17 @@ pub(crate) enum RegistryCalls {
     Allowed,
 }
 
+/// Removes an extension whose registration failed, or panicked.
+struct Unfinished<'a>(Option<(&'a Agent, &'a str)>);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some((agent, name)) = self.0 {
+            agent.remove_extension(name);
+        }
+    }
+}
+
 impl Agent {
     /// Name of the agent.
     #[must_use]
@@ -142,8 +156,9 @@ impl Agent {
         name: &str,
         register: impl FnOnce(&ExtensionApi) -> Result<(), ExtensionError>,
     ) -> Result<(), ExtensionError> {
+        let entered: Arc<str> = name.into();
         self.0.overlay.change(|overlay| {
-            if overlay.enter(name) {
+            if overlay.enter(&entered) {
                 return Ok(());
             }
             Err(ExtensionError::Registered {
@@ -151,9 +166,10 @@ impl Agent {
                 extension: name.to_owned(),
             })
         })?;
-        register(&ExtensionApi::new(name, self)).inspect_err(|_| {
-            self.remove_extension(name);
-        })
+        let mut unfinished = Unfinished(Some((self, name)));
+        register(&ExtensionApi::new(entered, self))?;
+        unfinished.0 = None;
+        Ok(())
     }
 
     /// Removes an extension with its tools and middleware, from the next step on; says whether it

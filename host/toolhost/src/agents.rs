@@ -14,6 +14,7 @@
 //! What is closed:
 //! - an agent cannot speak for another: its events carry its own name, and it is asked by nobody but
 //!   the orchestrator;
+//! - an agent speaks to instances of its own key: no conversation reaches another's ([`Reach`]);
 //! - only the instance that was asked can answer, and only while its turn lasts;
 //! - instances cannot wait for each other in a circle, nor in a chain of more than 64;
 //! - mailboxes, lines, nesting, instances and attempts are limited;
@@ -53,7 +54,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use async_trait::async_trait;
 pub use client::AgentsClient;
-pub use config::OrchestratorConfig;
+pub use config::{OrchestratorConfig, Reach};
 pub use error::{AgentsError, Loss, Undelivered};
 pub use instance_id::InstanceId;
 pub use orchestrator::{Orchestrator, OrchestratorError, OrchestratorStats};

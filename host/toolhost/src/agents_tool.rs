@@ -44,7 +44,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
         serde_json::from_value::<ToolCatalogItem>(item).map_err(|reason| api.error(reason))
     };
     let target = json!({"type": "string", "description": "Name of the agent"});
-    let key = json!({"type": "string", "description": "Key of its instance; default: your own"});
+    let key = json!({"type": "string", "description": "Key of its instance: your own (the default), or your own, a slash and more"});
     let tools = api.tools();
     tools.register(
         item(

@@ -80,7 +80,17 @@ impl ToolCatalog {
         self.get(name).ok_or_else(|| {
             let name = text::shorten(name, NAME_SHOWN);
             let message = format!("Tool '{name}' is not available in the current Tool Catalog.");
-            ToolError::host(ToolErrorCode::NotInCatalog, message, locale)
+            let mut refusal = ToolError::host(ToolErrorCode::NotInCatalog, message, locale);
+            if let (Some(meant), Some(known)) = (self.closest(&name), &mut refusal.suggestion) {
+                known.insert_str(
+                    0,
+                    &match locale {
+                        Locale::En => format!("Did you mean '{meant}'? "),
+                        Locale::Ko => format!("'{meant}'을(를) 말하는 건가요? "),
+                    },
+                );
+            }
+            refusal
         })
     }
 }

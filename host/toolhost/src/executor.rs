@@ -4,19 +4,22 @@
 //! the sandbox, or an extension's handler) → finish (within every limit). No step can be skipped:
 //! each takes what only the one before makes.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use toolhost_contract::{
-    AssistantMessage, ErrorMessageLimit, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult,
-    Usage,
+    AssistantMessage, ErrorMessageLimit, ToolCall, ToolError, ToolErrorCode, ToolResult, Usage,
 };
-use toolhost_sandbox::{Ask, CallReport, Limits, Outcome};
+use toolhost_sandbox::{Ask, Limits};
 
 use crate::agent::Permit;
-use crate::failure::{Clues, explained, failure};
-use crate::middleware::{Shown, ToolCallContext};
+use crate::failure::answer_of;
+use crate::middleware::{Occasion, Progress, ToolCallContext};
 use crate::native;
+use crate::pending;
+use crate::pipeline::BoxFuture;
 use crate::registry::{RegisteredTool, Runs};
-use crate::result::{limit_error, normalise_error, text};
+use crate::result::{limit_error, text};
 use crate::schema::json;
 use crate::step::Scope;
 use crate::telemetry;
@@ -62,18 +65,25 @@ pub(crate) async fn execute(
     let tool = scope.registered(&call.name);
     let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
     let result = if scope.layers().is_empty() {
-        run_admitted(scope, call, message).await
+        run_admitted(scope, call, message, None).await
     } else {
-        let shown = match scope.catalog.get(&call.name) {
-            Some(_) => Shown::InCatalog,
-            None => Shown::Outside,
+        let occasion = match scope.catalog.get(&call.name) {
+            Some(_) => Occasion::Call,
+            None => Occasion::CallOutsideCatalog,
         };
-        let context = ToolCallContext::new(call, shown, &scope.step_id, &scope.turn);
-        let (inner, message) = (scope.clone(), message.clone());
-        let core = move |context: ToolCallContext| -> crate::pipeline::BoxFuture<'static, _> {
-            Box::pin(async move { run_admitted(&inner, context.into_call(), &message).await })
+        let progress = Arc::default();
+        let context = ToolCallContext::new(call, occasion, &progress, &scope.step_id, &scope.turn);
+        let (inner, message, beneath) = (scope.clone(), message.clone(), Arc::clone(&progress));
+        let core = move |context: ToolCallContext| -> BoxFuture<'static, ToolResult> {
+            Box::pin(async move {
+                let call = context.into_call();
+                let result = run_admitted(&inner, call, &message, Some(&beneath)).await;
+                beneath.said(&result);
+                result
+            })
         };
-        scope.layers().run(context, core).await
+        let result = scope.layers().run(context, core).await;
+        progress.unforged(result, scope.turn.locale())
     };
     let result = exit(&scope.turn, result.answering(&id, &name), limit);
     scope.turn.saw(&result);
@@ -90,11 +100,19 @@ pub(crate) fn exit(turn: &TurnInner, result: ToolResult, limit: ErrorMessageLimi
 }
 
 /// What the middleware is around.
-async fn run_admitted(scope: &Scope, call: ToolCall, message: &AssistantMessage) -> ToolResult {
+async fn run_admitted(
+    scope: &Scope,
+    call: ToolCall,
+    message: &AssistantMessage,
+    progress: Option<&Progress>,
+) -> ToolResult {
     let (id, name) = (call.id.clone(), shown(&call.name));
     let valid = admit(scope, call).and_then(|admitted| validate(scope, admitted, message));
     let (answer, usage) = match valid {
-        Ok(valid) => run(scope, valid, message).await,
+        Ok(valid) => {
+            progress.inspect(|progress| progress.runs());
+            run(scope, valid, message).await
+        }
         Err(refusal) => (Err(refusal), Usage::default()),
     };
     match answer {
@@ -196,7 +214,6 @@ async fn run(
     let turn = &scope.turn;
     let context = turn.tool_context(&valid.call_id, message);
     let tool = valid.tool;
-    let locale = turn.locale();
     match &tool.runs {
         Runs::Native { owner, handler } => {
             native::run(scope, valid, context, owner, &**handler).await
@@ -210,57 +227,14 @@ async fn run(
             let invocation = turn.invocation(valid.permit, protected, context, ask);
             let report = component.call(invocation).await;
             telemetry::ran(turn, tool, &report);
-            let (answer, usage) = answer_of(report, tool, locale);
+            let (answer, usage) = answer_of(report, tool, turn);
             match answer {
                 Ok(Answer::Pending(guests)) => (
-                    accept(turn, &valid.call_id, tool, message, guests).await,
+                    pending::accept(scope, &valid.call_id, tool, message, guests).await,
                     usage,
                 ),
                 answer => (answer, usage),
             }
         }
     }
-}
-
-/// What a component's call came to, in the model's words.
-pub(crate) fn answer_of(
-    report: CallReport,
-    tool: &RegisteredTool,
-    locale: Locale,
-) -> (Result<Answer, ToolError>, Usage) {
-    let error = match report.outcome {
-        Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
-        Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
-        Ok(Outcome::Failed(error)) => normalise_error(error, tool.error_message_limit, locale),
-        Err(error) => failure(&tool.item.name, &error, locale),
-    };
-    let clues = Clues {
-        disk_limit_hit: report.disk_limit_hit,
-        denials: &report.usage.denials,
-    };
-    (Err(explained(error, &clues, locale)), report.usage)
-}
-
-/// Gives the host's handle for the component's own.
-///
-/// Spec: tool-spec-v2 §10.2.
-async fn accept(
-    turn: &TurnInner,
-    call_id: &str,
-    tool: &RegisteredTool,
-    message: &AssistantMessage,
-    guests: String,
-) -> Result<Answer, ToolError> {
-    if !tool.polls() {
-        let name = &tool.item.name;
-        let message = format!(
-            "Tool '{name}' failed: it answered pending, and does not export goondan:tool/polling to be asked again."
-        );
-        let code = ToolErrorCode::InvalidOutput;
-        return Err(ToolError::host(code, message, turn.locale()));
-    }
-    let pending = turn.agent().host.pending(turn.locale())?;
-    let call = (call_id, tool.item.name.as_str());
-    let handle = pending.accept_guest(turn, call, message, guests).await?;
-    Ok(Answer::Pending(handle))
 }

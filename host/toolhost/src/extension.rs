@@ -1,15 +1,19 @@
 //! Extensions: what a runtime adds to an agent, in Rust: tools and middleware.
 
+mod error;
 mod handler;
+mod logger;
 
 use std::sync::{Arc, Weak};
 
 use toolhost_contract::{
-    ErrorMessageLimit, JsonSchemaObject, SourceType, ToolCatalogItem, ToolName, ToolSource,
+    ErrorMessageLimit, JsonSchemaObject, SourceType, ToolCatalogItem, ToolSource,
 };
 
+pub use error::ExtensionError;
 pub(crate) use handler::RaisedBy;
 pub use handler::{HandlerContext, Raised, ToolHandler};
+pub use logger::Logger;
 
 use crate::agent::{Agent, AgentInner};
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
@@ -17,54 +21,6 @@ use crate::overlay::Overlay;
 use crate::pipeline::Middleware;
 use crate::registry::{RegisteredTool, Runs};
 use crate::schema::ArgsSchema;
-
-/// Why an extension cannot be registered, or cannot register something.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExtensionError {
-    /// The agent has an extension of this name.
-    #[error("the agent '{agent}' already has an extension '{extension}'")]
-    Registered {
-        /// The agent.
-        agent: String,
-        /// The name.
-        extension: String,
-    },
-    /// A tool of this name is not the extension's own.
-    #[error("extension '{extension}': the tool {tool} is {owner}'s; choose another name")]
-    NameTaken {
-        /// The extension.
-        extension: String,
-        /// The tool.
-        tool: ToolName,
-        /// Whose it is: `the bundle`, or another extension.
-        owner: String,
-    },
-    /// The parameters are no JSON Schema that arguments can be checked against.
-    #[error("extension '{extension}': the parameters of {tool} cannot be used: {reason}")]
-    Parameters {
-        /// The extension.
-        extension: String,
-        /// The tool.
-        tool: ToolName,
-        /// Why.
-        reason: String,
-    },
-    /// The agent is gone.
-    #[error("extension '{extension}': the agent it was registered with is gone")]
-    AgentGone {
-        /// The extension.
-        extension: String,
-    },
-    /// The extension's own reason.
-    #[error("extension '{extension}': {reason}")]
-    Own {
-        /// The extension.
-        extension: String,
-        /// Why.
-        reason: String,
-    },
-}
 
 /// What an extension registers with. Cheap to clone, and may be kept: what it registers later holds
 /// from the agent's next step on, middleware of turns from its next turn on.
@@ -108,9 +64,9 @@ impl std::fmt::Debug for ExtensionApi {
 }
 
 impl ExtensionApi {
-    pub(crate) fn new(name: &str, agent: &Agent) -> Self {
+    pub(crate) fn new(name: Arc<str>, agent: &Agent) -> Self {
         Self {
-            name: name.into(),
+            name,
             agent: Arc::downgrade(&agent.0),
         }
     }
@@ -151,11 +107,16 @@ impl ExtensionApi {
         &self,
         change: impl FnOnce(&AgentInner, &mut Overlay) -> Result<T, ExtensionError>,
     ) -> Result<T, ExtensionError> {
-        let agent = self.agent.upgrade();
-        let agent = agent.ok_or_else(|| ExtensionError::AgentGone {
+        let gone = || ExtensionError::Gone {
             extension: self.name.to_string(),
-        })?;
-        agent.overlay.change(|overlay| change(&agent, overlay))
+        };
+        let agent = self.agent.upgrade().ok_or_else(gone)?;
+        agent.overlay.change(|overlay| {
+            if !overlay.holds(&self.name) {
+                return Err(gone());
+            }
+            change(&agent, overlay)
+        })
     }
 }
 
@@ -184,7 +145,7 @@ impl ToolsApi<'_> {
         let schema = ArgsSchema::compile(item.parameters.as_ref().unwrap_or(&any()));
         let schema = schema.map_err(|reason| ExtensionError::Parameters {
             extension: owner.to_string(),
-            tool: item.name.clone(),
+            tool: item.name.to_string(),
             reason: reason.to_string(),
         })?;
         let tool = RegisteredTool {
@@ -203,7 +164,7 @@ impl ToolsApi<'_> {
             let name = &tool.item.name;
             let taken = |owner_of_it: &str| ExtensionError::NameTaken {
                 extension: owner.to_string(),
-                tool: name.clone(),
+                tool: name.to_string(),
                 owner: owner_of_it.to_owned(),
             };
             if agent.registry.get(name.as_str()).is_some() {
@@ -220,7 +181,7 @@ impl ToolsApi<'_> {
     /// Removes one of the extension's own tools from the next step on; says whether there was one.
     ///
     /// # Errors
-    /// [`ExtensionError::AgentGone`].
+    /// [`ExtensionError::Gone`].
     pub fn unregister(self, name: &str) -> Result<bool, ExtensionError> {
         let owner = &self.0.name;
         self.0.change(|_, overlay| {
@@ -261,7 +222,7 @@ impl PipelineApi<'_> {
     /// Around every turn, from the next one on.
     ///
     /// # Errors
-    /// [`ExtensionError::AgentGone`].
+    /// [`ExtensionError::Gone`].
     pub fn turn(
         self,
         priority: i32,
@@ -277,7 +238,7 @@ impl PipelineApi<'_> {
     /// Around every step, from the next one on.
     ///
     /// # Errors
-    /// [`ExtensionError::AgentGone`].
+    /// [`ExtensionError::Gone`].
     pub fn step(
         self,
         priority: i32,
@@ -290,10 +251,11 @@ impl PipelineApi<'_> {
         })
     }
 
-    /// Around every tool call, from the next step on.
+    /// Around every tool call, from the next step on; and around every question for the result of one
+    /// that is pending: see [`ToolCallContext::occasion`].
     ///
     /// # Errors
-    /// [`ExtensionError::AgentGone`].
+    /// [`ExtensionError::Gone`].
     pub fn tool_call(
         self,
         priority: i32,
@@ -305,28 +267,4 @@ impl PipelineApi<'_> {
             Ok(())
         })
     }
-}
-
-/// Logs for an extension, through `tracing`, target `toolhost::extension`.
-#[derive(Debug, Clone)]
-pub struct Logger(Arc<str>);
-
-macro_rules! level {
-    ($level:ident) => {
-        #[doc = concat!("Logs at level `", stringify!($level), "`.")]
-        pub fn $level(&self, message: &str) {
-            tracing::$level!(target: "toolhost::extension", extension = &*self.0, "{message}");
-        }
-    };
-}
-
-impl Logger {
-    pub(crate) fn of(extension: &Arc<str>) -> Self {
-        Self(Arc::clone(extension))
-    }
-
-    level!(debug);
-    level!(info);
-    level!(warn);
-    level!(error);
 }

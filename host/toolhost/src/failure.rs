@@ -1,7 +1,36 @@
-//! What the sandbox stopped a call for, as the model reads it. The one place that knows both.
+//! What a component's call came to, or was stopped for, as the model reads it. The one place that
+//! knows both.
 
-use toolhost_contract::{ErrorCode, Locale, ToolError, ToolErrorCode, ToolName};
-use toolhost_sandbox::SandboxError;
+use toolhost_contract::{ErrorCode, Locale, ToolError, ToolErrorCode, ToolName, Usage};
+use toolhost_sandbox::{CallReport, Outcome, SandboxError};
+
+use crate::executor::Answer;
+use crate::registry::RegisteredTool;
+use crate::result::normalise_error;
+use crate::turn::TurnInner;
+
+/// What a component's call came to, in the model's words.
+pub(crate) fn answer_of(
+    report: CallReport,
+    tool: &RegisteredTool,
+    turn: &TurnInner,
+) -> (Result<Answer, ToolError>, Usage) {
+    let locale = turn.locale();
+    let error = match report.outcome {
+        Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
+        Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
+        Ok(Outcome::Failed(error)) => {
+            let error = turn.agent().host.redactor.raised(error);
+            normalise_error(error, tool.error_message_limit, locale)
+        }
+        Err(error) => failure(&tool.item.name, &error, locale),
+    };
+    let clues = Clues {
+        disk_limit_hit: report.disk_limit_hit,
+        denials: &report.usage.denials,
+    };
+    (Err(explained(error, &clues, locale)), report.usage)
+}
 
 /// Turns the sandbox's error into the model's. The host's own causes are logged, never told.
 pub(crate) fn failure(tool: &ToolName, error: &SandboxError, locale: Locale) -> ToolError {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use toolhost_contract::{Locale, ResourceName, ToolError, ToolErrorCode};
 use toolhost_sandbox::{
@@ -173,6 +173,7 @@ impl HostBuilder {
             on_progress: self.on_progress,
             events: EventBus::new(self.events),
             pending: OnceLock::new(),
+            opening: Mutex::default(),
             pending_expiry: self.pending_expiry.unwrap_or(pending::EXPIRY),
             guarded: Mutex::default(),
         })))
@@ -221,6 +222,8 @@ pub(crate) struct HostInner {
     on_progress: Option<OnProgress>,
     pub(crate) events: EventBus,
     pending: OnceLock<Arc<Pending>>,
+    /// Held while the store is opened: it is opened once.
+    opening: Mutex<()>,
     pending_expiry: Duration,
     /// The files of every bundle that is loaded.
     guarded: Mutex<Vec<Weak<Guarded>>>,
@@ -249,6 +252,10 @@ impl HostInner {
         if let Some(pending) = self.pending.get() {
             return Ok(pending);
         }
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pending) = self.pending.get() {
+            return Ok(pending);
+        }
         let opened = match &self.state_root {
             Some(root) => Store::open(root),
             None => Store::in_memory(),
@@ -258,7 +265,6 @@ impl HostInner {
             let message = "The host cannot keep pending calls now.";
             ToolError::host(ToolErrorCode::Host, message, locale)
         })?;
-        // Of two that open it at once, one is kept.
         let new = Pending::new(store, locale, self.pending_expiry);
         Ok(self.pending.get_or_init(|| Arc::new(new)))
     }
@@ -306,7 +312,9 @@ impl Host {
         self.0.sandbox.open_workdir(path.as_ref(), &self.0.rules)
     }
 
-    /// Listens to the pending calls that end in this process from now on.
+    /// Listens to the pending calls that end in this process from now on, those among them that were
+    /// interrupted when another process died: it is looked for them now, and as calls are accepted.
+    /// A component's own pending calls end when somebody polls.
     ///
     /// # Errors
     /// `E_HOST` where the store of pending calls cannot be opened.
@@ -314,7 +322,12 @@ impl Host {
     /// Spec: tool-spec-v2 §10.2.
     pub fn completions(&self) -> Result<Completions, ToolError> {
         let pending = self.0.pending(self.0.policy.locale())?;
-        Ok(pending.completions())
+        let completions = pending.completions();
+        let tidied = Arc::clone(pending);
+        self.0
+            .sandbox
+            .spawn(async move { tidied.tidy(SystemTime::now()).await });
+        Ok(completions)
     }
 
     /// What happens at run time: subscribe to it, or wait until it is in its files.

@@ -83,11 +83,11 @@ impl From<String> for TurnStart {
 impl Instance {
     pub(crate) fn new(agent: Agent, key: String, workdir: Workdir) -> Self {
         let host = &agent.0.host;
-        let directory = host.state_root.as_ref().and_then(|root| {
+        let directory = host.state_root.as_ref().map(|root| {
             let directory = instance_directory(root, &agent.0.bundle, &key);
             // Without it there is no log, which the log itself says.
             let _said_later = make_private(&directory).is_err();
-            Some(directory)
+            directory
         });
         let emitter = host
             .events
@@ -120,7 +120,9 @@ impl Instance {
 
     /// Asks for the result that a handle stands for: it, or `pending` again.
     ///
-    /// `E_TOOL_UNKNOWN_HANDLE` for one that is not this instance's, has expired or never was;
+    /// A component is asked in the workdir of this instance: give it the one that the call had.
+    ///
+    /// `E_TOOL_UNKNOWN_HANDLE`, of no call and no tool, for one that is not this instance's, has expired or never was;
     /// `E_TOOL_INTERRUPTED` for a call that ran when its host died; it is never run again by itself.
     ///
     /// Spec: tool-spec-v2 §10.2.
@@ -132,7 +134,8 @@ impl Instance {
         }
     }
 
-    /// Ends a pending call that nobody wants any more. The answer is what its handle stands for from
+    /// Ends a pending call that nobody wants any more; where it runs in the background of this process
+    /// it is stopped, of another process only its result is dropped. The answer is what its handle stands for from
     /// now on: `E_TOOL_CANCELLED`, or the result it already had.
     ///
     /// Spec: tool-spec-v2 §10.2.

@@ -57,7 +57,8 @@ pub use instance::{Instance, TurnStart};
 pub use loaded::{AgentError, Declares, LoadedBundle, WorkspaceError};
 pub use loader::prepare_error_code;
 pub use middleware::{
-    AuditLog, AuditLogError, Metadata, Redactor, Shown, StepContext, ToolCallContext, TurnContext,
+    AuditLog, AuditLogError, Metadata, Occasion, Redactor, StepContext, ToolCallContext,
+    TurnContext,
 };
 pub use pending::{Completed, Completion, Completions};
 pub use pipeline::{BoxFuture, Middleware, Next, Passage};
@@ -67,8 +68,8 @@ pub use turn::Turn;
 
 pub use toolhost_contract::{
     AssistantMessage, ErrorCode, HandlerError, JsonObject, JsonSchemaObject, Locale, McpSource,
-    MessageError, ResourceName, SourceType, ToolCall, ToolCatalogItem, ToolContext, ToolError,
-    ToolErrorCode, ToolName, ToolResult, ToolSource, ToolStatus, Usage,
+    MessageError, NameError, ResourceName, SourceType, ToolCall, ToolCatalogItem, ToolContext,
+    ToolError, ToolErrorCode, ToolName, ToolResult, ToolSource, ToolStatus, Usage,
 };
 pub use toolhost_sandbox::{
     Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, ComponentFacts, FileIo, Grants,

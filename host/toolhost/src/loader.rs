@@ -20,6 +20,9 @@ use crate::overlay::Current;
 use crate::registry::{RegisteredTool, Runs, ToolRegistry};
 use crate::schema::ArgsSchema;
 
+/// The import with which a component speaks to other agents.
+const AGENTS: &str = "goondan:tool/agents@";
+
 /// Loads the bundle at a path.
 pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBundle, LoadError> {
     let open = Bundle::open(path)?;
@@ -40,7 +43,12 @@ pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBun
     let mut by_entry = HashMap::new();
     for tool in open.bundle().tools() {
         match component(host, &open, tool, &mut by_entry).await {
-            Ok(component) => register(&open, tool, &component, &mut found),
+            Ok(component) => {
+                register(&open, tool, &component, &mut found);
+                found
+                    .diagnostics
+                    .extend(not_granted(host, &open, tool, &component));
+            }
             Err(finding) => found.diagnostics.push(*finding),
         }
     }
@@ -180,6 +188,31 @@ fn register(open: &OpenBundle, tool: &ToolResource, component: &PreparedTool, fo
         );
         found.diagnostics.push(note.with_help(help));
     }
+}
+
+/// What a component asks for that the policy gives it under no agent.
+fn not_granted(
+    host: &HostInner,
+    open: &OpenBundle,
+    tool: &ToolResource,
+    component: &PreparedTool,
+) -> Option<Diagnostic> {
+    let name = &tool.metadata.name;
+    let imports = &component.facts().imports;
+    let asks = imports.iter().any(|import| import.starts_with(AGENTS));
+    let agents = open.bundle().agents().iter();
+    let mut agents = agents
+        .map(|agent| agent.metadata.name.as_str())
+        .chain([IMPLICIT_AGENT]);
+    if !asks || agents.any(|agent| host.policy.grants_agents(agent, name)) {
+        return None;
+    }
+    let place = places(open, name);
+    let place = place.map_or_else(|| Place::file(open.yaml().name()), |at| at.entry.clone());
+    let message = format!("tool {name}: it asks for other agents, which the policy does not grant");
+    let warning = Diagnostic::warning(ToolErrorCode::Denied, place, message);
+    let help = format!("Write `tools: {{{name}: {{agents: true}}}}` in the policy to grant it.");
+    Some(warning.with_help(help))
 }
 
 fn not_served(tool: &ToolResource, export: &ToolExportSpec, component: &PreparedTool) -> String {

@@ -2,6 +2,7 @@
 
 mod audit;
 mod metadata;
+mod progress;
 mod redact;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use toolhost_contract::{
 
 pub use audit::{AuditLog, AuditLogError};
 pub use metadata::Metadata;
+pub(crate) use progress::Progress;
 pub use redact::Redactor;
 
 use crate::pipeline::{Passage, sealed::Sealed};
@@ -47,7 +49,13 @@ macro_rules! whose {
 
             /// The error with which a middleware ends the passage: `E_MIDDLEWARE`, in its own words.
             fn refused(&self, why: impl Into<String>) -> ToolError {
-                ToolError::host(ToolErrorCode::Middleware, why, self.turn.locale())
+                let locale = self.turn.locale();
+                ToolError {
+                    // Nothing has failed: what to do next is in the words.
+                    suggestion: None,
+                    help_url: None,
+                    ..ToolError::host(ToolErrorCode::Middleware, why, locale)
+                }
             }
         }
 
@@ -75,18 +83,23 @@ pub struct ToolCallContext {
     pub metadata: Metadata,
     id: String,
     name: String,
-    shown: Shown,
+    occasion: Occasion,
+    progress: Arc<Progress>,
     step_id: Arc<str>,
     turn: Arc<TurnInner>,
 }
 
-/// Whether the step shows the tool that is called.
+/// What a layer is asked to pass on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
-    /// It is in the step's catalog.
-    InCatalog,
-    /// It is not: the call is refused, unless the policy admits calls of the registry.
-    Outside,
+pub enum Occasion {
+    /// A call of a tool that the step shows.
+    Call,
+    /// A call of a tool that the step does not show: it is refused, unless the policy admits calls of
+    /// the registry.
+    CallOutsideCatalog,
+    /// A question for the result of a call that is pending: the call itself was passed on before.
+    /// There are no arguments and no step, and the result may be `pending` again.
+    Poll,
 }
 
 whose!(ToolCallContext);
@@ -94,12 +107,14 @@ whose!(ToolCallContext);
 impl ToolCallContext {
     pub(crate) fn new(
         call: ToolCall,
-        shown: Shown,
+        occasion: Occasion,
+        progress: &Arc<Progress>,
         step_id: &Arc<str>,
         turn: &Arc<TurnInner>,
     ) -> Self {
         Self {
-            shown,
+            occasion,
+            progress: Arc::clone(progress),
             args: call.args,
             metadata: Metadata::default(),
             id: call.id,
@@ -119,10 +134,15 @@ impl ToolCallContext {
         &self.name
     }
 
-    /// Whether the step shows the tool that is called.
+    /// What the layer is asked to pass on.
     #[must_use]
-    pub fn shown(&self) -> Shown {
-        self.shown
+    pub fn occasion(&self) -> Occasion {
+        self.occasion
+    }
+
+    /// How far the call gets, to be looked at when it has ended.
+    pub(crate) fn progress(&self) -> &Arc<Progress> {
+        &self.progress
     }
 
     /// Id of the call.

@@ -31,7 +31,12 @@ pub(crate) async fn run(
         return (Err(error), Usage::default());
     };
     let limits = &valid.permit.limits;
-    let deadline = handler.deadline(&args).unwrap_or(limits.deadline);
+    let deadline = match (handler.deadline(&args), valid.permit.deadline_said) {
+        (Some(own), false) => own,
+        // What the operator says holds for a handler that asks for more.
+        (Some(own), true) => own.min(limits.deadline),
+        (None, _) => limits.deadline,
+    };
     let started = Instant::now();
     let context = HandlerContext {
         context,
@@ -59,11 +64,11 @@ pub(crate) async fn run(
         Some(Ok(Err(Raised(RaisedBy::Host(code, message))))) => {
             Err(ToolError::host(code, message, locale))
         }
-        Some(Ok(Err(Raised(RaisedBy::Handler(error))))) => Err(normalise_error(
-            error,
-            valid.tool.error_message_limit,
-            locale,
-        )),
+        Some(Ok(Err(Raised(RaisedBy::Handler(error))))) => {
+            let error = turn.agent().host.redactor.raised(error);
+            let limit = valid.tool.error_message_limit;
+            Err(normalise_error(error, limit, locale))
+        }
     };
     usage.wall = started.elapsed();
     (answer, usage)

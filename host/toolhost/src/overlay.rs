@@ -18,12 +18,12 @@ pub(crate) struct Overlay {
     extensions: Vec<Arc<str>>,
     /// In the order first registered.
     order: Vec<Box<str>>,
-    tools: HashMap<Box<str>, RegisteredTool>,
+    tools: HashMap<Box<str>, Arc<RegisteredTool>>,
 }
 
 impl Overlay {
     pub(crate) fn get(&self, name: &str) -> Option<&RegisteredTool> {
-        self.tools.get(name)
+        self.tools.get(name).map(|tool| &**tool)
     }
 
     /// What a model is shown of the tools, in order.
@@ -42,7 +42,7 @@ impl Overlay {
 
     pub(crate) fn register(&mut self, tool: RegisteredTool) {
         let name: Box<str> = tool.item.name.as_str().into();
-        if self.tools.insert(name.clone(), tool).is_none() {
+        if self.tools.insert(name.clone(), Arc::new(tool)).is_none() {
             self.order.push(name);
         }
     }
@@ -53,12 +53,19 @@ impl Overlay {
     }
 
     /// Takes an extension's name, unless it is taken.
-    pub(crate) fn enter(&mut self, extension: &str) -> bool {
-        let is_new = self.extensions.iter().all(|known| &**known != extension);
+    pub(crate) fn enter(&mut self, extension: &Arc<str>) -> bool {
+        let is_new = self.extensions.iter().all(|known| known != extension);
         if is_new {
-            self.extensions.push(extension.into());
+            self.extensions.push(Arc::clone(extension));
         }
         is_new
+    }
+
+    /// Whether this very extension is there, and not a later one of its name.
+    pub(crate) fn holds(&self, extension: &Arc<str>) -> bool {
+        self.extensions
+            .iter()
+            .any(|known| Arc::ptr_eq(known, extension))
     }
 
     /// Removes an extension and all that is its own; says whether it was there.
@@ -98,8 +105,14 @@ impl Current {
     ) -> Result<T, E> {
         let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let mut changed = Overlay::clone(&current);
-        let done = change(&mut changed)?;
-        *current = Arc::new(changed);
-        Ok(done)
+        let done = change(&mut changed);
+        let old = match &done {
+            Ok(_) => std::mem::replace(&mut *current, Arc::new(changed)),
+            Err(_) => Arc::new(changed),
+        };
+        drop(current);
+        // What it alone held is dropped without the lock: it may be somebody's code.
+        drop(old);
+        done
     }
 }

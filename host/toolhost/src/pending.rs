@@ -14,16 +14,17 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use tokio::sync::Notify;
 use tokio::sync::broadcast::{self, error::RecvError};
-use tokio::task::AbortHandle;
 use toolhost_contract::{AssistantMessage, Locale, ToolError, ToolErrorCode, ToolResult};
 
 use crate::events::SettledCall;
 use crate::instance::Instance;
 use crate::store::{Store, StoreError};
 use crate::turn::TurnInner;
-pub(crate) use record::PendingCall;
-use record::{AcceptError, Handle, NewRecord, NewSource, Owner, Records, State};
+pub(crate) use guest::accept;
+use record::{AcceptError, NewRecord, NewSource, Owner, Records, State};
+pub(crate) use record::{Handle, PendingCall};
 
 /// How long a handle can be asked for, by default.
 pub(crate) const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -78,7 +79,11 @@ pub(crate) struct Pending {
     records: Records,
     expiry: Duration,
     completions: broadcast::Sender<Arc<Completion>>,
-    running: Mutex<HashMap<Handle, AbortHandle>>,
+    /// Calls that run in the background of this process, and how to stop them.
+    running: Mutex<HashMap<Handle, Arc<Notify>>>,
+    /// Handles that are being asked for: one at a time.
+    asked: Mutex<HashMap<Handle, Arc<tokio::sync::Mutex<()>>>>,
+    locale: Locale,
     accepted: AtomicU64,
 }
 
@@ -89,6 +94,8 @@ impl Pending {
             expiry,
             completions: broadcast::Sender::new(LISTENER_QUEUE),
             running: Mutex::default(),
+            asked: Mutex::default(),
+            locale,
             accepted: AtomicU64::new(0),
         }
     }
@@ -97,17 +104,33 @@ impl Pending {
         Completions(self.completions.subscribe())
     }
 
-    /// Takes a component's handle, and gives the host's, which stands for it.
+    /// Takes a component's handle, and gives the host's, which stands for it: a new one, or that of
+    /// the background call in which it was answered.
     pub(crate) async fn accept_guest(
         &self,
         turn: &TurnInner,
         call: (&str, &str),
         message: &AssistantMessage,
         guest_handle: String,
-    ) -> Result<String, ToolError> {
-        let source = NewSource::Guest { guest_handle };
-        let handle = self.accept(turn, call, message, source).await?;
-        Ok(handle.as_str().to_owned())
+        background: Option<&Handle>,
+    ) -> Result<Handle, ToolError> {
+        let Some(handle) = background else {
+            let source = NewSource::Guest { guest_handle };
+            return self.accept(turn, call, message, source).await;
+        };
+        let waits = self.records.wait_for_guest(handle, guest_handle).await;
+        match waits {
+            Ok(true) => Ok(handle.clone()),
+            Ok(false) => {
+                let message = "The pending call was cancelled.";
+                Err(ToolError::host(
+                    ToolErrorCode::Cancelled,
+                    message,
+                    turn.locale(),
+                ))
+            }
+            Err(error) => Err(unacceptable(&AcceptError::Store(error), turn.locale())),
+        }
     }
 
     async fn accept(
@@ -131,7 +154,7 @@ impl Pending {
             expires_at: now + self.expiry,
         };
         let accepted = self.accepted.fetch_add(1, Relaxed);
-        if accepted % SWEEP_EVERY == 0 {
+        if accepted.is_multiple_of(SWEEP_EVERY) {
             self.tidy(now).await;
         }
         let stored = self.records.accept(new, now).await;
@@ -139,7 +162,7 @@ impl Pending {
     }
 
     /// Removes what has expired, and ends what processes left running that are no more.
-    async fn tidy(&self, now: SystemTime) {
+    pub(crate) async fn tidy(&self, now: SystemTime) {
         if let Err(error) = self.records.sweep(now).await {
             tracing::warn!(%error, "expired pending calls are not removed");
         }
@@ -155,19 +178,17 @@ impl Pending {
 
     /// Records what a call came to, and tells whoever listens: once, by whoever ends it first.
     /// Says whether this did.
-    async fn settle(&self, turn: &TurnInner, handle: &Handle, result: &ToolResult) -> bool {
-        match self.records.complete(handle, result).await {
-            Ok(false) => false,
-            Ok(true) => {
-                self.tell(turn, handle, result);
-                true
-            }
-            Err(error) => {
-                let call_id = result.tool_call_id();
-                tracing::error!(%error, call_id, "the result of a pending call is not recorded");
-                false
-            }
+    async fn settle(
+        &self,
+        turn: &TurnInner,
+        handle: &Handle,
+        result: &ToolResult,
+    ) -> Result<bool, StoreError> {
+        let is_first = self.records.complete(handle, result).await?;
+        if is_first {
+            self.tell(turn, handle, result);
         }
+        Ok(is_first)
     }
 
     fn tell(&self, turn: &TurnInner, handle: &Handle, result: &ToolResult) {

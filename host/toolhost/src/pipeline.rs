@@ -44,7 +44,11 @@ pub(crate) mod sealed {
 /// One layer of a pipeline. A closure `Fn(C, Next<C>) -> impl Future<Output = C::Answer>` is one.
 ///
 /// A layer must run [`Next`]: one that ends the passage before answers with an error, which becomes
-/// `E_MIDDLEWARE`. So does a panic. It has no deadline but its own.
+/// `E_MIDDLEWARE`. So does a panic. It has no deadline but its own. What it makes of a result may not
+/// have a code of the host's or a handle that the result did not have.
+///
+/// A turn or a step lies in the runtime's hands between opening and closing: its layers wait in
+/// [`Next::run`] and are not polled meanwhile, so that a timer of theirs beside it stands still.
 ///
 /// ```
 /// use toolhost::{Next, ToolCallContext, ToolResult};

@@ -153,6 +153,12 @@ impl Policy {
         said.last().unwrap_or(false)
     }
 
+    /// Whether the deadline of a tool is the operator's, and not the default.
+    pub(crate) fn says_deadline(&self, agent: &str, tool: &ResourceName) -> bool {
+        let said = self.rules(agent, tool).map(|rule| &rule.limits);
+        said.chain([&self.defaults]).any(LimitChanges::set_deadline)
+    }
+
     /// What is said about a tool of an agent; the last one holds.
     fn rules(&self, agent: &str, tool: &ResourceName) -> impl Iterator<Item = &Rule> {
         let agents_own = ResourceName::parse(agent)

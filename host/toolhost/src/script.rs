@@ -34,7 +34,7 @@
 mod agent;
 mod reference;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
@@ -149,9 +149,18 @@ impl Script {
             ));
         }
         for (agent, script) in &self.agents {
+            let mut named = BTreeSet::new();
             for (index, step) in script.steps.iter().enumerate() {
                 for (name, call) in step {
                     let place = format!("agents.{agent}.steps[{index}].{name}");
+                    if ["input", "responses"].contains(&name.as_str()) {
+                        return Err(format!(
+                            "{place}: '{name}' is what the event gave; call it otherwise"
+                        ));
+                    }
+                    if !named.insert(name) {
+                        return Err(format!("{place}: an earlier call is called '{name}'"));
+                    }
                     call.check()
                         .map_err(|reason| format!("{place}: {reason}"))?;
                 }

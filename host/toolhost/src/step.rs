@@ -15,6 +15,7 @@ use crate::events::{StepSpan, TurnSpan};
 use crate::executor;
 use crate::middleware::{StepContext, ToolCallContext};
 use crate::overlay::Overlay;
+use crate::pending::Handle;
 use crate::pipeline::{Held, Opened, Pipeline};
 use crate::registry::RegisteredTool;
 use crate::result::normalise_error;
@@ -22,8 +23,8 @@ use crate::turn::{TurnInner, unopened};
 
 /// A step that is open. Share it by reference or in an [`Arc`]: its calls may run at the same time.
 ///
-/// [`Step::close`] ends it well, [`Step::fail`] does not; dropped, it has ended without its
-/// middleware being told.
+/// [`Step::close`] ends it well, [`Step::fail`] does not; dropped, it has failed, and the second halves
+/// of its middleware do not run.
 #[derive(Debug)]
 #[must_use = "a step is closed, so that its middleware is told"]
 pub struct Step {
@@ -39,6 +40,8 @@ pub(crate) struct Scope {
     pub(crate) catalog: ToolCatalog,
     pub(crate) step_id: Arc<str>,
     pub(crate) turn: Arc<TurnInner>,
+    /// The handle of the background call that this is the scope of.
+    pub(crate) background: Option<Handle>,
     overlay: Arc<Overlay>,
     protected: WriteProtected,
 }
@@ -109,7 +112,7 @@ impl Step {
             match opened.await {
                 Ok(Opened { context, held }) => (context.tool_catalog.into_iter().collect(), held),
                 Err(ended) => {
-                    let error = unopened(ended, "step", agent.locale);
+                    let error = turn.told(unopened(ended, "step", agent.locale));
                     span.end(Some(&error));
                     return Err(error);
                 }
@@ -118,6 +121,7 @@ impl Step {
         let scope = Scope {
             catalog,
             step_id,
+            background: None,
             overlay,
             protected: agent.host.protected(),
             turn: Arc::clone(turn),
@@ -174,7 +178,9 @@ impl Step {
 
     /// Executes a call in the background; the answer is `pending` with a handle at once, and
     /// [`Instance::poll`](crate::Instance::poll) gives the result, a refusal too, in this process or
-    /// a later one. A call that runs when its process dies is `E_TOOL_INTERRUPTED`.
+    /// a later one. A call that runs when its process dies, or the runtime it was submitted from ends,
+    /// is `E_TOOL_INTERRUPTED`. Until it has ended it keeps what it needs of the host: cancel what is
+    /// no longer wanted.
     ///
     /// Needs a tokio runtime only where the tool is an extension's and needs one itself: then call it
     /// from there.
@@ -186,8 +192,15 @@ impl Step {
         let result = match turn.agent().host.pending(turn.locale()) {
             Ok(pending) => {
                 let (scope, work, held) = (self.scope.clone(), call.clone(), message.clone());
-                let work = async move { executor::execute(&scope, work, &held).await };
-                let work = work.instrument(span.span().clone());
+                let within = span.span().clone();
+                let work = move |handle| {
+                    let scope = Scope {
+                        background: Some(handle),
+                        ..scope
+                    };
+                    let executed = async move { executor::execute(&scope, work, &held).await };
+                    executed.instrument(within)
+                };
                 pending.submit(turn, &call, message, work).await
             }
             Err(error) => ToolResult::error(&call.id, &executor::shown(&call.name), error),
@@ -218,6 +231,7 @@ impl Step {
     async fn end(self, answer: Result<Value, ToolError>) -> Result<Value, ToolError> {
         let closed = self.held.close(answer);
         let answer = closed.instrument(self.span.span().clone()).await;
+        let answer = answer.map_err(|error| self.scope.turn.told(error));
         self.span.end(answer.as_ref().err());
         answer
     }

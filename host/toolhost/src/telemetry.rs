@@ -39,12 +39,14 @@ pub(crate) fn ran(turn: &TurnInner, tool: &RegisteredTool, report: &CallReport) 
             LogLevel::Error | LogLevel::Critical => say!(error, context, message),
         }
     }
-    for line in report.stdout.lines() {
+    // Redacted as a whole: a secret may have several lines.
+    for line in redactor.text(&report.stdout).lines() {
         say!(debug, "stdout", &text::escape(line));
     }
     // What a tool printed before it crashed is what its author needs.
     let crashed = matches!(report.outcome, Err(SandboxError::Trap { .. }));
-    for line in report.stderr.lines().filter(|line| !line.is_empty()) {
+    let stderr = redactor.text(&report.stderr);
+    for line in stderr.lines().filter(|line| !line.is_empty()) {
         if crashed {
             say!(warn, "stderr", &text::escape(line));
         } else {

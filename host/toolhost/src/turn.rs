@@ -19,11 +19,14 @@ use crate::instance::{Instance, TurnStart};
 use crate::middleware::TurnContext;
 use crate::pending::PendingCall;
 use crate::pipeline::{Held, Opened};
-use crate::result::normalise_error;
+use crate::result::{limit_error, normalise_error};
 use crate::step::Step;
 
-/// A turn that is open. [`Turn::close`] ends it well, [`Turn::fail`] does not; dropped, it has ended
-/// without its middleware being told.
+/// A turn that is open. [`Turn::close`] ends it well, [`Turn::fail`] does not; dropped, it has failed,
+/// and the second halves of its middleware do not run.
+///
+/// Its id is the runtime's; that no two turns have the same is the runtime's to see to. A step does not
+/// hold its turn open, nor does closing the turn close its steps: close them first.
 #[derive(Debug)]
 #[must_use = "a turn is closed, so that its middleware is told"]
 pub struct Turn {
@@ -92,6 +95,12 @@ impl TurnInner {
         }
     }
 
+    /// An error as it leaves the host.
+    pub(crate) fn told(&self, error: ToolError) -> ToolError {
+        let redactor = &self.agent().host.redactor;
+        limit_error(redactor.error(error), ErrorMessageLimit::DEFAULT)
+    }
+
     /// What a component of this turn's agent is asked, under what the policy gives to its tool.
     pub(crate) fn invocation(
         &self,
@@ -100,14 +109,17 @@ impl TurnInner {
         context: ToolContext,
         ask: Ask,
     ) -> Invocation {
-        let agents = self.agents.as_ref().filter(|_| permit.agents);
+        let agents = permit.agents.then(|| {
+            let redactor = &self.agent().host.redactor;
+            agents_port::port(self.agents.as_ref(), redactor)
+        });
         Invocation {
             ask,
             context,
             workdir: Some(self.instance.workdir().clone()),
             protected,
             grants: permit.grants,
-            agents: agents.map(agents_port::port),
+            agents,
             limits: permit.limits,
         }
     }
@@ -130,13 +142,14 @@ impl TurnInner {
 impl Turn {
     pub(crate) async fn open(instance: Instance, start: TurnStart) -> Result<Self, ToolError> {
         let pipeline = instance.0.agent.0.overlay.snapshot().turn.clone();
-        let trace_id = start.trace_id.as_deref();
+        let trace_id = start.trace_id.as_deref().filter(|text| !text.is_empty());
         let span = instance.0.emitter.turn(&start.id, trace_id);
         let inner = Arc::new(TurnInner {
             id: start.id,
-            trace_id: start
-                .trace_id
-                .unwrap_or_else(|| span.trace().trace_id().to_string()),
+            trace_id: match trace_id {
+                Some(own) => own.to_owned(),
+                None => span.trace().trace_id().to_string(),
+            },
             instance,
             agents: start.agents,
             required_succeeded: AtomicBool::new(false),
@@ -152,7 +165,7 @@ impl Turn {
                 span,
             }),
             Err(ended) => {
-                let error = unopened(ended, "turn", inner.locale());
+                let error = inner.told(unopened(ended, "turn", inner.locale()));
                 span.end(Some(&error));
                 Err(error)
             }
@@ -199,6 +212,16 @@ impl Turn {
         self.inner.agent().required.is_empty() || self.inner.required_succeeded.load(Relaxed)
     }
 
+    /// Asks for the result of a pending call, as [`Instance::poll`] does: a required tool that
+    /// succeeds so counts for this turn.
+    ///
+    /// Spec: tool-spec-v2 §10.2.
+    pub async fn poll(&self, handle: &str) -> ToolResult {
+        let result = self.inner.instance.poll(handle).await;
+        self.inner.saw(&result);
+        result
+    }
+
     /// The tools of which one must succeed before the turn may end.
     #[must_use]
     pub fn required_tools(&self) -> &[ToolName] {
@@ -206,7 +229,7 @@ impl Turn {
     }
 
     /// Ends the turn with its answer: runs the second halves of the middleware, and gives what they
-    /// make of it.
+    /// make of it. Responses of other agents that its steps were given are acknowledged.
     ///
     /// # Errors
     /// Where a middleware makes a failure of it.
@@ -226,7 +249,14 @@ impl Turn {
     async fn end(self, answer: Result<Value, ToolError>) -> Result<Value, ToolError> {
         let closed = self.held.close(answer);
         let answer = closed.instrument(self.span.span().clone()).await;
+        let answer = answer.map_err(|error| self.inner.told(error));
         self.span.end(answer.as_ref().err());
+        if let (Ok(_), Some(agents)) = (&answer, &self.inner.agents) {
+            // Those that cannot be acknowledged now are given out again.
+            if let Err(error) = agents.acknowledge_responses().await {
+                tracing::warn!(%error, "responses of other agents are not acknowledged");
+            }
+        }
         answer
     }
 }

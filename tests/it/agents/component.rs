@@ -86,3 +86,47 @@ async fn requests_nest_deeper_than_there_are_running_places() {
     }
     assert_eq!(result, "the innermost");
 }
+
+#[tokio::test]
+async fn what_is_asked_and_not_granted_is_a_warning_when_the_bundle_loads() {
+    let warned = |policy: &'static str| async move {
+        let house = House::of(ASK, policy).await;
+        let findings = house.loaded.diagnostics().iter();
+        findings.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let [warning] = &warned("").await[..] else {
+        panic!("one warning")
+    };
+    assert!(
+        warning.ends_with("tool ask: it asks for other agents, which the policy does not grant"),
+        "{warning}"
+    );
+    assert!(warned("tools: {ask: {agents: true}}").await.is_empty());
+    let one_agent = "agents: {default: {tools: {ask: {agents: true}}}}";
+    assert!(warned(one_agent).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_secret_that_a_component_holds_does_not_reach_another_agent() {
+    let policy = "tools: {ask: {agents: true, env: {TOKEN: {secret: sk-12345}}}}";
+    let house = House::of(ASK, policy).await;
+    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let args = json!({"do": "request", "target": "b", "input": {"found": "sk-12345"}});
+    let result = ask(&client(&orchestrator), "a", call("ask__run", args)).await;
+    assert_eq!(
+        result["output"]["ok"]["response"],
+        json!({"found": "[redacted:TOKEN]"}),
+        "{result}"
+    );
+}
+
+#[tokio::test]
+async fn a_turn_without_a_way_to_other_agents_is_told_from_one_that_is_not_granted() {
+    let house = House::of(ASK, "tools: {ask: {agents: true}}").await;
+    let result = house.call("ask__run", json!({"do": "list"})).await;
+    assert_eq!(
+        result.output().unwrap()["error"]["code"],
+        "IPC_DELIVERY_FAILED"
+    );
+    assert!(result.usage().denials.is_empty());
+}

@@ -48,12 +48,12 @@ async fn sending_does_not_wait_and_spawning_listing_and_naming_work() {
     assert!(sent["eventId"].is_string() && sent.get("correlationId").is_none());
     let spawned = output(
         "agents__spawn",
-        json!({"target": "b", "instanceKey": "other"}),
+        json!({"target": "b", "instanceKey": "k/other"}),
     )
     .await;
     assert_eq!(
         spawned,
-        json!({"target": "b", "instanceKey": "other", "spawned": true})
+        json!({"target": "b", "instanceKey": "k/other", "spawned": true})
     );
     let listed = output("agents__list", json!({})).await;
     assert_eq!(listed["count"], 3, "{listed}");
@@ -178,4 +178,39 @@ async fn the_trace_of_a_turn_goes_with_its_requests() {
         (&of_b["agentName"], &of_b["traceId"]),
         (&json!("default"), &json!("trace-9"))
     );
+}
+
+#[tokio::test]
+async fn an_agent_reaches_no_conversation_but_its_own() {
+    let house = house().await;
+    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let client = client(&orchestrator);
+    let other = orchestrator.client("runtime", "somebody-else", None);
+    ask(&other, "b", json!("theirs")).await;
+    for tool in ["agents__request", "agents__send", "agents__spawn"] {
+        for key in ["somebody-else", "k2", "", "k-2"] {
+            let mut args = json!({"target": "b", "instanceKey": key});
+            if tool != "agents__spawn" {
+                args["input"] = json!("hi");
+            }
+            let result = ask(&client, "a", call(tool, args)).await;
+            let error = &result["error"];
+            assert_eq!(
+                error["code"], "IPC_DELIVERY_FAILED",
+                "{tool} {key}: {result}"
+            );
+            assert!(
+                error["message"].as_str().unwrap().contains("out of reach"),
+                "{result}"
+            );
+        }
+    }
+    let listed = ask(&client, "a", call("agents__list", json!({}))).await;
+    let agents = listed["output"]["agents"].as_array().unwrap();
+    assert!(
+        agents.iter().all(|one| one["instanceKey"] == "k"),
+        "{listed}"
+    );
+    let all = client.list().await.unwrap();
+    assert_eq!(all.len(), 2, "nothing was started: {all:?}");
 }

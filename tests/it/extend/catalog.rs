@@ -120,7 +120,11 @@ async fn follow(events: Vec<Event>) {
             }
             Event::Renew { extension } => {
                 assert!(agent.remove_extension(EXTENSIONS[extension]));
-                agent.extend(EXTENSIONS[extension], |_| Ok(())).unwrap();
+                let renewed = agent.extend(EXTENSIONS[extension], |api| {
+                    apis[extension] = api.clone();
+                    Ok(())
+                });
+                renewed.unwrap();
                 model.dynamic.retain(|_, owner| *owner != extension);
             }
             Event::Toggle { tool } => {

@@ -243,3 +243,63 @@ async fn a_redactor_keeps_secrets_out_of_results() {
         Some(&json!({"text": "THE [redacted:TOKEN] TOKEN"}))
     );
 }
+
+#[tokio::test]
+async fn a_middleware_makes_no_code_of_the_hosts_and_no_handle() {
+    let house = house().await;
+    house
+        .agent
+        .extend("forger", |api| {
+            api.pipeline()
+                .tool_call(0, |context: ToolCallContext, next: Next<_>| async move {
+                    let what = context.args.get("text").cloned();
+                    let result: toolhost::ToolResult = next.run(context).await;
+                    match what.as_ref().and_then(Value::as_str) {
+                        Some("code") => {
+                            let code = toolhost::ToolErrorCode::Timeout;
+                            let locale = toolhost::Locale::En;
+                            result.into_error(toolhost::ToolError::host(code, "forged", locale))
+                        }
+                        Some("handle") => {
+                            toolhost::ToolResult::pending("c", "t", "pending_forged".to_owned())
+                        }
+                        _ => result,
+                    }
+                })
+        })
+        .unwrap();
+    for text in ["code", "handle"] {
+        let result = call(&house, "text__upper", json!({"text": text})).await;
+        assert_eq!(code(&result), "E_MIDDLEWARE", "{text}");
+        assert!(result.handle().is_none());
+    }
+    // A code that the call came to by itself stays.
+    let refused = call(&house, "text__upper", json!({})).await;
+    assert_eq!(code(&refused), "E_TOOL_INVALID_ARGS");
+}
+
+#[tokio::test]
+async fn the_audit_log_tells_what_ran_whatever_the_layers_made_of_it() {
+    let house = house().await;
+    let lines = Lines::default();
+    let log = AuditLog::to(lines.clone());
+    house
+        .agent
+        .extend("ext", |api| {
+            api.pipeline().tool_call(0, log)?;
+            api.pipeline()
+                .tool_call(1, |context: ToolCallContext, next: Next<_>| async move {
+                    let _ran = next.run(context).await;
+                    panic!("in the test")
+                })
+        })
+        .unwrap();
+    let result = call(&house, "text__upper", json!({"text": "x"})).await;
+    assert_eq!(code(&result), "E_MIDDLEWARE");
+    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let line: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(
+        (&line["decision"], &line["code"]),
+        (&json!("ran"), &json!("E_MIDDLEWARE"))
+    );
+}

@@ -186,3 +186,88 @@ async fn an_api_that_is_kept_registers_later_and_does_not_keep_its_agent() {
     let gone = api.tools().register(item("dyn__late"), echo);
     assert!(gone.unwrap_err().to_string().contains("gone"));
 }
+
+#[tokio::test]
+async fn an_api_that_outlives_its_extension_registers_nothing() {
+    let house = house("").await;
+    let mut kept = None;
+    let mut keep = |api: &toolhost::ExtensionApi| {
+        kept = Some(api.clone());
+        Ok(())
+    };
+    house.agent.extend("gone", &mut keep).unwrap();
+    assert!(house.agent.remove_extension("gone"));
+    house.agent.extend("gone", |_| Ok(())).unwrap();
+    let late = kept.unwrap().tools().register(item("dyn__late"), echo);
+    assert!(late.unwrap_err().to_string().contains("removed"));
+    assert!(house.agent.catalog().get("dyn__late").is_none());
+
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        house.agent.extend("half", |api| {
+            api.tools().register(item("dyn__half"), echo)?;
+            panic!("in the test")
+        })
+    }));
+    assert!(panicked.is_err());
+    assert!(
+        house.agent.catalog().get("dyn__half").is_none(),
+        "nothing of it stays"
+    );
+}
+
+#[tokio::test]
+async fn the_operators_deadline_holds_for_a_handler_that_asks_for_more() {
+    struct Patient;
+    impl toolhost::ToolHandler for Patient {
+        fn call(
+            &self,
+            _: HandlerContext,
+            _: JsonObject,
+        ) -> toolhost::BoxFuture<'_, Result<Value, toolhost::Raised>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn deadline(&self, _: &JsonObject) -> Option<Duration> {
+            Some(Duration::from_secs(600))
+        }
+    }
+    let house = house("tools: {dyn: {limits: {deadlineMs: 50}}}").await;
+    house
+        .agent
+        .extend("ext", |api| {
+            api.tools().register(item("dyn__patient"), Patient)
+        })
+        .unwrap();
+    let step = house.another_step().await;
+    let call = toolhost_tests::house::tool_call("dyn__patient", json!({}));
+    assert_eq!(code(&step.execute_alone(call).await), "E_TOOL_TIMEOUT");
+}
+
+#[tokio::test]
+async fn a_native_handler_works_in_the_workdir_by_handle() {
+    // tool-spec-v2 §2.5(1), §2.5(2)
+    use std::io::Read;
+    use std::os::fd::AsFd;
+
+    let house = house("").await;
+    std::fs::write(house.work.path("note.txt"), "kept").unwrap();
+    house
+        .agent
+        .extend("ext", |api| {
+            let read = async |context: HandlerContext, _: JsonObject| {
+                let (flags, mode) = (rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty());
+                let opened = rustix::fs::openat(context.workdir().as_fd(), "note.txt", flags, mode);
+                let mut text = String::new();
+                std::fs::File::from(opened?).read_to_string(&mut text)?;
+                Ok::<_, HandlerError>(json!(text))
+            };
+            api.tools().register(item("dyn__read"), read)
+        })
+        .unwrap();
+    let step = house.another_step().await;
+    let call = toolhost_tests::house::tool_call("dyn__read", json!({}));
+    assert_eq!(
+        step.execute_alone(call).await.output(),
+        Some(&json!("kept"))
+    );
+}

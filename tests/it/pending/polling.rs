@@ -127,3 +127,63 @@ async fn a_submitted_call_is_asked_again_in_the_background() {
     let result = super::ended(&instance(&house), accepted.handle().unwrap()).await;
     assert_eq!(result.output(), Some(&json!([1])));
 }
+
+#[tokio::test]
+async fn a_submitted_call_has_one_handle_also_where_its_component_answers_pending() {
+    let house = house().await;
+    let mut completions = house.host.completions().unwrap();
+    let instance = instance(&house);
+    let args = json!({"handle": "not yet"});
+    let accepted = super::submit(&house.step, "c", "later__run", args).await;
+    let handle = accepted.handle().unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+    assert_eq!(instance.poll(handle).await.handle(), Some(handle));
+    assert_eq!(code(&instance.cancel(handle).await), "E_TOOL_CANCELLED");
+    let told = std::fs::read_to_string(house.work.path("cancelled")).unwrap();
+    assert_eq!(told, "not yet", "the component is told");
+    let Some(toolhost::Completed::Call(told)) = completions.next().await else {
+        panic!("it is told")
+    };
+    assert_eq!(
+        (told.handle.as_str(), code(&told.result).as_str()),
+        (handle, "E_TOOL_CANCELLED")
+    );
+    let more = std::time::Duration::from_millis(100);
+    assert!(
+        tokio::time::timeout(more, completions.next())
+            .await
+            .is_err(),
+        "once"
+    );
+}
+
+#[tokio::test]
+async fn many_polls_of_one_handle_get_one_result() {
+    let house = house().await;
+    let accepted = pending(&house, "done:5").await;
+    let instance = instance(&house);
+    let polls = (0..20).map(|_| {
+        let (instance, handle) = (instance.clone(), accepted.handle().unwrap().to_owned());
+        tokio::spawn(async move { instance.poll(&handle).await })
+    });
+    for poll in polls.collect::<Vec<_>>() {
+        assert_eq!(poll.await.unwrap().output(), Some(&json!(5)));
+    }
+}
+
+#[tokio::test]
+async fn a_required_tool_that_answers_pending_counts_when_it_is_polled_in_its_turn() {
+    let agent = json!({
+        "apiVersion": "goondan.ai/v1", "kind": "Agent", "metadata": {"name": "a"},
+        "spec": {"tools": ["Tool/later"], "requiredTools": ["later__run"]},
+    });
+    let tools = toolhost_tests::house::yaml(&[("later", "pending", &["run"])]);
+    let house = House::load(&format!("{tools}\n---\n{agent}"), &["pending"], "", None).await;
+    let turn = instance(&house).open_turn("turn-1").await.unwrap();
+    let step = turn.open_step().await.unwrap();
+    let call = tool_call("later__run", json!({"handle": "done:1"}));
+    let accepted = step.execute_alone(call).await;
+    assert!(!turn.may_end());
+    let result = turn.poll(accepted.handle().unwrap()).await;
+    assert_eq!((result.status(), turn.may_end()), (ToolStatus::Ok, true));
+}

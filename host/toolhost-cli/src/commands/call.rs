@@ -2,7 +2,7 @@
 
 use toolhost::{ErrorCode, ToolCall, ToolErrorCode, ToolResult, ToolStatus};
 
-use super::caller;
+use super::caller::{self, Handles};
 use crate::args::CallArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ const CALL_ID: &str = "call_1";
 pub(crate) async fn call(args: &CallArgs, setting: &Setting) -> Result<Exit, Failure> {
     let target = args.target()?;
     let input = args.args.read().await?;
-    let instance = caller::open(target.bundle, &args.caller, setting).await?;
+    let instance = caller::open(target.bundle, &args.caller, Handles::MayBeGiven, setting).await?;
     let turn = instance.open_turn("turn").await.map_err(Failure::of)?;
     let step = turn.open_step().await.map_err(Failure::of)?;
     let call = ToolCall::new(CALL_ID, target.tool.as_ref(), input);
@@ -31,9 +31,11 @@ pub(crate) async fn call(args: &CallArgs, setting: &Setting) -> Result<Exit, Fai
     }
     if result.status() == ToolStatus::Pending {
         let handle = result.handle().unwrap_or_default();
-        setting.note(&format!(
-            "`toolhost poll {bundle} {handle}` asks for the result"
-        ));
+        setting.note(&if setting.places.state_root.is_some() {
+            format!("`toolhost poll {bundle} {handle}` asks for the result, with the same --agent, --instance and --workdir")
+        } else {
+            "the handle is lost: pass --state-root DIR to keep it".to_owned()
+        });
     }
     step.close(()).await.map_err(Failure::of)?;
     turn.close(()).await.map_err(Failure::of)?;

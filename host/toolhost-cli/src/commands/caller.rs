@@ -15,15 +15,25 @@ use crate::house::{House, StateRoot};
 use crate::output;
 use crate::setting::Setting;
 
+/// What a command has to do with handles, which are kept beneath the state root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Handles {
+    /// It may give one.
+    MayBeGiven,
+    /// It asks for one.
+    AreAsked,
+}
+
 /// Loads the bundle and opens the instance.
 pub(super) async fn open(
     bundle: &Path,
     args: &CallerArgs,
+    handles: Handles,
     setting: &Setting,
 ) -> Result<Instance, Failure> {
-    let state_root = match args.workdir {
-        Some(_) => StateRoot::Optional,
-        None => StateRoot::Needed,
+    let state_root = match (&args.workdir, handles) {
+        (Some(_), Handles::MayBeGiven) => StateRoot::Optional,
+        (Some(_), Handles::AreAsked) | (None, _) => StateRoot::Needed,
     };
     let house = House::open(setting, args.policy.as_deref(), state_root).await?;
     // Before the bundle, which may take long to compile.

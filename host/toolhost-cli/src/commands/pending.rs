@@ -2,7 +2,7 @@
 
 use toolhost::{ErrorCode, ToolErrorCode};
 
-use super::caller;
+use super::caller::{self, Handles};
 use crate::args::PendingArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use crate::setting::Setting;
 /// Asks for the result.
 pub(crate) async fn poll(args: &PendingArgs, setting: &Setting) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
-    let instance = caller::open(bundle, &args.caller, setting).await?;
+    let instance = caller::open(bundle, &args.caller, Handles::AreAsked, setting).await?;
     let result = instance.poll(&handle).await;
     caller::print(&result, &args.caller)?;
     Ok(caller::exit(&result))
@@ -20,7 +20,7 @@ pub(crate) async fn poll(args: &PendingArgs, setting: &Setting) -> Result<Exit, 
 /// Says that nobody wants the result any more.
 pub(crate) async fn cancel(args: &PendingArgs, setting: &Setting) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
-    let instance = caller::open(bundle, &args.caller, setting).await?;
+    let instance = caller::open(bundle, &args.caller, Handles::AreAsked, setting).await?;
     let result = instance.cancel(&handle).await;
     caller::print(&result, &args.caller)?;
     let code = result.tool_error().map(|error| &error.code);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use toolhost::agents::{AgentSetup, Orchestrator, OrchestratorConfig, OrchestratorStats, Request};
@@ -27,8 +27,14 @@ const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 /// Who asks for the first event.
 const ASKER: &str = "cli";
 
+/// Key of the instance where there is one turn.
+const ONLY: &str = "play";
+
 /// Longest time that a turn may take.
 const TURN: Duration = Duration::from_secs(60 * 60);
+
+/// Longest time to wait for the last events to be told.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// What the agents are given to end when all is answered.
 const GRACE: Duration = Duration::from_secs(5);
@@ -53,10 +59,11 @@ pub(crate) async fn play(args: &PlayArgs, setting: &Setting) -> Result<Exit, Fai
     let left = orchestrator.stats().await.map_err(Failure::of)?;
     orchestrator.shutdown(GRACE).await;
     house.host.events().flush().await;
-    // What has been told is on the screen; what has not is in the events' file.
+    drop(orchestrator);
+    drop((house, bundle));
     if let Some(told) = told {
-        tokio::task::yield_now().await;
-        told.abort();
+        // It ends with the host's last event, unless something still holds the host.
+        let _told = tokio::time::timeout(LAST_WORDS, told).await.is_ok();
     }
     answer(&ended, took, left)
 }
@@ -127,7 +134,7 @@ async fn turns(orchestrator: &Orchestrator, script: &Script, turns: u32) -> Ende
     let mut running = JoinSet::new();
     for number in 1..=turns {
         let key = if turns == 1 {
-            "play".to_owned()
+            ONLY.to_owned()
         } else {
             format!("play-{number}")
         };
@@ -162,8 +169,8 @@ fn answer(ended: &Ended, took: Duration, left: OrchestratorStats) -> Result<Exit
         return Ok(Exit::Done);
     }
     if let (1, Some(reason)) = (turns, failed.first()) {
-        let error = Failure::from(anyhow!("{reason}"));
-        return Err(error.hint("The lines above say what was called and what came of it."));
+        screen::write(&format!("error: {}", plain::line(reason)));
+        return Ok(Exit::Refused);
     }
     let answers: Vec<&Value> = ended.iter().filter_map(|one| one.as_ref().ok()).collect();
     output::json(&json!({
@@ -206,7 +213,11 @@ fn line(event: &RuntimeEvent, look: Look) -> Option<String> {
         | EventKind::ToolPending
         | EventKind::ToolSettled => event.tool_name.as_deref().unwrap_or_default(),
         // Steps are told by their calls; the library's enum may grow.
-        _ => return None,
+        EventKind::StepStarted
+        | EventKind::StepCompleted
+        | EventKind::StepFailed
+        | EventKind::ToolCalled
+        | _ => return None,
     };
     let step = event.step_id.as_deref().unwrap_or_default();
     let came_to = match (&event.error, event.kind) {
@@ -219,7 +230,12 @@ fn line(event: &RuntimeEvent, look: Look) -> Option<String> {
     let took = event
         .duration_ms
         .map_or_else(String::new, |ms| format!("  ({ms:.1} ms)"));
-    let text = [&event.agent_name, step, what, &came_to].map(plain::line);
+    // Of several turns each has an instance of its own.
+    let whose = match &*event.instance_key {
+        ONLY => "",
+        several => several,
+    };
+    let text = [whose, &event.agent_name, step, what, &came_to].map(plain::line);
     let words: Vec<&str> = text
         .iter()
         .map(String::as_str)

@@ -2,7 +2,12 @@
 //!
 //! They are here and not among the other integration tests because cargo builds the binary for the
 //! tests of its own package alone.
-#![expect(clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
 
 mod bad_input;
 mod cache;

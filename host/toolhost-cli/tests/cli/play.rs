@@ -79,10 +79,20 @@ fn what_is_wrong_with_a_script_or_its_turn_is_said() {
     script("{writer: {step: []}}");
     play().fails(2, "step");
     script("{writer: {}}");
-    play().fails(2, "none of file-system__write has succeeded");
+    let ran = play().exits(1);
+    assert!(
+        ran.stderr
+            .contains("none of file-system__write has succeeded"),
+        "{ran:?}"
+    );
     script("{writer: {steps: [one: {tool: nobody__knows}]}}");
-    play().fails(2, "'one' should be ok");
+    let ran = play().exits(1);
+    assert!(ran.stderr.contains("'one' should be ok"), "{ran:?}");
     script("{nobody: {}, writer: {}}");
     play().fails(2, "nobody");
+    script("{writer: {steps: [input: {tool: a__b}]}}");
+    play().fails(2, "'input' is what the event gave");
+    script("{writer: {steps: [{one: {tool: a__b}}, {one: {tool: a__b}}]}}");
+    play().fails(2, "an earlier call is called 'one'");
     terminal.run(["play", "none.yaml"]).fails(2, "none.yaml");
 }

@@ -1,4 +1,5 @@
-//! Events whose process died: another one takes them over.
+//! What others left behind: events whose process died are taken over, responses that nobody takes
+//! are removed.
 
 use std::sync::Arc;
 
@@ -20,6 +21,9 @@ pub(super) async fn keep_adopting(dispatch: Arc<Dispatch>) {
         if let Err(error) = dispatch.adopt().await {
             tracing::error!(target: "toolhost::agents", %error, "lost events were not looked for");
         }
+        if let Err(error) = dispatch.forget_old_responses().await {
+            tracing::error!(target: "toolhost::agents", %error, "old responses were not removed");
+        }
     }
 }
 
@@ -31,6 +35,20 @@ impl Dispatch {
                 let claimed = self.ledger.claim(&agent, &run).await?;
                 self.take_up(claimed);
             }
+        }
+        Ok(())
+    }
+
+    /// Removes responses that nobody has taken for long.
+    async fn forget_old_responses(&self) -> Result<(), StoreError> {
+        let kept_for = self.config.responses_kept_for.as_millis();
+        let kept_for = i64::try_from(kept_for).unwrap_or(i64::MAX);
+        let before = self.now_ms().saturating_sub(kept_for);
+        let forgotten = self.ledger.forget_responses(before).await?;
+        if forgotten > 0 {
+            tracing::warn!(
+                target: "toolhost::agents", forgotten, "responses that nobody took were removed"
+            );
         }
         Ok(())
     }

@@ -2,6 +2,17 @@
 
 use std::time::{Duration, SystemTime};
 
+/// Which instances an agent may speak to in its turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reach {
+    /// Those of its own key, and of keys that begin with it and a slash: `user-1` reaches `user-1` and
+    /// `user-1/research`, and nobody else's conversation.
+    #[default]
+    OwnKey,
+    /// All.
+    Any,
+}
+
 /// What an orchestrator allows. Every field has a default.
 #[derive(Debug, Clone)]
 pub struct OrchestratorConfig {
@@ -22,11 +33,19 @@ pub struct OrchestratorConfig {
     pub end_grace: Duration,
     /// Longest turn; a longer one fails and is not tried again. Default: 1 h.
     pub turn_deadline: Duration,
-    /// Agents in one chain of requests. Default: 64.
+    /// Which instances an agent may speak to in its turns; a runtime's own
+    /// [`client`](super::Orchestrator::client) reaches all. Default: those of its own key.
+    pub reach: Reach,
+    /// Requests in one chain of agents that wait; 1,000 at most. Default: 64.
     pub chain_depth_max: usize,
     /// Ids of handled events that are remembered, over all agents. Default: 10,000.
     pub handled_max: u32,
-    /// How often events are looked for whose process died while this one lived. Default: 10 s.
+    /// Responses to async requests that are kept for one instance, or on their way to it. Default: 1,000.
+    pub responses_max: usize,
+    /// How long a response is kept that nobody takes. Default: 7 days.
+    pub responses_kept_for: Duration,
+    /// How often events are looked for whose process died while this one lived, and responses that are
+    /// too old are removed. Default: 10 s.
     pub adopt_every: Duration,
     /// What time it is. Default: the system's clock.
     pub clock: fn() -> SystemTime,
@@ -43,8 +62,11 @@ impl Default for OrchestratorConfig {
             idle_after: Duration::from_secs(5 * 60),
             end_grace: Duration::from_secs(5),
             turn_deadline: Duration::from_secs(60 * 60),
+            reach: Reach::default(),
             chain_depth_max: 64,
             handled_max: 10_000,
+            responses_max: 1000,
+            responses_kept_for: Duration::from_secs(7 * 24 * 60 * 60),
             adopt_every: Duration::from_secs(10),
             clock: SystemTime::now,
         }

@@ -57,7 +57,7 @@ pub(super) struct Delivered {
 }
 
 /// An answer that is kept.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Kept {
     pub(super) correlation_id: String,
     pub(super) event: AgentEvent,

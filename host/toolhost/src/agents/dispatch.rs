@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
+use std::time::UNIX_EPOCH;
 
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
@@ -10,7 +11,7 @@ use crate::events::Timestamp;
 use crate::store::{Store, random_text};
 
 use super::delivery::{Envelope, ReplyMode};
-use super::ledger::{Ledger, NewEvent};
+use super::ledger::{Inserted, Ledger, NewEvent};
 use super::mailbox::{Entry, Mailbox, NoPlace, Place, Standing};
 use super::pending::Pending;
 use super::tasks::Tasks;
@@ -19,6 +20,9 @@ use super::{
     AgentSetup, AgentsError, Delivery, InstanceId, OrchestratorConfig, Spawned, Undelivered,
     instance, lock,
 };
+
+/// Longest chain of requests that can be allowed: it is walked on the stack.
+const CHAIN_DEPTH_CEILING: usize = 1000;
 
 /// Letters of an id: 130 random bits.
 const ID_LETTERS: usize = 26;
@@ -52,7 +56,8 @@ pub(super) struct Dispatch {
 }
 
 impl Dispatch {
-    pub(super) fn new(store: Store, config: OrchestratorConfig) -> Arc<Self> {
+    pub(super) fn new(store: Store, mut config: OrchestratorConfig) -> Arc<Self> {
+        config.chain_depth_max = config.chain_depth_max.min(CHAIN_DEPTH_CEILING);
         Arc::new(Self {
             ledger: Ledger::new(store, config.handled_max),
             config,
@@ -72,6 +77,12 @@ impl Dispatch {
         Timestamp((self.config.clock)()).to_string()
     }
 
+    /// The same, in Unix milliseconds.
+    pub(super) fn now_ms(&self) -> i64 {
+        let since = (self.config.clock)().duration_since(UNIX_EPOCH);
+        i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
+    }
+
     /// Finds an agent by its name.
     pub(super) fn agent(&self, name: &str) -> Result<Arc<AgentSetup>, AgentsError> {
         let found = lock(&self.agents).get(name).cloned();
@@ -89,8 +100,10 @@ impl Dispatch {
     ) -> Result<Delivery, AgentsError> {
         let target = envelope.to.agent().to_owned();
         let failed = |reason| AgentsError::undelivered(&target, reason);
-        let place = self.place(&envelope.to)?;
+        // An event that cannot travel starts no instance.
+        self.agent(&target)?;
         let json = envelope.seal().map_err(failed)?;
+        let place = self.place(&envelope.to)?;
         let standing = match envelope.asker.as_ref().map(|asker| asker.mode) {
             Some(ReplyMode::Wait) => Standing::WhileAwaited,
             Some(ReplyMode::Async | ReplyMode::Delegate) | None => Standing::Owed,
@@ -101,31 +114,43 @@ impl Dispatch {
             to: envelope.to,
             asker: envelope.asker,
             json,
+            kept_max: self.config.responses_max,
         };
         let (tell, told) = oneshot::channel();
         let this = Arc::clone(self);
         self.tasks.spawn(async move {
             let to = new.to.clone();
-            let stored = this.ledger.insert(new).await.map(|seq| match seq {
-                Some(seq) => {
-                    place.put(Entry {
-                        seq,
-                        event_id: event_id.clone(),
-                        standing,
-                    });
-                    // Whoever stopped waiting before it was there could not take it back.
-                    if standing == Standing::WhileAwaited && !this.pending.is_expected(&event_id) {
-                        this.withdraw(&to, &event_id);
+            let stored = this
+                .ledger
+                .insert(new)
+                .await
+                .map(|inserted| match inserted {
+                    Inserted::At(seq) => {
+                        place.put(Entry {
+                            seq,
+                            event_id: event_id.clone(),
+                            standing,
+                        });
+                        // Whoever stopped waiting before it was there could not take it back.
+                        if standing == Standing::WhileAwaited
+                            && !this.pending.is_expected(&event_id)
+                        {
+                            this.withdraw(&to, &event_id);
+                        }
+                        Ok(Delivery::Accepted)
                     }
-                    Delivery::Accepted
-                }
-                None => Delivery::Duplicate,
-            });
+                    Inserted::Known => Ok(Delivery::Duplicate),
+                    Inserted::TooManyKept => {
+                        let responses_max = this.config.responses_max;
+                        Err(Undelivered::TooManyResponses { responses_max })
+                    }
+                });
             // Whoever asked may be gone.
             let _ = tell.send(stored);
         });
         match told.await {
-            Ok(stored) => stored.map_err(|error| failed(Undelivered::NotStored(error.into()))),
+            Ok(Ok(stored)) => stored.map_err(failed),
+            Ok(Err(error)) => Err(failed(Undelivered::NotStored(error.into()))),
             Err(_) => Err(failed(Undelivered::Stopped)),
         }
     }
@@ -140,6 +165,7 @@ impl Dispatch {
         let failed = |reason| AgentsError::undelivered(id.agent(), reason);
         let started = {
             let agent = self.agent(id.agent())?;
+            id.check().map_err(failed)?;
             self.accepts(id)?;
             let mut instances = lock(&self.instances);
             if instances.contains_key(id) {

@@ -123,11 +123,23 @@ pub enum Undelivered {
         /// How many may run.
         instances_max: usize,
     },
+    /// Too many responses to async requests are kept, or on their way, and not taken.
+    #[error("{responses_max} responses wait to be taken already")]
+    TooManyResponses {
+        /// How many may.
+        responses_max: usize,
+    },
     /// Too many requests of one process are under way.
     #[error("{under_way_max} events of this process are under way already")]
     TooManyUnderWay {
         /// How many may be.
         under_way_max: usize,
+    },
+    /// The instance is not one that this one may speak to: see [`Reach`](super::Reach).
+    #[error("{instance} is out of reach; an agent speaks to instances of its own key")]
+    OutOfReach {
+        /// Who was meant.
+        instance: InstanceId,
     },
     /// The orchestrator stops, or has stopped.
     #[error("the orchestrator has stopped")]

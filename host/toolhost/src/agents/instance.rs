@@ -153,7 +153,8 @@ impl Instance {
             return self.settle(delivered, Err(failure), Vec::new()).await;
         }
         let trace_id = delivered.event.trace_id.clone();
-        let local = Local::new(&self.dispatch, self.id.clone(), trace_id);
+        let reach = self.dispatch.config.reach;
+        let local = Local::new(&self.dispatch, self.id.clone(), reach, trace_id);
         let target = self.id.agent().to_owned();
         let failed = |error| AgentsError::TurnFailed {
             target,

@@ -3,6 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use toolhost_contract::EventError;
+
+use super::Undelivered;
+
+/// Longest key, in bytes, as of an event.
+const KEY_BYTES_MAX: usize = 16 << 10;
+
 /// Characters of a key that are shown.
 const SHOWN: usize = 48;
 
@@ -24,6 +31,17 @@ impl InstanceId {
             agent: agent.into(),
             key: key.into(),
         }
+    }
+
+    /// Checks that the key is not longer than an event may say.
+    pub(super) fn check(&self) -> Result<(), Undelivered> {
+        let (bytes, max) = (self.key.len(), KEY_BYTES_MAX);
+        if bytes <= max {
+            return Ok(());
+        }
+        let field = "instanceKey";
+        let error = EventError::TooLong { field, bytes, max };
+        Err(Undelivered::Malformed(error.into()))
     }
 
     /// The agent's name.

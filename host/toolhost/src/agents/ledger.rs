@@ -1,6 +1,8 @@
 //! The orchestrator's tables: events that are owed a turn, ids of events that had theirs, and answers
 //! that nobody has taken yet.
 
+mod claim;
+
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use toolhost_contract::AgentEvent;
@@ -9,7 +11,6 @@ use crate::store::{Store, StoreError};
 
 use super::InstanceId;
 use super::delivery::{Asker, Delivered, Kept, ReplyMode};
-use super::mailbox::{Entry, Standing};
 
 /// The tables, worked through the store's thread.
 #[derive(Debug, Clone)]
@@ -25,15 +26,30 @@ pub(super) struct NewEvent {
     pub(super) to: InstanceId,
     pub(super) asker: Option<Asker>,
     pub(super) json: String,
+    /// Answers that may be kept for the one who asks.
+    pub(super) kept_max: usize,
+}
+
+/// What became of an event that is to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inserted {
+    /// It has this place.
+    At(i64),
+    /// One of its id is known.
+    Known,
+    /// Too many answers are kept already for the one who asks.
+    TooManyKept,
 }
 
 /// How a turn is closed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Settled {
     pub(super) seq: i64,
     pub(super) event_id: String,
     /// The answer, where it is kept, and for whom.
     pub(super) kept: Option<(Asker, Kept)>,
+    /// Unix milliseconds.
+    pub(super) now_ms: i64,
     /// Whose turn it was, and the answers it has taken.
     pub(super) taken: (InstanceId, Vec<String>),
 }
@@ -52,14 +68,17 @@ impl Ledger {
         Self { store, handled_max }
     }
 
-    /// Stores an event; none where one of its id is known.
-    pub(super) async fn insert(&self, new: NewEvent) -> Result<Option<i64>, StoreError> {
+    /// Stores an event.
+    pub(super) async fn insert(&self, new: NewEvent) -> Result<Inserted, StoreError> {
         let run_id = self.store.run_id().to_owned();
         let work = move |db: &Connection| {
             let handled = "SELECT 1 FROM agent_handled WHERE event_id = ?1";
             let handled = db.prepare_cached(handled)?.exists([&new.event_id])?;
             if handled {
-                return Ok(None);
+                return Ok(Inserted::Known);
+            }
+            if has_too_many_kept(db, &new)? {
+                return Ok(Inserted::TooManyKept);
             }
             let insert = "INSERT INTO agent_events
                 (event_id, run_id, agent, instance_key, mode, asker_agent, asker_key, event)
@@ -75,7 +94,10 @@ impl Ledger {
                 asker.map(|asker| asker.instance.key()),
                 new.json,
             ])?;
-            Ok((inserted == 1).then(|| db.last_insert_rowid()))
+            Ok(match inserted {
+                0 => Inserted::Known,
+                _ => Inserted::At(db.last_insert_rowid()),
+            })
         };
         self.store.write(move |db| work(db)).await
     }
@@ -112,7 +134,7 @@ impl Ledger {
                 WHERE seq <= (SELECT max(seq) FROM agent_handled) - ?1";
             db.prepare_cached(forget)?.execute([handled_max])?;
             if let Some((asker, kept)) = &settled.kept {
-                keep(db, &run_id, asker, kept)?;
+                keep(db, &run_id, asker, kept, settled.now_ms)?;
             }
             remove_responses(db, &settled.taken.0, &settled.taken.1)
         };
@@ -122,56 +144,6 @@ impl Ledger {
     /// Removes an event that nobody waits for any more.
     pub(super) async fn withdraw(&self, seq: i64) -> Result<(), StoreError> {
         self.store.write(move |db| remove_event(db, seq)).await
-    }
-
-    /// The agents that runs which died owe a turn, and those runs.
-    pub(super) async fn orphans(&self) -> Result<Vec<(String, String)>, StoreError> {
-        let own = self.store.run_id().to_owned();
-        let select = "SELECT DISTINCT agent, run_id FROM agent_events WHERE run_id <> ?1";
-        let mut orphans: Vec<(String, String)> = self
-            .store
-            .read(move |db| {
-                let mut select = db.prepare_cached(select)?;
-                let rows = select.query_map([own], |row| Ok((row.get(0)?, row.get(1)?)))?;
-                rows.collect()
-            })
-            .await?;
-        orphans.retain(|(_, run)| !self.store.is_alive(run));
-        Ok(orphans)
-    }
-
-    /// Takes over the events that a run owes the instances of an agent, in their order.
-    pub(super) async fn claim(
-        &self,
-        agent: &str,
-        run: &str,
-    ) -> Result<Vec<(InstanceId, Entry)>, StoreError> {
-        let (agent, run) = (agent.to_owned(), run.to_owned());
-        let own = self.store.run_id().to_owned();
-        let work = move |db: &Connection| {
-            let theirs = "SELECT seq, event_id, instance_key FROM agent_events
-                WHERE agent = ?1 AND run_id = ?2 ORDER BY seq";
-            let mut theirs = db.prepare(theirs)?;
-            let rows = theirs.query_map([&agent, &run], |row| {
-                let key: String = row.get(2)?;
-                let entry = Entry {
-                    seq: row.get(0)?,
-                    event_id: row.get(1)?,
-                    standing: Standing::Owed,
-                };
-                Ok((InstanceId::new(&agent, &key), entry))
-            })?;
-            let claimed = rows.collect::<Result<Vec<_>, _>>()?;
-            let claim = "UPDATE agent_events SET run_id = ?3 WHERE agent = ?1 AND run_id = ?2";
-            db.execute(claim, [&agent, &run, &own])?;
-            Ok(claimed)
-        };
-        self.store.write(move |db| work(db)).await
-    }
-
-    /// The id of this run.
-    pub(super) fn own_run(&self) -> &str {
-        self.store.run_id()
     }
 
     /// The answers kept for an instance, oldest first, but those that a living run keeps.
@@ -216,6 +188,14 @@ impl Ledger {
             .await
     }
 
+    /// Removes answers that are older than that; says how many.
+    pub(super) async fn forget_responses(&self, before_ms: i64) -> Result<usize, StoreError> {
+        let forget = "DELETE FROM agent_responses WHERE created_ms < ?1";
+        self.store
+            .write(move |db| db.execute(forget, [before_ms]))
+            .await
+    }
+
     /// How many events are owed a turn, and how many answers are kept.
     pub(super) async fn counts(&self) -> Result<(u32, u32), StoreError> {
         let counts = "SELECT (SELECT count(*) FROM agent_events),
@@ -227,17 +207,42 @@ impl Ledger {
     }
 }
 
+/// Whether the one who asks has more answers, kept or on their way, than it may have.
+fn has_too_many_kept(db: &Connection, new: &NewEvent) -> rusqlite::Result<bool> {
+    let Some(asker) = new
+        .asker
+        .as_ref()
+        .filter(|asker| asker.mode != ReplyMode::Wait)
+    else {
+        return Ok(false);
+    };
+    let count = "SELECT
+        (SELECT count(*) FROM agent_responses WHERE agent = ?1 AND instance_key = ?2)
+        + (SELECT count(*) FROM agent_events
+            WHERE asker_agent = ?1 AND asker_key = ?2 AND mode IN ('async', 'delegate'))";
+    let of = [asker.instance.agent(), asker.instance.key()];
+    let kept: u32 = db.prepare_cached(count)?.query_row(of, |row| row.get(0))?;
+    Ok(usize::try_from(kept).unwrap_or(usize::MAX) >= new.kept_max)
+}
+
 fn remove_event(db: &Connection, seq: i64) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM agent_events WHERE seq = ?1")?
         .execute([seq])
         .map(drop)
 }
 
-fn keep(db: &Connection, run_id: &str, asker: &Asker, kept: &Kept) -> rusqlite::Result<()> {
+fn keep(
+    db: &Connection,
+    run_id: &str,
+    asker: &Asker,
+    kept: &Kept,
+    now_ms: i64,
+) -> rusqlite::Result<()> {
     let json = serde_json::to_string(&kept.event)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     let insert = "INSERT INTO agent_responses
-        (correlation_id, run_id, agent, instance_key, mode, event) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        (correlation_id, run_id, agent, instance_key, mode, event, created_ms)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
         ON CONFLICT (agent, instance_key, correlation_id) DO NOTHING";
     let values = params![
         kept.correlation_id,
@@ -246,6 +251,7 @@ fn keep(db: &Connection, run_id: &str, asker: &Asker, kept: &Kept) -> rusqlite::
         asker.instance.key(),
         asker.mode.as_str(),
         json,
+        now_ms,
     ];
     db.prepare_cached(insert)?.execute(values).map(drop)
 }

@@ -1,24 +1,20 @@
 //! The way to the orchestrator within its own process.
 
+mod port;
+
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, SystemTime};
 
-use async_trait::async_trait;
-use serde_json::Value;
-use toolhost_contract::{AgentEvent, EventSource, JsonObject, ReplyTo};
+use toolhost_contract::{AgentEvent, EventSource};
 
 use crate::events::Timestamp;
 use crate::store::StoreError;
 
-use super::client::Port;
 use super::delivery::{Asker, Envelope, ReplyMode};
-use super::dispatch::{Dispatch, new_id};
+use super::dispatch::Dispatch;
 use super::ledger::Stored;
 use super::pending::Answer;
-use super::{
-    AgentInfo, AgentsError, Delivery, InstanceId, InstanceInfo, InstanceState, Message, Mode,
-    Request, Requested, Sent, Spawned, Undelivered, lock, wire,
-};
+use super::{AgentsError, Delivery, InstanceId, Reach, Undelivered, lock, wire};
 
 /// One instance among the others, for one turn or for longer.
 #[derive(Debug)]
@@ -27,6 +23,7 @@ pub(super) struct Local {
     dispatch: Weak<Dispatch>,
     clock: fn() -> SystemTime,
     from: InstanceId,
+    reach: Reach,
     trace_id: Option<String>,
     /// Correlation ids of the responses that were taken and not acknowledged.
     taken: Mutex<Vec<String>>,
@@ -36,9 +33,11 @@ impl Local {
     pub(super) fn new(
         dispatch: &Arc<Dispatch>,
         from: InstanceId,
+        reach: Reach,
         trace_id: Option<String>,
     ) -> Arc<Self> {
         Arc::new(Self {
+            reach,
             dispatch: Arc::downgrade(dispatch),
             clock: dispatch.config.clock,
             from,
@@ -102,7 +101,7 @@ impl Local {
 
     /// Asks and waits.
     pub(super) async fn ask(&self, target: &str, event: AgentEvent, timeout: Duration) -> Answer {
-        let envelope = self.envelope(target, event, Some(ReplyMode::Wait));
+        let envelope = self.envelope(target, event, Some(ReplyMode::Wait))?;
         let dispatch = self.dispatch(target)?;
         dispatch.ask(&self.from, envelope, timeout).await
     }
@@ -114,7 +113,7 @@ impl Local {
         event: AgentEvent,
         mode: Option<ReplyMode>,
     ) -> Result<(), AgentsError> {
-        let envelope = self.envelope(target, event, mode);
+        let envelope = self.envelope(target, event, mode)?;
         match self.dispatch(target)?.accept(envelope).await? {
             Delivery::Accepted => Ok(()),
             Delivery::Duplicate => Err(AgentsError::undelivered(target, Undelivered::Duplicate)),
@@ -122,7 +121,12 @@ impl Local {
     }
 
     /// The event is this instance's, whatever it says.
-    fn envelope(&self, target: &str, mut event: AgentEvent, mode: Option<ReplyMode>) -> Envelope {
+    fn envelope(
+        &self,
+        target: &str,
+        mut event: AgentEvent,
+        mode: Option<ReplyMode>,
+    ) -> Result<Envelope, AgentsError> {
         event.source = EventSource::agent(self.from.agent());
         event.trace_id = event.trace_id.or_else(|| self.trace_id.clone());
         if let Some(metadata) = &mut event.metadata {
@@ -132,12 +136,12 @@ impl Local {
         if let Some(reply_to) = &mut event.reply_to {
             self.from.agent().clone_into(&mut reply_to.target);
         }
-        let to = self.instance(target, event.instance_key.as_deref());
+        let to = self.instance(target, event.instance_key.as_deref())?;
         let asker = mode.map(|mode| Asker {
             instance: self.from.clone(),
             mode,
         });
-        Envelope { event, to, asker }
+        Ok(Envelope { event, to, asker })
     }
 
     fn dispatch(&self, target: &str) -> Result<Arc<Dispatch>, AgentsError> {
@@ -145,133 +149,27 @@ impl Local {
         self.dispatch.upgrade().ok_or_else(gone)
     }
 
-    fn instance(&self, target: &str, key: Option<&str>) -> InstanceId {
-        InstanceId::new(target, key.unwrap_or(self.from.key()))
+    fn instance(&self, target: &str, key: Option<&str>) -> Result<InstanceId, AgentsError> {
+        let instance = InstanceId::new(target, key.unwrap_or(self.from.key()));
+        if self.reaches(&instance) {
+            return Ok(instance);
+        }
+        let reason = Undelivered::OutOfReach { instance };
+        Err(AgentsError::undelivered(target, reason))
     }
 
-    fn event(
-        &self,
-        target: &str,
-        event_type: String,
-        input: Value,
-        instance_key: Option<String>,
-        metadata: Option<JsonObject>,
-    ) -> Result<AgentEvent, AgentsError> {
-        let id = new_id().map_err(|reason| AgentsError::undelivered(target, reason))?;
-        let source = EventSource::agent(self.from.agent());
-        Ok(AgentEvent {
-            input: (!input.is_null()).then_some(input),
-            instance_key,
-            metadata,
-            ..AgentEvent::new(id, event_type, self.now(), source)
-        })
+    /// Whether it may speak to an instance.
+    fn reaches(&self, instance: &InstanceId) -> bool {
+        match self.reach {
+            Reach::Any => true,
+            Reach::OwnKey => {
+                let beyond = instance.key().strip_prefix(self.from.key());
+                beyond.is_some_and(|beyond| beyond.is_empty() || beyond.starts_with('/'))
+            }
+        }
     }
 
     fn unstored(&self, error: StoreError) -> AgentsError {
         AgentsError::undelivered(self.from.agent(), Undelivered::NotStored(error.into()))
-    }
-}
-
-#[async_trait]
-impl Port for Local {
-    async fn request(&self, request: Request) -> Result<Requested, AgentsError> {
-        let target = request.target;
-        let mut event = self.event(
-            &target,
-            request.event_type,
-            request.input,
-            request.instance_key,
-            request.metadata,
-        )?;
-        let correlation_id =
-            new_id().map_err(|reason| AgentsError::undelivered(&target, reason))?;
-        event.reply_to = Some(ReplyTo {
-            target: self.from.agent().to_owned(),
-            correlation_id: correlation_id.clone(),
-        });
-        let event_id = event.id.clone();
-        let response = match request.mode {
-            Mode::Wait => self.ask(&target, event, request.timeout).await?,
-            Mode::Async => {
-                let mode = Some(ReplyMode::Async);
-                self.submit(&target, event, mode).await?;
-                Value::Null
-            }
-        };
-        Ok(Requested {
-            target,
-            event_id,
-            correlation_id,
-            accepted: true,
-            is_async: request.mode == Mode::Async,
-            response,
-        })
-    }
-
-    async fn send(&self, message: Message) -> Result<Sent, AgentsError> {
-        let target = message.target;
-        let event = self.event(
-            &target,
-            message.event_type,
-            message.input,
-            message.instance_key,
-            message.metadata,
-        )?;
-        let event_id = event.id.clone();
-        self.submit(&target, event, None).await?;
-        Ok(Sent {
-            target,
-            event_id,
-            accepted: true,
-            sent: true,
-        })
-    }
-
-    async fn spawn(&self, target: &str, key: Option<&str>) -> Result<Spawned, AgentsError> {
-        let dispatch = self.dispatch(target)?;
-        dispatch.spawn(&self.instance(target, key)).await
-    }
-
-    async fn list(&self) -> Result<Vec<InstanceInfo>, AgentsError> {
-        let dispatch = self.dispatch(self.from.agent())?;
-        let instances = lock(&dispatch.instances);
-        let all = instances.iter().map(|(id, mailbox)| {
-            let (queued, running) = mailbox.load();
-            InstanceInfo {
-                target: id.agent().to_owned(),
-                instance_key: id.key().to_owned(),
-                state: if running {
-                    InstanceState::Running
-                } else {
-                    InstanceState::Idle
-                },
-                queued,
-            }
-        });
-        let mut all: Vec<_> = all.collect();
-        drop(instances);
-        all.sort_by(|a, b| (&a.target, &a.instance_key).cmp(&(&b.target, &b.instance_key)));
-        Ok(all)
-    }
-
-    async fn catalog(&self) -> Result<Vec<AgentInfo>, AgentsError> {
-        let dispatch = self.dispatch(self.from.agent())?;
-        let agents = lock(&dispatch.agents);
-        let all = agents.iter().map(|(name, setup)| AgentInfo {
-            name: name.clone(),
-            description: setup.description.clone(),
-        });
-        Ok(all.collect())
-    }
-
-    async fn take_responses(&self) -> Result<Vec<AgentEvent>, AgentsError> {
-        self.take_responses_within(usize::MAX).await
-    }
-
-    async fn acknowledge_responses(&self) -> Result<(), AgentsError> {
-        let ids = self.taken();
-        self.acknowledge(ids.clone()).await?;
-        lock(&self.taken).retain(|id| !ids.contains(id));
-        Ok(())
     }
 }

@@ -14,8 +14,8 @@ use super::dispatch::{Dispatch, Phase};
 use super::local::Local;
 use super::setup::Start;
 use super::{
-    AgentSetup, AgentsClient, AgentsError, Delivery, InstanceId, OrchestratorConfig, adoption,
-    lock, wire,
+    AgentSetup, AgentsClient, AgentsError, Delivery, InstanceId, OrchestratorConfig, Reach,
+    adoption, lock, wire,
 };
 
 /// How long tasks may take to end after the grace is over: they were told to end at once.
@@ -25,7 +25,8 @@ const AFTER_GRACE: Duration = Duration::from_secs(1);
 ///
 /// Cheap to clone. When the last clone is dropped, turns are given up and processes killed; events
 /// stay in the store for the next start. One orchestrator uses a state root at a time in one process;
-/// several processes may share one, each with agents of its own.
+/// several processes may share one, each with agents of its own. An agent reaches the others through
+/// its [`TurnPort`](super::TurnPort): one that held a clone of this would keep it for ever.
 ///
 /// ```no_run
 /// # async fn example(root: &std::path::Path, name: toolhost::ResourceName)
@@ -183,7 +184,7 @@ impl Orchestrator {
         trace_id: Option<String>,
     ) -> AgentsClient {
         let from = InstanceId::new(agent, instance_key);
-        let local = Local::new(&self.dispatch, from, trace_id);
+        let local = Local::new(&self.dispatch, from, Reach::Any, trace_id);
         AgentsClient::new(local)
     }
 

@@ -1,5 +1,6 @@
 //! An instance in a process of its own.
 
+mod answer;
 mod inbound;
 mod link;
 mod pump;
@@ -61,8 +62,9 @@ impl Process {
         let link = Arc::new(Link::new(body.pid(), out, local));
         let mut tasks = JoinSet::new();
         tasks.spawn(pump::write(stdin, lines));
+        tasks.spawn(answer::keep_telling_results(Arc::clone(&link), results));
         tasks.spawn(pump::log(stderr, Arc::clone(&link)));
-        tasks.spawn(pump::read(stdout, body, Arc::clone(&link), results));
+        tasks.spawn(pump::read(stdout, body, Arc::clone(&link)));
         Ok(Self {
             link,
             _tasks: tasks,

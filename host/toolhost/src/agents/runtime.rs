@@ -16,6 +16,9 @@ pub trait AgentRuntime: Send + Sync {
     /// `event.instanceKey` is always set, and `event.metadata.deliveryAttempt` counts from 1. Where
     /// the turn takes too long or the orchestrator stops, this future is dropped.
     ///
+    /// An error of this library's own (`open_turn`, `open_step`, `close`) is best passed on with
+    /// [`ToolError::into_raised`](crate::ToolError::into_raised), which keeps its words.
+    ///
     /// # Errors
     /// What the one who asked is told: [`AgentsError::TurnFailed`](super::AgentsError::TurnFailed).
     async fn on_event(&self, event: AgentEvent, turn: &TurnPort) -> Result<Value, HandlerError>;

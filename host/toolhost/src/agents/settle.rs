@@ -1,6 +1,7 @@
 //! The end of a turn: first in the store, then for the one who waits.
 
 use std::fmt;
+use std::time::Duration;
 
 use toolhost_contract::AgentEvent;
 
@@ -9,6 +10,9 @@ use super::dispatch::{Dispatch, new_id};
 use super::ledger::Settled;
 use super::pending::Answer;
 use super::{InstanceId, lock, wire};
+
+/// How often the end of a turn is stored where that fails, and how long between.
+const STORE: (u32, Duration) = (3, Duration::from_secs(1));
 
 impl Dispatch {
     /// Closes a turn of `by`: its event is handled, its answer kept or given, and the answers it took
@@ -27,10 +31,17 @@ impl Dispatch {
             seq: delivered.seq,
             event_id: event_id.clone(),
             kept,
+            now_ms: self.now_ms(),
             taken: (by.clone(), taken),
         };
-        if let Err(error) = self.ledger.settle(settled).await {
-            report(by, event_id, &error, "the end of a turn was not stored");
+        let (times, pause) = STORE;
+        for _ in 0..times {
+            // The database may be another process's for a while.
+            match self.ledger.settle(settled.clone()).await {
+                Ok(_) => break,
+                Err(error) => report(by, event_id, &error, "the end of a turn was not stored"),
+            }
+            tokio::time::sleep(pause).await;
         }
         match keeper.map(|asker| (asker.mode, asker.instance)) {
             Some((ReplyMode::Delegate, asker)) => {

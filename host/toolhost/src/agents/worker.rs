@@ -1,5 +1,6 @@
 //! What takes the turns of an instance: code in this process, or another process.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -34,9 +35,12 @@ impl Worker {
         results: &Arc<Notify>,
     ) -> Result<Self, Loss> {
         match &setup.start {
-            Start::InProcess(start) => Ok(Self::InProcess(start(id))),
+            Start::InProcess(start) => {
+                let started = catch_unwind(AssertUnwindSafe(|| start(id)));
+                started.map(Self::InProcess).map_err(|_| Loss::Panicked)
+            }
             Start::Process(setup) => {
-                let local = Local::new(dispatch, id.clone(), None);
+                let local = Local::new(dispatch, id.clone(), dispatch.config.reach, None);
                 let process =
                     Process::start(setup, local, Arc::clone(results)).map_err(Loss::NotStarted)?;
                 Ok(Self::Process(process))

@@ -25,7 +25,8 @@ pub struct HandlerContext {
 }
 
 impl HandlerContext {
-    /// The instance's workspace, by handle.
+    /// The instance's workspace, by handle: `cap_std::fs::Dir::from(workdir.as_fd().try_clone_to_owned()?)`
+    /// opens files beneath it and nothing else.
     #[must_use]
     pub fn workdir(&self) -> &Workdir {
         &self.workdir

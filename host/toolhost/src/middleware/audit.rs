@@ -12,7 +12,7 @@ use serde_json::json;
 use toolhost_contract::{ErrorCode, ToolErrorCode, ToolResult, ToolStatus};
 
 use crate::events::Timestamp;
-use crate::middleware::{Shown, ToolCallContext};
+use crate::middleware::{Occasion, Progress, ToolCallContext};
 use crate::pipeline::{BoxFuture, Middleware, Next};
 use crate::result::text;
 
@@ -35,8 +35,9 @@ pub struct AuditLogError {
 ///  "status":"error","code":"E_TOOL_TIMEOUT","durationMs":30001.2,"usage":{…}}
 /// ```
 ///
-/// `decision` is `ran`, `refused` (not in the catalog, wrong arguments, busy, another middleware) or
-/// `dropped` (the caller went away). A call that ran and was not `inCatalog` is one of the registry,
+/// `decision` is `ran`, `polled` (the result of a pending call was asked for), `refused` (the tool was
+/// not run: not in the catalog, wrong arguments, another middleware) or `dropped` (the caller went
+/// away). A call that ran and was not `inCatalog` is one of the registry,
 /// which the policy admits. Arguments and outputs are not written: they may hold secrets.
 /// A line is written whole, and at once; one that cannot be written is said through `tracing`.
 ///
@@ -101,6 +102,8 @@ impl Middleware<ToolCallContext> for AuditLog {
 /// A line that is written whatever becomes of the call.
 struct Entry<'a> {
     log: &'a AuditLog,
+    occasion: Occasion,
+    progress: Arc<Progress>,
     line: serde_json::Value,
     started: Instant,
     is_ended: bool,
@@ -110,6 +113,8 @@ impl<'a> Entry<'a> {
     fn of(context: &ToolCallContext, log: &'a AuditLog) -> Self {
         Self {
             log,
+            occasion: context.occasion(),
+            progress: Arc::clone(context.progress()),
             line: json!({
                 "time": Timestamp(SystemTime::now()),
                 "agent": context.agent_name(),
@@ -119,7 +124,7 @@ impl<'a> Entry<'a> {
                 "trace": context.trace_id(),
                 "call": context.tool_call_id(),
                 "tool": text::shorten(context.tool_name(), 128),
-                "inCatalog": context.shown() == Shown::InCatalog,
+                "inCatalog": context.occasion() != Occasion::CallOutsideCatalog,
             }),
             started: Instant::now(),
             is_ended: false,
@@ -129,10 +134,10 @@ impl<'a> Entry<'a> {
     fn ended(&mut self, result: &ToolResult) {
         self.is_ended = true;
         let code = result.tool_error().map(|error| &error.code);
-        let decision = if code.is_some_and(is_refusal) {
-            "refused"
-        } else {
-            "ran"
+        let decision = match (self.progress.has_run(), self.occasion) {
+            (false, _) => "refused",
+            (true, Occasion::Poll) => "polled",
+            (true, Occasion::Call | Occasion::CallOutsideCatalog) => "ran",
         };
         self.finish(decision, result.status(), code);
         if let (Some(line), Ok(usage)) = (
@@ -164,18 +169,4 @@ impl Drop for Entry<'_> {
             self.log.write(&self.line);
         }
     }
-}
-
-/// Codes of calls that never reached their tool.
-fn is_refusal(code: &ErrorCode) -> bool {
-    matches!(
-        code,
-        ErrorCode::Host(
-            ToolErrorCode::NotInCatalog
-                | ToolErrorCode::NotFound
-                | ToolErrorCode::InvalidArgs
-                | ToolErrorCode::Busy
-                | ToolErrorCode::Middleware
-        )
-    )
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolhost_contract::{ToolError, ToolResult};
+use toolhost_contract::{HandlerError, ToolError, ToolResult};
 
 use crate::middleware::ToolCallContext;
 use crate::pipeline::{BoxFuture, Middleware, Next};
@@ -82,27 +82,46 @@ impl Redactor {
             self.value(output);
         }
         if let Some(error) = result.error_mut() {
-            self.error(error);
+            *error = self.error(error.clone());
         }
         result
     }
 
-    fn error(&self, error: &mut ToolError) {
-        let own = |text: &mut String| {
-            if let Cow::Owned(clean) = self.text(text) {
-                *text = clean;
-            }
-        };
-        own(&mut error.message);
+    /// What a handler raised, without secrets, before anything of it is cut.
+    pub(crate) fn raised(&self, mut error: HandlerError) -> HandlerError {
+        if self.is_empty() {
+            return error;
+        }
+        self.own(&mut error.message);
         let more = [&mut error.name, &mut error.suggestion, &mut error.help_url];
-        more.into_iter().flatten().for_each(own);
+        more.into_iter().flatten().for_each(|text| self.own(text));
+        error.code = error
+            .code
+            .filter(|code| matches!(self.text(code), Cow::Borrowed(_)));
+        error
     }
 
-    fn value(&self, value: &mut Value) {
+    fn own(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.text(text) {
+            *text = clean;
+        }
+    }
+
+    /// The error without secrets.
+    pub(crate) fn error(&self, mut error: ToolError) -> ToolError {
+        self.own(&mut error.message);
+        let more = [&mut error.name, &mut error.suggestion, &mut error.help_url];
+        more.into_iter().flatten().for_each(|text| self.own(text));
+        error
+    }
+
+    /// Takes secrets out of a value's texts, keys and numbers.
+    pub(crate) fn value(&self, value: &mut Value) {
         match value {
-            Value::String(text) => {
-                if let Cow::Owned(clean) = self.text(text) {
-                    *text = clean;
+            Value::String(text) => self.own(text),
+            Value::Number(number) => {
+                if let Cow::Owned(clean) = self.text(&number.to_string()) {
+                    *value = Value::String(clean);
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
@@ -116,7 +135,7 @@ impl Redactor {
                     *members = std::mem::take(members).into_iter().map(clean).collect();
                 }
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Null | Value::Bool(_) => {}
         }
     }
 }
@@ -153,6 +172,18 @@ mod tests {
         );
         assert_eq!(redactor.text("nothing here"), "nothing here");
         assert!(!format!("{redactor:?}").contains("12345"));
+    }
+
+    #[test]
+    fn no_secret_is_left_in_a_number_or_in_what_a_handler_raises() {
+        let redactor = Redactor::new([("PIN", "48151623"), ("T", "sk-1")]);
+        let clean = redactor.result(ToolResult::ok("c", "t", json!({"n": 48151623, "m": 7})));
+        assert_eq!(
+            clean.output(),
+            Some(&json!({"n": "[redacted:PIN]", "m": 7}))
+        );
+        let raised = redactor.raised(HandlerError::new("at sk-1").with_code("sk-1"));
+        assert_eq!(raised, HandlerError::new("at [redacted:T]"));
     }
 
     #[test]

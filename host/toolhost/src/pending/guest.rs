@@ -3,15 +3,18 @@
 use std::sync::{Arc, OnceLock};
 
 use toolhost_contract::{
-    ErrorMessageLimit, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult,
+    AssistantMessage, ErrorMessageLimit, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode,
+    ToolResult,
 };
 use toolhost_sandbox::{Ask, CallReport, PreparedTool};
 
 use super::record::PendingCall;
 use crate::executor::{self, Answer};
-use crate::middleware::{Shown, ToolCallContext};
+use crate::failure::answer_of;
+use crate::middleware::{Occasion, Progress, ToolCallContext};
 use crate::pipeline::BoxFuture;
 use crate::registry::{RegisteredTool, Runs};
+use crate::step::Scope;
 use crate::telemetry;
 use crate::turn::TurnInner;
 
@@ -25,6 +28,61 @@ pub(super) enum Again {
     Unanswered(ToolResult),
 }
 
+/// Gives the host's handle for the component's own. Where it cannot, the component is told that nobody
+/// waits: its work would be done twice.
+///
+/// Spec: tool-spec-v2 §10.2.
+pub(crate) async fn accept(
+    scope: &Scope,
+    call_id: &str,
+    tool: &RegisteredTool,
+    message: &AssistantMessage,
+    guests: String,
+) -> Result<Answer, ToolError> {
+    let (turn, name) = (&scope.turn, &tool.item.name);
+    if !tool.polls() {
+        let message = format!(
+            "Tool '{name}' failed: it answered pending, and does not export goondan:tool/polling to be asked again."
+        );
+        let code = ToolErrorCode::InvalidOutput;
+        return Err(ToolError::host(code, message, turn.locale()));
+    }
+    let call = (call_id, name.as_str());
+    let accepted = match turn.agent().host.pending(turn.locale()) {
+        Ok(pending) => {
+            let background = scope.background.as_ref();
+            pending
+                .accept_guest(turn, call, message, guests.clone(), background)
+                .await
+        }
+        Err(error) => Err(error),
+    };
+    match accepted {
+        Ok(handle) => Ok(Answer::Pending(handle.as_str().to_owned())),
+        Err(error) => {
+            forget(turn, call, message, guests).await;
+            Err(error)
+        }
+    }
+}
+
+/// Tells a component that nobody waits for the handle it has just given.
+async fn forget(
+    turn: &Arc<TurnInner>,
+    (call_id, tool_name): (&str, &str),
+    message: &AssistantMessage,
+    guest_handle: String,
+) {
+    let call = PendingCall {
+        call_id: call_id.to_owned(),
+        tool_name: tool_name.to_owned(),
+        turn_id: turn.id.clone(),
+        trace_id: Some(turn.trace_id.clone()),
+        message: message.clone(),
+    };
+    cancel(turn, &call, guest_handle).await;
+}
+
 /// Asks; what comes of it passes through the agent's `toolCall` layers, as every result does.
 pub(super) async fn ask(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle: String) -> Again {
     let agent = turn.agent();
@@ -34,10 +92,17 @@ pub(super) async fn ask(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle:
         .map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
     let fate: Arc<OnceLock<Fate>> = Arc::default();
     let layers = agent.overlay.snapshot().tool_call.clone();
+    let progress = Arc::default();
     let core = {
         let (turn, call, fate) = (Arc::clone(turn), call.clone(), Arc::clone(&fate));
+        let beneath: Arc<Progress> = Arc::clone(&progress);
         move |_: ToolCallContext| -> BoxFuture<'static, ToolResult> {
-            Box::pin(async move { core(&turn, &call, tool, guest_handle, &fate).await })
+            Box::pin(async move {
+                beneath.runs();
+                let result = core(&turn, &call, tool, guest_handle, &fate).await;
+                beneath.said(&result);
+                result
+            })
         }
     };
     let asked = ToolCall::new(
@@ -45,8 +110,9 @@ pub(super) async fn ask(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle:
         call.tool_name.as_str(),
         JsonObject::new(),
     );
-    let context = ToolCallContext::new(asked, Shown::InCatalog, &"".into(), turn);
+    let context = ToolCallContext::new(asked, Occasion::Poll, &progress, &"".into(), turn);
     let result = layers.run(context, core).await;
+    let result = progress.unforged(result, turn.locale());
     let result = executor::exit(
         turn,
         result.answering(&call.call_id, &call.tool_name),
@@ -83,7 +149,7 @@ async fn core(
     let report = visit(turn, call, tool, component, ask).await;
     // What stopped it may not stop it the next time.
     let answered = report.outcome.is_ok();
-    let (answer, usage) = executor::answer_of(report, tool, locale);
+    let (answer, usage) = answer_of(report, tool, turn);
     let result = match answer {
         Ok(Answer::Output(output)) => ToolResult::ok(id, name, output),
         Ok(Answer::Pending(renewed)) => {
@@ -106,9 +172,9 @@ pub(super) async fn cancel(turn: &Arc<TurnInner>, call: &PendingCall, guest_hand
             handle: guest_handle,
         };
         let report = visit(turn, call, tool, component, ask).await;
-        if let Err(error) = report.outcome {
+        if report.outcome.is_err() {
             let tool = tool.item.name.as_str();
-            tracing::warn!(tool, %error, "a component could not be told of a cancelled call");
+            tracing::warn!(tool, "a component could not be told of a cancelled call");
         }
     }
 }

@@ -73,13 +73,21 @@ pub(crate) struct Panicked;
 
 /// Awaits a future of somebody else's code; its panic ends there.
 pub(crate) async fn unpanicked<T>(future: impl Future<Output = T> + Send) -> Result<T, Panicked> {
-    let mut future = Box::pin(future);
+    let mut running = Some(Box::pin(future));
     std::future::poll_fn(move |cx| {
+        let Some(future) = running.as_mut() else {
+            return Poll::Ready(Err(Panicked));
+        };
         let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
         match polled {
             Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
             Ok(Poll::Pending) => Poll::Pending,
-            Err(_) => Poll::Ready(Err(Panicked)),
+            Err(_) => {
+                // What it leaves behind may panic, too, when it is dropped.
+                let left = running.take();
+                let _dropped = catch_unwind(AssertUnwindSafe(|| drop(left))).is_ok();
+                Poll::Ready(Err(Panicked))
+            }
         }
     })
     .await

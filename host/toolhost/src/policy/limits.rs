@@ -100,6 +100,11 @@ impl LimitChanges {
         self.0.push((key, value));
     }
 
+    /// Whether the deadline is among them.
+    pub(super) fn set_deadline(&self) -> bool {
+        self.0.iter().any(|(key, _)| key.name == "deadlineMs")
+    }
+
     /// Makes the changes.
     pub(super) fn apply(&self, limits: &mut Limits) {
         for (key, value) in &self.0 {

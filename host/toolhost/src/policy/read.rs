@@ -15,6 +15,9 @@ use crate::result::text;
 /// Largest file, in bytes.
 pub(super) const FILE_MAX: usize = 1 << 20;
 
+/// Shortest secret, in characters.
+const SECRET_MIN: usize = 4;
+
 /// Longest text quoted, in characters.
 const QUOTED_MAX: usize = 80;
 
@@ -277,6 +280,13 @@ fn read_variable(at: &Cursor<'_>, findings: &mut Findings) -> Option<Variable> {
     let text = secret.as_ref().unwrap_or(at).text(findings)?;
     if text.contains('\0') {
         let message = "an environment variable cannot hold a NUL character";
+        findings.invalid(at, message);
+        return None;
+    }
+    if secret.is_some() && text.chars().count() < SECRET_MIN {
+        let message = format!(
+            "a secret has at least {SECRET_MIN} characters: a shorter one would be taken out of ordinary words"
+        );
         findings.invalid(at, message);
         return None;
     }

@@ -239,6 +239,11 @@ fn secrets_are_told_from_other_variables() {
     let redacted = policy.redactor().text("plain sk-1 sk-2").into_owned();
     assert_eq!(redacted, "plain [redacted:B] [redacted:C]");
     assert_eq!(
+        found("tools: {t: {env: {A: {secret: abc}}}}").len(),
+        1,
+        "too short"
+    );
+    assert_eq!(
         found("tools: {t: {env: {A: {secrt: x}}}}").len(),
         2,
         "unknown key, and the one that is missing"

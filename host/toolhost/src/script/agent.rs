@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use toolhost_contract::{
-    AgentEvent, AssistantMessage, HandlerError, JsonObject, ToolCall, ToolResult, ToolStatus,
+    AgentEvent, AssistantMessage, HandlerError, JsonObject, ToolCall, ToolError, ToolResult,
+    ToolStatus,
 };
 
 use super::reference::{resolve, resolve_object};
@@ -62,12 +63,19 @@ impl ScriptedAgent {
         known.insert("input".to_owned(), turn.input().clone());
         let mut last = JsonObject::new();
         for calls in &self.script.steps {
-            let step = turn.open_step().await?;
+            let step = turn.open_step().await.map_err(ToolError::into_raised)?;
             known.insert("responses".to_owned(), json!(step.responses()));
             let asked = calls
                 .iter()
                 .map(|(name, call)| asked(&step, name, call, &known))
-                .collect::<Result<Vec<_>, _>>()?;
+                .collect::<Result<Vec<_>, _>>();
+            let asked = match asked {
+                Ok(asked) => asked,
+                Err(error) => {
+                    step.fail(error.clone()).await.ok();
+                    return Err(error);
+                }
+            };
             last = calls_of(instance, Arc::new(step), asked).await?;
             known.extend(last.clone());
         }
@@ -99,13 +107,16 @@ impl AgentRuntime for ScriptedAgent {
         }
         let workdir = self.bundle.instance_workspace(&self.key)?;
         let instance = self.agent.instance(self.key.as_str(), workdir);
-        let turn = instance.open_turn(start).await?;
+        let turn = instance
+            .open_turn(start)
+            .await
+            .map_err(ToolError::into_raised)?;
         let ended = self.steps(&instance, &turn).await;
         let answer = match ended {
             Ok(answer) => turn.close(answer).await,
             Err(error) => turn.fail(error).await,
         };
-        Ok(answer?)
+        answer.map_err(ToolError::into_raised)
     }
 }
 

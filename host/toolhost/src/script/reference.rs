@@ -57,9 +57,10 @@ fn resolve_text(text: &str, known: &JsonObject) -> Result<Value, ReferenceError>
             return Err(ReferenceError::Unclosed(text.to_owned()));
         };
         filled.push_str(before);
-        match find(reference, known)? {
-            Value::String(text) => filled.push_str(text),
-            other => filled.push_str(&other.to_string()),
+        let found = find(reference, known)?;
+        match found.as_str() {
+            Some(text) => filled.push_str(text),
+            None => filled.push_str(&found.to_string()),
         }
         rest = after;
     }

@@ -55,6 +55,8 @@ CREATE TABLE agent_events (
     CHECK ((asker_agent IS NULL) = (asker_key IS NULL))
 ) STRICT;
 CREATE INDEX agent_events_owed ON agent_events (agent, run_id, seq);
+CREATE INDEX agent_events_asked ON agent_events (asker_agent, asker_key)
+    WHERE mode IN ('async', 'delegate');
 CREATE TABLE agent_handled (
     seq      INTEGER PRIMARY KEY AUTOINCREMENT,
     event_id TEXT    NOT NULL UNIQUE
@@ -67,6 +69,8 @@ CREATE TABLE agent_responses (
     instance_key   TEXT    NOT NULL,
     mode           TEXT    NOT NULL CHECK (mode IN ('async', 'delegate')),
     event          TEXT    NOT NULL,
+    created_ms     INTEGER NOT NULL,
     UNIQUE (agent, instance_key, correlation_id)
 ) STRICT;
+CREATE INDEX agent_responses_age ON agent_responses (created_ms);
 ";

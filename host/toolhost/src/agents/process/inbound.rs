@@ -3,26 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::JoinSet;
-use toolhost_contract::{
-    AgentEvent, Delegation, EventSource, IpcBody, IpcMessage, JsonObject, RESPONSE_TYPE,
-};
+use toolhost_contract::{AgentEvent, Delegation, IpcBody, IpcMessage, RESPONSE_TYPE};
 
-use super::super::client::Port;
 use super::super::delivery::ReplyMode;
 use super::super::dispatch::new_id;
 use super::super::lines::{Line, shown};
-use super::super::local::Local;
 use super::super::request::DEFAULT_TIMEOUT;
 use super::super::{AgentsError, Undelivered, wire};
+use super::answer::{acknowledge, answer, respond, response};
 use super::link::{Link, Said, TurnOf};
 
 /// Events and questions of one process that are under way at the same time.
 const UNDER_WAY_MAX: usize = 256;
 
-/// Bytes of responses that are given at once.
-const RESPONSES_BYTES_MAX: usize = 512 << 10;
+/// Ignored lines that are all logged; of further ones ever fewer are.
+const IGNORED_LOGGED: u64 = 64;
 
 /// Bytes of a line that are shown in a log.
 const SHOWN_BYTES: usize = 256;
@@ -33,8 +30,7 @@ pub(super) struct Inbound {
     link: Arc<Link>,
     /// What is being done for it; given up when it ends.
     under_way: JoinSet<()>,
-    /// Held by the one who tells results, so that each is told once.
-    telling: Arc<tokio::sync::Mutex<()>>,
+    ignored: u64,
 }
 
 impl Inbound {
@@ -42,7 +38,7 @@ impl Inbound {
         Self {
             link,
             under_way: JoinSet::new(),
-            telling: Arc::default(),
+            ignored: 0,
         }
     }
 
@@ -76,6 +72,9 @@ impl Inbound {
                 );
             }
             IpcBody::Event(event) if message.to == wire::ORCHESTRATOR => self.told(*event, line),
+            IpcBody::Event(_) if self.under_way.len() >= 2 * UNDER_WAY_MAX => {
+                self.ignore("it asks faster than it reads refusals", line);
+            }
             IpcBody::Event(event) => self.submit(message.to, *event),
             IpcBody::Delegate(delegation) => self.delegate(message.to, delegation),
             IpcBody::DelegateResult(result) => {
@@ -117,7 +116,7 @@ impl Inbound {
     }
 
     /// A response that nobody asked this instance for is nobody's: it is dropped here.
-    fn end_of_turn(&self, turn: TurnOf<'_>, said: Said, line: &[u8]) {
+    fn end_of_turn(&mut self, turn: TurnOf<'_>, said: Said, line: &[u8]) {
         if !self.link.complete(turn, said) {
             self.ignore("it answers what this instance is not asked", line);
         }
@@ -191,50 +190,23 @@ impl Inbound {
         });
     }
 
-    /// Tells the process what came of its delegations.
-    pub(super) fn hand_over_results(&mut self) {
-        let (link, telling) = (Arc::clone(&self.link), Arc::clone(&self.telling));
-        self.under_way.spawn(async move {
-            let _telling = telling.lock().await;
-            if let Err(error) = tell_results(&link).await {
-                tracing::warn!(
-                    target: "toolhost::agents", instance = %link.instance(), %error,
-                    "results of delegations were not told"
-                );
-            }
-        });
-    }
-
     fn is_busy(&self) -> bool {
         self.under_way.len() >= UNDER_WAY_MAX
     }
 
-    fn ignore(&self, why: &str, line: &[u8]) {
+    fn ignore(&mut self, why: &str, line: &[u8]) {
+        // The log is not the process's to fill.
+        self.ignored += 1;
+        if self.ignored > IGNORED_LOGGED && !self.ignored.is_power_of_two() {
+            return;
+        }
         tracing::warn!(
             target: "toolhost::agents",
             instance = %self.link.instance(), pid = self.link.pid(), why,
-            line = shown(line, SHOWN_BYTES),
+            ignored = self.ignored, line = shown(line, SHOWN_BYTES),
             "what a process said was ignored"
         );
     }
-}
-
-async fn tell_results(link: &Link) -> Result<(), AgentsError> {
-    let local = link.local();
-    for result in local.results().await? {
-        let from = result.event.source.name.clone();
-        if let Some(delegation) = Delegation::result_of(result.event) {
-            let message = IpcMessage {
-                from,
-                to: link.agent().to_owned(),
-                body: IpcBody::DelegateResult(delegation),
-            };
-            let told = link.tell(&message).await;
-            told.map_err(|reason| AgentsError::undelivered(link.agent(), reason))?;
-        }
-        local.acknowledge(vec![result.correlation_id]).await?;
-    }
-    Ok(())
 }
 
 /// What an event says came of a turn.
@@ -261,76 +233,4 @@ fn said_earlier(mut payload: Value) -> Said {
         return Err(wire::error_from_json(&part));
     }
     Ok(part)
-}
-
-/// Answers a question to the orchestrator.
-async fn answer(local: &Local, event: &AgentEvent) -> Result<Value, AgentsError> {
-    let input = |key: &str| event.input.as_ref()?.get(key)?.as_str();
-    match event.event_type.as_str() {
-        wire::SPAWN => {
-            let target = input("target").unwrap_or_default();
-            let spawned = local.spawn(target, input("instanceKey")).await?;
-            Ok(json!(spawned))
-        }
-        wire::LIST => Ok(json!(local.list().await?)),
-        wire::CATALOG => Ok(json!(local.catalog().await?)),
-        wire::TAKE_RESPONSES => {
-            let taken = local.take_responses_within(RESPONSES_BYTES_MAX).await?;
-            Ok(json!(taken))
-        }
-        _ => Ok(json!(local.acknowledge_responses().await?)),
-    }
-}
-
-/// Tells the process the answer to what it asked.
-async fn respond(link: &Link, from: &str, asked: &AgentEvent, answer: Result<Value, AgentsError>) {
-    let answer = answer.map_err(|failure| wire::failure_to_json(&failure));
-    let local = link.local();
-    let Some(event) = response(&local, from, asked, answer) else {
-        return;
-    };
-    let message = IpcMessage::event(from, link.agent(), event);
-    if let Err(reason @ Undelivered::Malformed(_)) = link.tell(&message).await {
-        let failure = AgentsError::undelivered(link.agent(), reason);
-        let failure = wire::failure_to_json(&failure);
-        if let Some(event) = response(&local, from, asked, Err(failure)) {
-            let message = IpcMessage::event(from, link.agent(), event);
-            // The process may be gone.
-            let _ = link.tell(&message).await;
-        }
-    }
-}
-
-fn response(
-    local: &Local,
-    from: &str,
-    asked: &AgentEvent,
-    answer: Result<Value, JsonObject>,
-) -> Option<AgentEvent> {
-    let id = new_id().ok()?;
-    asked.response(id, local.now(), EventSource::agent(from), answer)
-}
-
-/// Tells the process whether its event was accepted.
-async fn acknowledge(link: &Link, asked: &AgentEvent, accepted: Result<(), AgentsError>) {
-    let Ok(id) = new_id() else { return };
-    let mut metadata = JsonObject::new();
-    metadata.insert(wire::EVENT_ID.to_owned(), json!(asked.id));
-    let event_type = match &accepted {
-        Ok(()) => wire::ACCEPTED,
-        Err(failure) => {
-            let failure = wire::failure_to_json(failure);
-            metadata.insert(wire::ERROR.to_owned(), Value::Object(failure));
-            wire::REFUSED
-        }
-    };
-    let source = EventSource {
-        kind: wire::ORCHESTRATOR.to_owned(),
-        name: wire::ORCHESTRATOR.to_owned(),
-    };
-    let mut event = AgentEvent::new(id, event_type, link.local().now(), source);
-    event.metadata = Some(metadata);
-    let message = IpcMessage::event(wire::ORCHESTRATOR, link.agent(), event);
-    // The process may be gone.
-    let _ = link.tell(&message).await;
 }

@@ -1,13 +1,14 @@
 //! The streams of a process, and the process itself.
 
 use std::future::pending;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use toolhost_contract::IPC_LINE_BYTES_MAX;
 
@@ -22,28 +23,43 @@ const LOG_LINE_BYTES_MAX: usize = 8 << 10;
 /// after it has closed its output: another process may hold the stream open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// A process, killed with its group where it has not ended.
+/// A process. When it has ended, or is dropped, all that is left in its process group is killed.
 #[derive(Debug)]
-pub(super) struct Body(Child);
+pub(super) struct Body {
+    child: Child,
+    group: Option<Pid>,
+}
 
 impl Body {
     pub(super) fn new(child: Child) -> Self {
-        Self(child)
+        let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+        let group = pid.and_then(Pid::from_raw);
+        Self { child, group }
     }
 
     pub(super) fn pid(&self) -> u32 {
-        self.0.id().unwrap_or_default()
+        self.child.id().unwrap_or_default()
+    }
+
+    /// Waits for its end. Nothing is lost where the future is dropped.
+    async fn ended(&mut self) -> Option<ExitStatus> {
+        let status = self.child.wait().await.ok();
+        self.kill_group();
+        status
+    }
+
+    /// Kills what is left: once, and at once, so that the id cannot have become another's.
+    fn kill_group(&mut self) {
+        if let Some(group) = self.group.take() {
+            // Nothing may be left of it.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 }
 
 impl Drop for Body {
     fn drop(&mut self) {
-        // None once it was waited for: until then no other process can have its id.
-        let pid = self.0.id().and_then(|pid| i32::try_from(pid).ok());
-        if let Some(group) = pid.and_then(Pid::from_raw) {
-            // It may have ended by itself, and be waited for by nobody.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        self.kill_group();
     }
 }
 
@@ -69,16 +85,9 @@ pub(super) async fn log(stderr: ChildStderr, link: Arc<Link>) {
 }
 
 /// Reads messages until the process has ended.
-pub(super) async fn read(
-    stdout: ChildStdout,
-    mut body: Body,
-    link: Arc<Link>,
-    results: Arc<Notify>,
-) {
+pub(super) async fn read(stdout: ChildStdout, mut body: Body, link: Arc<Link>) {
     let mut lines = Lines::new(stdout, IPC_LINE_BYTES_MAX);
     let mut inbound = Inbound::new(Arc::clone(&link));
-    // Some may have come before this process was there.
-    inbound.hand_over_results();
     let mut status = None;
     let mut until: Option<Instant> = None;
     loop {
@@ -94,9 +103,8 @@ pub(super) async fn read(
                 None => break,
             },
             () = inbound.answered() => {}
-            () = results.notified() => inbound.hand_over_results(),
-            ended = body.0.wait(), if status.is_none() => {
-                status = ended.ok();
+            ended = body.ended(), if status.is_none() => {
+                status = ended;
                 until = Some(Instant::now() + LAST_WORDS);
             }
             () = link.is_deaf(), if until.is_none() => until = Some(Instant::now() + LAST_WORDS),
@@ -104,8 +112,8 @@ pub(super) async fn read(
         }
     }
     if status.is_none() {
-        let ended = tokio::time::timeout(LAST_WORDS, body.0.wait()).await;
-        status = ended.ok().and_then(Result::ok);
+        let ended = tokio::time::timeout(LAST_WORDS, body.ended()).await;
+        status = ended.ok().flatten();
     }
     drop(body);
     link.set_ended(status.map_or(End::Closed, End::Exited));

@@ -75,6 +75,59 @@ async fn an_answer_is_kept_over_a_restart_until_it_is_acknowledged() {
 }
 
 #[tokio::test]
+async fn so_many_answers_are_kept_and_for_so_long() {
+    let gate = Gate::new();
+    let store = Store::in_memory().unwrap();
+    let limits = OrchestratorConfig {
+        responses_max: 3,
+        ..config()
+    };
+    let orchestrator = on_store(
+        store.clone(),
+        limits,
+        [("b", echo()), ("slow", gate.agent())],
+    )
+    .await;
+    let client = user(&orchestrator);
+    for target in ["b", "slow", "b"] {
+        client.request(submit(target, Value::Null)).await.unwrap();
+    }
+    let error = client.request(submit("b", Value::Null)).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "IPC_DELIVERY_FAILED");
+    assert!(
+        error
+            .to_string()
+            .ends_with("3 responses wait to be taken already"),
+        "{error}"
+    );
+    // What waits, and what another asks, is of no account.
+    client.request(request("b", Value::Null)).await.unwrap();
+    let other = orchestrator.client("user", "other", None);
+    other.request(submit("b", Value::Null)).await.unwrap();
+    gate.let_pass(1);
+    eventually("all are answered", async || {
+        orchestrator.stats().await.unwrap().stored_responses == 4
+    })
+    .await;
+    client.take_responses().await.unwrap();
+    client.acknowledge_responses().await.unwrap();
+    client.request(submit("b", Value::Null)).await.unwrap();
+    eventually("it is answered, and the other's is there", async || {
+        let stats = orchestrator.stats().await.unwrap();
+        (stats.stored_events, stats.stored_responses) == (0, 2)
+    })
+    .await;
+    drop(orchestrator);
+
+    let limits = OrchestratorConfig {
+        clock: || std::time::SystemTime::now() + Duration::from_secs(8 * 24 * 60 * 60),
+        ..config()
+    };
+    let later = on_store(store, limits, [("b", echo())]).await;
+    settles(&later).await;
+}
+
+#[tokio::test]
 async fn a_turn_that_ends_well_acknowledges_what_it_took() {
     let a = script(|event, turn| async move {
         let taken = turn.agents().take_responses().await.map_err(told)?;

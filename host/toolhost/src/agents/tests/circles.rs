@@ -43,7 +43,7 @@ async fn another_instance_of_the_same_agent_can_be_asked() {
     });
     let orchestrator = orchestrator([("a", a)]).await;
     let asked = user(&orchestrator)
-        .request(request("a", json!("other")))
+        .request(request("a", json!("k/other")))
         .await;
     assert_eq!(asked.unwrap().response, json!("here"));
 }

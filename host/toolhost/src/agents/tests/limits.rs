@@ -70,7 +70,10 @@ async fn what_cannot_travel_is_refused() {
         assert_eq!(error.code().as_str(), "IPC_DELIVERY_FAILED", "{error}");
         assert!(error.to_string().contains("it cannot travel: "), "{error}");
     }
-    settles(&orchestrator).await;
+    let error = user.spawn("a", Some(&"x".repeat(1 << 15))).await;
+    assert_eq!(error.unwrap_err().code().as_str(), "IPC_DELIVERY_FAILED");
+    let stats = orchestrator.stats().await.unwrap();
+    assert_eq!(stats, OrchestratorStats::default());
 }
 
 #[tokio::test]

@@ -162,6 +162,23 @@ impl Records {
         Ok(renewed.await? == 1)
     }
 
+    /// Turns a record that runs into one whose component is asked again; false where it runs no more.
+    pub(crate) async fn wait_for_guest(
+        &self,
+        handle: &Handle,
+        guest_handle: String,
+    ) -> Result<bool, StoreError> {
+        let handle = handle.clone();
+        let waits = self.store.write(move |tx| {
+            tx.prepare_cached(
+                "UPDATE pending SET state = 'waiting', guest_handle = :guest_handle, run_id = NULL
+                 WHERE handle = :handle AND state = 'running'",
+            )?
+            .execute(named_params! {":handle": handle, ":guest_handle": guest_handle})
+        });
+        Ok(waits.await? == 1)
+    }
+
     /// Ends an open record with `result`, which is not itself pending. The first to end it wins: false
     /// where it was done, cancelled or gone, and nothing has changed.
     pub(crate) async fn complete(

@@ -1,0 +1,153 @@
+//! What the specification says and no other test is about.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use toolhost::agents::{
+    AgentEvent, AgentRuntime, AgentSetup, HandlerError, Orchestrator, OrchestratorConfig, TurnPort,
+};
+use toolhost::{
+    HandlerContext, JsonObject, Next, ResourceName, StepContext, ToolCatalogItem, ToolStatus,
+    TurnStart, agents_tool,
+};
+use toolhost_tests::house::{House, code, tool_call};
+use toolhost_tests::root;
+
+const ECHO: &[toolhost_tests::house::TestTool<'_>] = &[("echo", "echo", &["say", "context"])];
+
+fn item(name: &str) -> ToolCatalogItem {
+    serde_json::from_value(json!({"name": name})).unwrap()
+}
+
+async fn context(context: HandlerContext, _: JsonObject) -> Result<Value, HandlerError> {
+    context.logger().info("called");
+    Ok(json!(context.context))
+}
+
+#[tokio::test]
+async fn a_registered_tool_is_in_the_registry_also_where_the_step_hides_it() {
+    // tool-spec-v2 §2.1(4), §3
+    for (policy, expected) in [
+        ("registryDirectCall: true", None),
+        ("registryDirectCall: false", Some("E_TOOL_NOT_IN_CATALOG")),
+    ] {
+        let house = House::of(ECHO, policy).await;
+        let hide = |mut context: StepContext, next: Next<_>| async move {
+            context.tool_catalog.clear();
+            next.run(context).await
+        };
+        let extended = house.agent.extend("ext", |api| {
+            api.pipeline().step(0, hide)?;
+            api.tools().register(item("dyn__x"), context)
+        });
+        extended.unwrap();
+        let step = house.another_step().await;
+        assert!(step.catalog().items().is_empty());
+        for name in ["dyn__x", "echo__context"] {
+            let result = step.execute_alone(tool_call(name, json!({}))).await;
+            let refused = result.tool_error().map(|error| error.code.as_str());
+            assert_eq!(refused, expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_contract_tells_a_guest_seven_things_and_nothing_of_v1() {
+    // tool-spec-v2 §2.5(3), §7.3; requirements-v2 §12.5
+    let contract = std::fs::read_to_string(root("wit/tool.wit")).unwrap();
+    let said = contract.lines().map(str::trim);
+    let said: Vec<_> = said.filter(|line| !line.starts_with("///")).collect();
+    let record = said
+        .iter()
+        .skip_while(|line| **line != "record tool-context {");
+    let fields: Vec<_> = record.skip(1).take_while(|line| **line != "}").collect();
+    let names = fields.iter().map(|field| field.split(':').next().unwrap());
+    let expected = [
+        "agent-name",
+        "instance-key",
+        "turn-id",
+        "tool-call-id",
+        "trace-id",
+        "message",
+        "workdir",
+    ];
+    assert_eq!(names.collect::<Vec<_>>(), expected);
+    // The trace id is one more than the seven; the seventh, a logger, is an import.
+    assert!(said.contains(&"import wasi:logging/logging@0.1.0-draft;"));
+    let all = said.join("\n");
+    for gone in ["swarm", "changeset", "oauth", "event-bus"] {
+        assert!(!all.contains(gone), "{gone}");
+    }
+}
+
+#[tokio::test]
+async fn a_native_handler_is_told_the_same_as_a_component() {
+    // tool-spec-v2 §7.3; requirements-v2 §12.5
+    let house = House::of(ECHO, "").await;
+    let extended = house.agent.extend("ext", |api| {
+        api.tools().register(item("dyn__context"), context)
+    });
+    extended.unwrap();
+    let instance = house.agent.instance("key", house.work.workdir.clone());
+    let start = TurnStart::new("turn-1").with_trace_id("trace-1");
+    let turn = instance.open_turn(start).await.unwrap();
+    let step = turn.open_step().await.unwrap();
+    let mut told = Vec::new();
+    for name in ["echo__context", "dyn__context"] {
+        let result = step.execute_alone(tool_call(name, json!({}))).await;
+        let mut output = result.output().unwrap().clone();
+        let message = output["message"].take().to_string();
+        assert!(message.contains(name), "{message}");
+        told.push(output);
+    }
+    assert_eq!(told[0], told[1]);
+    assert_eq!(told[1]["traceId"], "trace-1");
+    assert_eq!(told[1].as_object().unwrap().len(), 7);
+}
+
+/// Answers with what it is asked.
+struct Echo;
+
+#[async_trait]
+impl AgentRuntime for Echo {
+    async fn on_event(&self, event: AgentEvent, _: &TurnPort) -> Result<Value, HandlerError> {
+        Ok(event.input.unwrap_or_default())
+    }
+}
+
+#[tokio::test]
+async fn a_hand_off_names_an_agent_and_gives_it_an_input() {
+    // tool-spec-v2-earlier §9.3(1); requirements-v2 §12.6.1(1); requirements-v1 §12.5(1)
+    let house = House::of(ECHO, "").await;
+    house.agent.extend("agents", agents_tool).unwrap();
+    let orchestrator = Orchestrator::in_memory(OrchestratorConfig::default());
+    let orchestrator = orchestrator.await.unwrap();
+    let coder = ResourceName::parse("coder").unwrap();
+    let setup = AgentSetup::in_process(|_| Arc::new(Echo));
+    orchestrator.register(&coder, setup).await.unwrap();
+
+    let client = orchestrator.client("planner", "key", None);
+    let instance = house.agent.instance("key", house.work.workdir.clone());
+    let start = TurnStart::new("turn-1").with_agents(client.clone());
+    let turn = instance.open_turn(start).await.unwrap();
+    let step = turn.open_step().await.unwrap();
+    for tool in ["agents__request", "agents__send"] {
+        for args in [
+            json!({}),
+            json!({"target": "coder"}),
+            json!({"input": 1}),
+            json!({"target": 5, "input": 1}),
+        ] {
+            let result = step.execute_alone(tool_call(tool, args.clone())).await;
+            assert_eq!(code(&result), "E_TOOL_INVALID_ARGS", "{tool} {args}");
+        }
+    }
+    assert_eq!(client.list().await.unwrap(), [], "nobody was started");
+
+    let args = json!({"target": "coder", "input": {"task": 1}});
+    let result = step.execute_alone(tool_call("agents__request", args)).await;
+    assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
+    assert_eq!(result.output().unwrap()["response"], json!({"task": 1}));
+    assert_eq!(client.list().await.unwrap().len(), 1);
+}
