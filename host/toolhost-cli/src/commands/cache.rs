@@ -83,10 +83,10 @@ pub(crate) fn cache(args: &CacheArgs, setting: &Setting) -> Result<Exit, Failure
 }
 
 fn unusable(error: SandboxStartError) -> Failure {
-    match error {
-        SandboxStartError::Cache(error) => broken(error),
-        other => Failure::of(other),
+    if let SandboxStartError::Cache(error) = error {
+        return broken(error);
     }
+    Failure::of(error)
 }
 
 fn broken(error: CacheError) -> Failure {
