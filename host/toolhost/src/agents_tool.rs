@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolhost_contract::{HandlerError, JsonObject, ToolCatalogItem};
 
@@ -67,7 +67,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
             }),
             &["target", "input"],
         )?,
-        Asking,
+        Verb::Request,
     )?;
     tools.register(
         item(
@@ -82,7 +82,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
             }),
             &["target", "input"],
         )?,
-        Telling,
+        Verb::Send,
     )?;
     tools.register(
         item(
@@ -91,7 +91,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
             json!({"target": target, "instanceKey": key}),
             &["target"],
         )?,
-        Spawning,
+        Verb::Spawn,
     )?;
     tools.register(
         item(
@@ -100,7 +100,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
             json!({}),
             &[],
         )?,
-        Listing,
+        Verb::List,
     )?;
     tools.register(
         item(
@@ -109,7 +109,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
             json!({}),
             &[],
         )?,
-        Naming,
+        Verb::Catalog,
     )
 }
 
@@ -160,77 +160,60 @@ impl Said {
     }
 }
 
-struct Asking;
-struct Telling;
-struct Spawning;
-struct Listing;
-struct Naming;
+/// What is done with the other agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Request,
+    Send,
+    Spawn,
+    List,
+    Catalog,
+}
 
-impl ToolHandler for Asking {
+impl Verb {
+    async fn ask(self, agents: &AgentsClient, input: JsonObject) -> Result<Value, Raised> {
+        Ok(match self {
+            Self::Request => {
+                let request = Said::read(input)?.into_request();
+                json!(agents.request(request).await.map_err(raised)?)
+            }
+            Self::Send => {
+                let message = Said::read(input)?.into_message();
+                json!(agents.send(message).await.map_err(raised)?)
+            }
+            Self::Spawn => {
+                let text = |key: &str| input.get(key).and_then(Value::as_str);
+                let target = text("target").unwrap_or_default();
+                let done = agents.spawn(target, text("instanceKey")).await;
+                json!(done.map_err(raised)?)
+            }
+            Self::List => counted(&agents.list().await.map_err(raised)?),
+            Self::Catalog => counted(&agents.catalog().await.map_err(raised)?),
+        })
+    }
+}
+
+impl ToolHandler for Verb {
     fn call(
         &self,
         context: HandlerContext,
         input: JsonObject,
     ) -> BoxFuture<'_, Result<Value, Raised>> {
-        Box::pin(async move {
-            let request = Said::read(input)?.into_request();
-            let done = others(&context)?.request(request).await;
-            Ok(json!(done.map_err(raised)?))
-        })
+        Box::pin(async move { self.ask(others(&context)?, input).await })
     }
 
     fn deadline(&self, input: &JsonObject) -> Option<Duration> {
+        if *self != Self::Request {
+            return None;
+        }
         let asked = input.get("timeoutMs").and_then(Value::as_u64);
         let timeout = asked.map_or(Request::new("", Value::Null).timeout, Duration::from_millis);
         Some(timeout + GRACE)
     }
 }
 
-impl ToolHandler for Telling {
-    fn call(
-        &self,
-        context: HandlerContext,
-        input: JsonObject,
-    ) -> BoxFuture<'_, Result<Value, Raised>> {
-        Box::pin(async move {
-            let message = Said::read(input)?.into_message();
-            let done = others(&context)?.send(message).await;
-            Ok(json!(done.map_err(raised)?))
-        })
-    }
-}
-
-impl ToolHandler for Spawning {
-    fn call(
-        &self,
-        context: HandlerContext,
-        input: JsonObject,
-    ) -> BoxFuture<'_, Result<Value, Raised>> {
-        Box::pin(async move {
-            let text = |key: &str| input.get(key).and_then(Value::as_str);
-            let target = text("target").unwrap_or_default();
-            let done = others(&context)?.spawn(target, text("instanceKey")).await;
-            Ok(json!(done.map_err(raised)?))
-        })
-    }
-}
-
-impl ToolHandler for Listing {
-    fn call(&self, context: HandlerContext, _: JsonObject) -> BoxFuture<'_, Result<Value, Raised>> {
-        Box::pin(async move {
-            let agents = others(&context)?.list().await.map_err(raised)?;
-            Ok(json!({"count": agents.len(), "agents": agents}))
-        })
-    }
-}
-
-impl ToolHandler for Naming {
-    fn call(&self, context: HandlerContext, _: JsonObject) -> BoxFuture<'_, Result<Value, Raised>> {
-        Box::pin(async move {
-            let agents = others(&context)?.catalog().await.map_err(raised)?;
-            Ok(json!({"count": agents.len(), "agents": agents}))
-        })
-    }
+fn counted<T: Serialize>(agents: &[T]) -> Value {
+    json!({"count": agents.len(), "agents": agents})
 }
 
 fn others(context: &HandlerContext) -> Result<&AgentsClient, Raised> {

@@ -1,7 +1,7 @@
 //! The one way from a [`ToolCall`] to a [`ToolResult`].
 //!
 //! middleware → admit (is it in this step's catalog?) → validate (do the arguments fit?) → run (in
-//! the sandbox, or an extension's handler) → finish (within every limit). No step can be skipped:
+//! the sandbox, or an extension's handler) → exit (within every limit). No step can be skipped:
 //! each takes what only the one before makes.
 
 use std::sync::Arc;
