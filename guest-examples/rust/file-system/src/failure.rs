@@ -2,7 +2,7 @@
 
 use std::io::{Error, ErrorKind};
 
-use crate::goondan::tool::types::ToolError;
+use toolhost_guest::ToolError;
 
 /// Says what the system's error means for this path.
 pub(crate) fn io(path: &str, error: &Error) -> ToolError {
@@ -93,32 +93,9 @@ pub(crate) fn stray_tree(path: &str, top: &str) -> ToolError {
     )
 }
 
-pub(crate) fn unknown_handler(name: &str) -> ToolError {
-    let message = format!("file-system serves no handler `{name}`");
-    failure(
-        "UNKNOWN_HANDLER",
-        "UnknownHandlerError",
-        message,
-        "use read, write, list or mkdir".into(),
-    )
-}
-
-pub(crate) fn invalid_input(reason: &serde_json::Error) -> ToolError {
-    let message = format!("the input does not fit: {reason}");
-    failure(
-        "INVALID_INPUT",
-        "InvalidInputError",
-        message,
-        "follow the parameters of this tool".into(),
-    )
-}
-
 fn failure(code: &str, name: &str, message: String, suggestion: String) -> ToolError {
-    ToolError {
-        message,
-        name: Some(name.into()),
-        code: Some(code.into()),
-        suggestion: Some(suggestion),
-        help_url: None,
-    }
+    ToolError::new(message)
+        .name(name)
+        .code(code)
+        .suggestion(suggestion)
 }

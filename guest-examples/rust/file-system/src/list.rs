@@ -4,10 +4,9 @@ use std::fs::{self, DirEntry};
 use std::io;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use toolhost_guest::{Context, ToolError, Value, json};
 
 use crate::failure;
-use crate::goondan::tool::types::ToolError;
 use crate::path::GuestPath;
 
 #[derive(Deserialize)]
@@ -49,7 +48,7 @@ enum Kind {
 }
 
 /// Returns `{path, recursive, count, entries: [{name, path, type, size?}]}`.
-pub(crate) fn list(input: &Input) -> Result<Value, ToolError> {
+pub(crate) fn list(_: &Context, input: Input) -> Result<Value, ToolError> {
     let root = GuestPath::new(&input.path);
     let mut entries = Vec::new();
     let mut folders = vec![root.as_str().to_owned()];

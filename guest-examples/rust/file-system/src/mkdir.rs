@@ -4,10 +4,9 @@ use std::fs;
 use std::io;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use toolhost_guest::{Context, ToolError, Value, json};
 
 use crate::failure;
-use crate::goondan::tool::types::ToolError;
 use crate::path::{GuestPath, make_folders};
 
 #[derive(Deserialize)]
@@ -22,7 +21,7 @@ fn yes() -> bool {
 }
 
 /// Returns `{path, created, recursive}`; `created` is false for a folder that was there already.
-pub(crate) fn mkdir(input: &Input) -> Result<Value, ToolError> {
+pub(crate) fn mkdir(_: &Context, input: Input) -> Result<Value, ToolError> {
     let path = GuestPath::new(&input.path);
     let fail = |error: io::Error| failure::io(path.as_str(), &error);
 

@@ -3,8 +3,9 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 
+use toolhost_guest::ToolError;
+
 use crate::failure;
-use crate::goondan::tool::types::ToolError;
 
 /// A path from the workdir's root: `/a/b.txt`. Both `a/b.txt` and `/a/b.txt` name it.
 pub(crate) struct GuestPath {

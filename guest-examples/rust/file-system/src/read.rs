@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::{self, Read as _};
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use toolhost_guest::{Context, ToolError, Value, json};
 
 use crate::failure;
-use crate::goondan::tool::types::ToolError;
 use crate::path::GuestPath;
 
 /// Enough for most sources, and far below what the host lets a result have (1 MiB).
@@ -21,7 +20,7 @@ pub(crate) struct Input {
 }
 
 /// Returns `{path, size, truncated, content}`; `size` is the whole file's.
-pub(crate) fn read(input: &Input) -> Result<Value, ToolError> {
+pub(crate) fn read(_: &Context, input: Input) -> Result<Value, ToolError> {
     let path = GuestPath::new(&input.path);
     let fail = |error: io::Error| failure::io(path.as_str(), &error);
 

@@ -4,10 +4,9 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use toolhost_guest::{Context, ToolError, Value, json};
 
 use crate::failure;
-use crate::goondan::tool::types::ToolError;
 use crate::path::{GuestPath, make_folders};
 
 #[derive(Deserialize)]
@@ -19,7 +18,7 @@ pub(crate) struct Input {
 }
 
 /// Returns `{path, size, written: true}`; `size` is the file's after writing.
-pub(crate) fn write(input: &Input) -> Result<Value, ToolError> {
+pub(crate) fn write(_: &Context, input: Input) -> Result<Value, ToolError> {
     let path = GuestPath::new(&input.path);
     let fail = |error: io::Error| failure::io(path.as_str(), &error);
 

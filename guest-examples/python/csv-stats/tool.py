@@ -1,0 +1,95 @@
+"""The `csv-stats` tool: what is in a CSV file of the workdir, without sending it to the model."""
+
+import csv
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from toolhost import Context, ToolError
+
+from summary import summary
+
+# Beyond this a file is better cut by hand; all its cells are held in memory.
+MAX_CELLS = 2_000_000
+
+
+def describe(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
+    """Describes every column of a CSV file: type, counts, range, mean, deviation, most frequent values."""
+    path = input["path"]
+    columns, rows = read_columns(path, input.get("delimiter"))
+    ctx.logger.info("%s has %d rows in %d columns", path, rows, len(columns))
+    wanted = input.get("columns") or list(columns)
+    if unknown := [name for name in wanted if name not in columns]:
+        raise ToolError(
+            f"{path} has no column {', '.join(map(repr, unknown))}",
+            code="NO_SUCH_COLUMN",
+            suggestion=f"its columns are: {', '.join(columns)}",
+        )
+    top = input.get("top", 5)
+    return {
+        "path": path,
+        "rows": rows,
+        "columns": [{"name": name, **summary(columns[name], top)} for name in wanted],
+    }
+
+
+def count(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
+    """Counts the rows of a CSV file by the values of one column, most frequent first."""
+    path, by = input["path"], input["by"]
+    columns, rows = read_columns(path, input.get("delimiter"))
+    if by not in columns:
+        raise ToolError(
+            f"{path} has no column {by!r}",
+            code="NO_SUCH_COLUMN",
+            suggestion=f"its columns are: {', '.join(columns)}",
+        )
+    found = Counter(columns[by]).most_common(input.get("limit", 50))
+    return {"path": path, "rows": rows, "counts": [{"value": value, "count": n} for value, n in found]}
+
+
+def read_columns(path: str, delimiter: str | None) -> tuple[dict[str, list[str]], int]:
+    """Reads a file whose first row names the columns; returns their cells, and the number of rows."""
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file, delimiter=delimiter or guess_delimiter(file.readline()))
+        file.seek(0)
+        names = unique(next(reader, []))
+        if not names:
+            raise ToolError(f"{path} is empty", code="EMPTY", suggestion="pass a file with a row of names")
+        columns: dict[str, list[str]] = {name: [] for name in names}
+        rows = 0
+        for row in reader:
+            if not row:
+                continue
+            if len(row) > len(names):
+                raise ToolError(
+                    f"{path}, line {reader.line_num}: {len(row)} cells, but {len(names)} columns",
+                    code="RAGGED",
+                    suggestion="check the delimiter, or correct that line",
+                )
+            rows += 1
+            if rows * len(names) > MAX_CELLS:
+                raise ToolError(f"{path} has more than {MAX_CELLS} cells", code="TOO_LARGE")
+            for index, name in enumerate(names):
+                columns[name].append(row[index] if index < len(row) else "")
+    return columns, rows
+
+
+def guess_delimiter(line: str) -> str:
+    """Takes the separator that the first line has most of."""
+    return max(",;\t|", key=line.count)
+
+
+def unique(names: list[str]) -> list[str]:
+    """Names columns that have no name, or one that was there before, by their number."""
+    return list(_unique(names))
+
+
+def _unique(names: list[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for number, name in enumerate(names, start=1):
+        name = name.strip() or f"column {number}"
+        yield (name := f"{name} ({number})" if name in seen else name)
+        seen.add(name)
+
+
+handlers = {"describe": describe, "count": count}

@@ -1,0 +1,1 @@
+"""From a tool's module to a component, in three steps: stage, packages, component."""

@@ -1,0 +1,74 @@
+"""Runs componentize-py, and says in one sentence why it failed."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from builder.failure import MACHINE, BuildError
+from builder.stage import Stage
+
+_COMPONENTIZE = "import sys; from componentize_py import script; sys.exit(script())"
+
+
+def componentize(stage: Stage, packages: Path | None, wit: Path, out: Path) -> None:
+    """Writes the component to `out`; what was there stays until the new one is whole."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = out.with_name(f"{out.name}.{os.getpid()}.tmp")
+    folders = [stage.tool, stage.sdk, *([packages] if packages else [])]
+    command = [
+        *(sys.executable, "-c", _COMPONENTIZE, "--quiet", "-d", wit, "-w", stage.world, "componentize"),
+        *(argument for folder in folders for argument in ("-p", folder)),
+        *("toolhost_component", "-o", unfinished),
+    ]
+    try:
+        done = subprocess.run(command, env=_environment(stage), capture_output=True, text=True)
+        if done.returncode != 0:
+            raise _failure(stage, done.stderr)
+        os.replace(unfinished, out)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _environment(stage: Stage) -> dict[str, str]:
+    """Keeps packages of this machine out: componentize-py adds those it finds around."""
+    nothing = stage.sdk.parent / "no-packages"
+    (nothing / "lib" / "site-packages").mkdir(parents=True)
+    return {**os.environ, "VIRTUAL_ENV": str(nothing), "RUST_BACKTRACE": "0"}
+
+
+def _failure(stage: Stage, said: str) -> BuildError:
+    report = stage.sdk / "report.json"
+    if report.is_file():
+        return _failure_of_tool(stage, json.loads(report.read_text()))
+    if "No module named 'componentize_py'" in said:
+        return BuildError(
+            "componentize-py is not installed for this Python",
+            "pip install --require-hashes -r requirements.txt, of the SDK",
+            exit_code=MACHINE,
+        )
+    return BuildError(
+        "componentize-py could not build the component",
+        "this is not the tool's fault; please report it with what is said here",
+        detail=said[-4000:].strip(),
+        exit_code=MACHINE,
+    )
+
+
+def _failure_of_tool(stage: Stage, report: dict[str, Any]) -> BuildError:
+    file = re.sub(r"^/\d+/", "", report["file"] or "")
+    place = f"{file}:{report['line']}" if file else None
+    missing = report["missing"]
+    if report["is_handlers"]:
+        return BuildError(report["message"], "correct it and build again", place=place)
+    if missing and missing.partition(".")[0] in sys.stdlib_module_names:
+        message = f"the component's Python has no module `{missing}`"
+        return BuildError(message, "do without it: there are no processes, TLS or C libraries", place=place)
+    if missing:
+        message = f"there is no module `{missing}`"
+        return BuildError(message, "put it beside the entry, or its package into requirements.txt", place=place)
+    message = f"importing the tool failed: {report['kind']}: {report['message']}"
+    return BuildError(message, "a module is imported while it is built, without a workdir; correct it", place=place)

@@ -1,0 +1,107 @@
+"""A folder with the tool's modules and nothing else of its project.
+
+componentize-py walks every folder it is given, and everything in them can be imported.
+"""
+
+import json
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from builder.failure import BuildError
+
+SDK = Path(__file__).resolve().parent.parent / "sdk"
+
+# Names that mean something else inside the component.
+_RESERVED = sys.stdlib_module_names | {
+    "componentize_py_async_support",
+    "componentize_py_runtime",
+    "componentize_py_types",
+    "poll_loop",
+    "toolhost",
+    "toolhost_component",
+    "wit_world",
+}
+
+_NATIVE = (".so", ".pyd", ".dylib")
+
+
+@dataclass
+class Stage:
+    """The folders of one build."""
+
+    tool: Path
+    sdk: Path
+    world: str
+    notes: list[str] = field(default_factory=list)
+
+    @staticmethod
+    @contextmanager
+    def of(entry: Path, work: Path) -> Iterator["Stage"]:
+        """Lays out the modules beside `entry` and the SDK, for as long as the build takes."""
+        _check_entry(entry)
+        with tempfile.TemporaryDirectory(prefix="stage-", dir=work) as top:
+            tool, sdk = Path(top, "tool"), Path(top, "sdk")
+            tool.mkdir()
+            shutil.copytree(SDK, sdk, ignore=shutil.ignore_patterns("__pycache__"))
+            source = entry.read_text(encoding="utf-8", errors="replace")
+            world = "async-tool" if _assigns_polling(source) else "tool"
+            stage = Stage(tool, sdk, world)
+            stage._copy_modules(entry.parent)
+            # Where componentize-py shows the first folder to the interpreter.
+            told = {"module": entry.stem, "folder": "/0/"}
+            Path(sdk, "entry.json").write_text(json.dumps(told))
+            yield stage
+
+    def _copy_modules(self, folder: Path) -> None:
+        for found in sorted(folder.iterdir()):
+            if not _is_module(found):
+                continue
+            if found.stem in _RESERVED:
+                self.notes.append(f"{found.name} is left out: the component has a module of that name")
+            elif found.is_dir():
+                refuse_native_code(found, found.name)
+                shutil.copytree(found, self.tool / found.name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+            else:
+                shutil.copy(found, self.tool)
+
+
+def refuse_native_code(folder: Path, what: str) -> None:
+    """Refuses a folder that holds code for this machine: it does not run in a component."""
+    for found in folder.rglob("*"):
+        if found.suffix in _NATIVE:
+            raise BuildError(
+                f"{what} has native code ({found.name}), which does not run in a component",
+                "use a package that is pure Python, or one of the standard library",
+            )
+
+
+def _check_entry(entry: Path) -> None:
+    if not entry.is_file():
+        raise BuildError("there is no such file", "check spec.entry in goondan.yaml", place=str(entry))
+    if entry.suffix != ".py":
+        raise BuildError("the entry is no Python module", "name a .py file in spec.entry", place=str(entry))
+    if entry.stem in _RESERVED:
+        raise BuildError(
+            f"a module named `{entry.stem}` is in every component already",
+            "rename it, say to tool.py, in spec.entry too",
+            place=str(entry),
+        )
+
+
+def _assigns_polling(source: str) -> bool:
+    """Whether the module has a `polling`, and so needs the world with that export."""
+    return re.search(r"^polling\s*[:=]", source, re.MULTILINE) is not None
+
+
+def _is_module(path: Path) -> bool:
+    if path.name.startswith("."):
+        return False
+    if path.is_dir():
+        return (path / "__init__.py").is_file()
+    return path.suffix == ".py"

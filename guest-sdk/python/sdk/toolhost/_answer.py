@@ -1,0 +1,92 @@
+"""What a handler returns, as JSON text."""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ._failure import ToolError
+
+JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Accepted, but not done. The host asks again with the handle: see `polling` in BUILD.md."""
+
+    handle: str
+
+
+def to_json(value: Any) -> str:
+    """Writes a handler's result as JSON.
+
+    Raises ToolError where it is none, naming the type and the place.
+    """
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        text.encode()
+        return text
+    except (TypeError, ValueError, RecursionError) as error:
+        found = _offence(value, "result", set()) or str(error)
+    raise ToolError(
+        f"the handler's result is not JSON: {found}",
+        name="ResultError",
+        suggestion="nothing that the caller can change: the tool has to be corrected",
+    )
+
+
+# What to write instead, by the name of the type.
+_INSTEAD = {
+    "bytes": "decode it, or use base64",
+    "coroutine": "await it",
+    "date": "use .isoformat()",
+    "datetime": "use .isoformat()",
+    "Decimal": "use str() or float()",
+    "generator": "use list()",
+    "Path": "use str()",
+    "PosixPath": "use str()",
+    "set": "use sorted()",
+    "UUID": "use str()",
+}
+
+
+def _offence(value: Any, place: str, above: set[int]) -> str | None:
+    """Finds the first thing that JSON cannot hold, and says where it is."""
+    match value:
+        case None | bool() | int():
+            return None
+        case float():
+            return None if math.isfinite(value) else f"{place} is {value}, which JSON has no number for"
+        case str():
+            return _offence_in_text(value, place)
+        case dict() | list() | tuple():
+            if id(value) in above:
+                return f"{place} contains itself"
+            return _offence_within(value, place, above | {id(value)})
+    kind = type(value).__name__
+    hint = f" ({_INSTEAD[kind]})" if kind in _INSTEAD else ""
+    return f"{place} is of type {kind}{hint}"
+
+
+def _offence_within(value: Any, place: str, above: set[int]) -> str | None:
+    if len(above) > 100:
+        return f"{place[:80]}... is nested too deeply"
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        inner = f"{place}[{key!r}]"
+        if isinstance(value, dict):
+            if not isinstance(key, (str, int, float, bool, type(None))):
+                return f"{place} has a key of type {type(key).__name__}: {key!r}"
+            if isinstance(key, str) and (found := _offence_in_text(key, f"a key of {place}")):
+                return found
+        if found := _offence(item, inner, above):
+            return found
+    return None
+
+
+def _offence_in_text(text: str, place: str) -> str | None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return f"{place} is not Unicode text: {text!r}"
+    return None

@@ -1,0 +1,49 @@
+"""What a sandbox has not: processes, sockets, threads. Each says so in a sentence.
+
+They are OSErrors, so that a library which can do without goes on without.
+"""
+
+import _thread
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ._failure import ToolError
+
+
+class SandboxError(ToolError, OSError):
+    """The sandbox has no such thing."""
+
+
+def close() -> None:
+    """Replaces the ways to processes, sockets and threads by ones that say why they fail."""
+    no_process = _refusal(
+        "this tool cannot start processes: it runs by itself in a sandbox",
+        "to run a command use the bash tool, if there is one",
+    )
+    no_socket = _refusal(
+        "this tool has no network: sockets are closed to it",
+        "pass what it needs as input, or as a file of the workdir",
+    )
+    no_thread = _refusal(
+        "this tool cannot start threads: it has one",
+        "the tool has to be corrected: do one thing after another, or use asyncio",
+    )
+    subprocess.Popen.__init__ = no_process
+    # A process that never started is no process to wait for.
+    del subprocess.Popen.__del__
+    os.system = os.popen = no_process
+    socket.socket.__init__ = no_socket
+    for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "socketpair"):
+        setattr(socket, name, no_socket)
+    threading.Thread.start = _thread.start_new_thread = no_thread
+
+
+def _refusal(message: str, suggestion: str) -> Callable[..., NoReturn]:
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise SandboxError(message, suggestion=suggestion)
+
+    return refuse

@@ -1,0 +1,34 @@
+"""Who calls, and on whose behalf."""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a handler knows about its call. The host makes it; a test may leave out what it likes."""
+
+    agent_name: str = ""
+    """Name of the agent whose step this call belongs to."""
+
+    instance_key: str = ""
+    """Key of the agent instance. Calls of one key share one workspace."""
+
+    turn_id: str = ""
+    """Id of the turn."""
+
+    tool_call_id: str = ""
+    """Id of this call, as the model made it."""
+
+    message: dict[str, Any] = field(default_factory=dict)
+    """The assistant message that holds this call."""
+
+    workdir: str = "/"
+    """The working directory as the tool sees it; relative paths start here."""
+
+    trace_id: str | None = None
+    """Id that ties together what happened for one request, where the runtime has one."""
+
+    logger: logging.Logger = field(default_factory=lambda: logging.getLogger("tool"))
+    """The operator's log. The model never sees it."""

@@ -1,0 +1,119 @@
+"""Why a handler could not do what it was asked, in the words that the model reads."""
+
+import errno
+import sys
+import traceback
+from dataclasses import dataclass
+
+
+class ToolError(Exception):
+    """An error made for the model: what was wrong, and what to do next.
+
+    Any exception ends a call with an error; this one says more. A subclass gives its name to it,
+    and any exception may carry `code`, `suggestion` and `help_url` as attributes of type str.
+    """
+
+    code: str | None = None
+    suggestion: str | None = None
+    help_url: str | None = None
+    name: str | None = None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        suggestion: str | None = None,
+        help_url: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code or self.code
+        self.suggestion = suggestion or self.suggestion
+        self.help_url = help_url or self.help_url
+        self.name = name or self.name
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The fields of the contract's `tool-error`."""
+
+    message: str
+    name: str
+    code: str | None
+    suggestion: str | None
+    help_url: str | None
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Says what an exception means to the model."""
+    own_name = error.name if isinstance(error, ToolError) else None
+    return Failure(
+        message=_message(error),
+        name=own_name or type(error).__name__,
+        code=_code(error) or _errno_name(error),
+        suggestion=_text(error, "suggestion") or _suggestion(error),
+        help_url=_text(error, "help_url"),
+    )
+
+
+def print_traceback(error: BaseException, sdk: str) -> None:
+    """Prints where an exception came from to stderr, for the author, without the SDK's own frames.
+
+    A ToolError was meant: its place is nobody's concern.
+    """
+    if isinstance(error, ToolError):
+        return
+    trace = error.__traceback__
+    while trace and trace.tb_frame.f_code.co_filename.startswith(sdk):
+        trace = trace.tb_next
+    traceback.print_exception(type(error), error, trace, file=sys.stderr)
+
+
+def _message(error: BaseException) -> str:
+    match error:
+        case SystemExit():
+            said = f": {error.code}" if isinstance(error.code, str) else f" with {error.code!r}"
+            return f"the handler ended the program (sys.exit){said}"
+        case KeyboardInterrupt():
+            return "the handler raised KeyboardInterrupt"
+        case OSError() if error.strerror:
+            place = f": {error.filename}" if error.filename is not None else ""
+            return _unicode(f"{error.strerror}{place}")
+        case KeyError():
+            return _unicode(f"no such key: {error}")
+    return _unicode(str(error)) or type(error).__name__
+
+
+def _suggestion(error: BaseException | None) -> str | None:
+    match error:
+        case None:
+            return None
+        case SystemExit() | KeyboardInterrupt():
+            return "the tool has to be corrected: a handler returns its result or raises an error"
+        case ModuleNotFoundError():
+            return f"the tool has to be corrected: `import {error.name}` at the top of its module"
+    # A library may have put its own error around one of ours.
+    inner = error.__cause__ or error.__context__
+    return _text(inner, "suggestion") or _suggestion(inner)
+
+
+def _code(error: BaseException) -> str | None:
+    # What sys.exit was given is no code to branch on.
+    return None if isinstance(error, SystemExit) else _text(error, "code")
+
+
+def _errno_name(error: BaseException) -> str | None:
+    if isinstance(error, OSError) and error.errno is not None:
+        return errno.errorcode.get(error.errno)
+    return None
+
+
+def _text(error: BaseException | None, attribute: str) -> str | None:
+    value = getattr(error, attribute, None)
+    return _unicode(value) if isinstance(value, str) else None
+
+
+def _unicode(text: str) -> str:
+    """Replaces what is no Unicode, such as the bytes of a strange file name."""
+    return text.encode(errors="backslashreplace").decode()

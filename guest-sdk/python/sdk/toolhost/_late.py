@@ -1,0 +1,167 @@
+"""Imports during a call.
+
+A component is the interpreter's memory after the tool's modules were imported; the files they came
+from are not there when it runs. So what an `import` inside a function may reach, in the tool's own
+modules, in packages and in the standard library, is compiled now and kept, compressed, until asked
+for.
+"""
+
+import dis
+import linecache
+import marshal
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import resolve_name, spec_from_loader
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
+
+# Asked for by name or from C, so that no import statement shows it.
+_HIDDEN = ("_strptime", "encodings")
+
+# Reached from self-tests and debuggers of modules; large, and of no use in a call.
+_LEFT_OUT = frozenset(
+    "_pyrepl ctypes curses distutils doctest ensurepip idlelib multiprocessing pdb pip pydoc "
+    "pydoc_data setuptools ssl test tkinter turtle unittest venv webbrowser".split()
+)
+
+
+class Kept(NamedTuple):
+    """A module that may be imported later."""
+
+    origin: str | None
+    folders: list[str] | None
+    """Where the modules of a package are; None for what is no package."""
+    code: bytes
+
+
+class LateImports(MetaPathFinder, Loader):
+    """Finds and runs the modules that were kept."""
+
+    def __init__(self, then: dict[str, Callable[[ModuleType], None]]) -> None:
+        self._kept: dict[str, Kept] = {}
+        self._then = then
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        kept = self._kept.get(fullname)
+        if kept is None:
+            return None
+        spec = spec_from_loader(fullname, self, origin=kept.origin, is_package=kept.folders is not None)
+        if spec is not None and kept.origin is not None:
+            spec.has_location = True
+        return spec
+
+    def exec_module(self, module: ModuleType) -> None:
+        code = self._kept[module.__name__].code
+        exec(marshal.loads(zlib.decompress(code)), module.__dict__)
+        if then := self._then.get(module.__name__):
+            then(module)
+
+    def keep(self, tool_folder: str) -> None:
+        """Keeps what the loaded modules may import, and what that may import in turn."""
+        waiting = [name for name, module in sys.modules.items() if _source_loader(module)]
+        waiting += [*_HIDDEN, *_modules_beneath("encodings", sys.modules["encodings"].__path__[0])]
+        waiting += _modules_beneath("", tool_folder)
+        seen = set(waiting)
+        while waiting:
+            for name in self._keep_one(waiting.pop()):
+                if name not in seen and name.partition(".")[0] not in _LEFT_OUT:
+                    seen.add(name)
+                    waiting.append(name)
+
+    def _keep_one(self, name: str) -> list[str]:
+        """Keeps a module that is not loaded, and returns what it may import."""
+        loaded = sys.modules.get(name)
+        spec = loaded.__spec__ if loaded else self._find_file(name)
+        if spec is None:
+            return []
+        folders = None if spec.submodule_search_locations is None else [*spec.submodule_search_locations]
+        if not isinstance(spec.loader, SourceFileLoader):
+            # A folder without __init__.py is a package with nothing to run.
+            if loaded is None and folders:
+                self._kept[name] = Kept(None, folders, zlib.compress(marshal.dumps(compile("", name, "exec"))))
+            return []
+        try:
+            code = spec.loader.get_code(name)
+        except SyntaxError:
+            return []
+        if loaded is None:
+            self._kept[name] = Kept(spec.origin, folders, zlib.compress(marshal.dumps(code)))
+        package = name if folders is not None else name.rpartition(".")[0]
+        return list(_imports(code, package))
+
+    def _find_file(self, name: str) -> ModuleSpec | None:
+        parent = name.rpartition(".")[0]
+        if not parent:
+            return PathFinder.find_spec(name)
+        if loaded := sys.modules.get(parent):
+            folders = getattr(loaded, "__path__", None)
+        else:
+            if parent not in self._kept:
+                self._keep_one(parent)
+            folders = self._kept[parent].folders if parent in self._kept else None
+        return PathFinder.find_spec(name, folders) if folders else None
+
+
+def settle_imports(tool_folder: str, then: dict[str, Callable[[ModuleType], None]]) -> None:
+    """Makes imports work without files: to be called when the tool's modules have been imported.
+
+    `then` is what to do with a module, by name, once it has been imported.
+    """
+    for name, settle in then.items():
+        if name in sys.modules:
+            settle(sys.modules[name])
+    late = LateImports(then)
+    late.keep(tool_folder)
+    _remember_sources(tool_folder)
+    # A file of the workdir is never a module.
+    sys.meta_path[:] = [it for it in sys.meta_path if it is not PathFinder] + [late]
+    sys.path.clear()
+    sys.path_importer_cache.clear()
+
+
+def _imports(code: CodeType, package: str) -> Iterator[str]:
+    """Names every module that a code may import; some are only names within one."""
+    for name, level, names in dis._find_imports(code):
+        if level:
+            try:
+                name = resolve_name("." * level + name, package)
+            except ImportError:
+                continue
+        yield name
+        for item in names or ():
+            yield f"{name}.{item}"
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _imports(constant, package)
+
+
+def _modules_beneath(package: str, folder: str) -> Iterator[str]:
+    """Names the modules in a folder, and in those of them that are packages."""
+    for entry in os.scandir(folder):
+        stem, extension = os.path.splitext(entry.name)
+        name = f"{package}.{stem}" if package else stem
+        if extension == ".py" and stem != "__init__" and stem.isidentifier():
+            yield name
+        elif os.path.exists(os.path.join(entry.path, "__init__.py")):
+            yield name
+            yield from _modules_beneath(name, entry.path)
+
+
+def _source_loader(module: ModuleType) -> bool:
+    return isinstance(getattr(module.__spec__, "loader", None), SourceFileLoader)
+
+
+def _remember_sources(folder: str) -> None:
+    """Keeps the tool's own lines, which tracebacks show."""
+    for path, _, files in os.walk(folder):
+        for file in files:
+            if file.endswith(".py"):
+                full = os.path.join(path, file)
+                with open(full, encoding="utf-8", errors="replace") as source:
+                    lines = source.readlines()
+                # Without a time of change an entry is never looked up again.
+                linecache.cache[full] = (sum(map(len, lines)), None, lines, full)

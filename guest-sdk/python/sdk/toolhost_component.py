@@ -1,0 +1,118 @@
+"""The component's exports, over the tool's module.
+
+componentize-py imports this module while it builds, and keeps the interpreter as it then is. It
+runs in the folder of the build: what is wrong with the tool is written to `report.json` there.
+"""
+
+import gc
+import importlib
+import json
+import os
+import sys
+import traceback
+from typing import Any
+
+from componentize_py_types import Err
+from wit_world import exports
+from wit_world.imports import logging as host_log
+from wit_world.imports import types
+
+from toolhost import Context, Pending
+from toolhost._closed import close
+from toolhost._failure import failure_of
+from toolhost._handlers import HandlersError
+from toolhost._late import settle_imports
+from toolhost._log import settle_logging
+from toolhost._tool import Tool
+from toolhost._waiting import settle_asyncio
+
+HERE = os.path.dirname(__file__)
+
+
+def load() -> Tool:
+    """Imports the tool's module, and leaves the interpreter as a call shall find it."""
+    with open(os.path.join(HERE, "entry.json")) as file:
+        entry = json.load(file)
+    close()
+    try:
+        module = importlib.import_module(entry["module"])
+        tool = Tool(module, polls=hasattr(exports, "Polling"))
+    except BaseException as error:
+        report(error, entry)
+        raise SystemExit(1) from None
+    settle_logging(host_log.log, host_log.Level)
+    settle_imports(os.path.dirname(module.__file__), {"asyncio": settle_asyncio})
+    sys.stdout.flush()
+    # What is here now is never garbage; a call need not look through it.
+    gc.collect()
+    gc.freeze()
+    return tool
+
+
+def report(error: BaseException, entry: dict[str, str]) -> None:
+    """Writes down why the module is no tool."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [it for it in frames if it.filename.startswith(entry["folder"])]
+    found = {
+        "kind": type(error).__name__,
+        "message": str(error),
+        "missing": error.name if isinstance(error, ModuleNotFoundError) else None,
+        "file": error.filename if isinstance(error, SyntaxError) else own[-1].filename if own else None,
+        "line": error.lineno if isinstance(error, SyntaxError) else own[-1].lineno if own else None,
+        "is_handlers": isinstance(error, HandlersError),
+    }
+    with open(os.path.join(HERE, "report.json"), "w") as file:
+        json.dump(found, file)
+
+
+TOOL = load()
+
+
+class Handlers(exports.Handlers):
+    """The contract's `handlers`."""
+
+    def describe(self) -> list[types.ExportSpec]:
+        return [
+            types.ExportSpec(it.name, it.description, None if it.parameters is None else json.dumps(it.parameters))
+            for it in TOOL.handlers.values()
+        ]
+
+    def call(self, name: str, context: types.ToolContext, input: str) -> types.Outcome:
+        return answer(TOOL.call, name, read(context), input)
+
+
+if hasattr(exports, "Polling"):
+
+    class Polling(exports.Polling):
+        """The contract's `polling`."""
+
+        def poll(self, context: types.ToolContext, handle: str) -> types.Outcome:
+            return answer(TOOL.poll, read(context), handle)
+
+        def cancel(self, context: types.ToolContext, handle: str) -> None:
+            TOOL.cancel(read(context), handle)
+
+
+def answer(run: Any, *arguments: Any) -> types.Outcome:
+    """Runs something, and says what came of it in the contract's words."""
+    try:
+        result = run(*arguments)
+    except BaseException as error:
+        failure = failure_of(error)
+        raise Err(types.ToolError(**vars(failure))) from None
+    if isinstance(result, Pending):
+        return types.Outcome_Pending(result.handle)
+    return types.Outcome_Output(result)
+
+
+def read(context: types.ToolContext) -> Context:
+    """Makes the context that a handler is given."""
+    return Context(
+        agent_name=context.agent_name,
+        instance_key=context.instance_key,
+        turn_id=context.turn_id,
+        tool_call_id=context.tool_call_id,
+        message=json.loads(context.message),
+        workdir=context.workdir,
+        trace_id=context.trace_id,
+    )

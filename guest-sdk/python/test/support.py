@@ -1,0 +1,94 @@
+"""Builds fixtures once, and calls them through the toolhost binary over a temporary bundle."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+SDK = Path(__file__).resolve().parent.parent
+REPOSITORY = SDK.parent.parent
+FIXTURES = SDK / "test" / "fixtures"
+
+_top = tempfile.TemporaryDirectory(prefix="toolhost-test-")
+TOP = Path(_top.name)
+
+
+def build(entry: Path, out: Path) -> dict[str, Any]:
+    """Runs build.py as the CLI does; returns what it says, with its exit code as `exit`."""
+    command = [
+        *(sys.executable, SDK / "build.py", "--json", "--entry", entry, "--out", out),
+        *("--wit", REPOSITORY / "wit", "--work", TOP / "work"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if not done.stdout:
+        raise AssertionError(f"build.py said nothing on stdout: {done.stderr}")
+    return {**json.loads(done.stdout), "exit": done.returncode}
+
+
+class Bundle:
+    """A tool named `t` of one component, and a workdir."""
+
+    def __init__(self, component: Path, exports: list[str]) -> None:
+        self.dir = Path(tempfile.mkdtemp(prefix="bundle-", dir=TOP))
+        self.workdir = self.dir / "workdir"
+        self.workdir.mkdir()
+        shutil.copy(component, self.dir / "t.wasm")
+        resource = {
+            "apiVersion": "goondan.ai/v1",
+            "kind": "Tool",
+            "metadata": {"name": "t"},
+            "spec": {"entry": "./t.wasm", "exports": [{"name": name} for name in exports]},
+        }
+        (self.dir / "goondan.yaml").write_text(json.dumps(resource))
+
+    def call(self, handler: str, **args: Any) -> dict[str, Any]:
+        """Returns the ToolResult, with what the host said beside it as `stderr`."""
+        return self._run("call", f"t__{handler}", "--args", json.dumps(args))
+
+    def poll(self, handle: str) -> dict[str, Any]:
+        return self._run("poll", handle)
+
+    def shown(self) -> list[dict[str, Any]]:
+        """Returns the catalog, as the specification writes it."""
+        return self._toolhost("list", str(self.dir), "--json")[0]
+
+    def _run(self, command: str, *rest: str) -> dict[str, Any]:
+        result, stderr = self._toolhost(command, "-v", str(self.dir), *rest, "--workdir", str(self.workdir))
+        return {**result, "stderr": stderr}
+
+    def _toolhost(self, *arguments: str) -> tuple[Any, str]:
+        binary = os.environ.get("TOOLHOST")
+        if not binary:
+            raise AssertionError("set TOOLHOST to the toolhost binary")
+        # A home of its own: neither the developer's cache nor settings.
+        home = {"HOME": str(TOP), "XDG_CACHE_HOME": str(TOP / "cache"), "XDG_STATE_HOME": str(TOP / "state")}
+        done = subprocess.run([binary, *arguments], env={**os.environ, **home}, capture_output=True, text=True)
+        if not done.stdout:
+            raise AssertionError(f"toolhost {' '.join(arguments)} said nothing: {done.stderr}")
+        return json.loads(done.stdout), done.stderr
+
+
+@cache
+def component(name: str) -> Path:
+    """Builds the fixture of that name, once."""
+    return _built(FIXTURES / name / "tool.py", name)
+
+
+@cache
+def example() -> Path:
+    """Builds the example tool, once."""
+    return _built(REPOSITORY / "guest-examples" / "python" / "csv-stats" / "tool.py", "csv-stats")
+
+
+def _built(entry: Path, name: str) -> Path:
+    out = TOP / f"{name}.wasm"
+    said = build(entry, out)
+    if not said["ok"]:
+        raise AssertionError(said)
+    print(f"{name}: {said['bytes'] / 1e6:.1f} MB, {said['seconds']} s", file=sys.stderr)
+    return out

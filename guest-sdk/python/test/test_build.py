@@ -1,0 +1,42 @@
+"""What build.py refuses, and how it says so."""
+
+import unittest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from support import FIXTURES, TOP, build
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, entry: Path, place: str | None, message: str, exit_code: int = 1) -> None:
+        out = TOP / "refused.wasm"
+        said = build(entry, out)
+        self.assertFalse(said["ok"], said)
+        self.assertEqual((said["error"]["place"], said["exit"]), (place, exit_code), said)
+        self.assertIn(message, said["error"]["message"])
+        self.assertTrue(said["error"]["next"])
+        self.assertFalse(out.exists())
+
+    def test_names_a_handler_that_is_none(self) -> None:
+        self.refused(FIXTURES / "bad_handlers/tool.py", None, "handlers['Read']: a name has lower-case letters")
+
+    def test_names_a_missing_module_and_its_line(self) -> None:
+        self.refused(FIXTURES / "missing_import/tool.py", "tool.py:2", "there is no module `nowhere`")
+
+    def test_refuses_native_code(self) -> None:
+        self.refused(FIXTURES / "native/tool.py", None, "lib has native code (fast.cpython-314-wasm32-wasi.so)")
+
+    def test_refuses_a_name_of_the_standard_library(self) -> None:
+        entry = FIXTURES / "native/json.py"
+        self.refused(entry, str(entry), "a module named `json` is in every component already")
+
+    def test_refuses_a_package_that_is_native(self) -> None:
+        with TemporaryDirectory() as dir:
+            Path(dir, "tool.py").write_text('handlers = {"a": print}')
+            requirements = Path(dir, "requirements.txt")
+            requirements.write_text("numpy==2.3.4\n")
+            self.refused(Path(dir, "tool.py"), str(requirements), "without native code")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,173 @@
+"""Components, called through the host."""
+
+import json
+import unittest
+from datetime import datetime, timezone
+from typing import Any
+
+from support import Bundle, component, example
+
+HANDLERS = ["run", "wait", "chance", "modules", "log", "fail", "start"]
+
+
+class Probe(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.bundle = Bundle(component("probe"), HANDLERS)
+
+    def output(self, handler: str, **args: Any) -> Any:
+        result = self.bundle.call(handler, **args)
+        self.assertEqual(result["status"], "ok", result)
+        return result.get("output")
+
+    def error(self, handler: str, **args: Any) -> dict[str, Any]:
+        result = self.bundle.call(handler, **args)
+        self.assertEqual(result["status"], "error", result)
+        return result["error"]
+
+    def test_describes_its_handlers(self) -> None:
+        shown = {item["name"]: item for item in self.bundle.shown()}
+        self.assertEqual(shown["t__run"]["description"], "Runs code.")
+        self.assertEqual(shown["t__wait"]["description"], "Waits, then answers")
+        self.assertIn("seconds", json.dumps(shown["t__wait"]["parameters"]))
+
+    def test_gives_the_context(self) -> None:
+        code = "result = [ctx.agent_name, ctx.instance_key, ctx.tool_call_id, ctx.workdir, type(ctx.message).__name__]"
+        self.assertEqual(self.output("run", code=code), ["default", "cli", "call_1", "/", "dict"])
+
+    def test_works_in_the_workdir(self) -> None:
+        (self.bundle.workdir / "a.txt").write_text("hello")
+        code = "import os; open('b.txt', 'w').write('x'); result = [open('a.txt').read(), os.getcwd()]"
+        self.assertEqual(self.output("run", code=code), ["hello", "/"])
+        self.assertEqual((self.bundle.workdir / "b.txt").read_text(), "x")
+
+    def test_takes_no_module_from_the_workdir(self) -> None:
+        for folder in ("", "0", "python"):
+            (self.bundle.workdir / folder).mkdir(exist_ok=True)
+            (self.bundle.workdir / folder / "planted.py").write_text("")
+        self.assertEqual(self.error("run", code="import planted")["name"], "ModuleNotFoundError")
+
+    def test_runs_coroutines_to_their_end(self) -> None:
+        waited = self.output("wait", seconds=0.1)["waited"]
+        self.assertTrue(0.1 <= waited < 2, waited)
+
+    def test_says_that_nothing_wakes_a_coroutine(self) -> None:
+        error = self.error("run", code="import asyncio\nasync def f(): await asyncio.Event().wait()\nasyncio.run(f())")
+        self.assertEqual(error["message"], "the handler awaits something that nothing here ever wakes")
+
+    def test_is_fresh_in_each_call(self) -> None:
+        first, second = self.output("chance"), self.output("chance")
+        for key in ("random", "secret", "uuid", "time", "now"):
+            self.assertNotEqual(first[key], second[key], key)
+        self.assertEqual((first["calls"], second["calls"]), (1, 1))
+        age = datetime.now(timezone.utc).timestamp() - second["time"]
+        self.assertTrue(0 <= age < 60, age)
+
+    def test_bundles_modules_packages_and_requirements(self) -> None:
+        self.assertEqual(
+            self.output("modules"),
+            {
+                "area": 3,
+                "data": ["one", "two"],
+                "helper": "helper",
+                "package": "oxen",
+                "date": "2026-01-02T00:00:00",
+                "codec": "c7d1",
+                "email": "body",
+                "base64": "eA==",
+            },
+        )
+
+    def test_logs_and_prints(self) -> None:
+        said = self.bundle.call("log")["stderr"]
+        for expected in ("from the tool", "from a library", "library", "printed"):
+            self.assertIn(expected, said)
+
+    def test_gives_exceptions_to_the_model(self) -> None:
+        expected = {
+            "message": "there is no sheet Q3",
+            "name": "NoSuchSheet",
+            "code": "NO_SHEET",
+            "suggestion": "use Sheet1",
+            "helpUrl": "https://example.com/sheets",
+        }
+        self.assertEqual(self.error("fail"), expected)
+
+    def test_shows_the_author_where_it_failed(self) -> None:
+        said = self.bundle.call("fail")["stderr"]
+        self.assertIn('raise NoSuchSheet("there is no sheet Q3")', said)
+        self.assertNotIn("_tool.py", said)
+
+    def test_survives_the_end_of_the_program(self) -> None:
+        self.assertEqual(self.error("run", code="import sys; sys.exit(3)")["name"], "SystemExit")
+        self.assertEqual(self.error("run", code="raise KeyboardInterrupt")["name"], "KeyboardInterrupt")
+
+    def test_says_what_the_sandbox_has_not(self) -> None:
+        for code, message in [
+            ("import subprocess; subprocess.run(['ls'])", "cannot start processes"),
+            ("import os; os.system('ls')", "cannot start processes"),
+            ("import socket; socket.create_connection(('1.1.1.1', 80))", "has no network"),
+            ("import threading; threading.Thread(target=print).start()", "cannot start threads"),
+            ("import asyncio; asyncio.run(asyncio.to_thread(print))", "cannot start threads"),
+        ]:
+            with self.subTest(code):
+                error = self.error("run", code=code)
+                self.assertIn(message, error["message"])
+                self.assertEqual(error["name"], "SandboxError")
+        self.assertIn("bash tool", self.error("run", code="import os; os.popen('ls')")["suggestion"])
+
+    def test_names_what_is_no_json(self) -> None:
+        error = self.error("run", code="result = {'a': [b'x']}")
+        self.assertIn("result['a'][0] is of type bytes", error["message"])
+
+    def test_answers_later(self) -> None:
+        pending = self.bundle.call("start", handle="job-1")
+        self.assertEqual(pending["status"], "pending", pending)
+        done = self.bundle.poll(pending["handle"])
+        self.assertEqual((done["status"], done["output"]), ("ok", {"done": "job-1"}))
+        still = self.bundle.call("start", handle="still")
+        self.assertEqual(self.bundle.poll(still["handle"])["status"], "pending")
+
+
+class CsvStats(unittest.TestCase):
+    """The example."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.bundle = Bundle(example(), ["describe", "count"])
+        (cls.bundle.workdir / "sales.csv").write_text(
+            "region;amount;note\nnorth;10;\nsouth;20.5;late\nnorth;30;\n", encoding="utf-8-sig"
+        )
+
+    def test_describes_columns(self) -> None:
+        result = self.bundle.call("describe", path="sales.csv", top=1)
+        self.assertEqual(result["status"], "ok", result)
+        self.assertEqual(result["output"]["rows"], 3)
+        region, amount, note = result["output"]["columns"]
+        self.assertEqual(
+            region,
+            {
+                "name": "region",
+                "type": "text",
+                "count": 3,
+                "empty": 0,
+                "distinct": 2,
+                "top": [{"value": "north", "count": 2}],
+            },
+        )
+        figures = {"min": 10, "max": 30, "mean": 20.1667, "median": 20.5, "stdev": 10.0042}
+        self.assertEqual(amount, {**amount, "type": "number", **figures})
+        self.assertEqual((note["empty"], note["distinct"]), (2, 1))
+
+    def test_counts_by_a_column(self) -> None:
+        result = self.bundle.call("count", path="sales.csv", by="region", limit=1)
+        self.assertEqual(result["output"]["counts"], [{"value": "north", "count": 2}])
+
+    def test_says_which_columns_there_are(self) -> None:
+        error = self.bundle.call("count", path="sales.csv", by="x")["error"]
+        self.assertEqual(error["code"], "NO_SUCH_COLUMN")
+        self.assertEqual(error["suggestion"], "its columns are: region, amount, note")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,168 @@
+//! Why a handler could not do what it was asked, for the model that reads it.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+
+use crate::bindings::tool::goondan::tool::types::ToolError as ContractError;
+use crate::place::place;
+
+/// An error that says what was wrong, where, and what to do next.
+///
+/// ```
+/// # use toolhost_guest::ToolError;
+/// ToolError::new("there is no sheet `Q3`")
+///     .code("NO_SHEET")
+///     .suggestion("`sheets` lists what is there");
+/// ```
+///
+/// It is made of a text or an [`io::Error`] by `?`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolError {
+    /// What went wrong. Cut to the Tool's `errorMessageLimit` (default 1000 UTF-16 units).
+    pub message: String,
+    /// Kind of error, such as `NotFoundError`. Default `Error`.
+    pub name: Option<String>,
+    /// A code to branch on, `[A-Za-z0-9_.-]{1,64}`. Default `E_TOOL`; the host's own are refused.
+    pub code: Option<String>,
+    /// The next move, for the model.
+    pub suggestion: Option<String>,
+    /// A page that explains more, `https:` only.
+    pub help_url: Option<String>,
+}
+
+impl ToolError {
+    /// Makes an error that carries nothing but a message.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            name: None,
+            code: None,
+            suggestion: None,
+            help_url: None,
+        }
+    }
+
+    /// Names the kind of error.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Adds a code to branch on.
+    #[must_use]
+    pub fn code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    /// Adds the next move.
+    #[must_use]
+    pub fn suggestion(mut self, suggestion: impl Into<String>) -> Self {
+        self.suggestion = Some(suggestion.into());
+        self
+    }
+
+    /// Adds a page that explains more.
+    #[must_use]
+    pub fn help_url(mut self, help_url: impl Into<String>) -> Self {
+        self.help_url = Some(help_url.into());
+        self
+    }
+
+    /// Adds where it went wrong, such as a path: errors of `std::fs` do not say it.
+    #[must_use]
+    pub fn at(mut self, place: impl fmt::Display) -> Self {
+        self.message = format!("{}: {place}", self.message);
+        self
+    }
+
+    /// The input is not what the handler takes. The host has checked it against the parameters, so
+    /// they and the handler's type disagree.
+    pub(crate) fn input(text: &str, reason: &serde_json::Error) -> Self {
+        let message = match place(text, reason.line(), reason.column()) {
+            place if place.is_empty() => format!("the input does not fit: {reason}"),
+            place => format!("the input does not fit: {place}: {reason}"),
+        };
+        Self::new(message)
+            .name("InvalidInputError")
+            .code("INVALID_INPUT")
+            .suggestion("follow the parameters of this tool")
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ToolError {}
+
+impl From<String> for ToolError {
+    fn from(message: String) -> Self {
+        Self::new(message)
+    }
+}
+
+impl From<&str> for ToolError {
+    fn from(message: &str) -> Self {
+        Self::new(message)
+    }
+}
+
+impl From<serde_json::Error> for ToolError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(error.to_string())
+            .name("JsonError")
+            .code("INVALID_JSON")
+    }
+}
+
+impl From<io::Error> for ToolError {
+    fn from(error: io::Error) -> Self {
+        let (code, name, message) = match error.kind() {
+            ErrorKind::NotFound => ("NOT_FOUND", "NotFoundError", "file does not exist"),
+            ErrorKind::PermissionDenied => {
+                ("PERMISSION_DENIED", "PermissionError", "not permitted")
+            }
+            ErrorKind::ReadOnlyFilesystem => {
+                ("READ_ONLY", "PermissionError", "this place is read-only")
+            }
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                ("NO_SPACE", "NoSpaceError", "no space left for this call")
+            }
+            ErrorKind::IsADirectory => (
+                "IS_DIRECTORY",
+                "IsDirectoryError",
+                "is a folder, not a file",
+            ),
+            ErrorKind::NotADirectory => (
+                "NOT_DIRECTORY",
+                "NotDirectoryError",
+                "is not a folder, or lies beneath a file",
+            ),
+            ErrorKind::AlreadyExists => ("ALREADY_EXISTS", "AlreadyExistsError", "exists already"),
+            _ => {
+                return Self::new(error.to_string())
+                    .name("IoError")
+                    .code("IO_ERROR");
+            }
+        };
+        Self::new(message).name(name).code(code)
+    }
+}
+
+impl From<ToolError> for ContractError {
+    fn from(error: ToolError) -> Self {
+        Self {
+            message: error.message,
+            name: error.name,
+            code: error.code,
+            suggestion: error.suggestion,
+            help_url: error.help_url,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! One handler, as the model sees it.
+
+use serde_json::Value;
+
+use crate::bindings::tool::goondan::tool::types::ExportSpec;
+
+/// What a handler does and takes, where goondan.yaml does not say it. [`handlers!`](crate::handlers)
+/// makes it: its fields are named as these functions.
+#[derive(Clone, Debug)]
+pub struct Handler {
+    name: &'static str,
+    description: Option<String>,
+    parameters: Option<Value>,
+}
+
+impl Handler {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            description: None,
+            parameters: None,
+        }
+    }
+
+    /// What the handler does, for the model.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// JSON Schema of the input, an object schema.
+    #[must_use]
+    pub fn parameters(mut self, parameters: Value) -> Self {
+        self.parameters = Some(parameters);
+        self
+    }
+}
+
+impl From<Handler> for ExportSpec {
+    fn from(handler: Handler) -> Self {
+        Self {
+            name: handler.name.into(),
+            description: handler.description,
+            parameters: handler.parameters.map(|it| it.to_string()),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+// The author's module and the runtime ▶ one JavaScript module.
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { BuildFailure } from './failure.mjs';
+import { SERVED, isBuiltin, notServed, plainName } from './modules.mjs';
+import { versionsOf } from './wit.mjs';
+
+const BUILD = fileURLToPath(new URL('.', import.meta.url));
+const RUNTIME = fileURLToPath(new URL('../runtime/', import.meta.url));
+
+/** Before the path of an author's file, relative to the entry's folder, in a source map. */
+export const AUTHOR = 'author:';
+
+/** Lowered for QuickJS, whose own promises nobody runs: runtime/engine/qjs/promise.ts. */
+const WITHOUT_ASYNC = { 'async-await': false, 'async-generator': false, 'for-await': false };
+
+const COMMON = {
+  bundle: true,
+  write: false,
+  metafile: true,
+  logLevel: 'silent',
+  charset: 'utf8',
+  minifyWhitespace: true,
+  minifySyntax: true,
+  target: 'es2022',
+  legalComments: 'none',
+};
+
+/** Returns `{engine, features, code, map, inputs, warnings}`. */
+export async function bundle({ entry, wit, engine: wanted }) {
+  let user = await bundleUser(entry, wanted ?? 'qjs');
+  const engine = wanted ?? (user.usesFetch ? 'starlingmonkey' : 'qjs');
+  if (!wanted && engine !== 'qjs') user = await bundleUser(entry, engine);
+  const whole = await bundleWhole(user, engine, await versionsOf(wit));
+  return {
+    engine,
+    features: { polling: user.exports.includes('polling'), agents: user.served.has('toolhost/agents'), fetch: user.usesFetch },
+    code: whole.code,
+    map: whole.map,
+    inputs: user.inputs,
+    warnings: user.warnings,
+  };
+}
+
+/** Bundles the author's modules and packages; what the runtime serves stays a `require`. */
+async function bundleUser(entry, engine) {
+  const served = new Set();
+  const root = path.dirname(entry);
+  const options = {
+    ...COMMON,
+    absWorkingDir: root,
+    entryPoints: [entry],
+    platform: 'browser',
+    supported: engine === 'qjs' ? WITHOUT_ASYNC : {},
+    define: { fetch: 'globalThis.fetch', 'process.env.NODE_ENV': '"production"' },
+    loader: { '.txt': 'text', '.md': 'text', '.html': 'text' },
+    sourcemap: 'external',
+    sourcesContent: false,
+    outfile: path.join(root, 'tool.js'),
+    plugins: [servedModules(served)],
+  };
+  const exported = await run({ ...options, format: 'esm' });
+  const { exports } = Object.values(exported.metafile.outputs).find(({ entryPoint }) => entryPoint);
+  if (!exports.includes('handlers')) throw noHandlers(entry, exports);
+  const { outputFiles, metafile, warnings } = await run({
+    ...options,
+    format: 'cjs',
+    banner: { js: 'export default function (module, exports, require) {' },
+    footer: { js: '}' },
+  });
+  const [map, code] = outputFiles.map(({ text }) => text);
+  return {
+    code: code + inline(map),
+    served,
+    exports,
+    usesFetch: /\bglobalThis\.fetch\b/.test(code),
+    inputs: Object.keys(metafile.inputs).map((input) => path.resolve(root, input)),
+    warnings: warnings.map((warning) => finding(warning)),
+  };
+}
+
+/** Returns a source map as a comment, with the author's files marked as such. */
+function inline(text) {
+  const map = JSON.parse(text);
+  map.sources = map.sources.map((source) => AUTHOR + source);
+  return `\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}\n`;
+}
+
+/** Leaves what the runtime serves to the runtime, and refuses what there is not. */
+function servedModules(served) {
+  return {
+    name: 'served-modules',
+    setup(build) {
+      build.onResolve({ filter: /^[^./]/ }, async ({ path: specifier, pluginData, kind, resolveDir }) => {
+        const name = plainName(specifier);
+        if (Object.hasOwn(SERVED, name)) {
+          served.add(name);
+          return { path: name, external: true };
+        }
+        if (!isBuiltin(specifier) || pluginData === 'asked') return undefined;
+        const found = await build.resolve(specifier, { kind, resolveDir, pluginData: 'asked' });
+        if (found.errors.length === 0) return found;
+        const { text, suggestion } = notServed(specifier);
+        return { errors: [{ text, detail: suggestion }] };
+      });
+    },
+  };
+}
+
+/** Bundles the runtime around the author's bundle. */
+async function bundleWhole(user, engine, versions) {
+  const names = [...user.served].sort();
+  const imports = names.map((name, index) => {
+    const { file, name: exported = 'default' } = SERVED[name];
+    const binding = exported === '*' ? `* as m${index}` : `{ ${exported} as m${index} }`;
+    return `import ${binding} from ${JSON.stringify(RUNTIME + file)};`;
+  });
+  const served = names.map((name, index) => `${JSON.stringify(name)}: m${index}`);
+  const entry = [
+    `import ${JSON.stringify(`${RUNTIME}globals.ts`)};`,
+    `import ${JSON.stringify(`${RUNTIME}surroundings.ts`)};`,
+    ...webModules(user.code).map((file) => `import ${JSON.stringify(RUNTIME + file)};`),
+    ...imports,
+    `import { component } from ${JSON.stringify(`${RUNTIME}adapter.ts`)};`,
+    `import load from 'toolhost:user';`,
+    `export const { handlers, polling } = component(load, { ${served.join(', ')} });`,
+  ];
+  const { outputFiles } = await run({
+    ...COMMON,
+    absWorkingDir: RUNTIME,
+    outfile: `${RUNTIME}tool.js`,
+    stdin: { contents: entry.join('\n'), resolveDir: RUNTIME, sourcefile: 'component.js' },
+    nodePaths: [path.join(BUILD, 'node_modules')],
+    platform: 'browser',
+    supported: engine === 'qjs' ? WITHOUT_ASYNC : {},
+    format: 'esm',
+    sourcemap: 'external',
+    sourcesContent: false,
+    plugins: [virtualModules(user.code, engine, versions)],
+  });
+  const [map, code] = outputFiles.map(({ text }) => text);
+  return { code, map: JSON.parse(map) };
+}
+
+/** Globals that are large and seldom used, by the words that need them. */
+function webModules(code) {
+  const modules = [];
+  if (/\bURL(SearchParams)?\b/.test(code)) modules.push('web/url.ts');
+  if (/\bstructuredClone\b/.test(code)) modules.push('web/structured-clone.ts');
+  return modules;
+}
+
+function virtualModules(userCode, engine, versions) {
+  return {
+    name: 'virtual-modules',
+    setup(build) {
+      build.onResolve({ filter: /^toolhost:engine$/ }, () => ({ path: `${RUNTIME}engine/${engine}/index.ts` }));
+      build.onResolve({ filter: /^toolhost:user$/ }, () => ({ path: 'user', namespace: 'toolhost' }));
+      build.onLoad({ filter: /.*/, namespace: 'toolhost' }, () => ({ contents: userCode, loader: 'js', resolveDir: RUNTIME }));
+      build.onResolve({ filter: /^(wasi|goondan):/ }, ({ path: specifier }) => {
+        const [, name] = /^([^/]+)\//.exec(specifier);
+        return { path: `${specifier}@${versions[name]}`, external: true };
+      });
+    },
+  };
+}
+
+async function run(options) {
+  try {
+    return await build(options);
+  } catch (error) {
+    if (!Array.isArray(error?.errors)) throw error;
+    throw new BuildFailure('source', ...error.errors.map((each) => finding(each)));
+  }
+}
+
+/** Returns an esbuild message in our shape. */
+function finding({ text, location, detail }) {
+  return {
+    text,
+    ...(location && { file: location.file, line: location.line, column: location.column + 1, lineText: location.lineText }),
+    suggestion: typeof detail === 'string' ? detail : nextMove(text),
+  };
+}
+
+function nextMove(text) {
+  const [, missing] = /^Could not resolve "([^"]+)"/.exec(text) ?? [];
+  if (missing?.startsWith('.')) return 'correct the path, or create the file';
+  if (missing) return `run \`npm install ${missing}\` in the folder of the tool`;
+  if (text.startsWith('Top-level await')) return 'a module may not wait at its top level: move the `await` into the handler';
+  return undefined;
+}
+
+function noHandlers(entry, exports) {
+  const found = exports.length > 0 ? `it exports ${exports.map((name) => `\`${name}\``).join(', ')}` : 'it exports nothing';
+  return new BuildFailure('source', {
+    file: path.basename(entry),
+    text: `the module exports no \`handlers\`; ${found}`,
+    suggestion: 'write `export const handlers = { name: async (ctx, input) => { … } }`',
+  });
+}

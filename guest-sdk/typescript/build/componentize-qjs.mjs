@@ -1,0 +1,16 @@
+// One JavaScript module ▶ a component with QuickJS inside.
+import { componentize as withQuickJs } from 'componentize-qjs';
+import { topLevelFailure } from './top-level.mjs';
+import { WORLD, withWorld } from './wit.mjs';
+
+/** Returns the component's bytes. */
+export async function componentize({ code, map, features }, { wit }) {
+  return withWorld(wit, features, async (witPath) => {
+    try {
+      const { component } = await withQuickJs({ witPath, world: WORLD, jsSource: code, sync: true });
+      return component;
+    } catch (error) {
+      throw topLevelFailure(error.message, map);
+    }
+  });
+}

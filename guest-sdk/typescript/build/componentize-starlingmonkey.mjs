@@ -1,0 +1,37 @@
+// One JavaScript module ▶ a component with StarlingMonkey inside.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { BuildFailure } from './failure.mjs';
+import { WORLD, withWorld } from './wit.mjs';
+
+/** Returns the component's bytes. It imports `wasi:http` only where the tool uses `fetch`. */
+export async function componentize({ code, features }, { wit }) {
+  const { componentize: withStarlingMonkey } = await import('./starlingmonkey/componentizer.mjs').catch(notInstalled);
+  const folder = await mkdtemp(path.join(tmpdir(), 'toolhost-js-'));
+  try {
+    const sourcePath = path.join(folder, 'tool.js');
+    await writeFile(sourcePath, code);
+    return await withWorld(wit, features, async (witPath) => {
+      const disableFeatures = features.fetch ? ['fetch-event'] : ['fetch-event', 'http'];
+      const { component } = await withStarlingMonkey({ sourcePath, witPath, worldName: WORLD, disableFeatures });
+      return component;
+    });
+  } catch (error) {
+    throw new BuildFailure('source', {
+      text: `top-level code failed, or the componentizer: ${String(error?.message ?? error).trim()}`,
+      suggestion: 'top-level code runs while the tool is built: it must not fail, and what depends on a call belongs into the handler',
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Its packages are large and seldom needed, so they are installed apart. */
+function notInstalled(error) {
+  if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+  throw new BuildFailure('environment', {
+    text: 'the packages for tools that use `fetch` are not installed',
+    suggestion: 'run `npm install --ignore-scripts` in the folder `build/starlingmonkey`, or build with `--engine qjs`',
+  });
+}

@@ -1,0 +1,74 @@
+// Which modules of Node, Bun and toolhost a tool may import, and what there is instead of others.
+import { builtinModules } from 'node:module';
+
+const refused = (name) => ({ file: 'refused.ts', name });
+
+/** By specifier without `node:`: the runtime's module, and the name of its export (default `default`). */
+export const SERVED = {
+  assert: { file: 'node/assert.ts' },
+  'assert/strict': { file: 'node/assert.ts' },
+  buffer: { file: 'node/buffer.ts' },
+  bun: { file: 'bun.ts' },
+  child_process: refused('childProcess'),
+  crypto: { file: 'node/crypto.ts' },
+  dgram: refused('dgram'),
+  dns: refused('dns'),
+  events: { file: 'node/events.ts' },
+  fs: { file: 'node/fs.ts' },
+  'fs/promises': { file: 'node/fs-promises.ts', name: '*' },
+  http: refused('http'),
+  http2: refused('http2'),
+  https: refused('https'),
+  net: refused('net'),
+  os: { file: 'node/os.ts' },
+  path: { file: 'node/path.ts' },
+  'path/posix': { file: 'node/path.ts' },
+  perf_hooks: { file: 'node/perf-hooks.ts' },
+  process: { file: 'node/process.ts' },
+  timers: { file: 'node/timers.ts' },
+  'timers/promises': { file: 'node/timers-promises.ts' },
+  tls: refused('tls'),
+  url: { file: 'node/url.ts' },
+  util: { file: 'node/util.ts' },
+  worker_threads: refused('workerThreads'),
+  toolhost: { file: 'toolhost.ts' },
+  'toolhost/agents': { file: 'agents.ts' },
+  '@goondan/types': { file: 'toolhost.ts' },
+  '@goondan/core': { file: 'toolhost.ts' },
+};
+
+/** What to use instead of a module that a sandbox does not have. */
+const INSTEAD = {
+  async_hooks: 'pass what a call needs as an argument',
+  'bun:sqlite': 'keep data in files of the working directory, as JSON for instance',
+  cluster: 'a tool runs on its own; there are no processes',
+  module: 'import modules statically',
+  readline: 'split the text of a file at "\\n"',
+  sqlite: 'keep data in files of the working directory, as JSON for instance',
+  stream: 'read and write whole files with node:fs/promises',
+  'stream/promises': 'read and write whole files with node:fs/promises',
+  string_decoder: 'use TextDecoder with { stream: true }',
+  v8: 'use structuredClone to copy values',
+  vm: 'there is no second context to run code in',
+  zlib: 'add a package written in JavaScript, such as fflate',
+};
+
+/** Returns the specifier under which `SERVED` lists a module. */
+export function plainName(specifier) {
+  return specifier.replace(/^node:/, '');
+}
+
+/** Whether a specifier names a module of Node or Bun rather than a package. */
+export function isBuiltin(specifier) {
+  return /^(node|bun):/.test(specifier) || builtinModules.includes(specifier);
+}
+
+/** Says that a module is not there, and what is. */
+export function notServed(specifier) {
+  const name = plainName(specifier);
+  const served = Object.keys(SERVED).filter((each) => SERVED[each].file.startsWith('node/'));
+  return {
+    text: `the module "${specifier}" does not exist in the sandbox of a tool`,
+    suggestion: INSTEAD[name] ?? `a tool may use ${served.join(', ')}, and packages that need no more`,
+  };
+}

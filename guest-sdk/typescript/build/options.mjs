@@ -1,0 +1,39 @@
+// The command line.
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { BuildFailure } from './failure.mjs';
+
+export const USAGE = `usage: node build.mjs --entry index.ts --out tool.wasm --wit DIR [--engine qjs|starlingmonkey] [--json]
+
+  --entry   the module that exports \`handlers\` (.ts, .tsx, .mts, .js, .jsx, .mjs)
+  --out     where the component goes
+  --wit     the contract: a folder with tool.wit and deps/
+  --engine  default: starlingmonkey where the tool uses \`fetch\`, else qjs
+  --json    one line of JSON on stdout instead of text on stderr`;
+
+const ENGINES = ['qjs', 'starlingmonkey'];
+
+export function parseOptions(args) {
+  let values;
+  try {
+    const text = { type: 'string' };
+    const flag = { type: 'boolean' };
+    ({ values } = parseArgs({ args, options: { entry: text, out: text, wit: text, engine: text, json: flag, help: flag } }));
+  } catch (error) {
+    throw usage(error.message);
+  }
+  if (values.help) return values;
+  for (const name of ['entry', 'out', 'wit']) {
+    if (!values[name]) throw usage(`--${name} is missing`);
+    values[name] = path.resolve(values[name]);
+  }
+  if (values.engine && !ENGINES.includes(values.engine)) throw usage(`--engine ${values.engine}: there are ${ENGINES.join(' and ')}`);
+  if (!existsSync(values.entry)) throw usage(`${values.entry} does not exist`);
+  if (!existsSync(path.join(values.wit, 'tool.wit'))) throw usage(`--wit ${values.wit}: there is no tool.wit in it`);
+  return values;
+}
+
+function usage(text) {
+  return new BuildFailure('usage', { text, suggestion: '`--help` shows how to call it' });
+}

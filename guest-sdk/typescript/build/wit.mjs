@@ -1,0 +1,52 @@
+// The world of one tool, over the contract in --wit.
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+export const WORLD = 'component';
+
+/** What the runtime imports beside the contract's own world. */
+const IMPORTS = [
+  'wasi:cli/environment',
+  'wasi:clocks/monotonic-clock',
+  'wasi:filesystem/preopens',
+  'wasi:filesystem/types',
+  'wasi:random/random',
+];
+
+/** Returns the version of each package in a folder of WIT: `{"wasi:io": "0.2.12", …}`. */
+export async function versionsOf(wit) {
+  const files = [path.join(wit, 'tool.wit')];
+  for (const name of await readdir(path.join(wit, 'deps'))) files.push(path.join(wit, 'deps', name));
+  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+  const packages = texts.map((text) => /^package ([\w:-]+)@(.+);/m.exec(text)).filter(Boolean);
+  return Object.fromEntries(packages.map(([, name, version]) => [name, version]));
+}
+
+/** Lays out the world of a tool with these features in a folder for `use`, and removes it. */
+export async function withWorld(wit, features, use) {
+  const folder = await mkdtemp(path.join(tmpdir(), 'toolhost-wit-'));
+  try {
+    const deps = path.join(folder, 'deps');
+    await cp(path.join(wit, 'deps'), deps, { recursive: true });
+    await mkdir(path.join(deps, 'goondan-tool'));
+    await cp(path.join(wit, 'tool.wit'), path.join(deps, 'goondan-tool', 'tool.wit'));
+    await writeFile(path.join(folder, 'world.wit'), world(features, await versionsOf(wit)));
+    return await use(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function world({ polling, agents }, versions) {
+  const of = (name) => `${name}@${versions[name.split('/')[0]]}`;
+  const worlds = ['tool', ...(polling ? ['async-tool'] : []), ...(agents ? ['agent-tool'] : [])];
+  return [
+    'package toolhost:build;',
+    `world ${WORLD} {`,
+    ...worlds.map((name) => `  include ${of(`goondan:tool/${name}`)};`),
+    ...IMPORTS.map((name) => `  import ${of(name)};`),
+    '}',
+    '',
+  ].join('\n');
+}

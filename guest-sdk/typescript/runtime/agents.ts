@@ -1,0 +1,53 @@
+/** What a tool may import from `toolhost/agents`: other agents, where the operator's policy grants them. */
+import * as wit from 'goondan:tool/agents';
+
+interface Options {
+  target: string;
+  input: unknown;
+  instanceKey?: string;
+  eventType?: string;
+  timeoutMs?: number;
+  async?: boolean;
+  metadata?: object;
+}
+
+/** Makes the record of the contract: JSON as text. */
+function record({ input, metadata, ...rest }: Options): object {
+  return { ...rest, input: JSON.stringify(input ?? null), metadata: metadata && JSON.stringify(metadata) };
+}
+
+/** Turns the error of the contract into one that is thrown. */
+async function call<T>(act: () => T): Promise<T> {
+  try {
+    return act();
+  } catch (error) {
+    const fields = (error as { payload?: object })?.payload ?? error;
+    if (fields instanceof Error || typeof fields !== 'object' || fields === null) throw error;
+    throw Object.assign(new Error(), fields);
+  }
+}
+
+export function request(options: Options): Promise<object> {
+  return call(() => {
+    const { response, ...rest } = wit.request(record(options));
+    return { ...rest, response: response ? JSON.parse(response) : undefined };
+  });
+}
+
+export function send(options: Options): Promise<object> {
+  return call(() => wit.send(record(options)));
+}
+
+export function spawn(target: string, instanceKey?: string): Promise<object> {
+  return call(() => wit.spawn(target, instanceKey));
+}
+
+export function list(): Promise<unknown> {
+  return call(() => JSON.parse(wit.list()));
+}
+
+export function catalog(): Promise<object[]> {
+  return call(() => wit.catalog());
+}
+
+export default { request, send, spawn, list, catalog };

@@ -1,0 +1,20 @@
+/** Packages without types, and names that types of Node would give. */
+
+declare module 'object-inspect' {
+  export default function inspect(value: unknown, options?: object): string;
+}
+
+declare module 'events' {
+  const events: object;
+  export default events;
+}
+
+declare module 'path-browserify' {
+  const path: object;
+  export default path;
+}
+
+declare module 'core-js/actual/*';
+
+declare function setImmediate(task: (...args: any[]) => void, ...args: unknown[]): unknown;
+declare function clearImmediate(timer: unknown): void;

@@ -1,0 +1,26 @@
+/** The contract's `tool-context` ▶ the `ctx` of a handler (tool-spec-v2 §7.3). */
+import { console } from './console';
+
+export interface WitContext {
+  agentName: string;
+  instanceKey: string;
+  turnId: string;
+  toolCallId: string;
+  traceId?: string | null;
+  message: string;
+  workdir: string;
+}
+
+export function toContext(wit: WitContext): object {
+  const { agentName, instanceKey, turnId, toolCallId, traceId, workdir } = wit;
+  return Object.freeze({
+    agentName,
+    instanceKey,
+    turnId,
+    toolCallId,
+    ...(traceId ? { traceId } : {}),
+    message: JSON.parse(wit.message),
+    workdir,
+    logger: console,
+  });
+}

@@ -1,0 +1,51 @@
+/** QuickJS: what the runtime needs of an engine that has neither timers nor a running event loop. */
+import { clearQueue, enqueue } from './queue';
+import { QueuedPromise } from './promise';
+import { clearTimer, clearTimers, setImmediate, setInterval, setTimeout } from './timers';
+import { TextDecoder, TextEncoder } from './text';
+
+export { settle as run } from './settle';
+export { sleepSync } from './timers';
+export { decodeUtf8, encodeUtf8 } from './text';
+
+/** Drops what code that ran while the tool was built left waiting. */
+export function discard(): void {
+  clearQueue();
+  clearTimers();
+}
+
+/** Makes the value of a 64-bit parameter. */
+export function u64(value: number): number {
+  return value;
+}
+
+export function installGlobals(): void {
+  Object.assign(globalThis, {
+    Promise: QueuedPromise,
+    queueMicrotask,
+    setTimeout,
+    setInterval,
+    setImmediate,
+    clearTimeout: clearTimer,
+    clearInterval: clearTimer,
+    clearImmediate: clearTimer,
+    TextDecoder,
+    TextEncoder,
+  });
+  Array.fromAsync = fromAsync as typeof Array.fromAsync;
+}
+
+function queueMicrotask(task: () => void): void {
+  if (typeof task !== 'function') {
+    throw new TypeError('The "callback" argument must be of type function');
+  }
+  enqueue(task);
+}
+
+/** The engine's own answers with one of its own promises, which would never settle. */
+async function fromAsync(items: any, map?: (item: any, index: number) => unknown): Promise<unknown[]> {
+  const out: unknown[] = [];
+  const iterable = items[Symbol.asyncIterator] || items[Symbol.iterator] ? items : Array.from(items);
+  for await (const item of iterable) out.push(map ? await map(item, out.length) : item);
+  return out;
+}

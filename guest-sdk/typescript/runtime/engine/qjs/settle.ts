@@ -1,0 +1,38 @@
+/** Runs an async function to its end within one synchronous call. */
+import { clearQueue, drain, unhandledRejection } from './queue';
+import { QueuedPromise } from './promise';
+import { clearTimers, runNextTimer } from './timers';
+
+/** Returns what `start` comes to, or throws why it failed. What it left running is dropped. */
+export function settle<T>(start: () => T | PromiseLike<T>): T {
+  let outcome: { value: T } | { reason: unknown } | undefined;
+  new QueuedPromise<T>((resolve) => resolve(start())).then(
+    (value: T) => (outcome = { value }),
+    (reason: unknown) => (outcome = { reason }),
+  );
+  try {
+    for (;;) {
+      drain();
+      const unhandled = unhandledRejection();
+      if (unhandled) throw unhandled.reason;
+      if (outcome) break;
+      if (!runNextTimer()) throw neverSettles();
+    }
+  } finally {
+    clearQueue();
+    clearTimers();
+  }
+  if ('reason' in outcome) throw outcome.reason;
+  return outcome.value;
+}
+
+function neverSettles(): Error {
+  const error = new Error(
+    'the handler waits for a promise that nothing can settle any more: no timer and no task is left',
+  );
+  return Object.assign(error, {
+    name: 'NeverSettledError',
+    code: 'NEVER_SETTLED',
+    suggestion: 'the tool is at fault: see that its handler calls `resolve` on every path',
+  });
+}

@@ -1,0 +1,42 @@
+/** What was thrown ▶ the contract's `tool-error`. */
+import { inspect } from './format';
+
+export interface ToolError {
+  message: string;
+  name?: string;
+  code?: string;
+  suggestion?: string;
+  helpUrl?: string;
+}
+
+/** The host cuts messages further, to the Tool's `errorMessageLimit`. */
+const MAX_UNITS = 65_536;
+
+export function toToolError(thrown: unknown): ToolError {
+  if (typeof thrown === 'string') return { message: bounded(thrown) || 'an empty text was thrown' };
+  if (typeof thrown !== 'object' || thrown === null) return { message: `${inspect(thrown)} was thrown` };
+  const message = field(thrown, 'message');
+  const name = field(thrown, 'name');
+  return {
+    message: message || (thrown instanceof Error ? `${name || 'Error'} without a message` : bounded(inspect(thrown))),
+    name,
+    code: field(thrown, 'code'),
+    suggestion: field(thrown, 'suggestion'),
+    helpUrl: field(thrown, 'helpUrl'),
+  };
+}
+
+/** Returns a field as text where it is text or a number. A getter of the tool's own may throw. */
+function field(thrown: object, key: string): string | undefined {
+  try {
+    const value = (thrown as Record<string, unknown>)[key];
+    if (typeof value === 'number') return String(value);
+    return typeof value === 'string' && value !== '' ? bounded(value) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function bounded(text: string): string {
+  return text.slice(0, MAX_UNITS).toWellFormed();
+}

@@ -1,0 +1,46 @@
+/** The author's module: checked once, while the tool is built. */
+
+type Handler = (context: object, input: unknown) => unknown;
+
+export interface ExportSpec {
+  name: string;
+  description?: string;
+  parameters?: string;
+}
+
+/** What a module may export. */
+export interface ToolModule {
+  handlers: Record<string, Handler>;
+  /** Descriptions and parameters of handlers, as the manifest's `spec.exports` has them. */
+  exports?: { name: string; description?: string; parameters?: object }[];
+  polling?: {
+    poll(context: object, handle: string): unknown;
+    cancel?(context: object, handle: string): unknown;
+  };
+}
+
+/** Lower-case letters, digits, `_` and `-`; not `__`, and no `_` in front. */
+const NAME = /^[a-z0-9-](?!.*__)[a-z0-9_-]*$/;
+
+/** Returns what `describe` answers. Throws where the module cannot be a tool. */
+export function describeModule(module: ToolModule): ExportSpec[] {
+  const { handlers, exports = [], polling } = module;
+  if (typeof handlers !== 'object' || handlers === null) {
+    throw new TypeError('the module exports no `handlers`: write `export const handlers = { name: async (ctx, input) => … }`');
+  }
+  const names = Object.keys(handlers);
+  if (names.length === 0) throw new TypeError('`handlers` is empty: a tool serves at least one handler');
+  for (const name of names) {
+    if (!NAME.test(name)) throw new TypeError(`handler \`${name}\`: a name is lower-case letters, digits, \`_\` and \`-\`, without \`__\``);
+    if (typeof handlers[name] !== 'function') throw new TypeError(`handler \`${name}\` is not a function`);
+  }
+  if (!Array.isArray(exports)) throw new TypeError('`exports` is not an array of { name, description, parameters }');
+  for (const { name } of exports) {
+    if (!names.includes(name)) throw new TypeError(`\`exports\` describes \`${name}\`, which \`handlers\` does not have`);
+  }
+  if (polling !== undefined && typeof polling?.poll !== 'function') throw new TypeError('`polling` has no function `poll`');
+  return names.map((name) => {
+    const { description, parameters } = exports.find((each) => each.name === name) ?? { name };
+    return { name, description, parameters: parameters && JSON.stringify(parameters) };
+  });
+}

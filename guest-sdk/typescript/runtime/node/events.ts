@@ -1,0 +1,4 @@
+/** `node:events`. */
+import events from 'events';
+
+export default events;

@@ -1,0 +1,47 @@
+/** `node:fs`: the synchronous calls, `promises`, and the same with callbacks. */
+import * as content from '../fs/content';
+import * as tree from '../fs/tree';
+import { Dirent, Stats } from '../fs/stats';
+import * as promises from './fs-promises';
+
+export const constants = { F_OK: 0, X_OK: 1, W_OK: 2, R_OK: 4, COPYFILE_EXCL: 1 };
+
+type Callback = (error: unknown, value?: unknown) => void;
+
+/** Returns a function that hands what `act` comes to, to the callback that is its last argument. */
+function withCallback(act: (...args: any[]) => Promise<unknown>): (...args: any[]) => void {
+  return (...args) => {
+    const callback = args.pop() as Callback;
+    act(...args).then(
+      (value) => queueMicrotask(() => callback(null, value)),
+      (error) => queueMicrotask(() => callback(error)),
+    );
+  };
+}
+
+const callbacks = Object.fromEntries(
+  Object.entries(promises)
+    .filter(([, value]) => typeof value === 'function')
+    .map(([name, act]) => [name, withCallback(act as (...args: any[]) => Promise<unknown>)]),
+);
+
+const { readFileSync, writeFileSync, appendFileSync, truncateSync } = content;
+const { codeOf: _, ...treeCalls } = tree;
+
+function exists(path: string, callback: (found: boolean) => void): void {
+  queueMicrotask(() => callback(tree.existsSync(path)));
+}
+
+export default {
+  ...callbacks,
+  ...treeCalls,
+  readFileSync,
+  writeFileSync,
+  appendFileSync,
+  truncateSync,
+  exists,
+  constants,
+  promises,
+  Dirent,
+  Stats,
+};

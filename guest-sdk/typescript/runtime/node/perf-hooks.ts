@@ -1,0 +1,4 @@
+/** `node:perf_hooks`. */
+import { performance } from '../web/clock';
+
+export default { performance };

@@ -1,0 +1,2 @@
+/** `node:timers/promises`. */
+export { promises as default } from './timers';

@@ -1,0 +1,48 @@
+/** What a handler returned ▶ the contract's `outcome`. */
+import { Pending } from './toolhost';
+
+export type Outcome = { tag: 'output' | 'pending'; val: string };
+
+export function toOutcome(value: unknown): Outcome {
+  if (value instanceof Pending) return { tag: 'pending', val: value.handle };
+  return { tag: 'output', val: toJson(value) };
+}
+
+function toJson(value: unknown): string {
+  if (value === undefined) return 'null';
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value);
+  } catch (error) {
+    throw notJson(findNotJson(value) ?? `its conversion failed: ${String(error)}`);
+  }
+  if (json === undefined) throw notJson(`output is a ${typeof value}`);
+  return withoutHalves(json);
+}
+
+/** Replaces halves of characters, as cutting a text leaves them: the contract's texts are Unicode. */
+function withoutHalves(json: string): string {
+  if (!json.includes('\\ud')) return json;
+  return json.replace(/\\(?:\\|ud[89a-f][0-9a-f]{2})/g, (escape) => (escape === '\\\\' ? escape : '\ufffd'));
+}
+
+function notJson(why: string): Error {
+  return Object.assign(new Error(`the handler's output is not JSON: ${why}`), {
+    name: 'InvalidOutputError',
+    code: 'NOT_JSON',
+    suggestion: 'the tool is at fault: it should return plain values, e.g. String(n) for a BigInt',
+  });
+}
+
+/** Says where the first value is that JSON cannot hold. */
+function findNotJson(value: unknown, at = 'output', above: object[] = []): string | undefined {
+  if (typeof value === 'bigint') return `${at} is a BigInt`;
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (above.includes(value)) return `${at} refers back to what holds it`;
+  for (const [key, item] of Object.entries(value)) {
+    const place = Array.isArray(value) ? `${at}[${key}]` : `${at}.${key}`;
+    const found = findNotJson(item, place, [...above, value]);
+    if (found) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,2 @@
+/** `structuredClone`, where the engine has none. */
+import 'core-js/actual/structured-clone';

@@ -1,0 +1,85 @@
+// What an author is told when a module cannot become a tool.
+import assert from 'node:assert';
+import path from 'node:path';
+import { test } from 'node:test';
+import { bundle } from '../build/bundle.mjs';
+import { SDK, WIT, buildText, run, sources } from './toolhost.mjs';
+
+const HANDLERS = 'export const handlers = { a: () => 1 };\n';
+
+/** Checks the first error of a build of `text`. */
+async function refuses(text, { at, says, next, files }) {
+  const { ok, code, kind, errors } = await buildText(text, files);
+  assert.deepStrictEqual([ok, code, kind], [false, 1, 'source'], JSON.stringify(errors));
+  const [{ file, line, column, text: said, suggestion }] = errors;
+  assert.match(said, says);
+  if (at) assert.strictEqual(`${file}:${line}:${column}`, at);
+  assert.match(suggestion ?? '', next ?? /./);
+}
+
+test('a mistake in the source is said with its place', async () => {
+  const { errors } = await buildText('export const handlers = {\n  a: () => }\n');
+  assert.deepStrictEqual([errors[0].file, errors[0].line, errors[0].column], ['index.ts', 2, 12]);
+  assert.match(errors[0].text, /Unexpected "}"/);
+});
+
+test('what is not there is said with what to do', async () => {
+  await refuses('export const handler = {};', { says: /no `handlers`; it exports `handler`/, next: /export const handlers/ });
+  await refuses(`import x from 'left-pad';\n${HANDLERS}x();`, { at: 'index.ts:1:15', says: /left-pad/, next: /npm install left-pad/ });
+  await refuses(`import x from './gone';\n${HANDLERS}x();`, { says: /gone/, next: /path/ });
+  await refuses(`${HANDLERS}await Promise.resolve();`, { at: 'index.ts:2:1', says: /[Tt]op-level await/, next: /handler/ });
+});
+
+test('a module of Node that does not exist here is named, with what there is instead', async () => {
+  await refuses(`import { Readable } from 'node:stream';\n${HANDLERS}Readable;`, {
+    at: 'index.ts:1:26',
+    says: /"node:stream" does not exist in the sandbox/,
+    next: /node:fs\/promises/,
+  });
+  await refuses(`import db from 'bun:sqlite';\n${HANDLERS}db;`, { says: /"bun:sqlite"/, next: /files/ });
+  await refuses(`import x from 'node:repl';\n${HANDLERS}x;`, { says: /"node:repl"/, next: /fs\/promises/ });
+});
+
+test('top-level code that fails is said with its place', async () => {
+  await refuses(`import './deep/b';\n${HANDLERS}`, {
+    files: { 'deep/b.ts': 'function f() {\n  throw new Error("broken");\n}\nf();\n' },
+    at: 'deep/b.ts:2:13',
+    says: /^broken$/,
+    next: /top-level code runs while the tool is built/,
+  });
+  await refuses(`import { readFileSync } from 'fs';\nexport const x = readFileSync('a');\n${HANDLERS}`, {
+    says: /the file system is used at the top level/,
+  });
+  await refuses('export const handlers = { "Bad__Name": () => 1 };', { says: /`Bad__Name`: a name is lower-case/ });
+  await refuses(`${HANDLERS}export const exports = [{ name: "b" }];`, { says: /`exports` describes `b`/ });
+});
+
+test('the command line is checked', async () => {
+  const call = (...args) => run(process.execPath, [path.join(SDK, 'build.mjs'), ...args]);
+  const usage = await call('--entry', 'nope.ts', '--out', 'x.wasm', '--wit', WIT);
+  assert.strictEqual(usage.code, 2);
+  assert.match(usage.stderr, /nope\.ts does not exist/);
+  assert.strictEqual((await call('--help')).code, 0);
+  assert.strictEqual((await call('--what')).code, 2);
+});
+
+// The componentizer puts a random seed into what it makes, so components differ in some bytes.
+test('the same sources make the same bundle, wherever they are', async () => {
+  const text = `import { join } from 'node:path';\nimport { dep } from 'dep';\nexport const handlers = { a: async () => join(dep, 'x') };\n`;
+  const files = {
+    'node_modules/dep/package.json': '{"name":"dep","version":"1.0.0","main":"index.js"}',
+    'node_modules/dep/index.js': 'exports.dep = "dep";',
+  };
+  const bundled = async () => bundle({ entry: path.join(await sources(text, files), 'index.ts'), wit: WIT });
+  const [one, two] = [await bundled(), await bundled()];
+  assert.notDeepStrictEqual(one.inputs, two.inputs);
+  assert.strictEqual(one.code, two.code);
+  assert.deepStrictEqual(one.inputs.map((input) => path.basename(input)).sort(), ['index.js', 'index.ts']);
+});
+
+test('a tool that uses fetch asks for the other engine', async () => {
+  const entry = path.join(await sources(`export const handlers = { a: () => fetch('https://example.com') };`), 'index.ts');
+  const { engine, features } = await bundle({ entry, wit: WIT });
+  assert.deepStrictEqual([engine, features.fetch], ['starlingmonkey', true]);
+  assert.strictEqual((await bundle({ entry, wit: WIT, engine: 'qjs' })).engine, 'qjs');
+});

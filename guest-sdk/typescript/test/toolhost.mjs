@@ -1,0 +1,102 @@
+// Builds modules into components and calls them through the host.
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const SDK = fileURLToPath(new URL('..', import.meta.url));
+export const WIT = process.env.TOOLHOST_WIT ?? path.join(SDK, '../../wit');
+
+/** The host's binary; without it only what needs no host is tested. */
+export const TOOLHOST = process.env.TOOLHOST;
+export const needsHost = { skip: TOOLHOST ? false : 'TOOLHOST does not name a toolhost binary' };
+
+export function fixture(name) {
+  return path.join(SDK, 'test/fixtures', name);
+}
+
+export function temporary() {
+  return mkdtemp(path.join(tmpdir(), 'toolhost-ts-'));
+}
+
+/** Runs build.mjs and returns its answer with its exit code. */
+export async function build(entry, out, ...more) {
+  const args = [path.join(SDK, 'build.mjs'), '--entry', entry, '--out', out, '--wit', WIT, '--json', ...more];
+  const { code, stdout, stderr } = await run(process.execPath, args);
+  if (stdout === '') throw new Error(stderr);
+  return { code, ...JSON.parse(stdout) };
+}
+
+/** Lays out `index.ts` with this text, and other files, in a folder of its own. */
+export async function sources(text, files = {}) {
+  const folder = await temporary();
+  for (const [name, content] of Object.entries({ 'index.ts': text, ...files })) {
+    await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
+    await writeFile(path.join(folder, name), content);
+  }
+  return folder;
+}
+
+export async function buildText(text, files) {
+  const folder = await sources(text, files);
+  return build(path.join(folder, 'index.ts'), path.join(folder, 'tool.wasm'));
+}
+
+/** A built component as the Tool `t` of a bundle, with a working directory and caches of its own. */
+export class Tool {
+  static async of(entry, exports) {
+    const folder = await temporary();
+    const answer = await build(entry, path.join(folder, 'tool.wasm'));
+    if (!answer.ok) throw new Error(JSON.stringify(answer.errors));
+    const names = exports.map((name) => `{ name: ${name} }`).join(', ');
+    const manifest = `apiVersion: goondan.ai/v1
+kind: Tool
+metadata: { name: t }
+spec:
+  entry: ./tool.wasm
+  exports: [${names}]
+`;
+    await writeFile(path.join(folder, 'goondan.yaml'), manifest);
+    return new Tool(folder, answer);
+  }
+
+  constructor(folder, answer) {
+    this.folder = folder;
+    this.answer = answer;
+    this.home = path.join(folder, 'home');
+  }
+
+  /** Calls a handler and returns the ToolResult; `log` is what the host says beside it. */
+  async call(handler, args = {}, workdir) {
+    const directory = workdir ?? (await temporary());
+    const command = ['call', this.folder, `t__${handler}`, '--args', JSON.stringify(args), '--workdir', directory];
+    const { stdout, stderr } = await run(TOOLHOST, command, { HOME: this.home, RUST_LOG: 'trace' });
+    if (stdout === '') throw new Error(stderr);
+    return Object.defineProperty(JSON.parse(stdout), 'log', { value: stderr });
+  }
+
+  async output(handler, args, workdir) {
+    const result = await this.call(handler, args, workdir);
+    if (result.status !== 'ok') throw new Error(JSON.stringify(result));
+    return result.output;
+  }
+
+  async error(handler, args, workdir) {
+    const result = await this.call(handler, args, workdir);
+    if (result.status !== 'error') throw new Error(JSON.stringify(result));
+    return result.error;
+  }
+}
+
+/** Runs a program to its end, whatever it returns. */
+export function run(program, args, env = {}) {
+  return new Promise((resolve, reject) => {
+    const options = { env: { PATH: process.env.PATH, ...env }, maxBuffer: 64 << 20 };
+    execFile(program, args, options, (error, stdout, stderr) => {
+      if (error && typeof error.code !== 'number') reject(error);
+      else resolve({ code: error?.code ?? 0, stdout, stderr });
+    });
+  });
+}
+
