@@ -13,6 +13,8 @@ pub(crate) enum Exit {
     Unusable,
     /// Stopped by Ctrl-C; what shells expect for SIGINT.
     Interrupted,
+    /// Stopped by SIGTERM; what shells expect for it.
+    Terminated,
 }
 
 impl From<Exit> for ExitCode {
@@ -22,6 +24,7 @@ impl From<Exit> for ExitCode {
             Exit::Refused => 1,
             Exit::Unusable => 2,
             Exit::Interrupted => 130,
+            Exit::Terminated => 143,
         })
     }
 }

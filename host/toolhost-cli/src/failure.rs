@@ -8,6 +8,15 @@ use crate::exit::Exit;
 use crate::findings::{self, Look};
 use crate::{plain, screen};
 
+/// A signal that stops a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StopSignal {
+    /// SIGINT: Ctrl-C.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
 /// A command that has no answer.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -40,22 +49,29 @@ impl Failure {
         Self::from(error.into())
     }
 
-    /// A command stopped by Ctrl-C.
-    pub(crate) fn interrupted() -> Self {
+    /// A command stopped by a signal.
+    pub(crate) fn stopped(signal: StopSignal) -> Self {
+        let (how, exit) = match signal {
+            StopSignal::Interrupt => ("interrupted", Exit::Interrupted),
+            StopSignal::Terminate => ("terminated", Exit::Terminated),
+        };
+        let error = anyhow::anyhow!("{how}; what was running has been stopped");
         Self {
-            exit: Exit::Interrupted,
-            ..Self::from(anyhow::anyhow!(
-                "interrupted; what was running has been stopped"
-            ))
+            exit,
+            ..Self::from(error)
         }
     }
 
     /// A policy that cannot be used.
-    pub(crate) fn of_policy(path: &Path, source: YamlSource, findings: Vec<Diagnostic>) -> Self {
+    pub(crate) fn of_policy(
+        path: &Path,
+        source: Option<YamlSource>,
+        findings: Vec<Diagnostic>,
+    ) -> Self {
         let error = anyhow::anyhow!("the policy {} cannot be used", path.display());
         Self {
             findings,
-            sources: vec![source],
+            sources: source.into_iter().collect(),
             ..Self::from(error).hint("Correct what is listed; nothing was loaded.")
         }
     }

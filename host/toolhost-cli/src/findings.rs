@@ -16,6 +16,9 @@ const LINE_MAX: usize = 400;
 /// Longest path within a document that is shown, in columns.
 const PATH_MAX: usize = 100;
 
+/// Most findings shown with their lines: for each the file is read through.
+const DRAWN_MAX: usize = 100;
+
 /// How stderr is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
@@ -77,14 +80,18 @@ impl Look {
     }
 }
 
-/// Writes findings, each followed by an empty line.
+/// Writes findings: the first with the lines they are about, each followed by an empty line, the rest
+/// on one line each.
 pub(crate) fn render(findings: &[Diagnostic], sources: &[YamlSource], look: Look) -> String {
     let handler = look.handler();
+    let lines = |source: &YamlSource| {
+        NamedSource::new(plain::line(source.name()), plain::source(source.text()))
+    };
+    let lines: Vec<NamedSource<String>> = sources.iter().map(lines).collect();
     let mut text = String::new();
-    for finding in findings {
-        let source = sources
-            .iter()
-            .find(|source| source.name() == finding.place.file);
+    for finding in findings.iter().take(DRAWN_MAX) {
+        let mut both = sources.iter().zip(&lines);
+        let source = both.find(|(source, _)| source.name() == finding.place.file);
         let shown = Shown::new(finding, source);
         // A finding that cannot be drawn is still told.
         let mut drawn = String::new();
@@ -93,6 +100,9 @@ pub(crate) fn render(findings: &[Diagnostic], sources: &[YamlSource], look: Look
             Err(fmt::Error) => text += &format!("{}\n", plain::line(&finding.to_string())),
         }
         text.push('\n');
+    }
+    for finding in findings.iter().skip(DRAWN_MAX) {
+        text += &format!("{}\n", plain::line(&finding.to_string()));
     }
     text
 }
@@ -103,12 +113,16 @@ struct Shown<'a> {
     finding: &'a Diagnostic,
     message: String,
     help: String,
-    lines: Option<NamedSource<String>>,
+    lines: Option<&'a NamedSource<String>>,
     labels: Vec<LabeledSpan>,
 }
 
 impl<'a> Shown<'a> {
-    fn new(finding: &'a Diagnostic, source: Option<&YamlSource>) -> Self {
+    fn new(
+        finding: &'a Diagnostic,
+        source: Option<(&YamlSource, &'a NamedSource<String>)>,
+    ) -> Self {
+        let (source, lines) = source.unzip();
         let place = &finding.place;
         let mut help = plain::line(&finding.help);
         let mut labels = Vec::new();
@@ -125,7 +139,7 @@ impl<'a> Shown<'a> {
                 None => help += &format!("\n{message}: {}", written(&related.place)),
             }
         }
-        let lines = source.filter(|_| !labels.is_empty());
+        let lines = lines.filter(|_| !labels.is_empty());
         let primary = labels.iter().any(LabeledSpan::primary);
         let message = plain::line(&finding.message);
         Self {
@@ -136,7 +150,7 @@ impl<'a> Shown<'a> {
                 format!("{}: {message}", written(place))
             },
             help,
-            lines: lines.map(|s| NamedSource::new(plain::line(s.name()), plain::source(s.text()))),
+            lines,
             labels,
         }
     }
@@ -188,7 +202,7 @@ impl miette::Diagnostic for Shown<'_> {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.lines.as_ref().map(|lines| lines as &dyn SourceCode)
+        self.lines.map(|lines| lines as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {

@@ -16,7 +16,7 @@ Exit codes:
   0    done; for call: the ToolResult is ok or pending
   1    the answer is no: the ToolResult is an error, the bundle or component would not load
   2    no answer: wrong usage, or something could not be read or loaded
-  130  stopped by Ctrl-C
+  130  stopped by Ctrl-C; 143 by SIGTERM
 
 Places:
   state  --state-root, else TOOLHOST_STATE_ROOT, else $XDG_STATE_HOME/toolhost,
@@ -74,7 +74,7 @@ one that holds the policy file, the state root or the cache. Everything else is 
 environment, processes.
 
 Exit codes: 0 ok or pending · 1 the ToolResult is an error · 2 wrong usage, or it does not load ·
-130 stopped by Ctrl-C";
+130 stopped by Ctrl-C, 143 by SIGTERM";
 
 /// After the help of `toolhost poll`.
 pub(crate) const POLL: &str = "\

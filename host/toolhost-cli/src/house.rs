@@ -4,10 +4,11 @@ use std::path::Path;
 
 use anyhow::Context;
 use toolhost::{
-    CacheConfig, Diagnostic, Host, HostBuilder, HostError, LoadedBundle, Policy, Sandbox,
+    CacheConfig, Compiler, Diagnostic, Host, HostBuilder, HostError, LoadedBundle, Policy, Sandbox,
     SandboxConfig, SandboxStartError, Severity, YamlSource,
 };
 
+use crate::COMPILE;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::read;
@@ -25,7 +26,7 @@ pub(crate) enum StateRoot {
     Needed,
 }
 
-/// A host, and the policy's text for showing its lines.
+/// A host, and the policy's text for showing its lines, without its secrets.
 #[derive(Debug)]
 pub(crate) struct House {
     /// The host.
@@ -119,29 +120,33 @@ async fn read_policy(path: &Path) -> Result<(Policy, Option<YamlSource>), Failur
             Failure::from(error).hint("Name a YAML file that only the operator can write.")
         })?;
     let name = path.display().to_string();
-    let source = YamlSource::new(name.as_str(), text.as_str());
+    let source = Policy::shown(&text, &name);
     match Policy::parse(&text, &name) {
-        Ok(policy) => Ok((policy, Some(source))),
+        Ok(policy) => Ok((policy, source)),
         Err(error) => Err(Failure::of_policy(path, source, error.diagnostics)),
     }
 }
 
 /// Starts a sandbox, with a cache where there is a place for one.
 pub(crate) fn sandbox(setting: &Setting) -> Result<Sandbox, Failure> {
-    let started = match cache(setting) {
-        Some(cache) => Sandbox::new(SandboxConfig {
-            cache: Some(cache),
+    let start = |cache| {
+        Sandbox::new(SandboxConfig {
+            // This very program, also where its file was replaced meanwhile.
+            compiler: Some(Compiler::new("/proc/self/exe", [COMPILE])),
+            cache,
             ..SandboxConfig::default()
-        }),
-        None => {
-            setting.note("compiled components are not kept: set HOME, or XDG_CACHE_HOME and TOOLHOST_STATE_ROOT");
-            Sandbox::new(SandboxConfig::default())
-        }
+        })
     };
-    let started = match started {
+    let cache = cache(setting);
+    if cache.is_none() {
+        setting.note(
+            "compiled components are not kept: set HOME, or XDG_CACHE_HOME and TOOLHOST_STATE_ROOT",
+        );
+    }
+    let started = match start(cache) {
         Err(SandboxStartError::Cache(error)) => {
             setting.note(&format!("compiled components are not kept: {error}"));
-            Sandbox::new(SandboxConfig::default())
+            start(None)
         }
         started => started,
     };

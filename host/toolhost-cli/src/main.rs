@@ -19,6 +19,17 @@ mod screen;
 mod setting;
 mod tool_args;
 
-fn main() -> std::process::ExitCode {
+use std::process::ExitCode;
+
+/// The only argument of the processes that compile components for this one.
+const COMPILE: &str = "compile-component";
+
+fn main() -> ExitCode {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == COMPILE)
+    {
+        return toolhost::Compiler::run();
+    }
     run::run().into()
 }

@@ -4,17 +4,18 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+use toolhost::text;
 
-use crate::{plain, screen};
+use crate::screen;
 
 /// Writes JSON: over several lines on a terminal, on one line for a program.
 pub(crate) fn json(value: &Value) -> Result<()> {
-    let text = if std::io::stdout().is_terminal() {
+    let json = if std::io::stdout().is_terminal() {
         format!("{value:#}")
     } else {
         value.to_string()
     };
-    write(&plain::json(&text))
+    write(&text::escape_json(&json))
 }
 
 /// Writes text that is safe to show, with a line break at its end.

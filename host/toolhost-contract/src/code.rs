@@ -94,8 +94,8 @@ codes! {
         "The operator's policy does not allow this; do it another way or ask the operator.",
         "운영자 정책이 허용하지 않습니다. 다른 방법을 쓰거나 운영자에게 요청하세요.";
     DiskLimit = "E_TOOL_DISK_LIMIT", "ToolDiskLimitError",
-        "Write less in one call, remove files that are not needed, or have the operator raise the disk limits.",
-        "한 번에 더 적게 쓰거나, 필요 없는 파일을 지우거나, 운영자에게 디스크 한도를 늘려 달라고 하세요.";
+        "Write less in one call, or remove files that are not needed.",
+        "한 번에 더 적게 쓰거나, 필요 없는 파일을 지우세요.";
     Busy = "E_TOOL_BUSY", "ToolBusyError",
         "Too many calls are running: wait a little, then call again.",
         "실행 중인 호출이 너무 많습니다. 잠시 후 다시 호출하세요.";

@@ -155,6 +155,14 @@ impl HandlerError {
         }
     }
 
+    /// How many bytes its fields have.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let more = [&self.name, &self.code, &self.suggestion, &self.help_url];
+        let more = more.into_iter().flatten().map(String::len);
+        (self.message.len() + more.sum::<usize>()) as u64
+    }
+
     /// Adds a code to branch on.
     #[must_use]
     pub fn with_code(mut self, code: impl Into<String>) -> Self {

@@ -1,30 +1,53 @@
 //! What can be told of a JSON text without building it.
 
-/// Deepest nesting of a JSON text, without building it: brackets outside strings.
-#[must_use]
-pub fn json_depth(json: &str) -> usize {
-    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
-    for byte in json.bytes() {
-        if in_string {
+/// What a JSON text comes to when it is read, without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JsonShape {
+    /// Deepest nesting: brackets outside strings.
+    pub depth: usize,
+    /// Values: scalars, arrays and objects. Each empty array or object counts one more.
+    pub values: u64,
+}
+
+impl JsonShape {
+    /// Measures a text, which may be no JSON.
+    #[must_use]
+    pub fn of(json: &str) -> Self {
+        let (mut depth, mut deepest, mut values) = (0_usize, 0, 1);
+        let (mut in_string, mut escaped) = (false, false);
+        for byte in json.bytes() {
+            if in_string {
+                match byte {
+                    _ if escaped => escaped = false,
+                    b'\\' => escaped = true,
+                    b'"' => in_string = false,
+                    _ => {}
+                }
+                continue;
+            }
             match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
+                b'"' => in_string = true,
+                b'[' | b'{' => {
+                    depth += 1;
+                    values += 1;
+                    deepest = deepest.max(depth);
+                }
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                b',' => values += 1,
                 _ => {}
             }
-            continue;
         }
-        match byte {
-            b'"' => in_string = true,
-            b'[' | b'{' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
+        Self {
+            depth: deepest,
+            values,
         }
     }
-    deepest
+}
+
+/// Deepest nesting of a JSON text.
+#[must_use]
+pub fn json_depth(json: &str) -> usize {
+    JsonShape::of(json).depth
 }
 
 #[cfg(test)]
@@ -33,14 +56,16 @@ mod tests {
 
     #[test]
     fn counts_brackets_outside_strings() {
-        for (json, depth) in [
-            ("1", 0),
-            ("[]", 1),
-            (r#"{"a":[1,{"b":2}]}"#, 3),
-            (r#"["[[[["]"#, 1),
-            (r#"["\"[[["]"#, 1),
-            (r#"["\\",["\\"]]"#, 2),
+        for (json, depth, values) in [
+            ("1", 0, 1),
+            ("[]", 1, 2),
+            (r#"{"a":[1,{"b":2}]}"#, 3, 5),
+            ("[[0],[0]]", 2, 5),
+            (r#"["[[[[,"]"#, 1, 2),
+            (r#"["\"[[["]"#, 1, 2),
+            (r#"["\\",["\\"]]"#, 2, 4),
         ] {
+            assert_eq!(JsonShape::of(json), JsonShape { depth, values }, "{json}");
             assert_eq!(json_depth(json), depth, "{json}");
         }
     }

@@ -8,12 +8,14 @@ mod call;
 mod catalog;
 mod code;
 mod context;
+mod denial;
 mod error;
 mod json;
 mod name;
 mod resource;
 mod result;
 mod schema;
+pub mod text;
 mod usage;
 
 pub use agent_event::{
@@ -24,8 +26,9 @@ pub use call::ToolCall;
 pub use catalog::{McpSource, SourceType, ToolCatalogItem, ToolSource};
 pub use code::{Locale, ToolErrorCode};
 pub use context::{AssistantMessage, MessageError, ToolContext};
+pub use denial::Denial;
 pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};
-pub use json::json_depth;
+pub use json::{JsonShape, json_depth};
 pub use name::{ExportName, NameError, ResourceName, ToolName};
 pub use resource::{
     AgentResource, AgentSpec, ErrorMessageLimit, Metadata, ToolExportSpec, ToolResource, ToolSpec,

@@ -18,7 +18,10 @@ pub enum NameError {
     #[error("a name must not be empty")]
     Empty,
     /// A character outside `a-z`, `0-9`, `_` and `-`.
-    #[error("'{name}' contains {found:?}: only a-z, 0-9, '_' and '-' are allowed")]
+    #[error(
+        "'{}' contains {found:?}: only a-z, 0-9, '_' and '-' are allowed",
+        .name.escape_debug()
+    )]
     Character {
         /// The string.
         name: String,
@@ -35,7 +38,10 @@ pub enum NameError {
     #[error("'{0}' must not end with '_'")]
     End(String),
     /// The whole name is longer than model providers accept.
-    #[error("'{name}' is {length} characters long: at most {TOOL_NAME_MAX} are allowed")]
+    #[error(
+        "'{}' is {length} characters long: at most {TOOL_NAME_MAX} are allowed",
+        .name.escape_debug()
+    )]
     TooLong {
         /// The string, cut.
         name: String,
@@ -43,7 +49,7 @@ pub enum NameError {
         length: usize,
     },
     /// No `__` in a tool name.
-    #[error("'{0}' has no '__' between the tool and its export")]
+    #[error("'{}' has no '__' between the tool and its export", .0.escape_debug())]
     NoSeparator(String),
 }
 
@@ -194,7 +200,8 @@ impl ToolName {
     /// [`NameError`] says which rule the string breaks.
     pub fn parse(whole: &str) -> Result<Self, NameError> {
         let Some((resource, export)) = whole.split_once(SEPARATOR) else {
-            return Err(NameError::NoSeparator(whole.to_owned()));
+            let shown = whole.chars().take(TOOL_NAME_MAX).collect();
+            return Err(NameError::NoSeparator(shown));
         };
         Self::new(ResourceName::parse(resource)?, ExportName::parse(export)?)
     }

@@ -52,8 +52,9 @@ pub struct ToolExportSpec {
 
 /// Longest `error.message` given to the model, in UTF-16 code units; a positive integer.
 ///
-/// Default: 1000. Spec: tool-spec-v2 §2.4(3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Default: 1000. A Tool may say any, of which [`ErrorMessageLimit::MOST`] holds. Spec: tool-spec-v2
+/// §2.4(3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ErrorMessageLimit(std::num::NonZeroU32);
 
 impl ErrorMessageLimit {
@@ -61,6 +62,13 @@ impl ErrorMessageLimit {
     pub const DEFAULT: Self = match std::num::NonZeroU32::new(1000) {
         Some(limit) => Self(limit),
         None => Self(std::num::NonZeroU32::MIN),
+    };
+
+    /// What holds where a Tool says more: 65,536. The limit is the tool's author's, the model's
+    /// context is not.
+    pub const MOST: Self = match std::num::NonZeroU32::new(64 << 10) {
+        Some(limit) => Self(limit),
+        None => Self::DEFAULT,
     };
 
     /// Makes a limit; none for 0.

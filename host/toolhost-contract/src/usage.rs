@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
+use crate::Denial;
+
 /// What one call used, measured by the host outside the guest's reach: true also after a trap, a
 /// timeout or a cancelled call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -34,9 +36,9 @@ pub struct Usage {
     pub log_dropped: u64,
     /// Bytes of the result's JSON.
     pub output_bytes: u64,
-    /// What the guest tried without being granted it, each once, such as `network: tcp`.
+    /// What the guest tried without being granted it, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub denials: Vec<String>,
+    pub denials: Vec<Denial>,
 }
 
 fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

@@ -9,11 +9,11 @@ use toolhost_contract::{ExportName, HandlerError, ToolContext, Usage};
 
 use crate::agents::AgentsPort;
 use crate::bindings::handlers;
+use crate::limits::{DiskLimit, Limits};
 use crate::meter::{Meter, lock};
 use crate::output::{LogRecord, parse_json};
-use crate::visit::Answer;
 use crate::workdir::{Workdir, WriteProtected};
-use crate::{Grants, Limits, SandboxError};
+use crate::{Grants, SandboxError};
 
 /// Longest handle of a pending outcome, in bytes.
 const HANDLE_MAX: usize = 1 << 10;
@@ -67,7 +67,7 @@ pub enum Outcome {
     /// It is not done, and gave a handle to ask again with: the next [`Ask::Poll`] is of this one,
     /// also where it is not the one just asked for. At most 1 KiB.
     Pending(String),
-    /// It failed in its own words.
+    /// It failed in its own words, which are no more bytes than an output may be.
     Failed(HandlerError),
 }
 
@@ -78,8 +78,10 @@ pub struct CallReport {
     pub outcome: Result<Outcome, SandboxError>,
     /// What it used.
     pub usage: Usage,
-    /// Whether a write was refused because a disk limit was reached.
-    pub disk_limit_hit: bool,
+    /// The limit of the disk for which a change was refused first.
+    pub disk_limit: Option<DiskLimit>,
+    /// Whether it was denied something and did nothing more, but for what it printed.
+    pub just_denied: bool,
     /// Its log.
     pub log: Vec<LogRecord>,
     /// Its stdout, head and tail.
@@ -89,17 +91,15 @@ pub struct CallReport {
 }
 
 /// Takes what an instance said for an outcome, within the limits.
-pub(crate) fn outcome_of(answer: Answer, meter: &Meter) -> Result<Outcome, SandboxError> {
+pub(crate) fn outcome_of(
+    said: Result<handlers::Outcome, handlers::ToolError>,
+    meter: &Meter,
+) -> Result<Outcome, SandboxError> {
     let limits = &meter.limits;
-    let said = match answer {
-        Answer::Outcome(said) => said,
-        Answer::Cancelled => return Ok(Outcome::Output(Value::Null)),
-        Answer::Exports(_) => return Err(SandboxError::HostPanic),
-    };
     match said {
         Ok(handlers::Outcome::Output(json)) => {
             meter.output_bytes.store(json.len() as u64, Relaxed);
-            let output = parse_json(&json, limits.output_bytes, limits.json_depth)?;
+            let output = parse_json(&json, limits.output_bytes, limits)?;
             Ok(Outcome::Output(output))
         }
         Ok(handlers::Outcome::Pending(handle)) => {
@@ -111,13 +111,21 @@ pub(crate) fn outcome_of(answer: Answer, meter: &Meter) -> Result<Outcome, Sandb
             }
             Ok(Outcome::Pending(handle))
         }
-        Err(error) => Ok(Outcome::Failed(HandlerError {
-            message: error.message,
-            name: error.name,
-            code: error.code,
-            suggestion: error.suggestion,
-            help_url: error.help_url,
-        })),
+        Err(error) => {
+            let error = HandlerError {
+                message: error.message,
+                name: error.name,
+                code: error.code,
+                suggestion: error.suggestion,
+                help_url: error.help_url,
+            };
+            let (bytes, limit) = (error.bytes(), limits.output_bytes);
+            meter.output_bytes.store(bytes, Relaxed);
+            if bytes > limit {
+                return Err(SandboxError::OutputTooLarge { bytes, limit });
+            }
+            Ok(Outcome::Failed(error))
+        }
     }
 }
 
@@ -168,7 +176,8 @@ pub(crate) fn report(
     CallReport {
         outcome,
         usage: meter.usage(queued, wall),
-        disk_limit_hit: meter.disk_refused.load(Relaxed),
+        disk_limit: meter.disk_limit(),
+        just_denied: meter.was_just_denied(),
         log: lock(&meter.log).take(),
         stdout: lock(&meter.stdout).text(),
         stderr: lock(&meter.stderr).text(),

@@ -1,16 +1,24 @@
 //! What a component may be made of, checked before anything is compiled.
 
+mod bodies;
 mod instances;
 
 use std::time::Duration;
 
-use wasmparser::{Encoding, Parser, Payload};
+use wasmparser::{DataKind, ElementItems, ElementSectionReader, Encoding, Parser, Payload};
 
+use crate::output::printable;
 use crate::{PrepareError, imports};
+pub(crate) use bodies::weigh;
 use instances::Definitions;
 
-/// Ceilings of a component. They are checked by reading it, which takes milliseconds; compiling
-/// cannot be interrupted.
+/// Longest name of an import or an export that is told, in bytes; one that is served is shorter.
+const NAME_MAX: usize = 200;
+
+/// Longest message of the parser that is told, in bytes: it may quote the file.
+const MALFORMED_MAX: usize = 1_000;
+
+/// Ceilings of a component. All but the time are checked by reading it, which takes milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompileLimits {
     /// Bytes of the file. Default 64 MiB.
@@ -31,6 +39,28 @@ pub struct CompileLimits {
     /// functions, instances. Those of a component within count as often as it is instantiated.
     /// Default 100,000; a Python tool has some thousands.
     pub definitions: u64,
+    /// Functions lifted and lowered; those of a component within count as often as it is
+    /// instantiated. Each may become some KiB of code. Default 2,000.
+    pub adapters: u64,
+    /// Bytes that instances keep beside their memories and tables, over all modules as often as they
+    /// are instantiated: 16 of each element and global, 32 of each function. Default 16 MiB.
+    pub instance_bytes: u64,
+    /// Elements of tables that modules bring along. Default 200,000.
+    pub elements: u64,
+    /// Data and element segments. Default 100,000.
+    pub segments: u64,
+    /// Bytes of what globals, elements and segments begin with: they become one function. Default
+    /// 4 MiB.
+    pub initialiser_bytes: u64,
+    /// Locals of a function times its blocks. Default 100,000,000.
+    pub local_blocks: u64,
+    /// Loops of a function within each other. Default 1,000.
+    pub nested_loops: u64,
+    /// How long it may take to compile, without its wait for a turn; a [`Compiler`](crate::Compiler)
+    /// has as much processor time. Default 60 s, and `time_per_mib` beside.
+    pub time: Duration,
+    /// What each MiB of the file adds to `time`. Default 10 s.
+    pub time_per_mib: Duration,
 }
 
 impl Default for CompileLimits {
@@ -44,15 +74,26 @@ impl Default for CompileLimits {
             globals: 100_000,
             nesting: 16,
             definitions: 100_000,
+            adapters: 2_000,
+            instance_bytes: 16 << 20,
+            elements: 200_000,
+            segments: 100_000,
+            initialiser_bytes: 4 << 20,
+            local_blocks: 100_000_000,
+            nested_loops: 1_000,
+            time: Duration::from_secs(60),
+            time_per_mib: Duration::from_secs(10),
         }
     }
 }
 
-/// How long a component of so many bytes may take to compile, its wait for a turn included.
-pub(crate) fn time_limit(bytes: usize) -> Duration {
-    const BASE: Duration = Duration::from_secs(60);
-    let mib = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
-    BASE.saturating_add(Duration::from_secs(10).saturating_mul(mib))
+impl CompileLimits {
+    /// How long a component of so many bytes may take to compile.
+    pub(crate) fn time_for(&self, bytes: usize) -> Duration {
+        let mib = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
+        let added = self.time_per_mib.saturating_mul(mib);
+        self.time.saturating_add(added)
+    }
 }
 
 /// What a component says of itself before it is compiled.
@@ -92,13 +133,13 @@ pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<Shape, Prepar
             Payload::ComponentImportSection(section) => {
                 for import in section {
                     let name = import.map_err(malformed)?.name;
-                    shape.imports.push(name.name.to_owned());
+                    shape.imports.push(printable(name.name, NAME_MAX));
                 }
             }
             Payload::ComponentExportSection(section) => {
                 for export in section {
                     let name = export.map_err(malformed)?.name;
-                    shape.exports.push(name.name.to_owned());
+                    shape.exports.push(printable(name.name, NAME_MAX));
                 }
             }
             _ => {}
@@ -165,9 +206,11 @@ fn within(what: &'static str, found: u64, limit: u64) -> Result<(), PrepareError
 }
 
 fn malformed(error: wasmparser::BinaryReaderError) -> PrepareError {
+    // Some of them are laid out over several lines.
+    let words: Vec<&str> = error.message().split_whitespace().collect();
     PrepareError::NotAComponent(format!(
         "the file is not a valid component: {} (at byte {})",
-        error.message(),
+        printable(&words.join(" "), MALFORMED_MAX),
         error.offset()
     ))
 }
@@ -196,6 +239,9 @@ struct Count {
     modules: u64,
     globals: u64,
     nesting: u64,
+    elements: u64,
+    segments: u64,
+    initialiser_bytes: u64,
 }
 
 impl Count {
@@ -233,11 +279,48 @@ impl Count {
             Payload::GlobalSection(section) => {
                 self.globals += u64::from(section.count());
                 within("globals", self.globals, limits.globals)?;
+                self.initialises(section.range().len(), limits)?;
+            }
+            Payload::ElementSection(section) => {
+                self.segments += u64::from(section.count());
+                within("segments", self.segments, limits.segments)?;
+                self.initialises(section.range().len(), limits)?;
+                self.elements = self.elements.saturating_add(elements_in(section)?);
+                within("elements", self.elements, limits.elements)?;
+            }
+            Payload::DataSection(section) => {
+                self.segments += u64::from(section.count());
+                within("segments", self.segments, limits.segments)?;
+                for data in section.clone() {
+                    if let DataKind::Active { offset_expr, .. } = data.map_err(malformed)?.kind {
+                        let bytes = offset_expr.get_binary_reader().bytes_remaining();
+                        self.initialises(bytes, limits)?;
+                    }
+                }
             }
             _ => {}
         }
         Ok(())
     }
+
+    fn initialises(&mut self, bytes: usize, limits: &CompileLimits) -> Result<(), PrepareError> {
+        self.initialiser_bytes = self.initialiser_bytes.saturating_add(bytes as u64);
+        let what = "bytes of initialisers";
+        within(what, self.initialiser_bytes, limits.initialiser_bytes)
+    }
+}
+
+/// The elements of all segments.
+fn elements_in(section: &ElementSectionReader<'_>) -> Result<u64, PrepareError> {
+    let mut elements = 0_u64;
+    for segment in section.clone() {
+        let count = match segment.map_err(malformed)?.items {
+            ElementItems::Functions(items) => items.count(),
+            ElementItems::Expressions(_, items) => items.count(),
+        };
+        elements = elements.saturating_add(count.into());
+    }
+    Ok(elements)
 }
 
 #[cfg(test)]
@@ -270,6 +353,35 @@ mod tests {
                 refused(bytes)
             );
         }
+    }
+
+    #[test]
+    fn what_is_malformed_is_told_in_one_line() {
+        // A core module that does not begin as one.
+        let told = refused(b"\0asm\x0d\0\x01\0\x01\x08\x01m\x01\x06\x01\0\0\0");
+        assert!(told.contains("bad magic number - expected=[ 0x0"), "{told}");
+        assert!(!told.contains(char::is_control), "{told}");
+    }
+
+    #[test]
+    fn names_that_act_on_a_terminal_are_escaped() {
+        // One import of a function, named as given; its type, 0, is the empty one before it.
+        let importing = |name: &str| {
+            let length = u8::try_from(name.len()).unwrap();
+            let mut bytes = b"\0asm\x0d\0\x01\0\x07\x05\x01\x40\0\x01\0\x0a".to_vec();
+            bytes.extend([length + 5, 1, 0, length]);
+            bytes.extend(name.as_bytes());
+            bytes.extend([1, 0]);
+            read(&bytes, &CompileLimits::default()).map(|shape| shape.imports)
+        };
+        assert_eq!(
+            importing("wasi:io/poll@0.2.6").unwrap(),
+            ["wasi:io/poll@0.2.6"]
+        );
+        assert_eq!(
+            importing("a\u{1b}[2J\u{202e}").unwrap(),
+            [r"a\u{1b}[2J\u{202e}"]
+        );
     }
 
     #[test]

@@ -22,17 +22,18 @@ const IDLE_TICKS: u32 = 100;
 const MEMORY_RESERVATION: u64 = 4 << 30;
 
 /// Bytes of a linear memory kept resident between calls, so that a fresh instance takes no page
-/// faults. Pays only together with the pagemap scan.
-const KEEP_RESIDENT: usize = 1 << 20;
+/// faults. Pays only together with the pagemap scan, which counts what a call wrote to. A burst of
+/// calls leaves as much for each slot that it took.
+const KEEP_RESIDENT: usize = 256 << 10;
 
 /// Core instances of one component: a QuickJS tool has 9, a Python tool some 30.
-const INSTANCES: u32 = 64;
+pub(crate) const INSTANCES: u32 = 64;
 
 /// Linear memories of one component.
-const MEMORIES: u32 = 4;
+pub(crate) const MEMORIES: u32 = 4;
 
 /// Tables of one component.
-const TABLES: u32 = 16;
+pub(crate) const TABLES: u32 = 16;
 
 /// How instances get their memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +61,11 @@ pub(crate) fn start(
     Engine::new(&config(None))
         .map(|engine| (engine, Allocation::OnDemand))
         .map_err(|e| SandboxStartError::Engine(format!("{e:#}")))
+}
+
+/// Makes an engine that only compiles, for engines of [`start`].
+pub(crate) fn for_compiling() -> wasmtime::Result<Engine> {
+    Engine::new(&config(None))
 }
 
 fn config(slots: Option<u32>) -> Config {

@@ -20,8 +20,8 @@ pub enum SandboxError {
         /// The limit.
         limit: u64,
     },
-    /// All calls together used the host's memory for guests.
-    #[error("the memory for all running calls is used up")]
+    /// All calls together, or those of this component, used the host's memory for guests.
+    #[error("the memory for running calls, or this tool's share of it, is used up")]
     MemoryExhausted,
     /// It trapped.
     #[error("it crashed: {reason}")]
@@ -40,6 +40,22 @@ pub enum SandboxError {
     InvalidOutput {
         /// What is wrong.
         reason: String,
+    },
+    /// Its answer is nested too deep.
+    #[error("its answer is nested {depth} deep, at most {limit} is allowed")]
+    OutputTooDeep {
+        /// Its depth.
+        depth: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Its answer is made of too many values.
+    #[error("its answer is made of {values} values, at most {limit} are allowed")]
+    OutputTooMany {
+        /// How many.
+        values: u64,
+        /// The limit.
+        limit: u64,
     },
     /// Its answer is too large.
     #[error("its answer of {bytes} bytes exceeds the limit of {limit} bytes")]
@@ -124,6 +140,18 @@ pub enum PrepareError {
     TooSlow {
         /// How long it may take.
         limit: Duration,
+    },
+    /// Others were compiled for too long.
+    #[error("other components were compiled for {} s: it had no turn", .limit.as_secs())]
+    NoTurn {
+        /// How long it waits.
+        limit: Duration,
+    },
+    /// Compiling it took too much memory.
+    #[error("compiling the component takes more than {limit} bytes of memory")]
+    OutOfMemory {
+        /// How much it may take.
+        limit: u64,
     },
     /// `describe` came to nothing.
     #[error("describe failed: {0}")]

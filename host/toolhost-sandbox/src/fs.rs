@@ -1,4 +1,4 @@
-//! `wasi:filesystem` over `cap-std`: the workdir and nothing else.
+//! `wasi:filesystem` over `openat2`: the workdir and nothing else.
 //!
 //! Closed by design:
 //! - every way out of the workdir: `..`, absolute paths, symlinks (refused by the system's own
@@ -10,6 +10,7 @@
 //! Calls are made inline: on regular files and directories of a local disk none waits long. For other
 //! disks there is [`FileIo::Offload`](crate::FileIo).
 
+mod beneath;
 mod budget;
 mod code;
 mod descriptor;
@@ -90,8 +91,8 @@ impl preopens::Host for FilesystemView<'_> {
         let Some(root) = &self.fs.root else {
             return Ok(Vec::new());
         };
-        let slot = self.fs.budget.open_slot()?;
-        let dir = OpenDir::new(Arc::clone(&root.dir), slot);
+        // The handle is the workdir's own: it takes no slot.
+        let dir = OpenDir::new(Arc::clone(&root.dir), None);
         let handle = self.table.push(Descriptor::Dir(dir))?;
         Ok(vec![(handle, "/".to_owned())])
     }

@@ -1,5 +1,7 @@
 //! What one call is allowed beyond its workdir.
 
+use std::fmt;
+
 /// How much of the workdir a call may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WorkdirAccess {
@@ -19,7 +21,7 @@ pub enum WorkdirAccess {
 /// - every directory but the workdir
 /// - processes: they do not exist
 /// - the host's own stdout and stderr: captured, never inherited
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Grants {
     /// Use of the workdir. Default: read and write.
     pub workdir: WorkdirAccess,
@@ -27,10 +29,38 @@ pub struct Grants {
     pub env: Vec<(String, String)>,
 }
 
+/// Of the environment the names: values may be secret.
+impl fmt::Debug for Grants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Grants")
+            .field("workdir", &self.workdir)
+            .field("env", &names)
+            .finish()
+    }
+}
+
 impl Grants {
     /// Opens nothing beyond the workdir, which may be read and written.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_value_of_a_variable_is_in_the_debug_form() {
+        let grants = Grants {
+            env: vec![("TOKEN".to_owned(), "sk-12345".to_owned())],
+            ..Grants::none()
+        };
+        assert_eq!(
+            format!("{grants:?}"),
+            "Grants { workdir: ReadWrite, env: [\"TOKEN\"] }"
+        );
     }
 }

@@ -2,9 +2,11 @@
 //! call and is recorded.
 
 mod agents;
+mod served;
 
 use std::sync::Arc;
 
+use toolhost_contract::Denial;
 use wasmtime::Engine;
 use wasmtime::component::{HasData, Linker, Resource};
 use wasmtime_wasi::cli::{WasiCli, WasiCliView};
@@ -24,52 +26,7 @@ use crate::state::CallState;
 
 pub(crate) use agents::Agents;
 use agents::HasAgents;
-
-/// Interfaces the host serves, without their versions.
-const SERVED: [&str; 30] = [
-    "goondan:tool/agents",
-    "goondan:tool/types",
-    "wasi:cli/environment",
-    "wasi:cli/exit",
-    "wasi:cli/stderr",
-    "wasi:cli/stdin",
-    "wasi:cli/stdout",
-    "wasi:cli/terminal-input",
-    "wasi:cli/terminal-output",
-    "wasi:cli/terminal-stderr",
-    "wasi:cli/terminal-stdin",
-    "wasi:cli/terminal-stdout",
-    "wasi:clocks/monotonic-clock",
-    "wasi:clocks/wall-clock",
-    "wasi:filesystem/preopens",
-    "wasi:filesystem/types",
-    "wasi:io/error",
-    "wasi:io/poll",
-    "wasi:io/streams",
-    "wasi:logging/logging",
-    "wasi:random/insecure",
-    "wasi:random/insecure-seed",
-    "wasi:random/random",
-    "wasi:sockets/instance-network",
-    "wasi:sockets/ip-name-lookup",
-    "wasi:sockets/network",
-    "wasi:sockets/tcp",
-    "wasi:sockets/tcp-create-socket",
-    "wasi:sockets/udp",
-    "wasi:sockets/udp-create-socket",
-];
-
-/// Whether the host serves an import, such as `wasi:io/poll@0.2.6`.
-pub(crate) fn serves(import: &str) -> bool {
-    let (name, version) = import.split_once('@').unwrap_or((import, ""));
-    let version_served = match name.split_once(':').map(|(namespace, _)| namespace) {
-        Some("goondan") => version.starts_with("2.0."),
-        Some("wasi") if name.starts_with("wasi:logging/") => version == "0.1.0-draft",
-        Some("wasi") => version.starts_with("0.2."),
-        _ => false,
-    };
-    version_served && SERVED.contains(&name)
-}
+pub(crate) use served::serves;
 
 /// Links every import the host serves.
 pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
@@ -98,18 +55,29 @@ pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
 
     filesystem::types::add_to_linker::<CallState, HasFilesystem>(l, filesystem_of)?;
     filesystem::preopens::add_to_linker::<CallState, HasFilesystem>(l, filesystem_of)?;
-    logging::add_to_linker::<CallState, HasLog>(l, |state| LogView(&state.meter))?;
-    agents_import::add_to_linker::<CallState, HasAgents>(l, |state| &mut state.agents)?;
+    logging::add_to_linker::<CallState, HasLog>(l, log_of)?;
+    agents_import::add_to_linker::<CallState, HasAgents>(l, agents_of)?;
     // A guest whose bindings import the types alone.
     l.instance("goondan:tool/types@2.0.0")?;
     Ok(linker)
 }
 
 fn filesystem_of(state: &mut CallState) -> FilesystemView<'_> {
+    state.meter.goes_on();
     FilesystemView {
         fs: &mut state.fs,
         table: &mut state.table,
     }
+}
+
+fn log_of(state: &mut CallState) -> LogView<'_> {
+    state.meter.goes_on();
+    LogView(&state.meter)
+}
+
+fn agents_of(state: &mut CallState) -> &mut Agents {
+    state.meter.goes_on();
+    &mut state.agents
 }
 
 struct HasLog;
@@ -151,14 +119,12 @@ impl HasData for HasNoNetwork {
 struct NoNetwork<'a>(&'a Arc<Meter>);
 
 fn no_network(state: &mut CallState) -> NoNetwork<'_> {
+    state.meter.goes_on();
     NoNetwork(&state.meter)
 }
 
 impl NoNetwork<'_> {
-    fn refuse<T>(
-        &self,
-        what: &'static str,
-    ) -> wasmtime::Result<Result<T, sockets::network::ErrorCode>> {
+    fn refuse<T>(&self, what: Denial) -> wasmtime::Result<Result<T, sockets::network::ErrorCode>> {
         self.0.deny(what);
         Ok(Err(sockets::network::ErrorCode::AccessDenied))
     }
@@ -169,7 +135,7 @@ impl tcp_create_socket::Host for NoNetwork<'_> {
         &mut self,
         _family: sockets::network::IpAddressFamily,
     ) -> wasmtime::Result<Result<Resource<TcpSocket>, sockets::network::ErrorCode>> {
-        self.refuse("network: tcp")
+        self.refuse(Denial::NetworkTcp)
     }
 }
 
@@ -178,7 +144,7 @@ impl udp_create_socket::Host for NoNetwork<'_> {
         &mut self,
         _family: sockets::network::IpAddressFamily,
     ) -> wasmtime::Result<Result<Resource<UdpSocket>, sockets::network::ErrorCode>> {
-        self.refuse("network: udp")
+        self.refuse(Denial::NetworkUdp)
     }
 }
 
@@ -192,7 +158,7 @@ impl ip_name_lookup::Host for NoNetwork<'_> {
         _network: Resource<Network>,
         _name: String,
     ) -> wasmtime::Result<Result<Resource<NoAddresses>, sockets::network::ErrorCode>> {
-        self.refuse("network: dns")
+        self.refuse(Denial::NetworkDns)
     }
 }
 
@@ -202,7 +168,7 @@ impl ip_name_lookup::HostResolveAddressStream for NoNetwork<'_> {
         _stream: Resource<NoAddresses>,
     ) -> wasmtime::Result<Result<Option<sockets::network::IpAddress>, sockets::network::ErrorCode>>
     {
-        self.refuse("network: dns")
+        self.refuse(Denial::NetworkDns)
     }
 
     fn subscribe(

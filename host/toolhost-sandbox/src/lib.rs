@@ -8,11 +8,13 @@
 //!
 //! This crate alone names the engine.
 
+mod after_host_calls;
 mod agents;
 mod bindings;
 mod cache;
 mod call;
 mod compile;
+mod compiler;
 mod engine;
 mod error;
 mod fs;
@@ -26,6 +28,7 @@ mod placement;
 mod places;
 mod prepared;
 mod sandbox;
+mod shares;
 mod state;
 mod stopped;
 mod visit;
@@ -38,11 +41,12 @@ pub use agents::{
 pub use cache::{CacheCleared, CacheConfig, CacheEntry, CacheError, CacheVerdict, ComponentCache};
 pub use call::{Ask, CallReport, Invocation, Outcome};
 pub use compile::CompileLimits;
+pub use compiler::Compiler;
 pub use engine::Allocation;
 pub use error::{PrepareError, SandboxError, SandboxStartError};
 pub use grants::{Grants, WorkdirAccess};
-pub use limits::Limits;
-pub use output::{LogLevel, LogRecord};
+pub use limits::{DiskLimit, Limits};
+pub use output::{LogLevel, LogRecord, cuts};
 pub use prepared::{ComponentFacts, HandlerSpec, Origin, PreparedTool};
 pub use sandbox::{Sandbox, SandboxConfig};
-pub use workdir::{FileId, FileIo, Workdir, WorkdirError, WorkdirRules, WriteProtected};
+pub use workdir::{FileId, FileIo, Protected, Workdir, WorkdirError, WorkdirRules, WriteProtected};

@@ -26,6 +26,8 @@ pub struct Limits {
     pub output_bytes: u64,
     /// Nesting of JSON values, arguments and results. Default 64.
     pub json_depth: usize,
+    /// Values in a result's JSON: each takes some 70 to 400 bytes once it is read. Default 200,000.
+    pub json_values: u64,
     /// Bytes of the arguments' JSON. Default 1 MiB. See [`Limits::message_bytes`].
     pub input_bytes: u64,
     /// Bytes kept of stdout and of stderr: half from the head, half from the tail. Default 64 KiB.
@@ -34,18 +36,31 @@ pub struct Limits {
     pub log_records: u64,
     /// Bytes kept of one log record. Default 4 KiB.
     pub log_record_bytes: usize,
-    /// Bytes written to files. Default 64 MiB.
+    /// Bytes written to files, and 4 KiB for each name made. Default 64 MiB.
     pub disk_bytes: u64,
     /// Files, directories and links made. Default 10,000.
     pub files: u64,
-    /// Bytes by which all calls together may grow the workdir, while the sandbox lives. A file without
-    /// a name counts for its call alone.
+    /// Bytes by which all calls together may grow the workdir, while the sandbox lives. Each
+    /// name counts 4 KiB until it is removed; a file without one counts for its call alone.
     /// Default 1 GiB.
     pub workdir_bytes: u64,
     /// Names listed by all directory listings of the call. Default 100,000.
     pub listed_names: u64,
     /// Open files and directories. Default 256.
     pub open_files: u64,
+}
+
+/// A limit of the disk that a call met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiskLimit {
+    /// [`Limits::disk_bytes`].
+    CallBytes,
+    /// [`Limits::files`].
+    Files,
+    /// [`Limits::workdir_bytes`].
+    WorkdirBytes,
+    /// The disk is full, or the quota of the host's user spent.
+    Disk,
 }
 
 impl Limits {
@@ -75,6 +90,7 @@ impl Default for Limits {
             random_bytes: 64 * KIB,
             output_bytes: MIB,
             json_depth: 64,
+            json_values: 200_000,
             input_bytes: MIB,
             stdio_bytes: 64 << 10,
             log_records: 1_000,

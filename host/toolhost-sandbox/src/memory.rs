@@ -1,52 +1,26 @@
 //! Linear memory: the sum of one call, and of all calls.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
 
 use wasmtime::ResourceLimiter;
 
+use crate::engine::{INSTANCES, MEMORIES, TABLES};
 use crate::meter::Meter;
+use crate::places::ComponentId;
+use crate::shares::Shares;
 
 /// What must be free for one more call to start, in bytes: a smaller rest only lets it fail.
 const ROOM_TO_START: u64 = 16 << 20;
 
-/// Memory of all running calls.
-#[derive(Debug)]
-pub(crate) struct MemoryPool {
-    limit: u64,
-    used: AtomicU64,
-}
-
-impl MemoryPool {
-    pub(crate) fn new(limit: u64) -> Self {
-        Self {
-            limit,
-            used: AtomicU64::new(0),
-        }
-    }
-
-    pub(crate) fn used(&self) -> u64 {
-        self.used.load(Relaxed)
-    }
-
-    pub(crate) fn has_room(&self) -> bool {
-        self.used.load(SeqCst) <= self.limit.saturating_sub(ROOM_TO_START)
-    }
-
-    fn reserve(&self, bytes: u64) -> bool {
-        let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
-        self.used.fetch_update(SeqCst, Relaxed, fits).is_ok()
-    }
-
-    fn release(&self, bytes: u64) {
-        // Whoever waits for it is told when the call's place is given back, which comes after.
-        self.used.fetch_sub(bytes, SeqCst);
-    }
+/// Whether one more call of a component could do with what is free of the memory of all calls.
+pub(crate) fn has_room(memory: &Shares, component: ComponentId) -> bool {
+    memory.would_give(component, ROOM_TO_START)
 }
 
 /// Holds one call to its sums; gives back what it held when dropped.
 pub(crate) struct MemoryLimiter {
-    pool: Arc<MemoryPool>,
+    pool: Arc<Shares>,
     meter: Arc<Meter>,
     held: u64,
     last: u64,
@@ -54,7 +28,7 @@ pub(crate) struct MemoryLimiter {
 }
 
 impl MemoryLimiter {
-    pub(crate) fn new(pool: Arc<MemoryPool>, meter: Arc<Meter>) -> Self {
+    pub(crate) fn new(pool: Arc<Shares>, meter: Arc<Meter>) -> Self {
         Self {
             pool,
             meter,
@@ -67,7 +41,8 @@ impl MemoryLimiter {
 
 impl Drop for MemoryLimiter {
     fn drop(&mut self) {
-        self.pool.release(self.held);
+        // Whoever waits for it is told when the call's place is given back, which comes after.
+        self.pool.give_back(self.meter.component, self.held);
     }
 }
 
@@ -87,7 +62,7 @@ impl ResourceLimiter for MemoryLimiter {
             self.meter.memory_refused.store(true, Relaxed);
             return Ok(false);
         }
-        if !self.pool.reserve(more) {
+        if !self.pool.take(self.meter.component, more) {
             self.meter.pool_refused.store(true, Relaxed);
             return Ok(false);
         }
@@ -101,7 +76,7 @@ impl ResourceLimiter for MemoryLimiter {
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
         self.held -= self.last;
-        self.pool.release(self.last);
+        self.pool.give_back(self.meter.component, self.last);
         self.last = 0;
         Ok(())
     }
@@ -125,15 +100,16 @@ impl ResourceLimiter for MemoryLimiter {
         Ok(true)
     }
 
+    // However instances get their memory, no component has more of them than a slot of the pool has.
     fn instances(&self) -> usize {
-        self.meter.limits.instances
+        self.meter.limits.instances.min(INSTANCES as usize)
     }
 
     fn tables(&self) -> usize {
-        self.meter.limits.instances
+        self.meter.limits.instances.min(TABLES as usize)
     }
 
     fn memories(&self) -> usize {
-        self.meter.limits.instances
+        self.meter.limits.instances.min(MEMORIES as usize)
     }
 }

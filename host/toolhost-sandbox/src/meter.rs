@@ -6,33 +6,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use toolhost_contract::Usage;
+use toolhost_contract::{Denial, Usage};
 
-use crate::Limits;
+use crate::limits::{DiskLimit, Limits};
 use crate::output::{HeadTail, LogBook};
+use crate::places::ComponentId;
+use crate::shares::Shares;
 
-/// Files that guests hold open, over all calls: at most half of what this process may open, so that
-/// the embedder's own files and connections are never refused for theirs.
-#[derive(Debug)]
-pub(crate) struct HostFiles {
-    pub(crate) open: AtomicU64,
-    pub(crate) most: u64,
-}
-
-impl HostFiles {
-    pub(crate) fn of_this_process() -> Self {
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-        Self {
-            open: AtomicU64::new(0),
-            most: limit.current.unwrap_or(u64::MAX) / 2,
-        }
-    }
+/// Files that guests may hold open, over all calls: at most half of what this process may open, so
+/// that the embedder's own files and connections are never refused for theirs.
+pub(crate) fn host_files(share: u32) -> Shares {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    Shares::new(limit.current.unwrap_or(u64::MAX) / 2, share)
 }
 
 /// Counts what one call uses, against its limits.
 #[derive(Debug)]
 pub(crate) struct Meter {
     pub(crate) limits: Limits,
+    pub(crate) component: ComponentId,
     pub(crate) memory_peak: AtomicU64,
     pub(crate) bytes_written: AtomicU64,
     pub(crate) bytes_read: AtomicU64,
@@ -44,13 +36,16 @@ pub(crate) struct Meter {
     pub(crate) output_bytes: AtomicU64,
     pub(crate) memory_refused: AtomicBool,
     pub(crate) pool_refused: AtomicBool,
-    pub(crate) disk_refused: AtomicBool,
-    /// The open files of every call of this process.
-    pub(crate) host_files: Arc<HostFiles>,
+    /// The first limit of the disk that was met.
+    disk_limit: Mutex<Option<DiskLimit>>,
+    /// The open files of every call of this sandbox.
+    pub(crate) host_files: Arc<Shares>,
     pub(crate) stdout: Mutex<HeadTail>,
     pub(crate) stderr: Mutex<HeadTail>,
     pub(crate) log: Mutex<LogBook>,
-    denials: Mutex<BTreeSet<&'static str>>,
+    denials: Mutex<BTreeSet<Denial>>,
+    /// Whether nothing was done since the last denial.
+    just_denied: AtomicBool,
 }
 
 /// Takes a lock; a panic elsewhere never makes the counters unreadable.
@@ -59,8 +54,9 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Meter {
-    pub(crate) fn new(limits: Limits, host_files: Arc<HostFiles>) -> Self {
+    pub(crate) fn new(limits: Limits, component: ComponentId, host_files: Arc<Shares>) -> Self {
         Self {
+            component,
             memory_peak: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
             bytes_read: AtomicU64::new(0),
@@ -71,19 +67,42 @@ impl Meter {
             output_bytes: AtomicU64::new(0),
             memory_refused: AtomicBool::new(false),
             pool_refused: AtomicBool::new(false),
-            disk_refused: AtomicBool::new(false),
+            disk_limit: Mutex::new(None),
             host_files,
             stdout: Mutex::new(HeadTail::new(limits.stdio_bytes)),
             stderr: Mutex::new(HeadTail::new(limits.stdio_bytes)),
             log: Mutex::new(LogBook::new(limits.log_records, limits.log_record_bytes)),
             denials: Mutex::new(BTreeSet::new()),
+            just_denied: AtomicBool::new(false),
             limits,
         }
     }
 
     /// Records that the guest tried something it was not granted.
-    pub(crate) fn deny(&self, what: &'static str) {
+    pub(crate) fn deny(&self, what: Denial) {
         lock(&self.denials).insert(what);
+        self.just_denied.store(true, Relaxed);
+    }
+
+    /// Records that the guest goes on with its files, its log, the network or other agents: what it
+    /// was denied before did not end it. What it prints does not count, as that is how a panic ends.
+    pub(crate) fn goes_on(&self) {
+        self.just_denied.store(false, Relaxed);
+    }
+
+    /// Whether the guest did nothing more after it was denied something.
+    pub(crate) fn was_just_denied(&self) -> bool {
+        self.just_denied.load(Relaxed)
+    }
+
+    /// Records that a limit of the disk was met.
+    pub(crate) fn meet(&self, limit: DiskLimit) {
+        lock(&self.disk_limit).get_or_insert(limit);
+    }
+
+    /// The limit of the disk that was met first.
+    pub(crate) fn disk_limit(&self) -> Option<DiskLimit> {
+        *lock(&self.disk_limit)
     }
 
     /// The receipt as it stands.
@@ -99,10 +118,7 @@ impl Meter {
         usage.stderr_bytes = lock(&self.stderr).total();
         (usage.log_records, usage.log_dropped) = lock(&self.log).counts();
         usage.output_bytes = self.output_bytes.load(Relaxed);
-        usage.denials = lock(&self.denials)
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        usage.denials = lock(&self.denials).iter().copied().collect();
         usage
     }
 }

@@ -1,11 +1,42 @@
 //! What a guest says, bounded: stdout and stderr, log records, and the result's JSON.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use serde_json::Value;
-use toolhost_contract::json_depth;
+use toolhost_contract::{JsonShape, text};
 
-use crate::SandboxError;
+use crate::{Limits, SandboxError};
+
+/// Marks the end of a text that was cut.
+const CUT: &str = "… (cut)";
+
+/// Marks, after a number of bytes, the place where the middle of a text was left out.
+const LEFT_OUT: &str = " bytes left out …";
+
+/// Before the number.
+const LEFT_OUT_BEGIN: &str = "… ";
+
+/// Where something is missing in what a guest printed, logged or panicked with: the marks the sandbox
+/// left there, the last of each kind, the later one first. What stands right before a mark may be the
+/// beginning of something, what stands right after it its end.
+#[must_use]
+pub fn cuts(text: &str) -> Vec<Range<usize>> {
+    let cut = text.rfind(CUT).map(|at| at..at + CUT.len());
+    let left_out = text.rfind(LEFT_OUT).and_then(|at| {
+        let (before, after) = text.split_at_checked(at)?;
+        let number = before.trim_end_matches(|c: char| c.is_ascii_digit());
+        let before = number.strip_suffix(LEFT_OUT_BEGIN)?;
+        // The line breaks around it, which a panic's reason has escaped.
+        let begin = before.strip_suffix('\n').or(before.strip_suffix("\\u{a}"));
+        let after = after.strip_prefix(LEFT_OUT)?;
+        let end = after.strip_prefix('\n').or(after.strip_prefix("\\u{a}"));
+        Some(begin.unwrap_or(before).len()..text.len() - end.unwrap_or(after).len())
+    });
+    let mut cuts: Vec<_> = cut.into_iter().chain(left_out).collect();
+    cuts.sort_by_key(|cut| std::cmp::Reverse(cut.start));
+    cuts
+}
 
 /// Keeps the head and the tail of a stream and forgets the middle.
 #[derive(Debug)]
@@ -47,7 +78,7 @@ impl HeadTail {
         let mut bytes = self.head.clone();
         if self.total > kept {
             let missing = self.total - kept;
-            bytes.extend_from_slice(format!("\n… {missing} bytes left out …\n").as_bytes());
+            bytes.extend_from_slice(format!("\n{LEFT_OUT_BEGIN}{missing}{LEFT_OUT}\n").as_bytes());
         }
         bytes.extend(&self.tail);
         String::from_utf8_lossy(&bytes).into_owned()
@@ -82,11 +113,17 @@ pub struct LogRecord {
     pub message: String,
 }
 
+/// Bytes kept of all records of a call, in their sum.
+const LOG_BYTES: usize = 512 << 10;
+
 /// The log of one call.
 #[derive(Debug)]
 pub(crate) struct LogBook {
     records: Vec<LogRecord>,
+    /// What may still be kept.
+    bytes_left: usize,
     seen: u64,
+    dropped: u64,
     most: u64,
     record_bytes: usize,
 }
@@ -95,7 +132,9 @@ impl LogBook {
     pub(crate) fn new(most: u64, record_bytes: usize) -> Self {
         Self {
             records: Vec::new(),
+            bytes_left: LOG_BYTES,
             seen: 0,
+            dropped: 0,
             most,
             record_bytes,
         }
@@ -103,19 +142,32 @@ impl LogBook {
 
     pub(crate) fn write(&mut self, level: LogLevel, context: &str, message: &str) {
         self.seen += 1;
-        if self.seen > self.most {
+        if self.seen > self.most || self.bytes_left == 0 {
+            self.dropped += 1;
             return;
         }
-        self.records.push(LogRecord {
+        let record = LogRecord {
             level,
             context: printable(context, self.record_bytes.min(256)),
             message: printable(message, self.record_bytes),
-        });
+        };
+        let taken = size_of::<LogRecord>() + record.context.len() + record.message.len();
+        match self.bytes_left.checked_sub(taken) {
+            Some(left) => {
+                self.bytes_left = left;
+                self.records.push(record);
+            }
+            // What comes now is later than what is missing: nothing more is kept.
+            None => {
+                self.bytes_left = 0;
+                self.dropped += 1;
+            }
+        }
     }
 
     /// Records seen, and of these dropped.
     pub(crate) fn counts(&self) -> (u64, u64) {
-        (self.seen, self.seen.saturating_sub(self.most))
+        (self.seen, self.dropped)
     }
 
     pub(crate) fn take(&mut self) -> Vec<LogRecord> {
@@ -123,15 +175,12 @@ impl LogBook {
     }
 }
 
-/// Escapes what would move a cursor, end a line or turn text around, within `most` bytes.
-pub(crate) fn printable(text: &str, most: usize) -> String {
-    const CUT: &str = "… (cut)";
-    let mut out = String::with_capacity(text.len().min(most));
-    for c in text.chars() {
+/// Escapes what acts, line breaks too, within `most` bytes.
+pub(crate) fn printable(said: &str, most: usize) -> String {
+    let mut out = String::with_capacity(said.len().min(most));
+    for c in said.chars() {
         let before = out.len();
-        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        let breaks = matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}');
-        if c.is_control() || turns || breaks {
+        if text::acts(c) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -142,6 +191,8 @@ pub(crate) fn printable(text: &str, most: usize) -> String {
             break;
         }
     }
+    // It is kept until somebody reads it.
+    out.shrink_to_fit();
     out
 }
 
@@ -150,6 +201,10 @@ pub(crate) fn printable(text: &str, most: usize) -> String {
 pub(crate) enum JsonError {
     #[error("has {bytes} bytes, at most {limit} are allowed")]
     TooLarge { bytes: u64, limit: u64 },
+    #[error("is nested {depth} deep, at most {limit} is allowed")]
+    TooDeep { depth: usize, limit: usize },
+    #[error("is made of {values} values, at most {limit} are allowed")]
+    TooMany { values: u64, limit: u64 },
     #[error("is not valid JSON: {reason}")]
     Invalid { reason: String },
 }
@@ -159,17 +214,15 @@ impl From<JsonError> for SandboxError {
     fn from(error: JsonError) -> Self {
         match error {
             JsonError::TooLarge { bytes, limit } => Self::OutputTooLarge { bytes, limit },
+            JsonError::TooDeep { depth, limit } => Self::OutputTooDeep { depth, limit },
+            JsonError::TooMany { values, limit } => Self::OutputTooMany { values, limit },
             JsonError::Invalid { reason } => Self::InvalidOutput { reason },
         }
     }
 }
 
 /// Takes a guest's JSON for a value, within its limits.
-pub(crate) fn parse_json(
-    json: &str,
-    most_bytes: u64,
-    most_depth: usize,
-) -> Result<Value, JsonError> {
+pub(crate) fn parse_json(json: &str, most_bytes: u64, limits: &Limits) -> Result<Value, JsonError> {
     let bytes = json.len() as u64;
     if bytes > most_bytes {
         return Err(JsonError::TooLarge {
@@ -177,10 +230,17 @@ pub(crate) fn parse_json(
             limit: most_bytes,
         });
     }
-    let depth = json_depth(json);
-    if depth > most_depth {
-        return Err(JsonError::Invalid {
-            reason: format!("nested {depth} deep, at most {most_depth} is allowed"),
+    let JsonShape { depth, values } = JsonShape::of(json);
+    if depth > limits.json_depth {
+        return Err(JsonError::TooDeep {
+            depth,
+            limit: limits.json_depth,
+        });
+    }
+    if values > limits.json_values {
+        return Err(JsonError::TooMany {
+            values,
+            limit: limits.json_values,
         });
     }
     serde_json::from_str(json).map_err(|e| JsonError::Invalid {
@@ -201,13 +261,33 @@ mod tests {
         assert_eq!(kept.text(), "abcdefgh");
         kept.write(b"ijklmnop");
         assert_eq!(kept.text(), "abcd\n… 8 bytes left out …\nmnop");
+        let around = |text: &str| -> Vec<String> {
+            let cut = |at: Range<usize>| {
+                let (before, after) = (text.get(..at.start), text.get(at.end..));
+                format!("{}|{}", before.unwrap(), after.unwrap())
+            };
+            cuts(text).into_iter().map(cut).collect()
+        };
+        assert_eq!(around(&kept.text()), ["abcd|mnop"]);
+        let reason = printable(&format!("{}x", kept.text()), 39);
+        assert_eq!(
+            around(&reason),
+            ["abcd\\u{a}… 8 bytes left out …\\u{a}m|", "abcd|m… (cut)"]
+        );
+        assert_eq!(around("… bytes left out"), [""; 0]);
         assert_eq!(kept.total(), 16);
     }
 
     #[test]
     fn takes_only_one_json_value_within_its_limits() {
         // tool-spec-v2 §10.1
-        let check = |json: &str| parse_json(json, 64, 3);
+        let limits = Limits {
+            json_depth: 3,
+            json_values: 8,
+            ..Limits::default()
+        };
+        let check = |json: &str| parse_json(json, 64, &limits);
+        assert!(check("[1,2,3,4,5,6,7]").is_ok());
         assert_eq!(check("{\"a\":1}").unwrap(), serde_json::json!({"a": 1}));
         for invalid in [
             "",
@@ -217,12 +297,22 @@ mod tests {
             "{\"a\":1}]",
             "1e400",
             r#""\ud800""#,
-            "[[[[1]]]]",
             "NaN",
         ] {
             assert!(
                 matches!(check(invalid), Err(JsonError::Invalid { .. })),
                 "{invalid}"
+            );
+        }
+        assert!(matches!(
+            check("[[[[1]]]]"),
+            Err(JsonError::TooDeep { depth: 4, limit: 3 })
+        ));
+        for many in ["[1,2,3,4,5,6,7,8]", "[[0],[0],[0],[0]]"] {
+            let refused = check(many);
+            assert!(
+                matches!(refused, Err(JsonError::TooMany { limit: 8, .. })),
+                "{many}"
             );
         }
         assert!(matches!(
@@ -236,11 +326,13 @@ mod tests {
 
     #[test]
     fn log_text_cannot_break_a_line_or_turn_it_around() {
-        let text = "a\nb\r\u{1b}[31m\u{2028}\u{202e}c\u{85}";
-        let shown = printable(text, 1000);
+        let said = "a\nb\r\u{1b}[31m\u{2028}\u{202e}c\u{85}";
+        let shown = printable(said, 1000);
         assert!(!shown.chars().any(char::is_control), "{shown}");
         assert_eq!(shown, r"a\u{a}b\u{d}\u{1b}[31m\u{2028}\u{202e}c\u{85}");
         assert_eq!(printable("가나다", 7), "가나… (cut)");
+        let all: String = ('\0'..=char::MAX).filter(|c| text::acts(*c)).collect();
+        assert!(!printable(&all, 1 << 20).contains(text::acts));
     }
 
     #[test]
@@ -252,5 +344,23 @@ mod tests {
         assert_eq!(log.counts(), (3, 1));
         let messages: Vec<_> = log.take().into_iter().map(|r| r.message).collect();
         assert_eq!(messages, ["one", "thre… (cut)"]);
+    }
+
+    #[test]
+    fn keeps_no_more_of_all_records_than_a_log_may_take() {
+        let mut log = LogBook::new(10_000, 4 << 10);
+        for _ in 0..1_000 {
+            log.write(LogLevel::Info, "context", &"\u{1b}".repeat(4 << 10));
+        }
+        log.write(LogLevel::Info, "", "small enough, but later");
+        let (seen, dropped) = log.counts();
+        let records = log.take();
+        assert_eq!((seen, seen - dropped), (1_001, records.len() as u64));
+        let kept: usize = records
+            .iter()
+            .map(|r| r.context.capacity() + r.message.capacity())
+            .sum();
+        assert!(records.len() > 100 && kept <= LOG_BYTES, "{kept}");
+        assert!(records.iter().all(|record| record.context == "context"));
     }
 }

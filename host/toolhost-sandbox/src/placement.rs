@@ -183,7 +183,7 @@ pub(crate) async fn on_its_own_thread<T: Send + 'static>(
     // Dropped with this future, which the thread then notices.
     let (_waits, mut gone) = oneshot::channel::<()>();
     let own = guests.clone();
-    let task = guests.spawn_blocking(move || {
+    let task = spawn_blocking(guests, move || {
         own.block_on(async {
             tokio::select! {
                 biased;
@@ -192,5 +192,20 @@ pub(crate) async fn on_its_own_thread<T: Send + 'static>(
             }
         })
     });
+    let reason = "the system has no thread for it";
+    let task = task.map_err(|NoThread| SandboxError::Busy { reason })?;
     task.await.map_err(|_| SandboxError::HostPanic)?
+}
+
+/// The system gives no thread.
+#[derive(Debug, thiserror::Error)]
+#[error("the system has no thread to give")]
+pub(crate) struct NoThread;
+
+/// Runs what blocks on a thread of its own; tokio panics where there is none to be had.
+pub(crate) fn spawn_blocking<T: Send + 'static>(
+    guests: &Handle,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, NoThread> {
+    catch_unwind(AssertUnwindSafe(|| guests.spawn_blocking(work))).map_err(|_| NoThread)
 }

@@ -5,8 +5,8 @@
 //! wait for each other, however deep, never hold every place between them.
 //!
 //! An instance needs a slot of the pool whether its call runs or is parked, so there are as many
-//! slots as places and parked calls together. One that would be parked beyond that is told so and
-//! goes on: nothing ever waits for a slot.
+//! slots as places and parked calls together, and some for calls that hang in a file call. One that
+//! would be parked beyond that is told so and goes on: nothing ever waits for a slot.
 //!
 //! **No tool starves another.** A component may start a call while its calls hold fewer than
 //! `share` times the places that are free. With the default of 3, one that takes all
@@ -24,9 +24,10 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::SandboxError;
 use crate::engine::Running;
-use crate::memory::MemoryPool;
+use crate::memory::has_room;
 use crate::meter::lock;
 use crate::sandbox::{Cell, SandboxConfig};
+use crate::shares::{Share, Shares};
 use line::{Line, Purpose, Ticket};
 
 /// Which component a call is of: the beginning of its SHA-256. However often it was prepared, its
@@ -41,14 +42,18 @@ impl ComponentId {
     }
 }
 
+/// Most calls whose place is another's while a file call of theirs hangs. Each keeps a slot, a thread
+/// and its memory.
+pub(crate) const MOST_HANGING: usize = 32;
+
 /// The places of a sandbox.
 pub(crate) struct Places {
     line: Mutex<Line>,
-    memory: Arc<MemoryPool>,
+    memory: Arc<Shares>,
 }
 
 impl Places {
-    pub(crate) fn new(config: &SandboxConfig, memory: Arc<MemoryPool>) -> Self {
+    pub(crate) fn new(config: &SandboxConfig, memory: Arc<Shares>) -> Self {
         Self {
             line: Mutex::new(Line::new(config)),
             memory,
@@ -67,7 +72,8 @@ impl Places {
 
     /// Takes a place; none where one has to be waited for.
     fn try_take(self: &Arc<Self>, component: ComponentId, purpose: Purpose) -> Option<Permit> {
-        let taken = lock(&self.line).take_now(component, purpose, self.memory.has_room());
+        let has_memory = || has_room(&self.memory, component);
+        let taken = lock(&self.line).take_now(component, purpose, has_memory);
         taken.then(|| self.permit(component))
     }
 
@@ -97,7 +103,7 @@ impl Places {
 
     /// Gives what is free to those who wait for it and may have it.
     fn hand_out(self: &Arc<Self>) {
-        let next = || lock(&self.line).next(self.memory.has_room());
+        let next = || lock(&self.line).next(|component| has_room(&self.memory, component));
         while let Some((component, waiter)) = next() {
             // Not under the lock: where the waiter has gone, its place comes back at once.
             let _gone = waiter.send(self.permit(component));
@@ -145,8 +151,14 @@ enum Stand {
         _clock: Running,
     },
     Parked {
-        _permit: OwnedSemaphorePermit,
+        _share: Share,
         _memory: HeldMemory,
+    },
+    /// A file call of it hangs: it is answered, and its place is another's.
+    Hanging {
+        _permit: OwnedSemaphorePermit,
+        /// It is ended by the clock, once the file call returns.
+        _clock: Running,
     },
 }
 
@@ -168,7 +180,7 @@ impl Drop for HeldMemory {
     }
 }
 
-/// As many calls are parked as may be.
+/// As many calls are parked, of all or of this component, as may be.
 #[derive(Debug)]
 pub(crate) struct NoRoomToPark;
 
@@ -198,10 +210,9 @@ impl Place {
 
     /// Gives the place to others.
     pub(crate) fn park(&self) -> Result<(), NoRoomToPark> {
-        let permit = Arc::clone(&self.cell.parked).try_acquire_owned();
-        let permit = permit.map_err(|_| NoRoomToPark)?;
+        let share = self.cell.parked.hold(self.component, 1);
         self.stand(Stand::Parked {
-            _permit: permit,
+            _share: share.ok_or(NoRoomToPark)?,
             _memory: HeldMemory(Arc::clone(&self.cell.places)),
         });
         Ok(())
@@ -217,6 +228,22 @@ impl Place {
         };
         self.stand(Stand::running(permit, &self.cell));
         Ok(())
+    }
+
+    /// Gives the place to others for good, where a file call hangs; keeps it where too many hang.
+    pub(crate) fn leave_hanging(&self) {
+        let permit = Arc::clone(&self.cell.hanging).try_acquire_owned();
+        if let Ok(permit) = permit {
+            self.stand(Stand::Hanging {
+                _permit: permit,
+                _clock: self.cell.ticker.running(),
+            });
+        }
+        let hanging = MOST_HANGING.saturating_sub(self.cell.hanging.available_permits());
+        tracing::warn!(
+            hanging,
+            "a file call did not end with its tool's time: the workdir's file system hangs"
+        );
     }
 
     /// What was held until now is given back outside the lock, as others then take it.

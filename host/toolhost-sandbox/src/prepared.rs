@@ -6,25 +6,35 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
+use tokio::sync::oneshot;
 use toolhost_contract::{ExportName, ToolContext};
+use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::bindings::{Linked, handlers};
 use crate::cache::Cached;
-use crate::call::{Ask, CallReport, Invocation, Unanswered, outcome_of, report};
+use crate::call::{Ask, CallReport, Invocation, Unanswered, report};
 use crate::compile::{self, Shape};
 use crate::meter::Meter;
+use crate::output::printable;
+use crate::placement::spawn_blocking;
 use crate::places::ComponentId;
 use crate::sandbox::{Cell, Sandbox};
 use crate::visit::{Answer, Errand, Visit};
 use crate::workdir::WriteProtected;
 use crate::{Grants, Limits, PrepareError, SandboxError};
 
+/// How long a component waits for its turn to be compiled.
+const WAITING: Duration = Duration::from_secs(600);
+
 /// Most handlers `describe` may name.
 const HANDLERS_MAX: usize = 256;
 
 /// Most bytes `describe` may answer.
 const DESCRIBE_BYTES_MAX: usize = 1 << 20;
+
+/// Longest reason of the engine's, in bytes.
+const REASON_MAX: usize = 4 << 10;
 
 /// One handler a component serves, as its `describe` names it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -94,21 +104,17 @@ impl fmt::Debug for PreparedTool {
 impl Sandbox {
     /// Compiles a component, or maps it from the cache, and asks it what it serves.
     ///
-    /// Slow, once: 0.2–30 s to compile, under 10 ms from the cache. Compiling happens on a thread of
-    /// its own and cannot be interrupted; [`CompileLimits`](crate::CompileLimits) are checked first,
-    /// and after 60 s and 10 s per MiB it is given up on.
+    /// Slow, once: 0.2–30 s to compile, under 10 ms from the cache.
+    /// [`CompileLimits`](crate::CompileLimits) are checked first. What is not in the cache waits for its
+    /// turn, for ten minutes at most, and when its time is up it is given up on. Dropping the future
+    /// ends a [`Compiler`](crate::Compiler); without one, compiling happens on a thread, and goes on
+    /// there to its end.
     ///
     /// # Errors
     /// [`PrepareError`] says why it is no tool this host can run.
     pub async fn prepare(&self, bytes: Vec<u8>) -> Result<(PreparedTool, Origin), PrepareError> {
         let started = Instant::now();
-        let limit = compile::time_limit(bytes.len());
-        let too_long = self.0.threads.timer(limit);
-        let ready = tokio::select! {
-            biased;
-            ready = self.ready(bytes) => ready?,
-            () = too_long => return Err(PrepareError::TooSlow { limit }),
-        };
+        let ready = self.ready(bytes).await?;
         let (handlers, origin) = match ready.handlers {
             Some(handlers) => (handlers, Origin::Cached),
             None => (self.describe_and_keep(&ready).await?, Origin::Compiled),
@@ -129,18 +135,49 @@ impl Sandbox {
         Ok((PreparedTool(Arc::new(prepared)), origin))
     }
 
-    /// Compiles on a thread of its own, one or few at a time.
+    /// Looks into the cache, or compiles on a thread of its own, one or few at a time.
     async fn ready(&self, bytes: Vec<u8>) -> Result<Ready, PrepareError> {
+        let limit = self.0.config.compile.time_for(bytes.len());
         let cell = Arc::clone(&self.0);
-        let compiling = Arc::clone(&self.0.compiling);
-        let turn = compiling.acquire_owned().await.map_err(host_failed)?;
-        let work = move || {
-            // Compiling goes on when nobody waits for it any more, and keeps its turn until the end.
-            let _turn = turn;
-            ready(&cell, &bytes)
+        let look = move || {
+            let shape = compile::read(&bytes, &cell.config.compile)?;
+            shape.check()?;
+            let facts = ComponentFacts::of(&bytes, shape);
+            Ok::<_, PrepareError>((cached(&cell, &facts)?, facts, bytes))
         };
-        let compiled = self.0.threads.guests().spawn_blocking(work);
-        compiled.await.map_err(host_failed)?
+        let (found, facts, bytes) = self.on_a_thread(look).await??;
+        if let Some(ready) = found {
+            return Ok(ready);
+        }
+        let turn = self
+            .within(WAITING, Arc::clone(&self.0.compiling).acquire_owned())
+            .await
+            .ok_or(PrepareError::NoTurn { limit: WAITING })?
+            .map_err(host_failed)?;
+        let cell = Arc::clone(&self.0);
+        // Dropped with this future, which the thread then notices.
+        let (gone, _waits) = oneshot::channel::<()>();
+        let work = move || {
+            // Compiling keeps its turn until its end.
+            let _turn = turn;
+            // Another may have compiled it meanwhile.
+            if let Some(ready) = cached(&cell, &facts)? {
+                return Ok(ready);
+            }
+            let component = compile(&cell, &bytes, || !gone.is_closed())?;
+            linked(&cell, component, facts, None)
+        };
+        let compiled = self.within(limit, self.on_a_thread(work)).await;
+        compiled.unwrap_or(Err(PrepareError::TooSlow { limit }))?
+    }
+
+    /// Runs what blocks on a thread of its own.
+    async fn on_a_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, PrepareError> {
+        let done = spawn_blocking(self.0.threads.guests(), work).map_err(host_failed)?;
+        done.await.map_err(host_failed)
     }
 
     /// Asks a component what it serves, and keeps the answer with the compiled code.
@@ -154,8 +191,7 @@ impl Sandbox {
                     cache.store(&sha256, &component, &kept);
                 }
             };
-            let stored = self.0.threads.guests().spawn_blocking(work);
-            stored.await.map_err(host_failed)?;
+            self.on_a_thread(work).await?;
         }
         Ok(handlers)
     }
@@ -183,6 +219,7 @@ impl Sandbox {
                     deadline: self.0.config.describing,
                     ..Limits::default()
                 },
+                ComponentId::of(&ready.facts.sha256),
                 Arc::clone(&self.0.host_files),
             )),
         };
@@ -190,16 +227,14 @@ impl Sandbox {
         let answer = answer.map_err(|error| {
             // Nothing of the guest ran: the engine found that its exports have other types.
             if let SandboxError::Host(differs) = &error {
-                let reason = format!("{differs:#}");
+                let reason = told(differs);
                 return PrepareError::WrongShape { reason };
             }
             PrepareError::Describe(error)
         })?;
         match answer {
             Answer::Exports(exports) => checked(exports),
-            Answer::Outcome(_) | Answer::Cancelled => {
-                Err(PrepareError::Host("describe was not asked".to_owned()))
-            }
+            Answer::Outcome(_) => Err(PrepareError::Host("describe was not asked".to_owned())),
         }
     }
 }
@@ -212,21 +247,22 @@ struct Ready {
     handlers: Option<Vec<HandlerSpec>>,
 }
 
-fn ready(cell: &Cell, bytes: &[u8]) -> Result<Ready, PrepareError> {
-    let shape = compile::read(bytes, &cell.config.compile)?;
-    shape.check()?;
-    let facts = ComponentFacts::of(bytes, shape);
-    let cached = cell.cache.as_ref();
-    let cached = cached.and_then(|cache| cache.load(&cell.engine, &facts.sha256));
-    let (component, handlers) = match cached {
-        Some(Cached {
-            component,
-            handlers,
-        }) => (component, Some(handlers)),
-        None => (compile(cell, bytes)?, None),
-    };
+/// What the cache keeps of a component.
+fn cached(cell: &Cell, facts: &ComponentFacts) -> Result<Option<Ready>, PrepareError> {
+    let cache = cell.cache.as_ref();
+    let found = cache.and_then(|cache| cache.load(&cell.engine, &facts.sha256));
+    let link = |found: Cached| linked(cell, found.component, facts.clone(), Some(found.handlers));
+    found.map(link).transpose()
+}
+
+fn linked(
+    cell: &Cell,
+    component: Component,
+    facts: ComponentFacts,
+    handlers: Option<Vec<HandlerSpec>>,
+) -> Result<Ready, PrepareError> {
     let shape_differs = |error: wasmtime::Error| PrepareError::WrongShape {
-        reason: format!("{error:#}"),
+        reason: told(&error),
     };
     let pre = cell
         .linker
@@ -241,10 +277,36 @@ fn ready(cell: &Cell, bytes: &[u8]) -> Result<Ready, PrepareError> {
     })
 }
 
-fn compile(cell: &Cell, bytes: &[u8]) -> Result<Component, PrepareError> {
-    Component::from_binary(&cell.engine, bytes).map_err(|error| PrepareError::Compile {
-        reason: format!("{error:#}"),
+fn compile(
+    cell: &Cell,
+    bytes: &[u8],
+    waited_for: impl Fn() -> bool,
+) -> Result<Component, PrepareError> {
+    compile::weigh(bytes, &cell.config.compile)?;
+    let Some(compiler) = &cell.config.compiler else {
+        let compiled = Component::from_binary(&cell.engine, bytes);
+        return compiled.map_err(|error| PrepareError::Compile {
+            reason: told(&error),
+        });
+    };
+    let artefact =
+        compiler.compile(bytes, cell.config.compile.time_for(bytes.len()), waited_for)?;
+    loaded(&cell.engine, &artefact).map_err(|error| {
+        PrepareError::Host(format!("the compiler's artefact is refused: {error:#}"))
     })
+}
+
+#[expect(
+    unsafe_code,
+    reason = "a compiler of ours made these bytes in a process of its own, and nobody else held them"
+)]
+fn loaded(engine: &Engine, artefact: &[u8]) -> wasmtime::Result<Component> {
+    unsafe { Component::deserialize(engine, artefact) }
+}
+
+/// What the engine says of a component: it quotes the names in it.
+fn told(error: &wasmtime::Error) -> String {
+    printable(&format!("{error:#}"), REASON_MAX)
 }
 
 fn host_failed(error: impl fmt::Display) -> PrepareError {
@@ -269,7 +331,7 @@ fn checked(exports: Vec<handlers::ExportSpec>) -> Result<Vec<HandlerSpec>, Prepa
     let mut specs = Vec::with_capacity(exports.len());
     for export in exports {
         let name = ExportName::parse(&export.name).map_err(|e| PrepareError::HandlerName {
-            name: crate::output::printable(&export.name, 80),
+            name: printable(&export.name, 80),
             reason: e.to_string(),
         })?;
         if !names.insert(name.clone()) {
@@ -311,7 +373,7 @@ impl PreparedTool {
     /// sandbox's own threads. Dropping the future stops the guest and gives back its place.
     pub async fn call(&self, invocation: Invocation) -> CallReport {
         let host_files = Arc::clone(&self.0.cell.host_files);
-        let meter = Arc::new(Meter::new(invocation.limits, host_files));
+        let meter = Arc::new(Meter::new(invocation.limits, self.0.component, host_files));
         let unanswered = Unanswered::new(&meter, &invocation.ask);
         let visit = Visit {
             cell: Arc::clone(&self.0.cell),
@@ -328,13 +390,15 @@ impl PreparedTool {
             Err(error) => (Err(error), Duration::ZERO, Duration::ZERO),
         };
         unanswered.answered();
-        let outcome = answer.and_then(|answer| outcome_of(answer, &meter));
+        let outcome = answer.and_then(|answer| match answer {
+            Answer::Outcome(outcome) => Ok(outcome),
+            Answer::Exports(_) => Err(SandboxError::HostPanic),
+        });
         report(outcome, &meter, queued, wall)
     }
 
     fn errand(&self, ask: Ask, context: ToolContext) -> Result<Errand, SandboxError> {
         let polling = || self.0.linked.polling.clone();
-        let context = lowered(context);
         match ask {
             Ask::Handler {
                 name: handler,
@@ -355,18 +419,5 @@ impl PreparedTool {
                 handle,
             }),
         }
-    }
-}
-
-/// The context in the guest's types.
-fn lowered(context: ToolContext) -> handlers::ToolContext {
-    handlers::ToolContext {
-        agent_name: context.agent_name,
-        instance_key: context.instance_key,
-        turn_id: context.turn_id,
-        tool_call_id: context.tool_call_id,
-        trace_id: context.trace_id,
-        message: context.message.as_json().to_owned(),
-        workdir: context.workdir,
     }
 }

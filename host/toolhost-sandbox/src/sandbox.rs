@@ -11,11 +11,12 @@ use wasmtime::component::Linker;
 
 use crate::cache::{CacheConfig, ComponentCache};
 use crate::compile::CompileLimits;
+use crate::compiler::Compiler;
 use crate::engine::{self, Allocation, Ticker};
-use crate::memory::MemoryPool;
-use crate::meter::HostFiles;
+use crate::meter;
 use crate::placement::GuestThreads;
-use crate::places::Places;
+use crate::places::{MOST_HANGING, Places};
+use crate::shares::Shares;
 use crate::state::CallState;
 use crate::workdir::{Growths, Workdir, WorkdirError, WorkdirRules};
 use crate::{SandboxStartError, imports};
@@ -34,7 +35,8 @@ pub struct SandboxConfig {
     /// Places that one component's calls may hold for each that is free, when another of them starts.
     /// With 3, the default, a component may take three quarters of the places while no other wants
     /// any, and less as others run; with `u32::MAX` there is no such limit. At least 1. The same
-    /// holds for the line of those that wait. A call that was parked goes on whatever its share.
+    /// holds for the line of those that wait, for memory, for open files and for parked calls. A call
+    /// that was parked goes on whatever its share.
     pub share_per_free: u32,
     /// How long `describe` may take. Default 10 s.
     pub describing: Duration,
@@ -47,6 +49,9 @@ pub struct SandboxConfig {
     pub memory_bytes: u64,
     /// What a component may be made of.
     pub compile: CompileLimits,
+    /// Compiles in processes of its own. Default: this process compiles, on a thread, which has no
+    /// limit of memory and runs on when the time is up.
+    pub compiler: Option<Compiler>,
     /// Where compiled components are kept. Default: nowhere; each load compiles.
     pub cache: Option<CacheConfig>,
 }
@@ -63,6 +68,7 @@ impl Default for SandboxConfig {
             queueing: Duration::from_secs(30),
             memory_bytes: 4 << 30,
             compile: CompileLimits::default(),
+            compiler: None,
             cache: None,
         }
     }
@@ -82,9 +88,10 @@ pub(crate) struct Cell {
     pub(crate) threads: GuestThreads,
     pub(crate) config: SandboxConfig,
     pub(crate) places: Arc<Places>,
-    pub(crate) parked: Arc<Semaphore>,
-    pub(crate) memory: Arc<MemoryPool>,
-    pub(crate) host_files: Arc<HostFiles>,
+    pub(crate) parked: Arc<Shares>,
+    pub(crate) hanging: Arc<Semaphore>,
+    pub(crate) memory: Arc<Shares>,
+    pub(crate) host_files: Arc<Shares>,
     pub(crate) compiling: Arc<Semaphore>,
     pub(crate) cache: Option<ComponentCache>,
     allocation: Allocation,
@@ -99,6 +106,7 @@ impl Sandbox {
     pub fn new(config: SandboxConfig) -> Result<Self, SandboxStartError> {
         // Instances that are there at once.
         let slots = config.live_calls.saturating_add(config.parked_calls);
+        let slots = slots.saturating_add(u32::try_from(MOST_HANGING).unwrap_or(u32::MAX));
         let (engine, allocation) = engine::start(config.allocation, slots)?;
         let linker =
             imports::link(&engine).map_err(|e| SandboxStartError::Engine(format!("{e:#}")))?;
@@ -106,15 +114,17 @@ impl Sandbox {
         let cache = config.cache.as_ref();
         let cache = cache.map(|config| ComponentCache::open(config, &engine));
         let cache = cache.transpose()?;
-        let memory = Arc::new(MemoryPool::new(config.memory_bytes));
+        let share = config.share_per_free;
+        let memory = Arc::new(Shares::new(config.memory_bytes, share));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self(Arc::new(Cell {
             linker,
             ticker,
             threads: GuestThreads::start(slots).map_err(SandboxStartError::Thread)?,
-            host_files: Arc::new(HostFiles::of_this_process()),
+            host_files: Arc::new(meter::host_files(share)),
             places: Arc::new(Places::new(&config, Arc::clone(&memory))),
-            parked: Arc::new(Semaphore::new(config.parked_calls as usize)),
+            parked: Arc::new(Shares::new(config.parked_calls.into(), share)),
+            hanging: Arc::new(Semaphore::new(MOST_HANGING)),
             memory,
             compiling: Arc::new(Semaphore::new((cores / 2).max(1))),
             cache,
@@ -206,13 +216,20 @@ impl Sandbox {
     /// Calls that wait for another agent.
     #[must_use]
     pub fn parked_calls(&self) -> usize {
-        let free = self.0.parked.available_permits();
-        (self.0.config.parked_calls as usize).saturating_sub(free)
+        usize::try_from(self.0.parked.held()).unwrap_or(usize::MAX)
+    }
+
+    /// Calls that were answered at their deadline while a file call of theirs hangs on: each keeps a
+    /// thread, its files and its memory until the system ends that. While there are 32, no call starts
+    /// whose workdir is [`FileIo::Offload`](crate::FileIo::Offload).
+    #[must_use]
+    pub fn hanging_calls(&self) -> usize {
+        MOST_HANGING.saturating_sub(self.0.hanging.available_permits())
     }
 
     /// Linear memory that running and parked calls hold, in bytes.
     #[must_use]
     pub fn memory_in_use(&self) -> u64 {
-        self.0.memory.used()
+        self.0.memory.held()
     }
 }

@@ -69,8 +69,12 @@ fn without_trap(error: wasmtime::Error, meter: &Meter) -> SandboxError {
             limit: meter.limits.hostcall_bytes,
         };
     }
+    // While it is made: it needs more instances, memories or elements of tables than its call may have.
+    let of_a_limit =
+        said.contains("resource limit exceeded") || said.contains("exceeds table limits");
     // While it is asked, what is no trap is a pointer or a text of the guest's that is none.
-    let guests_doing = error.is::<WhileAsked>()
+    let guests_doing = of_a_limit
+        || error.is::<WhileAsked>()
         || error.is::<wasmtime::WasmBacktrace>()
         || error.is::<wasmtime::component::ResourceTableError>();
     if guests_doing {

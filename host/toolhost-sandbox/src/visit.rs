@@ -1,14 +1,17 @@
 //! One visit: a place, a fresh store, one errand, and nothing left behind but files.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tokio::runtime::Handle;
-use toolhost_contract::ExportName;
+use toolhost_contract::{ExportName, ToolContext};
 use wasmtime::{Store, UpdateDeadline};
 
+use crate::after_host_calls::AfterHostCalls;
 use crate::agents::AgentsPort;
 use crate::bindings::{Linked, handlers, polling};
+use crate::call::{Outcome, outcome_of};
 use crate::fs::Filesystem;
 use crate::imports::Agents;
 use crate::memory::MemoryLimiter;
@@ -28,28 +31,44 @@ pub(crate) enum Errand {
     /// Run a handler.
     Call {
         handler: ExportName,
-        context: handlers::ToolContext,
+        context: ToolContext,
         input: String,
     },
     /// Ask for an outcome.
     Poll {
         polling: polling::GuestIndices,
-        context: handlers::ToolContext,
+        context: ToolContext,
         handle: String,
     },
     /// Say that nobody waits.
     Cancel {
         polling: polling::GuestIndices,
-        context: handlers::ToolContext,
+        context: ToolContext,
         handle: String,
     },
 }
 
-/// What an instance said.
-pub(crate) enum Answer {
+/// What an instance said, as it said it.
+enum Said {
     Exports(Vec<handlers::ExportSpec>),
     Outcome(Result<handlers::Outcome, handlers::ToolError>),
     Cancelled,
+}
+
+/// What an instance said, within its limits.
+pub(crate) enum Answer {
+    Exports(Vec<handlers::ExportSpec>),
+    Outcome(Outcome),
+}
+
+impl Answer {
+    fn of(said: Said, meter: &Meter) -> Result<Self, SandboxError> {
+        match said {
+            Said::Exports(exports) => Ok(Self::Exports(exports)),
+            Said::Outcome(outcome) => outcome_of(outcome, meter).map(Self::Outcome),
+            Said::Cancelled => Ok(Self::Outcome(Outcome::Output(Value::Null))),
+        }
+    }
 }
 
 /// The sandbox side of one call, before it runs.
@@ -84,12 +103,18 @@ impl Visit {
         let root = self.workdir.as_ref();
         let file_io = root.map_or(FileIo::Inline, |root| root.file_io);
         let threads = &cell.threads;
+        if file_io == FileIo::Offload && cell.hanging.available_permits() == 0 {
+            let reason = "too many file calls hang";
+            return (Err(SandboxError::Busy { reason }), queued, Duration::ZERO);
+        }
+        let place = Arc::new(place);
+        let held = Arc::downgrade(&place);
         // Here, where the call is awaited: it may move away.
         let caller = Handle::try_current().unwrap_or_else(|_| threads.guests().clone());
         let work = Work::new(self.work(errand, place, caller), threads.clock());
         let answer = match file_io {
             FileIo::Inline => Placed::here(work, threads.guests()).await,
-            FileIo::Offload => answer_in_time(work, threads, deadline).await,
+            FileIo::Offload => answer_in_time(work, threads, deadline, &held).await,
         };
         (answer.and_then(|done| done), queued, started.elapsed())
     }
@@ -97,21 +122,21 @@ impl Visit {
     async fn work(
         self,
         errand: Errand,
-        place: Place,
+        place: Arc<Place>,
         caller: Handle,
     ) -> Result<Answer, SandboxError> {
         let deadline = self.meter.limits.deadline;
         let meter = Arc::clone(&self.meter);
-        let place = Arc::new(place);
         let visit = self.visit(errand, Arc::clone(&place), caller);
         let visited = tokio::time::timeout(deadline, visit).await;
-        // Last: the instance is gone by now, and its slot is free.
-        drop(place);
-        match visited {
-            Ok(Ok(answer)) => Ok(answer),
+        let answer = match visited {
+            Ok(Ok(said)) => Answer::of(said, &meter),
             Ok(Err(error)) => Err(why_it_stopped(error, &meter)),
             Err(_) => Err(SandboxError::Timeout { deadline }),
-        }
+        };
+        // Last: the instance is gone by now, and its slot is free.
+        drop(place);
+        answer
     }
 
     /// The store lives here and is gone at the end.
@@ -120,7 +145,7 @@ impl Visit {
         errand: Errand,
         place: Arc<Place>,
         caller: Handle,
-    ) -> wasmtime::Result<Answer> {
+    ) -> wasmtime::Result<Said> {
         let mut store = self.store(place, caller);
         let Linked {
             pre,
@@ -140,7 +165,7 @@ impl Visit {
                         .map_err(differs("goondan:tool/polling"))?;
                 }
                 let described = handlers.call_describe(&mut store);
-                Ok(Answer::Exports(described.await.map_err(asked)?))
+                Ok(Said::Exports(described.await.map_err(asked)?))
             }
             Errand::Call {
                 handler,
@@ -148,8 +173,9 @@ impl Visit {
                 input,
             } => {
                 let handlers = handlers.load(&mut store, &instance)?;
+                let context = lowered(context);
                 let called = handlers.call_call(&mut store, handler.as_str(), &context, &input);
-                Ok(Answer::Outcome(called.await.map_err(asked)?))
+                Ok(Said::Outcome(called.await.map_err(asked)?))
             }
             Errand::Poll {
                 polling,
@@ -157,8 +183,9 @@ impl Visit {
                 handle,
             } => {
                 let polling = polling.load(&mut store, &instance)?;
+                let context = lowered(context);
                 let polled = polling.call_poll(&mut store, &context, &handle);
-                Ok(Answer::Outcome(polled.await.map_err(asked)?))
+                Ok(Said::Outcome(polled.await.map_err(asked)?))
             }
             Errand::Cancel {
                 polling,
@@ -166,9 +193,10 @@ impl Visit {
                 handle,
             } => {
                 let polling = polling.load(&mut store, &instance)?;
+                let context = lowered(context);
                 let cancelled = polling.call_cancel(&mut store, &context, &handle);
                 cancelled.await.map_err(asked)?;
-                Ok(Answer::Cancelled)
+                Ok(Said::Cancelled)
             }
         }
     }
@@ -199,6 +227,7 @@ impl Visit {
         store.limiter(|state| &mut state.memory);
         store.set_hostcall_fuel(meter.limits.hostcall_bytes);
         store.set_max_component_handles(meter.limits.handles);
+        store.call_hook_async(AfterHostCalls::until(ends));
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |_| {
             if ends.is_some_and(|ends| Instant::now() >= ends) {
@@ -207,6 +236,19 @@ impl Visit {
             Ok(UpdateDeadline::Yield(1))
         });
         store
+    }
+}
+
+/// The context in the guest's types. Not before the call has a place: those that wait share theirs.
+fn lowered(context: ToolContext) -> handlers::ToolContext {
+    handlers::ToolContext {
+        agent_name: context.agent_name,
+        instance_key: context.instance_key,
+        turn_id: context.turn_id,
+        tool_call_id: context.tool_call_id,
+        trace_id: context.trace_id,
+        message: context.message.as_json().to_owned(),
+        workdir: context.workdir,
     }
 }
 
@@ -222,11 +264,66 @@ async fn answer_in_time(
     work: Work<Result<Answer, SandboxError>>,
     threads: &GuestThreads,
     deadline: Duration,
+    place: &Weak<Place>,
 ) -> Result<Result<Answer, SandboxError>, SandboxError> {
     let too_late = threads.timer(deadline.saturating_add(GRACE));
     tokio::select! {
         biased;
         answer = on_its_own_thread(work, threads.guests()) => answer,
-        () = too_late => Err(SandboxError::Timeout { deadline }),
+        () = too_late => {
+            // Its work holds it until the file call returns.
+            if let Some(place) = place.upgrade() {
+                place.leave_hanging();
+            }
+            Err(SandboxError::Timeout { deadline })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::places::MOST_HANGING;
+    use crate::{Sandbox, SandboxConfig};
+
+    /// A call whose file call hangs until `ends` says so.
+    async fn hang(cell: &Arc<Cell>, ends: mpsc::Receiver<()>) -> Result<Answer, SandboxError> {
+        let component = ComponentId::of("");
+        let place = Arc::new(Place::take(cell, component).await?);
+        let held = Arc::downgrade(&place);
+        let threads = &cell.threads;
+        let file_call = async move {
+            let _place = place;
+            let _ended = ends.recv();
+            Err(SandboxError::HostPanic)
+        };
+        let work = Work::new(file_call, threads.clock());
+        answer_in_time(work, threads, Duration::from_millis(100), &held).await?
+    }
+
+    #[tokio::test]
+    async fn a_call_that_hangs_in_a_file_call_is_counted_and_its_place_is_free() {
+        let own = Sandbox::new(SandboxConfig {
+            live_calls: 2,
+            ..SandboxConfig::default()
+        })
+        .unwrap();
+        let mut ends = Vec::new();
+        for hanging in 1..=MOST_HANGING + 1 {
+            let (end, ended) = mpsc::channel();
+            ends.push(end);
+            let answer = hang(&own.0, ended).await;
+            assert!(matches!(answer, Err(SandboxError::Timeout { .. })));
+            // One more than may hang keeps its place.
+            let free = if hanging > MOST_HANGING { 1 } else { 2 };
+            assert_eq!(own.free_places(), free, "{hanging}");
+            assert_eq!(own.hanging_calls(), hanging.min(MOST_HANGING));
+        }
+        drop(ends);
+        while own.hanging_calls() > 0 || own.free_places() < 2 {
+            tokio::task::yield_now().await;
+        }
     }
 }

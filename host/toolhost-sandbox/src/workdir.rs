@@ -1,52 +1,21 @@
 //! The one directory a call is given, held by handle.
 
 mod growth;
+mod identity;
+mod protected;
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, Metadata, MetadataExt};
+use cap_std::fs::Dir;
 
 pub(crate) use growth::{Growth, Growths};
+pub use identity::FileId;
+pub use protected::{Protected, WriteProtected};
 
 /// Most folders above a directory that are looked at.
 const DEPTH_MAX: usize = 4096;
-
-/// Identity of a file or directory: what stays the same when it is renamed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FileId {
-    /// Device.
-    pub device: u64,
-    /// Inode.
-    pub inode: u64,
-}
-
-impl FileId {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        }
-    }
-}
-
-/// Files and directories that no guest may change, wherever it meets them: a bundle's manifest, its
-/// entries and the folders above them. Held by identity, so that another name is no way around.
-#[derive(Debug, Clone, Default)]
-pub struct WriteProtected(Arc<HashSet<FileId>>);
-
-impl WriteProtected {
-    /// Protects these.
-    pub fn new(ids: impl IntoIterator<Item = FileId>) -> Self {
-        Self(Arc::new(ids.into_iter().collect()))
-    }
-
-    pub(crate) fn holds(&self, id: FileId) -> bool {
-        self.0.contains(&id)
-    }
-}
 
 /// The directory, for the host's own tools: open beneath it with cap-std or `openat2`, never by a path
 /// that a model gave.
@@ -107,32 +76,30 @@ pub struct WorkdirRules {
 }
 
 impl WorkdirRules {
-    /// No workdir may be or contain `place`. A place that does not exist is passed over.
+    /// No workdir may be or contain `place`, or a link that leads there. A place that does not exist
+    /// is passed over.
     pub fn keep_out_of(&mut self, what: &'static str, place: &Path) {
-        if let Some(chain) = chain_of_path(place) {
-            self.outside.extend(chain.into_iter().map(|id| (what, id)));
-        }
+        self.keep(what, place);
     }
 
-    /// No workdir may be, contain or lie within the directory `place`.
+    /// No workdir may be, contain or lie within the directory `place`, or contain a link that leads
+    /// there.
     pub fn keep_private(&mut self, what: &'static str, place: &Path) {
-        if let Some(chain) = chain_of_path(place) {
-            self.private.extend(chain.first().map(|id| (what, *id)));
-            self.outside.extend(chain.into_iter().map(|id| (what, id)));
-        }
+        let found = self.keep(what, place);
+        self.private.extend(found.map(|id| (what, id)));
     }
-}
 
-/// The identity of a path and of every directory above it, to the root.
-fn chain_of_path(path: &Path) -> Option<Vec<FileId>> {
-    if let Ok(dir) = Dir::open_ambient_dir(path, ambient_authority()) {
-        return ancestors(&dir).ok();
+    fn keep(&mut self, what: &'static str, place: &Path) -> Option<FileId> {
+        let mut way = Protected::default();
+        let found = way.follow(place);
+        self.outside.extend(way.ids().map(|id| (what, id)));
+        found.ok()
     }
-    let path = path.canonicalize().ok()?;
-    let parent = Dir::open_ambient_dir(path.parent()?, ambient_authority()).ok()?;
-    let mut chain = vec![FileId::of(&parent.metadata(path.file_name()?).ok()?)];
-    chain.extend(ancestors(&parent).ok()?);
-    Some(chain)
+
+    /// The places themselves, for [`WriteProtected`]: a workdir may hold another name of a file.
+    pub fn protected(&self) -> impl Iterator<Item = FileId> {
+        self.outside.iter().map(|(_, id)| *id)
+    }
 }
 
 /// The identity of a directory and of those above it, found by `..` on handles.
@@ -160,7 +127,8 @@ pub enum FileIo {
     #[default]
     Inline,
     /// On a thread of the call's own: for network file systems, which may hang. The caller is
-    /// answered at the deadline all the same; the place is free once the file call returns.
+    /// answered at the deadline all the same, and its place is free: see
+    /// [`Sandbox::hanging_calls`](crate::Sandbox::hanging_calls).
     Offload,
 }
 

@@ -19,6 +19,7 @@ use std::path::Path;
 
 use toolhost_contract::{AgentResource, ResourceName, ToolResource};
 
+pub(crate) use diagnostic::DiagnosticList;
 pub use diagnostic::{Diagnostic, Place, Position, Related, Severity, Span};
 pub(crate) use guarded::Guarded;
 pub use open::{LoadError, OpenBundle};
@@ -30,6 +31,9 @@ use resources::Resources;
 
 /// Name of the file read where a directory is given.
 pub const MANIFEST: &str = "goondan.yaml";
+
+/// Name of the agent of a bundle that declares none.
+pub(crate) const IMPLICIT_AGENT: &str = "default";
 
 /// The resources of a bundle, in the order declared; every rule of the specification holds.
 ///

@@ -1,6 +1,7 @@
 //! The Tool Catalog: what one step shows the model, and therefore all it may call.
 
 mod export;
+pub(crate) mod words;
 
 use std::collections::HashMap;
 use std::sync::Arc;

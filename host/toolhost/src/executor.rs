@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolhost_contract::{
-    AssistantMessage, ErrorMessageLimit, ToolCall, ToolError, ToolErrorCode, ToolResult, Usage,
+    AssistantMessage, ErrorMessageLimit, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult,
+    Usage,
 };
 use toolhost_sandbox::{Ask, Limits};
 
 use crate::agent::Permit;
-use crate::failure::answer_of;
-use crate::middleware::{Occasion, Progress, ToolCallContext};
+use crate::failure::{answer_of, raisable};
+use crate::middleware::{Occasion, Progress, Redactor, ToolCallContext};
 use crate::native;
 use crate::pending;
-use crate::pipeline::BoxFuture;
+use crate::pipeline::{BoxFuture, Panicked, unpanicked};
 use crate::registry::{RegisteredTool, Runs};
 use crate::result::{limit_error, text};
 use crate::schema::json;
 use crate::step::Scope;
 use crate::telemetry;
-use crate::turn::TurnInner;
 
 /// Longest tool name echoed in a result, in characters.
 const NAME_SHOWN: usize = 128;
@@ -85,21 +85,26 @@ pub(crate) async fn execute(
         let result = scope.layers().run(context, core).await;
         progress.unforged(result, scope.turn.locale())
     };
-    let result = exit(&scope.turn, result.answering(&id, &name), limit);
+    let redactor = &scope.turn.agent().host.redactor;
+    let result = exit(redactor, result.answering(&id, &name), limit);
     scope.turn.saw(&result);
     result
 }
 
 /// What leaves the host, whoever made it: without the policy's secrets, its error within the limit.
-pub(crate) fn exit(turn: &TurnInner, result: ToolResult, limit: ErrorMessageLimit) -> ToolResult {
-    let mut result = turn.agent().host.redactor.result(result);
+pub(crate) fn exit(
+    redactor: &Redactor,
+    result: ToolResult,
+    limit: ErrorMessageLimit,
+) -> ToolResult {
+    let mut result = redactor.result(result);
     if let Some(error) = result.error_mut() {
         *error = limit_error(error.clone(), limit);
     }
     result
 }
 
-/// What the middleware is around.
+/// What the middleware is around. A panic in it is the host's: of a layer of `tracing`, say.
 async fn run_admitted(
     scope: &Scope,
     call: ToolCall,
@@ -107,20 +112,37 @@ async fn run_admitted(
     progress: Option<&Progress>,
 ) -> ToolResult {
     let (id, name) = (call.id.clone(), shown(&call.name));
+    match unpanicked(attempt(scope, call, message, progress)).await {
+        Ok((Ok(Answer::Output(output)), usage)) => {
+            ToolResult::ok(&id, &name, output).with_usage(usage)
+        }
+        Ok((Ok(Answer::Pending(handle)), usage)) => {
+            ToolResult::pending(&id, &name, handle).with_usage(usage)
+        }
+        Ok((Err(error), usage)) => ToolResult::error(&id, &name, error).with_usage(usage),
+        Err(Panicked) => {
+            let (code, locale) = (ToolErrorCode::Host, scope.turn.locale());
+            let message = format!("Tool '{name}' failed: the host panicked.");
+            ToolResult::error(&id, &name, ToolError::host(code, message, locale))
+        }
+    }
+}
+
+/// Admits, validates and runs.
+async fn attempt(
+    scope: &Scope,
+    call: ToolCall,
+    message: &AssistantMessage,
+    progress: Option<&Progress>,
+) -> (Result<Answer, ToolError>, Usage) {
     let valid = admit(scope, call).and_then(|admitted| validate(scope, admitted, message));
-    let (answer, usage) = match valid {
+    match valid {
         Ok(valid) => {
             progress.inspect(|progress| progress.runs());
             run(scope, valid, message).await
         }
         Err(refusal) => (Err(refusal), Usage::default()),
-    };
-    match answer {
-        Ok(Answer::Output(output)) => ToolResult::ok(&id, &name, output),
-        Ok(Answer::Pending(handle)) => ToolResult::pending(&id, &name, handle),
-        Err(error) => ToolResult::error(&id, &name, error),
     }
-    .with_usage(usage)
 }
 
 /// Admits a call of the step's catalog; of the registry only where the policy says so.
@@ -157,12 +179,11 @@ fn validate<'a>(
     let AdmittedCall { tool, permit, call } = admitted;
     let locale = scope.turn.locale();
     let limits = &permit.limits;
-    let refuse = |code, message| Err(ToolError::host(code, message, locale));
-    if !message.holds(&call.id) {
-        let shown = text::shorten(&call.id, NAME_SHOWN);
-        let message = format!("The assistant message given does not hold the tool call '{shown}'.");
-        return refuse(ToolErrorCode::Host, message);
-    }
+    let exceeds = |limit, message| {
+        let error = ToolError::host(ToolErrorCode::InvalidArgs, message, locale);
+        Err(raisable(error, limit, locale))
+    };
+    check_held(message, &call.id, locale)?;
     let args = Value::Object(call.args);
     let name = &tool.item.name;
     let depth = json::depth(&args);
@@ -170,17 +191,15 @@ fn validate<'a>(
         let most = limits.json_depth;
         let message =
             format!("Invalid arguments for tool '{name}': nested {depth} deep, at most {most}");
-        return refuse(ToolErrorCode::InvalidArgs, message);
+        return exceeds("jsonDepth", message);
     }
     let input = args.to_string();
     if input.len() as u64 > limits.input_bytes {
         let (bytes, most) = (input.len(), limits.input_bytes);
         let message = format!("Invalid arguments for tool '{name}': {bytes} bytes, at most {most}");
-        return refuse(ToolErrorCode::InvalidArgs, message);
+        return exceeds("inputBytes", message);
     }
-    if let Err(message) = check_message(message, limits) {
-        return refuse(ToolErrorCode::InvalidArgs, message);
-    }
+    check_message(message, limits, locale)?;
     tool.schema
         .validate(name, &args)
         .map_err(|error| error.into_tool_error(locale))?;
@@ -193,16 +212,48 @@ fn validate<'a>(
     })
 }
 
-/// Checks the message against the limits: it holds the arguments, other calls and text.
-fn check_message(message: &AssistantMessage, limits: &Limits) -> Result<(), String> {
-    let (bytes, depth) = (message.as_json().len(), message.depth());
-    let (most, deepest) = (limits.message_bytes(), limits.message_depth());
-    if bytes as u64 <= most && depth <= deepest {
+/// Checks a message before it is stored for a call in the background: under the limits of its tool, or
+/// of any where there is none.
+pub(crate) fn check_submitted(
+    scope: &Scope,
+    call: &ToolCall,
+    message: &AssistantMessage,
+) -> Result<(), ToolError> {
+    let locale = scope.turn.locale();
+    check_held(message, &call.id, locale)?;
+    let tool = scope.registered(&call.name);
+    let limits = tool.map_or_else(Limits::default, |tool| scope.permit(tool).limits);
+    check_message(message, &limits, locale)
+}
+
+/// Checks that the message is the call's.
+fn check_held(message: &AssistantMessage, call_id: &str, locale: Locale) -> Result<(), ToolError> {
+    if message.holds(call_id) {
         return Ok(());
     }
-    Err(format!(
+    let shown = text::shorten(call_id, NAME_SHOWN);
+    let message = format!("The assistant message given does not hold the tool call '{shown}'.");
+    Err(ToolError::host(ToolErrorCode::Host, message, locale))
+}
+
+/// Checks the message against the limits: it holds the arguments, other calls and text.
+fn check_message(
+    message: &AssistantMessage,
+    limits: &Limits,
+    locale: Locale,
+) -> Result<(), ToolError> {
+    let (bytes, depth) = (message.as_json().len(), message.depth());
+    let (most, deepest) = (limits.message_bytes(), limits.message_depth());
+    let limit = match (bytes as u64 > most, depth > deepest) {
+        (false, false) => return Ok(()),
+        (true, _) => "inputBytes",
+        (false, true) => "jsonDepth",
+    };
+    let message = format!(
         "The assistant message is {bytes} bytes of JSON, nested {depth} deep: at most {most} bytes and {deepest} levels are allowed."
-    ))
+    );
+    let error = ToolError::host(ToolErrorCode::InvalidArgs, message, locale);
+    Err(raisable(error, limit, locale))
 }
 
 /// Runs a call: in the sandbox, or in this process where an extension handles it.

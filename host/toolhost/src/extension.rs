@@ -16,11 +16,12 @@ pub use handler::{HandlerContext, Raised, ToolHandler};
 pub use logger::Logger;
 
 use crate::agent::{Agent, AgentInner};
+use crate::catalog::words;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
 use crate::overlay::Overlay;
 use crate::pipeline::Middleware;
 use crate::registry::{RegisteredTool, Runs};
-use crate::schema::ArgsSchema;
+use crate::schema::{ArgsSchema, PatternBudget};
 
 /// What an extension registers with. Cheap to clone, and may be kept: what it registers later holds
 /// from the agent's next step on, middleware of turns from its next turn on.
@@ -129,6 +130,9 @@ impl ToolsApi<'_> {
     /// own. It is in the catalog of the agent's next step, with `source: extension`, and goes through
     /// the same admission, validation, deadline and limits as a component.
     ///
+    /// What it says to the model is bounded as a component's is: descriptions are cut to 8 KiB each, and
+    /// characters that act on whoever shows them are escaped.
+    ///
     /// A source of type `mcp` is kept, with the extension's name in it.
     ///
     /// # Errors
@@ -142,13 +146,16 @@ impl ToolsApi<'_> {
     ) -> Result<(), ExtensionError> {
         let ExtensionApi { name: owner, .. } = self.0;
         let any = JsonSchemaObject::any_object;
-        let schema = ArgsSchema::compile(item.parameters.as_ref().unwrap_or(&any()));
+        let schema = ArgsSchema::compile(
+            item.parameters.as_ref().unwrap_or(&any()),
+            &mut PatternBudget::default(),
+        );
         let schema = schema.map_err(|reason| ExtensionError::Parameters {
             extension: owner.to_string(),
             tool: item.name.to_string(),
             reason: reason.to_string(),
         })?;
-        let tool = RegisteredTool {
+        let mut tool = RegisteredTool {
             item: ToolCatalogItem {
                 source: Some(source(item.source, owner)),
                 ..item
@@ -160,6 +167,8 @@ impl ToolsApi<'_> {
                 handler: Arc::new(handler),
             },
         };
+        // They may be a server's: MCP's are.
+        words::bound(&mut tool.item);
         self.0.change(|agent, overlay| {
             let name = &tool.item.name;
             let taken = |owner_of_it: &str| ExtensionError::NameTaken {

@@ -1,13 +1,17 @@
 //! What a component's call came to, or was stopped for, as the model reads it. The one place that
 //! knows both.
 
-use toolhost_contract::{ErrorCode, Locale, ToolError, ToolErrorCode, ToolName, Usage};
+mod clues;
+
+use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage};
 use toolhost_sandbox::{CallReport, Outcome, SandboxError};
 
 use crate::executor::Answer;
 use crate::registry::RegisteredTool;
 use crate::result::normalise_error;
 use crate::turn::TurnInner;
+pub(crate) use clues::raisable;
+use clues::{Clues, explained};
 
 /// What a component's call came to, in the model's words.
 pub(crate) fn answer_of(
@@ -15,7 +19,7 @@ pub(crate) fn answer_of(
     tool: &RegisteredTool,
     turn: &TurnInner,
 ) -> (Result<Answer, ToolError>, Usage) {
-    let locale = turn.locale();
+    let (name, locale) = (&tool.item.name, turn.locale());
     let error = match report.outcome {
         Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
         Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
@@ -23,13 +27,15 @@ pub(crate) fn answer_of(
             let error = turn.agent().host.redactor.raised(error);
             normalise_error(error, tool.error_message_limit, locale)
         }
-        Err(error) => failure(&tool.item.name, &error, locale),
+        Err(error) => failure(name, &error, locale),
     };
     let clues = Clues {
-        disk_limit_hit: report.disk_limit_hit,
+        disk_limit: report.disk_limit,
+        just_denied: report.just_denied,
         denials: &report.usage.denials,
     };
-    (Err(explained(error, &clues, locale)), report.usage)
+    let error = explained(error, &clues, name.resource(), locale);
+    (Err(error), report.usage)
 }
 
 /// Turns the sandbox's error into the model's. The host's own causes are logged, never told.
@@ -38,7 +44,11 @@ pub(crate) fn failure(tool: &ToolName, error: &SandboxError, locale: Locale) -> 
     if code == ToolErrorCode::Host {
         tracing::error!(%tool, ?error, "a call failed for the host's fault");
     }
-    ToolError::host(code, format!("Tool '{tool}' failed: {error}."), locale)
+    let told = ToolError::host(code, format!("Tool '{tool}' failed: {error}."), locale);
+    match limit_of(error) {
+        Some(key) => raisable(told, key, locale),
+        None => told,
+    }
 }
 
 #[expect(
@@ -51,7 +61,9 @@ fn code_of(error: &SandboxError) -> ToolErrorCode {
         SandboxError::OutOfMemory { .. } => ToolErrorCode::OutOfMemory,
         SandboxError::Trap { .. } => ToolErrorCode::Trap,
         SandboxError::Exit { .. } => ToolErrorCode::Exit,
-        SandboxError::InvalidOutput { .. } => ToolErrorCode::InvalidOutput,
+        SandboxError::InvalidOutput { .. }
+        | SandboxError::OutputTooDeep { .. }
+        | SandboxError::OutputTooMany { .. } => ToolErrorCode::InvalidOutput,
         SandboxError::OutputTooLarge { .. } | SandboxError::HostcallTooLarge { .. } => {
             ToolErrorCode::OutputTooLarge
         }
@@ -62,44 +74,18 @@ fn code_of(error: &SandboxError) -> ToolErrorCode {
     }
 }
 
-/// What the host knows of a failed call and the guest may not.
-pub(crate) struct Clues<'a> {
-    /// A write was refused for a disk limit.
-    pub(crate) disk_limit_hit: bool,
-    /// What it tried without a grant.
-    pub(crate) denials: &'a [String],
-}
-
-/// Adds why a call failed where the guest could not know: a disk limit, or a missing grant.
-pub(crate) fn explained(mut error: ToolError, clues: &Clues<'_>, locale: Locale) -> ToolError {
-    let stopped_by_us = matches!(error.code, ErrorCode::Host(code) if !guests_own(code));
-    if clues.disk_limit_hit && !stopped_by_us {
-        let message = std::mem::take(&mut error.message);
-        return ToolError::host(ToolErrorCode::DiskLimit, message, locale);
+/// The key of the policy that sets the limit a call met, where the code's own suggestion does not name
+/// it.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "what is not known here met no limit of a policy's"
+)]
+fn limit_of(error: &SandboxError) -> Option<&'static str> {
+    match error {
+        SandboxError::OutputTooLarge { .. } => Some("outputBytes"),
+        SandboxError::OutputTooDeep { .. } => Some("jsonDepth"),
+        SandboxError::OutputTooMany { .. } => Some("jsonValues"),
+        SandboxError::HostcallTooLarge { .. } => Some("hostcallBytes"),
+        _ => None,
     }
-    if clues.denials.is_empty() {
-        return error;
-    }
-    let denied = clues.denials.join(", ");
-    if matches!(error.code, ErrorCode::Host(ToolErrorCode::Trap)) {
-        let message = std::mem::take(&mut error.message);
-        error = ToolError::host(ToolErrorCode::Denied, message, locale);
-    }
-    error.suggestion = Some(match locale {
-        Locale::En => format!(
-            "The tool tried what the operator's policy does not grant it: {denied}. Do it another way, or ask the operator."
-        ),
-        Locale::Ko => format!(
-            "도구가 운영자 정책이 허용하지 않는 동작을 시도했습니다: {denied}. 다른 방법을 쓰거나 운영자에게 요청하세요."
-        ),
-    });
-    error
-}
-
-/// Codes of a call that ended by the guest's own doing.
-fn guests_own(code: ToolErrorCode) -> bool {
-    matches!(
-        code,
-        ToolErrorCode::Tool | ToolErrorCode::Trap | ToolErrorCode::Exit
-    )
 }

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
+use tokio::sync::{OnceCell, oneshot};
 use toolhost_contract::{Locale, ResourceName, ToolError, ToolErrorCode};
 use toolhost_sandbox::{
-    Origin, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError, WorkdirRules,
-    WriteProtected,
+    Origin, Protected, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError,
+    WorkdirRules, WriteProtected,
 };
 
 use crate::bundle::{Guarded, LoadError};
@@ -18,7 +19,7 @@ use crate::loader;
 use crate::middleware::Redactor;
 use crate::pending::{self, Completions, Pending};
 use crate::policy::Policy;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// Why a host cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -172,8 +173,7 @@ impl HostBuilder {
             rules,
             on_progress: self.on_progress,
             events: EventBus::new(self.events),
-            pending: OnceLock::new(),
-            opening: Mutex::default(),
+            pending: OnceCell::new(),
             pending_expiry: self.pending_expiry.unwrap_or(pending::EXPIRY),
             guarded: Mutex::default(),
         })))
@@ -221,9 +221,7 @@ pub(crate) struct HostInner {
     rules: WorkdirRules,
     on_progress: Option<OnProgress>,
     pub(crate) events: EventBus,
-    pending: OnceLock<Arc<Pending>>,
-    /// Held while the store is opened: it is opened once.
-    opening: Mutex<()>,
+    pending: OnceCell<Arc<Pending>>,
     pending_expiry: Duration,
     /// The files of every bundle that is loaded.
     guarded: Mutex<Vec<Weak<Guarded>>>,
@@ -239,34 +237,56 @@ impl HostInner {
         guarded
     }
 
-    /// What no guest may change, as it is now.
+    /// What no guest may change: everything where that cannot be known.
     pub(crate) fn protected(&self) -> WriteProtected {
         let all = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
-        let live = all.iter().filter_map(Weak::upgrade);
-        WriteProtected::new(live.flat_map(|guarded| guarded.ids()))
+        let live: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
+        drop(all);
+        let own: Vec<_> = self.rules.protected().collect();
+        WriteProtected::asking(move || {
+            let mut all = Protected::default();
+            own.iter().for_each(|id| all.add(*id));
+            for guarded in &live {
+                if let Err(error) = guarded.add_to(&mut all) {
+                    tracing::error!(%error, "the files of a bundle cannot be looked at: workdirs are read-only");
+                    return None;
+                }
+            }
+            Some(all)
+        })
     }
 
     /// The pending calls: in the state root, where there is one, else for as long as the host lives.
-    /// Opened when they are first needed.
-    pub(crate) fn pending(&self, locale: Locale) -> Result<&Arc<Pending>, ToolError> {
-        if let Some(pending) = self.pending.get() {
-            return Ok(pending);
-        }
-        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pending) = self.pending.get() {
-            return Ok(pending);
-        }
-        let opened = match &self.state_root {
-            Some(root) => Store::open(root),
-            None => Store::in_memory(),
-        };
-        let store = opened.map_err(|error| {
+    /// Opened when they are first needed, on a thread that may wait for another process.
+    pub(crate) async fn pending(&self, locale: Locale) -> Result<&Arc<Pending>, ToolError> {
+        let opened = self.pending.get_or_try_init(async || {
+            let store = self.open_store().await?;
+            let new = Pending::new(store, locale, self.pending_expiry);
+            Ok(Arc::new(new))
+        });
+        opened.await.map_err(|error: Option<StoreError>| {
             tracing::error!(?error, "the store of pending calls cannot be opened");
             let message = "The host cannot keep pending calls now.";
             ToolError::host(ToolErrorCode::Host, message, locale)
-        })?;
-        let new = Pending::new(store, locale, self.pending_expiry);
-        Ok(self.pending.get_or_init(|| Arc::new(new)))
+        })
+    }
+
+    /// Opens the store; an error without a reason is that of a thread that is gone.
+    async fn open_store(&self) -> Result<Store, Option<StoreError>> {
+        let root = self.state_root.clone();
+        let (tell, told) = oneshot::channel();
+        self.sandbox.spawn_own(async move {
+            let open = move || match root {
+                Some(root) => Store::open(&root),
+                None => Store::in_memory(),
+            };
+            // Whoever asked may have gone.
+            let _heard = tell.send(tokio::task::spawn_blocking(open).await).is_ok();
+        });
+        match told.await {
+            Ok(Ok(opened)) => opened.map_err(Some),
+            Ok(Err(_)) | Err(_) => Err(None),
+        }
     }
 
     pub(crate) fn say(&self, progress: &LoadProgress) {
@@ -320,8 +340,8 @@ impl Host {
     /// `E_HOST` where the store of pending calls cannot be opened.
     ///
     /// Spec: tool-spec-v2 §10.2.
-    pub fn completions(&self) -> Result<Completions, ToolError> {
-        let pending = self.0.pending(self.0.policy.locale())?;
+    pub async fn completions(&self) -> Result<Completions, ToolError> {
+        let pending = self.0.pending(self.0.policy.locale()).await?;
         let completions = pending.completions();
         let tidied = Arc::clone(pending);
         self.0

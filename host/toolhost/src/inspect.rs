@@ -28,7 +28,11 @@ pub async fn inspect(sandbox: &Sandbox, bytes: Vec<u8>) -> Result<Inspection, Pr
 }
 
 /// What an import means, by the beginning of its name. The first that fits counts.
-const MEANINGS: [(&str, &str); 14] = [
+const MEANINGS: [(&str, &str); 15] = [
+    (
+        "goondan:tool/agents",
+        "agents: speaks to other agents (refused unless granted)",
+    ),
     ("wasi:filesystem/", "files: reads and writes its workdir"),
     (
         "wasi:sockets/ip-name-lookup",
@@ -70,6 +74,8 @@ mod tests {
     #[test]
     fn says_each_thing_once_in_plain_words() {
         let imports = [
+            "goondan:tool/agents@2.0.0",
+            "goondan:tool/types@2.0.0",
             "wasi:io/poll@0.2.6",
             "wasi:filesystem/types@0.2.6",
             "wasi:filesystem/preopens@0.2.6",
@@ -79,6 +85,7 @@ mod tests {
         assert_eq!(
             asks(&imports.map(str::to_owned)),
             [
+                "agents: speaks to other agents (refused unless granted)",
                 "files: reads and writes its workdir",
                 "network: TCP (never granted)"
             ]

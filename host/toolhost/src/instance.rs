@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolhost_contract::{ToolError, ToolResult};
+use toolhost_contract::{ErrorMessageLimit, ToolError, ToolResult};
 use toolhost_sandbox::Workdir;
 
 use crate::agent::Agent;
 use crate::agents::AgentsClient;
 use crate::events::Emitter;
+use crate::executor;
 use crate::host::make_private;
 use crate::turn::Turn;
 use crate::workspace::instance_directory;
@@ -128,10 +129,10 @@ impl Instance {
     /// Spec: tool-spec-v2 §10.2.
     pub async fn poll(&self, handle: &str) -> ToolResult {
         let host = &self.0.agent.0.host;
-        match host.pending(self.0.agent.0.locale) {
+        self.exit(match host.pending(self.0.agent.0.locale).await {
             Ok(pending) => pending.poll(self, handle).await,
             Err(error) => ToolResult::error("", "", error),
-        }
+        })
     }
 
     /// Ends a pending call that nobody wants any more; where it runs in the background of this process
@@ -141,10 +142,19 @@ impl Instance {
     /// Spec: tool-spec-v2 §10.2.
     pub async fn cancel(&self, handle: &str) -> ToolResult {
         let host = &self.0.agent.0.host;
-        match host.pending(self.0.agent.0.locale) {
+        self.exit(match host.pending(self.0.agent.0.locale).await {
             Ok(pending) => pending.cancel(self, handle).await,
             Err(error) => ToolResult::error("", "", error),
-        }
+        })
+    }
+
+    /// What leaves the host of a call in the background, as [`executor::exit`] has it. A secret may
+    /// have become one since the result was stored.
+    pub(crate) fn exit(&self, result: ToolResult) -> ToolResult {
+        let agent = &self.0.agent.0;
+        let tool = agent.registry.get(result.tool_name());
+        let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
+        executor::exit(&agent.host.redactor, result, limit)
     }
 
     /// Opens a turn: runs the first halves of the agent's `turn` middleware.

@@ -62,17 +62,18 @@ pub use middleware::{
 };
 pub use pending::{Completed, Completion, Completions};
 pub use pipeline::{BoxFuture, Middleware, Next, Passage};
-pub use policy::{Policy, PolicyError};
+pub use policy::{LimitInfo, Policy, PolicyError};
 pub use step::Step;
 pub use turn::Turn;
 
 pub use toolhost_contract::{
-    AssistantMessage, ErrorCode, HandlerError, JsonObject, JsonSchemaObject, Locale, McpSource,
-    MessageError, NameError, ResourceName, SourceType, ToolCall, ToolCatalogItem, ToolContext,
-    ToolError, ToolErrorCode, ToolName, ToolResult, ToolSource, ToolStatus, Usage,
+    AssistantMessage, Denial, ErrorCode, HandlerError, JsonObject, JsonSchemaObject, Locale,
+    McpSource, MessageError, NameError, ResourceName, SourceType, ToolCall, ToolCatalogItem,
+    ToolContext, ToolError, ToolErrorCode, ToolName, ToolResult, ToolSource, ToolStatus, Usage,
+    text,
 };
 pub use toolhost_sandbox::{
-    Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, ComponentFacts, FileIo, Grants,
-    HandlerSpec, Limits, Origin, PrepareError, Sandbox, SandboxConfig, SandboxStartError, Workdir,
-    WorkdirAccess, WorkdirError,
+    Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, Compiler, ComponentFacts,
+    FileIo, Grants, HandlerSpec, Limits, Origin, PrepareError, Sandbox, SandboxConfig,
+    SandboxStartError, Workdir, WorkdirAccess, WorkdirError,
 };

@@ -10,9 +10,6 @@ use crate::bundle::{Bundle, Diagnostic, YamlSource};
 use crate::host::{HostInner, make_private};
 use crate::workspace::instance_workspace;
 
-/// Name of the agent of a bundle that declares none.
-pub(crate) const IMPLICIT_AGENT: &str = "default";
-
 /// Why there is no such agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -6,22 +6,37 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use toolhost_contract::{
-    AgentResource, JsonSchemaObject, ResourceName, ToolCatalogItem, ToolErrorCode, ToolExportSpec,
-    ToolName, ToolResource, ToolSource,
+    AgentResource, Denial, JsonSchemaObject, ResourceName, ToolCatalogItem, ToolErrorCode,
+    ToolExportSpec, ToolName, ToolResource, ToolSource,
 };
 use toolhost_sandbox::{HandlerSpec, PrepareError, PreparedTool};
 
 use crate::agent::{Agent, AgentInner, Permit, RegistryCalls};
-use crate::bundle::{Bundle, Diagnostic, LoadError, MANIFEST, OpenBundle, Place};
-use crate::catalog::ToolCatalog;
+use crate::bundle::{
+    Bundle, Diagnostic, DiagnosticList, IMPLICIT_AGENT, LoadError, MANIFEST, OpenBundle, Place,
+};
+use crate::catalog::{ToolCatalog, words};
 use crate::host::{HostInner, LoadProgress};
-use crate::loaded::{Declares, IMPLICIT_AGENT, LoadedBundle, LoadedInner};
+use crate::loaded::{Declares, LoadedBundle, LoadedInner};
 use crate::overlay::Current;
 use crate::registry::{RegisteredTool, Runs, ToolRegistry};
-use crate::schema::ArgsSchema;
+use crate::result::text;
+use crate::schema::{ArgsSchema, PatternBudget};
 
 /// The import with which a component speaks to other agents.
 const AGENTS: &str = "goondan:tool/agents@";
+
+/// Longest entry quoted, in characters.
+const ENTRY_SHOWN: usize = 200;
+
+/// Most handlers listed of a component: it may serve hundreds, and be asked for a thousand others.
+const HANDLERS_SHOWN: usize = 20;
+/// The imports with which a component makes a socket or looks up a name.
+const NETWORK: [(&str, Denial); 3] = [
+    ("wasi:sockets/ip-name-lookup@", Denial::NetworkDns),
+    ("wasi:sockets/tcp-create-socket@", Denial::NetworkTcp),
+    ("wasi:sockets/udp-create-socket@", Denial::NetworkUdp),
+];
 
 /// Loads the bundle at a path.
 pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBundle, LoadError> {
@@ -33,10 +48,9 @@ pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBun
         path.to_owned()
     };
     let path = manifest.canonicalize().unwrap_or(manifest);
-    let mut found = Found {
-        diagnostics: open.bundle().diagnostics().to_vec(),
-        ..Found::default()
-    };
+    let mut found = Found::default();
+    let known = open.bundle().diagnostics();
+    found.diagnostics.extend(known.iter().cloned());
     found
         .diagnostics
         .extend(host.policy.unknown_names(open.bundle()));
@@ -49,13 +63,13 @@ pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBun
                     .diagnostics
                     .extend(not_granted(host, &open, tool, &component));
             }
-            Err(finding) => found.diagnostics.push(*finding),
+            Err(finding) => found.diagnostics.add(*finding),
         }
     }
-    if found.diagnostics.iter().any(Diagnostic::is_error) {
+    if found.diagnostics.holds_errors() {
         return Err(LoadError::Invalid {
             yaml: open.yaml().clone(),
-            diagnostics: found.diagnostics,
+            diagnostics: found.diagnostics.into_vec(open.yaml().name()),
         });
     }
     Ok(assemble(host, &open, path, found))
@@ -66,7 +80,8 @@ pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBun
 struct Found {
     tools: Vec<RegisteredTool>,
     components: Vec<(String, toolhost_sandbox::ComponentFacts)>,
-    diagnostics: Vec<Diagnostic>,
+    diagnostics: DiagnosticList,
+    patterns: PatternBudget,
 }
 
 /// Prepares a Tool's component; Tools of one entry share it.
@@ -99,7 +114,7 @@ async fn component(
 }
 
 fn unloadable(open: &OpenBundle, tool: &ToolResource, error: &PrepareError) -> Diagnostic {
-    let (name, entry) = (&tool.metadata.name, &tool.spec.entry);
+    let (name, entry) = (&tool.metadata.name, entry_shown(tool));
     let message = format!("tool {name}: {entry}: {error}");
     let place =
         places(open, name).map_or_else(|| Place::file(open.yaml().name()), |p| p.entry.clone());
@@ -117,9 +132,10 @@ pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
         PrepareError::NotAComponent(_) | PrepareError::Compile { .. } => {
             ToolErrorCode::ComponentInvalid
         }
-        PrepareError::TooLarge { .. } | PrepareError::TooSlow { .. } => {
-            ToolErrorCode::ComponentLimit
-        }
+        PrepareError::TooLarge { .. }
+        | PrepareError::TooSlow { .. }
+        | PrepareError::NoTurn { .. }
+        | PrepareError::OutOfMemory { .. } => ToolErrorCode::ComponentLimit,
         PrepareError::NoHandlers { .. } | PrepareError::WrongShape { .. } => {
             ToolErrorCode::ComponentWorld
         }
@@ -158,11 +174,17 @@ fn register(open: &OpenBundle, tool: &ToolResource, component: &PreparedTool, fo
             let place = place.unwrap_or_else(whole);
             found
                 .diagnostics
-                .push(Diagnostic::error(code, place, message));
+                .add(Diagnostic::error(code, place, message));
             continue;
         };
-        match registered(tool, export, handler, component) {
-            Ok(registered) => found.tools.push(registered),
+        match registered(tool, export, handler, component, &mut found.patterns) {
+            Ok(mut registered) => {
+                if words::bound(&mut registered.item) {
+                    let place = place.unwrap_or_else(whole);
+                    found.diagnostics.add(bounded(tool, export, place));
+                }
+                found.tools.push(registered);
+            }
             Err(message) => {
                 let (place, code) = (
                     place.unwrap_or_else(whole),
@@ -170,7 +192,7 @@ fn register(open: &OpenBundle, tool: &ToolResource, component: &PreparedTool, fo
                 );
                 found
                     .diagnostics
-                    .push(Diagnostic::error(code, place, message));
+                    .add(Diagnostic::error(code, place, message));
             }
         }
     }
@@ -178,7 +200,8 @@ fn register(open: &OpenBundle, tool: &ToolResource, component: &PreparedTool, fo
     for handler in component.handlers().iter().filter(|h| !named(h)) {
         let message = format!(
             "tool {name}: {} also serves '{}', which is not exported",
-            tool.spec.entry, handler.name
+            entry_shown(tool),
+            handler.name
         );
         let place = at.map_or_else(whole, |p| p.entry.clone());
         let note = Diagnostic::note(ToolErrorCode::ComponentHandler, place, message);
@@ -186,52 +209,79 @@ fn register(open: &OpenBundle, tool: &ToolResource, component: &PreparedTool, fo
             "Add `- name: {}` to spec.exports to show it to the model.",
             handler.name
         );
-        found.diagnostics.push(note.with_help(help));
+        found.diagnostics.add(note.with_help(help));
     }
 }
 
-/// What a component asks for that the policy gives it under no agent.
+fn bounded(tool: &ToolResource, export: &ToolExportSpec, place: Place) -> Diagnostic {
+    let (tool, export) = (&tool.metadata.name, &export.name);
+    let message = format!(
+        "tool {tool}: the descriptions of '{export}' are not shown as written: characters that act are escaped, and each is cut to {} bytes",
+        words::WORDS_MAX
+    );
+    let warning = Diagnostic::warning(ToolErrorCode::ComponentDescribe, place, message);
+    warning.with_help("Shorten them, and write them without invisible and control characters.")
+}
+
+/// What a component asks for that the policy gives it under none of the bundle's agents: a warning
+/// where a policy could, a note where none can.
 fn not_granted(
     host: &HostInner,
     open: &OpenBundle,
     tool: &ToolResource,
     component: &PreparedTool,
-) -> Option<Diagnostic> {
+) -> Vec<Diagnostic> {
     let name = &tool.metadata.name;
     let imports = &component.facts().imports;
-    let asks = imports.iter().any(|import| import.starts_with(AGENTS));
-    let agents = open.bundle().agents().iter();
-    let mut agents = agents
+    let asks = |start: &str| imports.iter().any(|import| import.starts_with(start));
+    let place = || {
+        let place = places(open, name);
+        place.map_or_else(|| Place::file(open.yaml().name()), |at| at.entry.clone())
+    };
+    let mut findings = Vec::new();
+    let mut agents: Vec<&str> = open
+        .bundle()
+        .agents()
+        .iter()
         .map(|agent| agent.metadata.name.as_str())
-        .chain([IMPLICIT_AGENT]);
-    if !asks || agents.any(|agent| host.policy.grants_agents(agent, name)) {
-        return None;
+        .collect();
+    if agents.is_empty() {
+        agents.push(IMPLICIT_AGENT);
     }
-    let place = places(open, name);
-    let place = place.map_or_else(|| Place::file(open.yaml().name()), |at| at.entry.clone());
-    let message = format!("tool {name}: it asks for other agents, which the policy does not grant");
-    let warning = Diagnostic::warning(ToolErrorCode::Denied, place, message);
-    let help = format!("Write `tools: {{{name}: {{agents: true}}}}` in the policy to grant it.");
-    Some(warning.with_help(help))
+    let granted = |agent: &&str| host.policy.grants_agents(agent, name);
+    let line = Denial::AgentsRequest.policy_line(name);
+    if let Some(line) = line.filter(|_| asks(AGENTS) && !agents.iter().any(granted)) {
+        let message =
+            format!("tool {name}: it asks for other agents, which the policy does not grant");
+        let warning = Diagnostic::warning(ToolErrorCode::Denied, place(), message);
+        findings.push(warning.with_help(format!("Write `{line}` in the policy to grant it.")));
+    }
+    let network = NETWORK.iter().filter(|(import, _)| asks(import));
+    let network: Vec<&str> = network.map(|(_, denial)| denial.as_str()).collect();
+    if !network.is_empty() {
+        let asked = network.join(", ");
+        let message = format!("tool {name}: it asks for what no policy grants: {asked}");
+        let note = Diagnostic::note(ToolErrorCode::Denied, place(), message);
+        findings.push(note.with_help("What it tries there is refused and recorded."));
+    }
+    findings
 }
 
 fn not_served(tool: &ToolResource, export: &ToolExportSpec, component: &PreparedTool) -> String {
-    let served: Vec<&str> = component
-        .handlers()
-        .iter()
-        .map(|h| h.name.as_str())
-        .collect();
+    let served = component.handlers().iter().map(|h| h.name.as_str());
+    let served = text::listed(served, HANDLERS_SHOWN);
     format!(
         "tool {}: handler '{}' is not served by {}, which serves {}",
         tool.metadata.name,
         export.name,
-        tool.spec.entry,
-        if served.is_empty() {
-            "none".to_owned()
-        } else {
-            served.join(", ")
-        }
+        entry_shown(tool),
+        if served.is_empty() { "none" } else { &served }
     )
+}
+
+/// The entry, as findings quote it.
+fn entry_shown(tool: &ToolResource) -> String {
+    text::shorten(&tool.spec.entry, ENTRY_SHOWN)
 }
 
 /// What the manifest leaves out, `describe` may fill in.
@@ -240,6 +290,7 @@ fn registered(
     export: &ToolExportSpec,
     handler: &HandlerSpec,
     component: &PreparedTool,
+    patterns: &mut PatternBudget,
 ) -> Result<RegisteredTool, String> {
     let described = || handler.parameters.as_deref().map(parameters).transpose();
     let parameters = match &export.parameters {
@@ -252,7 +303,8 @@ fn registered(
         })?,
     };
     let any = JsonSchemaObject::any_object;
-    let schema = ArgsSchema::compile(parameters.as_ref().unwrap_or(&any())).map_err(|reason| {
+    let schema = ArgsSchema::compile(parameters.as_ref().unwrap_or(&any()), patterns);
+    let schema = schema.map_err(|reason| {
         format!(
             "the parameters of '{}' cannot be used: {reason}",
             handler.name
@@ -337,6 +389,6 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Foun
         agents,
         declares,
         components: found.components,
-        diagnostics: found.diagnostics,
+        diagnostics: found.diagnostics.into_vec(open.yaml().name()),
     }))
 }

@@ -4,6 +4,7 @@ mod audit;
 mod metadata;
 mod progress;
 mod redact;
+mod redacting;
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use toolhost_contract::{
 
 pub use audit::{AuditLog, AuditLogError};
 pub use metadata::Metadata;
-pub(crate) use progress::Progress;
+pub(crate) use progress::{Progress, unforged_error};
 pub use redact::Redactor;
 
 use crate::pipeline::{Passage, sealed::Sealed};

@@ -31,7 +31,14 @@ pub(crate) async fn run(
         return (Err(error), Usage::default());
     };
     let limits = &valid.permit.limits;
-    let deadline = match (handler.deadline(&args), valid.permit.deadline_said) {
+    let panicked = || {
+        let message = format!("Tool '{name}' failed: its handler panicked.");
+        Err(ToolError::host(ToolErrorCode::Trap, message, locale))
+    };
+    let Ok(own) = unpanicked(async { handler.deadline(&args) }).await else {
+        return (panicked(), Usage::default());
+    };
+    let deadline = match (own, valid.permit.deadline_said) {
         (Some(own), false) => own,
         // What the operator says holds for a handler that asks for more.
         (Some(own), true) => own.min(limits.deadline),
@@ -49,10 +56,7 @@ pub(crate) async fn run(
     let mut usage = Usage::default();
     let answer = match sandbox.within(deadline, called).await {
         None => Err(failure(name, &SandboxError::Timeout { deadline }, locale)),
-        Some(Err(Panicked)) => {
-            let message = format!("Tool '{name}' failed: its handler panicked.");
-            Err(ToolError::host(ToolErrorCode::Trap, message, locale))
-        }
+        Some(Err(Panicked)) => panicked(),
         Some(Ok(Ok(output))) => {
             let bytes = output.to_string().len() as u64;
             usage.output_bytes = bytes;
@@ -65,9 +69,14 @@ pub(crate) async fn run(
             Err(ToolError::host(code, message, locale))
         }
         Some(Ok(Err(Raised(RaisedBy::Handler(error))))) => {
-            let error = turn.agent().host.redactor.raised(error);
-            let limit = valid.tool.error_message_limit;
-            Err(normalise_error(error, limit, locale))
+            let (bytes, limit) = (error.bytes(), limits.output_bytes);
+            usage.output_bytes = bytes;
+            Err(if bytes > limit {
+                failure(name, &SandboxError::OutputTooLarge { bytes, limit }, locale)
+            } else {
+                let error = turn.agent().host.redactor.raised(error);
+                normalise_error(error, valid.tool.error_message_limit, locale)
+            })
         }
     };
     usage.wall = started.elapsed();
@@ -81,7 +90,5 @@ fn exceeded(output: &Value, bytes: u64, limits: &Limits) -> Option<SandboxError>
         return Some(SandboxError::OutputTooLarge { bytes, limit });
     }
     let (depth, most) = (json::depth(output), limits.json_depth);
-    (depth > most).then(|| SandboxError::InvalidOutput {
-        reason: format!("nested {depth} deep, at most {most} is allowed"),
-    })
+    (depth > most).then(|| SandboxError::OutputTooDeep { depth, limit: most })
 }

@@ -32,6 +32,9 @@ pub(crate) const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Completions a slow listener may be behind before it loses the oldest.
 const LISTENER_QUEUE: usize = 1024;
 
+/// Largest result that is told with its end, in bytes of JSON: so many wait for a slow listener.
+const TOLD_MAX: usize = 64 * 1024;
+
 /// How often expired records are removed: each so many that are made.
 const SWEEP_EVERY: u64 = 1000;
 
@@ -45,7 +48,8 @@ pub struct Completion {
     pub instance_key: String,
     /// The handle it was answered with.
     pub handle: String,
-    /// What it came to.
+    /// What it came to. Where that is more than 64 KiB of JSON it is `pending` still, with the handle:
+    /// poll for it.
     pub result: ToolResult,
 }
 
@@ -74,6 +78,9 @@ impl Completions {
     }
 }
 
+/// Handles that are being asked for: one at a time.
+type Asked = Mutex<HashMap<Handle, Arc<tokio::sync::Mutex<()>>>>;
+
 /// The pending calls of a host.
 pub(crate) struct Pending {
     records: Records,
@@ -81,8 +88,7 @@ pub(crate) struct Pending {
     completions: broadcast::Sender<Arc<Completion>>,
     /// Calls that run in the background of this process, and how to stop them.
     running: Mutex<HashMap<Handle, Arc<Notify>>>,
-    /// Handles that are being asked for: one at a time.
-    asked: Mutex<HashMap<Handle, Arc<tokio::sync::Mutex<()>>>>,
+    asked: Asked,
     locale: Locale,
     accepted: AtomicU64,
 }
@@ -205,13 +211,24 @@ impl Pending {
     }
 
     fn announce(&self, owner: &Owner, handle: &Handle, result: &ToolResult) {
+        if self.completions.receiver_count() == 0 {
+            return;
+        }
+        let handle = handle.as_str();
+        let result = match result.to_stored().to_string().len() {
+            0..=TOLD_MAX => result.clone(),
+            _ => {
+                let (id, name) = (result.tool_call_id(), result.tool_name());
+                ToolResult::pending(id, name, handle.to_owned())
+            }
+        };
         let completion = Completion {
             agent_name: owner.agent.clone(),
             instance_key: owner.instance_key.clone(),
-            handle: handle.as_str().to_owned(),
-            result: result.clone(),
+            handle: handle.to_owned(),
+            result,
         };
-        // It is no error that nobody listens.
+        // It is no error that nobody listens any more.
         let _ = self.completions.send(Arc::new(completion));
     }
 }
@@ -228,7 +245,7 @@ fn owner(instance: &Instance) -> Owner {
 /// Why a call has no handle, as the model reads it.
 fn unacceptable(error: &AcceptError, locale: Locale) -> ToolError {
     let code = match error {
-        AcceptError::Full { .. } => ToolErrorCode::Busy,
+        AcceptError::Full { .. } | AcceptError::NoRoom => ToolErrorCode::Busy,
         AcceptError::MessageTooDeep { .. } => ToolErrorCode::InvalidArgs,
         AcceptError::MessageOfAnotherCall { .. }
         | AcceptError::Random(_)

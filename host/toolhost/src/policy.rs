@@ -4,6 +4,7 @@
 
 mod limits;
 mod read;
+mod shown;
 
 use std::collections::BTreeMap;
 
@@ -11,10 +12,10 @@ use toolhost_contract::{Locale, ResourceName, ToolErrorCode};
 use toolhost_sandbox::{Grants, Limits, WorkdirAccess};
 
 use crate::bundle::reader::closest;
-use crate::bundle::{Bundle, Diagnostic, Place, YamlSource};
-use crate::loaded::IMPLICIT_AGENT;
+use crate::bundle::{Bundle, Diagnostic, IMPLICIT_AGENT, Place, YamlSource};
 use crate::middleware::Redactor;
 use limits::LimitChanges;
+pub use limits::LimitInfo;
 
 /// Why a text is no policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +58,14 @@ pub struct Policy {
     defaults: LimitChanges,
     tools: BTreeMap<ResourceName, Rule>,
     agents: BTreeMap<ResourceName, AgentRules>,
+}
+
+impl Policy {
+    /// The keys of `limits`, with their defaults and ranges.
+    #[must_use]
+    pub fn limits() -> Vec<LimitInfo> {
+        limits::all()
+    }
 }
 
 /// What is said about one tool.

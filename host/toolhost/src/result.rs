@@ -8,4 +8,4 @@ mod normalise;
 pub(crate) mod text;
 mod truncate;
 
-pub(crate) use normalise::{limit_error, normalise_error};
+pub(crate) use normalise::{guard_error, limit_error, normalise_error};

@@ -20,6 +20,8 @@ use toolhost_contract::{JsonSchemaObject, ToolName};
 use crate::result::text;
 pub(crate) use args::ArgsError;
 use cost::Cost;
+pub(crate) use cost::pattern::PatternBudget;
+use cost::pattern::{PATTERN_MAX_BYTES, PATTERNS_MAX_BYTES};
 use issues::Issues;
 
 /// Longest schema, as JSON, in bytes.
@@ -27,9 +29,6 @@ const SCHEMA_MAX_BYTES: usize = 256 * 1024;
 
 /// Deepest schema, as JSON: what arguments may be, with the schema's own two levels for each.
 const SCHEMA_MAX_DEPTH: usize = 128;
-
-/// Largest compiled pattern, in bytes. Compiling takes about 10 ms for each MiB.
-const PATTERN_MAX_BYTES: usize = 1 << 20;
 
 /// Longest pattern shown, in characters.
 const PATTERN_SHOWN: usize = 80;
@@ -58,6 +57,11 @@ pub(crate) enum SchemaError {
         /// How many.
         patterns: usize,
     },
+    /// More and larger patterns than schemas that are loaded together may have.
+    #[error(
+        "the patterns up to here take more than {PATTERNS_MAX_BYTES} bytes, all schemas together"
+    )]
+    PatternsTooLarge,
     /// A reference that leaves the schema.
     #[error("$ref '{reference}' leaves the schema: only references within it (#/…) are followed")]
     OuterRef {
@@ -115,6 +119,7 @@ impl SchemaError {
             Self::TooLarge { .. }
             | Self::TooDeep { .. }
             | Self::TooManyPatterns { .. }
+            | Self::PatternsTooLarge
             | Self::OuterRef { .. }
             | Self::DanglingRef { .. }
             | Self::CircularRef { .. }
@@ -136,11 +141,15 @@ pub(crate) struct ArgsSchema {
 impl ArgsSchema {
     /// Compiles the `parameters` of an export.
     ///
-    /// Without `$schema`, draft 2020-12 holds; `format` is a remark, not a rule.
+    /// Without `$schema`, draft 2020-12 holds; `format` is a remark, not a rule. Its patterns are
+    /// taken from `budget`.
     ///
     /// # Errors
     /// [`SchemaError`] says why it cannot be used.
-    pub(crate) fn compile(parameters: &JsonSchemaObject) -> Result<Self, SchemaError> {
+    pub(crate) fn compile(
+        parameters: &JsonSchemaObject,
+        budget: &mut PatternBudget,
+    ) -> Result<Self, SchemaError> {
         let schema = parameters.to_value();
         let depth = json::depth(&schema);
         if depth > SCHEMA_MAX_DEPTH {
@@ -150,7 +159,7 @@ impl ArgsSchema {
         if bytes > SCHEMA_MAX_BYTES {
             return Err(SchemaError::TooLarge { bytes });
         }
-        let cost = cost::assess(&schema)?;
+        let cost = cost::assess(&schema, budget)?;
         let validator = jsonschema::options()
             .with_retriever(RefuseAll)
             .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_MAX_BYTES))
@@ -183,7 +192,7 @@ impl ArgsSchema {
     /// [`ArgsError`] lists what does not fit, ready for the model.
     pub(crate) fn validate(&self, tool: &ToolName, args: &Value) -> Result<(), ArgsError> {
         let size = json::measure(args);
-        if !self.cost.allows_check(size) {
+        if !self.cost.allows_check(args, size) {
             return Err(self.refuse(tool, Issues::one("args: too large to be checked")));
         }
         if self.validator.is_valid(args) {

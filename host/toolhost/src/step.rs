@@ -112,7 +112,7 @@ impl Step {
             match opened.await {
                 Ok(Opened { context, held }) => (context.tool_catalog.into_iter().collect(), held),
                 Err(ended) => {
-                    let error = turn.told(unopened(ended, "step", agent.locale));
+                    let error = turn.told(unopened(ended, "step", agent.locale), None);
                     span.end(Some(&error));
                     return Err(error);
                 }
@@ -189,7 +189,12 @@ impl Step {
     pub async fn submit(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
         let span = self.span.call(&call.id, &executor::shown(&call.name));
         let turn = &self.scope.turn;
-        let result = match turn.agent().host.pending(turn.locale()) {
+        let pending = turn.agent().host.pending(turn.locale());
+        let stored = match executor::check_submitted(&self.scope, &call, message) {
+            Ok(()) => pending.await,
+            Err(refusal) => Err(refusal),
+        };
+        let result = match stored {
             Ok(pending) => {
                 let (scope, work, held) = (self.scope.clone(), call.clone(), message.clone());
                 let within = span.span().clone();
@@ -205,6 +210,7 @@ impl Step {
             }
             Err(error) => ToolResult::error(&call.id, &executor::shown(&call.name), error),
         };
+        let result = turn.instance.exit(result);
         span.end(&result);
         result
     }
@@ -229,9 +235,10 @@ impl Step {
     }
 
     async fn end(self, answer: Result<Value, ToolError>) -> Result<Value, ToolError> {
+        let before = answer.as_ref().err().map(|error| error.code.clone());
         let closed = self.held.close(answer);
         let answer = closed.instrument(self.span.span().clone()).await;
-        let answer = answer.map_err(|error| self.scope.turn.told(error));
+        let answer = answer.map_err(|error| self.scope.turn.told(error, before.as_ref()));
         self.span.end(answer.as_ref().err());
         answer
     }

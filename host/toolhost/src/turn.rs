@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use serde_json::Value;
 use toolhost_contract::{
-    AssistantMessage, ErrorMessageLimit, HandlerError, Locale, ToolContext, ToolError, ToolName,
-    ToolResult, ToolStatus,
+    AssistantMessage, ErrorCode, ErrorMessageLimit, HandlerError, Locale, ToolContext, ToolError,
+    ToolName, ToolResult, ToolStatus,
 };
 use toolhost_sandbox::{Ask, Invocation, WriteProtected};
 use tracing::Instrument;
@@ -16,7 +16,7 @@ use crate::agents::AgentsClient;
 use crate::agents_port;
 use crate::events::TurnSpan;
 use crate::instance::{Instance, TurnStart};
-use crate::middleware::TurnContext;
+use crate::middleware::{TurnContext, unforged_error};
 use crate::pending::PendingCall;
 use crate::pipeline::{Held, Opened};
 use crate::result::{limit_error, normalise_error};
@@ -95,8 +95,9 @@ impl TurnInner {
         }
     }
 
-    /// An error as it leaves the host.
-    pub(crate) fn told(&self, error: ToolError) -> ToolError {
+    /// An error as it leaves the layers and the host; `before` is the code they were given.
+    pub(crate) fn told(&self, error: ToolError, before: Option<&ErrorCode>) -> ToolError {
+        let error = unforged_error(error, before, self.locale());
         let redactor = &self.agent().host.redactor;
         limit_error(redactor.error(error), ErrorMessageLimit::DEFAULT)
     }
@@ -165,7 +166,7 @@ impl Turn {
                 span,
             }),
             Err(ended) => {
-                let error = inner.told(unopened(ended, "turn", inner.locale()));
+                let error = inner.told(unopened(ended, "turn", inner.locale()), None);
                 span.end(Some(&error));
                 Err(error)
             }
@@ -247,9 +248,10 @@ impl Turn {
     }
 
     async fn end(self, answer: Result<Value, ToolError>) -> Result<Value, ToolError> {
+        let before = answer.as_ref().err().map(|error| error.code.clone());
         let closed = self.held.close(answer);
         let answer = closed.instrument(self.span.span().clone()).await;
-        let answer = answer.map_err(|error| self.inner.told(error));
+        let answer = answer.map_err(|error| self.inner.told(error, before.as_ref()));
         self.span.end(answer.as_ref().err());
         if let (Ok(_), Some(agents)) = (&answer, &self.inner.agents) {
             // Those that cannot be acknowledged now are given out again.

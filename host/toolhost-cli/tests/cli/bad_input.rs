@@ -204,3 +204,46 @@ fn a_name_cannot_act_on_the_terminal() {
         .fails(2, "a\\u{1b}[2Jb\\u{9b} ");
     assert!(!ran.stderr.contains('\u{1b}'), "{ran:?}");
 }
+
+#[test]
+fn no_secret_of_a_policy_is_shown_beside_what_is_wrong_in_it() {
+    let terminal = Terminal::new();
+    terminal.bundle("here", &[("echo", &["say"])]);
+    let lines = [
+        "      BEFORE: {secret: sk-live-1}",
+        "      FIRST: plain-2",
+        "      TOKEN: {secert: sk-live-3}",
+        "      LAST: {secret: sk-live-4}",
+    ];
+    let policy = format!(
+        "tools:\n  echo:\n    env:\n{}\n    readonly: true\n",
+        lines.join("\n")
+    );
+    let broken = format!("{policy}  x: [\n");
+    let remark = "tools:\n  ecco: {env: {TOKEN: {secret: sk-live-5}}}\n  echo: {}\n";
+    for (policy, code, says) in [
+        (policy.as_str(), 1, "unknown key 'readonly'"),
+        (&broken, 1, "E_CONFIG_PARSE_ERROR"),
+        (remark, 0, ""),
+    ] {
+        terminal.write("policy.yaml", policy);
+        let ran = terminal
+            .run(["check", "--policy", "../policy.yaml"])
+            .exits(code);
+        assert!(ran.stderr.contains(says), "{ran:?}");
+        let all = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!all.contains("live") && !all.contains("plain-2"), "{ran:?}");
+    }
+}
+
+#[test]
+fn wrong_usage_does_not_act_on_the_terminal() {
+    let terminal = Terminal::new();
+    let ran = terminal.run(["poll", "b.yaml", "--\u{1b}]0;x\u{7}\u{202e}"]);
+    let ran = ran.exits(2);
+    assert!(ran.stderr.contains("\\u{202e}"), "{ran:?}");
+    assert!(
+        !ran.stderr
+            .contains(|c| c != '\n' && toolhost::text::acts(c))
+    );
+}

@@ -205,7 +205,12 @@ fn the_policy_holds() {
 }
 
 #[test]
-fn ctrl_c_stops_the_guest() {
+fn a_signal_stops_the_guest() {
+    stopped_by("INT", 130, "error: interrupted");
+    stopped_by("TERM", 143, "error: terminated");
+}
+
+fn stopped_by(signal: &str, code: i32, says: &str) {
     let terminal = Terminal::new();
     let bundle = terminal.bundle("spin", &[("spin_forever", &["run"])]);
     let mut command = terminal.toolhost(["call", "-vv", "--workdir", "../D"]);
@@ -217,7 +222,7 @@ fn ctrl_c_stops_the_guest() {
     let mut child = command.spawn().unwrap();
     let mut stderr = String::new();
     let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
-    // It has been loaded; whether the guest already runs or not, Ctrl-C ends it.
+    // It has been loaded; whether the guest already runs or not, the signal ends it.
     while !stderr.contains("prepared a component") {
         assert_ne!(
             std::io::BufRead::read_line(&mut told, &mut stderr).unwrap(),
@@ -225,8 +230,8 @@ fn ctrl_c_stops_the_guest() {
             "{stderr}"
         );
     }
-    let interrupted = std::time::Instant::now();
-    let kill = format!("kill -INT {}", child.id());
+    let stopped = std::time::Instant::now();
+    let kill = format!("kill -{signal} {}", child.id());
     assert!(
         std::process::Command::new("sh")
             .args(["-c", &kill])
@@ -236,8 +241,8 @@ fn ctrl_c_stops_the_guest() {
     );
     let output = child.wait_with_output().unwrap();
     std::io::Read::read_to_string(&mut told, &mut stderr).unwrap();
-    assert!(interrupted.elapsed().as_secs() < 5, "its deadline is 30 s");
-    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(stopped.elapsed().as_secs() < 5, "its deadline is 30 s");
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
     assert_eq!(output.stdout, b"");
-    assert!(stderr.contains("error: interrupted"), "{stderr}");
+    assert!(stderr.contains(says), "{stderr}");
 }

@@ -124,3 +124,19 @@ fn what_cannot_be_read_is_named() {
         .run(["inspect", "/dev/zero"])
         .fails(2, "/dev/zero cannot be read: it holds more than");
 }
+
+#[test]
+fn people_are_told_of_each_thing_that_must_be_granted() {
+    let terminal = Terminal::new();
+    for (name, says) in [
+        (
+            "ask_agents",
+            "\n  agents: speaks to other agents (refused unless granted)\n",
+        ),
+        ("dial_out", "\n  network: TCP (never granted)\n"),
+    ] {
+        let inspect = &mut terminal.toolhost(["inspect"]);
+        let text = Ran::of(inspect.arg(guest(name))).exits(0).stdout;
+        assert!(text.contains(says), "{text}");
+    }
+}

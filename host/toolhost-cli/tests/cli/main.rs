@@ -4,6 +4,7 @@
 //! tests of its own package alone.
 #![expect(
     clippy::expect_used,
+    clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
     reason = "tests fail by panicking"

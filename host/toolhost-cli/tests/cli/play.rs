@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
@@ -95,4 +97,60 @@ fn what_is_wrong_with_a_script_or_its_turn_is_said() {
     script("{writer: {steps: [{one: {tool: a__b}}, {one: {tool: a__b}}]}}");
     play().fails(2, "an earlier call is called 'one'");
     terminal.run(["play", "none.yaml"]).fails(2, "none.yaml");
+}
+
+/// Processes whose environment holds this text.
+fn processes_with(text: &str) -> usize {
+    let environments = fs::read_dir("/proc")
+        .expect("it is read")
+        .filter_map(|entry| {
+            let path = entry.ok()?.path().join("environ");
+            fs::read(path).ok()
+        });
+    let holds = |environment: &Vec<u8>| {
+        let text = text.as_bytes();
+        environment.windows(text.len()).any(|part| part == text)
+    };
+    environments.filter(holds).count()
+}
+
+#[test]
+fn a_signal_ends_the_agents_and_leaves_nothing() {
+    let terminal = Terminal::new();
+    terminal.bundle("spin", &[("spin_forever", &["run"])]);
+    let agent = |name: &str| {
+        format!(
+            "---\napiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {{name: {name}}}\n\
+             spec: {{tools: [Tool/spin_forever]}}\n"
+        )
+    };
+    let tools = fs::read_to_string(terminal.path("spin/goondan.yaml")).expect("it is read");
+    let agents = [agent("asker"), agent("spinner")].concat();
+    terminal.write("spin/goondan.yaml", format!("{tools}{agents}"));
+    let script = terminal.write(
+        "spin.yaml",
+        "bundle: ./spin\nstart: {agent: asker}\nagents:\n  asker:\n    steps:\n      \
+         - asked: {tool: agents__request, args: {target: spinner, input: 1}}\n  spinner:\n    steps:\n      \
+         - spun: {tool: spin_forever__run}\n",
+    );
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let temporary = terminal.path(&format!("tmp{signal}"));
+        fs::create_dir(&temporary).expect("it is made");
+        let mut play = terminal.toolhost(["play"]);
+        play.arg(&script).env("TMPDIR", &temporary);
+        let mut child = play.stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        let spins = |line: &str| line.contains("spinner") && line.contains("begins");
+        let begun = lines.any(|line| spins(&line.expect("it is text")));
+        assert!(begun, "the second agent's turn begins");
+        assert_eq!(fs::read_dir(&temporary).expect("it is read").count(), 1);
+        let pid = child.id().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status();
+        assert!(sent.expect("it runs").success());
+        let ended = child.wait().expect("it ends");
+        assert_eq!(ended.code(), Some(code), "{signal}");
+        let left: Vec<_> = fs::read_dir(&temporary).expect("it is read").collect();
+        assert!(left.is_empty(), "{signal}: {left:?}");
+        assert_eq!(processes_with(&temporary.to_string_lossy()), 0, "{signal}");
+    }
 }

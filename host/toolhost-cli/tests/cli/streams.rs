@@ -1,7 +1,8 @@
 //! What goes where: answers to stdout, all else to stderr, and neither need be there.
 
 use std::fs::OpenOptions;
-use std::process::Stdio;
+use std::io::Read;
+use std::process::{Command, Stdio};
 
 use crate::terminal::{Ran, Terminal, examples};
 
@@ -51,14 +52,14 @@ fn what_a_tool_printed_before_it_crashed_is_shown() {
 #[test]
 fn nothing_a_tool_says_acts_on_the_terminal() {
     let terminal = Terminal::new();
-    let args = r#"{"text":"\u001b[2J\u009b31m\u202e\u007f\u2028가"}"#;
+    let args = r#"{"text":"\u001b[2J\u009b31m\u202e\u007f\u2028\u200f\udb40\udc41가"}"#;
     let ran = terminal.call("echo__say", args).exits(0);
     assert_eq!(
         ran.json()["output"]["text"],
-        "\u{1b}[2J\u{9b}31m\u{202e}\u{7f}\u{2028}가"
+        "\u{1b}[2J\u{9b}31m\u{202e}\u{7f}\u{2028}\u{200f}\u{e0041}가"
     );
-    let acts = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{202e}');
-    assert!(!ran.stdout.trim_end().contains(acts), "{ran:?}");
+    let shown = ran.stdout.trim_end_matches('\n');
+    assert!(!shown.contains(toolhost::text::acts), "{ran:?}");
 }
 
 #[test]
@@ -88,4 +89,52 @@ fn an_answer_that_cannot_be_written_is_an_error() {
     let mut command = terminal.toolhost(["list"]);
     command.arg(examples()).stdout(full);
     Ran::of(&mut command).fails(2, "the answer cannot be written to stdout: No space left");
+}
+
+#[test]
+fn no_file_of_the_workdir_stands_in_for_a_stream_that_is_closed() {
+    let terminal = Terminal::new();
+    let args = r#"{"path":"file","content":"its own"}"#;
+    let mut call = terminal.toolhost(["call", "-v", "--workdir", "../D"]);
+    call.arg(examples())
+        .args(["file-system__write", "--args", args]);
+    // The first file that is opened has the number of the stream.
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", r#"exec "$0" "$@" <&- >&- 2>&-"#]);
+    shell.arg(call.get_program()).args(call.get_args());
+    shell.env_clear().current_dir(terminal.path("here"));
+    shell.envs(
+        call.get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    assert_eq!(shell.status().unwrap().code(), Some(0));
+    assert_eq!(terminal.names("D"), ["file"]);
+    assert_eq!(std::fs::read(terminal.path("D/file")).unwrap(), b"its own");
+}
+
+#[test]
+fn a_signal_ends_a_command_that_does_not_listen() {
+    let terminal = Terminal::new();
+    // More than a pipe holds: the command waits for a reader, as one that computes, on its thread.
+    let exports: Vec<_> = (0..2_000).map(|i| format!("{{name: A{i}}}")).collect();
+    let manifest = format!(
+        "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {{name: t}}\n\
+         spec: {{entry: ./t.wasm, exports: [{}]}}\n",
+        exports.join(", ")
+    );
+    terminal.write("here/goondan.yaml", manifest);
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let mut command = terminal.toolhost(["check", "--json", "."]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut [0]).unwrap();
+        for _ in 0..2 {
+            let kill = format!("kill -{signal} {}", child.id());
+            // It may have ended with the first.
+            let _ = Command::new("sh").args(["-c", &kill]).status().unwrap();
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        drop(stdout);
+    }
 }

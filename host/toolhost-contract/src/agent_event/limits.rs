@@ -1,6 +1,7 @@
 //! What an event's fields may be.
 
 use super::AgentEvent;
+use crate::text::acts;
 
 /// Longest id, type, trace id or correlation id, in bytes.
 const ID_BYTES_MAX: usize = 128;
@@ -31,7 +32,7 @@ pub enum EventError {
         /// The most it may have.
         max: usize,
     },
-    /// The field holds a control character.
+    /// The field holds a control character, or another that [`acts`].
     #[error("{0} holds a control character")]
     Control(&'static str),
     /// `createdAt` is no time.
@@ -75,7 +76,7 @@ pub(super) fn text(field: &'static str, text: &str, max: usize) -> Result<(), Ev
     if text.is_empty() {
         return Err(EventError::Empty(field));
     }
-    if text.chars().any(char::is_control) {
+    if text.contains(acts) {
         return Err(EventError::Control(field));
     }
     within(field, text, max)

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::{ToolResult, ToolStatus};
-use crate::{ErrorCode, HandlerCode, ToolError, ToolErrorCode, Usage};
+use crate::{Denial, ErrorCode, HandlerCode, ToolError, ToolErrorCode, Usage};
 
 /// `{"toolCallId": …, "toolName": …, "status": "ok", "output": …, "usage": {"wall": …, …}}`
 #[derive(Serialize, Deserialize)]
@@ -53,7 +53,15 @@ struct StoredUsage {
     log_records: u64,
     log_dropped: u64,
     output_bytes: u64,
-    denials: Vec<String>,
+    #[serde(deserialize_with = "known")]
+    denials: Vec<Denial>,
+}
+
+/// A denial that this host does not know is left out.
+fn known<'de, D: Deserializer<'de>>(stored: D) -> Result<Vec<Denial>, D::Error> {
+    let words = Vec::<String>::deserialize(stored)?;
+    let known = words.iter().filter_map(|words| Denial::from_words(words));
+    Ok(known.collect())
 }
 
 impl ToolResult {
@@ -183,7 +191,7 @@ mod tests {
             log_records: 6,
             log_dropped: 7,
             output_bytes: 8,
-            denials: vec!["network: tcp".to_owned()],
+            denials: Denial::ALL.to_vec(),
         }
     }
 
@@ -235,9 +243,10 @@ mod tests {
     #[test]
     fn a_usage_of_an_older_host_reads_as_far_as_it_goes() {
         let stored = json!({"toolCallId": "c", "toolName": "t", "status": "ok", "output": 1,
-            "usage": {"bytesRead": 9}});
+            "usage": {"bytesRead": 9, "denials": ["network: tcp", "network: of old"]}});
         let back = ToolResult::from_stored(&stored).unwrap();
         assert_eq!((back.usage().bytes_read, back.usage().files_made), (9, 0));
+        assert_eq!(back.usage().denials, [Denial::NetworkTcp]);
     }
 
     #[test]

@@ -1,15 +1,21 @@
 //! What a call may still do to the disk.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, MutexGuard};
 
 use rustix::io::Errno;
+use toolhost_contract::Denial;
 
 use super::code::{FsError, FsResult};
 use crate::bindings::filesystem::types::ErrorCode;
+use crate::limits::DiskLimit;
 use crate::meter::Meter;
+use crate::shares::Share;
 use crate::workdir::Growth;
+
+/// What a name takes of the disk, in bytes: a block of its folder, or of its own.
+const NAME_BYTES: u64 = 4 << 10;
 
 /// Counts changes against the call's limits and the workdir's.
 #[derive(Clone)]
@@ -20,12 +26,14 @@ pub(crate) struct Budget {
 }
 
 /// A place among the open descriptors, given back when dropped.
-pub(crate) struct OpenSlot(Arc<Meter>);
+pub(crate) struct OpenSlot {
+    meter: Arc<Meter>,
+    _share: Share,
+}
 
 impl Drop for OpenSlot {
     fn drop(&mut self) {
-        self.0.open_files.fetch_sub(1, Relaxed);
-        self.0.host_files.open.fetch_sub(1, Relaxed);
+        self.meter.open_files.fetch_sub(1, Relaxed);
     }
 }
 
@@ -35,30 +43,51 @@ impl Budget {
     }
 
     pub(crate) fn open_slot(&self) -> FsResult<OpenSlot> {
-        let (meter, host) = (&self.meter, &self.meter.host_files);
+        let meter = &self.meter;
+        // WASI has no code for "too many open files"; libc reads this one as ENOMEM.
+        let too_many = FsError::Code(ErrorCode::InsufficientMemory);
+        let Some(share) = meter.host_files.hold(meter.component, 1) else {
+            return Err(too_many);
+        };
         let own = meter.open_files.fetch_add(1, Relaxed);
-        let all = host.open.fetch_add(1, Relaxed);
-        // Gives both back where it is not kept.
-        let slot = OpenSlot(Arc::clone(meter));
-        if own >= meter.limits.open_files || all >= host.most {
-            // WASI has no code for "too many open files"; libc reads this one as ENOMEM.
-            return Err(FsError::Code(ErrorCode::InsufficientMemory));
+        let slot = OpenSlot {
+            meter: Arc::clone(meter),
+            _share: share,
+        };
+        if own >= meter.limits.open_files {
+            return Err(too_many);
         }
         Ok(slot)
     }
 
-    /// Whether one more file, directory or link may be made.
-    pub(crate) fn check_new_file(&self) -> io::Result<()> {
-        if self.meter.files_made.load(Relaxed) < self.meter.limits.files {
-            return Ok(());
-        }
-        self.meter.disk_refused.store(true, Relaxed);
-        Err(Errno::NOSPC.into())
+    /// Held from the look at what a file takes until its change is counted.
+    pub(crate) fn changing(&self) -> MutexGuard<'_, ()> {
+        self.growth.changing()
     }
 
-    /// One more was made.
-    pub(crate) fn made_file(&self) {
-        self.meter.files_made.fetch_add(1, Relaxed);
+    /// Makes one more file, directory or link, where that is within the budget.
+    pub(crate) fn make<T>(&self, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        if self.meter.files_made.load(Relaxed) >= self.meter.limits.files {
+            self.meter.meet(DiskLimit::Files);
+            return Err(Errno::NOSPC.into());
+        }
+        self.charge(NAME_BYTES, NAME_BYTES)?;
+        let made = make();
+        match &made {
+            Ok(_) => {
+                self.meter.files_made.fetch_add(1, Relaxed);
+            }
+            Err(_) => {
+                self.meter.disk_charged.fetch_sub(NAME_BYTES, Relaxed);
+                self.freed(NAME_BYTES);
+            }
+        }
+        made
+    }
+
+    /// A name is gone, and with it so many bytes.
+    pub(crate) fn removed(&self, bytes: u64) {
+        self.freed(NAME_BYTES.saturating_add(bytes));
     }
 
     /// Takes `bytes` of the call's budget, and `growth` of the workdir's.
@@ -68,21 +97,25 @@ impl Budget {
     pub(crate) fn charge(&self, bytes: u64, growth: u64) -> io::Result<()> {
         let limits = &self.meter.limits;
         let spent = self.meter.disk_charged.load(Relaxed).saturating_add(bytes);
-        if spent > limits.disk_bytes || !self.growth.take(growth, limits.workdir_bytes) {
-            self.meter.disk_refused.store(true, Relaxed);
+        let refused = if spent > limits.disk_bytes {
+            Some(DiskLimit::CallBytes)
+        } else if !self.growth.take(growth, limits.workdir_bytes) {
+            Some(DiskLimit::WorkdirBytes)
+        } else {
+            None
+        };
+        if let Some(limit) = refused {
+            self.meter.meet(limit);
             return Err(Errno::NOSPC.into());
         }
         self.meter.disk_charged.fetch_add(bytes, Relaxed);
         Ok(())
     }
 
-    /// A write failed: a disk that is full is a limit reached, though not one of ours.
-    pub(crate) fn failed(&self, error: &io::Error) {
-        if matches!(
-            error.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-        ) {
-            self.meter.disk_refused.store(true, Relaxed);
+    /// A change failed: a disk that is full is a limit met, though not one of ours.
+    pub(crate) fn failed(&self, code: ErrorCode) {
+        if matches!(code, ErrorCode::InsufficientSpace | ErrorCode::Quota) {
+            self.meter.meet(DiskLimit::Disk);
         }
     }
 
@@ -108,7 +141,12 @@ impl Budget {
         Ok(())
     }
 
-    pub(crate) fn deny(&self, what: &'static str) {
+    pub(crate) fn deny(&self, what: Denial) {
         self.meter.deny(what);
+    }
+
+    /// The guest makes a call of a file or a directory.
+    pub(crate) fn used(&self) {
+        self.meter.goes_on();
     }
 }

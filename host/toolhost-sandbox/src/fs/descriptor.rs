@@ -1,10 +1,10 @@
 //! Open files and directories, and every method of `wasi:filesystem/types`.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::BytesMut;
-use cap_fs_ext::FollowSymlinks;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 use rustix::fd::AsFd;
 use rustix::fs::{Advice as SystemAdvice, AtFlags, Timestamps};
@@ -15,7 +15,7 @@ use super::budget::OpenSlot;
 use super::code::{FsError, FsResult, code_of};
 use super::file::OpenFile;
 use super::listing::{Listing, kind_of};
-use super::open::{follow, open_path};
+use super::open::open_path;
 use super::place::{Held, Place};
 use super::stream::{FileReader, FileWriter, WriteFrom};
 use super::times::{datetime, timestamps};
@@ -39,11 +39,11 @@ pub enum Descriptor {
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct OpenDir {
     pub(super) dir: Arc<Dir>,
-    _slot: OpenSlot,
+    _slot: Option<OpenSlot>,
 }
 
 impl OpenDir {
-    pub(super) fn new(dir: Arc<Dir>, slot: OpenSlot) -> Self {
+    pub(super) fn new(dir: Arc<Dir>, slot: Option<OpenSlot>) -> Self {
         Self { dir, _slot: slot }
     }
 }
@@ -72,12 +72,7 @@ impl Descriptor {
 }
 
 fn metadata_at(dir: &OpenDir, flags: PathFlags, path: &str) -> io::Result<Metadata> {
-    // Such an end means a directory, behind a link as well; cap-std passes over it.
-    let means_dir = path.ends_with('/') || path.ends_with("/.");
-    match follow(flags) {
-        FollowSymlinks::No if !means_dir => dir.dir.symlink_metadata(path),
-        FollowSymlinks::No | FollowSymlinks::Yes => dir.dir.metadata(path),
-    }
+    Metadata::from_file(&open_path(&dir.dir, path, flags)?)
 }
 
 fn stat_of(metadata: &Metadata) -> DescriptorStat {
@@ -101,24 +96,19 @@ fn stat_of(metadata: &Metadata) -> DescriptorStat {
     }
 }
 
+/// What tells one state of a file from another, and nothing else: without the key, which is this
+/// process's own, neither device nor inode can be searched for.
 fn hash_of(metadata: &Metadata) -> MetadataHashValue {
-    let mut hasher = blake3::Hasher::new();
-    for part in [metadata.dev(), metadata.ino(), metadata.len()] {
-        hasher.update(&part.to_le_bytes());
-    }
-    for part in [metadata.mtime(), metadata.mtime_nsec()] {
-        hasher.update(&part.to_le_bytes());
-    }
-    let mut reader = hasher.finalize_xof();
-    let mut half = || {
-        let mut bytes = [0; 8];
-        reader.fill(&mut bytes);
-        u64::from_le_bytes(bytes)
-    };
-    MetadataHashValue {
-        lower: half(),
-        upper: half(),
-    }
+    static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
+    keyed(metadata, &KEYS)
+}
+
+fn keyed(metadata: &Metadata, keys: &[RandomState; 2]) -> MetadataHashValue {
+    let [lower, upper] = keys.each_ref().map(|key| {
+        let id = (metadata.dev(), metadata.ino(), metadata.len());
+        key.hash_one((id, metadata.mtime(), metadata.mtime_nsec()))
+    });
+    MetadataHashValue { lower, upper }
 }
 
 impl Filesystem {
@@ -126,15 +116,16 @@ impl Filesystem {
     fn check_place(&self, place: &Place<'_>) -> FsResult<Option<Held>> {
         let held = place.look()?;
         if let Some(held) = &held {
-            self.check_unprotected(FileId::of(&held.metadata))?;
+            self.check_unprotected(held.id())?;
         }
+        self.check_name(place)?;
         Ok(held)
     }
 
-    /// Gives back what a removed or replaced name's file took, where that was its last name.
-    fn gone(&self, held: Option<Held>) {
-        let freed = held.map_or(0, |held| held.freed());
-        self.budget.freed(freed);
+    /// Makes a name, where it is not write-protected and the budget has room for it.
+    fn make_name(&self, place: &Place<'_>, make: impl FnOnce() -> io::Result<()>) -> FsResult<()> {
+        self.check_name(place)?;
+        Ok(self.budget.make(make)?)
     }
 }
 
@@ -165,7 +156,10 @@ impl FilesystemView<'_> {
 impl types::Host for FilesystemView<'_> {
     fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
         match error {
-            FsError::Code(code) => Ok(code),
+            FsError::Code(code) => {
+                self.fs.budget.failed(code);
+                Ok(code)
+            }
             FsError::Trap(error) => Err(error),
         }
     }
@@ -266,7 +260,7 @@ impl types::HostDescriptor for FilesystemView<'_> {
         self.fs.check_writable()?;
         let descriptor = self.descriptor(&handle)?;
         self.fs
-            .check_unprotected(FileId::of(&descriptor.metadata()?))?;
+            .check_unprotected_now(FileId::of(&descriptor.metadata()?))?;
         let times = timestamps(accessed, modified)?;
         match descriptor {
             Descriptor::File(file) => Ok(rustix::fs::futimens(&file.file, &times)?),
@@ -310,10 +304,8 @@ impl types::HostDescriptor for FilesystemView<'_> {
 
     fn create_directory_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
         let dir = self.dir_to_change(&handle)?;
-        self.fs.budget.check_new_file()?;
-        dir.dir.create_dir(path)?;
-        self.fs.budget.made_file();
-        Ok(())
+        let place = Place::of(&dir.dir, &path)?;
+        self.fs.make_name(&place, || place.make_dir())
     }
 
     fn stat(&mut self, handle: Resource<Descriptor>) -> FsResult<DescriptorStat> {
@@ -341,7 +333,9 @@ impl types::HostDescriptor for FilesystemView<'_> {
         let dir = self.dir_to_change(&handle)?;
         let times = timestamps(accessed, modified)?;
         let target = open_path(&dir.dir, &path, flags)?;
-        self.fs.check_unprotected(FileId::of(&target.metadata()?))?;
+        let id = FileId::of(&Metadata::from_file(&target)?);
+        let follows = flags.contains(PathFlags::SYMLINK_FOLLOW);
+        self.fs.check_unprotected_at(&dir.dir, &path, follows, id)?;
         set_times_by_path(&target, &times)
     }
 
@@ -359,11 +353,12 @@ impl types::HostDescriptor for FilesystemView<'_> {
         let from = self.dir_to_change(&handle)?;
         let to = self.descriptor(&new_handle)?.dir()?;
         let (from, to) = (Place::of(&from.dir, &path)?, Place::of(&to.dir, &new_path)?);
-        self.fs.check_place(&from)?;
-        self.fs.budget.check_new_file()?;
-        from.hard_link(&to)?;
-        self.fs.budget.made_file();
-        Ok(())
+        let linked = self.fs.check_place(&from)?.ok_or(ErrorCode::NoEntry)?;
+        // Not asked of the system: behind a slash it would follow a link.
+        if linked.metadata.is_dir() {
+            return Err(ErrorCode::NotPermitted.into());
+        }
+        self.fs.make_name(&to, || from.hard_link(&to))
     }
 
     fn open_at(
@@ -381,15 +376,27 @@ impl types::HostDescriptor for FilesystemView<'_> {
 
     fn readlink_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<String> {
         let dir = self.descriptor(&handle)?.dir()?;
-        let target = dir.dir.read_link(path)?.into_os_string().into_string();
-        target.map_err(|_| ErrorCode::IllegalByteSequence.into())
+        let place = Place::of(&dir.dir, &path)?;
+        // Not asked of the system: behind a slash it would follow the link.
+        let link = place.look()?.ok_or(ErrorCode::NoEntry)?;
+        if !link.metadata.is_symlink() {
+            return Err(ErrorCode::Invalid.into());
+        }
+        let target = place.read_link()?;
+        // Where on the host it leads is the host's own affair.
+        if target.starts_with(b"/") {
+            return Err(ErrorCode::NotPermitted.into());
+        }
+        String::from_utf8(target).map_err(|_| ErrorCode::IllegalByteSequence.into())
     }
 
     fn remove_directory_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
         let dir = self.dir_to_change(&handle)?;
         let place = Place::of(&dir.dir, &path)?;
         self.fs.check_place(&place)?;
-        Ok(place.remove_dir()?)
+        place.remove_dir()?;
+        self.fs.budget.removed(0);
+        Ok(())
     }
 
     fn rename_at(
@@ -402,13 +409,15 @@ impl types::HostDescriptor for FilesystemView<'_> {
         let from = self.dir_to_change(&handle)?;
         let to = self.descriptor(&new_handle)?.dir()?;
         let (from, to) = (Place::of(&from.dir, &path)?, Place::of(&to.dir, &new_path)?);
+        let _changing = self.fs.budget.changing();
         let moved = self.fs.check_place(&from)?;
         let replaced = self.fs.check_place(&to)?;
-        if to.means_dir() && moved.is_some_and(|moved| !moved.metadata.is_dir()) {
-            return Err(ErrorCode::NotDirectory.into());
-        }
         from.rename(&to)?;
-        self.fs.gone(replaced);
+        // Two names of one file both stay.
+        let replaced = replaced.filter(|it| moved.is_none_or(|moved| moved.id() != it.id()));
+        if let Some(replaced) = replaced {
+            self.fs.budget.removed(replaced.freed());
+        }
         Ok(())
     }
 
@@ -422,18 +431,19 @@ impl types::HostDescriptor for FilesystemView<'_> {
         if target.starts_with('/') {
             return Err(ErrorCode::NotPermitted.into());
         }
-        self.fs.budget.check_new_file()?;
-        dir.dir.symlink(target, path)?;
-        self.fs.budget.made_file();
-        Ok(())
+        let place = Place::of(&dir.dir, &path)?;
+        self.fs.make_name(&place, || place.make_link(&target))
     }
 
     fn unlink_file_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
         let dir = self.dir_to_change(&handle)?;
         let place = Place::of(&dir.dir, &path)?;
+        let _changing = self.fs.budget.changing();
         let removed = self.fs.check_place(&place)?;
         place.remove_file()?;
-        self.fs.gone(removed);
+        self.fs
+            .budget
+            .removed(removed.map_or(0, |removed| removed.freed()));
         Ok(())
     }
 
@@ -483,4 +493,27 @@ fn set_times_by_path(handle: impl AsFd, times: &Timestamps) -> FsResult<()> {
 fn sync_dir(dir: &OpenDir) -> FsResult<()> {
     let readable = dir.dir.open(".")?;
     Ok(rustix::fs::fsync(&readable)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_says_nothing_without_its_key() {
+        let file = tempfile::tempfile().unwrap();
+        let metadata = Metadata::from_file(&file).unwrap();
+        let hash = |keys| {
+            let hash = keyed(&metadata, keys);
+            (hash.lower, hash.upper)
+        };
+        let (one, other): ([RandomState; 2], [RandomState; 2]) = Default::default();
+        assert_eq!(hash(&one), hash(&one));
+        assert_ne!(hash(&one), hash(&other));
+        let own = hash_of(&metadata);
+        assert_eq!((own.lower, own.upper), {
+            let again = hash_of(&metadata);
+            (again.lower, again.upper)
+        });
+    }
 }

@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 
 use super::budget::{Budget, OpenSlot};
-use super::code::FsResult;
+use super::code::{FsResult, code_of};
 use crate::bindings::filesystem::types::{DescriptorFlags, ErrorCode};
 
 /// Most bytes moved by one read or write of a stream.
@@ -49,6 +49,11 @@ impl OpenFile {
         }
     }
 
+    /// The guest uses the file through a stream of it.
+    pub(super) fn used(&self) {
+        self.budget.used();
+    }
+
     fn extent(&self) -> io::Result<Extent> {
         let metadata = self.file.metadata()?;
         Ok(Extent {
@@ -58,6 +63,7 @@ impl OpenFile {
     }
 
     pub(super) fn set_size(&self, size: u64) -> io::Result<()> {
+        let _changing = self.budget.changing();
         let before = self.extent()?;
         let growth = size.saturating_sub(before.size);
         self.budget.charge(growth, before.in_workdir(growth))?;
@@ -101,13 +107,15 @@ impl OpenFile {
 
     /// Writes all of `bytes`, or nothing where the budget is spent.
     pub(super) fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let _changing = self.budget.changing();
         self.write(bytes, self.extent()?, at, || {
             self.file.write_all_at(bytes, at)
         })
     }
 
-    /// Writes all of `bytes` to the end, wherever other calls have moved it by then.
+    /// Writes all of `bytes` to the end, wherever others have moved it by then.
     pub(super) fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        let _changing = self.budget.changing();
         let extent = self.extent()?;
         self.write(bytes, extent, extent.size, || append_all(&self.file, bytes))
     }
@@ -132,7 +140,7 @@ impl OpenFile {
             Ok(()) => self.budget.wrote(length),
             // What was written of it counts; what the file did not grow by is given back.
             Err(error) => {
-                self.budget.failed(error);
+                self.budget.failed(code_of(error));
                 let grown = self.extent()?.size.saturating_sub(before.size);
                 self.budget.wrote(grown.min(length));
                 self.budget

@@ -13,16 +13,17 @@ use crate::bindings::filesystem::types::{self, DescriptorType, DirectoryEntry};
 pub struct Listing {
     entries: ReadDir,
     budget: Budget,
-    _slot: OpenSlot,
+    /// The folder, and the system's own reading of it.
+    _slots: [OpenSlot; 2],
 }
 
 impl Listing {
     pub(crate) fn new(dir: &Dir, budget: &Budget) -> FsResult<Self> {
-        let slot = budget.open_slot()?;
+        let slots = [budget.open_slot()?, budget.open_slot()?];
         Ok(Self {
             entries: dir.entries()?,
             budget: budget.clone(),
-            _slot: slot,
+            _slots: slots,
         })
     }
 

@@ -1,67 +1,153 @@
 //! Opening a path beneath a directory.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
-use rustix::fs::OFlags;
+use cap_std::fs::{Dir, Metadata};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use toolhost_contract::Denial;
 
 use super::Filesystem;
-use super::budget::Budget;
+use super::beneath::open_beneath;
+use super::budget::OpenSlot;
 use super::code::{FsError, FsResult};
 use super::descriptor::{Descriptor, OpenDir};
 use super::file::OpenFile;
+use super::place::{Place, last_name};
 use crate::WorkdirAccess;
 use crate::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
 use crate::workdir::FileId;
 
-/// What a call denied for want of write access is recorded as.
-const READ_ONLY: &str = "filesystem: write to a read-only workdir";
-const PROTECTED: &str = "filesystem: change a write-protected file";
+/// Most times that somebody else may make and remove what is to be opened or made.
+const TRIES: usize = 8;
 
-pub(crate) fn follow(flags: PathFlags) -> FollowSymlinks {
+/// Most links to nothing that are followed to make a file, as many as the kernel follows.
+const LINKS_MAX: usize = 40;
+
+fn follow(flags: PathFlags) -> OFlags {
     if flags.contains(PathFlags::SYMLINK_FOLLOW) {
-        FollowSymlinks::Yes
+        OFlags::empty()
     } else {
-        FollowSymlinks::No
+        OFlags::NOFOLLOW
     }
 }
 
-fn custom(flags: OFlags) -> i32 {
-    i32::try_from(flags.bits()).unwrap_or(0)
+/// Opens a path without reading or writing what it names.
+pub(super) fn open_path(dir: &Dir, path: &str, flags: PathFlags) -> io::Result<File> {
+    open_beneath(dir, path, OFlags::PATH | follow(flags))
 }
 
-/// Opens a path without reading or writing what it names.
-pub(crate) fn open_path(dir: &Dir, path: &str, flags: PathFlags) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .custom_flags(custom(OFlags::PATH))
-        .follow(follow(flags));
-    dir.open_with(path, &options)
+/// What is asked of a path that is opened.
+struct Asked<'a> {
+    path: &'a str,
+    path_flags: PathFlags,
+    how: OpenFlags,
+    flags: DescriptorFlags,
+}
+
+impl Asked<'_> {
+    fn writes(&self) -> bool {
+        self.flags.contains(DescriptorFlags::WRITE)
+    }
+
+    fn follows(&self) -> bool {
+        self.path_flags.contains(PathFlags::SYMLINK_FOLLOW)
+    }
+
+    /// Whether it must not be there before.
+    fn is_new(&self) -> bool {
+        self.how.contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE)
+    }
+
+    /// The system's flags for a regular file. O_TRUNC is none of them: what was opened is looked at
+    /// before it is changed.
+    fn system(&self) -> OFlags {
+        let mut system = match (self.flags.contains(DescriptorFlags::READ), self.writes()) {
+            (true, true) => OFlags::RDWR,
+            (false, true) => OFlags::WRONLY,
+            (_, false) => OFlags::RDONLY,
+        };
+        if self.flags.contains(DescriptorFlags::FILE_INTEGRITY_SYNC) {
+            system |= OFlags::SYNC;
+        }
+        if self.flags.contains(DescriptorFlags::DATA_INTEGRITY_SYNC) {
+            system |= OFlags::DSYNC;
+        }
+        // O_NONBLOCK: were it a FIFO all the same, opening it must not wait for its other end.
+        system | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
+    }
 }
 
 impl Filesystem {
+    /// What keeps the workdir from being changed.
+    fn kept(&self) -> Option<Denial> {
+        match self.access {
+            WorkdirAccess::ReadOnly => Some(Denial::ReadOnly),
+            WorkdirAccess::ReadWrite if self.protected.holds_all() => Some(Denial::WriteProtected),
+            WorkdirAccess::ReadWrite => None,
+        }
+    }
+
     pub(crate) fn is_writable(&self) -> bool {
-        self.access == WorkdirAccess::ReadWrite
+        self.kept().is_none()
     }
 
     /// Refuses every change where the workdir is read-only.
     pub(crate) fn check_writable(&self) -> FsResult<()> {
-        match self.access {
-            WorkdirAccess::ReadWrite => Ok(()),
-            WorkdirAccess::ReadOnly => {
-                self.budget.deny(READ_ONLY);
-                Err(FsError::Code(ErrorCode::ReadOnly))
-            }
-        }
+        let Some(denial) = self.kept() else {
+            return Ok(());
+        };
+        self.budget.deny(denial);
+        Err(FsError::Code(ErrorCode::ReadOnly))
     }
 
     /// Refuses a change to what is write-protected.
-    pub(crate) fn check_unprotected(&self, id: FileId) -> FsResult<()> {
-        if self.protected.holds(id) {
-            self.budget.deny(PROTECTED);
+    pub(super) fn check_unprotected(&self, id: FileId) -> FsResult<()> {
+        // What it was is not what it is: a number that is free again is given to another file.
+        self.unless(self.protected.holds(id) && self.protected.now().holds(id))
+    }
+
+    /// Refuses a change through a handle, whatever it was when the handle was opened.
+    pub(super) fn check_unprotected_now(&self, id: FileId) -> FsResult<()> {
+        self.unless(self.protected.now().holds(id))
+    }
+
+    /// Refuses a change to what a path led to, where it has become write-protected: it bears a name
+    /// of what is, or a link led there.
+    pub(super) fn check_unprotected_at(
+        &self,
+        dir: &Dir,
+        path: &str,
+        follows: bool,
+        id: FileId,
+    ) -> FsResult<()> {
+        self.check_unprotected(id)?;
+        let through_link = || {
+            let itself = open_path(dir, path, PathFlags::empty());
+            let itself = itself.and_then(|itself| Metadata::from_file(&itself));
+            itself.is_ok_and(|itself| FileId::of(&itself) != id)
+        };
+        let protected = &self.protected;
+        let may_be = protected.knows(last_name(path))
+            || (follows && protected.asks_again() && through_link());
+        self.unless(may_be && protected.now().holds(id))
+    }
+
+    /// Refuses to make, move or remove a name that is write-protected, whatever bears it.
+    pub(super) fn check_name(&self, place: &Place<'_>) -> FsResult<()> {
+        if !self.protected.knows(place.name()) {
+            return Ok(());
+        }
+        let folder = place.folder()?;
+        self.unless(self.protected.now().holds_name(folder, place.name()))
+    }
+
+    fn unless(&self, protected: bool) -> FsResult<()> {
+        if protected {
+            self.budget.deny(Denial::WriteProtected);
             return Err(FsError::Code(ErrorCode::NotPermitted));
         }
         Ok(())
@@ -75,85 +161,128 @@ impl Filesystem {
         how: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Descriptor> {
+        let asked = Asked {
+            path,
+            path_flags,
+            how,
+            flags,
+        };
         let creates = how.intersects(OpenFlags::CREATE | OpenFlags::EXCLUSIVE);
         let truncates = how.contains(OpenFlags::TRUNCATE);
-        let writes = flags.contains(DescriptorFlags::WRITE);
         if how.contains(OpenFlags::DIRECTORY) && (creates || truncates) {
             return Err(ErrorCode::Invalid.into());
         }
-        if truncates && !writes {
+        if truncates && !asked.writes() {
             return Err(ErrorCode::Invalid.into());
         }
-        if writes || creates {
+        if asked.writes() || creates {
             self.check_writable()?;
         }
-
-        let mut options = OpenOptions::new();
-        // O_NONBLOCK: opening a FIFO must not wait for its other end.
-        let mut system = OFlags::NONBLOCK | OFlags::NOCTTY;
-        if how.contains(OpenFlags::DIRECTORY) {
-            system |= OFlags::DIRECTORY;
-        }
-        if flags.contains(DescriptorFlags::FILE_INTEGRITY_SYNC) {
-            system |= OFlags::SYNC;
-        }
-        if flags.contains(DescriptorFlags::DATA_INTEGRITY_SYNC) {
-            system |= OFlags::DSYNC;
-        }
-        options
-            .read(flags.contains(DescriptorFlags::READ) || !writes)
-            .write(writes)
-            .custom_flags(custom(system))
-            .follow(follow(path_flags));
-
         let slot = self.budget.open_slot()?;
-        let file = open_or_create(&dir.dir, path, &mut options, how, &self.budget)?;
-        let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            let dir = Dir::from_std_file(file.into_std());
-            return Ok(Descriptor::Dir(OpenDir::new(Arc::new(dir), slot)));
+        for _ in 0..TRIES {
+            let found = match asked.is_new() {
+                true => None,
+                false => self.find(&dir.dir, &asked)?,
+            };
+            if let Some(found) = found {
+                return self.opened(&dir.dir, &asked, found, slot);
+            }
+            if let Some(made) = self.make(&dir.dir, &asked)? {
+                let file = OpenFile::new(made, flags, self.budget.clone(), slot);
+                return Ok(Descriptor::File(Arc::new(file)));
+            }
         }
+        Err(ErrorCode::Busy.into())
+    }
+
+    /// Opens what was found for what is asked.
+    fn opened(
+        &self,
+        dir: &Dir,
+        asked: &Asked<'_>,
+        (found, metadata): (File, Metadata),
+        slot: OpenSlot,
+    ) -> FsResult<Descriptor> {
+        if metadata.is_dir() {
+            if asked.writes() {
+                return Err(ErrorCode::IsDirectory.into());
+            }
+            let dir = Dir::from_std_file(found);
+            return Ok(Descriptor::Dir(OpenDir::new(Arc::new(dir), Some(slot))));
+        }
+        if metadata.is_symlink() {
+            return Err(ErrorCode::Loop.into());
+        }
+        // A FIFO is not even opened: that alone would let go whoever waits at its other end.
         if !metadata.is_file() {
             return Err(ErrorCode::NotPermitted.into());
         }
-        if writes {
-            self.check_unprotected(FileId::of(&metadata))?;
+        let id = FileId::of(&metadata);
+        if asked.writes() {
+            self.check_unprotected_at(dir, asked.path, asked.follows(), id)?;
         }
-        let file = OpenFile::new(file.into_std(), flags, self.budget.clone(), slot);
-        if truncates && metadata.len() > 0 {
+        let file = reopen(dir, asked, &found)?;
+        let opened = Metadata::from_file(&file)?;
+        if FileId::of(&opened) != id {
+            return Err(ErrorCode::WouldBlock.into());
+        }
+        let file = OpenFile::new(file, asked.flags, self.budget.clone(), slot);
+        if asked.how.contains(OpenFlags::TRUNCATE) && opened.len() > 0 {
             file.set_size(0)?;
         }
         Ok(Descriptor::File(Arc::new(file)))
     }
-}
 
-/// Opens what is there, else makes it where that is asked for. O_TRUNC is never passed: what was
-/// opened is looked at before it is changed.
-fn open_or_create(
-    dir: &Dir,
-    path: &str,
-    options: &mut OpenOptions,
-    how: OpenFlags,
-    budget: &Budget,
-) -> io::Result<File> {
-    if !how.contains(OpenFlags::CREATE) {
-        return dir.open_with(path, options);
-    }
-    if !how.contains(OpenFlags::EXCLUSIVE) {
-        match dir.open_with(path, options) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            opened => return opened,
+    /// Finds what is there, good for nothing yet but its path. None where it is to be made.
+    fn find(&self, dir: &Dir, asked: &Asked<'_>) -> FsResult<Option<(File, Metadata)>> {
+        let mut flags = OFlags::PATH | follow(asked.path_flags);
+        if asked.how.contains(OpenFlags::DIRECTORY) {
+            flags |= OFlags::DIRECTORY;
+        }
+        match open_beneath(dir, asked.path, flags) {
+            Err(e)
+                if e.kind() == io::ErrorKind::NotFound && asked.how.contains(OpenFlags::CREATE) =>
+            {
+                Ok(None)
+            }
+            found => {
+                let found = found?;
+                let metadata = Metadata::from_file(&found)?;
+                Ok(Some((found, metadata)))
+            }
         }
     }
-    budget.check_new_file()?;
-    if how.contains(OpenFlags::EXCLUSIVE) {
-        options.create_new(true);
-    } else {
-        options.create(true);
+
+    /// Makes a file, where a link to nothing leads as well. None where somebody else made it.
+    fn make(&self, dir: &Dir, asked: &Asked<'_>) -> FsResult<Option<File>> {
+        let mut path = asked.path.to_owned();
+        for _ in 0..LINKS_MAX {
+            let place = Place::of(dir, &path)?;
+            self.check_name(&place)?;
+            match self.budget.make(|| place.make_file(asked.system())) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && !asked.is_new() => {
+                    let target = place.read_link().ok();
+                    let target = target.and_then(|target| String::from_utf8(target).ok());
+                    match target {
+                        Some(target) if asked.follows() => path = place.beside(target),
+                        _ => return Ok(None),
+                    }
+                }
+                made => return Ok(Some(made?)),
+            }
+        }
+        Err(ErrorCode::Loop.into())
     }
-    // Making a file needs a handle that writes; WASI lets a reader make one as well.
-    options.write(true);
-    let file = dir.open_with(path, options)?;
-    budget.made_file();
-    Ok(file)
+}
+
+/// Opens what was found, and nothing else, for what is asked.
+fn reopen(dir: &Dir, asked: &Asked<'_>, found: &File) -> io::Result<File> {
+    let itself = format!("/proc/self/fd/{}", found.as_raw_fd());
+    match rustix::fs::open(itself, asked.system(), Mode::empty()) {
+        // Where there is no /proc, the path is walked once more.
+        Err(Errno::NOENT) => {
+            open_beneath(dir, asked.path, asked.system() | follow(asked.path_flags))
+        }
+        opened => Ok(opened?.into()),
+    }
 }

@@ -31,6 +31,7 @@ impl InputStream for FileReader {
         if size == 0 {
             return Ok(Bytes::new());
         }
+        self.file.used();
         let (bytes, _) = self.file.read_at(size, self.position).map_err(failed)?;
         if bytes.is_empty() {
             return Err(StreamError::Closed);
@@ -68,6 +69,7 @@ impl FileWriter {
 #[async_trait]
 impl OutputStream for FileWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.file.used();
         match &mut self.from {
             WriteFrom::End => self.file.append(&bytes).map_err(failed),
             WriteFrom::Offset(at) => {

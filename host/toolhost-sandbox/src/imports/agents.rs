@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use toolhost_contract::{HandlerError, JsonObject, Locale, ToolErrorCode, json_depth};
+use toolhost_contract::{Denial, HandlerError, JsonObject, Locale, ToolErrorCode, json_depth};
 use wasmtime::component::HasData;
 
 use crate::SandboxError;
@@ -59,14 +59,14 @@ impl agents::Host for Agents {
     async fn request(&mut self, options: RequestOptions) -> Answered<Response> {
         let request = self.request_of(options);
         let ask = |port: &dyn AgentsPort, request| port.request(request);
-        let answer = self.ask("agents: request", request, ask).await?;
+        let answer = self.ask(Denial::AgentsRequest, request, ask).await?;
         Ok(answer.and_then(|answer| self.response_of(answer)))
     }
 
     async fn send(&mut self, options: SendOptions) -> Answered<Receipt> {
         let send = self.send_of(options);
         let ask = |port: &dyn AgentsPort, send| port.send(send);
-        let answer = self.ask("agents: send", send, ask).await?;
+        let answer = self.ask(Denial::AgentsSend, send, ask).await?;
         Ok(answer.map(|receipt| Receipt {
             target: receipt.target,
             event_id: receipt.event_id,
@@ -77,7 +77,7 @@ impl agents::Host for Agents {
     async fn spawn(&mut self, target: String, instance_key: Option<String>) -> Answered<Instance> {
         let spawn = spawn_of(target, instance_key);
         let ask = |port: &dyn AgentsPort, spawn| port.spawn(spawn);
-        let answer = self.ask("agents: spawn", spawn, ask).await?;
+        let answer = self.ask(Denial::AgentsSpawn, spawn, ask).await?;
         Ok(answer.map(|instance| Instance {
             target: instance.target,
             instance_key: instance.instance_key,
@@ -87,13 +87,13 @@ impl agents::Host for Agents {
 
     async fn list(&mut self) -> Answered<String> {
         let ask = |port: &dyn AgentsPort, ()| port.list();
-        let answer = self.ask("agents: list", Ok(()), ask).await?;
+        let answer = self.ask(Denial::AgentsList, Ok(()), ask).await?;
         Ok(answer.and_then(|instances| self.json_of(&instances)))
     }
 
     async fn catalog(&mut self) -> Answered<Vec<Agent>> {
         let ask = |port: &dyn AgentsPort, ()| port.catalog();
-        let answer = self.ask("agents: catalog", Ok(()), ask).await?;
+        let answer = self.ask(Denial::AgentsCatalog, Ok(()), ask).await?;
         Ok(answer.and_then(|agents| self.agents_of(agents)))
     }
 }
@@ -102,7 +102,7 @@ impl Agents {
     /// Asks the port where there is one, with the call parked until it answers.
     async fn ask<Q: Send + 'static, T: Send + 'static>(
         &self,
-        what: &'static str,
+        what: Denial,
         question: Result<Q, ToolError>,
         ask: fn(&dyn AgentsPort, Q) -> AgentsFuture<T>,
     ) -> Answered<T> {
@@ -182,7 +182,7 @@ impl Agents {
 
     fn value_of(&self, what: &str, json: &str) -> Result<Value, ToolError> {
         let limits = &self.meter.limits;
-        parse_json(json, limits.input_bytes, limits.json_depth)
+        parse_json(json, limits.input_bytes, limits)
             .map_err(|error| invalid(format!("`{what}` {error}.")))
     }
 

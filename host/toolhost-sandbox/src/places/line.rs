@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use super::{ComponentId, Permit};
 use crate::SandboxError;
 use crate::sandbox::SandboxConfig;
+use crate::shares;
 
 /// What a place is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub(super) type Waiter = oneshot::Sender<Permit>;
 /// [`Line::next`] is asked until there is none: between two of these, nobody waits who may go.
 pub(super) struct Line {
     free: usize,
-    share: usize,
+    share: u64,
     most_waiting: usize,
     waiting: usize,
     tickets: u64,
@@ -53,9 +54,9 @@ struct Calls {
     waiting: BTreeMap<u64, Waiter>,
 }
 
-/// Whether one that holds so much may take more of what is free.
-fn fair(held: usize, free: usize, share: usize) -> bool {
-    held < free.saturating_mul(share)
+/// Whether one that holds so many may take more of those that are free.
+fn fair(held: usize, free: usize, share: u64) -> bool {
+    shares::fair(held as u64, free as u64, share)
 }
 
 impl Line {
@@ -63,7 +64,7 @@ impl Line {
         Self {
             free: config.live_calls as usize,
             // With none, nothing would ever start.
-            share: config.share_per_free.max(1) as usize,
+            share: config.share_per_free.max(1).into(),
             most_waiting: config.waiting_calls,
             waiting: 0,
             tickets: 0,
@@ -88,12 +89,12 @@ impl Line {
         &mut self,
         component: ComponentId,
         purpose: Purpose,
-        has_memory: bool,
+        has_memory: impl FnOnce() -> bool,
     ) -> bool {
         let calls = self.components.get(&component);
         let (running, waiting) = calls.map_or((0, 0), |c| (c.running, c.waiting.len()));
         let may = match purpose {
-            Purpose::Start => has_memory && waiting == 0 && fair(running, self.free, self.share),
+            Purpose::Start => waiting == 0 && fair(running, self.free, self.share) && has_memory(),
             Purpose::GoOn => self.free > 0 && self.going_on.is_empty(),
         };
         if may {
@@ -175,7 +176,10 @@ impl Line {
     }
 
     /// Takes a place for the one whose turn it is; none where nobody waits who may have one.
-    pub(super) fn next(&mut self, has_memory: bool) -> Option<(ComponentId, Waiter)> {
+    pub(super) fn next(
+        &mut self,
+        has_memory: impl Fn(ComponentId) -> bool,
+    ) -> Option<(ComponentId, Waiter)> {
         let others = match self.turn {
             Purpose::Start => Purpose::GoOn,
             Purpose::GoOn => Purpose::Start,
@@ -183,7 +187,7 @@ impl Line {
         let (served, component, waiter) = [self.turn, others].into_iter().find_map(|purpose| {
             let (component, waiter) = match purpose {
                 Purpose::GoOn => self.next_to_go_on(),
-                Purpose::Start => self.next_to_start(has_memory),
+                Purpose::Start => self.next_to_start(&has_memory),
             }?;
             Some((purpose, component, waiter))
         })?;
@@ -203,8 +207,11 @@ impl Line {
     }
 
     /// The first call of the next component, in the order of their ids, that may start one.
-    fn next_to_start(&mut self, has_memory: bool) -> Option<(ComponentId, Waiter)> {
-        if self.free == 0 || self.waiting == 0 || !has_memory {
+    fn next_to_start(
+        &mut self,
+        has_memory: impl Fn(ComponentId) -> bool,
+    ) -> Option<(ComponentId, Waiter)> {
+        if self.free == 0 || self.waiting == 0 {
             return None;
         }
         let (free, share) = (self.free, self.share);
@@ -212,7 +219,7 @@ impl Line {
         let after = self.components.range((Excluded(self.last), Unbounded));
         let component = after
             .chain(self.components.range(..=self.last))
-            .find_map(|(component, calls)| may(calls).then_some(*component))?;
+            .find_map(|(id, calls)| (may(calls) && has_memory(*id)).then_some(*id))?;
         let calls = self.components.get_mut(&component)?;
         let (_, waiter) = calls.waiting.pop_first()?;
         self.waiting -= 1;
@@ -238,7 +245,7 @@ mod tests {
 
     /// Starts calls until one would have to wait; says how many it started.
     fn fill(line: &mut Line, component: ComponentId) -> usize {
-        let starts = std::iter::repeat_with(|| line.take_now(component, Purpose::Start, true));
+        let starts = std::iter::repeat_with(|| line.take_now(component, Purpose::Start, || true));
         starts.take_while(|started| *started).count()
     }
 
@@ -248,7 +255,7 @@ mod tests {
     }
 
     fn served(line: &mut Line) -> Vec<u64> {
-        let next = std::iter::from_fn(|| line.next(true));
+        let next = std::iter::from_fn(|| line.next(|_| true));
         next.map(|(component, _)| component.0).collect()
     }
 
@@ -273,7 +280,7 @@ mod tests {
                 let most = *most;
                 line.give_back(most);
                 for hog in 1..=hogs {
-                    line.take_now(ComponentId(hog), Purpose::Start, true);
+                    line.take_now(ComponentId(hog), Purpose::Start, || true);
                 }
             }
             let fair = 1_024 / (1 + 3 * usize::try_from(hogs).unwrap());
@@ -375,11 +382,11 @@ mod tests {
     #[test]
     fn nothing_starts_without_memory_and_a_parked_call_goes_on() {
         let mut line = line(2, 8);
-        assert!(!line.take_now(HOG, Purpose::Start, false));
+        assert!(!line.take_now(HOG, Purpose::Start, || false));
         enter(&mut line, HOG, Purpose::Start);
-        assert!(line.next(false).is_none());
+        assert!(line.next(|_| false).is_none());
         enter(&mut line, OTHER, Purpose::GoOn);
-        assert!(line.next(false).is_some_and(|(next, _)| next == OTHER));
+        assert!(line.next(|_| false).is_some_and(|(next, _)| next == OTHER));
         assert_eq!(served(&mut line), [1]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cap_std::fs::Dir;
 use cap_std::time::SystemTime;
@@ -30,24 +30,45 @@ impl Growths {
         let birth = (FileId::of(&metadata), metadata.created().ok());
         let mut known = lock(&self.0);
         if known.len() >= REMEMBERED {
-            known.retain(|_, growth| growth.is_held() || growth.bytes.load(Relaxed) > 0);
-        }
-        if known.len() >= REMEMBERED {
-            known.retain(|_, growth| growth.is_held());
+            forget_half(&mut known);
         }
         known.entry(birth).or_default().clone()
     }
 }
 
+/// Forgets half of those that no call holds, the smallest first: whoever opens many workdirs does
+/// not wash a count away that is larger than theirs.
+fn forget_half(known: &mut HashMap<Birth, Growth>) {
+    let free = known.iter().filter(|(_, growth)| !growth.is_held());
+    let mut free: Vec<(i64, Birth)> = free
+        .map(|(birth, growth)| (growth.0.bytes.load(Relaxed), *birth))
+        .collect();
+    free.sort_unstable_by_key(|(bytes, _)| *bytes);
+    for (_, birth) in free.iter().take(free.len().div_ceil(2)) {
+        known.remove(birth);
+    }
+}
+
 /// Bytes by which guests have grown one workdir.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Growth {
-    bytes: Arc<AtomicI64>,
+pub(crate) struct Growth(Arc<Count>);
+
+#[derive(Debug, Default)]
+struct Count {
+    bytes: AtomicI64,
+    /// Held while a file changes its size or goes.
+    changing: Mutex<()>,
 }
 
 impl Growth {
     fn is_held(&self) -> bool {
-        Arc::strong_count(&self.bytes) > 1
+        Arc::strong_count(&self.0) > 1
+    }
+
+    /// Held from the look at what a file takes until its change is counted: no two calls count one
+    /// change.
+    pub(crate) fn changing(&self) -> MutexGuard<'_, ()> {
+        lock(&self.0.changing)
     }
 
     /// Takes `bytes` where that leads to no more than `most`, in one step: other calls take of it
@@ -57,14 +78,36 @@ impl Growth {
             let grown = grown.saturating_add(signed(bytes));
             (grown <= signed(most)).then_some(grown)
         };
-        bytes == 0 || self.bytes.fetch_update(Relaxed, Relaxed, add).is_ok()
+        bytes == 0 || self.0.bytes.fetch_update(Relaxed, Relaxed, add).is_ok()
     }
 
     pub(crate) fn give_back(&self, bytes: u64) {
-        self.bytes.fetch_sub(signed(bytes), Relaxed);
+        self.0.bytes.fetch_sub(signed(bytes), Relaxed);
     }
 }
 
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_counts_are_remembered_longest() {
+        let birth = |inode| (FileId { device: 1, inode }, None);
+        let mut known = HashMap::new();
+        for inode in 0..9 {
+            let growth = Growth::default();
+            growth.take(inode * 100, u64::MAX);
+            known.insert(birth(inode), growth);
+        }
+        let held = known[&birth(0)].clone();
+        forget_half(&mut known);
+        let mut left: Vec<u64> = known.keys().map(|(id, _)| id.inode).collect();
+        left.sort_unstable();
+        assert_eq!(left, [0, 5, 6, 7, 8]);
+        drop(held);
+    }
 }

@@ -63,3 +63,58 @@ fn refuses_what_contains_or_lies_within_the_hosts_own_places() {
         assert!(open(&at(fine), &rules).is_ok(), "{fine}");
     }
 }
+
+#[test]
+fn refuses_what_contains_a_link_that_leads_to_the_hosts_own_places() {
+    let top = tempfile::tempdir().unwrap();
+    let at = |path: &str| top.path().join(path);
+    for dir in ["work/deep", "op/state", "other", "way"] {
+        fs::create_dir_all(at(dir)).unwrap();
+    }
+    fs::write(at("op/policy.yaml"), "").unwrap();
+    let link = |link: &str, target: &str| std::os::unix::fs::symlink(target, at(link)).unwrap();
+    link("work/deep/policy.yaml", "../../op/policy.yaml");
+    link("way/policy.yaml", "../work/deep/policy.yaml");
+    link("work/state", "../op/state");
+    let open = |rules: &WorkdirRules, path: &str| open(&at(path), rules);
+
+    for (place, refused, fine) in [
+        (
+            "work/deep/policy.yaml",
+            ["work", "work/deep"],
+            ["other", "way"],
+        ),
+        (
+            "way/policy.yaml",
+            ["way", "work/deep"],
+            ["other", "op/state"],
+        ),
+        ("work/state", ["work", "op"], ["other", "work/deep"]),
+    ] {
+        for is_private in [false, true] {
+            let mut rules = WorkdirRules::default();
+            match is_private {
+                true => rules.keep_private("it", &at(place)),
+                false => rules.keep_out_of("it", &at(place)),
+            }
+            for path in refused {
+                let refused = open(&rules, path);
+                assert!(
+                    matches!(refused, Err(WorkdirError::Contains { .. })),
+                    "{place}, {path}"
+                );
+            }
+            for path in fine {
+                let opened = open(&rules, path);
+                assert!(opened.is_ok(), "{place}, {path}: {opened:?}");
+            }
+        }
+    }
+    let mut rules = WorkdirRules::default();
+    rules.keep_private("it", &at("work/state"));
+    fs::create_dir(at("op/state/deep")).unwrap();
+    assert!(matches!(
+        open(&rules, "op/state/deep"),
+        Err(WorkdirError::Within { .. })
+    ));
+}

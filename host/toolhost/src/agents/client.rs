@@ -86,7 +86,8 @@ impl AgentsClient {
         self.0.catalog().await
     }
 
-    /// Takes the responses to async requests that have come since: to be called before each step.
+    /// Takes the responses to async requests that have come since: to be called before each step. Oldest
+    /// first, 512 KiB of them or one; the rest the next time.
     ///
     /// They are events of type `agent.response`; `metadata.inReplyTo` is the correlation id, `input`
     /// the answer, `metadata.error` the failure. Each is taken once by this client, and once more by

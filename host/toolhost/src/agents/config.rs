@@ -18,6 +18,9 @@ pub enum Reach {
 pub struct OrchestratorConfig {
     /// Events that may wait for one instance. Default: 1,000.
     pub mailbox_capacity: usize,
+    /// Bytes of JSON that the events may have that wait for one instance; one may wait in any case.
+    /// Default: 64 MiB.
+    pub mailbox_bytes: usize,
     /// Instances that may run. Default: 1,000.
     pub instances_max: usize,
     /// Deliveries of one event, each after a crash, before it is given up. Default: 3.
@@ -42,6 +45,9 @@ pub struct OrchestratorConfig {
     pub handled_max: u32,
     /// Responses to async requests that are kept for one instance, or on their way to it. Default: 1,000.
     pub responses_max: usize,
+    /// Bytes of JSON that the responses may have which are kept for one instance, before it may ask for
+    /// more. Default: 64 MiB.
+    pub responses_bytes: usize,
     /// How long a response is kept that nobody takes. Default: 7 days.
     pub responses_kept_for: Duration,
     /// How often events are looked for whose process died while this one lived, and responses that are
@@ -55,6 +61,7 @@ impl Default for OrchestratorConfig {
     fn default() -> Self {
         Self {
             mailbox_capacity: 1000,
+            mailbox_bytes: 64 << 20,
             instances_max: 1000,
             attempts_max: 3,
             backoff_first: Duration::from_millis(100),
@@ -66,6 +73,7 @@ impl Default for OrchestratorConfig {
             chain_depth_max: 64,
             handled_max: 10_000,
             responses_max: 1000,
+            responses_bytes: 64 << 20,
             responses_kept_for: Duration::from_secs(7 * 24 * 60 * 60),
             adopt_every: Duration::from_secs(10),
             clock: SystemTime::now,

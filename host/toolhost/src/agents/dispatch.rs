@@ -12,7 +12,7 @@ use crate::store::{Store, random_text};
 
 use super::delivery::{Envelope, ReplyMode};
 use super::ledger::{Inserted, Ledger, NewEvent};
-use super::mailbox::{Entry, Mailbox, NoPlace, Place, Standing};
+use super::mailbox::{Capacity, Entry, Mailbox, NoPlace, Place, Standing};
 use super::pending::Pending;
 use super::tasks::Tasks;
 use super::waits::Waits;
@@ -103,7 +103,8 @@ impl Dispatch {
         // An event that cannot travel starts no instance.
         self.agent(&target)?;
         let json = envelope.seal().map_err(failed)?;
-        let place = self.place(&envelope.to)?;
+        let bytes = json.len();
+        let place = self.place(&envelope.to, bytes)?;
         let standing = match envelope.asker.as_ref().map(|asker| asker.mode) {
             Some(ReplyMode::Wait) => Standing::WhileAwaited,
             Some(ReplyMode::Async | ReplyMode::Delegate) | None => Standing::Owed,
@@ -114,7 +115,7 @@ impl Dispatch {
             to: envelope.to,
             asker: envelope.asker,
             json,
-            kept_max: self.config.responses_max,
+            kept_max: (self.config.responses_max, self.config.responses_bytes),
         };
         let (tell, told) = oneshot::channel();
         let this = Arc::clone(self);
@@ -130,6 +131,7 @@ impl Dispatch {
                             seq,
                             event_id: event_id.clone(),
                             standing,
+                            bytes,
                         });
                         // Whoever stopped waiting before it was there could not take it back.
                         if standing == Standing::WhileAwaited
@@ -143,6 +145,10 @@ impl Dispatch {
                     Inserted::TooManyKept => {
                         let responses_max = this.config.responses_max;
                         Err(Undelivered::TooManyResponses { responses_max })
+                    }
+                    Inserted::TooMuchKept => {
+                        let responses_bytes = this.config.responses_bytes;
+                        Err(Undelivered::ResponsesTooLarge { responses_bytes })
                     }
                 });
             // Whoever asked may be gone.
@@ -189,24 +195,36 @@ impl Dispatch {
     }
 
     /// Reserves a place in the mailbox of an instance, which is started where it is missing.
-    fn place(self: &Arc<Self>, id: &InstanceId) -> Result<Place, AgentsError> {
+    fn place(self: &Arc<Self>, id: &InstanceId, bytes: usize) -> Result<Place, AgentsError> {
         let agent = self.agent(id.agent())?;
         self.accepts(id)?;
-        let full = || Undelivered::MailboxFull {
-            instance: id.clone(),
-            capacity: self.config.mailbox_capacity,
+        let failed = |no_place| {
+            let instance = id.clone();
+            let reason = match no_place {
+                NoPlace::Full => Undelivered::MailboxFull {
+                    instance,
+                    capacity: self.config.mailbox_capacity,
+                },
+                NoPlace::TooHeavy => Undelivered::MailboxTooLarge {
+                    instance,
+                    bytes_max: self.config.mailbox_bytes,
+                },
+                NoPlace::Closed => Undelivered::Stopped,
+            };
+            AgentsError::undelivered(id.agent(), reason)
         };
-        let failed = |reason| AgentsError::undelivered(id.agent(), reason);
         let mut instances = lock(&self.instances);
-        match instances.get(id).map(Mailbox::reserve) {
+        match instances.get(id).map(|mailbox| mailbox.reserve(bytes)) {
             Some(Ok(place)) => return Ok(place),
-            Some(Err(NoPlace::Full)) => return Err(failed(full())),
             // The instance is ending; another one takes its place.
             Some(Err(NoPlace::Closed)) | None => {}
+            Some(Err(no_place @ (NoPlace::Full | NoPlace::TooHeavy))) => {
+                return Err(failed(no_place));
+            }
         }
         self.has_room(id, &instances)?;
         let mailbox = self.open(agent, id, &mut instances);
-        mailbox.reserve().map_err(|_| failed(full()))
+        mailbox.reserve(bytes).map_err(failed)
     }
 
     fn accepts(&self, id: &InstanceId) -> Result<(), AgentsError> {
@@ -232,7 +250,10 @@ impl Dispatch {
         id: &InstanceId,
         instances: &mut Instances,
     ) -> Arc<Mailbox> {
-        let mailbox = Mailbox::new(self.config.mailbox_capacity);
+        let mailbox = Mailbox::new(Capacity {
+            events: self.config.mailbox_capacity,
+            bytes: self.config.mailbox_bytes,
+        });
         instances.insert(id.clone(), Arc::clone(&mailbox));
         let run = instance::run(Arc::clone(self), agent, id.clone(), Arc::clone(&mailbox));
         self.tasks.spawn(run);

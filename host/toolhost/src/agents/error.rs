@@ -117,6 +117,16 @@ pub enum Undelivered {
         /// How many it holds.
         capacity: usize,
     },
+    /// The events in the mailbox are too large together.
+    #[error(
+        "{instance} has {bytes_max} bytes of events waiting already, or would have with this one"
+    )]
+    MailboxTooLarge {
+        /// Whose mailbox.
+        instance: InstanceId,
+        /// How many bytes may wait.
+        bytes_max: usize,
+    },
     /// Too many instances run.
     #[error("{instances_max} instances of agents run already")]
     TooManyInstances {
@@ -128,6 +138,12 @@ pub enum Undelivered {
     TooManyResponses {
         /// How many may.
         responses_max: usize,
+    },
+    /// The responses to async requests that are kept, and not taken, are too large together.
+    #[error("{responses_bytes} bytes of responses wait to be taken already")]
+    ResponsesTooLarge {
+        /// How many bytes may.
+        responses_bytes: usize,
     },
     /// Too many requests of one process are under way.
     #[error("{under_way_max} events of this process are under way already")]
@@ -157,7 +173,7 @@ pub enum Undelivered {
     #[error("it could not be stored")]
     NotStored(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The agent was lost on every delivery.
-    #[error("{instance} was lost {attempts} times, last because {loss}")]
+    #[error("{instance} was lost {attempts} times, last because {}", .loss.for_others())]
     Lost {
         /// Who was lost.
         instance: InstanceId,
@@ -201,6 +217,20 @@ pub enum Loss {
     /// The event cannot be read from the store.
     #[error("its event could not be read")]
     Unread,
+}
+
+impl Loss {
+    /// What another agent is told, which may be its model: nothing of the host's processes and files.
+    fn for_others(&self) -> &'static str {
+        match self {
+            Self::NotStarted(_) => "its process cannot be started",
+            Self::Exited { .. } => "its process ended",
+            Self::Closed { .. } => "its process closed its output",
+            Self::Panicked => "it panicked",
+            Self::HostEnded => "the host ended during its turn",
+            Self::Unread => "its event could not be read",
+        }
+    }
 }
 
 struct Circle<'a>(&'a [InstanceId]);

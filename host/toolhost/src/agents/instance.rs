@@ -224,12 +224,14 @@ impl Instance {
     }
 
     fn lost(&self, attempts: u32, loss: Loss) -> AgentsError {
+        // What ended a process is for the operator alone.
+        let last = loss.to_string();
         let reason = Undelivered::Lost {
             instance: self.id.clone(),
             attempts,
             loss,
         };
-        tracing::error!(target: "toolhost::agents", %reason, "an event was given up");
+        tracing::error!(target: "toolhost::agents", %reason, last, "an event was given up");
         AgentsError::undelivered(self.id.agent(), reason)
     }
 

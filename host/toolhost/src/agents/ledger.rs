@@ -26,8 +26,8 @@ pub(super) struct NewEvent {
     pub(super) to: InstanceId,
     pub(super) asker: Option<Asker>,
     pub(super) json: String,
-    /// Answers that may be kept for the one who asks.
-    pub(super) kept_max: usize,
+    /// Answers that may be kept for the one who asks, and their bytes.
+    pub(super) kept_max: (usize, usize),
 }
 
 /// What became of an event that is to be stored.
@@ -39,6 +39,8 @@ pub(super) enum Inserted {
     Known,
     /// Too many answers are kept already for the one who asks.
     TooManyKept,
+    /// Those that are kept are too large together.
+    TooMuchKept,
 }
 
 /// How a turn is closed.
@@ -59,8 +61,6 @@ pub(super) struct Settled {
 pub(super) struct Stored {
     pub(super) correlation_id: String,
     pub(super) event: AgentEvent,
-    /// Length of the event's JSON.
-    pub(super) bytes: usize,
 }
 
 impl Ledger {
@@ -77,8 +77,8 @@ impl Ledger {
             if handled {
                 return Ok(Inserted::Known);
             }
-            if has_too_many_kept(db, &new)? {
-                return Ok(Inserted::TooManyKept);
+            if let Some(too_much) = kept_too_much(db, &new)? {
+                return Ok(too_much);
             }
             let insert = "INSERT INTO agent_events
                 (event_id, run_id, agent, instance_key, mode, asker_agent, asker_key, event)
@@ -146,34 +146,58 @@ impl Ledger {
         self.store.write(move |db| remove_event(db, seq)).await
     }
 
-    /// The answers kept for an instance, oldest first, but those that a living run keeps.
+    /// The answers kept for an instance, oldest first, but those that a living run keeps, and those
+    /// that are known; one at least, and no more than have so many bytes together.
     pub(super) async fn responses(
         &self,
         of: &InstanceId,
         mode: ReplyMode,
+        known: Vec<String>,
+        bytes_max: usize,
     ) -> Result<Vec<Stored>, StoreError> {
+        let keepers = self.keepers(of, mode).await?;
         let instance = of.clone();
         let select = "SELECT run_id, correlation_id, event FROM agent_responses
             WHERE agent = ?1 AND instance_key = ?2 AND mode = ?3 ORDER BY seq";
-        let rows: Vec<(String, Stored)> = self
-            .store
-            .read(move |db| {
-                let of = params![instance.agent(), instance.key(), mode.as_str()];
-                let read = |row: &Row<'_>| {
-                    let stored = Stored {
-                        correlation_id: row.get(1)?,
-                        event: event(row, 2)?,
-                        bytes: row.get_ref(2)?.as_str()?.len(),
-                    };
-                    Ok((row.get(0)?, stored))
-                };
-                db.prepare_cached(select)?.query_map(of, read)?.collect()
-            })
-            .await?;
+        let work = move |db: &Connection| {
+            let mut select = db.prepare_cached(select)?;
+            let of = params![instance.agent(), instance.key(), mode.as_str()];
+            let mut rows = select.query(of)?;
+            let (mut responses, mut bytes) = (Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                let (run, correlation_id): (String, String) = (row.get(0)?, row.get(1)?);
+                if !keepers.contains(&run) || known.contains(&correlation_id) {
+                    continue;
+                }
+                bytes += row.get_ref(2)?.as_str()?.len();
+                if bytes > bytes_max && !responses.is_empty() {
+                    break;
+                }
+                responses.push(Stored {
+                    correlation_id,
+                    event: event(row, 2)?,
+                });
+            }
+            Ok(responses)
+        };
+        self.store.read(move |db| work(db)).await
+    }
+
+    /// The runs whose answers for an instance are to be given: this one's, and those that died.
+    async fn keepers(&self, of: &InstanceId, mode: ReplyMode) -> Result<Vec<String>, StoreError> {
+        let instance = of.clone();
+        let select = "SELECT DISTINCT run_id FROM agent_responses
+            WHERE agent = ?1 AND instance_key = ?2 AND mode = ?3";
+        let work = move |db: &Connection| {
+            let of = params![instance.agent(), instance.key(), mode.as_str()];
+            let mut select = db.prepare_cached(select)?;
+            let runs = select.query_map(of, |row| row.get(0))?;
+            runs.collect()
+        };
+        let mut runs: Vec<String> = self.store.read(move |db| work(db)).await?;
         let own = self.store.run_id();
-        let rows = rows.into_iter();
-        let ours = rows.filter(|(run, _)| run == own || !self.store.is_alive(run));
-        Ok(ours.map(|(_, stored)| stored).collect())
+        runs.retain(|run| run == own || !self.store.is_alive(run));
+        Ok(runs)
     }
 
     /// Removes answers that were taken.
@@ -208,21 +232,30 @@ impl Ledger {
 }
 
 /// Whether the one who asks has more answers, kept or on their way, than it may have.
-fn has_too_many_kept(db: &Connection, new: &NewEvent) -> rusqlite::Result<bool> {
+fn kept_too_much(db: &Connection, new: &NewEvent) -> rusqlite::Result<Option<Inserted>> {
     let Some(asker) = new
         .asker
         .as_ref()
         .filter(|asker| asker.mode != ReplyMode::Wait)
     else {
-        return Ok(false);
+        return Ok(None);
     };
-    let count = "SELECT
-        (SELECT count(*) FROM agent_responses WHERE agent = ?1 AND instance_key = ?2)
-        + (SELECT count(*) FROM agent_events
-            WHERE asker_agent = ?1 AND asker_key = ?2 AND mode IN ('async', 'delegate'))";
+    let count = "SELECT count(*), coalesce(sum(octet_length(event)), 0),
+            (SELECT count(*) FROM agent_events
+                WHERE asker_agent = ?1 AND asker_key = ?2 AND mode IN ('async', 'delegate'))
+        FROM agent_responses WHERE agent = ?1 AND instance_key = ?2";
     let of = [asker.instance.agent(), asker.instance.key()];
-    let kept: u32 = db.prepare_cached(count)?.query_row(of, |row| row.get(0))?;
-    Ok(usize::try_from(kept).unwrap_or(usize::MAX) >= new.kept_max)
+    let counts = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let (kept, bytes, coming): (i64, i64, i64) = db.prepare_cached(count)?.query_row(of, counts)?;
+    let (most, most_bytes) = new.kept_max;
+    let reaches = |count: i64, most: usize| usize::try_from(count).is_ok_and(|count| count >= most);
+    Ok(if reaches(kept.saturating_add(coming), most) {
+        Some(Inserted::TooManyKept)
+    } else if reaches(bytes, most_bytes) {
+        Some(Inserted::TooMuchKept)
+    } else {
+        None
+    })
 }
 
 fn remove_event(db: &Connection, seq: i64) -> rusqlite::Result<()> {

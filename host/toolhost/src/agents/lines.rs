@@ -59,6 +59,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
+/// Whether the `count`th line of a process is logged: the first `all`, and of further ones ever fewer. The
+/// log is not the process's to fill.
+pub(super) fn is_logged(count: u64, all: u64) -> bool {
+    count <= all || count.is_power_of_two()
+}
+
 /// What others wrote, for a log: its beginning, escaped.
 pub(super) fn shown(text: &[u8], bytes_max: usize) -> String {
     let beginning = text.get(..bytes_max.min(text.len())).unwrap_or_default();
@@ -68,6 +74,12 @@ pub(super) fn shown(text: &[u8], bytes_max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ever_fewer_lines_are_logged() {
+        let logged: Vec<u64> = (1..100).filter(|n| is_logged(*n, 3)).collect();
+        assert_eq!(logged, [1, 2, 3, 4, 8, 16, 32, 64]);
+    }
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_skipped_and_the_next_one_read() {

@@ -16,6 +16,9 @@ use super::ledger::Stored;
 use super::pending::Answer;
 use super::{AgentsError, Delivery, InstanceId, Reach, Undelivered, lock, wire};
 
+/// Bytes of answers that are given at once; the rest comes the next time.
+const GIVEN_AT_ONCE: usize = 512 << 10;
+
 /// One instance among the others, for one turn or for longer.
 #[derive(Debug)]
 pub(super) struct Local {
@@ -60,35 +63,16 @@ impl Local {
         lock(&self.taken).clone()
     }
 
-    /// Takes responses, oldest first, as long as they have so many bytes together; one at least.
-    pub(super) async fn take_responses_within(
-        &self,
-        bytes_max: usize,
-    ) -> Result<Vec<AgentEvent>, AgentsError> {
-        let dispatch = self.dispatch(self.from.agent())?;
-        let kept = dispatch.ledger.responses(&self.from, ReplyMode::Async);
-        let kept = kept.await;
-        let kept = kept.map_err(|error| self.unstored(error))?;
-        let mut taken = lock(&self.taken);
-        let (mut new, mut bytes) = (Vec::new(), 0);
-        for response in kept {
-            if taken.contains(&response.correlation_id) {
-                continue;
-            }
-            bytes += response.bytes;
-            if bytes > bytes_max && !new.is_empty() {
-                break;
-            }
-            taken.push(response.correlation_id);
-            new.push(response.event);
-        }
-        Ok(new)
+    /// The results of delegations that are kept, some of them, oldest first.
+    pub(super) async fn results(&self) -> Result<Vec<Stored>, AgentsError> {
+        self.kept(ReplyMode::Delegate, Vec::new()).await
     }
 
-    /// The results of delegations that are kept.
-    pub(super) async fn results(&self) -> Result<Vec<Stored>, AgentsError> {
+    /// Answers that are kept and not among the known, as many as are given at once.
+    async fn kept(&self, mode: ReplyMode, known: Vec<String>) -> Result<Vec<Stored>, AgentsError> {
         let dispatch = self.dispatch(self.from.agent())?;
-        let kept = dispatch.ledger.responses(&self.from, ReplyMode::Delegate);
+        let ledger = &dispatch.ledger;
+        let kept = ledger.responses(&self.from, mode, known, GIVEN_AT_ONCE);
         kept.await.map_err(|error| self.unstored(error))
     }
 

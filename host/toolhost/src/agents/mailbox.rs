@@ -11,10 +11,18 @@ use super::{Loss, lock};
 /// its place alone.
 #[derive(Debug)]
 pub(super) struct Mailbox {
-    capacity: usize,
+    capacity: Capacity,
     state: Mutex<State>,
     news: Notify,
     results: Arc<Notify>,
+}
+
+/// How much may wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Capacity {
+    pub(super) events: usize,
+    /// Of the events' JSON.
+    pub(super) bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -22,6 +30,8 @@ struct State {
     queue: VecDeque<Entry>,
     /// Places of events that are being stored.
     reserved: usize,
+    /// Bytes of all these events.
+    bytes: usize,
     starts: Vec<oneshot::Sender<Result<(), Loss>>>,
     running: bool,
     closed: bool,
@@ -33,6 +43,8 @@ pub(super) struct Entry {
     pub(super) seq: i64,
     pub(super) event_id: String,
     pub(super) standing: Standing,
+    /// Length of its JSON.
+    pub(super) bytes: usize,
 }
 
 /// Whether an event must have its turn.
@@ -57,6 +69,7 @@ pub(super) enum Item {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoPlace {
     Full,
+    TooHeavy,
     Closed,
 }
 
@@ -64,11 +77,12 @@ pub(super) enum NoPlace {
 #[derive(Debug)]
 pub(super) struct Place {
     mailbox: Arc<Mailbox>,
+    bytes: usize,
     held: bool,
 }
 
 impl Mailbox {
-    pub(super) fn new(capacity: usize) -> Arc<Self> {
+    pub(super) fn new(capacity: Capacity) -> Arc<Self> {
         Arc::new(Self {
             capacity,
             state: Mutex::default(),
@@ -77,18 +91,24 @@ impl Mailbox {
         })
     }
 
-    /// Reserves a place.
-    pub(super) fn reserve(self: &Arc<Self>) -> Result<Place, NoPlace> {
+    /// Reserves a place for an event of so many bytes.
+    pub(super) fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Place, NoPlace> {
         let mut state = lock(&self.state);
         if state.closed {
             return Err(NoPlace::Closed);
         }
-        if state.queue.len() + state.reserved >= self.capacity {
+        let waiting = state.queue.len() + state.reserved;
+        if waiting >= self.capacity.events {
             return Err(NoPlace::Full);
         }
+        if waiting > 0 && state.bytes + bytes > self.capacity.bytes {
+            return Err(NoPlace::TooHeavy);
+        }
         state.reserved += 1;
+        state.bytes += bytes;
         Ok(Place {
             mailbox: Arc::clone(self),
+            bytes,
             held: true,
         })
     }
@@ -96,7 +116,10 @@ impl Mailbox {
     /// Takes up an event that was accepted before, over the capacity if need be; says whether the
     /// mailbox is open.
     pub(super) fn take_up(&self, entry: Entry) -> bool {
-        self.change(|state| state.queue.push_back(entry))
+        self.change(|state| {
+            state.bytes += entry.bytes;
+            state.queue.push_back(entry);
+        })
     }
 
     /// Has the instance started; says whether the mailbox is open.
@@ -125,7 +148,9 @@ impl Mailbox {
     pub(super) fn withdraw(&self, event_id: &str) -> Option<Entry> {
         let mut state = lock(&self.state);
         let index = state.queue.iter().position(|e| e.event_id == event_id)?;
-        state.queue.remove(index)
+        let entry = state.queue.remove(index)?;
+        state.bytes -= entry.bytes;
+        Some(entry)
     }
 
     /// Waits for what is to be done next. For one reader; nothing is lost where it is dropped.
@@ -144,6 +169,7 @@ impl Mailbox {
             return Some(Item::Start(started));
         }
         let entry = state.queue.pop_front()?;
+        state.bytes -= entry.bytes;
         state.running = true;
         Some(Item::Event(entry))
     }
@@ -165,7 +191,8 @@ impl Mailbox {
     pub(super) fn close(&self) {
         let mut state = lock(&self.state);
         state.closed = true;
-        state.queue.clear();
+        let dropped: usize = state.queue.drain(..).map(|entry| entry.bytes).sum();
+        state.bytes -= dropped;
         state.starts.clear();
     }
 
@@ -183,7 +210,9 @@ impl Place {
         {
             let mut state = lock(&self.mailbox.state);
             state.reserved -= 1;
-            if !state.closed {
+            if state.closed {
+                state.bytes -= self.bytes;
+            } else {
                 state.queue.push_back(entry);
             }
         }
@@ -194,7 +223,9 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if self.held {
-            lock(&self.mailbox.state).reserved -= 1;
+            let mut state = lock(&self.mailbox.state);
+            state.reserved -= 1;
+            state.bytes -= self.bytes;
         }
     }
 }
@@ -208,37 +239,60 @@ mod tests {
             seq,
             event_id: seq.to_string(),
             standing: Standing::Owed,
+            bytes: 10,
         }
+    }
+
+    fn mailbox(events: usize, bytes: usize) -> Arc<Mailbox> {
+        Mailbox::new(Capacity { events, bytes })
     }
 
     #[tokio::test]
     async fn a_place_counts_from_its_reservation_until_its_event_is_taken() {
-        let mailbox = Mailbox::new(2);
-        let first = mailbox.reserve().unwrap();
-        let second = mailbox.reserve().unwrap();
-        assert_eq!(mailbox.reserve().unwrap_err(), NoPlace::Full);
+        let mailbox = mailbox(2, 100);
+        let first = mailbox.reserve(10).unwrap();
+        let second = mailbox.reserve(10).unwrap();
+        assert_eq!(mailbox.reserve(10).unwrap_err(), NoPlace::Full);
         drop(second);
         first.put(entry(1));
-        mailbox.reserve().unwrap().put(entry(2));
-        assert_eq!(mailbox.reserve().unwrap_err(), NoPlace::Full);
+        mailbox.reserve(10).unwrap().put(entry(2));
+        assert_eq!(mailbox.reserve(10).unwrap_err(), NoPlace::Full);
         assert!(!mailbox.close_if_empty());
         assert!(matches!(mailbox.next().await, Item::Event(e) if e == entry(1)));
         assert!(matches!(mailbox.next().await, Item::Event(e) if e == entry(2)));
         assert_eq!(mailbox.load(), (0, true));
         mailbox.rest();
-        let place = mailbox.reserve().unwrap();
+        let place = mailbox.reserve(10).unwrap();
         assert!(!mailbox.close_if_empty());
         drop(place);
         assert!(mailbox.close_if_empty());
-        assert_eq!(mailbox.reserve().unwrap_err(), NoPlace::Closed);
+        assert_eq!(mailbox.reserve(10).unwrap_err(), NoPlace::Closed);
     }
 
     #[test]
     fn only_what_waits_is_withdrawn() {
-        let mailbox = Mailbox::new(2);
+        let mailbox = mailbox(2, 100);
         mailbox.take_up(entry(1));
         assert_eq!(mailbox.withdraw("2"), None);
         assert_eq!(mailbox.withdraw("1"), Some(entry(1)));
         assert_eq!(mailbox.load(), (0, false));
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_weighed_from_its_reservation_until_it_is_taken() {
+        let mailbox = mailbox(10, 25);
+        let alone = mailbox.reserve(99).unwrap();
+        assert_eq!(mailbox.reserve(10).unwrap_err(), NoPlace::TooHeavy);
+        drop(alone);
+        mailbox.reserve(10).unwrap().put(entry(1));
+        mailbox.take_up(entry(2));
+        assert_eq!(mailbox.reserve(10).unwrap_err(), NoPlace::TooHeavy);
+        mailbox.next().await;
+        assert!(mailbox.withdraw("2").is_some());
+        mailbox.take_up(entry(3));
+        let last = mailbox.reserve(10).unwrap();
+        mailbox.close();
+        last.put(entry(4));
+        assert_eq!(lock(&mailbox.state).bytes, 0);
     }
 }

@@ -10,9 +10,13 @@ use super::dispatch::{Dispatch, new_id};
 use super::ledger::Settled;
 use super::pending::Answer;
 use super::{InstanceId, lock, wire};
+use crate::result::text;
 
 /// How often the end of a turn is stored where that fails, and how long between.
 const STORE: (u32, Duration) = (3, Duration::from_secs(1));
+
+/// Longest failure in a log, in characters: an agent's own may be a megabyte.
+const FAILURE_SHOWN: usize = 4 << 10;
 
 impl Dispatch {
     /// Closes a turn of `by`: its event is handled, its answer kept or given, and the answers it took
@@ -56,7 +60,8 @@ impl Dispatch {
 
     fn answer(&self, by: &InstanceId, delivered: &Delivered, answer: Answer) {
         let event_id = &delivered.event.id;
-        let failure = answer.as_ref().err().map(ToString::to_string);
+        let failure = answer.as_ref().err();
+        let failure = failure.map(|error| text::shorten(&error.to_string(), FAILURE_SHOWN));
         if self.pending.answer(event_id, answer) {
             return;
         }

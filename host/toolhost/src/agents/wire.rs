@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use toolhost_contract::{AgentEvent, HandlerError, JsonObject, RESPONSE_TYPE, ToolErrorCode};
 
 use super::AgentsError;
+use crate::result::guard_error;
 
 /// The orchestrator's name in messages.
 pub(super) const ORCHESTRATOR: &str = "orchestrator";
@@ -78,10 +79,11 @@ pub(super) fn error_from_json(error: &Value) -> HandlerError {
     }
 }
 
-/// What a failure is as JSON.
+/// What a failure is as JSON: a model may read it. What an agent raised itself is bounded, and its code
+/// none of the host's.
 pub(super) fn failure_to_json(failure: &AgentsError) -> JsonObject {
     if let Some(error) = failure.handler_error() {
-        return error_to_json(error);
+        return error_to_json(&guard_error(error.clone()));
     }
     let code = failure.code();
     let mut object = error_to_json(&HandlerError {

@@ -12,6 +12,9 @@ use crate::result::text;
 /// Longest text quoted, in characters.
 const QUOTED_MAX: usize = 80;
 
+/// Most exports listed of a Tool: it may have thousands, and be named a thousand times.
+const EXPORTS_SHOWN: usize = 20;
+
 /// A Tool that an Agent names, and where.
 #[derive(Debug, Clone)]
 pub(super) struct ToolReference {
@@ -160,7 +163,10 @@ pub(super) fn resolve(
             spec.tools.push(reference.tool);
             continue;
         }
-        let known: Vec<&str> = declared.iter().map(ResourceName::as_str).collect();
+        let explained = declared.iter().filter(|_| !findings.is_full());
+        let mut known: Vec<&str> = explained.map(ResourceName::as_str).collect();
+        // Of two names as close, the same one is meant each time.
+        known.sort_unstable();
         let message = format!("Tool/{} is not declared in this bundle", reference.tool);
         let code = ToolErrorCode::ConfigRefNotFound;
         let missing = Diagnostic::error(code, reference.place, message);
@@ -198,6 +204,7 @@ fn unavailable(name: &ToolName, spec: &AgentSpec, readable: &[&ToolResource]) ->
     if exports.iter().any(|known| known.name == *export) {
         return None;
     }
-    let names: Vec<&str> = exports.iter().map(|known| known.name.as_str()).collect();
-    Some(format!("Tool/{resource} exports {}.", names.join(", ")))
+    let names = exports.iter().map(|known| known.name.as_str());
+    let names = text::listed(names, EXPORTS_SHOWN);
+    Some(format!("Tool/{resource} exports {names}."))
 }

@@ -1,9 +1,19 @@
 //! A finding in a file, and where it stands.
 
+mod list;
+
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 use toolhost_contract::{Locale, ToolErrorCode};
+
+use crate::result::text;
+
+pub(crate) use list::DiagnosticList;
+
+/// Longest message and longest next move, in characters: what they quote of a component has no end
+/// of its own.
+const TEXT_MAX: usize = 2_000;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -86,6 +96,8 @@ pub struct Related {
 
 /// One finding in a bundle, a policy or a component they name.
 ///
+/// Each of its texts is on one line, and cut to 2,000 characters.
+///
 /// As text: `goondan.yaml:7:11: error[E_CONFIG_INVALID_NAME] documents[0].metadata.name: …`. As
 /// JSON: `{severity, code, message, file, line?, column?, span?, documentPath?, related?, help}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -111,24 +123,24 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Makes an error; its next move is the table's.
     pub fn error(code: ToolErrorCode, place: Place, message: impl Into<String>) -> Self {
-        Self::new(Severity::Error, code, place, message.into())
+        Self::new(Severity::Error, code, place, &message.into())
     }
 
     /// Makes a warning; its next move is the table's.
     pub fn warning(code: ToolErrorCode, place: Place, message: impl Into<String>) -> Self {
-        Self::new(Severity::Warning, code, place, message.into())
+        Self::new(Severity::Warning, code, place, &message.into())
     }
 
     /// Makes a note; its next move is the table's.
     pub fn note(code: ToolErrorCode, place: Place, message: impl Into<String>) -> Self {
-        Self::new(Severity::Note, code, place, message.into())
+        Self::new(Severity::Note, code, place, &message.into())
     }
 
-    fn new(severity: Severity, code: ToolErrorCode, place: Place, message: String) -> Self {
+    fn new(severity: Severity, code: ToolErrorCode, place: Place, message: &str) -> Self {
         Self {
             severity,
             code,
-            message,
+            message: line(message),
             place,
             related: Vec::new(),
             help: code.suggestion(Locale::En).to_owned(),
@@ -138,7 +150,7 @@ impl Diagnostic {
     /// Replaces the next move by a better one.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = help.into();
+        self.help = line(&help.into());
         self
     }
 
@@ -146,7 +158,7 @@ impl Diagnostic {
     #[must_use]
     pub fn with_related(mut self, message: impl Into<String>, place: Place) -> Self {
         self.related.push(Related {
-            message: message.into(),
+            message: line(&message.into()),
             place,
         });
         self
@@ -172,6 +184,10 @@ impl fmt::Display for Diagnostic {
         }
         f.write_str(&self.message)
     }
+}
+
+fn line(text: &str) -> String {
+    text::shorten(text, TEXT_MAX)
 }
 
 fn as_text<S: Serializer>(code: &ToolErrorCode, serializer: S) -> Result<S::Ok, S::Error> {
@@ -212,6 +228,42 @@ mod tests {
             whole.to_string(),
             "x.yaml: note[E_CONFIG_SCHEMA_INVALID] odd"
         );
+    }
+
+    #[test]
+    fn whatever_a_finding_quotes_it_is_one_line_and_short() {
+        let flood = "a\n\u{1b}[2Jx.yaml:1:1: error[E_HOST] forged".repeat(2_000);
+        let finding = Diagnostic::error(ToolErrorCode::ComponentImport, at(1, 1, ""), &flood)
+            .with_help(&flood)
+            .with_related(&flood, at(1, 1, ""));
+        for text in [
+            finding.to_string(),
+            finding.help,
+            finding.related[0].message.clone(),
+        ] {
+            assert!(!text.chars().any(char::is_control), "{text:.200}");
+            assert!(text.len() < 8 * TEXT_MAX, "{}", text.len());
+        }
+    }
+
+    #[test]
+    fn the_list_is_bounded_and_remarks_crowd_out_no_error() {
+        let mut list = DiagnosticList::default();
+        let place = || Place::file("x");
+        let note = Diagnostic::note(ToolErrorCode::ConfigSchema, place(), "odd");
+        list.extend(vec![note; 1_500]);
+        assert!(!list.holds_errors());
+        let error = Diagnostic::error(ToolErrorCode::ConfigSchema, place(), "bad");
+        list.extend(vec![error; 1_500]);
+        assert!(list.holds_errors());
+        let all = list.into_vec("x");
+        assert_eq!(all.len(), 2_001);
+        assert_eq!(
+            all.iter().filter(|finding| finding.is_error()).count(),
+            1_000
+        );
+        let last = all.last().map(|finding| finding.message.as_str());
+        assert_eq!(last, Some("1000 more findings are left out"));
     }
 
     #[test]

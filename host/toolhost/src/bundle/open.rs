@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use toolhost_contract::{ToolErrorCode, ToolResource};
-use toolhost_sandbox::FileId;
+use toolhost_sandbox::Protected;
 
 use super::guarded::Guarded;
 use super::read::{ReadError, ids_to_the_root, read_beneath};
@@ -94,8 +94,8 @@ pub struct OpenBundle {
     dir: Arc<Dir>,
     dir_name: String,
     manifest: PathBuf,
-    /// The bundle's directory and all above it.
-    folders: Vec<FileId>,
+    /// The bundle's directory, all above it, and the links that led there.
+    folders: Protected,
 }
 
 /// Opens the bundle at a path.
@@ -144,7 +144,11 @@ pub(super) fn open(path: &Path) -> Result<OpenBundle, LoadError> {
         ));
     };
     let yaml = YamlSource::new(shown(&dir_path.join(&manifest)), text);
-    let folders = ids_to_the_root(&dir).map_err(unreadable)?;
+    let mut folders = Protected::default();
+    let above = ids_to_the_root(&dir).map_err(unreadable)?;
+    above.into_iter().for_each(|id| folders.add(id));
+    let led = folders.add_way(&dir_path);
+    led.map_err(|error| unreadable(error.into()))?;
     match Bundle::parse(&yaml) {
         Ok(bundle) => Ok(OpenBundle {
             bundle,
@@ -203,13 +207,8 @@ impl OpenBundle {
             .tools()
             .iter()
             .map(|tool| PathBuf::from(&tool.spec.entry));
-        Guarded {
-            dir: Arc::clone(&self.dir),
-            folders: self.folders.clone(),
-            files: std::iter::once(self.manifest.clone())
-                .chain(entries)
-                .collect(),
-        }
+        let files = std::iter::once(self.manifest.clone()).chain(entries);
+        Guarded::new(Arc::clone(&self.dir), self.folders.clone(), files.collect())
     }
 
     /// Reads the component of a Tool of this bundle, once, up to `max_bytes`: these bytes are what is

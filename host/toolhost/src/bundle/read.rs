@@ -3,12 +3,14 @@
 //! Refused by the system, not by comparing strings: `..`, absolute paths and symbolic links that
 //! lead out of the directory. Named pipes, sockets and devices are refused and never waited for.
 
+use std::ffi::OsString;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-use cap_std::fs::{Dir, FileType, FileTypeExt, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
-use rustix::fs::OFlags;
-use toolhost_sandbox::FileId;
+use cap_std::fs::{Dir, FileType, FileTypeExt, Metadata, OpenOptions, OpenOptionsExt};
+use rustix::fs::{AtFlags, FileType as SystemType, OFlags, Stat, readlinkat, statat};
+use toolhost_sandbox::{FileId, Protected};
 
 /// Most symbolic links followed, as many as the kernel follows.
 const LINKS_MAX: usize = 40;
@@ -64,7 +66,7 @@ impl From<io::Error> for ReadError {
 
 /// Reads a regular file of at most `max` bytes beneath `dir`.
 pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<Vec<u8>, ReadError> {
-    let (path, _) = resolve(dir, path)?;
+    let path = resolve(dir, path, &mut Protected::default())?;
     check_is_file(&dir.symlink_metadata(&path)?)?;
     let mut options = OpenOptions::new();
     // Were it replaced by a named pipe now, opening would not wait for a writer.
@@ -85,44 +87,56 @@ pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-/// The identity of a file beneath `dir`, and of the directories and symbolic links that lead to it.
-pub(super) fn ids_beneath(dir: &Dir, path: &Path) -> Result<Vec<FileId>, ReadError> {
-    resolve(dir, path).map(|(_, ids)| ids)
+/// Finds a file beneath `dir`, the directories and symbolic links that lead to it, and their names.
+/// Where it fails, `met` holds those before; what is missing is there by its name.
+pub(super) fn way_beneath(dir: &Dir, path: &Path, met: &mut Protected) -> Result<(), ReadError> {
+    resolve(dir, path, met).map(drop)
 }
 
-/// Follows symbolic links within `dir`; returns a path without any, and what was met.
-fn resolve(dir: &Dir, path: &Path) -> Result<(PathBuf, Vec<FileId>), ReadError> {
+/// Follows symbolic links within `dir`; returns a path without any, and adds what was met.
+///
+/// Asks without opening, so that it needs no descriptor. What is swapped on the way meanwhile may be
+/// looked at outside, and is opened nowhere but beneath `dir`.
+fn resolve(dir: &Dir, path: &Path, met: &mut Protected) -> Result<PathBuf, ReadError> {
     let mut resolved = PathBuf::new();
-    let mut ids = Vec::new();
+    let here = statat(dir, ".", AtFlags::empty()).map_err(io::Error::from)?;
+    let mut folders = vec![id_of(&here)];
     let mut links = 0;
     let mut rest = steps(path);
     while let Some(step) = rest.pop() {
         let Step::Into(name) = step else {
             let is_beneath = matches!(step, Step::Up) && resolved.pop();
             if is_beneath {
+                folders.pop();
                 continue;
             }
             return Err(ReadError::Outside);
         };
+        if let Some(folder) = folders.last() {
+            met.add_name(*folder, &name);
+        }
         let next = resolved.join(name);
-        let metadata = dir.symlink_metadata(&next)?;
-        ids.push(id_of(&metadata));
-        if !metadata.is_symlink() {
+        let stat = statat(dir, &next, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)?;
+        met.add(id_of(&stat));
+        if SystemType::from_raw_mode(stat.st_mode) != SystemType::Symlink {
             resolved = next;
+            folders.push(id_of(&stat));
             continue;
         }
         links += 1;
         if links > LINKS_MAX {
             return Err(ReadError::Io(io::ErrorKind::TooManyLinks.into()));
         }
-        rest.extend(steps(&dir.read_link_contents(&next)?));
+        let target = readlinkat(dir, &next, Vec::new()).map_err(io::Error::from)?;
+        let target = OsString::from_vec(target.into_bytes());
+        rest.extend(steps(Path::new(&target)));
     }
-    Ok((resolved, ids))
+    Ok(resolved)
 }
 
 /// One step of a path.
 enum Step {
-    Into(std::ffi::OsString),
+    Into(OsString),
     Up,
     Root,
 }
@@ -161,10 +175,10 @@ fn kind_of(file_type: FileType) -> &'static str {
     }
 }
 
-fn id_of(metadata: &Metadata) -> FileId {
+fn id_of(stat: &Stat) -> FileId {
     FileId {
-        device: metadata.dev(),
-        inode: metadata.ino(),
+        device: stat.st_dev,
+        inode: stat.st_ino,
     }
 }
 
@@ -177,12 +191,8 @@ pub(super) fn ids_to_the_root(dir: &Dir) -> Result<Vec<FileId>, ReadError> {
     let mut ids: Vec<FileId> = Vec::new();
     let mut above = PathBuf::from(".");
     while ids.len() < DEPTH_MAX {
-        let stat = rustix::fs::statat(dir, &above, rustix::fs::AtFlags::empty());
-        let stat = stat.map_err(io::Error::from)?;
-        let id = FileId {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-        };
+        let stat = statat(dir, &above, AtFlags::empty()).map_err(io::Error::from)?;
+        let id = id_of(&stat);
         if ids.last() == Some(&id) {
             return Ok(ids);
         }

@@ -6,14 +6,12 @@ mod suggest;
 
 use toolhost_contract::ToolErrorCode;
 
-use super::diagnostic::{Diagnostic, Place};
+use super::diagnostic::{Diagnostic, DiagnosticList, Place};
 use super::yaml::{Key, Mark, Node, Value, YamlSource};
 use crate::result::text;
+use crate::schema::PatternBudget;
 
 pub(crate) use suggest::closest;
-
-/// Most errors kept, and most remarks; a list of more is not read to its end by anybody.
-const FINDINGS_MAX: usize = 1_000;
 
 /// Longest text quoted in a finding, in characters.
 const QUOTED_MAX: usize = 80;
@@ -22,33 +20,28 @@ const QUOTED_MAX: usize = 80;
 #[derive(Debug)]
 pub(crate) struct Findings {
     source: YamlSource,
-    errors: Vec<Diagnostic>,
-    remarks: Vec<Diagnostic>,
-    left_out: usize,
+    list: DiagnosticList,
+    /// What the patterns of all schemas in the file may still take.
+    pub(crate) patterns: PatternBudget,
 }
 
 impl Findings {
     pub(crate) fn new(source: &YamlSource) -> Self {
         Self {
             source: source.clone(),
-            errors: Vec::new(),
-            remarks: Vec::new(),
-            left_out: 0,
+            list: DiagnosticList::default(),
+            patterns: PatternBudget::default(),
         }
     }
 
-    /// Records a finding. Remarks never crowd out errors: a bundle loads where there are none.
+    /// Records a finding.
     pub(crate) fn add(&mut self, finding: Diagnostic) {
-        let list = if finding.is_error() {
-            &mut self.errors
-        } else {
-            &mut self.remarks
-        };
-        if list.len() < FINDINGS_MAX {
-            list.push(finding);
-        } else {
-            self.left_out += 1;
-        }
+        self.list.add(finding);
+    }
+
+    /// Whether one more error would be left out: then it need not be explained.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.is_full()
     }
 
     /// Records an error about a value.
@@ -79,18 +72,11 @@ impl Findings {
 
     /// Everything found, in the order of the file; what is about all of it comes first.
     pub(crate) fn into_list(self) -> Vec<Diagnostic> {
-        let mut list = self.errors;
-        list.extend(self.remarks);
-        if self.left_out > 0 {
-            let place = Place::file(self.source.name());
-            let message = format!("{} more findings are left out", self.left_out);
-            list.push(Diagnostic::note(
-                ToolErrorCode::ConfigSchema,
-                place,
-                message,
-            ));
-        }
-        list.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));
+        let mut list = self.list.into_vec(self.source.name());
+        list.sort_by_key(|finding| {
+            let offset = finding.place.position.map(|at| at.span.offset);
+            (offset, !finding.is_error())
+        });
         list
     }
 }

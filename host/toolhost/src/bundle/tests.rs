@@ -621,3 +621,36 @@ fn what_a_stranger_wrote_cannot_act_on_the_terminal() {
         assert!(!line.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{line:?}");
     }
 }
+
+#[test]
+fn the_same_text_has_the_same_findings() {
+    // As close to one as to the other.
+    let tools: String = ["ab", "ac", "ae", "af"]
+        .map(|name| {
+            tool(
+                &format!("{{name: {name}}}"),
+                "{entry: t, exports: [{name: x}]}",
+            ) + "---\n"
+        })
+        .concat();
+    let text = format!("{tools}{}", agent("{tools: [Tool/ad]}"));
+    for _ in 0..20 {
+        let missing = &parse(&text).unwrap_err()[0];
+        assert_eq!(missing.help, "Did you mean Tool/ab?");
+    }
+}
+
+#[test]
+fn a_tool_of_many_exports_is_not_listed_whole() {
+    let exports: Vec<String> = (0..500).map(|n| format!("{{name: export-{n}}}")).collect();
+    let tool = tool_spec(&format!("{{entry: t, exports: [{}]}}", exports.join(", ")));
+    let agent = agent("{tools: [Tool/t], requiredTools: [t__nope]}");
+    let missing = &parse(&format!("{tool}---\n{agent}")).unwrap_err()[0];
+    assert!(missing.help.starts_with("Tool/t exports export-0, "));
+    assert!(
+        missing.help.ends_with(", export-19, …."),
+        "{}",
+        missing.help
+    );
+    assert!(missing.help.len() < 400, "{}", missing.help);
+}

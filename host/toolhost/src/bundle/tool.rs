@@ -200,7 +200,7 @@ fn read_parameters(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonSchem
             return None;
         }
     };
-    let Err(error) = ArgsSchema::compile(&schema) else {
+    let Err(error) = ArgsSchema::compile(&schema, &mut findings.patterns) else {
         return Some(schema);
     };
     let exact = Cursor {
@@ -227,6 +227,7 @@ fn help_for(error: &SchemaError) -> &'static str {
         SchemaError::TooLarge { .. }
         | SchemaError::TooDeep { .. }
         | SchemaError::TooManyPatterns { .. }
+        | SchemaError::PatternsTooLarge
         | SchemaError::TooManySubschemas
         | SchemaError::TooManyVisits => "Describe the arguments with less: a model must read it.",
         SchemaError::Invalid { .. } => "Write parameters as JSON Schema, draft 2020-12.",

@@ -299,18 +299,14 @@ async fn an_instance_has_a_log_for_its_user_alone() {
 async fn no_name_forges_a_line_or_acts_on_a_terminal() {
     let directory = tempfile::tempdir().unwrap();
     let bus = small(|_| ());
-    let name = "a\n{\"type\":\"forged\"}\r\u{1b}[2J\u{7f}\u{85}\u{9b}\u{2028}\u{202e}\u{2066}\u{feff}\"\\가😀";
+    let name = "a\n{\"type\":\"forged\"}\r\u{1b}[2J\u{7f}\u{85}\u{9b}\u{2028}\u{202e}\u{2066}\u{feff}\u{61c}\u{e0041}\"\\가😀";
     one_call(&bus, Some(directory.path()), name);
     bus.flush().await;
     let lines = lines(directory.path(), "events.jsonl");
     assert_eq!(lines.len(), 6);
     assert_eq!(lines[2]["toolName"], name, "nothing is lost");
     let text = fs::read_to_string(directory.path().join("events.jsonl")).unwrap();
-    let acts = |c: &char| {
-        (c.is_control() && *c != '\n')
-            || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}' | '\u{feff}')
-    };
-    assert_eq!(text.chars().find(acts), None);
+    assert!(!text.contains(|c| c != '\n' && toolhost_contract::text::acts(c)));
     assert!(text.contains("가😀"));
 }
 

@@ -9,12 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use serde_json::json;
+use toolhost_contract::text::escape_json;
 use toolhost_contract::{ErrorCode, ToolErrorCode, ToolResult, ToolStatus};
 
 use crate::events::Timestamp;
 use crate::middleware::{Occasion, Progress, ToolCallContext};
 use crate::pipeline::{BoxFuture, Middleware, Next};
 use crate::result::text;
+
+/// Longest id written, in characters: of a call, a turn, a trace, an instance.
+const ID_SHOWN: usize = 128;
 
 /// Why an audit log cannot be kept.
 #[derive(Debug, thiserror::Error)]
@@ -39,12 +43,22 @@ pub struct AuditLogError {
 /// not run: not in the catalog, wrong arguments, another middleware) or `dropped` (the caller went
 /// away). A call that ran and was not `inCatalog` is one of the registry,
 /// which the policy admits. Arguments and outputs are not written: they may hold secrets.
-/// A line is written whole, and at once; one that cannot be written is said through `tracing`.
+/// Of an id longer than 128 characters, `…` stands for the rest.
+///
+/// A line is written whole, and at once; one that cannot be written is said through `tracing`, and
+/// what there is of it stays a line of its own.
 ///
 /// Cheap to clone; register it with a low priority, so that it sees what other layers decide.
 #[derive(Clone)]
 pub struct AuditLog {
-    to: Arc<Mutex<dyn Write + Send>>,
+    to: Arc<Mutex<Sink<dyn Write + Send>>>,
+}
+
+/// Where lines go.
+struct Sink<W: ?Sized> {
+    /// The last one may have been written in part.
+    is_torn: bool,
+    writer: W,
 }
 
 impl fmt::Debug for AuditLog {
@@ -57,7 +71,10 @@ impl AuditLog {
     /// Writes to this.
     pub fn to(writer: impl Write + Send + 'static) -> Self {
         Self {
-            to: Arc::new(Mutex::new(writer)),
+            to: Arc::new(Mutex::new(Sink {
+                is_torn: false,
+                writer,
+            })),
         }
     }
 
@@ -76,9 +93,14 @@ impl AuditLog {
     }
 
     fn write(&self, line: &serde_json::Value) {
-        let text = format!("{}\n", text::escape(&line.to_string()));
+        let json = line.to_string();
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
+        let begin = if to.is_torn { "\n" } else { "" };
+        let text = format!("{begin}{}\n", escape_json(&json));
+        let written = to.writer.write_all(text.as_bytes());
+        let written = written.and_then(|()| to.writer.flush());
+        to.is_torn = written.is_err();
+        if let Err(error) = written {
             tracing::error!(target: "toolhost::audit", %error, "an audit line is lost");
         }
     }
@@ -97,6 +119,15 @@ impl Middleware<ToolCallContext> for AuditLog {
             result
         })
     }
+}
+
+/// An id within its bounds, as it is: the line escapes what acts.
+fn id(whole: &str) -> String {
+    let mut shown = text::cut(whole, ID_SHOWN);
+    if shown.len() < whole.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// A line that is written whatever becomes of the call.
@@ -118,11 +149,11 @@ impl<'a> Entry<'a> {
             line: json!({
                 "time": Timestamp(SystemTime::now()),
                 "agent": context.agent_name(),
-                "instance": context.instance_key(),
-                "turn": context.turn_id(),
+                "instance": id(context.instance_key()),
+                "turn": id(context.turn_id()),
                 "step": context.step_id(),
-                "trace": context.trace_id(),
-                "call": context.tool_call_id(),
+                "trace": id(context.trace_id()),
+                "call": id(context.tool_call_id()),
                 "tool": text::shorten(context.tool_name(), 128),
                 "inCatalog": context.occasion() != Occasion::CallOutsideCatalog,
             }),

@@ -44,13 +44,10 @@ impl Progress {
         let said = self.said.get();
         let code = result.tool_error().map(|error| &error.code);
         let forged = match code {
-            Some(ErrorCode::Host(ToolErrorCode::Middleware) | ErrorCode::Handler(_)) => None,
-            Some(code @ ErrorCode::Host(_))
-                if said.and_then(|said| said.code.as_ref()) == Some(code) =>
-            {
-                None
+            Some(code) if is_forged(code, said.and_then(|said| said.code.as_ref())) => {
+                result.tool_error().map(|error| error.message.clone())
             }
-            Some(ErrorCode::Host(_)) => result.tool_error().map(|error| error.message.clone()),
+            Some(_) => None,
             None => {
                 let handle = result.handle();
                 let known = said.and_then(|said| said.handle.as_deref());
@@ -65,4 +62,25 @@ impl Progress {
             }
         }
     }
+}
+
+/// Whether a code is the host's, and neither a middleware's own nor one that was there `before`.
+fn is_forged(code: &ErrorCode, before: Option<&ErrorCode>) -> bool {
+    match code {
+        ErrorCode::Host(ToolErrorCode::Middleware) | ErrorCode::Handler(_) => false,
+        ErrorCode::Host(_) => before != Some(code),
+    }
+}
+
+/// What the layers of a turn or a step made of a failure, with no code of the host's that was not there
+/// `before`.
+pub(crate) fn unforged_error(
+    error: ToolError,
+    before: Option<&ErrorCode>,
+    locale: Locale,
+) -> ToolError {
+    if is_forged(&error.code, before) {
+        return ToolError::host(ToolErrorCode::Middleware, error.message, locale);
+    }
+    error
 }

@@ -6,16 +6,23 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolhost_contract::{HandlerError, ToolError, ToolResult};
+use toolhost_contract::{HandlerError, ToolError, ToolResult, text};
+use toolhost_sandbox::cuts;
 
-use crate::middleware::ToolCallContext;
-use crate::pipeline::{BoxFuture, Middleware, Next};
+/// Shortest line of a secret that is looked for by itself, in characters: a shorter one would be taken
+/// out of ordinary words.
+const LINE_MIN: usize = 8;
+
+/// Shortest piece of a secret that is taken out next to a cut, in characters.
+const PIECE_MIN: usize = 4;
 
 /// Replaces each secret by `[redacted:NAME]` wherever it stands in a result or an error: a
 /// `toolCall` middleware, and what the host itself uses for the secrets of its policy, in logs too.
 ///
-/// A secret is found as it is, and as JSON text would escape it. It is not found when a tool
-/// encodes it (base64, reversed): what a tool must not tell, it must not be given.
+/// A secret is found as it is, without the blanks around it, and each of its lines of 8 characters or
+/// more; as JSON text and as a log would escape it; and the piece that is left of it where what a tool
+/// prints was cut. It is not found when a tool encodes it (base64, reversed): what a tool must not
+/// tell, it must not be given.
 ///
 /// Cheap to clone.
 #[derive(Clone, Default)]
@@ -39,13 +46,9 @@ impl Redactor {
         let mut by_text = BTreeMap::new();
         for (name, secret) in secrets {
             let (shown, secret) = (format!("[redacted:{}]", name.into()), secret.into());
-            if secret.is_empty() {
-                continue;
+            for form in forms(&secret) {
+                by_text.entry(form).or_insert_with(|| shown.clone());
             }
-            let escaped = Value::from(secret.as_str()).to_string();
-            let escaped = escaped.trim_matches('"');
-            by_text.insert(escaped.to_owned(), shown.clone());
-            by_text.insert(secret, shown);
         }
         let mut secrets: Vec<(String, String)> = by_text.into_iter().collect();
         secrets.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
@@ -63,11 +66,44 @@ impl Redactor {
     /// The text without secrets.
     #[must_use]
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut clean = Cow::Borrowed(text);
+        if self.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut clean = self.whole_at_cuts(text);
         for (secret, shown) in self.secrets.iter() {
             if clean.contains(secret.as_str()) {
                 clean = Cow::Owned(clean.replace(secret.as_str(), shown));
             }
+        }
+        clean
+    }
+
+    /// The text without the pieces of secrets that a cut has left.
+    fn whole_at_cuts<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut clean = Cow::Borrowed(text);
+        for cut in cuts(text) {
+            let (Some(before), Some(after)) = (clean.get(..cut.start), clean.get(cut.end..)) else {
+                continue;
+            };
+            // Half a character is shown as this.
+            let before = before.trim_end_matches('\u{fffd}');
+            let after = after.trim_start_matches('\u{fffd}');
+            let of = |piece: fn(&str, &str) -> usize, text: &str| {
+                let each = self.secrets.iter();
+                let each = each.map(|(secret, shown)| (piece(secret, text), shown.as_str()));
+                each.max_by_key(|(length, _)| *length)
+                    .filter(|(length, _)| *length > 0)
+                    .unwrap_or_default()
+            };
+            let (begun, head) = of(beginning, before);
+            let (ended, tail) = of(end, after);
+            if begun + ended == 0 {
+                continue;
+            }
+            let before = before.get(..before.len() - begun).unwrap_or_default();
+            let after = after.get(ended..).unwrap_or_default();
+            let mark = clean.get(cut).unwrap_or_default();
+            clean = Cow::Owned(format!("{before}{head}{mark}{tail}{after}"));
         }
         clean
     }
@@ -140,14 +176,39 @@ impl Redactor {
     }
 }
 
-impl Middleware<ToolCallContext> for Redactor {
-    fn handle(
-        &self,
-        context: ToolCallContext,
-        next: Next<ToolCallContext>,
-    ) -> BoxFuture<'_, ToolResult> {
-        Box::pin(async move { self.result(next.run(context).await) })
+/// The texts as which a secret is found.
+fn forms(secret: &str) -> Vec<String> {
+    let lines = secret.lines().map(str::trim);
+    let lines = lines.filter(|line| line.chars().count() >= LINE_MIN);
+    let plain = [secret, secret.trim()].into_iter().chain(lines);
+    let mut forms = Vec::new();
+    for form in plain.filter(|form| !form.is_empty()) {
+        let json = Value::from(form).to_string();
+        let json = json
+            .strip_prefix('"')
+            .and_then(|json| json.strip_suffix('"'));
+        forms.extend(json.map(str::to_owned));
+        forms.extend([form.to_owned(), text::escape(form)]);
     }
+    forms
+}
+
+/// How many bytes of a secret's beginning a text ends with.
+fn beginning(secret: &str, text: &str) -> usize {
+    let ends = secret.char_indices().map(|(at, c)| at + c.len_utf8());
+    let pieces = ends.skip(PIECE_MIN - 1).filter_map(|at| secret.get(..at));
+    longest(pieces.filter(|piece| text.ends_with(piece)))
+}
+
+/// How many bytes of a secret's end a text begins with.
+fn end(secret: &str, text: &str) -> usize {
+    let begins = secret.char_indices().rev().map(|(at, _)| at);
+    let pieces = begins.skip(PIECE_MIN - 1).filter_map(|at| secret.get(at..));
+    longest(pieces.filter(|piece| text.starts_with(piece)))
+}
+
+fn longest<'s>(pieces: impl Iterator<Item = &'s str>) -> usize {
+    pieces.map(str::len).max().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -184,6 +245,55 @@ mod tests {
         );
         let raised = redactor.raised(HandlerError::new("at sk-1").with_code("sk-1"));
         assert_eq!(raised, HandlerError::new("at [redacted:T]"));
+    }
+
+    #[test]
+    fn no_line_of_a_secret_is_left_however_it_is_printed_and_cut() {
+        let lines = [
+            "-----BEGIN KEY-----",
+            "MIIEvQIBADANBg\"kq",
+            "가나다라마바사아자",
+            "q8/w==",
+        ];
+        let secret = format!("{}\n", lines.join("\n"));
+        let redactor = Redactor::new([("KEY", secret.as_str()), ("T", "  sk-1234 \n")]);
+        let clean = |text: &str| {
+            let clean = redactor.text(text).into_owned();
+            let pieces = ["BEGIN", "MIIE", "kq", "가나다라", "사아자", "sk-1", "1234"];
+            assert!(!pieces.iter().any(|piece| clean.contains(piece)), "{clean}");
+            clean
+        };
+        for said in [
+            secret.as_str(),
+            secret.trim(),
+            "x sk-1234.",
+            lines[1],
+            &lines.join(" "),
+        ] {
+            clean(said);
+            clean(&text::escape(&format!("a\n{said}\nb")));
+            clean(&json!({"a": [said]}).to_string());
+        }
+        assert_eq!(clean("a sk-1234 b"), "a [redacted:T] b");
+        let escaped = text::escape(&secret);
+        for (at, _) in escaped.char_indices().filter(|(at, _)| *at > 30) {
+            clean(&format!("x {}… (cut)", escaped.get(..at).unwrap()));
+        }
+        for from in 0..secret.len() {
+            for to in from..secret.len() {
+                let head = String::from_utf8_lossy(&secret.as_bytes()[..from]).into_owned();
+                let tail = String::from_utf8_lossy(&secret.as_bytes()[to..]).into_owned();
+                let kept = redactor
+                    .text(&format!("{head}\n… {} bytes left out …\n{tail}", to - from))
+                    .into_owned();
+                // Fewer than four characters of a line on either side of the cut are nobody's secret.
+                for piece in ["BEGIN", "MIIE", "vQIB", "가나다라", "사아자\n"] {
+                    assert!(!kept.contains(piece), "{kept}");
+                }
+            }
+        }
+        let ordinary = "… 12 bytes left out … of q8, nothing more… (cut)";
+        assert_eq!(redactor.text(ordinary), ordinary);
     }
 
     #[test]

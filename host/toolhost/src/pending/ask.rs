@@ -8,7 +8,7 @@ use toolhost_contract::{ErrorCode, ToolError, ToolErrorCode, ToolResult};
 
 use super::guest::{self, Again};
 use super::record::{Handle, Record, Source, State};
-use super::{Pending, owner, unreadable};
+use super::{Asked, Pending, owner, unreadable};
 use crate::instance::Instance;
 use crate::result::text;
 use crate::turn::TurnInner;
@@ -47,20 +47,9 @@ impl Pending {
         let Some(known) = Handle::parse(handle) else {
             return Polled::Ended(ToolResult::error("", "", unknown(handle, instance)));
         };
-        let turnstile = {
-            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(asked.entry(known.clone()).or_default())
-        };
-        let polled = {
-            let _alone = turnstile.lock().await;
-            self.ask_alone(instance, handle).await
-        };
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        // This one's and the map's: nobody else waits.
-        if Arc::strong_count(&turnstile) == 2 {
-            asked.remove(&known);
-        }
-        polled
+        let turnstile = Turnstile::of(&self.asked, known);
+        let _alone = turnstile.gate.lock().await;
+        self.ask_alone(instance, handle).await
     }
 
     async fn ask_alone(&self, instance: &Instance, handle: &str) -> Polled {
@@ -68,11 +57,16 @@ impl Pending {
             Ok(record) => record,
             Err(error) => return Polled::of_error(error),
         };
+        let turn = Arc::new(TurnInner::resumed(instance, &record.call));
+        if self.is_lost(&record) {
+            return self
+                .settled(&turn, instance, &record, lost(&record, instance))
+                .await;
+        }
         let (Source::Guest { guest_handle }, State::Waiting) = (&record.source, &record.state)
         else {
             return told(&record, instance);
         };
-        let turn = Arc::new(TurnInner::resumed(instance, &record.call));
         let asked = guest::ask(&turn, &record.call, guest_handle.clone()).await;
         let result = match asked {
             Again::Ended(result) => result,
@@ -88,10 +82,21 @@ impl Pending {
                 return told(&record, instance);
             }
         };
-        match self.settle(&turn, &record.handle, &result).await {
+        self.settled(&turn, instance, &record, result).await
+    }
+
+    /// Ends a record that was read as open, and tells what it came to.
+    async fn settled(
+        &self,
+        turn: &TurnInner,
+        instance: &Instance,
+        record: &Record,
+        result: ToolResult,
+    ) -> Polled {
+        match self.settle(turn, &record.handle, &result).await {
             Ok(true) => Polled::Ended(result),
-            // Another process ended it first.
-            Ok(false) => match self.find(instance, handle).await {
+            // Another process ended it first, or it ended since it was read.
+            Ok(false) => match self.find(instance, record.handle.as_str()).await {
                 Ok(record) => told(&record, instance),
                 Err(error) => Polled::of_error(error),
             },
@@ -130,6 +135,13 @@ impl Pending {
         result
     }
 
+    /// Whether a record is one of this process that nothing here runs: the store could not keep what
+    /// it came to.
+    fn is_lost(&self, record: &Record) -> bool {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        self.records.is_own_running(record) && !running.contains_key(&record.handle)
+    }
+
     async fn find(&self, instance: &Instance, handle: &str) -> Result<Record, ToolError> {
         let locale = instance.0.agent.0.locale;
         let Some(known) = Handle::parse(handle) else {
@@ -140,6 +152,36 @@ impl Pending {
             Ok(Some(record)) => Ok(record),
             Ok(None) => Err(unknown(handle, instance)),
             Err(error) => Err(unreadable(&error, locale)),
+        }
+    }
+}
+
+/// One who asks for a handle, or waits to: the last of them takes its gate away.
+struct Turnstile<'a> {
+    asked: &'a Asked,
+    handle: Handle,
+    gate: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl<'a> Turnstile<'a> {
+    fn of(asked: &'a Asked, handle: Handle) -> Self {
+        let mut all = asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let gate = Arc::clone(all.entry(handle.clone()).or_default());
+        drop(all);
+        Self {
+            asked,
+            handle,
+            gate,
+        }
+    }
+}
+
+impl Drop for Turnstile<'_> {
+    fn drop(&mut self) {
+        let mut all = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        // This one's and the map's: nobody else waits.
+        if Arc::strong_count(&self.gate) == 2 {
+            all.remove(&self.handle);
         }
     }
 }
@@ -177,11 +219,7 @@ impl Polled {
 fn told(record: &Record, instance: &Instance) -> Polled {
     let (id, name) = (&record.call.call_id, &record.call.tool_name);
     match &record.state {
-        State::Done(result) => {
-            let redactor = &instance.0.agent.0.host.redactor;
-            // A secret may have become one since it was stored.
-            Polled::Ended(redactor.result((**result).clone().answering(id, name)))
-        }
+        State::Done(result) => Polled::Ended((**result).clone().answering(id, name)),
         State::Cancelled => Polled::Ended(failed(record, cancelled(instance))),
         State::Running | State::Waiting => {
             let handle = record.handle.as_str().to_owned();
@@ -192,6 +230,19 @@ fn told(record: &Record, instance: &Instance) -> Polled {
 
 fn failed(record: &Record, error: ToolError) -> ToolResult {
     ToolResult::error(&record.call.call_id, &record.call.tool_name, error)
+}
+
+/// What a call came to whose result the store could not keep.
+fn lost(record: &Record, instance: &Instance) -> ToolResult {
+    let message = format!(
+        "Tool '{}' was interrupted: its result could not be kept.",
+        record.call.tool_name
+    );
+    let locale = instance.0.agent.0.locale;
+    failed(
+        record,
+        ToolError::host(ToolErrorCode::Interrupted, message, locale),
+    )
 }
 
 fn cancelled(instance: &Instance) -> ToolError {
@@ -206,4 +257,34 @@ fn unknown(handle: &str, instance: &Instance) -> ToolError {
     let message = format!("No pending call of this agent instance has the handle '{shown}'.");
     let locale = instance.0.agent.0.locale;
     ToolError::host(ToolErrorCode::UnknownHandle, message, locale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_is_left_of_those_who_asked_or_went_away() {
+        let asked = Asked::default();
+        let handle = Handle::parse(&format!("pending_{}", "a".repeat(32))).unwrap();
+        let left = || asked.lock().unwrap().len();
+        {
+            let first = Turnstile::of(&asked, handle.clone());
+            let _alone = first.gate.lock().await;
+            let second = Turnstile::of(&asked, handle.clone());
+            let waits = async { drop(second.gate.lock().await) };
+            let gave_up = tokio::time::timeout(std::time::Duration::from_millis(1), waits).await;
+            assert!(gave_up.is_err(), "one at a time");
+            drop(second);
+            assert_eq!(left(), 1);
+        }
+        assert_eq!(left(), 0);
+        // A future that was begun and is dropped.
+        let cancelled = async {
+            let _own = Turnstile::of(&asked, handle);
+            std::future::pending::<()>().await;
+        };
+        let _gone = tokio::time::timeout(std::time::Duration::from_millis(1), cancelled).await;
+        assert_eq!(left(), 0);
+    }
 }

@@ -48,7 +48,7 @@ pub(crate) async fn accept(
         return Err(ToolError::host(code, message, turn.locale()));
     }
     let call = (call_id, name.as_str());
-    let accepted = match turn.agent().host.pending(turn.locale()) {
+    let accepted = match turn.agent().host.pending(turn.locale()).await {
         Ok(pending) => {
             let background = scope.background.as_ref();
             pending
@@ -114,7 +114,7 @@ pub(super) async fn ask(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle:
     let result = layers.run(context, core).await;
     let result = progress.unforged(result, turn.locale());
     let result = executor::exit(
-        turn,
+        &agent.host.redactor,
         result.answering(&call.call_id, &call.tool_name),
         limit,
     );

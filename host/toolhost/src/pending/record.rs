@@ -40,7 +40,7 @@ pub(crate) struct PendingCall {
     pub(crate) turn_id: String,
     /// Id of the trace, where the runtime has one.
     pub(crate) trace_id: Option<String>,
-    /// The assistant message that holds the call.
+    /// The assistant message that holds the call; of an ended one only the call's name is left.
     pub(crate) message: AssistantMessage,
 }
 

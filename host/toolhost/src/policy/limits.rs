@@ -27,16 +27,51 @@ pub(super) struct LimitKey {
     pub(super) unit: Unit,
     least: u64,
     most: u64,
+    /// What it counts, and what a tool meets beyond it.
+    what: &'static str,
+    beyond: &'static str,
+    get: fn(&Limits) -> u64,
     set: fn(&mut Limits, u64),
 }
 
+/// One key of a policy's `limits`, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it has where no policy sets it, as it is written: `64MiB`.
+    pub default: String,
+    /// What a policy may set: `64KiB to 4GiB`.
+    pub range: String,
+    /// What it counts.
+    pub what: &'static str,
+    /// What happens beyond it.
+    pub beyond: &'static str,
+}
+
+/// Every key, in words.
+pub(super) fn all() -> Vec<LimitInfo> {
+    let defaults = Limits::default();
+    let info = |key: &LimitKey| LimitInfo {
+        name: key.name,
+        default: key.shown((key.get)(&defaults)),
+        range: key.range(),
+        what: key.what,
+        beyond: key.beyond,
+    };
+    KEYS.iter().map(info).collect()
+}
+
 macro_rules! key {
-    ($name:literal, $unit:ident, $least:expr, $most:expr, $field:ident) => {
+    ($name:literal, $unit:ident, $least:expr, $most:expr, $field:ident, $what:literal, $beyond:literal) => {
         LimitKey {
             name: $name,
             unit: Unit::$unit,
             least: $least,
             most: $most,
+            what: $what,
+            beyond: $beyond,
+            get: |limits| limits.$field as u64,
             // Every value fits: none is beyond what a 64-bit platform counts.
             set: |limits, value| limits.$field = value.try_into().unwrap_or(limits.$field),
         }
@@ -45,33 +80,56 @@ macro_rules! key {
 
 /// Every key, in the order of [`Limits`]. The ranges keep a slip of the pen from opening the host:
 /// nothing here is unlimited.
-pub(super) static KEYS: [LimitKey; 18] = [
+#[rustfmt::skip]
+pub(super) static KEYS: [LimitKey; 19] = [
     LimitKey {
         name: "deadlineMs",
         unit: Unit::Count,
         least: 1,
         // A day.
         most: 86_400_000,
+        what: "milliseconds of running; waiting for a place does not count",
+        beyond: "`E_TOOL_TIMEOUT`; the place is free at once",
+        get: |limits| u64::try_from(limits.deadline.as_millis()).unwrap_or(u64::MAX),
         set: |limits, value| limits.deadline = Duration::from_millis(value),
     },
-    key!("memoryBytes", Bytes, 64 * KIB, 4 * GIB, memory_bytes),
-    key!("tableElements", Count, 0, 100_000, table_elements),
-    key!("instances", Count, 1, 1_000, instances),
-    key!("handles", Count, 1, 1_000_000, handles),
-    key!("hostcallBytes", Bytes, KIB, GIB, hostcall_bytes),
-    key!("randomBytes", Bytes, 0, 64 * MIB, random_bytes),
-    key!("outputBytes", Bytes, KIB, GIB, output_bytes),
+    key!("memoryBytes", Bytes, 64 * KIB, 4 * GIB, memory_bytes,
+        "all linear memories of a call, in their sum", "`E_TOOL_OUT_OF_MEMORY`"),
+    key!("tableElements", Count, 0, 100_000, table_elements,
+        "elements of all tables of a call, in their sum", "`table.grow` fails; at the start `E_TOOL_TRAP`"),
+    key!("instances", Count, 1, 1_000, instances,
+        "core instances, memories and tables of a component, each", "`E_TOOL_TRAP`"),
+    key!("handles", Count, 1, 1_000_000, handles,
+        "live handles: descriptors, streams, pollables", "`E_TOOL_TRAP`"),
+    key!("hostcallBytes", Bytes, KIB, GIB, hostcall_bytes,
+        "what one host call, or the answer, passes to the host", "`E_TOOL_OUTPUT_TOO_LARGE`"),
+    key!("randomBytes", Bytes, 0, 64 * MIB, random_bytes,
+        "one `get-random-bytes`", "`E_TOOL_TRAP`"),
+    key!("outputBytes", Bytes, KIB, GIB, output_bytes,
+        "the result's JSON", "`E_TOOL_OUTPUT_TOO_LARGE`"),
     // The JSON parser's own depth ends at 128, and providers' at less.
-    key!("jsonDepth", Count, 1, 64, json_depth),
-    key!("inputBytes", Bytes, KIB, GIB, input_bytes),
-    key!("stdioBytes", Bytes, 0, 64 * MIB, stdio_bytes),
-    key!("logRecords", Count, 0, 1_000_000, log_records),
-    key!("logRecordBytes", Bytes, 64, MIB, log_record_bytes),
-    key!("diskBytes", Bytes, 0, TIB, disk_bytes),
-    key!("files", Count, 0, 10_000_000, files),
-    key!("workdirBytes", Bytes, 0, 1024 * TIB, workdir_bytes),
-    key!("listedNames", Count, 0, 10_000_000, listed_names),
-    key!("openFiles", Count, 1, 65_536, open_files),
+    key!("jsonDepth", Count, 1, 64, json_depth,
+        "nesting of arguments and results", "`E_TOOL_INVALID_ARGS`, `E_TOOL_INVALID_OUTPUT`"),
+    key!("jsonValues", Count, 1, 100_000_000, json_values,
+        "values that a result is made of", "`E_TOOL_INVALID_OUTPUT`"),
+    key!("inputBytes", Bytes, KIB, GIB, input_bytes,
+        "the arguments' JSON; the message around them may have four times as many", "`E_TOOL_INVALID_ARGS`"),
+    key!("stdioBytes", Bytes, 0, 64 * MIB, stdio_bytes,
+        "kept of stdout and of stderr, half from the head and half from the tail", "cut and marked; no error"),
+    key!("logRecords", Count, 0, 1_000_000, log_records,
+        "log records kept", "dropped and counted; no error"),
+    key!("logRecordBytes", Bytes, 64, MIB, log_record_bytes,
+        "kept of one log record", "cut and marked; no error"),
+    key!("diskBytes", Bytes, 0, TIB, disk_bytes,
+        "written to files, however they are written, and 4 KiB for each name made", "no space to the tool; `E_TOOL_DISK_LIMIT` if it fails for it"),
+    key!("files", Count, 0, 10_000_000, files,
+        "files, directories and links made", "no space to the tool; `E_TOOL_DISK_LIMIT` if it fails for it"),
+    key!("workdirBytes", Bytes, 0, 1024 * TIB, workdir_bytes,
+        "growth of the workdir by all calls together, while the host runs; each name counts 4 KiB", "no space to the tool; `E_TOOL_DISK_LIMIT` if it fails for it"),
+    key!("listedNames", Count, 0, 10_000_000, listed_names,
+        "names that all listings of a call give", "an error to the tool"),
+    key!("openFiles", Count, 1, 65_536, open_files,
+        "open files and directories", "an error to the tool"),
 ];
 
 impl LimitKey {
@@ -82,11 +140,14 @@ impl LimitKey {
 
     /// The range, such as `64KiB to 4GiB`.
     pub(super) fn range(&self) -> String {
-        let shown = |value: u64| match self.unit {
+        format!("{} to {}", self.shown(self.least), self.shown(self.most))
+    }
+
+    fn shown(&self, value: u64) -> String {
+        match self.unit {
             Unit::Count => value.to_string(),
             Unit::Bytes => in_units(value),
-        };
-        format!("{} to {}", shown(self.least), shown(self.most))
+        }
     }
 }
 
@@ -158,6 +219,7 @@ mod tests {
             random_bytes: _,
             output_bytes: _,
             json_depth: _,
+            json_values: _,
             input_bytes: _,
             stdio_bytes: _,
             log_records: _,
@@ -172,6 +234,7 @@ mod tests {
         for key in &KEYS {
             let mut one = Limits::default();
             (key.set)(&mut one, key.least);
+            assert_eq!((key.get)(&one), key.least, "{}", key.name);
             assert_ne!(one, Limits::default(), "{}", key.name);
             assert_ne!(one, all, "{}", key.name);
             (key.set)(&mut all, key.least);

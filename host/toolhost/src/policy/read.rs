@@ -16,7 +16,7 @@ use crate::result::text;
 pub(super) const FILE_MAX: usize = 1 << 20;
 
 /// Shortest secret, in characters.
-const SECRET_MIN: usize = 4;
+pub(super) const SECRET_MIN: usize = 4;
 
 /// Longest text quoted, in characters.
 const QUOTED_MAX: usize = 80;

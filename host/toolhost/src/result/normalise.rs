@@ -39,12 +39,14 @@ pub(crate) fn normalise_error(
         },
         None => ToolError::host(ToolErrorCode::Tool, "", locale),
     };
-    let own_name = error.name.filter(|name| !name.trim().is_empty());
+    // What is blank, or blank as far as it is kept, says nothing.
+    let says = |text: &String| !text.trim().is_empty();
+    let own_name = error.name.map(|name| limit_name(&name)).filter(says);
     normal.name = Some(own_name.unwrap_or_else(|| ToolErrorCode::Tool.error_name().to_owned()));
     normal.message = error.message;
-    let own_suggestion = error.suggestion.filter(|text| !text.trim().is_empty());
-    if let Some(own) = own_suggestion {
-        normal.suggestion = Some(limit_text(&own, limit));
+    let own_suggestion = error.suggestion.map(|text| limit_text(&text, limit));
+    if let Some(own) = own_suggestion.filter(says) {
+        normal.suggestion = Some(own);
     }
     if let Some(own) = error.help_url.filter(|url| is_help_url(url)) {
         normal.help_url = Some(own);
@@ -54,7 +56,7 @@ pub(crate) fn normalise_error(
 
 /// Bounds an error at the exit, whoever made it: the host, a handler, a middleware.
 ///
-/// The message is cut to `limit`, the suggestion to `limit` or 1000, whichever is more (a short
+/// The message is cut to `limit`, or to [`ErrorMessageLimit::MOST`] where that is less, the suggestion to `limit` or 1000, whichever is more (a short
 /// limit shall not cut the host's own advice). Idempotent.
 ///
 /// Spec: tool-spec-v2 §2.4(2).
@@ -65,18 +67,32 @@ pub(crate) fn limit_error(error: ToolError, limit: ErrorMessageLimit) -> ToolErr
     } else {
         limit
     };
-    let message = if error.message.trim().is_empty() {
-        unexplained(&error)
-    } else {
-        error.message
-    };
+    let mut message = limit_text(&error.message, limit);
+    // Also where only the beginning is blank, and the limit leaves no more.
+    if message.trim().is_empty() {
+        message = limit_text(&unexplained(&error), limit);
+    }
     ToolError {
-        message: limit_text(&message, limit),
+        message,
         name: error.name.map(|name| limit_name(&name)),
         code: error.code,
         suggestion: error
             .suggestion
             .map(|text| limit_text(&text, for_suggestion)),
+        help_url: error.help_url.filter(|url| is_help_url(url)),
+    }
+}
+
+/// Bounds what an agent's turn raised, for whoever asked it: as [`normalise_error`] does, but what it
+/// did not say stays unsaid.
+#[must_use]
+pub(crate) fn guard_error(error: HandlerError) -> HandlerError {
+    let limit = ErrorMessageLimit::DEFAULT;
+    HandlerError {
+        message: limit_text(&error.message, limit),
+        name: error.name.map(|name| limit_name(&name)),
+        code: error.code.filter(|code| HandlerCode::parse(code).is_some()),
+        suggestion: error.suggestion.map(|text| limit_text(&text, limit)),
         help_url: error.help_url.filter(|url| is_help_url(url)),
     }
 }
@@ -96,6 +112,7 @@ fn unexplained(error: &ToolError) -> String {
 }
 
 fn limit_text(message: &str, limit: ErrorMessageLimit) -> String {
+    let limit = limit.min(ErrorMessageLimit::MOST);
     truncate(&text::escape_within(message, limit.units()), limit)
 }
 

@@ -1,15 +1,10 @@
 //! Makes text that strangers wrote safe to show: to a model, in a terminal, in a log.
 
-/// Whether a character can act on whoever displays it, instead of being displayed.
-///
-/// These are C0 but `\n` and `\t`, DEL and C1 (ANSI sequences begin with ESC), the line and
-/// paragraph separators, and the characters that reorder text.
+use toolhost_contract::text;
+
+/// Whether a character [`acts`](text::acts), but for the line breaks and tabs that a text is made of.
 fn acts(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        other => other.is_control(),
-    }
+    !matches!(c, '\n' | '\t') && text::acts(c)
 }
 
 /// Writes the characters that act instead of being displayed as `\u{…}`.
@@ -46,6 +41,21 @@ pub(crate) fn shorten(text: &str, max: usize) -> String {
     short
 }
 
+/// Lists names in one line, `most` of them, each cut to 80 characters; `…` stands for the rest.
+pub(crate) fn listed<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> String {
+    const NAME_MAX: usize = 80;
+    let mut names = names.into_iter();
+    let mut shown: Vec<String> = names
+        .by_ref()
+        .take(most)
+        .map(|name| shorten(name, NAME_MAX))
+        .collect();
+    if names.next().is_some() {
+        shown.push("…".to_owned());
+    }
+    shown.join(", ")
+}
+
 /// Cuts text to `max` characters.
 pub(crate) fn cut(text: &str, max: usize) -> String {
     text.chars().take(max).collect()
@@ -76,6 +86,9 @@ mod tests {
         check("\u{85}\u{9b}2J", "\\u{85}\\u{9b}2J");
         check("a\u{2028}b\u{2029}", "a\\u{2028}b\\u{2029}");
         check("\u{202e}gpj\u{2066}", "\\u{202e}gpj\\u{2066}");
+        check("a\u{200f}\u{61c}\u{e0041}", "a\\u{200f}\\u{61c}\\u{e0041}");
+        let all: String = ('\0'..=char::MAX).filter(|c| acts(*c)).collect();
+        assert!(!escape(&all).contains(acts));
     }
 
     #[test]
@@ -84,5 +97,13 @@ mod tests {
         assert_eq!(shorten("abcdef", 6), "abcdef");
         assert_eq!(shorten("abcdefg", 6), "abcdef…");
         assert_eq!(shorten("\u{1b}[0m", 2), "\\u{1b}[…");
+    }
+
+    #[test]
+    fn lists_so_many_names_and_no_more() {
+        assert_eq!(listed([], 2), "");
+        assert_eq!(listed(["a", "b\n"], 2), "a, b ");
+        assert_eq!(listed(["a", "b", "c"], 2), "a, b, …");
+        assert_eq!(listed(["n".repeat(99).as_str()], 1).chars().count(), 81);
     }
 }

@@ -10,9 +10,6 @@ use crate::result::text;
 /// Most names listed as required or allowed.
 const NAMES_MAX: usize = 50;
 
-/// Longest name listed, in characters.
-const NAME_MAX: usize = 80;
-
 /// Why arguments do not fit a tool's parameters.
 ///
 /// `Invalid arguments for tool 'x': args.command: required property is missing; args.n: expected
@@ -33,8 +30,8 @@ impl ArgsError {
     ) -> Self {
         Self {
             message: format!("Invalid arguments for tool '{tool}': {}", issues.line()),
-            required: list(required),
-            allowed: list(allowed),
+            required: text::listed(required.iter().map(String::as_str), NAMES_MAX),
+            allowed: text::listed(allowed.iter().map(String::as_str), NAMES_MAX),
         }
     }
 
@@ -59,15 +56,3 @@ impl fmt::Display for ArgsError {
 }
 
 impl std::error::Error for ArgsError {}
-
-fn list(names: &[String]) -> String {
-    let shown = names
-        .iter()
-        .take(NAMES_MAX)
-        .map(|name| text::shorten(name, NAME_MAX));
-    let mut names_shown: Vec<String> = shown.collect();
-    if names.len() > NAMES_MAX {
-        names_shown.push("…".to_owned());
-    }
-    names_shown.join(", ")
-}

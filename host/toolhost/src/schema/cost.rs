@@ -4,18 +4,24 @@
 //! twice are a billion visits. (It remembers results only within recursive schemas, and only for
 //! yes or no; explaining a refusal remembers nothing.) So the visits are counted here, once, on the
 //! graph of subschemas: at compile time to refuse such schemas, at call time to refuse arguments
-//! too large for the schema, and to leave out explanations that would take too long.
+//! too large for the schema, and to leave out explanations that would take too long. So are the
+//! values they compare with, and the bytes of text that patterns read: matching is linear in the
+//! text, and for each byte as dear as the pattern has states.
 
 mod graph;
+pub(super) mod pattern;
 mod walk;
+
+use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::SchemaError;
-use super::json::Measure;
-use graph::Graph;
+use super::json::{self, Measure};
+use graph::{Graph, Subschema};
+use pattern::PatternBudget;
 
-/// Most patterns of one schema: compiling one takes up to 10 ms.
+/// Most patterns of one schema.
 pub(super) const PATTERNS_MAX: usize = 100;
 
 /// Most subschemas of one schema.
@@ -24,35 +30,76 @@ pub(super) const SUBSCHEMAS_MAX: usize = 10_000;
 /// Most subschemas applied on the way to one value of the arguments. Schemas in use stay below 500.
 pub(super) const VISITS_MAX: u64 = 2_000;
 
-/// Most visits of one check, at 10 ns to 50 ns each.
+/// Most visits and comparisons of one check, at 10 ns to 50 ns each.
 const CHECK_MAX: u64 = 50_000_000;
 
 /// Most visits of one explanation, at about 2 µs each.
 const EXPLAIN_MAX: u64 = 200_000;
 
+/// Comparisons that take as long as one visit of an explanation.
+const COMPARED_PER_VISIT: u64 = 100;
+
+/// Most states visited for the bytes of the texts, at about 20 ns each where a pattern is dear.
+const READ_MAX: u64 = 50_000_000;
+
 /// Deepest arguments for which the cost of an explanation is known; deeper ones go unexplained.
 const EXPLAINED_DEPTH: usize = 64;
 
-/// What asking a schema costs, in visits of subschemas.
+/// What asking a schema costs.
 #[derive(Debug)]
 pub(super) struct Cost {
-    /// To check one value of the arguments.
+    /// Visits and comparisons to check one value of the arguments.
     check: u64,
-    /// To explain why one value does not fit, by depth of the arguments.
-    explain: Vec<u64>,
+    /// States to check one byte of text.
+    read: Read,
+    /// The same to explain why one value does not fit, by depth of the arguments.
+    explain: Vec<Explain>,
+}
+
+/// States to check one byte of text.
+#[derive(Debug)]
+struct Read {
+    /// Wherever it stands.
+    anywhere: u64,
+    /// Within one of the schema's own properties.
+    properties: HashMap<String, u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Explain {
+    visits: u64,
+    read: u64,
 }
 
 impl Cost {
     /// Whether arguments of this size are checked at all.
-    pub(super) fn allows_check(&self, args: Measure) -> bool {
-        self.check.saturating_mul(args.values) <= CHECK_MAX
+    pub(super) fn allows_check(&self, args: &Value, size: Measure) -> bool {
+        self.check.saturating_mul(size.values) <= CHECK_MAX && self.read.allows(args, size)
     }
 
     /// Whether a refusal of arguments of this size is explained.
-    pub(super) fn allows_explanation(&self, args: Measure) -> bool {
-        self.explain
-            .get(args.depth)
-            .is_some_and(|visits| visits.saturating_mul(args.values) <= EXPLAIN_MAX)
+    pub(super) fn allows_explanation(&self, size: Measure) -> bool {
+        self.explain.get(size.depth).is_some_and(|explain| {
+            explain.visits.saturating_mul(size.values) <= EXPLAIN_MAX
+                && explain.read.saturating_mul(size.text) <= READ_MAX
+        })
+    }
+}
+
+impl Read {
+    /// Whether patterns may read these arguments. A long text that no pattern is for costs nothing:
+    /// the content of a file beside its path.
+    fn allows(&self, args: &Value, size: Measure) -> bool {
+        if self.anywhere.saturating_mul(size.text) <= READ_MAX {
+            return true;
+        }
+        let members = args.as_object().into_iter().flatten();
+        let states = members.map(|(name, value)| {
+            let each = self.properties.get(name).unwrap_or(&self.anywhere);
+            let text = json::measure(value).text.saturating_add(name.len() as u64);
+            each.saturating_mul(text)
+        });
+        states.fold(0, u64::saturating_add) <= READ_MAX
     }
 }
 
@@ -61,30 +108,38 @@ impl Cost {
 /// # Errors
 /// [`SchemaError`] where it is too much, or where a reference leaves the schema, leads nowhere or
 /// leads back to itself.
-pub(super) fn assess(schema: &Value) -> Result<Cost, SchemaError> {
-    let graph = Graph::of(schema)?;
-    if graph.patterns() > PATTERNS_MAX {
-        return Err(SchemaError::TooManyPatterns {
-            patterns: graph.patterns(),
-        });
-    }
+pub(super) fn assess(schema: &Value, budget: &mut PatternBudget) -> Result<Cost, SchemaError> {
+    let graph = Graph::of(schema, budget)?;
     let order = graph.order_within_a_value()?;
-    let check = graph.visits_to_check();
-    if check > VISITS_MAX {
+    let at_root = |weights: &[u64]| weights.first().copied().unwrap_or(1);
+    if at_root(&graph.to_check(|_| 1)) > VISITS_MAX {
         return Err(SchemaError::TooManyVisits);
     }
+    let readers: graph::Weigh = |subschema| subschema.readers;
+    let visits: graph::Weigh = |subschema| 1 + subschema.compared / COMPARED_PER_VISIT;
     let mut explain = Vec::new();
-    let mut shallower = Vec::new();
+    let (mut shallower, mut shallower_read) = (Vec::new(), Vec::new());
     for _depth in 0..=EXPLAINED_DEPTH {
-        let visits = graph.visits_to_explain(&order, &shallower);
-        let at_root = visits.first().copied().unwrap_or(1);
-        if at_root > EXPLAIN_MAX {
+        shallower = graph.to_explain(&order, &shallower, visits);
+        shallower_read = graph.to_explain(&order, &shallower_read, readers);
+        let of_depth = Explain {
+            visits: at_root(&shallower),
+            read: at_root(&shallower_read),
+        };
+        if of_depth.visits > EXPLAIN_MAX {
             break;
         }
-        explain.push(at_root);
-        shallower = visits;
+        explain.push(of_depth);
     }
-    Ok(Cost { check, explain })
+    let read = graph.to_check(readers);
+    Ok(Cost {
+        check: at_root(&graph.to_check(|subschema: &Subschema<'_>| 1 + subschema.compared)),
+        read: Read {
+            anywhere: at_root(&read),
+            properties: graph.by_property(&read, readers),
+        },
+        explain,
+    })
 }
 
 #[cfg(test)]

@@ -9,12 +9,15 @@ pub(crate) struct Measure {
     pub(crate) depth: usize,
     /// Values in it, itself included.
     pub(crate) values: u64,
+    /// Bytes of its texts, names of members among them.
+    pub(crate) text: u64,
 }
 
 /// Measures a value, without recursion, so that no depth ends the stack.
 pub(crate) fn measure(value: &Value) -> Measure {
     let mut depth = 0;
     let mut values = 0;
+    let mut text = 0;
     let mut rest = vec![(value, 0)];
     while let Some((value, above)) = rest.pop() {
         values += 1;
@@ -26,12 +29,20 @@ pub(crate) fn measure(value: &Value) -> Measure {
             }
             Value::Object(members) => {
                 depth = depth.max(inside);
-                rest.extend(members.values().map(|member| (member, inside)));
+                rest.extend(members.iter().map(|(name, member)| {
+                    text += name.len() as u64;
+                    (member, inside)
+                }));
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            Value::String(string) => text += string.len() as u64,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    Measure { depth, values }
+    Measure {
+        depth,
+        values,
+        text,
+    }
 }
 
 /// Returns how deeply a value is nested.
@@ -47,15 +58,20 @@ mod tests {
 
     #[test]
     fn counts_arrays_and_objects_around_the_innermost_value() {
-        let check = |value: Value, depth: usize, values: u64| {
-            assert_eq!(measure(&value), Measure { depth, values }, "{value}");
+        let check = |value: Value, depth: usize, values: u64, text: u64| {
+            let expected = Measure {
+                depth,
+                values,
+                text,
+            };
+            assert_eq!(measure(&value), expected, "{value}");
         };
-        check(json!(1), 0, 1);
-        check(json!("x"), 0, 1);
-        check(json!([]), 1, 1);
-        check(json!({"a": 1}), 1, 2);
-        check(json!([[], 1]), 2, 3);
-        check(json!({"a": [1, {"b": null}], "c": {}}), 3, 6);
+        check(json!(1), 0, 1, 0);
+        check(json!("가x"), 0, 1, 4);
+        check(json!([]), 1, 1, 0);
+        check(json!({"ab": 1}), 1, 2, 2);
+        check(json!([["x"], 1]), 2, 4, 1);
+        check(json!({"a": [1, {"b": null}], "c": {}}), 3, 6, 3);
     }
 
     #[test]

@@ -1,10 +1,18 @@
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use super::*;
 use toolhost_contract::Locale;
 
+/// Tells what takes minutes from what does not, also where tests of others hold the machine.
+const MOMENTS: Duration = Duration::from_secs(20);
+
 fn compile(schema: Value) -> Result<ArgsSchema, SchemaError> {
-    ArgsSchema::compile(&JsonSchemaObject::parse(schema).unwrap())
+    ArgsSchema::compile(
+        &JsonSchemaObject::parse(schema).unwrap(),
+        &mut PatternBudget::default(),
+    )
 }
 
 fn object(properties: Value) -> Value {
@@ -304,6 +312,39 @@ fn a_pattern_takes_time_linear_in_the_text() {
     let schema = object(json!({"a": {"pattern": "^(a+)+$"}}));
     let args = json!({"a": format!("{}b", "a".repeat(100_000))});
     assert!(issues(schema, args).starts_with("args.a: must match the pattern ^(a+)+$"));
+}
+
+#[test]
+fn texts_too_long_for_the_patterns_are_refused_without_reading_them() {
+    let dear: Vec<Value> = (b'b'..b'y')
+        .map(|c| json!({"pattern": format!("[{}-y][a-z]{{1500}}[A-Z]", char::from(c))}))
+        .collect();
+    let schema = object(json!({"path": {"anyOf": dear}, "content": {"type": "string"}}));
+    let long: String = ('a'..='z').cycle().take(200_000).collect();
+    let begun = Instant::now();
+    assert_eq!(
+        issues(schema.clone(), json!({"path": long})),
+        "args: too large to be checked"
+    );
+    assert!(begun.elapsed() < MOMENTS, "{:?}", begun.elapsed());
+    // A text that no pattern is for costs nothing; only the explanation is left out.
+    let beside = issues(schema, json!({"path": "a/b", "content": long}));
+    assert_eq!(beside, "args: does not fit the tool's parameters");
+
+    let usual = object(json!({"a": {"pattern": "^[a-z]{1,64}$"}}));
+    let said = issues(usual, json!({"a": long}));
+    assert!(said.starts_with("args.a: must match the pattern"), "{said}");
+}
+
+#[test]
+fn values_too_many_for_an_enum_are_refused_without_comparing_them() {
+    let mut values = vec![json!(""); 80_000];
+    values[0] = json!(true);
+    let schema = object(json!({"l": {"items": {"enum": values}}}));
+    let begun = Instant::now();
+    let said = issues(schema, json!({"l": vec!["z"; 260_000]}));
+    assert_eq!(said, "args: too large to be checked");
+    assert!(begun.elapsed() < MOMENTS, "{:?}", begun.elapsed());
 }
 
 #[test]

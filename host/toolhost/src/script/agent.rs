@@ -105,7 +105,12 @@ impl AgentRuntime for ScriptedAgent {
         if let Some(trace) = event.trace_id {
             start = start.with_trace_id(trace);
         }
-        let workdir = self.bundle.instance_workspace(&self.key)?;
+        let workdir = self.bundle.instance_workspace(&self.key);
+        let workdir = workdir.map_err(|error| {
+            // Its path is for the operator, not for the agent that asked.
+            tracing::error!(target: "toolhost::agents", agent = self.agent.name(), ?error, "{error}");
+            HandlerError::new("the workspace cannot be opened")
+        })?;
         let instance = self.agent.instance(self.key.as_str(), workdir);
         let turn = instance
             .open_turn(start)

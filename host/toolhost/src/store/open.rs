@@ -77,8 +77,10 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let sqlite = |source| StoreError::sqlite(path, source);
     connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
     known_version(connection, path)?;
+    // Of a database that is new; later it has no effect.
     connection
-        .pragma_update(None, "journal_mode", "WAL")
+        .pragma_update(None, "auto_vacuum", "INCREMENTAL")
+        .and_then(|()| connection.pragma_update(None, "journal_mode", "WAL"))
         .and_then(|()| connection.pragma_update(None, "synchronous", "NORMAL"))
         .and_then(|()| connection.pragma_update(None, "foreign_keys", "ON"))
         .map_err(sqlite)?;

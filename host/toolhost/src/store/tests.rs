@@ -297,9 +297,15 @@ async fn a_damaged_database_is_refused_by_its_name() {
     let mut damaged = good;
     damaged[4096..].fill(0xff);
     fs::write(database(&root), &damaged).unwrap();
-    let store = Store::open(root.path()).unwrap();
-    let read = store.read(|tx| tx.query_row("SELECT count(*) FROM pending", [], |r| r.get(0)));
-    let read: Result<i64, _> = read.await;
+    let count = "SELECT count(*) FROM pending";
+    let read: Result<i64, _> = match Store::open(root.path()) {
+        Ok(store) => {
+            store
+                .read(move |tx| tx.query_row(count, [], |row| row.get(0)))
+                .await
+        }
+        Err(refused) => Err(refused),
+    };
     assert!(matches!(read, Err(StoreError::Corrupt { .. })), "{read:?}");
 }
 

@@ -182,14 +182,7 @@ impl Port for Remote {
     }
 
     async fn take_responses(&self) -> Result<Vec<AgentEvent>, AgentsError> {
-        let mut all = Vec::new();
-        loop {
-            let some: Vec<AgentEvent> = self.question(wire::TAKE_RESPONSES, Value::Null).await?;
-            if some.is_empty() {
-                return Ok(all);
-            }
-            all.extend(some);
-        }
+        self.question(wire::TAKE_RESPONSES, Value::Null).await
     }
 
     async fn acknowledge_responses(&self) -> Result<(), AgentsError> {

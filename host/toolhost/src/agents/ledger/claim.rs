@@ -34,7 +34,7 @@ impl Ledger {
         let (agent, run) = (agent.to_owned(), run.to_owned());
         let own = self.store.run_id().to_owned();
         let work = move |db: &Connection| {
-            let theirs = "SELECT seq, event_id, instance_key FROM agent_events
+            let theirs = "SELECT seq, event_id, instance_key, octet_length(event) FROM agent_events
                 WHERE agent = ?1 AND run_id = ?2 ORDER BY seq";
             let mut theirs = db.prepare(theirs)?;
             let rows = theirs.query_map([&agent, &run], |row| {
@@ -43,6 +43,7 @@ impl Ledger {
                     seq: row.get(0)?,
                     event_id: row.get(1)?,
                     standing: Standing::Owed,
+                    bytes: usize::try_from(row.get::<_, i64>(3)?).unwrap_or_default(),
                 };
                 Ok((InstanceId::new(&agent, &key), entry))
             })?;

@@ -127,7 +127,17 @@ impl Port for Local {
     }
 
     async fn take_responses(&self) -> Result<Vec<AgentEvent>, AgentsError> {
-        self.take_responses_within(usize::MAX).await
+        let kept = self.kept(ReplyMode::Async, self.taken()).await?;
+        let mut taken = lock(&self.taken);
+        let new = kept.into_iter().filter_map(|response| {
+            // Somebody else may have taken it since it was read.
+            let is_new = !taken.contains(&response.correlation_id);
+            is_new.then(|| {
+                taken.push(response.correlation_id);
+                response.event
+            })
+        });
+        Ok(new.collect())
     }
 
     async fn acknowledge_responses(&self) -> Result<(), AgentsError> {

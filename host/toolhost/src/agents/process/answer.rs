@@ -12,9 +12,6 @@ use super::super::local::Local;
 use super::super::{AgentsError, Undelivered, wire};
 use super::link::Link;
 
-/// Bytes of responses that are given at once.
-const RESPONSES_BYTES_MAX: usize = 512 << 10;
-
 /// Tells a process what came of its delegations, whenever there is something, as long as it reads.
 pub(super) async fn keep_telling_results(link: Arc<Link>, results: Arc<Notify>) {
     loop {
@@ -33,20 +30,25 @@ pub(super) async fn keep_telling_results(link: Arc<Link>, results: Arc<Notify>) 
 
 async fn tell_results(link: &Link) -> Result<(), AgentsError> {
     let local = link.local();
-    for result in local.results().await? {
-        let from = result.event.source.name.clone();
-        if let Some(delegation) = Delegation::result_of(result.event) {
-            let message = IpcMessage {
-                from,
-                to: link.agent().to_owned(),
-                body: IpcBody::DelegateResult(delegation),
-            };
-            let told = link.tell(&message).await;
-            told.map_err(|reason| AgentsError::undelivered(link.agent(), reason))?;
+    loop {
+        let results = local.results().await?;
+        if results.is_empty() {
+            return Ok(());
         }
-        local.acknowledge(vec![result.correlation_id]).await?;
+        for result in results {
+            let from = result.event.source.name.clone();
+            if let Some(delegation) = Delegation::result_of(result.event) {
+                let message = IpcMessage {
+                    from,
+                    to: link.agent().to_owned(),
+                    body: IpcBody::DelegateResult(delegation),
+                };
+                let told = link.tell(&message).await;
+                told.map_err(|reason| AgentsError::undelivered(link.agent(), reason))?;
+            }
+            local.acknowledge(vec![result.correlation_id]).await?;
+        }
     }
-    Ok(())
 }
 
 /// Answers a question to the orchestrator.
@@ -60,10 +62,7 @@ pub(super) async fn answer(local: &Local, event: &AgentEvent) -> Result<Value, A
         }
         wire::LIST => Ok(json!(local.list().await?)),
         wire::CATALOG => Ok(json!(local.catalog().await?)),
-        wire::TAKE_RESPONSES => {
-            let taken = local.take_responses_within(RESPONSES_BYTES_MAX).await?;
-            Ok(json!(taken))
-        }
+        wire::TAKE_RESPONSES => Ok(json!(local.take_responses().await?)),
         _ => Ok(json!(local.acknowledge_responses().await?)),
     }
 }

@@ -9,7 +9,7 @@ use toolhost_contract::{AgentEvent, Delegation, IpcBody, IpcMessage, RESPONSE_TY
 
 use super::super::delivery::ReplyMode;
 use super::super::dispatch::new_id;
-use super::super::lines::{Line, shown};
+use super::super::lines::{Line, is_logged, shown};
 use super::super::request::DEFAULT_TIMEOUT;
 use super::super::{AgentsError, Undelivered, wire};
 use super::answer::{acknowledge, answer, respond, response};
@@ -195,9 +195,8 @@ impl Inbound {
     }
 
     fn ignore(&mut self, why: &str, line: &[u8]) {
-        // The log is not the process's to fill.
         self.ignored += 1;
-        if self.ignored > IGNORED_LOGGED && !self.ignored.is_power_of_two() {
+        if !is_logged(self.ignored, IGNORED_LOGGED) {
             return;
         }
         tracing::warn!(

@@ -12,12 +12,15 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use toolhost_contract::IPC_LINE_BYTES_MAX;
 
-use super::super::lines::{Line, Lines, shown};
+use super::super::lines::{Line, Lines, is_logged, shown};
 use super::inbound::Inbound;
 use super::link::{End, Link};
 
 /// Longest line of standard error that is logged, in bytes.
 const LOG_LINE_BYTES_MAX: usize = 8 << 10;
+
+/// Lines of standard error that are all logged; of further ones ever fewer are.
+const LINES_LOGGED: u64 = 1000;
 
 /// How long what a process wrote last is read after it has ended, and how long it may take to end
 /// after it has closed its output: another process may hold the stream open.
@@ -75,10 +78,15 @@ pub(super) async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Strin
 /// Passes on what the process writes to its standard error.
 pub(super) async fn log(stderr: ChildStderr, link: Arc<Link>) {
     let mut lines = Lines::new(stderr, LOG_LINE_BYTES_MAX);
+    let mut count = 0;
     while let Some(line) = lines.next().await {
+        count += 1;
+        if !is_logged(count, LINES_LOGGED) {
+            continue;
+        }
         let (Line::Whole(line) | Line::TooLong(line)) = line;
         tracing::info!(
-            target: "toolhost::agent", instance = %link.instance(), pid = link.pid(),
+            target: "toolhost::agent", instance = %link.instance(), pid = link.pid(), count,
             "{}", shown(&line, LOG_LINE_BYTES_MAX)
         );
     }

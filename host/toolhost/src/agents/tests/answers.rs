@@ -128,6 +128,42 @@ async fn so_many_answers_are_kept_and_for_so_long() {
 }
 
 #[tokio::test]
+async fn large_answers_are_taken_some_at_a_time_and_so_many_bytes_are_kept() {
+    const LARGE: usize = 300_000;
+    let limits = OrchestratorConfig {
+        responses_bytes: 5 * LARGE,
+        ..config()
+    };
+    let large = script(|_, _| async { Ok(json!("x".repeat(LARGE))) });
+    let orchestrator = with_config(limits, [("b", large)]).await;
+    let client = user(&orchestrator);
+    for sent in 1..=5 {
+        client.request(submit("b", Value::Null)).await.unwrap();
+        eventually("it is answered", async || {
+            orchestrator.stats().await.unwrap().stored_responses == sent
+        })
+        .await;
+    }
+    let error = client.request(submit("b", Value::Null)).await.unwrap_err();
+    let message = "1500000 bytes of responses wait to be taken already";
+    assert!(error.to_string().ends_with(message), "{error}");
+    let mut taken = Vec::new();
+    loop {
+        let some = client.take_responses().await.unwrap();
+        assert!(some.len() <= 1, "two are more than 512 KiB");
+        let Some(one) = some.into_iter().next() else {
+            break;
+        };
+        taken.push(one.id);
+    }
+    assert_eq!(taken.len(), 5);
+    taken.dedup();
+    assert_eq!(taken.len(), 5, "each once");
+    client.acknowledge_responses().await.unwrap();
+    client.request(submit("b", Value::Null)).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_turn_that_ends_well_acknowledges_what_it_took() {
     let a = script(|event, turn| async move {
         let taken = turn.agents().take_responses().await.map_err(told)?;
@@ -176,6 +212,49 @@ async fn a_failure_is_an_answer_too() {
     let error = one(&client).await.into_answer().unwrap_err();
     assert_eq!(error["code"], json!("IPC_DELIVERY_FAILED"));
     assert_eq!(error["host"], json!(true));
+}
+
+#[tokio::test]
+async fn an_agent_makes_no_code_of_the_hosts_and_no_text_without_end() {
+    let b = script(|event, _| async {
+        let code = event
+            .input
+            .and_then(|input| Some(input.as_str()?.to_owned()));
+        let said = format!("\u{1b}[2J\u{202e}{}", "x".repeat(1 << 20));
+        Err(HandlerError {
+            message: said.clone(),
+            name: Some(said.clone()),
+            code,
+            suggestion: Some(said),
+            help_url: Some("javascript:x".to_owned()),
+        })
+    });
+    let orchestrator = orchestrator([("b", b)]).await;
+    let client = user(&orchestrator);
+    let codes = toolhost_contract::ToolErrorCode::ALL.iter();
+    for code in codes
+        .map(|code| code.as_str())
+        .chain(["E_TOOL_X", "a\nb", "ENOENT"])
+    {
+        client.request(submit("b", json!(code))).await.unwrap();
+        let error = one(&client).await.into_answer().unwrap_err();
+        let expected = if code == "ENOENT" {
+            json!(code)
+        } else {
+            Value::Null
+        };
+        assert_eq!(error["code"], expected, "{code}");
+        assert_eq!(error["helpUrl"], Value::Null);
+        for key in ["message", "name", "suggestion"] {
+            let text = error[key].as_str().unwrap();
+            assert!(
+                text.len() <= 1000 && text.starts_with("\\u{1b}[2J\\u{202e}xx"),
+                "{text}"
+            );
+        }
+        client.acknowledge_responses().await.unwrap();
+    }
+    settles(&orchestrator).await;
 }
 
 #[tokio::test]

@@ -31,6 +31,36 @@ async fn a_full_mailbox_refuses() {
 }
 
 #[tokio::test]
+async fn a_mailbox_is_weighed() {
+    let gate = Gate::new();
+    let limits = OrchestratorConfig {
+        mailbox_bytes: 250_000,
+        ..config()
+    };
+    let orchestrator = with_config(limits, [("slow", gate.agent())]).await;
+    let user = user(&orchestrator);
+    let send = |bytes: usize| user.send(Message::new("slow", json!("x".repeat(bytes))));
+    send(1).await.unwrap();
+    eventually("the first has begun", async || gate.begun() == 1).await;
+    // One alone may be larger than all.
+    send(300_000).await.unwrap();
+    let error = send(1).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "IPC_DELIVERY_FAILED");
+    assert!(
+        error.to_string().contains("slow[k] has 250000 bytes"),
+        "{error}"
+    );
+    gate.let_pass(1);
+    eventually("the second has begun", async || gate.begun() == 2).await;
+    send(100_000).await.unwrap();
+    send(100_000).await.unwrap();
+    send(100_000).await.unwrap_err();
+    gate.let_pass(3);
+    settles(&orchestrator).await;
+    assert_eq!(gate.begun(), 4);
+}
+
+#[tokio::test]
 async fn too_many_instances_are_refused() {
     let limits = OrchestratorConfig {
         instances_max: 2,

@@ -1,7 +1,9 @@
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use tempfile::TempDir;
+use toolhost_sandbox::FileId;
 
 use super::*;
 
@@ -152,6 +154,12 @@ fn a_manifest_that_is_no_text_or_too_much_of_it_is_a_finding() {
     assert_eq!(found(b"a: ["), "E_CONFIG_PARSE_ERROR");
 }
 
+fn ids(guarded: &Guarded) -> HashSet<FileId> {
+    let mut all = Protected::default();
+    guarded.add_to(&mut all).unwrap();
+    all.ids().collect()
+}
+
 #[test]
 fn reads_the_bytes_of_an_entry_once_and_knows_what_led_to_them() {
     // tool-spec-v2 §15: the entry exists
@@ -162,7 +170,7 @@ fn reads_the_bytes_of_an_entry_once_and_knows_what_led_to_them() {
     symlink("../builds/v1", dir.path().join("tools/now")).unwrap();
 
     assert_eq!(read(&dir).unwrap(), b"component");
-    let guarded = Bundle::open(dir.path()).unwrap().guarded().ids();
+    let guarded = ids(&Bundle::open(dir.path()).unwrap().guarded());
     for part in [
         "tools",
         "tools/now",
@@ -180,10 +188,30 @@ fn the_manifest_and_every_folder_above_it_are_known_by_identity() {
     let open = Bundle::open(dir.path()).unwrap();
     let manifest = dir.path().join(MANIFEST);
     let guarded = open.guarded();
-    assert!(guarded.ids().contains(&id(&manifest)));
+    assert!(ids(&guarded).contains(&id(&manifest)));
     let real = dir.path().canonicalize().unwrap();
     for folder in real.ancestors() {
-        assert!(guarded.ids().contains(&id(folder)), "{}", folder.display());
+        assert!(ids(&guarded).contains(&id(folder)), "{}", folder.display());
+    }
+}
+
+#[test]
+fn the_links_that_lead_to_a_bundle_are_guarded() {
+    let dir = bundle_with("t.wasm");
+    let top = tempfile::tempdir().unwrap();
+    fs::create_dir(top.path().join("work")).unwrap();
+    symlink(dir.path(), top.path().join("work/tools")).unwrap();
+    symlink("work/tools", top.path().join("short")).unwrap();
+    for path in ["work/tools", "short", "short/goondan.yaml"] {
+        let open = Bundle::open(&top.path().join(path)).unwrap();
+        let guarded = ids(&open.guarded());
+        for part in ["work", "work/tools"] {
+            assert!(
+                guarded.contains(&id(top.path().join(part))),
+                "{part} of {path}"
+            );
+        }
+        assert!(guarded.contains(&id(dir.path())), "{path}");
     }
 }
 
@@ -196,7 +224,7 @@ fn what_replaces_a_file_of_the_bundle_is_guarded_as_well() {
     fs::write(dir.path().join("new"), "edited").unwrap();
     fs::rename(dir.path().join("new"), &manifest).unwrap();
     assert_ne!(id(&manifest), before);
-    assert!(guarded.ids().contains(&id(&manifest)));
+    assert!(ids(&guarded).contains(&id(&manifest)));
 }
 
 #[test]

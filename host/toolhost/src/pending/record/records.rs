@@ -12,6 +12,16 @@ use crate::store::{Store, StoreError};
 /// Open records one owner may have: each is a promise that the host keeps on disk.
 const OPEN_PER_OWNER: u32 = 10_000;
 
+/// What one owner's records may take, in bytes of messages and results: 256 results of the default
+/// limit. Those of calls that have not ended come on top, when they come.
+const BYTES_PER_OWNER: i64 = 256 << 20;
+
+/// What all records of a state root may take, in bytes.
+const BYTES_IN_ALL: i64 = 4 << 30;
+
+/// Pages given back to the system in one transaction.
+const PAGES: u32 = 10_000;
+
 /// Records ended or removed in one transaction: others use the store, too.
 pub(super) const BATCH: u32 = 500;
 
@@ -28,6 +38,9 @@ pub(crate) enum AcceptError {
         /// How many it may have.
         ceiling: u32,
     },
+    /// The messages and results that are kept take as much as they may.
+    #[error("what is kept of pending calls takes as much room as it may")]
+    NoRoom,
     /// The message does not hold the call.
     #[error("the message holds no tool call '{call_id}'")]
     MessageOfAnotherCall {
@@ -48,11 +61,19 @@ pub(crate) enum AcceptError {
     Store(#[from] StoreError),
 }
 
+/// How much may be kept.
+#[derive(Debug, Clone, Copy)]
+struct Ceiling {
+    open_per_owner: u32,
+    bytes_per_owner: i64,
+    bytes_in_all: i64,
+}
+
 /// The records in a store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Records {
     pub(super) store: Store,
-    ceiling: u32,
+    ceiling: Ceiling,
     pub(super) locale: Locale,
 }
 
@@ -61,7 +82,11 @@ impl Records {
     pub(crate) fn new(store: Store, locale: Locale) -> Self {
         Self {
             store,
-            ceiling: OPEN_PER_OWNER,
+            ceiling: Ceiling {
+                open_per_owner: OPEN_PER_OWNER,
+                bytes_per_owner: BYTES_PER_OWNER,
+                bytes_in_all: BYTES_IN_ALL,
+            },
             locale,
         }
     }
@@ -70,14 +95,24 @@ impl Records {
     #[cfg(test)]
     #[must_use]
     pub(crate) fn with_ceiling(mut self, open_per_owner: u32) -> Self {
-        self.ceiling = open_per_owner;
+        self.ceiling.open_per_owner = open_per_owner;
+        self
+    }
+
+    /// Sets what the records of one owner, and all of them, may take in bytes.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) fn with_bytes(mut self, per_owner: i64, in_all: i64) -> Self {
+        self.ceiling.bytes_per_owner = per_owner;
+        self.ceiling.bytes_in_all = in_all;
         self
     }
 
     /// Stores a record and gives its handle. Once it is answered the record survives the process.
     ///
     /// # Errors
-    /// [`AcceptError`] where the owner has too many open records, or the store fails.
+    /// [`AcceptError`] where the owner has too many open records, too much is kept, or the store
+    /// fails.
     pub(crate) async fn accept(
         &self,
         new: NewRecord,
@@ -110,16 +145,27 @@ impl Records {
         };
         let ceiling = self.ceiling;
         let stored = self.store.write(move |tx| {
-            let room = count_open(tx, &record.owner, record.created_ms, ceiling)? < ceiling;
-            if room {
-                row::insert(tx, &record)?;
+            let (owner, now_ms, most) = (&record.owner, record.created_ms, ceiling.open_per_owner);
+            if count_open(tx, owner, now_ms, most)? >= most {
+                return Ok(Err(AcceptError::Full { ceiling: most }));
             }
-            Ok(room)
+            while !has_room(tx, owner, ceiling)? {
+                if sweep_some(tx, now_ms)? == 0 {
+                    return Ok(Err(AcceptError::NoRoom));
+                }
+            }
+            row::insert(tx, &record)?;
+            Ok(Ok(()))
         });
-        match stored.await? {
-            true => Ok(handle),
-            false => Err(AcceptError::Full { ceiling }),
-        }
+        stored.await?.map(|()| handle)
+    }
+
+    /// Whether a record runs in this very process.
+    pub(crate) fn is_own_running(&self, record: &Record) -> bool {
+        let Source::Background { run_id } = &record.source else {
+            return false;
+        };
+        matches!(record.state, State::Running) && run_id == self.store.run_id()
     }
 
     /// Finds a record that is its owner's and has not expired. One whose process died is shown as it
@@ -209,7 +255,7 @@ impl Records {
         let cancelled = self.store.write(move |tx| {
             let was = row::find(tx, &handle, &owner, now_ms)?;
             tx.prepare_cached(
-                "UPDATE pending SET state = 'cancelled'
+                "UPDATE pending SET state = 'cancelled', message = ''
                  WHERE handle = :handle AND bundle = :bundle AND agent = :agent
                      AND instance_key = :instance_key AND expires_ms > :now
                      AND state IN ('running', 'waiting')",
@@ -232,15 +278,7 @@ impl Records {
         let now_ms = unix_ms(now);
         let mut removed = 0;
         loop {
-            let some = self.store.write(move |tx| {
-                tx.prepare_cached(
-                    "DELETE FROM pending WHERE rowid IN (
-                         SELECT rowid FROM pending
-                         WHERE expires_ms <= :now AND state <> 'running' LIMIT :batch
-                     )",
-                )?
-                .execute(named_params! {":now": now_ms, ":batch": BATCH})
-            });
+            let some = self.store.write(move |tx| sweep_some(tx, now_ms));
             match some.await? {
                 0 => return Ok(removed),
                 some => removed += some,
@@ -272,6 +310,43 @@ impl Records {
             .read(move |tx| row::find(tx, &handle, &owner, now_ms))
             .await
     }
+}
+
+/// Whether one more record may be kept.
+fn has_room(tx: &Transaction<'_>, owner: &Owner, ceiling: Ceiling) -> rusqlite::Result<bool> {
+    let (own, all): (i64, i64) = tx
+        .prepare_cached(
+            "SELECT
+                 coalesce(sum(bytes) FILTER (WHERE bundle = :bundle AND agent = :agent
+                     AND instance_key = :instance_key), 0),
+                 coalesce(sum(bytes), 0)
+             FROM pending_bytes",
+        )?
+        .query_row(
+            named_params! {
+                ":bundle": owner.bundle,
+                ":agent": owner.agent,
+                ":instance_key": owner.instance_key,
+            },
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+    Ok(own < ceiling.bytes_per_owner && all < ceiling.bytes_in_all)
+}
+
+/// Removes some expired records and says how many; gives the room they took back to the system.
+fn sweep_some(tx: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<usize> {
+    let removed = tx
+        .prepare_cached(
+            "DELETE FROM pending WHERE rowid IN (
+                 SELECT rowid FROM pending
+                 WHERE expires_ms <= :now AND state <> 'running' LIMIT :batch
+             )",
+        )?
+        .execute(named_params! {":now": now_ms, ":batch": BATCH})?;
+    if removed > 0 {
+        tx.pragma(None, "incremental_vacuum", PAGES, |_| Ok(()))?;
+    }
+    Ok(removed)
 }
 
 /// Counts an owner's open records, up to `most`.

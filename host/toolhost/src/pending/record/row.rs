@@ -3,7 +3,7 @@
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, Transaction, named_params};
 use serde_json::Value;
-use toolhost_contract::{AssistantMessage, ToolResult};
+use toolhost_contract::{AssistantMessage, JsonObject, ToolCall, ToolResult};
 
 use super::{Handle, Owner, PendingCall, Record, Source, State};
 
@@ -90,11 +90,12 @@ pub(super) fn running(
     records.collect()
 }
 
-/// Ends a record with the JSON of a result; false where it was not open.
+/// Ends a record with the JSON of a result; false where it was not open. Nobody is asked any more: its
+/// message goes.
 pub(super) fn end(tx: &Transaction<'_>, handle: &Handle, result: &str) -> rusqlite::Result<bool> {
     let ended = tx
         .prepare_cached(
-            "UPDATE pending SET state = 'done', result = :result
+            "UPDATE pending SET state = 'done', result = :result, message = ''
              WHERE handle = :handle AND state IN ('running', 'waiting')",
         )?
         .execute(named_params! {":handle": handle, ":result": result})?;
@@ -104,9 +105,16 @@ pub(super) fn end(tx: &Transaction<'_>, handle: &Handle, result: &str) -> rusqli
 fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
     let call_id: String = row.get("call_id")?;
     let handle: String = row.get("handle")?;
+    let tool_name: String = row.get("tool_name")?;
+    let state = state(row)?;
     let message: String = row.get("message")?;
-    let message = serde_json::from_str(&message).ok();
-    let message = message.and_then(|json| AssistantMessage::parse(json, &call_id).ok());
+    let message = if message.is_empty() && !state.is_open() {
+        let call = ToolCall::new(&call_id, &tool_name, JsonObject::new());
+        Some(AssistantMessage::for_call(&call))
+    } else {
+        let json = serde_json::from_str(&message).ok();
+        json.and_then(|json| AssistantMessage::parse(json, &call_id).ok())
+    };
     let source = match (row.get("guest_handle")?, row.get("run_id")?) {
         (Some(guest_handle), None) => Source::Guest { guest_handle },
         (None, Some(run_id)) => Source::Background { run_id },
@@ -121,13 +129,13 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
         },
         call: PendingCall {
             call_id,
-            tool_name: row.get("tool_name")?,
+            tool_name,
             turn_id: row.get("turn_id")?,
             trace_id: row.get("trace_id")?,
             message: message.ok_or_else(|| unreadable(row, "message"))?,
         },
         source,
-        state: state(row)?,
+        state,
         created_ms: row.get("created_ms")?,
         expires_ms: row.get("expires_ms")?,
     })

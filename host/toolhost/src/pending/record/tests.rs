@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use toolhost_contract::{
-    JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolStatus, Usage,
+    Denial, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolStatus, Usage,
 };
 
 use super::*;
@@ -346,6 +346,90 @@ async fn an_owner_has_only_so_many_open_records() {
     records.accept(expired, at(200)).await.unwrap();
 }
 
+/// A call whose message has so many bytes and more.
+fn large(bytes: usize) -> NewRecord {
+    let mut args = JsonObject::new();
+    args.insert("text".to_owned(), json!("x".repeat(bytes)));
+    let message = AssistantMessage::for_call(&ToolCall::new("call_1", "build__run", args));
+    let mut new = new(guest());
+    new.call.message = message;
+    new
+}
+
+#[tokio::test]
+async fn an_ended_call_leaves_no_message_and_the_file_stays_small() {
+    const MESSAGE: usize = 1 << 20;
+    let root = state_root();
+    let records = records_in(root.path());
+    let size = || {
+        let files = std::fs::read_dir(root.path()).unwrap().flatten();
+        files
+            .map(|file| file.metadata().unwrap().len())
+            .sum::<u64>()
+    };
+    for n in 0..40 {
+        let handle = records.accept(large(MESSAGE), at(100)).await.unwrap();
+        if n % 2 == 0 {
+            assert!(records.complete(&handle, &ok(json!(n))).await.unwrap());
+        } else {
+            let was = records.cancel(&handle, &owner(), at(150)).await.unwrap();
+            let whole = was.unwrap().call.message;
+            assert!(whole.as_json().len() > MESSAGE, "its component is told");
+        }
+        let found = records.find(&handle, &owner(), at(150)).await.unwrap();
+        let call = found.unwrap().call;
+        assert!(call.message.holds("call_1") && call.message.as_json().len() < 200);
+    }
+    assert!(size() < 20 << 20, "{}", size());
+}
+
+#[tokio::test]
+async fn what_is_kept_is_weighed_by_owner_and_in_all() {
+    let root = state_root();
+    let records = records_in(root.path()).with_bytes(250_000, 450_000);
+    let of = |key: &str| {
+        let mut new = large(100_000);
+        new.owner.instance_key = key.to_owned();
+        new
+    };
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        kept.push(records.accept(of("user-1"), at(100)).await.unwrap());
+    }
+    let refused = records.accept(of("user-1"), at(100)).await;
+    assert!(matches!(refused, Err(AcceptError::NoRoom)), "{refused:?}");
+    for _ in 0..2 {
+        records.accept(of("user-2"), at(100)).await.unwrap();
+    }
+    let refused = records.accept(of("user-3"), at(100)).await;
+    assert!(matches!(refused, Err(AcceptError::NoRoom)), "{refused:?}");
+
+    // Results count, messages of ended calls do not.
+    let long = ok(json!("x".repeat(100_000)));
+    assert!(records.complete(&kept[0], &long).await.unwrap());
+    assert!(records.accept(of("user-1"), at(100)).await.is_err());
+    assert!(records.complete(&kept[1], &ok(json!(1))).await.unwrap());
+    records.accept(of("user-1"), at(100)).await.unwrap();
+    assert!(records.accept(of("user-1"), at(100)).await.is_err());
+
+    // What has expired makes room by itself.
+    let later = NewRecord {
+        expires_at: at(300),
+        ..of("user-1")
+    };
+    records.accept(later, at(200)).await.unwrap();
+    let left = records.store.read(|tx| {
+        tx.query_row(
+            "SELECT count(*), sum(bytes) FROM pending_bytes",
+            [],
+            |row| Ok((row.get::<_, u32>(0)?, row.get::<_, u32>(1)?)),
+        )
+    });
+    let (owners, bytes) = left.await.unwrap();
+    assert_eq!(owners, 1);
+    assert!((100_000..102_000).contains(&bytes), "{bytes}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ceiling_holds_for_those_who_come_at_once() {
     let root = state_root();
@@ -364,7 +448,7 @@ async fn whole_results_are_kept() {
     let records = records();
     let mut usage = Usage::default();
     usage.wall = Duration::from_nanos(1_234_567);
-    usage.denials = vec!["network: tcp".to_owned()];
+    usage.denials = vec![Denial::NetworkTcp];
     let error = ToolError::host(ToolErrorCode::Timeout, "too slow", Locale::Ko);
     for result in [
         ok(json!(null)),

@@ -184,3 +184,31 @@ fn only_a_short_https_link_is_passed_on() {
         check(bad, false);
     }
 }
+
+#[test]
+fn a_message_that_is_blank_within_the_limit_is_none() {
+    for (message, units) in [("\nit broke", 1), ("  it broke", 2), ("😀", 1)] {
+        let once = normalise_error(raised(message), limit(units), Locale::En);
+        assert!("the tool failed".starts_with(&once.message), "{once:?}");
+        assert!(!once.message.is_empty());
+        assert_eq!(limit_error(once.clone(), limit(units)), once);
+    }
+}
+
+#[test]
+fn a_name_or_a_suggestion_that_is_blank_as_far_as_it_is_kept_is_none() {
+    let blank = format!("{}x", " ".repeat(2_000));
+    let error = normal(HandlerError {
+        name: Some(blank.clone()),
+        suggestion: Some("\n".repeat(2_000)),
+        ..raised("it broke")
+    });
+    assert_eq!(error.name.as_deref(), Some("Error"));
+    let own = HandlerError {
+        code: Some("MINE".into()),
+        suggestion: Some(blank),
+        ..raised("it broke")
+    };
+    let error = normalise_error(own, limit(10), Locale::En);
+    assert_eq!(error.suggestion, None);
+}

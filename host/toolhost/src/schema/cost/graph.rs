@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::pattern::PatternBudget;
 use super::walk::{self, Walked};
 use crate::schema::SchemaError;
 
@@ -18,6 +19,10 @@ pub(super) struct Subschema<'s> {
     pub(super) one_inside: Vec<usize>,
     /// To the values inside, perhaps all of them to each.
     pub(super) all_inside: Vec<usize>,
+    /// Values of the schema that one value is compared with.
+    pub(super) compared: u64,
+    /// What reads a text byte by byte: a pattern by its states.
+    pub(super) readers: u64,
 }
 
 impl Subschema<'_> {
@@ -32,32 +37,32 @@ impl Subschema<'_> {
     }
 }
 
+/// What one application of a subschema counts.
+pub(super) type Weigh = fn(&Subschema<'_>) -> u64;
+
 /// Every subschema that the first one can come to.
 #[derive(Debug)]
 pub(super) struct Graph<'s> {
     subschemas: Vec<Subschema<'s>>,
-    patterns: usize,
+    /// Which subschema the root has for each of its properties.
+    properties: HashMap<&'s str, usize>,
 }
 
 impl<'s> Graph<'s> {
     /// Finds what a schema is made of.
     ///
     /// # Errors
-    /// [`SchemaError`] for too many subschemas, and for references that leave or lead nowhere.
-    pub(super) fn of(schema: &'s Value) -> Result<Self, SchemaError> {
+    /// [`SchemaError`] for too many subschemas or patterns, and for references that leave or lead
+    /// nowhere.
+    pub(super) fn of(schema: &'s Value, budget: &mut PatternBudget) -> Result<Self, SchemaError> {
         let Walked {
             subschemas,
-            patterns,
-        } = walk::walk(schema)?;
+            properties,
+        } = walk::walk(schema, budget)?;
         Ok(Self {
             subschemas,
-            patterns,
+            properties,
         })
-    }
-
-    /// How many regular expressions it compiles.
-    pub(super) fn patterns(&self) -> usize {
-        self.patterns
     }
 
     /// Orders the subschemas so that each comes after those it applies to the same value.
@@ -82,46 +87,62 @@ impl<'s> Graph<'s> {
         Ok(order)
     }
 
-    /// Counts the visits on the way to one value when results within a recursion are remembered:
-    /// a way back to a subschema that is still open counts once.
-    pub(super) fn visits_to_check(&self) -> u64 {
+    /// Weighs, for each subschema, what is applied on the way to one value when results within a
+    /// recursion are remembered: a way back to a subschema that is still open counts once.
+    pub(super) fn to_check(&self, weigh: Weigh) -> Vec<u64> {
         let order = self.postorder(|subschema| subschema.everywhere().collect());
-        let mut visits: HashMap<usize, u64> = HashMap::new();
+        let mut weights: Vec<Option<u64>> = vec![None; self.subschemas.len()];
         for (index, subschema) in self.in_order(&order) {
-            let of = |to: usize| visits.get(&to).copied().unwrap_or(1);
-            let count = sum(subschema.within_a_value().map(of))
+            let of = |to: usize| match weights.get(to) {
+                Some(Some(weight)) => *weight,
+                Some(None) | None => self.subschemas.get(to).map_or(0, weigh),
+            };
+            let one_inside = subschema.one_inside.iter().copied().map(of).max();
+            let weight = weigh(subschema)
+                .saturating_add(sum(subschema.within_a_value().map(of)))
                 .saturating_add(sum(subschema.all_inside.iter().copied().map(of)))
-                .saturating_add(
-                    subschema
-                        .one_inside
-                        .iter()
-                        .copied()
-                        .map(of)
-                        .max()
-                        .unwrap_or(0),
-                );
-            visits.insert(index, count.saturating_add(1));
+                .saturating_add(one_inside.unwrap_or(0));
+            if let Some(slot) = weights.get_mut(index) {
+                *slot = Some(weight);
+            }
         }
-        visits.get(&0).copied().unwrap_or(1)
+        weights.into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// Counts, for each subschema, the visits on the way to one value when nothing is remembered,
-    /// given those for values that are one level shallower.
-    pub(super) fn visits_to_explain(&self, order: &[usize], shallower: &[u64]) -> Vec<u64> {
-        let mut visits = vec![1_u64; self.subschemas.len()];
+    /// Of the weights that [`to_check`](Self::to_check) gives: what is applied to the value of each
+    /// of the root's properties, and to the root for it.
+    pub(super) fn by_property(&self, weights: &[u64], weigh: Weigh) -> HashMap<String, u64> {
+        let of = |to: usize| weights.get(to).copied().unwrap_or(0);
+        let Some(root) = self.subschemas.first() else {
+            return HashMap::new();
+        };
+        let everywhere = weigh(root)
+            .saturating_add(sum(root.within_a_value().map(of)))
+            .saturating_add(sum(root.all_inside.iter().copied().map(of)));
+        let property = |(name, index): (&&str, &usize)| {
+            let weight = everywhere.saturating_add(of(*index));
+            ((*name).to_owned(), weight)
+        };
+        self.properties.iter().map(property).collect()
+    }
+
+    /// Weighs, for each subschema, what is applied on the way to one value when nothing is
+    /// remembered, given the weights for values that are one level shallower.
+    pub(super) fn to_explain(&self, order: &[usize], shallower: &[u64], weigh: Weigh) -> Vec<u64> {
+        let mut weights: Vec<u64> = self.subschemas.iter().map(weigh).collect();
         let inside = |to: &usize| shallower.get(*to).copied().unwrap_or(0);
         for (index, subschema) in self.in_order(order) {
             let same = sum(subschema
                 .within_a_value()
-                .map(|to| visits.get(to).copied().unwrap_or(1)));
-            let count = same
+                .map(|to| weights.get(to).copied().unwrap_or(0)));
+            let weight = same
                 .saturating_add(sum(subschema.all_inside.iter().map(inside)))
                 .saturating_add(subschema.one_inside.iter().map(inside).max().unwrap_or(0));
-            if let Some(slot) = visits.get_mut(index) {
-                *slot = count.saturating_add(1);
+            if let Some(slot) = weights.get_mut(index) {
+                *slot = slot.saturating_add(weight);
             }
         }
-        visits
+        weights
     }
 
     fn in_order<'g>(

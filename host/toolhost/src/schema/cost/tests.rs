@@ -4,6 +4,10 @@ use super::*;
 
 const REF: &str = "$ref";
 
+fn cost_of(schema: &Value) -> Result<Cost, SchemaError> {
+    assess(schema, &mut PatternBudget::default())
+}
+
 /// A definition for each of `count` steps, and a schema that starts at the first.
 fn steps(count: usize, step: impl Fn(Value) -> Value) -> Value {
     let mut schema = json!({"type": "object", REF: "#/$defs/s0", "$defs": {}});
@@ -42,7 +46,7 @@ fn accepts_the_schemas_people_write() {
         anchored,
         steps(60, |next| next),
     ] {
-        assert!(assess(&schema).is_ok(), "{schema:.200}");
+        assert!(cost_of(&schema).is_ok(), "{schema:.200}");
     }
 }
 
@@ -61,7 +65,7 @@ fn refuses_schemas_that_multiply_their_own_visits() {
     let huge =
         json!({"type": "object", "properties": {"x": {"prefixItems": vec![json!({}); 11_000]}}});
     for schema in [twice, twice_inside, patterns_inside, wide, huge] {
-        let refused = assess(&schema).unwrap_err();
+        let refused = cost_of(&schema).unwrap_err();
         let expected = matches!(
             refused,
             SchemaError::TooManyVisits | SchemaError::TooManySubschemas
@@ -73,7 +77,7 @@ fn refuses_schemas_that_multiply_their_own_visits() {
 #[test]
 fn refuses_references_that_leave_lead_nowhere_or_go_in_circles() {
     let check = |schema: Value, expected: &str| {
-        assert_eq!(assess(&schema).unwrap_err().to_string(), expected);
+        assert_eq!(cost_of(&schema).unwrap_err().to_string(), expected);
     };
     for outer in [
         "file:///etc/passwd",
@@ -119,15 +123,15 @@ fn words_in_values_are_not_references() {
         "properties": {REF: {"type": "string"}, "pattern": {"const": {REF: "file:///x"}}},
         "default": {REF: "http://x"},
     });
-    assert!(assess(&schema).is_ok());
+    assert!(cost_of(&schema).is_ok());
 }
 
 #[test]
 fn a_chain_as_long_as_a_schema_may_be_does_not_end_the_stack() {
     let chain = steps(9_000, |next| json!({"properties": {"x": next}}));
-    assert!(assess(&chain).is_err());
+    assert!(cost_of(&chain).is_err());
     let circle = steps(1_500, |next| next);
-    assert!(assess(&circle).is_ok());
+    assert!(cost_of(&circle).is_ok());
 }
 
 #[test]
@@ -136,18 +140,73 @@ fn explanations_stop_where_they_would_take_too_long() {
         "type": "object",
         "anyOf": [{"properties": {"x": {REF: "#"}}}, {"properties": {"x": {REF: "#"}}}],
     });
-    let cost = assess(&doubling).unwrap();
-    let measure = |depth: usize, values: u64| Measure { depth, values };
+    let cost = cost_of(&doubling).unwrap();
+    let measure = |depth: usize, values: u64| Measure {
+        depth,
+        values,
+        text: 0,
+    };
     assert!(cost.allows_explanation(measure(5, 6)));
     assert!(!cost.allows_explanation(measure(30, 31)));
-    assert!(cost.allows_check(measure(60, 61)));
+    assert!(cost.allows_check(&Value::Null, measure(60, 61)));
 
-    let flat = assess(&json!({"type": "object", "properties": {"l": {"items": {}}}})).unwrap();
+    let flat = cost_of(&json!({"type": "object", "properties": {"l": {"items": {}}}})).unwrap();
     assert!(flat.allows_explanation(measure(2, 10_000)));
     assert!(!flat.allows_explanation(measure(2, 1_000_000)));
-    assert!(flat.allows_check(measure(2, 1_000_000)));
+    assert!(flat.allows_check(&Value::Null, measure(2, 1_000_000)));
     assert!(
         !flat.allows_explanation(measure(65, 66)),
         "deeper than arguments may be"
     );
+}
+
+#[test]
+fn what_a_value_is_compared_with_counts_and_texts_are_found_in_a_set() {
+    let many = |items: Value| json!({"type": "object", "properties": {"l": {"items": items}}});
+    let numbers: Vec<Value> = (0..1_000).map(|i| json!(f64::from(i) + 0.5)).collect();
+    let texts: Vec<Value> = (0..1_000).map(|i| json!(i.to_string())).collect();
+    let allows = |items: Value| {
+        let size = Measure {
+            depth: 2,
+            values: 100_000,
+            text: 0,
+        };
+        let cost = cost_of(&many(items)).unwrap();
+        cost.allows_check(&Value::Null, size)
+    };
+    assert!(allows(json!({"enum": texts})));
+    assert!(!allows(json!({"enum": numbers})));
+    assert!(!allows(json!({"required": texts})));
+    assert!(!allows(json!({"dependentRequired": {"a": texts}})));
+    assert!(!allows(json!({"not": {"enum": numbers}})));
+}
+
+#[test]
+fn the_states_of_patterns_count_wherever_they_are_applied() {
+    let dear = || json!({"pattern": "[b-y][a-z]{1000}[A-Z]"});
+    let allows = |schema: Value, args: &Value| {
+        let cost = cost_of(&schema).unwrap();
+        cost.allows_check(args, json::measure(args))
+    };
+    let long = "x".repeat(100_000);
+    let of_a = |schema: Value| json!({"type": "object", "properties": {"a": schema, "b": {}}});
+    let within = |key: &str| json!({key: [dear()]});
+    for schema in [
+        dear(),
+        within("anyOf"),
+        within("prefixItems"),
+        json!({"items": dear()}),
+        json!({"not": dear()}),
+    ] {
+        assert!(allows(of_a(schema.clone()), &json!({"b": long, "a": "x"})));
+        assert!(!allows(of_a(schema), &json!({"a": [long]})));
+    }
+    for of_names in [
+        json!({"type": "object", "patternProperties": {"[b-y][a-z]{1000}[A-Z]": {}}}),
+        json!({"type": "object", "propertyNames": dear()}),
+    ] {
+        assert!(!allows(of_names, &json!({long.as_str(): 1})));
+    }
+    let of_others = json!({"type": "object", "additionalProperties": dear()});
+    assert!(!allows(of_others, &json!({"b": long})));
 }

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::SUBSCHEMAS_MAX;
 use super::graph::Subschema;
+use super::pattern::PatternBudget;
+use super::{PATTERNS_MAX, SUBSCHEMAS_MAX};
 use crate::result::text;
 use crate::schema::SchemaError;
 
@@ -46,17 +47,23 @@ const ALL_INSIDE: [&str; 5] = [
 /// Keywords that name another subschema, applied to the same value.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
+/// Keywords that read a text once, from its beginning to its end.
+const READERS: [&str; 3] = ["format", "contentEncoding", "contentMediaType"];
+
 /// What a schema is made of.
 #[derive(Debug)]
 pub(super) struct Walked<'s> {
     /// The schema itself first, then every subschema it can come to.
     pub(super) subschemas: Vec<Subschema<'s>>,
-    /// How many regular expressions are in them.
-    pub(super) patterns: usize,
+    /// Which of them are the schema's own properties.
+    pub(super) properties: HashMap<&'s str, usize>,
 }
 
 /// Walks a schema and all that it refers to.
-pub(super) fn walk(schema: &Value) -> Result<Walked<'_>, SchemaError> {
+pub(super) fn walk<'s>(
+    schema: &'s Value,
+    budget: &mut PatternBudget,
+) -> Result<Walked<'s>, SchemaError> {
     let mut walk = Walk {
         root: schema,
         anchors: anchors(schema),
@@ -64,7 +71,7 @@ pub(super) fn walk(schema: &Value) -> Result<Walked<'_>, SchemaError> {
         pending: Vec::new(),
     };
     let mut subschemas = Vec::new();
-    let mut patterns = 0;
+    let mut patterns = Vec::new();
     walk.index(schema);
     while let Some(keywords) = walk.pending.get(subschemas.len()).copied() {
         if !subschemas.is_empty() && keywords.get("$id").is_some_and(Value::is_string) {
@@ -74,16 +81,32 @@ pub(super) fn walk(schema: &Value) -> Result<Walked<'_>, SchemaError> {
                 problem: "'$id' may only stand at the top of the schema".to_owned(),
             });
         }
+        let index = subschemas.len();
         subschemas.push(walk.subschema(keywords)?);
-        patterns += usize::from(keywords.get("pattern").is_some_and(Value::is_string));
-        patterns += member_count(keywords, "patternProperties");
+        patterns.extend(patterns_of(keywords).map(|pattern| (index, pattern)));
         if walk.pending.len() > SUBSCHEMAS_MAX {
             return Err(SchemaError::TooManySubschemas);
         }
     }
+    if patterns.len() > PATTERNS_MAX {
+        return Err(SchemaError::TooManyPatterns {
+            patterns: patterns.len(),
+        });
+    }
+    for (index, pattern) in patterns {
+        let states = budget.measure(pattern)?;
+        if let Some(subschema) = subschemas.get_mut(index) {
+            subschema.readers = subschema.readers.saturating_add(states);
+        }
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let index = |(name, property): (&'s String, &'s Value)| {
+        let index = walk.indexes.get(&std::ptr::from_ref(property))?;
+        Some((name.as_str(), *index))
+    };
     Ok(Walked {
         subschemas,
-        patterns,
+        properties: properties.into_iter().flatten().filter_map(index).collect(),
     })
 }
 
@@ -119,6 +142,11 @@ impl<'s> Walk<'s> {
             references: Vec::new(),
             one_inside: self.indexes_under(keywords, &ONE_INSIDE),
             all_inside: self.indexes_under(keywords, &ALL_INSIDE),
+            compared: compared(keywords),
+            readers: READERS
+                .iter()
+                .filter(|key| keywords.contains_key(**key))
+                .count() as u64,
         };
         let named = REFERENCES
             .iter()
@@ -174,9 +202,33 @@ fn holds_a_map(keyword: &str) -> bool {
     )
 }
 
-fn member_count(keywords: &Map<String, Value>, key: &str) -> usize {
-    let members = keywords.get(key).and_then(Value::as_object);
-    members.map_or(0, Map::len)
+/// The regular expressions of a subschema.
+fn patterns_of(keywords: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let pattern = keywords.get("pattern").and_then(Value::as_str);
+    let of_names = keywords.get("patternProperties").and_then(Value::as_object);
+    let of_names = of_names.into_iter().flat_map(Map::keys).map(String::as_str);
+    pattern.into_iter().chain(of_names)
+}
+
+/// How many values and names of the schema one value is compared with.
+fn compared(keywords: &Map<String, Value>) -> u64 {
+    let length = |key: &str| {
+        keywords
+            .get(key)
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len)
+    };
+    // Texts alone are looked up in a set.
+    let values = keywords.get("enum").and_then(Value::as_array);
+    let values = values.filter(|values| !values.iter().all(Value::is_string));
+    let dependent = ["dependentRequired", "dependencies"].into_iter();
+    let dependent = dependent.filter_map(|key| keywords.get(key)?.as_object());
+    let names = dependent.flat_map(Map::values).map(|names| {
+        let names = names.as_array().map_or(0, Vec::len);
+        names.saturating_add(1)
+    });
+    let count = values.map_or(0, Vec::len) + length("required") + names.sum::<usize>();
+    count as u64
 }
 
 fn anchors(schema: &Value) -> HashMap<&str, &Value> {

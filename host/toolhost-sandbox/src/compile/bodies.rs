@@ -1,0 +1,67 @@
+//! What the bodies of functions cost the compiler, beyond their size.
+
+use wasmparser::{FunctionBody, Operator, Parser, Payload};
+
+use super::{CompileLimits, malformed, within};
+use crate::PrepareError;
+
+/// Reads every instruction: some 50 ms for a component of 10 MB, so only before one is compiled.
+pub(crate) fn weigh(component: &[u8], limits: &CompileLimits) -> Result<(), PrepareError> {
+    for payload in Parser::new(0).parse_all(component) {
+        if let Payload::CodeSectionEntry(body) = payload.map_err(malformed)? {
+            let body = Body::read(&body).map_err(malformed)?;
+            let what = "locals times blocks in one function";
+            let local_blocks = body.locals.saturating_mul(body.blocks);
+            within(what, local_blocks, limits.local_blocks)?;
+            let what = "loops within each other in one function";
+            within(what, body.nested_loops, limits.nested_loops)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the compiler's time and memory grow with faster than with the size of a function.
+#[derive(Default)]
+struct Body {
+    locals: u64,
+    /// It keeps what each local is in each block in which it is set, and in all blocks before.
+    blocks: u64,
+    /// It looks at each loop once more for each that is around it.
+    nested_loops: u64,
+}
+
+impl Body {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "instructions that neither begin nor end a block, of every proposal"
+    )]
+    fn read(body: &FunctionBody<'_>) -> wasmparser::Result<Self> {
+        let mut read = Self::default();
+        for declared in body.get_locals_reader()? {
+            read.locals = read.locals.saturating_add(declared?.0.into());
+        }
+        // Of each block that is open, whether it is a loop.
+        let mut open = Vec::new();
+        let mut loops = 0;
+        for operator in body.get_operators_reader()? {
+            match operator? {
+                Operator::Loop { .. } => {
+                    read.blocks += 1;
+                    loops += 1;
+                    read.nested_loops = read.nested_loops.max(loops);
+                    open.push(true);
+                }
+                Operator::Block { .. } | Operator::If { .. } | Operator::TryTable { .. } => {
+                    read.blocks += 1;
+                    open.push(false);
+                }
+                Operator::Else | Operator::BrIf { .. } | Operator::BrTable { .. } => {
+                    read.blocks += 1;
+                }
+                Operator::End => loops -= u64::from(open.pop() == Some(true)),
+                _ => {}
+            }
+        }
+        Ok(read)
+    }
+}

@@ -1,0 +1,237 @@
+//! What no guest may change, wherever it meets it.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, fs, io};
+
+use super::{DEPTH_MAX, FileId};
+
+/// Most symbolic links followed, as many as the kernel follows.
+const LINKS_MAX: usize = 40;
+
+/// Files, directories and links, by identity, and their names in the folders they lie in: a name is
+/// kept also while nothing bears it.
+#[derive(Debug, Clone, Default)]
+pub struct Protected {
+    ids: HashSet<FileId>,
+    names: HashSet<(FileId, String)>,
+}
+
+impl Protected {
+    /// Adds what is there now, whatever its name.
+    pub fn add(&mut self, id: FileId) {
+        self.ids.insert(id);
+    }
+
+    /// Adds a name in a folder, whatever bears it.
+    pub fn add_name(&mut self, folder: FileId, name: &OsStr) {
+        // A guest cannot say a name that is no text.
+        if let Some(name) = name.to_str() {
+            self.names.insert((folder, folded(name)));
+        }
+    }
+
+    /// Adds what another holds.
+    pub fn extend(&mut self, other: &Self) {
+        self.ids.extend(&other.ids);
+        self.names.extend(other.names.iter().cloned());
+    }
+
+    /// Adds what a path names, every folder above that, and every link that leads there with the folders
+    /// it lies in, so that the path goes on leading there. What is missing ends the way.
+    ///
+    /// # Errors
+    /// Where it leads to nothing; it is kept as far as it led.
+    pub fn add_way(&mut self, path: &Path) -> io::Result<()> {
+        self.follow(path).map(drop)
+    }
+
+    /// The same; gives the identity of what the path names. Asks without opening.
+    pub(super) fn follow(&mut self, path: &Path) -> io::Result<FileId> {
+        let steps = |path: &Path| -> Vec<PathBuf> {
+            let steps = path.components().rev();
+            steps.map(|step| step.as_os_str().into()).collect()
+        };
+        let mut here = PathBuf::from(".");
+        let mut rest = steps(path);
+        let mut links = 0;
+        while let Some(step) = rest.pop() {
+            let next = here.join(&step);
+            if let Some(name) = step.file_name() {
+                self.add_name(id_of(&fs::metadata(&here)?), name);
+            }
+            let found = fs::symlink_metadata(&next)?;
+            if !found.is_symlink() {
+                here = next;
+                continue;
+            }
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(io::ErrorKind::TooManyLinks.into());
+            }
+            self.add(id_of(&found));
+            self.add_folders(&here)?;
+            rest.extend(steps(&fs::read_link(&next)?));
+        }
+        let found = fs::symlink_metadata(&here)?;
+        self.add(id_of(&found));
+        match here.parent() {
+            Some(folder) if !found.is_dir() => self.add_folders(folder)?,
+            _ => self.add_folders(&here)?,
+        }
+        Ok(id_of(&found))
+    }
+
+    /// Adds a folder and every folder above it.
+    fn add_folders(&mut self, folder: &Path) -> io::Result<()> {
+        let mut here = folder.to_owned();
+        let mut below = None;
+        for _ in 0..DEPTH_MAX {
+            let id = id_of(&fs::metadata(&here)?);
+            if below == Some(id) {
+                return Ok(());
+            }
+            self.add(id);
+            below = Some(id);
+            here.push("..");
+        }
+        Err(io::ErrorKind::InvalidInput.into())
+    }
+
+    /// Each of them.
+    pub fn ids(&self) -> impl Iterator<Item = FileId> {
+        self.ids.iter().copied()
+    }
+}
+
+fn id_of(metadata: &fs::Metadata) -> FileId {
+    FileId {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+    }
+}
+
+/// Some file systems take names for the same that differ in case alone.
+fn folded(name: &str) -> String {
+    name.to_lowercase()
+}
+
+/// Files and directories that no guest may change, wherever it meets them: a bundle's manifest, its
+/// entries and the folders above them. Held by identity, so that another name is no way around, and
+/// by name, so that nothing takes the place of what is gone.
+#[derive(Clone, Default)]
+pub struct WriteProtected {
+    known: Held,
+    /// Names, in any folder.
+    names: Arc<HashSet<String>>,
+    look: Option<Look>,
+}
+
+/// Finds what is protected; none where that cannot be known.
+type Look = Arc<dyn Fn() -> Option<Protected> + Send + Sync>;
+
+#[derive(Debug, Clone)]
+pub(crate) enum Held {
+    These(Arc<Protected>),
+    All,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Self::These(Arc::default())
+    }
+}
+
+impl From<Option<Protected>> for Held {
+    fn from(found: Option<Protected>) -> Self {
+        found.map_or(Self::All, |found| Self::These(Arc::new(found)))
+    }
+}
+
+impl Held {
+    pub(crate) fn holds(&self, id: FileId) -> bool {
+        match self {
+            Self::These(these) => these.ids.contains(&id),
+            Self::All => true,
+        }
+    }
+
+    pub(crate) fn holds_name(&self, folder: FileId, name: &str) -> bool {
+        match self {
+            Self::These(these) => these.names.contains(&(folder, folded(name))),
+            Self::All => true,
+        }
+    }
+}
+
+impl fmt::Debug for WriteProtected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.known.fmt(f)
+    }
+}
+
+impl WriteProtected {
+    /// Protects these, as they are now.
+    pub fn new(ids: impl IntoIterator<Item = FileId>) -> Self {
+        let mut known = Protected::default();
+        ids.into_iter().for_each(|id| known.add(id));
+        Self {
+            known: Some(known).into(),
+            ..Self::default()
+        }
+    }
+
+    /// Protects everything, and makes a workdir read-only: for when it cannot be said what there is
+    /// to protect.
+    #[must_use]
+    pub fn all() -> Self {
+        Self {
+            known: Held::All,
+            ..Self::default()
+        }
+    }
+
+    /// Protects what `look` finds, and everything where it finds that it cannot know. It is asked now,
+    /// and again, from within a guest's file calls, whenever a guest is about to change something that
+    /// bears one of the names: an editor or a build replaces a file by another.
+    pub fn asking(look: impl Fn() -> Option<Protected> + Send + Sync + 'static) -> Self {
+        let Some(known) = look() else {
+            return Self::all();
+        };
+        let names = known.names.iter().map(|(_, name)| name.clone()).collect();
+        Self {
+            known: Some(known).into(),
+            names: Arc::new(names),
+            look: Some(Arc::new(look)),
+        }
+    }
+
+    pub(crate) fn holds(&self, id: FileId) -> bool {
+        self.known.holds(id)
+    }
+
+    pub(crate) fn holds_all(&self) -> bool {
+        matches!(self.known, Held::All)
+    }
+
+    /// Whether one of those protected bears this name, in any folder.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        !self.names.is_empty() && self.names.contains(&folded(name))
+    }
+
+    /// Whether what is protected may be more than was known.
+    pub(crate) fn asks_again(&self) -> bool {
+        self.look.is_some()
+    }
+
+    /// What is protected now.
+    pub(crate) fn now(&self) -> Held {
+        match &self.look {
+            Some(look) => look().into(),
+            None => self.known.clone(),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The redactor as a layer around calls.
+
+use toolhost_contract::ToolResult;
+
+use super::{Redactor, ToolCallContext};
+use crate::pipeline::{BoxFuture, Middleware, Next};
+
+impl Middleware<ToolCallContext> for Redactor {
+    fn handle(
+        &self,
+        context: ToolCallContext,
+        next: Next<ToolCallContext>,
+    ) -> BoxFuture<'_, ToolResult> {
+        Box::pin(async move { self.result(next.run(context).await) })
+    }
+}
