@@ -2,7 +2,7 @@
 
 mod component;
 mod process;
-
+mod script;
 mod tool;
 
 use std::sync::Arc;
@@ -51,7 +51,11 @@ impl AgentRuntime for Caller {
 
 /// An orchestrator whose agents, named so, are callers of one bundle's agent.
 async fn callers(agent: &Agent, names: &[&str]) -> Orchestrator {
-    let orchestrator = Orchestrator::in_memory(OrchestratorConfig::default());
+    callers_of(OrchestratorConfig::default(), agent, names).await
+}
+
+async fn callers_of(config: OrchestratorConfig, agent: &Agent, names: &[&str]) -> Orchestrator {
+    let orchestrator = Orchestrator::in_memory(config);
     let orchestrator = orchestrator.await.unwrap();
     for name in names {
         let (agent, work) = (agent.clone(), Arc::new(Work::new()));

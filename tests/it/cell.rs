@@ -1,15 +1,20 @@
 //! The cell: where calls run, how they end, and what they give back.
 
 mod agents;
+mod bombs;
+mod described;
 mod fairness;
+mod floods;
 mod parking;
 mod polling;
-mod port;
-mod wat;
+pub(crate) mod port;
+mod time;
+pub(crate) mod wat;
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use toolhost_contract::Denial;
 use toolhost_sandbox::{FileIo, Outcome, Sandbox, SandboxConfig, SandboxError, WorkdirRules};
 use toolhost_tests::{
     Work, eventually, guest, invocation, limits, nothing, prepared, run, sandbox,
@@ -229,7 +234,7 @@ async fn everything_but_the_workdir_is_closed() {
     assert_eq!(seen["stdin"]["bytes"], 0);
     assert_eq!(seen["preopens"], json!(["/"]));
 
-    // A listener of ours, on loopback, that must never hear of the guest.
+    // Listeners of ours, on loopback, that must never hear of the guest.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -239,9 +244,60 @@ async fn everything_but_the_workdir_is_closed() {
     }
     assert_eq!(
         report.usage.denials,
-        ["network: dns", "network: tcp", "network: udp"]
+        [Denial::NetworkDns, Denial::NetworkTcp, Denial::NetworkUdp]
     );
     assert!(listener.accept().is_err(), "nobody called");
+}
+
+#[tokio::test]
+async fn no_packet_leaves() {
+    let listener = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut heard = [0; 16];
+    let report = run(
+        "dial_out",
+        json!({"host": "127.0.0.1", "port": address.port()}),
+    )
+    .await;
+    assert_eq!(output(&report)["udp"]["ok"], false);
+    assert!(listener.recv(&mut heard).is_err(), "nothing came");
+    // It would have heard.
+    let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    other.send_to(b"hello", address).unwrap();
+    listener.set_nonblocking(false).unwrap();
+    assert_eq!(listener.recv(&mut heard).unwrap(), 5);
+}
+
+#[tokio::test]
+async fn no_name_is_looked_up() {
+    // Who looks up a name opens a socket; a thread of ours would see it.
+    let sockets = || {
+        let fds = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let links = fds.filter_map(|fd| std::fs::read_link(fd.path()).ok());
+        links
+            .filter(|link| link.to_string_lossy().starts_with("socket:"))
+            .count()
+    };
+    let before = sockets();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watched = scope.spawn(|| {
+            let mut most = 0;
+            while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+                most = most.max(sockets());
+            }
+            most
+        });
+        for _ in 0..20 {
+            let asked = json!({"host": "nobody.invalid", "port": 9});
+            let report = futures_executor::block_on(run("dial_out", asked));
+            assert_eq!(output(&report)["dns"]["ok"], false);
+            assert!(report.usage.denials.contains(&Denial::NetworkDns));
+        }
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+        assert_eq!(watched.join().unwrap(), before);
+    });
 }
 
 #[tokio::test]
@@ -306,6 +362,13 @@ async fn handles_and_random_bytes_are_limited() {
             report.outcome
         );
     }
+    let insecure = |bytes: u64| run("ask_random", json!({"bytes": bytes, "insecure": true}));
+    assert!(insecure(64 << 10).await.outcome.is_ok());
+    let report = insecure(u64::MAX).await;
+    assert!(
+        matches!(report.outcome, Err(SandboxError::Trap { .. })),
+        "{report:?}"
+    );
     for kind in ["pollable", "descriptor", "stream", "listing", "preopen"] {
         let report = run("hoard_handles", json!({"count": 1_000_000, "kind": kind})).await;
         let stopped = match &report.outcome {
@@ -319,12 +382,17 @@ async fn handles_and_random_bytes_are_limited() {
 
 #[tokio::test]
 async fn a_flood_of_log_records_is_cut_dropped_and_counted() {
-    let report = run("flood_log", json!({"records": 1_500, "bytes": 10_000})).await;
+    let report = run("flood_log", json!({"records": 1_500, "bytes": 100})).await;
     assert_eq!(
         (report.usage.log_records, report.usage.log_dropped),
         (1_500, 500)
     );
     assert_eq!(report.log.len(), 1_000);
+    // Long ones are cut, and half a megabyte of them kept.
+    let report = run("flood_log", json!({"records": 1_500, "bytes": 10_000})).await;
+    let kept = report.log.len();
+    assert!((100..=130).contains(&kept), "{kept}");
+    assert_eq!(report.usage.log_dropped, 1_500 - kept as u64);
     assert!(report.log.iter().all(|record| record.message.len() < 4_200));
 }
 

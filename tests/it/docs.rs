@@ -1,8 +1,11 @@
 //! Pages that say what the code says, and stay so.
 
 use std::fmt::Write;
+use std::time::Duration;
 
+use toolhost::{LimitInfo, Policy};
 use toolhost_contract::{Locale, ToolErrorCode};
+use toolhost_sandbox::{CompileLimits, Compiler, SandboxConfig};
 use toolhost_tests::root;
 
 /// Compares a page with what the code says; `UPDATE_DOCS=1` writes it.
@@ -37,12 +40,148 @@ fn the_page_of_error_codes_is_the_table_in_the_code() {
     check("errors.md", &page);
 }
 
-/// Where the modules of each crate or test binary that `docs/spec.md` names begin.
-const SOURCES: [(&str, &str); 5] = [
+/// The limits of calls, of the sandbox and of compiling, as tables.
+fn limits() -> String {
+    let mut page = String::from(
+        "### Of a call\n\nKeys of a policy's `limits`. Sizes are written `64MiB`.\n\n\
+         | key | default | a policy may set | what it counts | beyond it |\n|---|---|---|---|---|\n",
+    );
+    for limit in Policy::limits() {
+        let LimitInfo {
+            name,
+            default,
+            range,
+            what,
+            beyond,
+        } = limit;
+        writeln!(
+            page,
+            "| `{name}` | {default} | {range} | {what} | {beyond} |"
+        )
+        .unwrap();
+    }
+    // A new field breaks these lines, and then belongs into a table.
+    let SandboxConfig {
+        allocation: _,
+        live_calls,
+        parked_calls,
+        share_per_free,
+        describing,
+        waiting_calls,
+        queueing,
+        memory_bytes,
+        compile,
+        compiler: _,
+        cache: _,
+    } = SandboxConfig::default();
+    let CompileLimits {
+        bytes,
+        functions,
+        function_bytes,
+        types,
+        modules,
+        globals,
+        nesting,
+        definitions,
+        adapters,
+        instance_bytes,
+        elements,
+        segments,
+        initialiser_bytes,
+        local_blocks,
+        nested_loops,
+        time,
+        time_per_mib,
+    } = compile;
+    let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
+    let seconds = |time: Duration| format!("{} s", time.as_secs());
+    let table = |page: &mut String, title: &str, rows: &[(&str, String, &str)]| {
+        write!(
+            page,
+            "\n### {title}\n\n| field | default | beyond it |\n|---|---|---|\n"
+        )
+        .unwrap();
+        for (field, default, beyond) in rows {
+            writeln!(page, "| `{field}` | {default} | {beyond} |").unwrap();
+        }
+    };
+    table(
+        &mut page,
+        "Of all calls: `SandboxConfig`",
+        &[
+            ("live_calls", live_calls.to_string(), "a call waits"),
+            ("waiting_calls", waiting_calls.to_string(), "`E_TOOL_BUSY`"),
+            ("queueing", seconds(queueing), "`E_TOOL_BUSY`"),
+            (
+                "share_per_free",
+                share_per_free.to_string(),
+                "a tool that holds so many times the free places waits",
+            ),
+            (
+                "parked_calls",
+                parked_calls.to_string(),
+                "the tool is told that it cannot wait for an agent",
+            ),
+            ("memory_bytes", mib(memory_bytes), "`E_TOOL_BUSY`"),
+            (
+                "describing",
+                seconds(describing),
+                "`E_COMPONENT_DESCRIBE_FAILED`",
+            ),
+        ],
+    );
+    let refused = "`E_COMPONENT_TOO_LARGE`";
+    let process = Compiler::new("compiler", [""; 0]).address_space;
+    table(
+        &mut page,
+        "Of a component: `CompileLimits` and `Compiler`",
+        &[
+            ("bytes", mib(bytes), refused),
+            ("functions", functions.to_string(), refused),
+            ("function_bytes", mib(function_bytes), refused),
+            ("types", types.to_string(), refused),
+            ("modules", modules.to_string(), refused),
+            ("globals", globals.to_string(), refused),
+            ("nesting", nesting.to_string(), refused),
+            ("definitions", definitions.to_string(), refused),
+            ("adapters", adapters.to_string(), refused),
+            ("instance_bytes", mib(instance_bytes), refused),
+            ("elements", elements.to_string(), refused),
+            ("segments", segments.to_string(), refused),
+            ("initialiser_bytes", mib(initialiser_bytes), refused),
+            ("local_blocks", local_blocks.to_string(), refused),
+            ("nested_loops", nested_loops.to_string(), refused),
+            (
+                "time, time_per_mib",
+                format!("{}, and {} per MiB", seconds(time), seconds(time_per_mib)),
+                refused,
+            ),
+            ("address_space", mib(process), refused),
+        ],
+    );
+    page
+}
+
+#[test]
+fn the_tables_of_limits_are_those_of_the_code() {
+    let path = root("SECURITY.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once("<!-- limits -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- /limits -->").unwrap();
+    let generated = format!(
+        "{before}<!-- limits -->\n{}<!-- /limits -->{after}",
+        limits()
+    );
+    check("../SECURITY.md", &generated);
+}
+
+/// Where the modules begin of each crate or test binary that the pages name.
+const SOURCES: [(&str, &str); 6] = [
     ("toolhost-contract", "host/toolhost-contract/src"),
     ("toolhost-sandbox", "host/toolhost-sandbox/src"),
     ("toolhost", "host/toolhost/src"),
     ("cli", "host/toolhost-cli/tests/cli"),
+    ("bin/toolhost", "host/toolhost-cli/src"),
     ("it", "tests/it"),
 ];
 
@@ -125,7 +264,7 @@ fn is_held(row: &Row<'_>, rows: &[Row<'_>]) -> bool {
     is_removed || row.held_by.split(", ").all(is_test)
 }
 
-/// Whether a test is where its name says: "`it execute::failures::name`".
+/// Whether a test that every run runs is where its name says: "`it execute::failures::name`".
 fn is_test(quoted: &str) -> bool {
     let (of, path) = quoted.trim_matches('`').split_once(' ').unwrap_or_default();
     let (module, name) = path.rsplit_once("::").unwrap_or_default();
@@ -144,8 +283,52 @@ fn is_test(quoted: &str) -> bool {
     let is_function = |line: &&str| line.trim_start_matches("async ").starts_with(&function);
     let before = lines.iter().position(is_function).unwrap_or(0);
     let is_above = |line: &&&str| line.starts_with("#[") || line.starts_with("//");
-    let mut above = lines[..before].iter().rev().take_while(is_above);
-    above.any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
+    let above: Vec<_> = lines[..before].iter().rev().take_while(is_above).collect();
+    let has = |beginning: &str| above.iter().any(|line| line.starts_with(beginning));
+    (has("#[test]") || has("#[tokio::test")) && !has("#[ignore")
+}
+
+/// Groups of attacks on `docs/hostile.md`.
+const HOSTILE_GROUPS: usize = 34;
+
+#[test]
+fn each_attack_is_held_by_tests_that_exist() {
+    let page = std::fs::read_to_string(root("docs/hostile.md")).unwrap();
+    let groups: Vec<&str> = page.split("\n## ").skip(1).collect();
+    assert_eq!(groups.len(), HOSTILE_GROUPS);
+    for (group, number) in groups.iter().zip(1..) {
+        assert!(group.starts_with(&format!("{number}. ")), "{group}");
+        let lines = group.lines().filter(|line| line.starts_with("| "));
+        let rows: Vec<&str> = lines.skip(1).collect();
+        assert!(
+            !rows.is_empty() || group.contains("\nNot tested: "),
+            "{group}"
+        );
+        for row in rows {
+            let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+            let &[_, _, held_by, _] = &*cells else {
+                panic!("a row has four cells: {row}");
+            };
+            let loose: Vec<_> = held_by.split(", ").filter(|test| !is_test(test)).collect();
+            assert!(loose.is_empty(), "group {number}: {loose:?} in {row}");
+        }
+    }
+}
+
+#[test]
+fn each_promise_is_held_by_tests_that_exist() {
+    let page = std::fs::read_to_string(root("SECURITY.md")).unwrap();
+    let (_, promises) = page.split_once("## What is promised").unwrap();
+    let (promises, _) = promises.split_once("\n## ").unwrap();
+    let rows: Vec<&str> = promises
+        .lines()
+        .filter(|line| line.starts_with("| **"))
+        .collect();
+    assert!(rows.len() > 10, "{rows:?}");
+    for row in rows {
+        let (_, held_by) = row.trim_matches('|').rsplit_once(" | ").unwrap();
+        assert!(held_by.trim().split(", ").all(is_test), "{row}");
+    }
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! The whole way from a ToolCall to a ToolResult.
 
+mod denials;
 mod failures;
 mod lifetime;
+mod many;
 mod protection;
+mod text;
 
 use serde_json::{Value, json};
 use toolhost::{AssistantMessage, ToolCall, ToolStatus, TurnStart};

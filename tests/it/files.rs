@@ -11,6 +11,6 @@ mod protection;
 mod races;
 mod stopped;
 mod times;
-mod tree;
+pub(crate) mod tree;
 mod twins;
 mod versions;

@@ -1,11 +1,15 @@
 //! Loading a bundle: every finding at once, and all or nothing.
 
+mod bounds;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use toolhost::{Declares, Diagnostic, Host, LoadError, LoadProgress, Origin, Severity, ToolStatus};
+use toolhost::{
+    Declares, Denial, Diagnostic, Host, LoadError, LoadProgress, Origin, Severity, ToolStatus,
+};
 use toolhost_tests::house::{House, code, write_bundle, yaml};
 use toolhost_tests::{guest, sandbox};
 
@@ -108,6 +112,25 @@ async fn what_is_no_tool_is_named_with_its_place_and_the_next_move() {
             finding.place
         );
         assert!(finding.place.position.is_some() && !finding.help.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn an_entry_is_quoted_without_what_would_act_on_a_terminal() {
+    let entry = "t\u{1b}[2J\u{202e}.wasm";
+    let manifest = json!({
+        "apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "t"},
+        "spec": {"entry": entry, "exports": [{"name": "nope"}]},
+    });
+    for bytes in [b"no".to_vec(), guest("text")] {
+        let found = findings(&manifest.to_string(), &[(entry, bytes)]).await;
+        for finding in found {
+            assert!(
+                !finding.message.contains(['\u{1b}', '\u{202e}']),
+                "{finding}"
+            );
+            assert!(finding.message.contains(r"t\u{1b}[2J"), "{finding}");
+        }
     }
 }
 
@@ -310,13 +333,7 @@ async fn the_policy_holds_for_each_agent_and_tool() {
     let reader = House::load(&manifest, &guests, policy, Some("reader")).await;
     let result = reader.call("writer__run", args.clone()).await;
     assert!(!reader.work.path("f").exists(), "{result:?}");
-    assert!(
-        result
-            .usage()
-            .denials
-            .iter()
-            .any(|denial| denial.contains("read-only"))
-    );
+    assert_eq!(result.usage().denials, [Denial::ReadOnly]);
     let seen = reader.call("look__run", json!({})).await;
     assert_eq!(seen.output().unwrap()["env"], json!({"LANG": "ko"}));
 
@@ -390,4 +407,157 @@ async fn an_instance_has_a_workspace_of_its_own_beneath_the_state_root() {
     }
     assert!(host.workdir(state.path()).is_err());
     assert!(host.workdir(state.path().parent().unwrap()).is_err());
+}
+
+#[tokio::test]
+async fn what_a_tool_says_to_the_model_is_bounded_and_told() {
+    let long = format!("Upper\u{202e}\u{e0041}{}", "x".repeat(1 << 17));
+    let parameters =
+        json!({"type": "object", "properties": {"text": {"description": "a\u{200f}b"}}});
+    let exports = json!([
+        {"name": "upper", "description": long},
+        {"name": "count", "description": "Counts", "parameters": parameters},
+        {"name": "fail", "description": "Fails"},
+    ]);
+    let manifest = json!({
+        "apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
+        "spec": {"entry": "./text.wasm", "exports": exports},
+    });
+    let house = House::load(&manifest.to_string(), &["text"], "", None).await;
+    let catalog = house.agent.catalog();
+    for shown in [
+        catalog.to_openai(),
+        catalog.to_anthropic(),
+        catalog.to_mcp(),
+        catalog.to_json(),
+    ] {
+        let shown = shown.to_string();
+        assert!(shown.len() < 12_000, "{}", shown.len());
+        assert!(!shown.contains(toolhost::text::acts), "{shown}");
+        assert!(shown.contains("Upper\\\\u{202e}") && shown.contains("a\\\\u{200f}b"));
+    }
+    let told: Vec<_> = house
+        .loaded
+        .diagnostics()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let of = |export: &str| {
+        told.iter()
+            .any(|line| line.contains(&format!("the descriptions of '{export}'")))
+    };
+    assert!(of("upper") && of("count") && !of("fail"), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bundle_is_loaded_anew_while_its_calls_run() {
+    // Two components that answer the same call in their own ways.
+    let ways = [
+        ("flood_output", json!("xxxxxxxx")),
+        ("ask_random", json!({"bytes": 8})),
+    ];
+    let (dir, work) = (tempfile::tempdir().unwrap(), toolhost_tests::Work::new());
+    let (host, entry) = (host(), dir.path().join("t.wasm"));
+    let put = |name: &str| {
+        let new = dir.path().join("new");
+        fs::write(&new, guest(name)).unwrap();
+        fs::rename(new, &entry).unwrap();
+    };
+    let load = async || {
+        let loaded = host.load(dir.path()).await.unwrap();
+        let agent = loaded.only_agent().unwrap();
+        toolhost_tests::house::open_step(&agent, "instance", &work.workdir).await
+    };
+    let call = async |step: &toolhost::Step| {
+        let call = toolhost_tests::house::tool_call("t__run", json!({"bytes": 8}));
+        step.execute_alone(call).await
+    };
+    write_bundle(dir.path(), &yaml(&[("t", "t", &["run"])]), &[]);
+    put(ways[0].0);
+    let old = load().await;
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let calls = async {
+        let mut calls = 0;
+        while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+            assert_eq!(call(&old).await.output(), Some(&ways[0].1));
+            calls += 1;
+            tokio::task::yield_now().await;
+        }
+        calls
+    };
+    let loads = async {
+        for n in 1..=20 {
+            let (name, expected) = &ways[n % 2];
+            put(name);
+            let new = load().await;
+            assert_eq!(call(&new).await.output(), Some(expected), "{name}");
+        }
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+    };
+    let (calls, ()) = tokio::join!(calls, loads);
+    assert!(calls > 0);
+}
+
+#[tokio::test]
+async fn an_instance_does_not_reach_the_files_of_another() {
+    let (state, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let tools = yaml(&[("climb", "climb_out_of_workdir", &["run"])]);
+    write_bundle(dir.path(), &tools, &["climb_out_of_workdir"]);
+    let host = Host::builder().sandbox(sandbox()).state_root(state.path());
+    let loaded = host.build().unwrap().load(dir.path()).await.unwrap();
+    let agent = loaded.only_agent().unwrap();
+    let [own, other] = ["own", "other"].map(|key| {
+        let workspace = loaded.instance_workspace(key).unwrap();
+        let path = loaded.instance_path(key).unwrap();
+        fs::write(path.join("inside"), format!("{key}'s")).unwrap();
+        (workspace, path)
+    });
+    let relative = |path: &std::path::Path| {
+        let beneath = path.strip_prefix(state.path()).unwrap();
+        let up = own.1.strip_prefix(state.path()).unwrap().components();
+        format!("{}{}", "../".repeat(up.count()), beneath.display())
+    };
+    let theirs = relative(&other.1.join("inside"));
+    assert_eq!(
+        fs::read_to_string(own.1.join(&theirs)).unwrap(),
+        "other's",
+        "the way is right"
+    );
+    symlink(&theirs, own.1.join("link")).unwrap();
+    symlink(&other.1, own.1.join("folder")).unwrap();
+    let before = crate::files::tree::tree(&other.1, None);
+    let step = toolhost_tests::house::open_step(&agent, "own", &own.0).await;
+    let absolute = other.1.join("inside").display().to_string();
+    let paths = [&*theirs, "link", "folder/inside", &absolute];
+    for op in [
+        "read",
+        "write",
+        "append",
+        "truncate",
+        "link",
+        "link_to",
+        "set_times",
+        "stat",
+        "list",
+    ] {
+        let args = json!({"op": op, "paths": paths});
+        let call = toolhost_tests::house::tool_call("climb__run", args);
+        let result = step.execute_alone(call).await;
+        let results = result.output().unwrap()["results"].as_array().unwrap();
+        // A hard link of a link is the link's own.
+        let refused = results.iter().filter(|result| result["ok"] == false);
+        let of_the_link = usize::from(op == "link");
+        assert!(
+            refused.count() >= paths.len() - of_the_link,
+            "{op}: {result:?}"
+        );
+        assert!(!format!("{result:?}").contains("other's"), "{op}");
+    }
+    assert_eq!(crate::files::tree::tree(&other.1, None), before);
+    // Its own it does reach.
+    let args = json!({"op": "read", "paths": ["inside"]});
+    let result = step
+        .execute_alone(toolhost_tests::house::tool_call("climb__run", args))
+        .await;
+    assert_eq!(result.output().unwrap()["results"][0]["detail"], "own's");
 }

@@ -2,6 +2,7 @@
 
 mod polling;
 mod restart;
+mod store;
 
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ async fn submit(step: &Step, id: &str, name: &str, args: Value) -> ToolResult {
 }
 
 /// Polls until the call has ended.
-async fn ended(instance: &Instance, handle: &str) -> ToolResult {
+pub(crate) async fn ended(instance: &Instance, handle: &str) -> ToolResult {
     for _ in 0..10_000 {
         let result = instance.poll(handle).await;
         if result.status() != ToolStatus::Pending {
@@ -61,16 +62,54 @@ async fn a_submitted_call_answers_at_once_and_its_result_comes_later() {
     for (name, args, expected) in [
         ("text__upper", json!({}), "E_TOOL_INVALID_ARGS"),
         ("unknown__tool", json!({}), "E_TOOL_NOT_IN_CATALOG"),
-        ("text__fail", json!({}), "E_"),
+        ("text__fail", json!({"length": 5}), "E_TOOL"),
     ] {
         let accepted = submit(&house.step, "c", name, args).await;
         let result = ended(&instance, accepted.handle().unwrap()).await;
-        assert!(
-            code(&result).contains(expected) || name == "text__fail",
-            "{name}: {result:?}"
-        );
+        assert_eq!(code(&result), expected, "{name}: {result:?}");
         assert_eq!(result.status(), ToolStatus::Error, "{name}");
     }
+}
+
+#[tokio::test]
+async fn a_submitted_call_is_refused_as_any_other_and_not_stored() {
+    let state = tempfile::tempdir().unwrap();
+    let bundle = tempfile::tempdir().unwrap();
+    let manifest = toolhost_tests::house::yaml(&[("text", "text", EXAMPLES)]);
+    toolhost_tests::house::write_bundle(bundle.path(), &manifest, &["text"]);
+    let host = Host::builder().sandbox(sandbox()).state_root(state.path());
+    let host = host.build().unwrap();
+    let loaded = host.load(bundle.path()).await.unwrap();
+    let (agent, work) = (loaded.only_agent().unwrap(), Work::new());
+    let step = open_step(&agent, "instance", &work.workdir).await;
+    // The database is there.
+    let accepted = submit(&step, "c", "text__upper", json!({"text": "x"})).await;
+    let instance = agent.instance("instance", work.workdir.clone());
+    ended(&instance, accepted.handle().unwrap()).await;
+    let stored = || -> u64 {
+        let files = std::fs::read_dir(state.path()).unwrap();
+        files
+            .map(|file| file.unwrap().metadata().unwrap().len())
+            .sum()
+    };
+    let before = stored();
+
+    let id = format!("\u{1b}]0;x\r\u{202e}{}", "y".repeat(1 << 20));
+    let call = tool_call_of(&id, "text__upper", json!({"text": "x"}));
+    let others = AssistantMessage::for_call(&tool_call_of("c", "text__upper", json!({})));
+    let result = step.submit(call, &others).await;
+    assert_eq!(code(&result), "E_HOST");
+    let message = &result.tool_error().unwrap().message;
+    assert!(
+        message.len() <= 1000 && !message.contains(toolhost::text::acts),
+        "{message:?}"
+    );
+
+    for name in ["text__upper", "none__x"] {
+        let result = submit(&step, "c", name, json!({"text": "x".repeat(5 << 20)})).await;
+        assert_eq!(code(&result), "E_TOOL_INVALID_ARGS", "{name}");
+    }
+    assert!(stored() < before + (1 << 20), "nothing of it is stored");
 }
 
 #[tokio::test]
@@ -104,7 +143,7 @@ async fn a_cancelled_call_stops_and_stays_cancelled() {
     ];
     let house = House::of(tools, "").await;
     let instance = instance(&house);
-    let mut completions = house.host.completions().unwrap();
+    let mut completions = house.host.completions().await.unwrap();
     let accepted = submit(&house.step, "c", "sleep__run", json!({"seconds": 0.2})).await;
     let handle = accepted.handle().unwrap();
     assert_eq!(instance.poll(handle).await.status(), ToolStatus::Pending);
@@ -135,7 +174,7 @@ async fn a_cancelled_call_stops_and_stays_cancelled() {
 async fn completions_are_told_as_they_happen() {
     // tool-spec-v2 §10.2
     let house = House::of(&[("echo", "echo", &["say"])], "").await;
-    let mut completions = house.host.completions().unwrap();
+    let mut completions = house.host.completions().await.unwrap();
     let mut handles = std::collections::BTreeSet::new();
     for number in 0..100 {
         let accepted = submit(&house.step, "c", "echo__say", json!({"n": number})).await;

@@ -5,7 +5,9 @@
     reason = "test support: a test that cannot be set up fails loudly"
 )]
 
+pub mod held;
 pub mod house;
+pub mod wasi;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -25,9 +27,13 @@ pub fn root(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// The component of a guest, as `cargo xtask guests` built it.
+/// The component of a guest, as `cargo xtask guests` built it; `NAME@0.2.6`: as if it had been built
+/// against that release of WASI.
 #[must_use]
 pub fn guest(name: &str) -> Vec<u8> {
+    if let Some((name, version)) = name.split_once('@') {
+        return wasi::importing(version, &guest(name));
+    }
     let path = root("target/guests").join(format!("{name}.wasm"));
     std::fs::read(&path)
         .unwrap_or_else(|e| panic!("{}: {e}; run `cargo xtask guests`", path.display()))
@@ -38,17 +44,20 @@ pub fn guest(name: &str) -> Vec<u8> {
 #[must_use]
 pub fn sandbox() -> Sandbox {
     static SHARED: OnceLock<Sandbox> = OnceLock::new();
-    SHARED
-        .get_or_init(|| {
-            let key_file = root("target/test-state/cache.key");
-            let cache = CacheConfig::new(root("target/test-cache"), key_file);
-            let config = SandboxConfig {
-                cache: Some(cache),
-                ..SandboxConfig::default()
-            };
-            Sandbox::new(config).expect("a sandbox starts")
-        })
-        .clone()
+    SHARED.get_or_init(|| own_sandbox(|_| ())).clone()
+}
+
+/// A sandbox that no other test uses, on the cache of all.
+#[must_use]
+pub fn own_sandbox(change: impl FnOnce(&mut SandboxConfig)) -> Sandbox {
+    let key_file = root("target/test-state/cache.key");
+    let cache = CacheConfig::new(root("target/test-cache"), key_file);
+    let mut config = SandboxConfig {
+        cache: Some(cache),
+        ..SandboxConfig::default()
+    };
+    change(&mut config);
+    Sandbox::new(config).expect("a sandbox starts")
 }
 
 /// A guest prepared in the shared sandbox, once.

@@ -48,6 +48,29 @@ async fn a_component_that_is_not_granted_agents_reaches_none() {
 }
 
 #[tokio::test]
+async fn a_component_that_is_granted_agents_reaches_them_by_every_function() {
+    let house = House::of(ASK, "tools: {ask: {agents: true}}").await;
+    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    for (what, field, expected) in [
+        ("request", "/response", json!({"n": 1})),
+        ("send", "/accepted", json!(true)),
+        ("spawn", "/target", json!("b")),
+        ("list", "/count", json!(2)),
+        ("catalog", "/1/name", json!("b")),
+    ] {
+        let args = json!({"do": what, "target": "b", "input": {"n": 1}});
+        let result = ask(&client(&orchestrator), "a", call("ask__run", args)).await;
+        let answer = &result["output"]["ok"];
+        assert_eq!(answer.pointer(field), Some(&expected), "{what}: {result}");
+    }
+    let listed = client(&orchestrator).list().await.unwrap();
+    assert!(
+        listed.iter().any(|instance| instance.target == "b"),
+        "b was started"
+    );
+}
+
+#[tokio::test]
 async fn requests_nest_deeper_than_there_are_running_places() {
     const DEPTH: usize = 8;
     let config = SandboxConfig {
@@ -104,6 +127,35 @@ async fn what_is_asked_and_not_granted_is_a_warning_when_the_bundle_loads() {
     assert!(warned("tools: {ask: {agents: true}}").await.is_empty());
     let one_agent = "agents: {default: {tools: {ask: {agents: true}}}}";
     assert!(warned(one_agent).await.is_empty());
+
+    // Of a bundle with agents, theirs count: there is no agent `default`.
+    let agent = json!({"apiVersion": "goondan.ai/v1", "kind": "Agent",
+        "metadata": {"name": "coder"}, "spec": {"tools": ["Tool/ask"]}});
+    let manifest = format!("{}\n---\n{agent}", yaml(ASK));
+    for (policy, granted) in [
+        (one_agent, false),
+        ("agents: {coder: {tools: {ask: {agents: true}}}}", true),
+    ] {
+        let house = House::load(&manifest, &["ask_agents"], policy, Some("coder")).await;
+        let findings = house.loaded.diagnostics().iter();
+        let asked = findings.filter(|finding| finding.message.contains("asks for other agents"));
+        assert_eq!(asked.count(), usize::from(!granted), "{policy}");
+    }
+}
+
+#[tokio::test]
+async fn a_network_that_is_asked_for_is_a_note_that_nothing_grants_it() {
+    let house = House::of(&[("dial", "dial_out", &["run"])], "").await;
+    let [note] = house.loaded.diagnostics() else {
+        panic!("one note: {:?}", house.loaded.diagnostics())
+    };
+    assert_eq!(note.severity, toolhost::Severity::Note);
+    assert_eq!(
+        note.message,
+        "tool dial: it asks for what no policy grants: network: dns, network: tcp, network: udp"
+    );
+    let house = House::of(&[("look", "look_at_environment", &["run"])], "").await;
+    assert!(house.loaded.diagnostics().is_empty());
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! The native `agents` tool, as a model uses it.
 
 use serde_json::json;
+use toolhost::agents::{OrchestratorConfig, Reach};
 use toolhost::agents_tool;
 use toolhost_tests::house::House;
 
-use super::{ask, call, callers, client};
+use super::{ask, call, callers, callers_of, client};
 
 async fn house() -> House {
     let house = House::of(&[("echo", "echo", &["say", "context"])], "").await;
@@ -213,4 +214,37 @@ async fn an_agent_reaches_no_conversation_but_its_own() {
     );
     let all = client.list().await.unwrap();
     assert_eq!(all.len(), 2, "nothing was started: {all:?}");
+}
+
+#[tokio::test]
+async fn an_agent_of_an_orchestrator_that_lets_it_reaches_any_conversation() {
+    let house = house().await;
+    let config = OrchestratorConfig {
+        reach: Reach::Any,
+        ..OrchestratorConfig::default()
+    };
+    let orchestrator = callers_of(config, &house.agent, &["a", "b"]).await;
+    let client = client(&orchestrator);
+    let other = orchestrator.client("runtime", "somebody-else", None);
+    ask(&other, "b", json!("theirs")).await;
+    for (tool, field, expected) in [
+        ("agents__request", "response", json!("hi")),
+        ("agents__send", "accepted", json!(true)),
+        ("agents__spawn", "instanceKey", json!("somebody-else")),
+    ] {
+        let mut args = json!({"target": "b", "instanceKey": "somebody-else"});
+        if tool != "agents__spawn" {
+            args["input"] = json!("hi");
+        }
+        let result = ask(&client, "a", call(tool, args)).await;
+        assert_eq!(result["output"][field], expected, "{tool}: {result}");
+    }
+    let listed = ask(&client, "a", call("agents__list", json!({}))).await;
+    let agents = listed["output"]["agents"].as_array().unwrap();
+    assert!(
+        agents
+            .iter()
+            .any(|one| one["instanceKey"] == "somebody-else"),
+        "{listed}"
+    );
 }

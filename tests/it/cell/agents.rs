@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolhost_contract::HandlerError;
+use toolhost_contract::{Denial, HandlerError};
 use toolhost_sandbox::{
     AgentRequest, AgentSend, AgentSpawn, CallReport, FileIo, Invocation, SandboxError,
 };
@@ -33,7 +33,8 @@ async fn what_is_not_granted_is_denied_and_recorded() {
         let error = &output(&report)["error"];
         assert_eq!(error["code"], "E_TOOL_DENIED", "{function}");
         assert_eq!(error["name"], "ToolDeniedError");
-        assert_eq!(report.usage.denials, [format!("agents: {function}")]);
+        let denied = Denial::from_words(&format!("agents: {function}"));
+        assert_eq!(report.usage.denials, [denied.unwrap()]);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tools that take all they can, and those beside them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -8,6 +9,7 @@ use toolhost_sandbox::{CallReport, PreparedTool, Sandbox, SandboxConfig, Sandbox
 use toolhost_tests::{eventually, guest, invocation, nothing};
 
 use super::output;
+use super::port::Port;
 
 fn small(waiting_calls: usize) -> Sandbox {
     Sandbox::new(SandboxConfig {
@@ -109,4 +111,77 @@ async fn where_there_is_no_share_a_tool_may_take_every_place() {
     let held = start(&hog, 8);
     eventually("they run", || own.free_places() == 0).await;
     held.iter().for_each(JoinHandle::abort);
+}
+
+/// The same program as another component.
+fn twin(name: &str) -> Vec<u8> {
+    let custom_section = [0, 2, 1, b'x'];
+    [guest(name), custom_section.to_vec()].concat()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_holds_all_the_memory_it_can_leaves_some_to_another() {
+    const MOST: u64 = 256 << 20;
+    let own = Sandbox::new(SandboxConfig {
+        memory_bytes: MOST,
+        ..SandboxConfig::default()
+    })
+    .unwrap();
+    let hog = tool(&own, "sleep_forever").await;
+    let other = tool(&own, "eat_memory").await;
+    let held = start(&hog, 400);
+    eventually("some wait", || own.waiting_calls() > 0).await;
+    let in_use = own.memory_in_use();
+    assert!(
+        (MOST / 2..=MOST / 4 * 3 + (4 << 20)).contains(&in_use),
+        "{in_use}"
+    );
+    assert!(own.free_places() > 512, "it is not for want of places");
+    for _ in 0..3 {
+        let input = json!({"bytes": 20 << 20});
+        let report = other.call(invocation("run", &input, None)).await;
+        assert_eq!(output(&report)["touched"], 20 << 20);
+        assert!(report.usage.queued < Duration::from_secs(5), "{report:?}");
+    }
+    assert!(own.waiting_calls() > 0);
+    held.iter().for_each(JoinHandle::abort);
+    eventually("all have ended", || own.memory_in_use() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_parks_all_the_calls_it_can_leaves_room_to_another() {
+    let own = Sandbox::new(SandboxConfig {
+        live_calls: 32,
+        parked_calls: 8,
+        ..SandboxConfig::default()
+    })
+    .unwrap();
+    let hog = tool(&own, "ask_agents").await;
+    let (other, _) = own.prepare(twin("ask_agents")).await.unwrap();
+    let slow = Port::replying(|_| std::future::pending());
+    let quick = Port::replying(|_| async { Ok(json!("done")) });
+    let request = |port: &Arc<Port>| {
+        let asked = json!({"do": "request", "target": "coder", "input": 1});
+        let mut asked = invocation("run", &asked, None);
+        let port = Arc::clone(port);
+        asked.agents = Some(port);
+        asked
+    };
+    let held: Vec<_> = (0..8)
+        .map(|_| {
+            let (hog, asked) = (hog.clone(), request(&slow));
+            tokio::spawn(async move { hog.call(asked).await })
+        })
+        .collect();
+    eventually("it parks what it can", || {
+        own.parked_calls() == 6 && held.iter().filter(|call| call.is_finished()).count() == 2
+    })
+    .await;
+    for _ in 0..3 {
+        let report = other.call(request(&quick)).await;
+        assert_eq!(output(&report)["ok"]["response"], "done");
+    }
+    assert_eq!(own.parked_calls(), 6);
+    held.iter().for_each(JoinHandle::abort);
+    eventually("all have ended", || own.parked_calls() == 0).await;
 }

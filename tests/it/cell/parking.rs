@@ -60,7 +60,8 @@ fn nested(tool: PreparedTool) -> Arc<Port> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_deeper_than_there_are_places_come_back() {
-    let own = small(2, 16);
+    // One tool's share of 32 is 24.
+    let own = small(2, 32);
     let tool = tool(&own, "ask_agents").await;
     let port = nested(tool.clone());
     let report = tool.call(request(&json!(6), &port)).await;

@@ -1,32 +1,40 @@
 //! Guests in text: what no compiler of Rust makes.
 
+mod imports;
+
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use toolhost_sandbox::{
-    CallReport, Outcome, PrepareError, PreparedTool, Sandbox, SandboxConfig, SandboxError,
+    Allocation, CallReport, Outcome, PrepareError, PreparedTool, Sandbox, SandboxConfig,
+    SandboxError,
 };
 use toolhost_tests::{invocation, nothing, root};
 
 /// How late an answer may be on a busy machine.
 const LATE: Duration = Duration::from_secs(5);
 
-fn text(name: &str) -> String {
+pub(super) fn text(name: &str) -> String {
     let path = root("tests/guests/wat").join(format!("{name}.wat"));
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// A component of this guest, with more beside it.
-fn component(guest: &str, beside: &str) -> Vec<u8> {
+pub(crate) fn component(guest: &str, beside: &str) -> Vec<u8> {
+    component_of(&text(guest), beside)
+}
+
+/// A component of a guest's text, with more beside it.
+pub(crate) fn component_of(guest: &str, beside: &str) -> Vec<u8> {
     let mark = "  ;; GUEST\n";
     let around = text("tool");
     assert_eq!(around.matches(mark).count(), 1);
-    let whole = around.replace(mark, &format!("{}\n{beside}\n", text(guest)));
+    let whole = around.replace(mark, &format!("{guest}\n{beside}\n"));
     wat::parse_str(whole).unwrap()
 }
 
-fn own() -> Sandbox {
+pub(super) fn own() -> Sandbox {
     Sandbox::new(SandboxConfig {
         live_calls: 4,
         describing: Duration::from_millis(200),
@@ -36,12 +44,12 @@ fn own() -> Sandbox {
 }
 
 /// Everything that was given to calls is back.
-fn assert_idle(own: &Sandbox) {
+pub(super) fn assert_idle(own: &Sandbox) {
     assert_eq!((own.free_places(), own.waiting_calls()), (4, 0));
     assert_eq!(own.memory_in_use(), 0);
 }
 
-async fn prepare(own: &Sandbox, guest: &str) -> PreparedTool {
+pub(super) async fn prepare(own: &Sandbox, guest: &str) -> PreparedTool {
     own.prepare(component(guest, "")).await.unwrap().0
 }
 
@@ -65,7 +73,7 @@ async fn call(guest: &str) -> [CallReport; 2] {
     reports.try_into().unwrap()
 }
 
-async fn refused(bytes: Vec<u8>) -> PrepareError {
+pub(super) async fn refused(bytes: Vec<u8>) -> PrepareError {
     let own = own();
     let started = Instant::now();
     let Err(error) = own.prepare(bytes).await else {
@@ -159,6 +167,52 @@ async fn more_memories_or_instances_than_a_component_may_have_are_refused() {
 }
 
 #[tokio::test]
+async fn a_limit_that_is_met_while_an_instance_is_made_is_told_as_one() {
+    // However instances get their memory, a component has no more of them than a slot has.
+    let on_demand = Sandbox::new(SandboxConfig {
+        allocation: Allocation::OnDemand,
+        ..SandboxConfig::default()
+    })
+    .unwrap();
+    let instances = "(core instance (instantiate $empty))\n".repeat(65);
+    let instances = format!("(core module $empty)\n{instances}");
+    let memories = "(core module $m (memory 0) (memory 0))\n\
+                    (core instance (instantiate $m)) (core instance (instantiate $m))";
+    for (beside, what) in [(instances.as_str(), "instance"), (memories, "memory")] {
+        let refused = on_demand.prepare(component("answer", beside)).await;
+        let error = refused.unwrap_err();
+        assert!(
+            matches!(&error, PrepareError::Describe(SandboxError::Trap { reason }) if reason.contains(what)),
+            "{error:?}"
+        );
+    }
+    assert!(on_demand.prepare(component("answer", "")).await.is_ok());
+    assert_eq!(on_demand.memory_in_use(), 0);
+
+    let tables = "(core module $t (table 60000 funcref))\n\
+                  (core instance (instantiate $t)) (core instance (instantiate $t))";
+    let error = refused(component("answer", tables)).await;
+    assert!(
+        matches!(&error, PrepareError::Describe(SandboxError::Trap { reason }) if reason.contains("elements")),
+        "{error:?}"
+    );
+    // What a policy allows of them meets a tool when it is called.
+    let own = own();
+    let tool = own.prepare(component("answer", &tables.replace("60000", "50000")));
+    let (tool, _) = tool.await.unwrap();
+    for (limit, elements, instances) in [("elements", 99_999, 64), ("instance", 100_000, 1)] {
+        let mut asked = invocation("run", &nothing(), None);
+        asked.limits.table_elements = elements;
+        asked.limits.instances = instances;
+        let report = tool.call(asked).await;
+        let error = report.outcome.unwrap_err().to_string();
+        assert!(error.contains(limit), "{error}");
+    }
+    let report = tool.call(invocation("run", &nothing(), None)).await;
+    assert!(report.outcome.is_ok(), "{report:?}");
+}
+
+#[tokio::test]
 async fn memory_that_is_needed_from_the_start_counts() {
     let error = refused(component("sparse_data", "")).await;
     assert!(
@@ -168,6 +222,35 @@ async fn memory_that_is_needed_from_the_start_counts() {
         ),
         "{error:?}"
     );
+}
+
+#[tokio::test]
+async fn tables_and_instances_that_are_there_from_the_start_count() {
+    let table = "(core module (table 60000 funcref))";
+    let twice = format!(
+        "{} (core instance (instantiate $table)) (core instance (instantiate $table))",
+        table.replace("module", "module $table")
+    );
+    let error = refused(component("answer", &twice)).await;
+    assert!(
+        matches!(error, PrepareError::Describe(SandboxError::Trap { .. })),
+        "{error:?}"
+    );
+
+    let own = own();
+    let once = twice.replacen("(core instance (instantiate $table))", "", 1);
+    let (tool, _) = own.prepare(component("answer", &once)).await.unwrap();
+    for (table_elements, instances, runs) in
+        [(60_000, 2, true), (59_999, 2, false), (60_000, 1, false)]
+    {
+        let mut asked = invocation("run", &nothing(), None);
+        asked.limits.table_elements = table_elements;
+        asked.limits.instances = instances;
+        let outcome = tool.call(asked).await.outcome;
+        let trapped = matches!(outcome, Err(SandboxError::Trap { .. }));
+        assert_eq!((outcome.is_ok(), trapped), (runs, !runs), "{outcome:?}");
+        assert_idle(&own);
+    }
 }
 
 #[tokio::test]
@@ -290,4 +373,73 @@ async fn bombs_of_functions_and_types_are_refused_before_they_are_compiled() {
     }
     let error = refused(component("answer", &doubling)).await;
     assert!(matches!(error, PrepareError::Compile { .. }), "{error:?}");
+}
+
+/// What a bomb is refused for.
+async fn too_many(beside: &str) -> &'static str {
+    let error = refused(component("answer", beside)).await;
+    let PrepareError::TooLarge { what, .. } = error else {
+        panic!("{error:?}");
+    };
+    what
+}
+
+#[tokio::test]
+async fn bombs_that_are_small_are_refused_for_what_they_come_to() {
+    // The compiler keeps each local for each block.
+    let locals = "i32 ".repeat(40_000);
+    let sets: String = (0..40_000)
+        .map(|local| format!("i32.const 0 local.set {local} "))
+        .collect();
+    let blocks = "block end ".repeat(50_000);
+    let function = format!("(core module (func (local {locals}) {blocks} {sets}))");
+    assert_eq!(
+        too_many(&function).await,
+        "locals times blocks in one function"
+    );
+
+    // It looks at each loop once more for each that is around it.
+    let (loops, ends) = ("loop ".repeat(1_001), "end ".repeat(1_001));
+    let loops = format!("(core module (func {loops} {ends}))");
+    assert_eq!(
+        too_many(&loops).await,
+        "loops within each other in one function"
+    );
+
+    let elements = format!(
+        "(core module (table 1 funcref) (func $f) (elem func {}))",
+        "$f ".repeat(200_001)
+    );
+    assert_eq!(too_many(&elements).await, "elements");
+
+    // Each instance keeps a copy of its elements, which no memory limit sees.
+    let kept = |instances: usize| {
+        let segment = format!("(elem func {})", "$f ".repeat(60_000));
+        let instances = "(core instance (instantiate $m))".repeat(instances);
+        format!("(core module $m (func $f) {segment}) {instances}")
+    };
+    assert_eq!(too_many(&kept(30)).await, "bytes kept by all its instances");
+    own().prepare(component("answer", &kept(3))).await.unwrap();
+
+    let segments = format!("(core module (memory 1) {})", "(data \"\")".repeat(100_001));
+    assert_eq!(too_many(&segments).await, "segments");
+
+    let long = "i32.const 1 i32.add ".repeat(1_500_000);
+    let global = format!("(core module (global i32 (i32.const 0 {long})))");
+    assert_eq!(too_many(&global).await, "bytes of initialisers");
+
+    let adapters = "(core func (canon lower (func $describe) (memory $guest \"memory\") \
+                    (realloc (func $guest \"realloc\"))))"
+        .repeat(2_001);
+    let whole = text("tool").replace("  ;; GUEST\n", &text("answer"));
+    let whole = whole.replace(
+        "  (component $handlers\n",
+        &format!("{adapters}\n  (component $handlers\n"),
+    );
+    let error = refused(wat::parse_str(whole).unwrap()).await;
+    let expected = "lifted and lowered functions over all its instances";
+    assert!(
+        matches!(error, PrepareError::TooLarge { what, .. } if what == expected),
+        "{error:?}"
+    );
 }

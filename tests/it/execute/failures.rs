@@ -1,6 +1,7 @@
 //! Every way a call fails, and what the model reads of it.
 
 use serde_json::{Value, json};
+use toolhost::Denial;
 use toolhost_tests::house::{House, code};
 
 use super::EXAMPLES;
@@ -192,7 +193,7 @@ async fn a_refused_call_is_cut_to_the_default_limit() {
 
 #[tokio::test]
 async fn a_denial_is_named_and_a_disk_limit_has_its_own_code() {
-    let policy = "tools: {writer: {limits: {diskBytes: 1000}}}";
+    let policy = "tools: {writer: {limits: {diskBytes: 5096}}}";
     let tools: &[_] = &[
         ("dial", "dial_out", &["run"] as &[&str]),
         ("writer", "write_bytes", &["run"]),
@@ -203,7 +204,7 @@ async fn a_denial_is_named_and_a_disk_limit_has_its_own_code() {
         .await;
     assert_eq!(
         result.usage().denials,
-        ["network: dns", "network: tcp", "network: udp"]
+        [Denial::NetworkDns, Denial::NetworkTcp, Denial::NetworkUdp]
     );
 
     let result = house
@@ -212,4 +213,26 @@ async fn a_denial_is_named_and_a_disk_limit_has_its_own_code() {
     let written = std::fs::metadata(house.work.path("f")).map_or(0, |file| file.len());
     assert!(written <= 1000);
     assert_eq!(result.usage().bytes_written, written);
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_for_a_disk_limit_has_its_code() {
+    let content = json!({"path": "f", "content": "x".repeat(5_000)});
+    for (limit, expected) in [
+        ("diskBytes: 1000", Some("E_TOOL_DISK_LIMIT")),
+        ("files: 0", Some("E_TOOL_DISK_LIMIT")),
+        ("workdirBytes: 1000", Some("E_TOOL_DISK_LIMIT")),
+        ("diskBytes: 9096", None),
+        ("files: 1", None),
+        ("workdirBytes: 9096", None),
+    ] {
+        let policy = format!("tools: {{files: {{limits: {{{limit}}}}}}}");
+        let house = House::of(&[("files", "file-system", &["write"])], &policy).await;
+        let result = house.call("files__write", content.clone()).await;
+        let refused = result.tool_error().map(|error| error.code.as_str());
+        assert_eq!(refused, expected, "{limit}: {result:?}");
+        let written = std::fs::metadata(house.work.path("f")).map_or(0, |file| file.len());
+        assert!(expected.is_none() || written <= 1_000, "{limit}: {written}");
+        assert!(expected.is_some() || written == 5_000, "{limit}: {written}");
+    }
 }

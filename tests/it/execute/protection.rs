@@ -1,8 +1,11 @@
 //! No tool rewrites the tools.
 
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
 use serde_json::json;
-use toolhost::Host;
-use toolhost_tests::house::{House, open_step, tool_call};
+use toolhost::{Host, Step, WorkdirError};
+use toolhost_tests::house::{House, open_step, tool_call, write_bundle, yaml};
 use toolhost_tests::sandbox;
 
 #[tokio::test]
@@ -50,6 +53,53 @@ async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
 }
 
 #[tokio::test]
+async fn the_files_of_a_bundle_that_is_dropped_are_ordinary_files() {
+    let house = House::of(&[("climb", "climb_out_of_workdir", &["run"])], "").await;
+    let other = tempfile::tempdir().unwrap();
+    let manifest = toolhost_tests::house::yaml(&[("climb", "climb_out_of_workdir", &["run"])]);
+    toolhost_tests::house::write_bundle(other.path(), &manifest, &["climb_out_of_workdir"]);
+    let loaded = house.host.load(other.path()).await.unwrap();
+    let workdir = house.host.workdir(other.path()).unwrap();
+    let write = async || {
+        let step = open_step(&house.agent, "instance", &workdir).await;
+        let call = json!({"op": "write", "paths": ["goondan.yaml"]});
+        let result = step.execute_alone(tool_call("climb__run", call)).await;
+        result.output().unwrap()["results"][0]["ok"].clone()
+    };
+    assert_eq!(write().await, false);
+    let path = other.path().join("goondan.yaml");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), manifest);
+    drop(loaded);
+    assert_eq!(write().await, true);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "climbed");
+}
+
+#[test]
+fn no_workdir_holds_what_is_kept_from_guests_and_a_neighbour_may_be_one() {
+    let top = tempfile::tempdir().unwrap();
+    for dir in ["secrets/deep", "private/deep", "neighbour"] {
+        std::fs::create_dir_all(top.path().join(dir)).unwrap();
+    }
+    std::fs::write(top.path().join("secrets/policy.yaml"), "").unwrap();
+    let host = Host::builder()
+        .sandbox(sandbox())
+        .keep_out_of("the policy", top.path().join("secrets/policy.yaml"))
+        .keep_private("the cache", top.path().join("private"))
+        .build()
+        .unwrap();
+    let open = |dir: &str| host.workdir(top.path().join(dir)).map(drop);
+    for dir in ["", "secrets", "private", "private/deep"] {
+        let refused = open(dir);
+        let contains = matches!(refused, Err(WorkdirError::Contains { .. }));
+        let within = matches!(refused, Err(WorkdirError::Within { .. }));
+        assert!(contains || within, "{dir}: {refused:?}");
+    }
+    for dir in ["neighbour", "secrets/deep"] {
+        assert!(open(dir).is_ok(), "{dir}");
+    }
+}
+
+#[tokio::test]
 async fn no_tool_rewrites_another_bundle_or_what_replaced_a_file_of_its_own() {
     let top = tempfile::tempdir().unwrap();
     let climb: &[&str] = &["run"];
@@ -83,4 +133,129 @@ async fn no_tool_rewrites_another_bundle_or_what_replaced_a_file_of_its_own() {
     let kept = std::fs::read_to_string(top.path().join("a/goondan.yaml")).unwrap();
     assert_eq!(kept, "edited");
     assert!(top.path().join("a/climb_out_of_workdir.wasm").exists());
+}
+
+/// Each op on each path, which must fail.
+async fn refused(step: &Step, ops: &[&str], paths: &[&str], other: &str) {
+    for op in ops {
+        let args = json!({"op": op, "paths": paths, "other": other});
+        let result = step.execute_alone(tool_call("climb__run", args)).await;
+        for attempt in result.output().unwrap()["results"].as_array().unwrap() {
+            assert_eq!(attempt["ok"], false, "{op}: {attempt}");
+        }
+    }
+}
+
+/// A bundle beneath a folder, with its component in `dist`.
+async fn built(top: &Path, bundle: &Path) -> Step {
+    let manifest = yaml(&[("climb", "climb_out_of_workdir", &["run"])]);
+    let manifest = manifest.replace("./climb", "./dist/climb");
+    std::fs::create_dir_all(bundle.join("dist")).unwrap();
+    write_bundle(bundle, &manifest, &[]);
+    let host = Host::builder().sandbox(sandbox()).build().unwrap();
+    write_bundle(&bundle.join("dist"), "", &["climb_out_of_workdir"]);
+    let loaded = host.load(bundle).await.unwrap();
+    let workdir = host.workdir(top).unwrap();
+    open_step(&loaded.only_agent().unwrap(), "key", &workdir).await
+}
+
+#[tokio::test]
+async fn what_replaces_a_tool_while_a_step_is_open_is_kept_as_well() {
+    let top = tempfile::tempdir().unwrap();
+    let at = |path: &str| top.path().join(path);
+    let step = built(top.path(), &at("a")).await;
+    let wasm = "/a/dist/climb_out_of_workdir.wasm";
+    std::fs::write(at("mine"), "mine").unwrap();
+    std::fs::create_dir(at("folder")).unwrap();
+    let changes = [
+        "write",
+        "append",
+        "truncate",
+        "unlink",
+        "rename",
+        "rename_from",
+        "link",
+        "set_times",
+    ];
+
+    // As an editor saves, and as a build starts: the one is another file, the other is gone.
+    std::fs::write(at("new"), "edited").unwrap();
+    std::fs::rename(at("new"), at("a/goondan.yaml")).unwrap();
+    std::fs::remove_file(at("a/dist/climb_out_of_workdir.wasm")).unwrap();
+    refused(&step, &changes, &["/a/goondan.yaml", wasm], "/mine").await;
+    let makes = [
+        "write",
+        "append",
+        "rename",
+        "link_to",
+        "mkdir",
+        "symlink_at",
+    ];
+    refused(&step, &makes, &[wasm], "/mine").await;
+
+    // Through a link that it made.
+    let target = "a/dist/climb_out_of_workdir.wasm";
+    let link = json!({"op": "symlink", "paths": [target], "other": "/way"});
+    step.execute_alone(tool_call("climb__run", link)).await;
+    refused(&step, &["write", "append"], &["/way"], "").await;
+    assert!(at("way").is_symlink() && !at("a/dist/climb_out_of_workdir.wasm").exists());
+
+    // The whole folder, gone and back.
+    std::fs::remove_dir_all(at("a/dist")).unwrap();
+    refused(
+        &step,
+        &["mkdir", "symlink_at", "rename"],
+        &["/a/dist"],
+        "/folder",
+    )
+    .await;
+    assert!(!at("a/dist").exists());
+    std::fs::create_dir(at("a/dist")).unwrap();
+    refused(&step, &makes, &[wasm], "/mine").await;
+    std::fs::write(at("a/dist/climb_out_of_workdir.wasm"), "built").unwrap();
+    refused(&step, &changes, &[wasm], "/mine").await;
+    refused(&step, &["write", "append", "truncate"], &["/way"], "").await;
+    refused(&step, &["rename_from"], &["/a/dist", "/a"], "/elsewhere").await;
+
+    let read = |path: &str| std::fs::read_to_string(at(path)).unwrap();
+    assert_eq!(read("a/goondan.yaml"), "edited");
+    assert_eq!(read("a/dist/climb_out_of_workdir.wasm"), "built");
+    assert_eq!(read("mine"), "mine");
+    // The same names elsewhere are nobody's.
+    let paths = json!([
+        "/folder/goondan.yaml",
+        "/folder/climb_out_of_workdir.wasm",
+        "/goondan.yaml"
+    ]);
+    let call = tool_call("climb__run", json!({"op": "write", "paths": paths}));
+    let result = step.execute_alone(call).await;
+    for attempt in result.output().unwrap()["results"].as_array().unwrap() {
+        assert_eq!(attempt["ok"], true, "{attempt}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_that_leads_to_the_bundle_cannot_be_turned() {
+    let top = tempfile::tempdir().unwrap();
+    let at = |path: &str| top.path().join(path);
+    std::fs::create_dir_all(at("work/mine")).unwrap();
+    symlink("../opt", at("work/tools")).unwrap();
+    std::fs::create_dir(at("opt")).unwrap();
+    let step = built(&at("work"), &at("work/tools")).await;
+    let changes = ["unlink", "rename", "rename_from", "link", "set_times"];
+    refused(&step, &changes, &["/tools"], "/mine").await;
+    assert_eq!(
+        std::fs::read_link(at("work/tools")).unwrap(),
+        Path::new("../opt")
+    );
+    // Taken away for a while, it is still not the guest's to make.
+    std::fs::remove_file(at("work/tools")).unwrap();
+    refused(
+        &step,
+        &["mkdir", "symlink_at", "rename"],
+        &["/tools"],
+        "/mine",
+    )
+    .await;
+    assert!(!at("work/tools").exists() && at("work/mine").exists());
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolhost::{AuditLog, Next, Redactor, ToolCallContext, ToolStatus};
+use toolhost::{AuditLog, JsonObject, Next, Redactor, ToolCall, ToolCallContext, ToolStatus, text};
 use toolhost_tests::house::{House, code};
 
 use crate::execute::EXAMPLES;
@@ -203,6 +203,83 @@ async fn the_audit_log_has_a_line_for_every_decision() {
     assert_eq!(of("inCatalog"), [true, true, false]);
     assert!(entries[0]["usage"]["wallMs"].as_f64().unwrap() > 0.0);
     assert!(entries[0]["time"].as_str().unwrap().ends_with('Z'));
+}
+
+#[tokio::test]
+async fn no_id_breaks_a_line_of_the_audit_log() {
+    let house = house().await;
+    let lines = Lines::default();
+    let log = AuditLog::to(lines.clone());
+    house
+        .agent
+        .extend("audit", |api| api.pipeline().tool_call(0, log))
+        .unwrap();
+    let step = house.another_step().await;
+    let acting: Vec<char> = ('\0'..=char::MAX).filter(|c| text::acts(*c)).collect();
+    let ids: Vec<String> = acting.chunks(100).map(String::from_iter).collect();
+    for id in &ids {
+        let call = ToolCall::new(id, id, JsonObject::new());
+        step.execute_alone(call).await;
+    }
+    let long = "\u{e0041}".repeat(2 << 20);
+    let call = ToolCall::new(&long, "text__upper", JsonObject::new());
+    step.execute_alone(call).await;
+    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    assert!(!written.contains(|c| c != '\n' && text::acts(c)));
+    let entries: Vec<Value> = written
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(entries.len(), ids.len() + 1);
+    for (entry, id) in entries.iter().zip(&ids) {
+        assert_eq!(entry["call"], json!(id));
+    }
+    assert!(written.lines().all(|line| line.len() < 8 << 10));
+    let cut = entries[ids.len()]["call"].as_str().unwrap();
+    assert!(cut.ends_with('…') && long.starts_with(cut.trim_end_matches('…')));
+}
+
+/// Writes to lines; once, its room ends after ten bytes.
+struct Full {
+    lines: Lines,
+    room: usize,
+}
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.room == 0 {
+            self.room = usize::MAX;
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        let bytes = &bytes[..bytes.len().min(self.room)];
+        self.room -= bytes.len();
+        self.lines.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_line_of_the_audit_log_that_is_written_in_part_spoils_no_other() {
+    let house = house().await;
+    let lines = Lines::default();
+    let log = AuditLog::to(Full {
+        lines: lines.clone(),
+        room: 10,
+    });
+    house
+        .agent
+        .extend("audit", |api| api.pipeline().tool_call(0, log))
+        .unwrap();
+    for _ in 0..3 {
+        call(&house, "text__upper", json!({"text": "x"})).await;
+    }
+    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let parsed = |line: &str| serde_json::from_str::<Value>(line).is_ok();
+    let whole: Vec<bool> = written.lines().map(parsed).collect();
+    assert_eq!(whole, [false, true, true], "{written}");
 }
 
 #[tokio::test]

@@ -134,8 +134,14 @@ async fn a_native_handler_meets_the_same_limits_as_a_component() {
             tools.register(
                 item("dyn__fails"),
                 async |_: HandlerContext, _: JsonObject| {
-                    let error = HandlerError::new("m".repeat(5000)).with_code("E_TOOL_TIMEOUT");
+                    let error = HandlerError::new("m".repeat(1000)).with_code("E_TOOL_TIMEOUT");
                     Err::<Value, _>(error)
+                },
+            )?;
+            tools.register(
+                item("dyn__rants"),
+                async |_: HandlerContext, _: JsonObject| {
+                    Err::<Value, _>(HandlerError::new("m".repeat(5000)))
                 },
             )
         })
@@ -153,6 +159,7 @@ async fn a_native_handler_meets_the_same_limits_as_a_component() {
         ("dyn__deep", json!({}), Some("E_TOOL_INVALID_OUTPUT")),
         ("dyn__panics", json!({}), Some("E_TOOL_TRAP")),
         ("dyn__fails", json!({}), Some("E_TOOL")),
+        ("dyn__rants", json!({}), Some("E_TOOL_OUTPUT_TOO_LARGE")),
     ] {
         let call = toolhost_tests::house::tool_call(tool, args);
         let result = step.execute_alone(call).await;
@@ -162,6 +169,61 @@ async fn a_native_handler_meets_the_same_limits_as_a_component() {
             assert!(error.message.len() <= 1000, "{tool}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_handler_whose_deadline_panics_is_a_tool_that_crashed() {
+    struct Restless;
+    impl toolhost::ToolHandler for Restless {
+        fn call(
+            &self,
+            _: HandlerContext,
+            input: JsonObject,
+        ) -> toolhost::BoxFuture<'_, Result<Value, toolhost::Raised>> {
+            Box::pin(async { Ok(Value::Object(input)) })
+        }
+
+        fn deadline(&self, input: &JsonObject) -> Option<Duration> {
+            assert!(input.is_empty(), "in the test");
+            None
+        }
+    }
+    let house = house("").await;
+    house
+        .agent
+        .extend("ext", |api| {
+            // Which is not to blame.
+            api.pipeline()
+                .tool_call(0, |context, next: toolhost::Next<_>| next.run(context))?;
+            api.tools().register(item("dyn__restless"), Restless)
+        })
+        .unwrap();
+    let step = house.another_step().await;
+    let call = |args| step.execute_alone(toolhost_tests::house::tool_call("dyn__restless", args));
+    let result = call(json!({"a": 1})).await;
+    assert_eq!(code(&result), "E_TOOL_TRAP");
+    assert!(
+        result
+            .tool_error()
+            .unwrap()
+            .message
+            .contains("its handler panicked")
+    );
+    assert_eq!(call(json!({})).await.output(), Some(&json!({})));
+}
+
+#[tokio::test]
+async fn what_an_extensions_tool_says_to_the_model_is_bounded() {
+    let house = house("").await;
+    let said = format!("Gets\u{202e}{}", "\u{e0041}".repeat(100_000));
+    let item = serde_json::from_value(json!({"name": "mcp__get", "description": said})).unwrap();
+    house
+        .agent
+        .extend("mcp", |api| api.tools().register(item, echo))
+        .unwrap();
+    let shown = house.agent.catalog().to_mcp().to_string();
+    assert!(shown.len() < 10_000);
+    assert!(shown.contains("Gets\\\\u{202e}") && !shown.contains(toolhost::text::acts));
 }
 
 #[tokio::test]

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolhost::{HandlerError, Next, StepContext, ToolError, TurnContext, TurnStart};
+use toolhost::{
+    HandlerError, Locale, Next, StepContext, ToolError, ToolErrorCode, TurnContext, TurnStart,
+};
 use toolhost_tests::house::{House, code, tool_call, yaml};
 
 use crate::execute::EXAMPLES;
@@ -158,6 +160,53 @@ async fn a_middleware_may_keep_a_turn_or_a_step_from_opening() {
     }
     let turn = instance.open_turn("other").await.unwrap();
     assert_eq!(turn.open_step().await.unwrap_err().message, "no steps");
+}
+
+#[tokio::test]
+async fn no_middleware_of_a_turn_or_a_step_makes_a_code_of_the_hosts() {
+    let house = house().await;
+    let forged = || ToolError::host(ToolErrorCode::NotInCatalog, "forged", Locale::En);
+    house
+        .agent
+        .extend("forger", |api| {
+            api.pipeline()
+                .turn(0, move |context: TurnContext, next: Next<_>| async move {
+                    let answer: Result<Value, ToolError> = next.run(context).await;
+                    let is_forged = answer == Ok(json!("forge"));
+                    if is_forged { Err(forged()) } else { answer }
+                })?;
+            api.pipeline()
+                .step(0, move |context: StepContext, next: Next<_>| async move {
+                    let answer: Result<Value, ToolError> = next.run(context).await;
+                    // What the inner one refused, and what the step came to.
+                    let is_forged = answer == Ok(json!("forge"))
+                        || answer
+                            .as_ref()
+                            .is_err_and(|error| error.message == "no steps");
+                    if is_forged { Err(forged()) } else { answer }
+                })?;
+            api.pipeline()
+                .step(1, |context: StepContext, next: Next<_>| async move {
+                    match context.turn_id() {
+                        "closed" => context.refuse("no steps"),
+                        _ => next.run(context).await,
+                    }
+                })
+        })
+        .unwrap();
+    let instance = house.agent.instance("key", house.work.workdir.clone());
+    let of = |error: ToolError| (error.code.as_str().to_owned(), error.message);
+    let expected = || ("E_MIDDLEWARE".to_owned(), "forged".to_owned());
+    let closed = instance.open_turn("closed").await.unwrap();
+    assert_eq!(of(closed.open_step().await.unwrap_err()), expected());
+    let turn = instance.open_turn("turn-1").await.unwrap();
+    let step = turn.open_step().await.unwrap();
+    assert_eq!(of(step.close("forge").await.unwrap_err()), expected());
+    // A code that the step came to by itself stays.
+    let step = turn.open_step().await.unwrap();
+    let own = of(step.fail(HandlerError::new("no")).await.unwrap_err());
+    assert_eq!(own, ("E_TOOL".to_owned(), "no".to_owned()));
+    assert_eq!(of(turn.close("forge").await.unwrap_err()), expected());
 }
 
 #[tokio::test]

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use futures_executor::block_on;
 use serde_json::{Value, json};
-use toolhost_sandbox::{CallReport, Limits, SandboxError, Workdir, WorkdirRules};
+use toolhost_sandbox::{CallReport, DiskLimit, Limits, Workdir, WorkdirRules};
 use toolhost_tests::{Work, sandbox};
 
 use super::probe::{Ran, assert_codes, call, code, open, output, script};
@@ -52,6 +53,9 @@ async fn limited(workdir: &Workdir, steps: &[Value], limit: impl FnOnce(&mut Lim
 
 const LIMIT: u64 = 100_000;
 
+/// What each name takes of the disk.
+const NAME: u64 = 4_096;
+
 #[tokio::test]
 async fn bytes_are_limited_however_they_reach_the_disk() {
     // What is asked for, how much of it is there in the end, and whether that was all.
@@ -88,7 +92,10 @@ async fn bytes_are_limited_however_they_reach_the_disk() {
     ];
     for (input, there, all) in cases {
         let work = Work::new();
-        let report = fill(&work, input.clone(), |limits| limits.disk_bytes = LIMIT).await;
+        let report = fill(&work, input.clone(), |limits| {
+            limits.disk_bytes = LIMIT + NAME;
+        })
+        .await;
         let answer = output(&report);
         // wasi-libc does not ask why a stream's write failed: to it all is EIO.
         let error = match input["mode"].as_str() {
@@ -97,7 +104,11 @@ async fn bytes_are_limited_however_they_reach_the_disk() {
             _ => json!("EIO"),
         };
         assert_eq!(answer["error"], error, "{input}");
-        assert_eq!(report.disk_limit_hit, !all, "{input}");
+        assert_eq!(
+            report.disk_limit,
+            (!all).then_some(DiskLimit::CallBytes),
+            "{input}"
+        );
         assert_eq!(on_disk(work.dir.path()), there, "{input}");
         let written = match input["mode"].as_str() {
             Some("set_size") => 0,
@@ -158,9 +169,12 @@ async fn every_way_to_write_is_told_that_there_is_no_space() {
         ok,
         ok,
     ];
-    let ran = limited(&work.workdir, &steps, |limits| limits.disk_bytes = 1_000).await;
+    let ran = limited(&work.workdir, &steps, |limits| {
+        limits.disk_bytes = 1_000 + NAME
+    })
+    .await;
     assert_codes(&steps, &ran, &expected);
-    assert!(ran.report.disk_limit_hit);
+    assert_eq!(ran.report.disk_limit, Some(DiskLimit::CallBytes));
     assert_eq!(ran.report.usage.bytes_written, 1_000);
     assert_eq!(on_disk(work.dir.path()), 10);
 }
@@ -190,8 +204,8 @@ async fn each_call_has_a_budget_of_its_own() {
     let work = Work::new();
     for round in 1..=3 {
         let input = json!({ "bytes": LIMIT, "mode": "append", "chunk": 50_000 });
-        let report = fill(&work, input, |limits| limits.disk_bytes = LIMIT).await;
-        assert!(!report.disk_limit_hit);
+        let report = fill(&work, input, |limits| limits.disk_bytes = LIMIT + NAME).await;
+        assert_eq!(report.disk_limit, None);
         assert_eq!(report.usage.bytes_written, LIMIT);
         assert_eq!(on_disk(work.dir.path()), round * LIMIT);
     }
@@ -209,7 +223,8 @@ async fn whatever_is_made_counts_as_a_file() {
             })
             .await;
             assert_eq!(output(&report)["error"], error, "{kind} {count}");
-            assert_eq!(report.disk_limit_hit, !error.is_null(), "{kind} {count}");
+            let met = (!error.is_null()).then_some(DiskLimit::Files);
+            assert_eq!(report.disk_limit, met, "{kind} {count}");
             assert_eq!(report.usage.files_made, 10, "{kind} {count}");
             assert_eq!(
                 1 + names(&work.path(dir.trim_start_matches('/'))),
@@ -254,10 +269,9 @@ async fn open_descriptors_are_limited_and_given_back() {
         |_| (),
     )
     .await;
-    // The workdir itself takes the first of 256.
     assert_eq!(
         output(&report),
-        &json!({ "opened": 255, "error": "ENOMEM" })
+        &json!({ "opened": 256, "error": "ENOMEM" })
     );
 
     let close = |on: u64| json!({ "op": "close", "on": on });
@@ -265,6 +279,7 @@ async fn open_descriptors_are_limited_and_given_back() {
     let listing = || json!({ "op": "read-directory", "as": 2 });
     let mut steps = vec![read(), listing(), read(), listing()];
     let full = "insufficient-memory";
+    // A listing takes two: the folder, and the system's own reading of it.
     let mut expected = vec!["ok", "ok", full, full];
     // A stream keeps its file open when the file's own handle is gone.
     steps.extend([
@@ -285,26 +300,72 @@ async fn open_descriptors_are_limited_and_given_back() {
     assert_codes(&steps, &ran, &expected);
     // A file that could not be opened was not made either.
     let steps = [read(), open("new", &["create"], &["write"])];
-    let ran = limited(&work.workdir, &steps, |limits| limits.open_files = 2).await;
+    let mut steps = Vec::from(steps);
+    steps[1]["as"] = json!(2);
+    let ran = limited(&work.workdir, &steps, |limits| limits.open_files = 1).await;
     assert_codes(&steps, &ran, &["ok", full]);
     assert!(!work.path("new").exists());
 }
 
 #[tokio::test]
-async fn a_guest_without_a_descriptor_for_its_workdir_is_at_fault_itself() {
+async fn the_workdir_itself_takes_no_descriptor() {
     let work = Work::new();
-    for (limit, steps) in [(0, vec![]), (1, vec![json!({ "op": "preopens" })])] {
-        let input = json!({ "script": steps });
-        let report = call("fs_probe", "run", input, &work.workdir, |asked| {
-            asked.limits.open_files = limit;
-        })
-        .await;
-        assert!(
-            matches!(report.outcome, Err(SandboxError::Trap { .. })),
-            "{:?}",
-            report.outcome
-        );
+    fs::write(work.path("f"), "").unwrap();
+    let steps = [
+        json!({ "op": "preopens" }),
+        json!({ "op": "stat-at", "path": "f" }),
+        open("f", &[], &["read"]),
+    ];
+    let ran = limited(&work.workdir, &steps, |limits| limits.open_files = 0).await;
+    assert_codes(&steps, &ran, &["ok", "ok", "insufficient-memory"]);
+}
+
+#[tokio::test]
+async fn every_name_that_is_made_grows_the_workdir_until_it_is_removed() {
+    let input =
+        |kind: &str, n: u64| json!({ "count": 1_000, "kind": kind, "dir": format!("/{n}") });
+    for kind in ["file", "dir"] {
+        let work = Work::new();
+        let mut made = Vec::new();
+        for n in 0..3 {
+            let report = call(
+                "make_files",
+                "run",
+                input(kind, n),
+                &work.workdir,
+                |asked| {
+                    asked.limits.workdir_bytes = 2_000 * NAME;
+                },
+            )
+            .await;
+            made.push(report.usage.files_made);
+            assert_eq!(report.disk_limit.is_some(), n > 0, "{kind} {n}");
+        }
+        // The folder of each is a name as well; the last two share what the first left.
+        assert_eq!(made.iter().sum::<u64>(), 2_000, "{kind}: {made:?}");
+        assert_eq!(names(work.dir.path()), 2_000, "{kind}");
     }
+    // A call's own bytes are taken too, and what was not made takes nothing.
+    let work = Work::new();
+    let make = |name: &str| json!({ "op": "create-directory-at", "path": name });
+    let remove = |name: &str| json!({ "op": "remove-directory-at", "path": name });
+    let full = "insufficient-space";
+    let steps = [
+        make("a"),
+        make("a"),
+        make("b"),
+        make("c"),
+        remove("a"),
+        make("c"),
+    ];
+    let ran = limited(&work.workdir, &steps, |limits| limits.disk_bytes = 2 * NAME).await;
+    assert_codes(&steps, &ran, &["ok", "exist", "ok", full, "ok", full]);
+    let steps = [make("a"), make("c"), remove("b"), make("c"), make("d")];
+    let ran = limited(&work.workdir, &steps, |limits| {
+        limits.workdir_bytes = 2 * NAME
+    })
+    .await;
+    assert_codes(&steps, &ran, &["ok", full, "ok", "ok", full]);
 }
 
 #[tokio::test]
@@ -319,11 +380,18 @@ async fn the_workdirs_growth_is_shared_by_all_its_calls() {
             json!({ "op": "set-size", "on": 1, "size": size }),
         ];
         let ran = limited(workdir, &steps, |limits| limits.workdir_bytes = 1_000).await;
-        (code(&ran.results[1]).to_owned(), ran.report.disk_limit_hit)
+        (code(&ran.results[1]).to_owned(), ran.report.disk_limit)
     };
+    // Names of the host's own: what guests make of them are bytes alone.
+    for name in ["a", "b", "c"] {
+        fs::write(work.path(name), "").unwrap();
+    }
     let (ok, full) = (
-        ("ok".to_owned(), false),
-        ("insufficient-space".to_owned(), true),
+        ("ok".to_owned(), None),
+        (
+            "insufficient-space".to_owned(),
+            Some(DiskLimit::WorkdirBytes),
+        ),
     );
     assert_eq!(grow(&work.workdir, "a", 600).await, ok);
     assert_eq!(grow(&again, "b", 401).await, full);
@@ -341,6 +409,9 @@ async fn the_workdirs_growth_is_shared_by_all_its_calls() {
 #[tokio::test]
 async fn a_workdir_that_is_opened_anew_keeps_its_count() {
     let dir = tempfile::tempdir().unwrap();
+    for name in ["a", "b"] {
+        fs::write(dir.path().join(name), "").unwrap();
+    }
     let grow = async |path: &str| {
         let workdir = sandbox().open_workdir(dir.path(), &WorkdirRules::default());
         let steps = [
@@ -368,14 +439,66 @@ async fn concurrent_calls_do_not_grow_the_workdir_beyond_its_limit() {
             );
             limited(&workdir, &steps, |limits| limits.workdir_bytes = LIMIT).await;
         };
+        for name in ["a", "b", "c", "d"] {
+            fs::write(work.path(name), "").unwrap();
+        }
         std::thread::scope(|scope| {
             for path in ["a", "b", "c", "d"] {
                 let workdir = work.workdir.clone();
-                scope.spawn(move || futures_executor::block_on(grow(workdir, path.to_owned())));
+                scope.spawn(move || block_on(grow(workdir, path.to_owned())));
             }
         });
         assert_eq!(on_disk(work.dir.path()), LIMIT, "round {round}");
     }
+}
+
+#[tokio::test]
+async fn no_two_calls_are_given_back_the_same_bytes() {
+    // All names that there can be at once, and more than any is made to hold.
+    const MOST: u64 = 4 * NAME + 1_000;
+    let work = Work::new();
+    let session = async |workdir: Workdir, other: &str| {
+        let size = |size: u64| json!({ "op": "set-size", "on": 1, "size": size });
+        let round = [
+            open("f", &["create"], &["write"]),
+            size(600),
+            size(0),
+            json!({ "op": "write", "on": 1, "bytes": 1, "offset": 599 }),
+            size(600),
+            open(other, &["create"], &["write"]),
+            json!({ "op": "rename-at", "path": other, "to": "f" }),
+            json!({ "op": "unlink-file-at", "path": "f" }),
+        ];
+        let steps: Vec<Value> = std::iter::repeat_n(round, 10).flatten().collect();
+        // One that finds its file taken away ends there.
+        let _either = call(
+            "fs_probe",
+            "run",
+            json!({ "script": steps }),
+            &workdir,
+            |asked| {
+                asked.limits.workdir_bytes = MOST;
+                asked.limits.disk_bytes = u64::MAX;
+            },
+        )
+        .await;
+    };
+    std::thread::scope(|scope| {
+        for other in ["a", "b", "c"] {
+            let workdir = work.workdir.clone();
+            let rounds = move || (0..200).for_each(|_| block_on(session(workdir.clone(), other)));
+            scope.spawn(rounds);
+        }
+    });
+    let there = on_disk(work.dir.path()) + NAME * names(work.dir.path());
+    assert!(there <= MOST, "{there}");
+    let grow = [
+        open("rest", &["create"], &["write"]),
+        json!({ "op": "set-size", "on": 1, "size": MOST - there - NAME + 1 }),
+    ];
+    // A file that loses its name in a race may count longer than it is there, never shorter.
+    let ran = limited(&work.workdir, &grow, |limits| limits.workdir_bytes = MOST).await;
+    assert_codes(&grow, &ran, &["ok", "insufficient-space"]);
 }
 
 #[tokio::test]
@@ -388,27 +511,37 @@ async fn a_new_workdir_has_none_of_the_growth_of_one_that_is_gone() {
                 open("f", &["create"], &["write"]),
                 json!({ "op": "set-size", "on": 1, "size": LIMIT }),
             ];
-            let ran = limited(&work.workdir, &steps, |limits| limits.workdir_bytes = LIMIT).await;
+            let ran = limited(&work.workdir, &steps, |limits| {
+                limits.workdir_bytes = LIMIT + NAME;
+            })
+            .await;
             assert_codes(&steps, &ran, &["ok"; 2]);
         }
     };
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| futures_executor::block_on(fill()));
+            scope.spawn(|| block_on(fill()));
         }
     });
 }
 
-/// Runs steps in a workdir that may hold 1,000 bytes, then says how many more fit.
+/// Runs steps in a workdir, then says how many bytes more fit into 1,000, beside its names.
 async fn room_after(work: &Work, steps: &[Value]) -> u64 {
-    let ran = limited(&work.workdir, steps, |limits| limits.workdir_bytes = 1_000).await;
+    let ran = limited(&work.workdir, steps, |limits| {
+        limits.workdir_bytes = 1_000 + 8 * NAME;
+    })
+    .await;
     assert_codes(steps, &ran, &vec!["ok"; steps.len()]);
     let mut steps = vec![open("rest", &["create"], &["write"])];
     let rest = |bytes: u64| json!({ "op": "set-size", "on": 1, "size": bytes });
     let sizes: Vec<u64> = (0..=40).map(|step| step * 100).collect();
     steps.extend(sizes.iter().map(|bytes| rest(*bytes)));
     steps.push(rest(0));
-    let ran = limited(&work.workdir, &steps, |limits| limits.workdir_bytes = 1_000).await;
+    let names = 1 + names(work.dir.path());
+    let ran = limited(&work.workdir, &steps, |limits| {
+        limits.workdir_bytes = 1_000 + names * NAME;
+    })
+    .await;
     let codes = ran.codes();
     let fit = codes
         .iter()

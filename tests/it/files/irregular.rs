@@ -80,6 +80,35 @@ async fn nothing_but_regular_files_and_folders_is_opened() {
     assert_eq!(super::tree::tree(work.dir.path(), None), before);
 }
 
+#[test]
+fn a_fifo_that_is_refused_was_never_opened() {
+    let (work, _) = zoo();
+    let path = work.path("fifo");
+    let (opened, seen) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let writer = path.clone();
+        scope.spawn(move || {
+            let there = fs::OpenOptions::new().write(true).open(writer);
+            opened.send(there.is_ok()).unwrap();
+        });
+        let open = |flags: &[&str]| json!({ "op": "open-at", "path": "fifo", "flags": flags });
+        let steps = std::iter::repeat_n([open(&["read"]), open(&["read", "write"])], 200)
+            .flatten()
+            .collect::<Vec<_>>();
+        for _ in 0..5 {
+            let ran = futures_executor::block_on(script(&work.workdir, &steps, |_| ()));
+            assert!(ran.codes().iter().all(|code| *code == "not-permitted"));
+        }
+        assert!(
+            seen.try_recv().is_err(),
+            "whoever waits at its other end waits"
+        );
+        // One that reads lets it go.
+        let _reads = fs::File::open(&path).unwrap();
+        assert!(seen.recv().unwrap());
+    });
+}
+
 #[tokio::test]
 async fn irregular_files_are_listed_moved_and_removed() {
     let (work, there) = zoo();

@@ -16,6 +16,12 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
+    /// What `fs_probe` says of a script.
+    pub(crate) fn of(report: CallReport) -> Self {
+        let results = output(&report)["results"].as_array().unwrap().clone();
+        Self { results, report }
+    }
+
     /// What each step came to: `ok`, or the name of the error.
     pub(crate) fn codes(&self) -> Vec<&str> {
         self.results.iter().map(code).collect()
@@ -55,16 +61,8 @@ pub(crate) async fn script(
     steps: &[Value],
     change: impl FnOnce(&mut Invocation),
 ) -> Ran {
-    let report = call(
-        "fs_probe",
-        "run",
-        json!({ "script": steps }),
-        workdir,
-        change,
-    )
-    .await;
-    let results = output(&report)["results"].as_array().unwrap().clone();
-    Ran { results, report }
+    let input = json!({ "script": steps });
+    Ran::of(call("fs_probe", "run", input, workdir, change).await)
 }
 
 /// Runs a script of steps, each with what must come of it: an error's name, or an object whose

@@ -5,13 +5,12 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 use serde_json::{Value, json};
+use toolhost_contract::Denial;
 use toolhost_sandbox::{FileId, Invocation, Outcome, WorkdirAccess, WriteProtected};
 use toolhost_tests::Work;
 
 use super::probe::{assert_codes, call, furnished, open, output, script};
 use super::tree::tree;
-
-const DENIED: &str = "filesystem: change a write-protected file";
 
 /// A workdir that holds a bundle. Its manifest, its entry, a link on the way to it and the folders
 /// above them are protected.
@@ -178,7 +177,11 @@ async fn what_is_protected_changes_under_no_name() {
         let ran = script(&bundle.work.workdir, &steps, bundle.protect()).await;
         assert_codes(&steps, &ran, &expected);
         if expected.contains(&no) {
-            assert_eq!(ran.report.usage.denials, [DENIED], "{steps:?}");
+            assert_eq!(
+                ran.report.usage.denials,
+                [Denial::WriteProtected],
+                "{steps:?}"
+            );
         }
         let mut after = tree(bundle.work.dir.path(), None);
         // The workdir's own time follows the link that was made in it and removed.
@@ -286,10 +289,8 @@ async fn a_read_only_workdir_is_read_and_never_changed() {
             let ran = script(&work.workdir, steps, |asked| asked.grants.workdir = access).await;
             let changed = tree(work.dir.path(), None) != before;
             let last = *ran.codes().last().unwrap();
-            let (code, denials): (_, &[&str]) = match access {
-                WorkdirAccess::ReadOnly => {
-                    ("read-only", &["filesystem: write to a read-only workdir"])
-                }
+            let (code, denials): (_, &[Denial]) = match access {
+                WorkdirAccess::ReadOnly => ("read-only", &[Denial::ReadOnly]),
                 WorkdirAccess::ReadWrite => ("ok", &[]),
             };
             assert_eq!(last, code, "{access:?} {steps:?}");

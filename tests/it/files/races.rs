@@ -9,11 +9,14 @@ use std::thread::JoinHandle;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
-use toolhost_sandbox::{FileId, Workdir, WorkdirRules, WriteProtected};
-use toolhost_tests::{Work, sandbox};
+use toolhost_sandbox::{FileId, Outcome, Workdir, WorkdirRules, WriteProtected};
+use toolhost_tests::{Work, eventually, guest, invocation, own_sandbox, sandbox};
 
 use super::probe::{assert_codes, call, code, output, script};
 use super::tree::tree;
+
+/// How often names are swapped while guests use them.
+const FLIPS: u32 = 100_000;
 
 /// Swaps two names over and over, on a thread of its own.
 struct Flipper {
@@ -68,6 +71,7 @@ async fn a_folder_that_turns_into_a_link_out_is_no_way_out() {
     fs::create_dir_all(at("work/d")).unwrap();
     fs::create_dir(at("outside")).unwrap();
     fs::write(at("outside/secret"), "the outside").unwrap();
+    fs::write(at("outside/named outside"), "").unwrap();
     fs::write(at("work/d/secret"), "the inside").unwrap();
     symlink("../outside", at("work/e")).unwrap();
     let outside = tree(&at("outside"), None);
@@ -78,7 +82,10 @@ async fn a_folder_that_turns_into_a_link_out_is_no_way_out() {
     let round = [
         json!({ "op": "open-at", "path": "d/secret", "follow": true, "as": 1 }),
         json!({ "op": "stat-at", "path": "d/secret", "follow": true }),
+        // Where `d` leads out, the workdir itself is listed.
+        json!({ "op": "open-at", "path": ".", "open": ["directory"], "as": 2 }),
         json!({ "op": "open-at", "path": "d", "follow": true, "open": ["directory"], "as": 2 }),
+        json!({ "op": "list", "on": 2 }),
         json!({ "op": "open-at", "path": "d/new", "follow": true, "open": ["create", "truncate"], "flags": ["write"] }),
         json!({ "op": "open-at", "path": "d/secret", "follow": true, "flags": ["write"], "open": ["truncate"] }),
         json!({ "op": "set-times-at", "path": "d/secret", "modified": { "seconds": 1 } }),
@@ -100,7 +107,7 @@ async fn a_folder_that_turns_into_a_link_out_is_no_way_out() {
     let reads = vec!["d/secret"; 200];
     let flipper = Flipper::start(&at("work/d"), &at("work/e"));
     let (mut reached, mut refused) = (0, 0);
-    while flipper.flips() < 20_000 || reached == 0 || refused == 0 {
+    while flipper.flips() < FLIPS || reached == 0 || refused == 0 {
         let input = json!({ "op": "read", "paths": reads });
         let report = call("climb_out_of_workdir", "run", input, &workdir, |_| ()).await;
         for result in output(&report)["results"].as_array().unwrap() {
@@ -110,8 +117,13 @@ async fn a_folder_that_turns_into_a_link_out_is_no_way_out() {
                 false => refused += 1,
             }
         }
+        let input = json!({ "op": "list", "paths": vec!["d"; 100] });
+        let listed = call("climb_out_of_workdir", "run", input, &workdir, |_| ()).await;
         let ran = script(&workdir, &steps, |_| ()).await;
-        assert!(!output(&ran.report).to_string().contains("the outside"));
+        for said in [output(&listed), output(&ran.report)] {
+            let said = said.to_string();
+            assert!(!said.contains("the outside") && !said.contains("named outside"));
+        }
     }
     drop(flipper);
     assert_eq!(tree(&at("outside"), None), outside);
@@ -145,7 +157,7 @@ async fn a_name_that_turns_into_a_protected_one_is_looked_at_again() {
         .collect::<Vec<_>>();
     let flipper = Flipper::start(&work.path("way"), &work.path("other"));
     let (mut changed, mut refused) = (0, 0);
-    while flipper.flips() < 20_000 || changed == 0 || refused == 0 {
+    while flipper.flips() < FLIPS || changed == 0 || refused == 0 {
         let ran = script(&work.workdir, &steps, |asked| {
             asked.protected = protected.clone()
         })
@@ -169,44 +181,144 @@ fn id(path: &Path) -> FileId {
     }
 }
 
+type Change = fn(&Path, &Path);
+
+/// What the host does to `work` beside `decoy`, and where the opened directory is afterwards.
+const CHANGES: [(&str, Change, Option<&str>); 5] = [
+    ("nothing", |_, _| (), Some("work")),
+    (
+        "renamed",
+        |work, top| fs::rename(work, top.join("moved")).unwrap(),
+        Some("moved"),
+    ),
+    (
+        "replaced by another directory",
+        |work, top| {
+            fs::rename(work, top.join("moved")).unwrap();
+            fs::rename(top.join("decoy"), work).unwrap();
+        },
+        Some("moved"),
+    ),
+    (
+        "replaced by a link",
+        |work, top| {
+            fs::rename(work, top.join("moved")).unwrap();
+            symlink("decoy", work).unwrap();
+        },
+        Some("moved"),
+    ),
+    (
+        "removed and made again",
+        |work, _| {
+            // A guest may make files in it all the while.
+            while fs::remove_dir_all(work).is_err() {}
+            fs::create_dir(work).unwrap();
+            fs::write(work.join("file"), "the decoy's").unwrap();
+        },
+        None,
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nor_while_a_call_waits_for_its_place_or_runs() {
+    for (what, change, now_at) in CHANGES {
+        for waits in [true, false] {
+            let top = tempfile::tempdir().unwrap();
+            let at = |path: &str| top.path().join(path);
+            for dir in ["work", "decoy"] {
+                fs::create_dir(at(dir)).unwrap();
+            }
+            let own = own_sandbox(|config| config.live_calls = 1);
+            let workdir = own
+                .open_workdir(&at("work"), &WorkdirRules::default())
+                .unwrap();
+            let (sleep, _) = own.prepare(guest("sleep_forever")).await.unwrap();
+            let (make, _) = own.prepare(guest("make_files")).await.unwrap();
+            let holds = waits.then(|| {
+                let asked = invocation("run", &json!({}), None);
+                tokio::spawn(async move { sleep.call(asked).await })
+            });
+            eventually("a place is taken", || own.free_places() == 0 || !waits).await;
+            let input = json!({ "dir": "/made", "count": 3_000 });
+            let mut asked = invocation("run", &input, None);
+            asked.workdir = Some(workdir);
+            let call = tokio::spawn(async move { make.call(asked).await });
+            match &holds {
+                Some(_) => eventually("it waits", || own.waiting_calls() == 1).await,
+                None => eventually("it runs", || at("work/made/10").exists()).await,
+            }
+            change(&at("work"), top.path());
+            let before = tree(top.path(), now_at.map(at).as_deref());
+            if let Some(holds) = holds {
+                holds.abort();
+            }
+            let report = call.await.unwrap();
+            let after = tree(top.path(), now_at.map(at).as_deref());
+            assert_eq!(after, before, "{what}, {waits}");
+            match now_at {
+                Some(now_at) => {
+                    assert_eq!(output(&report)["made"], 3_000, "{what}, {waits}");
+                    let made = fs::read_dir(at(now_at).join("made")).unwrap();
+                    assert_eq!(made.count(), 3_000, "{what}, {waits}");
+                }
+                None => assert!(
+                    !matches!(&report.outcome, Ok(Outcome::Output(said)) if said["made"] == 3_000),
+                    "{report:?}"
+                ),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_workdir_whose_own_name_is_swapped_is_the_same_all_along() {
+    let top = tempfile::tempdir().unwrap();
+    let at = |path: &str| top.path().join(path);
+    fs::create_dir(at("work")).unwrap();
+    fs::create_dir(at("outside")).unwrap();
+    fs::write(at("outside/file"), "the outside").unwrap();
+    fs::write(at("work/file"), "the inside").unwrap();
+    symlink("outside", at("other")).unwrap();
+    let outside = tree(&at("outside"), None);
+    let workdir = sandbox()
+        .open_workdir(&at("work"), &WorkdirRules::default())
+        .unwrap();
+    let round = [
+        json!({ "op": "open-at", "path": "file", "as": 1 }),
+        json!({ "op": "read", "on": 1, "length": 99 }),
+        json!({ "op": "list" }),
+        json!({ "op": "open-at", "path": "new", "open": ["create", "truncate"], "flags": ["write"], "as": 2 }),
+        json!({ "op": "write", "on": 2, "text": "new" }),
+        json!({ "op": "rename-at", "path": "new", "to": "renamed" }),
+        json!({ "op": "create-directory-at", "path": "made" }),
+        json!({ "op": "remove-directory-at", "path": "made" }),
+        json!({ "op": "unlink-file-at", "path": "renamed" }),
+    ];
+    let steps: Vec<_> = round
+        .iter()
+        .cycle()
+        .take(round.len() * 50)
+        .cloned()
+        .collect();
+    let flipper = Flipper::start(&at("work"), &at("other"));
+    while flipper.flips() < FLIPS {
+        let ran = script(&workdir, &steps, |_| ()).await;
+        for results in ran.results.chunks(round.len()) {
+            assert!(
+                results.iter().all(|result| code(result) == "ok"),
+                "{results:?}"
+            );
+            assert_eq!(results[1]["text"], "the inside");
+            assert_eq!(results[2]["entries"].as_array().unwrap().len(), 1);
+        }
+    }
+    drop(flipper);
+    assert_eq!(tree(&at("outside"), None), outside);
+}
+
 #[tokio::test]
 async fn the_workdir_is_the_directory_that_was_opened_whatever_becomes_of_its_path() {
-    type Change = fn(&Path, &Path);
-    // What the host does to `work` beside `decoy`, and where the opened directory is afterwards.
-    let changes: [(&str, Change, Option<&str>); 5] = [
-        ("nothing", |_, _| (), Some("work")),
-        (
-            "renamed",
-            |work, top| fs::rename(work, top.join("moved")).unwrap(),
-            Some("moved"),
-        ),
-        (
-            "replaced by another directory",
-            |work, top| {
-                fs::rename(work, top.join("moved")).unwrap();
-                fs::rename(top.join("decoy"), work).unwrap();
-            },
-            Some("moved"),
-        ),
-        (
-            "replaced by a link",
-            |work, top| {
-                fs::rename(work, top.join("moved")).unwrap();
-                symlink("decoy", work).unwrap();
-            },
-            Some("moved"),
-        ),
-        (
-            "removed and made again",
-            |work, _| {
-                fs::remove_dir_all(work).unwrap();
-                fs::create_dir(work).unwrap();
-                fs::write(work.join("file"), "the decoy's").unwrap();
-            },
-            None,
-        ),
-    ];
-    for (what, change, now_at) in changes {
+    for (what, change, now_at) in CHANGES {
         let top = tempfile::tempdir().unwrap();
         let at = |path: &str| top.path().join(path);
         for (dir, contents) in [("work", "its own"), ("decoy", "the decoy's")] {
@@ -278,5 +390,31 @@ async fn appends_of_concurrent_calls_are_all_kept() {
             lines,
             "{line}"
         );
+    }
+}
+
+#[test]
+fn whatever_tools_open_the_embedder_opens_its_own_files() {
+    // 240 at once: half of them are guests', and three quarters of these one tool's.
+    let few = "ulimit -n 240; exec \"$0\"";
+    let ran = std::process::Command::new("sh")
+        .args(["-c", few, env!("CARGO_BIN_EXE_few_files")])
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let said: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(said["embedder"]["refused"], 0, "{said}");
+    assert!(said["embedder"]["opened"].as_u64().unwrap() > 100, "{said}");
+    // A walk that is disturbed all the time is given up on, and never made by hand.
+    for (code, _) in said["tools"]["walks"].as_object().unwrap() {
+        assert!(["ok", "would-block"].contains(&code.as_str()), "{said}");
+    }
+    assert!(
+        said["tools"]["walks"]["ok"].as_u64().unwrap() > 100,
+        "{said}"
+    );
+    for held in said["tools"]["held"].as_array().unwrap() {
+        // Each takes three: the guest's own handle of the folder, the listing's, and the system's.
+        assert_eq!(*held, json!({ "count": 30, "error": "ENOMEM" }), "{said}");
     }
 }

@@ -309,11 +309,14 @@ fn on_disk(top: &Path) -> u64 {
 
 const MOST: u64 = 10_000;
 
+/// What each name takes beside.
+const NAME: u64 = 4_096;
+
 fn check(session: &[Op]) -> Result<(), TestCaseError> {
     let (work, twin) = (Work::new(), tempfile::tempdir().unwrap());
     let script_of_all: Vec<Value> = session.iter().flat_map(steps).collect();
     let ran = block_on(script(&work.workdir, &script_of_all, |asked| {
-        asked.limits.workdir_bytes = MOST;
+        asked.limits.workdir_bytes = MOST + NAME * session.len() as u64;
     }));
     let handle = File::open(twin.path()).unwrap();
     for (op, results) in session.iter().zip(ran.results.chunks(3)) {
@@ -324,6 +327,7 @@ fn check(session: &[Op]) -> Result<(), TestCaseError> {
 
     // Every byte is accounted for: exactly the rest of the workdir's limit is left.
     let rest = MOST - on_disk(work.dir.path());
+    let names = 1 + left(work.dir.path()).len() as u64;
     let size = |size: u64| json!({ "op": "set-size", "on": 1, "size": size });
     let open =
         json!({ "op": "open-at", "path": "rest", "open": ["create"], "flags": ["write"], "as": 1 });
@@ -331,7 +335,7 @@ fn check(session: &[Op]) -> Result<(), TestCaseError> {
         &work.workdir,
         &[open, size(rest), size(rest + 1)],
         |asked| {
-            asked.limits.workdir_bytes = MOST;
+            asked.limits.workdir_bytes = MOST + NAME * names;
         },
     ));
     prop_assert_eq!(ran.codes(), ["ok", "ok", "insufficient-space"]);

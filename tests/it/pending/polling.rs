@@ -131,7 +131,7 @@ async fn a_submitted_call_is_asked_again_in_the_background() {
 #[tokio::test]
 async fn a_submitted_call_has_one_handle_also_where_its_component_answers_pending() {
     let house = house().await;
-    let mut completions = house.host.completions().unwrap();
+    let mut completions = house.host.completions().await.unwrap();
     let instance = instance(&house);
     let args = json!({"handle": "not yet"});
     let accepted = super::submit(&house.step, "c", "later__run", args).await;

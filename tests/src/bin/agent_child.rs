@@ -70,9 +70,21 @@ impl AgentRuntime for Agent {
             "env" => Ok(json!(std::env::vars().collect::<Vec<_>>())),
             "fail" => Err(HandlerError {
                 message: text("why").to_owned(),
-                code: Some("ENO".to_owned()),
+                code: Some(match text("code") {
+                    "" => "ENO".to_owned(),
+                    code => code.to_owned(),
+                }),
+                help_url: Some(text("page").to_owned()).filter(|page| !page.is_empty()),
                 ..HandlerError::default()
             }),
+            // Writes so many lines to its standard error.
+            "grumble" => {
+                let lines: String = (1..=number(&input, "lines"))
+                    .map(|n| format!("no {n}\n"))
+                    .collect();
+                let _ = std::io::stderr().write_all(lines.as_bytes());
+                Ok(json!("grumbled"))
+            }
             "die" => die(),
             "hang" => std::future::pending().await,
             // Notes its event and its process and hangs, the first time alone.

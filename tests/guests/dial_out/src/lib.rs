@@ -1,13 +1,15 @@
-//! Tries to reach the network. Input `{host, port}`.
+//! Tries to reach the network. Input `{host, port, times?, files?, then?}`; tells of the last of so many
+//! times.
 //!
 //! Output `{tcp, udp, dns, listen}`, each `{ok: true, detail}` or `{ok: false, error}`: a TCP
 //! connection, a UDP packet, a name looked up (`host`, and where that is a number `localhost`), and
-//! a socket that listens on the port.
+//! a socket that listens on the port. Afterwards it looks at its `/` so many times as `files` says, and
+//! ends as `then` says: `trap`, `panic`, `spin`, `fail`, else with the output.
 
 use std::io;
 use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 
-use guest_glue::{Attempt, ToolError, Value, json, number, text};
+use guest_glue::{Attempt, ToolError, Value, error, json, number, text};
 
 guest_glue::serve!(run);
 
@@ -16,12 +18,27 @@ fn run(input: Value) -> Result<Value, ToolError> {
     let port = number(&input, "port").unwrap_or(0) as u16;
     let is_number = host.parse::<std::net::IpAddr>().is_ok();
     let name = if is_number { "localhost" } else { host };
-    Ok(json!({
+    for _ in 1..number(&input, "times").unwrap_or(1) {
+        let _refused = TcpStream::connect((host, port));
+    }
+    let dialled = json!({
         "tcp": TcpStream::connect((host, port)).map(|_| "connected").attempt(),
         "udp": send(host, port).map(|bytes| bytes as u64).attempt(),
         "dns": look_up(name, port).attempt(),
         "listen": TcpListener::bind(("127.0.0.1", port)).map(|_| "listening").attempt(),
-    }))
+    });
+    for _ in 0..number(&input, "files").unwrap_or(0) {
+        let _ = std::fs::metadata("/");
+    }
+    match text(&input, "then", "answer") {
+        "trap" => core::arch::wasm32::unreachable(),
+        "panic" => panic!("nobody answered"),
+        "spin" => loop {
+            std::hint::spin_loop();
+        },
+        "fail" => Err(error("nobody answered")),
+        _ => Ok(dialled),
+    }
 }
 
 fn send(host: &str, port: u16) -> io::Result<usize> {

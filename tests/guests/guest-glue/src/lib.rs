@@ -22,10 +22,12 @@ wit_bindgen::generate!({
 
         world hostile {
             include goondan:tool/tool@2.0.0;
+            import wasi:io/poll@0.2.12;
             import wasi:clocks/monotonic-clock@0.2.12;
             import wasi:filesystem/types@0.2.12;
             import wasi:filesystem/preopens@0.2.12;
             import wasi:random/random@0.2.12;
+            import wasi:random/insecure@0.2.12;
             import wasi:random/insecure-seed@0.2.12;
         }
     "#,

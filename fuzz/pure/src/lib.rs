@@ -1,0 +1,90 @@
+//! The pure modules of toolhost and of its sandbox, compiled from their own files, and the
+//! [`properties`] that hold of them whatever a stranger sends.
+//!
+//! Both crates need the engine, whose build is longer than most fuzz runs. What is fuzzed here does
+//! not, so this crate takes the files themselves: a module with a `path` is a folder of theirs, and
+//! the modules in it are found where they lie, with their tests. `crate::` and `toolhost_sandbox::`
+//! mean this crate.
+#![expect(
+    dead_code,
+    unused_imports,
+    reason = "of the modules included, not everything is used without the rest of their crates"
+)]
+#![cfg_attr(
+    test,
+    expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the tests of the modules included are linted by their own crates"
+    )
+)]
+
+pub mod properties;
+
+// Where the files included say `toolhost_sandbox::` or `wasmtime::`, they mean what is below.
+extern crate self as toolhost_sandbox;
+extern crate self as wasmtime;
+
+/// Files of `toolhost`.
+#[path = "../../../host/toolhost/src"]
+mod house {
+    pub(crate) mod bundle;
+    pub(crate) mod policy;
+    pub(crate) mod result;
+    pub(crate) mod schema;
+    pub(crate) mod workspace;
+
+    pub(crate) mod failure {
+        pub(crate) mod clues;
+    }
+
+    pub(crate) mod middleware {
+        pub(crate) mod progress;
+        pub(crate) mod redact;
+        pub use redact::Redactor;
+    }
+}
+
+/// Files of `toolhost-sandbox`.
+#[path = "../../../host/toolhost-sandbox/src"]
+mod cell {
+    pub(crate) mod compile;
+    pub(crate) mod error;
+    pub(crate) mod grants;
+    pub(crate) mod limits;
+    pub(crate) mod output;
+
+    pub(crate) mod imports {
+        mod served;
+        pub(crate) use served::serves;
+    }
+
+    pub(crate) mod workdir {
+        mod identity;
+        mod protected;
+        pub use identity::FileId;
+        pub use protected::{Protected, WriteProtected};
+
+        /// Most folders above a directory that are looked at.
+        const DEPTH_MAX: usize = 4096;
+    }
+}
+
+pub(crate) use cell::{compile, imports, output};
+pub(crate) use house::{bundle, middleware, result, schema};
+
+pub use cell::error::{PrepareError, SandboxError, SandboxStartError};
+pub use cell::grants::{Grants, WorkdirAccess};
+pub use cell::limits::{DiskLimit, Limits};
+pub use cell::output::cuts;
+pub use cell::workdir::{FileId, Protected, WriteProtected};
+
+/// Stands for the error of the engine, which is not here.
+pub use std::io::Error;
+
+/// Stands for the cache of compiled components, which is not here.
+mod cache {
+    /// Never made.
+    #[derive(Debug, thiserror::Error)]
+    #[error("there is no cache")]
+    pub struct CacheError;
+}

@@ -1,0 +1,78 @@
+//! A schema, and arguments for it: compiled, asked and explained at bounded cost.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolhost_contract::{
+    ErrorCode, ErrorMessageLimit, JsonSchemaObject, Locale, ToolErrorCode, ToolName,
+};
+
+use super::cost::within;
+use super::{BETWEEN, shown};
+use crate::result::limit_error;
+use crate::schema::{ArgsSchema, PatternBudget, json};
+
+/// Longest a schema may take to be compiled: a hundred patterns of 10 ms, unoptimised by much.
+const COMPILING_MAX: Duration = Duration::from_secs(10);
+
+/// Longest a check of arguments may take, its explanation included.
+const CHECKING_MAX: Duration = Duration::from_secs(5);
+
+/// Longest message about a schema, in bytes: it may name a place 128 levels deep.
+const PROBLEM_MAX: usize = 128 << 10;
+
+/// Longest refusal before it is cut, in bytes: five such places.
+const REFUSAL_MAX: usize = 5 * PROBLEM_MAX;
+
+/// Longest suggestion: a hundred names of 80 characters, escaped.
+const SUGGESTION_MAX: usize = 128 << 10;
+
+/// Reads a schema, a line `--` and arguments; panics where something does not hold.
+pub fn hold(text: &str) {
+    let (schema, args) = text.split_once(BETWEEN).unwrap_or((text, "{}"));
+    let Ok(schema) = serde_json::from_str::<Value>(schema) else {
+        return;
+    };
+    let Ok(schema) = JsonSchemaObject::parse(schema) else {
+        return;
+    };
+    let compiled = within(COMPILING_MAX, "compiling", || {
+        ArgsSchema::compile(&schema, &mut PatternBudget::default())
+    });
+    let compiled = match compiled {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            shown::is_one_line(&error.to_string(), PROBLEM_MAX);
+            let place = schema.to_value().pointer(error.pointer()).is_some();
+            assert!(place, "{error}: nothing is at {}", error.pointer());
+            return;
+        }
+    };
+    let Ok(tool) = ToolName::parse("x__y") else {
+        return;
+    };
+    let Ok(args) = serde_json::from_str::<Value>(args) else {
+        return;
+    };
+    // What is deeper is refused before.
+    if !args.is_object() || json::depth(&args) > 64 {
+        return;
+    }
+    let checked = within(CHECKING_MAX, "checking", || compiled.validate(&tool, &args));
+    assert_eq!(checked, compiled.validate(&tool, &args), "asked twice");
+    let Err(error) = checked else { return };
+    let message = error.to_string();
+    shown::is_one_line(&message, REFUSAL_MAX);
+    let issues = message.strip_prefix("Invalid arguments for tool 'x__y': args");
+    assert!(issues.is_some_and(|issues| issues.len() > 1), "{message}");
+    for locale in [Locale::En, Locale::Ko] {
+        let error = error.clone().into_tool_error(locale);
+        assert_eq!(error.code, ErrorCode::Host(ToolErrorCode::InvalidArgs));
+        let suggestion = error.suggestion.clone().unwrap_or_default();
+        shown::is_one_line(&suggestion, SUGGESTION_MAX);
+        assert!(suggestion.contains(" required=[") && suggestion.contains(", allowed=["));
+        let limited = limit_error(error, ErrorMessageLimit::DEFAULT);
+        let units = limited.message.encode_utf16().count();
+        assert!(units <= ErrorMessageLimit::DEFAULT.units(), "{units} units");
+    }
+}

@@ -1,0 +1,155 @@
+//! Names: read as the specification says, and no two things under one.
+
+use std::path::{Component, Path};
+
+use toolhost_contract::{ExportName, HandlerCode, ResourceName, ToolErrorCode, ToolName};
+
+use crate::bundle::reader::closest;
+use crate::house::workspace::{instance_directory, instance_workspace};
+
+/// Longest name, in characters.
+const NAME_MAX: usize = 64;
+
+/// Longest name of a directory of an instance: 40 characters, `~`, 128 bits in base32.
+const DIRECTORY_MAX: usize = 40 + 1 + 26;
+
+/// Lines that are read: each meets every other.
+const LINES_MAX: usize = 5;
+
+/// Reads each line as every kind of name; panics where something does not hold.
+pub fn hold(text: &str) {
+    let lines: Vec<&str> = text.split('\n').take(LINES_MAX).collect();
+    for line in &lines {
+        parts(line);
+        whole(line);
+        code(line);
+        let meant = closest(line, &lines);
+        assert!(meant.is_none_or(|known| lines.contains(&known)));
+    }
+    for (one, other) in pairs(&lines) {
+        joined(one, other);
+        apart(one, other);
+    }
+}
+
+fn pairs<'l>(lines: &[&'l str]) -> impl Iterator<Item = (&'l str, &'l str)> {
+    let all = lines
+        .iter()
+        .flat_map(|one| lines.iter().map(move |other| (*one, *other)));
+    all.collect::<Vec<_>>().into_iter()
+}
+
+/// The grammar of a part, once more: `[a-z0-9][a-z0-9_-]*` without `__`, at most 64 characters.
+fn is_part(text: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
+    text.bytes().all(allowed)
+        && !text.is_empty()
+        && text.len() <= NAME_MAX
+        && !text.starts_with(['_', '-'])
+        && !text.contains("__")
+}
+
+fn parts(text: &str) {
+    let export = ExportName::parse(text);
+    assert_eq!(export.is_ok(), is_part(text), "{text:?}");
+    let resource = ResourceName::parse(text);
+    assert_eq!(
+        resource.is_ok(),
+        is_part(text) && !text.ends_with('_'),
+        "{text:?}"
+    );
+    if let Ok(name) = export {
+        assert_eq!((name.as_str(), name.to_string().as_str()), (text, text));
+    }
+    if let Ok(name) = resource {
+        assert_eq!((name.as_str(), name.to_string().as_str()), (text, text));
+        let json = serde_json::to_value(&name).ok();
+        assert_eq!(json.as_ref().and_then(|json| json.as_str()), Some(text));
+        assert_eq!(
+            json.and_then(|json| serde_json::from_value(json).ok()),
+            Some(name)
+        );
+    }
+}
+
+fn whole(text: &str) {
+    let Ok(name) = ToolName::parse(text) else {
+        let json = serde_json::Value::from(text);
+        assert!(
+            serde_json::from_value::<ToolName>(json).is_err(),
+            "{text:?}"
+        );
+        return;
+    };
+    assert_eq!((name.as_str(), name.to_string().as_str()), (text, text));
+    assert!(text.len() <= NAME_MAX, "{text}");
+    let (resource, export) = (name.resource().clone(), name.export().clone());
+    assert_eq!(format!("{resource}__{export}"), text);
+    assert_eq!(ToolName::new(resource, export).as_ref(), Ok(&name));
+    let json = serde_json::to_value(&name).ok();
+    assert_eq!(
+        json.and_then(|json| serde_json::from_value(json).ok()),
+        Some(name)
+    );
+}
+
+/// What joins is read back as what was joined: so no two pairs make one name.
+fn joined(resource: &str, export: &str) {
+    let (Ok(resource), Ok(export)) = (ResourceName::parse(resource), ExportName::parse(export))
+    else {
+        return;
+    };
+    let length = resource.as_str().len() + 2 + export.as_str().len();
+    let Ok(name) = ToolName::new(resource.clone(), export.clone()) else {
+        assert!(length > NAME_MAX, "{resource} and {export}");
+        return;
+    };
+    assert!(length <= NAME_MAX);
+    let read = ToolName::parse(name.as_str());
+    let parts = read.as_ref().map(|name| (name.resource(), name.export()));
+    assert_eq!(parts, Ok((&resource, &export)), "{name}");
+}
+
+/// The directories of two keys are two, wherever case does not count, and lie where they shall.
+fn apart(one: &str, other: &str) {
+    let (root, bundle) = (Path::new("/state"), Path::new("/b.yaml"));
+    let directory = |key: &str| instance_directory(root, bundle, key);
+    let lower = |key: &str| directory(key).to_string_lossy().to_lowercase();
+    assert_eq!(
+        one == other,
+        lower(one) == lower(other),
+        "{one:?} and {other:?}"
+    );
+    let of_bundles = [one, other].map(|name| instance_directory(root, Path::new(name), "k"));
+    assert_eq!(
+        one == other,
+        of_bundles[0] == of_bundles[1],
+        "{one:?} and {other:?}"
+    );
+
+    let workspace = instance_workspace(root, Path::new(other), one);
+    assert!(workspace.starts_with(instance_directory(root, Path::new(other), one)));
+    let steps: Vec<Component<'_>> = workspace.components().collect();
+    assert_eq!(steps.len(), 7, "{workspace:?}");
+    for step in [steps[3], steps[5]] {
+        let name = step.as_os_str().to_string_lossy();
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-~".contains(c);
+        assert!(name.chars().all(plain) && name.contains('~'), "{name}");
+        assert!(name.len() <= DIRECTORY_MAX, "{name}");
+    }
+}
+
+/// No text is a code of a handler's and one of the host's.
+fn code(text: &str) {
+    let Some(code) = HandlerCode::parse(text) else {
+        return;
+    };
+    assert_eq!(ToolErrorCode::from_code(text), None);
+    let shown = toolhost_contract::ErrorCode::Handler(code).to_string();
+    assert_eq!(shown, text);
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.-".contains(&b);
+    assert!(
+        text.bytes().all(plain) && (1..=NAME_MAX).contains(&text.len()),
+        "{text:?}"
+    );
+}

@@ -1,0 +1,334 @@
+//! What a guest says, made a result: bounded, escaped, with no code and no secret of the host's.
+//!
+//! An input has nine parts: `LIMIT [ko] [denied] [diskBytes|files|workdirBytes|disk]`, then code, name,
+//! helpUrl, suggestion, what was denied, secrets, output and message. Of what was denied and of the
+//! secrets each line is one. What is missing is absent.
+
+use serde_json::Value;
+use toolhost_contract::{
+    Denial, ErrorCode, ErrorMessageLimit, HandlerError, Locale, ResourceName, ToolError,
+    ToolErrorCode, ToolResult, json_depth,
+};
+
+use super::{BETWEEN, shown};
+use crate::house::failure::clues::{Clues, explained};
+use crate::middleware::Redactor;
+use crate::middleware::progress::Progress;
+use crate::output::{HeadTail, LogBook, LogLevel, parse_json};
+use crate::result::{limit_error, normalise_error};
+use crate::schema::json;
+use crate::{DiskLimit, Limits};
+
+/// Makes a result of what a guest says; panics where something does not hold.
+pub fn hold(text: &str) {
+    let mut parts = text.split(BETWEEN);
+    let mut part = || parts.next();
+    let head = part().unwrap_or_default();
+    let mut raised = HandlerError {
+        code: part().map(str::to_owned),
+        name: part().map(str::to_owned),
+        help_url: part().map(str::to_owned),
+        suggestion: part().map(str::to_owned),
+        message: String::new(),
+    };
+    let denials = denials(part());
+    let secrets: Vec<String> = lines(part());
+    let output = part().unwrap_or_default();
+    raised.message = part().unwrap_or_default().to_owned();
+    let Ok(tool) = ResourceName::parse("tool") else {
+        return;
+    };
+
+    let secrets: Vec<String> = secrets.into_iter().filter(|it| is_told_apart(it)).collect();
+    let redactor = Redactor::new(["A", "B", "C"].into_iter().zip(secrets.iter().cloned()));
+    let secrets = secrets.get(..3.min(secrets.len())).unwrap_or_default();
+    let host = Host {
+        limit: limit(head),
+        locale: if head.contains("ko") {
+            Locale::Ko
+        } else {
+            Locale::En
+        },
+        clues: Clues {
+            disk_limit: disk_limit(head),
+            just_denied: head.contains("denied"),
+            denials: &denials,
+        },
+        tool,
+        redactor,
+        secrets,
+    };
+    fails(&host, &raised);
+    stops(&host, &raised.message);
+    answers(&host, output);
+    prints(output, &raised.message, host.limit.units());
+}
+
+struct Host<'a> {
+    limit: ErrorMessageLimit,
+    locale: Locale,
+    clues: Clues<'a>,
+    tool: ResourceName,
+    redactor: Redactor,
+    secrets: &'a [String],
+}
+
+fn lines(part: Option<&str>) -> Vec<String> {
+    let lines = part.into_iter().flat_map(str::lines).take(8);
+    lines
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What was denied, by its words, as often as it is said.
+fn denials(part: Option<&str>) -> Vec<Denial> {
+    let lines = lines(part);
+    let known = lines.iter().map(|line| Denial::from_words(line));
+    known.flatten().collect()
+}
+
+fn disk_limit(head: &str) -> Option<DiskLimit> {
+    let limits = [
+        ("diskBytes", DiskLimit::CallBytes),
+        ("files", DiskLimit::Files),
+        ("workdirBytes", DiskLimit::WorkdirBytes),
+        ("disk", DiskLimit::Disk),
+    ];
+    let found = limits.into_iter().find(|(word, _)| head.contains(word));
+    found.map(|(_, limit)| limit)
+}
+
+fn limit(head: &str) -> ErrorMessageLimit {
+    let number = head.split(' ').next().and_then(|word| word.parse().ok());
+    let limit = number.and_then(|units: u32| ErrorMessageLimit::new(units % 5_000));
+    limit.unwrap_or_default()
+}
+
+/// Whether a secret cannot come about by accident: from an escape, a suggestion or a mark of what
+/// was redacted.
+fn is_told_apart(secret: &str) -> bool {
+    let plain = secret.bytes().all(|b| b.is_ascii_alphanumeric());
+    plain && secret.len() >= 4 && secret.bytes().any(|b| b.is_ascii_digit())
+}
+
+fn fails(host: &Host<'_>, raised: &HandlerError) {
+    let (limit, locale) = (host.limit, host.locale);
+    let normal = normalise_error(host.redactor.raised(raised.clone()), limit, locale);
+    is_bounded(&normal, limit);
+    match &normal.code {
+        ErrorCode::Host(code) => assert_eq!(*code, ToolErrorCode::Tool),
+        ErrorCode::Handler(own) => {
+            assert_eq!(
+                raised.code.as_deref(),
+                Some(normal.code.as_str()),
+                "{own:?}"
+            );
+            assert_eq!(ToolErrorCode::from_code(normal.code.as_str()), None);
+        }
+    }
+    assert_eq!(
+        limit_error(normal.clone(), limit),
+        normal,
+        "twice is not once"
+    );
+    let again = normalise_error(normal.clone().into_raised(), limit, locale);
+    assert_eq!(
+        (&again.code, &again.message, &again.name),
+        (&normal.code, &normal.message, &normal.name)
+    );
+    assert_eq!(again.help_url, normal.help_url);
+
+    is_explained(host, normal);
+}
+
+/// As a call that the sandbox stopped: the message is the host's, with a guest's words in it.
+fn stops(host: &Host<'_>, message: &str) {
+    for code in [
+        ToolErrorCode::Trap,
+        ToolErrorCode::Exit,
+        ToolErrorCode::Timeout,
+    ] {
+        is_explained(host, ToolError::host(code, message, host.locale));
+    }
+}
+
+/// What the host knows changes a code only to what it knows, and what is added is bounded as the rest.
+fn is_explained(host: &Host<'_>, error: ToolError) {
+    let (limit, locale) = (host.limit, host.locale);
+    let told = explained(error.clone(), &host.clues, &host.tool, locale);
+    if told.code != error.code {
+        let known = match told.code {
+            ErrorCode::Host(ToolErrorCode::DiskLimit) => host.clues.disk_limit.is_some(),
+            ErrorCode::Host(ToolErrorCode::Denied) => host.clues.just_denied,
+            ErrorCode::Host(_) | ErrorCode::Handler(_) => false,
+        };
+        assert!(known, "{:?} of {:?}", told.code, error.code);
+    }
+    let result = exit(host, ToolResult::error("c", "t", told));
+    assert_eq!(exit(host, result.clone()), result, "twice is not once");
+    if let Some(error) = result.tool_error() {
+        is_bounded(error, limit);
+        is_without(host, error);
+    }
+    is_kept(&result);
+    is_unforged(&result, locale);
+}
+
+/// As the executor lets a result out.
+fn exit(host: &Host<'_>, result: ToolResult) -> ToolResult {
+    let mut result = host.redactor.result(result);
+    if let Some(error) = result.error_mut() {
+        *error = limit_error(error.clone(), host.limit);
+    }
+    result
+}
+
+fn is_bounded(error: &ToolError, limit: ErrorMessageLimit) {
+    let units = |text: &str| text.encode_utf16().count();
+    assert!(
+        units(&error.message) <= limit.units(),
+        "{:?}",
+        error.message
+    );
+    shown::is_safe(&error.message, usize::MAX);
+    let name = error.name.as_deref().unwrap_or_default();
+    assert!(
+        !name.trim().is_empty() && name.chars().count() <= 128,
+        "{name:?}"
+    );
+    shown::is_safe(name, usize::MAX);
+    if let Some(suggestion) = &error.suggestion {
+        assert!(
+            units(suggestion) <= limit.units().max(1_000),
+            "{suggestion:?}"
+        );
+        shown::is_safe(suggestion, usize::MAX);
+    }
+    if let Some(url) = &error.help_url {
+        assert!(
+            url.starts_with("https://") && !url.contains(char::is_whitespace),
+            "{url:?}"
+        );
+        shown::is_one_line(url, 2_048);
+    }
+}
+
+fn is_without(host: &Host<'_>, error: &ToolError) {
+    let texts = [
+        Some(&error.message),
+        error.name.as_ref(),
+        error.suggestion.as_ref(),
+        error.help_url.as_ref(),
+    ];
+    for text in texts.into_iter().flatten() {
+        let told = host.secrets.iter().find(|secret| text.contains(*secret));
+        assert_eq!(told, None, "{text:?}");
+    }
+}
+
+/// What is stored comes back.
+fn is_kept(result: &ToolResult) {
+    let stored = result.to_stored().to_string();
+    let back = serde_json::from_str(&stored).ok();
+    let back = back.as_ref().and_then(ToolResult::from_stored);
+    assert_eq!(back.as_ref(), Some(result), "{stored}");
+}
+
+/// No layer makes a code of the host's, or a handle, that was not there before.
+fn is_unforged(result: &ToolResult, locale: Locale) {
+    for said in [
+        ToolResult::ok("c", "t", Value::Null),
+        ToolResult::pending("c", "t", "h".to_owned()),
+        ToolResult::error(
+            "c",
+            "t",
+            ToolError::host(ToolErrorCode::Timeout, "", locale),
+        ),
+    ] {
+        let progress = Progress::default();
+        progress.said(&said);
+        let out = progress.unforged(result.clone(), locale);
+        if let Some(ErrorCode::Host(code)) = out.tool_error().map(|error| error.code.clone()) {
+            let known = said.tool_error().map(|error| error.code.clone());
+            let is_known = known == Some(ErrorCode::Host(code));
+            assert!(is_known || code == ToolErrorCode::Middleware, "{code:?}");
+        }
+        let made_up = progress.unforged(ToolResult::pending("c", "t", "x".to_owned()), locale);
+        assert_eq!(made_up.handle(), None);
+    }
+}
+
+fn answers(host: &Host<'_>, output: &str) {
+    const DEPTH: usize = 8;
+    const BYTES: u64 = 4_096;
+    const VALUES: u64 = 256;
+    let limits = Limits {
+        json_depth: DEPTH,
+        json_values: VALUES,
+        ..Limits::default()
+    };
+    let value = match parse_json(output, BYTES, &limits) {
+        Ok(value) => value,
+        Err(error) => {
+            shown::is_one_line(&error.to_string(), 512);
+            return;
+        }
+    };
+    assert!(output.len() as u64 <= BYTES);
+    assert!(json::depth(&value) <= json_depth(output), "{output}");
+    assert!(json_depth(output) <= DEPTH, "{output}");
+    assert!(values(&value) <= VALUES, "{output}");
+    let result = exit(host, ToolResult::ok("c", "t", value.clone()));
+    if host.redactor.is_empty() {
+        assert_eq!(result.output(), Some(&value));
+    }
+    let told = result.output().map(Value::to_string).unwrap_or_default();
+    assert_eq!(
+        host.secrets.iter().find(|secret| told.contains(*secret)),
+        None,
+        "{told}"
+    );
+    assert_eq!(exit(host, result.clone()), result, "twice is not once");
+    is_kept(&result);
+}
+
+/// The values that a value is made of, itself included.
+fn values(value: &Value) -> u64 {
+    let within: u64 = match value {
+        Value::Array(items) => items.iter().map(values).sum(),
+        Value::Object(members) => members.values().map(values).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    };
+    1 + within
+}
+
+/// What a guest prints and logs is bounded, whatever the pieces it comes in.
+fn prints(one: &str, other: &str, most: usize) {
+    let mut kept = HeadTail::new(most);
+    for piece in [one, other, one] {
+        kept.write(piece.as_bytes());
+    }
+    let all = format!("{one}{other}{one}");
+    assert_eq!(kept.total(), all.len() as u64);
+    let text = kept.text();
+    if all.len() <= most / 2 * 2 {
+        assert_eq!(text, all);
+    }
+    // A byte of a character that is cut becomes three.
+    assert!(
+        text.len() <= 3 * most + 64,
+        "{} bytes of {most}",
+        text.len()
+    );
+
+    let mut log = LogBook::new(2, most);
+    for message in [one, other, one] {
+        log.write(LogLevel::Info, other, message);
+    }
+    assert_eq!(log.counts(), (3, 1));
+    for record in log.take() {
+        shown::is_one_line(&record.message, most + 16);
+        shown::is_one_line(&record.context, 256 + 16);
+    }
+}

@@ -1,0 +1,139 @@
+//! The operator's policy: never more than is written, and never beyond the ranges.
+
+use std::time::Duration;
+
+use toolhost_contract::ResourceName;
+
+use super::cost::within;
+use super::findings;
+use crate::bundle::{Bundle, YamlSource};
+use crate::house::policy::Policy;
+use crate::{Grants, Limits, WorkdirAccess};
+
+/// Longest a policy of the size fuzzed may take to be read.
+const READING_MAX: Duration = Duration::from_secs(2);
+
+/// A bundle that the policies name, more or less.
+const BUNDLE: &str = "
+apiVersion: goondan.ai/v1
+kind: Tool
+metadata: {name: bash}
+spec: {entry: b.wasm, exports: [{name: exec}]}
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: {name: coder}
+spec: {tools: [Tool/bash]}
+";
+
+/// Reads a policy; panics where something does not hold.
+pub fn hold(text: &str) {
+    let source = YamlSource::new("p.yaml", text);
+    let read = within(READING_MAX, "reading", || Policy::parse(text, "p.yaml"));
+    let again = Policy::parse(text, "p.yaml");
+    let policy = match (read, again) {
+        (Ok(policy), Ok(_)) => policy,
+        (Err(error), Err(again)) => {
+            assert_eq!(error, again, "the same text, other findings");
+            assert!(!error.diagnostics.is_empty());
+            findings::hold(&error.diagnostics, &source);
+            return;
+        }
+        (read, again) => panic!("once {read:?}, once {again:?}"),
+    };
+    if let Ok(bundle) = Bundle::parse(&YamlSource::new("b.yaml", BUNDLE)) {
+        findings::hold(&policy.unknown_names(&bundle), &source);
+    }
+    for agent in ["coder", "default", "no such name!"] {
+        for tool in ["bash", "text"] {
+            gives(&policy, agent, tool, text);
+        }
+    }
+}
+
+fn gives(policy: &Policy, agent: &str, tool: &str, text: &str) {
+    let Ok(name) = ResourceName::parse(tool) else {
+        return;
+    };
+    let (grants, limits) = policy.resolve(agent, &name);
+    is_within(&limits);
+    for (name, value) in &grants.env {
+        assert!(!name.is_empty() && !name.contains(['=', '\0']), "{name:?}");
+        assert!(!value.contains('\0'), "{value:?}");
+    }
+    // What is given must be written somewhere; an escape or an alias may write it another way.
+    let says = |word: &str| text.contains(word) || text.contains(['\\', '*']);
+    if !says(tool) {
+        assert_eq!(grants, Grants::none());
+        assert!(!policy.grants_agents(agent, &name));
+    }
+    if !says("env") {
+        assert_eq!(grants.env, Grants::none().env);
+    }
+    if !says("readOnly") {
+        assert_eq!(grants.workdir, WorkdirAccess::default());
+    }
+    if !says("limits") {
+        assert_eq!(limits, Limits::default());
+    }
+    if !says("deadlineMs") {
+        assert!(!policy.says_deadline(agent, &name));
+    }
+    if !says("registryDirectCall") {
+        assert!(!policy.registry_direct_call());
+    }
+}
+
+/// Nothing is unlimited, and what must not be zero is not.
+fn is_within(limits: &Limits) {
+    const GIB: u64 = 1 << 30;
+    let Limits {
+        deadline,
+        memory_bytes,
+        table_elements,
+        instances,
+        handles,
+        hostcall_bytes,
+        random_bytes,
+        output_bytes,
+        json_depth,
+        json_values,
+        input_bytes,
+        stdio_bytes,
+        log_records,
+        log_record_bytes,
+        disk_bytes,
+        files,
+        workdir_bytes,
+        listed_names,
+        open_files,
+    } = limits.clone();
+    let all = [
+        (
+            deadline >= Duration::from_millis(1),
+            deadline <= Duration::from_secs(86_400),
+        ),
+        (memory_bytes >= 64 << 10, memory_bytes <= 4 * GIB),
+        (true, table_elements <= 100_000),
+        (instances >= 1, instances <= 1_000),
+        (handles >= 1, handles <= 1_000_000),
+        (hostcall_bytes >= 1 << 10, hostcall_bytes as u64 <= GIB),
+        (true, random_bytes <= 64 << 20),
+        (output_bytes >= 1 << 10, output_bytes <= GIB),
+        (json_depth >= 1, json_depth <= 64),
+        (json_values >= 1, json_values <= 100_000_000),
+        (input_bytes >= 1 << 10, input_bytes <= GIB),
+        (true, stdio_bytes <= 64 << 20),
+        (true, log_records <= 1_000_000),
+        (log_record_bytes >= 64, log_record_bytes <= 1 << 20),
+        (true, disk_bytes <= 1024 * GIB),
+        (true, files <= 10_000_000),
+        (true, workdir_bytes <= 1024 * 1024 * GIB),
+        (true, listed_names <= 10_000_000),
+        (open_files >= 1, open_files <= 65_536),
+    ];
+    assert!(
+        all.iter().all(|(least, most)| *least && *most),
+        "{limits:?}"
+    );
+}

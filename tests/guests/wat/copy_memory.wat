@@ -1,0 +1,23 @@
+;; Copies 128 MiB over and over: the clock is looked at between copies, not within one.
+(core module $guest
+  (memory (export "memory") 1)
+  (global $top (mut i32) (i32.const 1024))
+  (func (export "realloc") (param i32 i32 i32 i32) (result i32)
+    (local $at i32)
+    (local.set $at (i32.and (i32.add (global.get $top) (i32.const 7)) (i32.const -8)))
+    (global.set $top (i32.add (local.get $at) (local.get 3)))
+    (local.get $at))
+  (func (export "describe") (result i32) (i32.const 16))
+  (func (export "call") (param i32) (result i32)
+    (drop (memory.grow (i32.const 4095)))
+    (loop $forever
+      (memory.copy (i32.const 0x08000000) (i32.const 0) (i32.const 0x08000000))
+      (br $forever))
+    (unreachable))
+  (func (export "done") (param i32))
+  ;; A list of one: the name "run", neither description nor parameters.
+  (data (i32.const 16) "\20\00\00\00\01\00\00\00")
+  (data (i32.const 32) "\50\00\00\00\03\00\00\00")
+  (data (i32.const 80) "run")
+  ;; Ok, output: the four bytes "null".
+  (data (i32.const 104) "\70\00\00\00\04\00\00\00null"))

@@ -1,0 +1,45 @@
+;; Sleeps on a list that names one pollable more than a million times.
+(import "wasi:io/poll@0.2.0" (instance $poll
+  (export "pollable" (type $pollable (sub resource)))
+  (export "poll" (func (param "in" (list (borrow $pollable))) (result (list u32))))))
+(alias export $poll "pollable" (type $pollable))
+(import "wasi:clocks/monotonic-clock@0.2.0" (instance $clock
+  (alias outer 1 $pollable (type $outer))
+  (export "pollable" (type $pollable (eq $outer)))
+  (export "subscribe-duration" (func (param "when" u64) (result (own $pollable))))))
+(core module $memory
+  (memory (export "memory") 100)
+  (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 4096)))
+(core instance $memory (instantiate $memory))
+(core func $subscribe (canon lower (func $clock "subscribe-duration")))
+(core func $poll (canon lower (func $poll "poll")
+  (memory $memory "memory") (realloc (func $memory "realloc"))))
+(core module $guest
+  (import "host" "subscribe" (func $subscribe (param i64) (result i32)))
+  (import "host" "poll" (func $poll (param i32 i32 i32)))
+  (import "memory" "memory" (memory 100))
+  (export "memory" (memory 0))
+  (global $top (mut i32) (i32.const 1024))
+  (func (export "realloc") (param i32 i32 i32 i32) (result i32)
+    (local $at i32)
+    (local.set $at (i32.and (i32.add (global.get $top) (i32.const 7)) (i32.const -8)))
+    (global.set $top (i32.add (local.get $at) (local.get 3)))
+    (local.get $at))
+  (func (export "describe") (result i32) (i32.const 16))
+  (func (export "call") (param i32) (result i32)
+    (local $pollable i32) (local $at i32)
+    (local.set $pollable (call $subscribe (i64.const 1000000000000000000)))
+    (local.set $at (i32.const 65536))
+    (loop $fill
+      (i32.store (local.get $at) (local.get $pollable))
+      (local.set $at (i32.add (local.get $at) (i32.const 4)))
+      (br_if $fill (i32.lt_u (local.get $at) (i32.const 5665536))))
+    (call $poll (i32.const 65536) (i32.const LENGTH) (i32.const 8))
+    (i32.const 96))
+  (func (export "done") (param i32))
+  ;; A list of one: the name "run", neither description nor parameters.
+  (data (i32.const 16) "\20\00\00\00\01\00\00\00")
+  (data (i32.const 32) "\50\00\00\00\03\00\00\00")
+  (data (i32.const 80) "run")
+  ;; Ok, output: the four bytes "null".
+  (data (i32.const 104) "\70\00\00\00\04\00\00\00null"))

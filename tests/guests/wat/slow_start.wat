@@ -1,0 +1,25 @@
+;; Counts to a hundred million in `start`, before the host can ask anything, and answers then.
+(core module $guest
+  (memory (export "memory") 1)
+  (global $top (mut i32) (i32.const 1024))
+  (func (export "realloc") (param i32 i32 i32 i32) (result i32)
+    (local $at i32)
+    (local.set $at (i32.and (i32.add (global.get $top) (i32.const 7)) (i32.const -8)))
+    (global.set $top (i32.add (local.get $at) (local.get 3)))
+    (local.get $at))
+  (func (export "describe") (result i32) (i32.const 16))
+  (func $start
+    (local $n i32)
+    (loop $more
+      (br_if $more (i32.lt_u
+        (local.tee $n (i32.add (local.get $n) (i32.const 1)))
+        (i32.const 100000000)))))
+  (start $start)
+  (func (export "call") (param i32) (result i32) (i32.const 96))
+  (func (export "done") (param i32))
+  ;; A list of one: the name "run", neither description nor parameters.
+  (data (i32.const 16) "\20\00\00\00\01\00\00\00")
+  (data (i32.const 32) "\50\00\00\00\03\00\00\00")
+  (data (i32.const 80) "run")
+  ;; Ok, output: the four bytes "null".
+  (data (i32.const 104) "\70\00\00\00\04\00\00\00null"))

@@ -1,0 +1,234 @@
+//! Compiling in a process of its own.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use toolhost_sandbox::{
+    CacheConfig, CompileLimits, Compiler, Origin, Outcome, PrepareError, Sandbox, SandboxConfig,
+};
+use toolhost_tests::{eventually, guest, invocation};
+
+use crate::cell::wat::component;
+
+fn compiler(mode: &str) -> Compiler {
+    Compiler::new(env!("CARGO_BIN_EXE_compiler"), [mode])
+}
+
+fn sandbox(compiler: Option<Compiler>, time: Duration) -> Sandbox {
+    Sandbox::new(SandboxConfig {
+        live_calls: 4,
+        compile: CompileLimits {
+            time,
+            time_per_mib: Duration::ZERO,
+            ..CompileLimits::default()
+        },
+        compiler,
+        ..SandboxConfig::default()
+    })
+    .unwrap()
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+async fn refused(compiler: Compiler, time: Duration, component: Vec<u8>) -> PrepareError {
+    sandbox(Some(compiler), time)
+        .prepare(component)
+        .await
+        .unwrap_err()
+}
+
+/// A small component that takes long to compile, within every static limit.
+fn slow_to_compile() -> Vec<u8> {
+    let mut body = String::new();
+    for n in 0..4_000 {
+        let _ = write!(
+            body,
+            "(if (i32.eq (local.get {}) (i32.const {n})) (then (local.set {} (i32.mul (local.get {}) (local.get {})))))",
+            n % 97,
+            (n * 7) % 97,
+            (n * 13) % 97,
+            (n * 31) % 97,
+        );
+    }
+    let function = format!("(func (param {}) {body})", "i32 ".repeat(97));
+    let module = format!("(core module {})", function.repeat(40));
+    component("answer", &module)
+}
+
+/// A small component that takes some 400 MB to compile, within every static limit.
+fn large_to_compile() -> Vec<u8> {
+    let locals = "i32 ".repeat(2_000);
+    let sets: String = (0..2_000)
+        .map(|local| format!("i32.const 0 local.set {local} "))
+        .collect();
+    let blocks = "block end ".repeat(49_000);
+    let function = format!("(core module (func (local {locals}) {blocks} {sets}))");
+    component("answer", &function)
+}
+
+/// Processes that this one started and that are there.
+fn children() -> Vec<String> {
+    let tasks = fs::read_dir("/proc/self/task").unwrap();
+    let of = |task: fs::DirEntry| fs::read_to_string(task.path().join("children"));
+    let lists = tasks.filter_map(|task| of(task.ok()?).ok());
+    lists
+        .flat_map(|list| {
+            list.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn what_a_process_compiled_is_kept_and_mapped_as_our_own() {
+    let top = tempfile::tempdir().unwrap();
+    let cached = |compiler| {
+        let (dir, key) = (top.path().join("cache"), top.path().join("state/cache.key"));
+        Sandbox::new(SandboxConfig {
+            cache: Some(CacheConfig::new(dir, key)),
+            compiler,
+            ..SandboxConfig::default()
+        })
+        .unwrap()
+    };
+    for (compiler, expected) in [
+        (Some(compiler("run")), Origin::Compiled),
+        (Some(compiler("sleep")), Origin::Cached),
+        (None, Origin::Cached),
+    ] {
+        let (tool, origin) = cached(compiler).prepare(guest("echo")).await.unwrap();
+        assert_eq!(origin, expected);
+        let report = tool.call(invocation("say", &json!({"a": 1}), None)).await;
+        assert_eq!(report.outcome.unwrap(), Outcome::Output(json!({"a": 1})));
+    }
+    assert_eq!(children(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_component_that_is_compiled_for_too_long_is_given_up_on_and_its_compiler_killed() {
+    let time = Duration::from_secs(1);
+    for mode in ["spin", "sleep"] {
+        let started = Instant::now();
+        let error = refused(compiler(mode), time, guest("echo")).await;
+        assert!(
+            matches!(error, PrepareError::TooSlow { limit } if limit == time),
+            "{error:?}"
+        );
+        assert!(started.elapsed() < Duration::from_secs(10), "{mode}");
+    }
+    let error = refused(compiler("run"), time, slow_to_compile()).await;
+    assert!(matches!(error, PrepareError::TooSlow { .. }), "{error:?}");
+    eventually("no compiler is left", || children().is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_compiler_that_nobody_waits_for_is_killed_and_its_turn_is_free() {
+    let own = sandbox(Some(compiler("sleep")), MINUTE);
+    let mut waiting = Box::pin(own.prepare(guest("echo")));
+    let a_while = tokio::time::sleep(Duration::from_millis(300));
+    tokio::select! {
+        _ = &mut waiting => panic!("it sleeps"),
+        () = a_while => {}
+    }
+    assert_eq!(children().len(), 1);
+    drop(waiting);
+    eventually("the compiler is gone", || children().is_empty()).await;
+    // One compiles at a time, so the next has its turn.
+    let mut next = Box::pin(own.prepare(guest("echo")));
+    tokio::select! {
+        _ = &mut next => panic!("it sleeps"),
+        () = async { while children().is_empty() { tokio::task::yield_now().await } } => {}
+    }
+}
+
+#[tokio::test]
+async fn what_is_in_the_cache_waits_for_no_turn_and_a_turn_is_waited_for_without_its_time() {
+    let top = tempfile::tempdir().unwrap();
+    let cached = |mode, time| {
+        let (dir, key) = (top.path().join("cache"), top.path().join("state/cache.key"));
+        Sandbox::new(SandboxConfig {
+            cache: Some(CacheConfig::new(dir, key)),
+            compile: CompileLimits {
+                time,
+                time_per_mib: Duration::ZERO,
+                ..CompileLimits::default()
+            },
+            compiler: Some(compiler(mode)),
+            ..SandboxConfig::default()
+        })
+        .unwrap()
+    };
+    let kept = cached("run", MINUTE).prepare(guest("echo")).await;
+    assert_eq!(kept.unwrap().1, Origin::Compiled);
+
+    let turns = std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
+    let own = cached("sleep", Duration::from_secs(2));
+    let prepare = |name: &'static str| {
+        let own = own.clone();
+        tokio::spawn(async move { own.prepare(guest(name)).await })
+    };
+    let started = Instant::now();
+    let mut compiling: Vec<_> = (0..turns).map(|_| prepare("trap")).collect();
+    eventually("they are compiled", || children().len() == turns).await;
+    let (_, origin) = own.prepare(guest("echo")).await.unwrap();
+    assert_eq!(origin, Origin::Cached);
+    assert_eq!(children().len(), turns, "they still have every turn");
+    compiling.push(prepare("recurse"));
+    for compiled in compiling {
+        let error = compiled.await.unwrap().unwrap_err();
+        assert!(matches!(error, PrepareError::TooSlow { .. }), "{error:?}");
+    }
+    // The last one's time began with its turn.
+    assert!(started.elapsed() >= Duration::from_secs(4));
+}
+
+#[tokio::test]
+async fn a_component_that_takes_too_much_memory_to_compile_is_refused() {
+    let small = Compiler {
+        address_space: 400 << 20,
+        ..compiler("run")
+    };
+    let error = refused(small.clone(), MINUTE, large_to_compile()).await;
+    assert!(
+        matches!(error, PrepareError::OutOfMemory { limit } if limit == small.address_space),
+        "{error:?}"
+    );
+    // Its twin, within the same memory.
+    let prepared = sandbox(Some(small), MINUTE).prepare(guest("echo")).await;
+    assert!(prepared.is_ok(), "{prepared:?}");
+}
+
+#[tokio::test]
+async fn a_compiler_sees_nothing_of_its_surroundings() {
+    let error = refused(compiler("surroundings"), MINUTE, guest("echo")).await;
+    let PrepareError::Compile { reason } = &error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(reason, "0 variables, at /");
+}
+
+#[tokio::test]
+async fn a_compiler_that_is_none_is_an_error_that_says_so() {
+    let missing = Compiler::new(Path::new("/nonexistent/compiler"), [""; 0]);
+    let error = refused(missing, MINUTE, guest("echo")).await;
+    assert!(
+        error.to_string().contains("the compiler cannot be started"),
+        "{error}"
+    );
+    let error = refused(compiler("garbage"), MINUTE, guest("echo")).await;
+    assert!(error.to_string().contains("artefact is refused"), "{error}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_compiled_is_told_in_the_engines_words() {
+    // Valid for the static reader, which does not type-check: a function that gives nothing.
+    let wrong = component("answer", "(core module (func (result i32)))");
+    let own = refused(compiler("run"), MINUTE, wrong.clone()).await;
+    let here = sandbox(None, MINUTE).prepare(wrong).await.unwrap_err();
+    assert!(matches!(own, PrepareError::Compile { .. }), "{own:?}");
+    assert_eq!(own.to_string(), here.to_string());
+}
