@@ -26,3 +26,15 @@ lint:
 # Measure.
 bench *args:
     cargo xtask bench -- {{args}}
+
+# Call tools of every kind for a while: nothing may grow.
+soak *args:
+    cargo xtask soak -- {{args}}
+
+# Check the dependencies' licences, sources and advisories.
+deny:
+    cargo xtask deny
+
+# Fuzz what strangers send, each target for a minute.
+fuzz *args:
+    cargo xtask fuzz {{args}}

@@ -1,4 +1,4 @@
-//! What is run on the finished guests: demo, tests, lints, benchmarks.
+//! What is run on the finished guests: demo, tests, lints, benchmarks, soak.
 
 use std::process::Command;
 
@@ -50,6 +50,7 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
         root.to_path_buf(),
         workspace.examples(),
         root.join("tests/guests"),
+        workspace.fuzz(),
     ] {
         child::run(child::cargo(&dir).args(["fmt", "--all", "--check"]))?;
     }
@@ -76,6 +77,14 @@ pub(crate) fn bench(workspace: &Workspace, args: &[String]) -> Result<()> {
         "--",
     ];
     child::run(cargo_with_guests(workspace).args(bench).args(args))
+}
+
+/// Calls tools of every kind for so many minutes. Built as the demo is, with everything else.
+pub(crate) fn soak(workspace: &Workspace, minutes: u32) -> Result<()> {
+    child::run(child::cargo(workspace.root()).args(["build", "--workspace", "--all-targets"]))?;
+    let mut soak = Command::new(workspace.target().join("debug/soak"));
+    let seconds = u64::from(minutes).saturating_mul(60);
+    child::run(soak.arg(seconds.to_string()))
 }
 
 /// Returns a cargo whose tests find the guests through the environment.

@@ -37,8 +37,17 @@ pub(crate) fn guest_cargo(dir: &Path) -> Command {
     cargo_without(dir, &unwanted)
 }
 
+/// Returns a program that runs a cargo of its own, to be run in `dir`.
+pub(crate) fn around_cargo(program: &Path, dir: &Path) -> Command {
+    without(Command::new(program), dir, &OF_CARGO_RUN)
+}
+
 fn cargo_without(dir: &Path, unwanted: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    without(Command::new(cargo), dir, unwanted)
+}
+
+fn without(mut command: Command, dir: &Path, unwanted: &[&str]) -> Command {
     command.current_dir(dir);
     for (name, _) in std::env::vars_os() {
         if starts_with_any(&name, unwanted) {

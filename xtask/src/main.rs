@@ -10,8 +10,11 @@ use std::process::ExitCode;
 
 mod checks;
 mod child;
+mod deny;
+mod fuzz;
 mod guests;
 mod task;
+mod tool;
 mod wasip2;
 mod workspace;
 

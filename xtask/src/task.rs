@@ -1,9 +1,10 @@
 //! The commands of `cargo xtask`.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
+use crate::fuzz::{self, FuzzRun};
 use crate::workspace::Workspace;
-use crate::{checks, guests, wasip2};
+use crate::{checks, deny, guests, wasip2};
 
 const HELP: &str = "\
 Set-up and build commands that need only cargo.
@@ -13,7 +14,12 @@ Set-up and build commands that need only cargo.
   cargo xtask demo              tells the story in a terminal page, on the guests just built
   cargo xtask test [-- ARGS]    runs every test (cargo-nextest when installed, else cargo test)
   cargo xtask lint              checks format and clippy as CI does
+  cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures
+  cargo xtask fuzz [--minutes N] [TARGET…]
+                                fuzzes what strangers send, each target for a minute; see fuzz/README.md
+  cargo xtask soak [--minutes N]  calls tools of every kind for so long (default 1); fails where
+                                memory, files or threads grow, or an answer is wrong
 
 New here? `cargo xtask demo`, then `cargo xtask test`. ARGS go to the test runner or benchmark.
 The same names work with `just`.";
@@ -27,7 +33,10 @@ pub(crate) enum Task {
     Demo(Vec<String>),
     Test(Vec<String>),
     Lint,
+    Deny,
     Bench(Vec<String>),
+    Fuzz(FuzzRun),
+    Soak { minutes: u32 },
 }
 
 impl Task {
@@ -53,7 +62,13 @@ impl Task {
             "demo" => return Ok(Self::Demo(rest)),
             "test" => return Ok(Self::Test(rest)),
             "lint" => Self::Lint,
+            "deny" => Self::Deny,
             "bench" => return Ok(Self::Bench(rest)),
+            "fuzz" => return FuzzRun::parse(&rest).map(Self::Fuzz),
+            "soak" => {
+                let minutes = minutes(&rest)?;
+                return Ok(Self::Soak { minutes });
+            }
             unknown => bail!("no command `{unknown}`: `cargo xtask --help` lists them"),
         };
         if let Some(word) = rest.first() {
@@ -83,11 +98,29 @@ impl Task {
                 checks::test(workspace, args)
             }
             Self::Lint => checks::lint(workspace),
+            Self::Deny => deny::check(workspace),
             Self::Bench(args) => {
                 guests::build(workspace)?;
                 checks::bench(workspace, args)
             }
+            Self::Fuzz(run) => fuzz::run(workspace, run),
+            Self::Soak { minutes } => {
+                guests::build(workspace)?;
+                checks::soak(workspace, *minutes)
+            }
         }
+    }
+}
+
+/// Parses `[--minutes N]`.
+fn minutes(words: &[String]) -> Result<u32> {
+    match words {
+        [] => Ok(1),
+        [flag, number] if flag == "--minutes" => {
+            let number = number.parse().ok().filter(|minutes| *minutes > 0);
+            number.context("`--minutes` takes a positive number")
+        }
+        [word, ..] => bail!("`soak` takes `--minutes N`, but got `{word}`"),
     }
 }
 
@@ -107,7 +140,20 @@ mod tests {
         assert_eq!(parse("guests"), Some(Task::Guests));
         assert_eq!(parse("test -- a -- b"), Some(Task::Test(words("a -- b"))));
         assert_eq!(parse("test a"), Some(Task::Test(words("a"))));
+        assert!(matches!(parse("fuzz bundle"), Some(Task::Fuzz(_))));
+        assert_eq!(parse("fuzz --minutes"), None);
         assert_eq!(parse("lint a"), None);
+        assert_eq!(parse("deny"), Some(Task::Deny));
         assert_eq!(parse("build"), None);
+        assert_eq!(parse("soak"), Some(Task::Soak { minutes: 1 }));
+        assert_eq!(parse("soak --minutes 10"), Some(Task::Soak { minutes: 10 }));
+        for wrong in [
+            "soak 10",
+            "soak --minutes",
+            "soak --minutes 0",
+            "soak --minutes x",
+        ] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
     }
 }

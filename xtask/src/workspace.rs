@@ -38,6 +38,16 @@ impl Workspace {
         self.root.join("target/guests")
     }
 
+    /// Returns where programs that these commands install are put.
+    pub(crate) fn tools(&self) -> PathBuf {
+        self.root.join("target/tools")
+    }
+
+    /// Returns the folder of the fuzz targets.
+    pub(crate) fn fuzz(&self) -> PathBuf {
+        self.root.join("fuzz")
+    }
+
     /// Returns the folder of the example tools and their bundle.
     pub(crate) fn examples(&self) -> PathBuf {
         self.root.join("guest-examples")

@@ -1,0 +1,48 @@
+//! Programs that cargo installs for itself, where they are missing.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::child;
+use crate::workspace::Workspace;
+
+/// A subcommand of cargo, at the version that works with our files.
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
+}
+
+impl Tool {
+    /// Finds it in `PATH`, in whatever version, or else builds it from crates.io into `target/tools`, once.
+    ///
+    /// # Errors
+    /// It is nowhere, and could not be built.
+    pub(crate) fn find_or_install(&self, workspace: &Workspace) -> Result<PathBuf> {
+        let (name, version) = (self.name, self.version);
+        let works = |program: &PathBuf| child::works(Command::new(program).arg("--version"));
+        let in_path = PathBuf::from(name);
+        if works(&in_path) {
+            return Ok(in_path);
+        }
+        let tools = workspace.root().join("target/tools");
+        let own = tools.join(format!("{name}-{version}"));
+        let program = own.join("bin").join(name);
+        if !works(&program) {
+            println!("{name} is not installed: building {version} into target/tools, once");
+            let mut install = child::cargo(workspace.root());
+            install
+                .args(["install", name, "--version", version])
+                // Optimising takes longer than all that it does here.
+                .args(["--locked", "--debug", "--quiet", "--root"])
+                .arg(&own)
+                .arg("--target-dir")
+                .arg(tools.join("build"));
+            child::run(&mut install).with_context(|| {
+                format!("`cargo install {name}@{version} --locked` by hand helps")
+            })?;
+        }
+        Ok(program)
+    }
+}
