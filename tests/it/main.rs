@@ -20,6 +20,7 @@ mod execute;
 mod extend;
 mod files;
 mod flat;
+mod http;
 mod load;
 mod otel;
 mod pending;
