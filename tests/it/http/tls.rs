@@ -134,8 +134,15 @@ async fn what_is_no_certificate_is_said_when_the_sandbox_starts() {
 
 #[tokio::test]
 async fn a_server_that_speaks_no_tls_is_an_error_to_the_guest() {
-    let plain = super::server::Server::says(&ok("in the open"));
-    let url = format!("https://{}/", plain.address);
+    let plain = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", plain.local_addr().unwrap());
+    std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = plain.accept().unwrap();
+        let _hello = stream.read(&mut [0; 4096]);
+        let _sent = stream.write_all(ok("in the open").as_bytes());
+        let _rest = std::io::copy(&mut stream, &mut std::io::sink());
+    });
     let web = Web::of(&json!({"allow": [url]}), HttpConfig::default()).await;
     let result = web.fetch(json!({"url": url})).await;
     assert_eq!(error(&result), "ErrorCode::TlsProtocolError", "{result:?}");

@@ -4,7 +4,7 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use super::egress::is_forbidden;
+use super::headers::is_of_the_connection;
 use super::origin::{Origin, OriginError};
 
 /// Longest secret, in bytes.
@@ -60,7 +60,7 @@ impl HttpCredential {
         let header = header.to_ascii_lowercase();
         let header = HeaderName::from_bytes(header.as_bytes());
         let header = header.map_err(|_| HttpCredentialError::Header)?;
-        if is_forbidden(&header) || header == header::CONTENT_LENGTH {
+        if is_of_the_connection(&header) || header == header::CONTENT_LENGTH {
             return Err(HttpCredentialError::Forbidden);
         }
         let text = format!("{prefix}{secret}");

@@ -8,11 +8,11 @@ use http::{HeaderName, Request, header};
 use tokio::sync::Semaphore;
 use toolhost_contract::Denial;
 use wasmtime_wasi_http::{
-    DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx,
-    WasiHttpHooks,
+    Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpHooks,
 };
 
 use super::exchange::{Exchange, Exchanged, Route, Times};
+use super::headers::is_of_the_connection;
 use super::origin::{Origin, Scheme};
 use super::rule::{is_served, plain};
 use super::{HttpGrant, Network};
@@ -64,21 +64,13 @@ impl Http {
     }
 }
 
-/// Whether a header is the connection's, which is the host's: those of one hop, those that say how a
-/// body is framed, and the host.
-pub(crate) fn is_forbidden(name: &HeaderName) -> bool {
-    name.as_str().starts_with("proxy-")
-        || [header::TE, header::TRAILER].contains(name)
-        || DEFAULT_FORBIDDEN_HEADERS.contains(name)
-}
-
 impl WasiHttpHooks for Egress {
     fn is_forbidden_header(&mut self, name: &HeaderName) -> bool {
-        is_forbidden(name)
+        is_of_the_connection(name)
     }
 
     fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
-        Arc::new(is_forbidden)
+        Arc::new(is_of_the_connection)
     }
 
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {

@@ -243,7 +243,7 @@ mod tests {
             ("http://example.1", OriginError::OddAddress),
             ("http://[127.0.0.1]", OriginError::OddAddress),
             ("http://[fe80::1%25eth0]", OriginError::OddAddress),
-            ("http://[::1", OriginError::Host),
+            ("http://[::1", OriginError::Port),
             ("http://[::1]x", OriginError::Host),
             ("http://::1", OriginError::Port),
             ("http://example.com:", OriginError::Port),
