@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use serde_json::json;
 use toolhost::{Step, ToolResult};
@@ -16,10 +17,26 @@ const SECRET: &str = "canary-8d1f";
 
 /// A workdir with canaries beside it.
 struct Beside {
-    house: House,
+    /// Keeps the bundle and the host.
+    _house: House,
     top: tempfile::TempDir,
     step: Step,
     before: Tree,
+}
+
+/// Lays into the workdir what a person's project may have.
+fn plant(work: &Path, top: &Path) {
+    for (name, target) in [
+        ("up", Path::new("../secret")),
+        ("top", top),
+        ("passwd", Path::new("/etc/passwd")),
+    ] {
+        let link = work.join(name);
+        if fs::symlink_metadata(&link).is_err() {
+            symlink(target, link).unwrap();
+        }
+    }
+    fs::write(work.join("own"), "own\n").unwrap();
 }
 
 impl Beside {
@@ -31,16 +48,12 @@ impl Beside {
         for name in ["secret", "a/secret", "a/b/secret"] {
             fs::write(top.path().join(name), format!("{SECRET}\n")).unwrap();
         }
-        // As a person's project may have them.
-        symlink("../secret", work.join("up")).unwrap();
-        symlink(top.path(), work.join("top")).unwrap();
-        symlink("/etc/passwd", work.join("passwd")).unwrap();
-        fs::write(work.join("own"), "own\n").unwrap();
+        plant(&work, top.path());
         let workdir = house.host.workdir(&work).unwrap();
         let step = open_step(&house.agent, "instance", &workdir).await;
         let before = tree(top.path(), Some(&work));
         Self {
-            house,
+            _house: house,
             top,
             step,
             before,
@@ -89,6 +102,7 @@ async fn no_path_leads_out_of_the_workdir() {
         "ls /proc/self/fd; cat /dev/fd/9 /dev/mem; ls /dev; cat < /dev/tty; ls ~root; echo ~",
         "cat /proc/self/root/etc/passwd; cat /proc/self/cwd/../secret; cd /proc/self/cwd",
     ] {
+        plant(&beside.top.path().join("a/b/work"), beside.top.path());
         let result = beside.call(command(script)).await;
         assert!(result.output().is_some(), "{script}: {result:?}");
         beside.unharmed(script, &result).await;

@@ -21,6 +21,13 @@ pub(crate) fn too_large(path: &str, most: u64) -> ToolError {
         .suggestion("cut the file into parts first")
 }
 
+pub(crate) fn too_deep(name: &str, most: usize) -> ToolError {
+    ToolError::new(format!("{name}: nested more than {most} deep"))
+        .name("TooDeepError")
+        .code("TOO_DEEP")
+        .suggestion("take what is within from another source, or cut the document into parts")
+}
+
 /// Neither or both of `path` and `json`.
 pub(crate) fn source() -> ToolError {
     ToolError::new("pass either `path` or `json`")

@@ -1,12 +1,15 @@
 //! `query`: runs jq on each value of a document.
 
-use jaq_core::load::{Arena, File, Loader};
+use jaq_core::load::{self, Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Exn, Vars, data};
 use jaq_json::Val;
 use serde::{Deserialize, Serialize};
 use toolhost_guest::{Context, ToolError, Value};
 
 use crate::{document, fault};
+
+/// `@csv` and `@tsv`.
+const FORMATS: &str = include_str!("formats.jq");
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -47,11 +50,13 @@ pub(crate) fn query(_: &Context, input: Input) -> Result<Output, ToolError> {
     drop(bytes);
 
     let arena = Arena::default();
+    let formats = load::parse(FORMATS, |parser| parser.defs());
     let defs = jaq_core::defs()
         .chain(jaq_std::defs())
-        .chain(jaq_json::defs());
+        .chain(jaq_json::defs())
+        .chain(formats.unwrap_or_default());
     let funs = jaq_core::funs()
-        .chain(jaq_std::base_funs())
+        .chain(jaq_std::funs())
         .chain(jaq_json::funs());
     let program = File {
         code: input.query.as_str(),
