@@ -25,7 +25,7 @@ export const log = (level, context, message) => records.push([level, message]);
 const EXPORTS = `
 export * from './engine/qjs/promise';
 export { settle } from './engine/qjs/settle';
-export * as timers from './engine/qjs/timers';
+export * as timers from './engine/timers';
 export { clearQueue, drain, unhandledRejection } from './engine/qjs/queue';
 export * from './engine/qjs/text';
 export * from './format';

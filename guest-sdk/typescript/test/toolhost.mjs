@@ -1,5 +1,6 @@
 // Builds modules into components and calls them through the host.
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,6 +12,14 @@ export const WIT = process.env.TOOLHOST_WIT ?? path.join(SDK, '../../wit');
 /** The host's binary; without it only what needs no host is tested. */
 export const TOOLHOST = process.env.TOOLHOST;
 export const needsHost = { skip: TOOLHOST ? false : 'TOOLHOST does not name a toolhost binary' };
+
+const STARLINGMONKEY = path.join(SDK, 'build/starlingmonkey/node_modules');
+
+/** The engines, each with what its tests need. */
+export const ENGINES = Object.entries({
+  qjs: needsHost,
+  starlingmonkey: existsSync(STARLINGMONKEY) ? needsHost : { skip: `${STARLINGMONKEY} is not installed` },
+});
 
 export function fixture(name) {
   return path.join(SDK, 'test/fixtures', name);
@@ -45,9 +54,9 @@ export async function buildText(text, files) {
 
 /** A built component as the Tool `t` of a bundle, with a working directory and caches of its own. */
 export class Tool {
-  static async of(entry, exports) {
+  static async of(entry, exports, ...more) {
     const folder = await temporary();
-    const answer = await build(entry, path.join(folder, 'tool.wasm'));
+    const answer = await build(entry, path.join(folder, 'tool.wasm'), ...more);
     if (!answer.ok) throw new Error(JSON.stringify(answer.errors));
     const names = exports.map((name) => `{ name: ${name} }`).join(', ');
     const manifest = `apiVersion: goondan.ai/v1
