@@ -77,12 +77,19 @@ spec:
   }
 
   /** Calls a handler and returns the ToolResult; `log` is what the host says beside it. */
-  async call(handler, args = {}, workdir) {
+  async call(handler, args = {}, workdir, ...more) {
     const directory = workdir ?? (await temporary());
-    const command = ['call', this.folder, `t__${handler}`, '--args', JSON.stringify(args), '--workdir', directory];
+    const command = ['call', this.folder, `t__${handler}`, '--args', JSON.stringify(args), '--workdir', directory, ...more];
     const { stdout, stderr } = await run(TOOLHOST, command, { HOME: this.home, RUST_LOG: 'trace' });
     if (stdout === '') throw new Error(stderr);
     return Object.defineProperty(JSON.parse(stdout), 'log', { value: stderr });
+  }
+
+  /** The same with a policy, as text. */
+  async callWith(policy, handler, args, workdir) {
+    const file = path.join(await temporary(), 'policy.yaml');
+    await writeFile(file, policy);
+    return this.call(handler, args, workdir, '--policy', file);
   }
 
   async output(handler, args, workdir) {
