@@ -1,10 +1,10 @@
 /** The `text-transform` tool: changes that a model would make word by word, made at once and exactly. */
-import type { ToolContext, ToolHandler } from 'toolhost';
+import type { JsonObject, ToolContext, ToolHandler } from 'toolhost';
 import { changeCase, changeLines, replaceAll, wrap, type Case, type LineChanges, type Replacement } from './changes';
 import { deliver, textOf, type Place } from './place';
 
 /** Makes a handler of a change: reads the text, changes it, returns it or writes it to a file. */
-function handler<Input>(change: (text: string, input: Input) => { text: string } & Record<string, unknown>): ToolHandler {
+function handler<Input>(change: (text: string, input: Input) => { text: string } & JsonObject): ToolHandler {
   return async (ctx: ToolContext, input: Input & Place) => {
     const text = await textOf(input);
     const { text: changed, ...facts } = change(text, input);

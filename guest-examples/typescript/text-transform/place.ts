@@ -1,4 +1,5 @@
 /** Where a text comes from, and where the result goes. */
+import type { JsonObject } from 'toolhost';
 import { TextError } from './failure';
 
 export interface Place {
@@ -34,7 +35,7 @@ export async function textOf({ text, path }: Place): Promise<string> {
 }
 
 /** Returns the text, or writes it and says so. */
-export async function deliver({ saveTo }: Place, text: string): Promise<Record<string, unknown>> {
+export async function deliver({ saveTo }: Place, text: string): Promise<JsonObject> {
   if (saveTo !== undefined) return { savedTo: saveTo, bytes: await Bun.write(saveTo, text) };
   if (text.length > MAX_RETURNED_UNITS) {
     throw new TextError('TOO_LONG', `the result has ${text.length} characters; at most ${MAX_RETURNED_UNITS} are returned`, 'pass `saveTo`, the path of a file to write it to');
