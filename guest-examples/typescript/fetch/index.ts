@@ -1,4 +1,4 @@
-/** The `http-fetch` tool: requests, as far as the operator's policy lets them go. */
+/** The `fetch` tool: requests, as far as the operator's policy lets them go. */
 import type { JsonValue, ToolContext, ToolHandler } from 'toolhost';
 
 interface Input {
