@@ -323,11 +323,14 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print it as JSON
-    #[arg(long, conflicts_with = "manifest")]
+    #[arg(long, conflicts_with_all = ["manifest", "wit"])]
     pub(crate) json: bool,
     /// Print a manifest for it, to be kept beside it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "wit")]
     pub(crate) manifest: bool,
+    /// Print its world, as WIT: the interfaces that it imports and exports
+    #[arg(long)]
+    pub(crate) wit: bool,
 }
 
 #[derive(Debug, Args)]

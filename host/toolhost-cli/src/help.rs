@@ -172,6 +172,7 @@ Examples:
   toolhost inspect my-tool.wasm
   toolhost inspect my-tool.wasm --json | jq -r '.handlers[].name'
   toolhost inspect my-tool.wasm --manifest > goondan.yaml     a bundle of it, beside it
+  toolhost inspect my-tool.wasm --wit
 
 Nothing is granted to the component: it is compiled and asked what it serves.
 

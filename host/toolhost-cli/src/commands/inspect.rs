@@ -33,6 +33,12 @@ pub(crate) async fn inspect(args: &InspectArgs, setting: &Setting) -> Result<Exi
         Ok(found) => (Some(found), found.handlers.as_ref().err()),
         Err(error) => (None, Some(error)),
     };
+    if args.wit
+        && let Some(found) = found
+    {
+        output::write(&world(found))?;
+        return Ok(Exit::Done);
+    }
     if args.manifest {
         return manifest(&args.file, found, refusal);
     }
@@ -44,6 +50,20 @@ pub(crate) async fn inspect(args: &InspectArgs, setting: &Setting) -> Result<Exi
         None => Exit::Done,
         Some(_) => Exit::Refused,
     })
+}
+
+/// The world of a component, whether or not it would load.
+fn world(found: &Inspection) -> String {
+    let mut wit = String::from("package root:component;\n\nworld root {\n");
+    let facts = &found.facts;
+    for (way, names) in [("import", &facts.imports), ("export", &facts.exports)] {
+        for name in names {
+            // What is no interface has a type that its name does not tell.
+            let comment = if name.contains('/') { "" } else { "// " };
+            let _ = writeln!(wit, "  {comment}{way} {};", plain::line(name));
+        }
+    }
+    wit + "}"
 }
 
 /// Prints the manifest of a component that would load.

@@ -163,3 +163,28 @@ fn a_lone_component_is_adopted_with_the_manifest_it_gives() {
     let refused = terminal.run(["inspect", "core.wasm", "--manifest"]);
     refused.fails(2, "core.wasm would not load: ");
 }
+
+#[test]
+fn the_world_of_a_component_is_printed_whether_or_not_it_loads() {
+    let terminal = Terminal::new();
+    fs::copy(guest("dial_out"), terminal.path("here/a.wasm")).unwrap();
+    fs::copy(guest("describe_trap"), terminal.path("here/b.wasm")).unwrap();
+    for file in ["a.wasm", "b.wasm"] {
+        let wit = terminal.run(["inspect", file, "--wit"]).exits(0).stdout;
+        assert!(
+            wit.starts_with("package root:component;\n\nworld root {\n  import "),
+            "{wit}"
+        );
+        assert!(
+            wit.ends_with("  export goondan:tool/handlers@2.0.0;\n}\n"),
+            "{wit}"
+        );
+    }
+    let wit = terminal.run(["inspect", "a.wasm", "--wit"]).exits(0).stdout;
+    assert!(wit.contains("\n  import wasi:sockets/tcp@0.2."), "{wit}");
+    terminal.write("here/text.wasm", "hello");
+    terminal.run(["inspect", "text.wasm", "--wit"]).exits(1);
+    terminal
+        .run(["inspect", "a.wasm", "--wit", "--json"])
+        .exits(2);
+}
