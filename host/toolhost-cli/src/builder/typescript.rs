@@ -143,14 +143,13 @@ async fn kit(shelf: &Shelf, progress: &Progress) -> Result<PathBuf, Refusal> {
 async fn starlingmonkey(kit: &Path, job: &Job<'_>) -> Result<(), Refusal> {
     let install = async |folder: &Path| {
         job.progress
-            .working("getting what builds tools that use `fetch`, once (385 MB)");
+            .working("getting what builds tools that use `fetch`, once (187 MB)");
         let own = KIT.builder().filter_map(|file| {
             let path = file.path.strip_prefix(STARLINGMONKEY)?.strip_prefix('/')?;
             Some(Carried { path, ..file })
         });
         kits::lay_out(own, folder)?;
-        // `npm ci` refuses its lock file: packages below it name bindings that are not published.
-        npm(folder, &["install"]).await
+        npm(folder, &["ci", "--omit=dev"]).await
     };
     job.shelf
         .complete(kit.join(STARLINGMONKEY), install)
