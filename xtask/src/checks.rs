@@ -4,7 +4,6 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::wasip2::Compiler;
 use crate::workspace::Workspace;
 use crate::{child, sources};
 
@@ -25,10 +24,10 @@ pub(crate) fn demo(workspace: &Workspace, args: &[String]) -> Result<()> {
 
 /// Runs every test, those of the kits too where all are meant. cargo-nextest leaves out the examples in
 /// the docs, so cargo runs those.
-pub(crate) fn test(workspace: &Workspace, compiler: &Compiler, args: &[String]) -> Result<()> {
+pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     // First, so that the last thing printed is the count of all the others.
     if args.is_empty() {
-        sources::test(workspace, compiler)?;
+        sources::test(workspace)?;
     }
     let nextest = child::works(child::cargo(workspace.root()).args(["nextest", "--version"]));
     if !nextest {

@@ -24,8 +24,8 @@ struct GuestWorkspace {
 }
 
 /// Builds every guest to `target/guests/<name>.wasm`, and the examples to where their bundles find
-/// them; gives the compiler of those in Rust. Cargo decides what has to be compiled again; a component is replaced only when it differs.
-pub(crate) fn build(workspace: &Workspace) -> Result<Compiler> {
+/// them. Cargo decides what has to be compiled again; a component is replaced only when it differs.
+pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     let compiler = wasip2::setup(workspace)?;
     let started = Instant::now();
     let examples = GuestWorkspace {
@@ -53,8 +53,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Compiler> {
         all.len(),
         started.elapsed().as_secs_f64(),
     );
-    sources::build_examples(workspace)?;
-    Ok(compiler)
+    sources::build_examples(workspace)
 }
 
 /// A built component.

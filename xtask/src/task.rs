@@ -89,14 +89,14 @@ impl Task {
                 Ok(())
             }
             Self::Setup => wasip2::setup(workspace).map(drop),
-            Self::Guests => guests::build(workspace).map(drop),
+            Self::Guests => guests::build(workspace),
             Self::Demo(args) => {
                 guests::build(workspace)?;
                 checks::demo(workspace, args)
             }
             Self::Test(args) => {
-                let compiler = guests::build(workspace)?;
-                checks::test(workspace, &compiler, args)
+                guests::build(workspace)?;
+                checks::test(workspace, args)
             }
             Self::Lint => checks::lint(workspace),
             Self::Deny => deny::check(workspace),
