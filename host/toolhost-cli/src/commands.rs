@@ -8,6 +8,7 @@ mod inspect;
 mod list;
 mod pending;
 mod play;
+mod test;
 
 pub(crate) use cache::cache;
 pub(crate) use call::call;
@@ -16,6 +17,7 @@ pub(crate) use inspect::inspect;
 pub(crate) use list::list;
 pub(crate) use pending::{cancel, poll};
 pub(crate) use play::play;
+pub(crate) use test::test;
 
 use toolhost::{Agent, Declares, LoadedBundle};
 
