@@ -14,6 +14,7 @@ pub mod agents;
 mod agents_port;
 mod agents_tool;
 pub mod bundle;
+pub mod cases;
 mod catalog;
 pub mod events;
 mod executor;
