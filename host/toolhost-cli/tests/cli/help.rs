@@ -39,7 +39,8 @@ Options:
 fn every_command_has_examples_and_exit_codes() {
     let terminal = Terminal::new();
     for command in [
-        "new", "build", "check", "list", "call", "poll", "cancel", "play", "test", "inspect", "cache",
+        "new", "build", "check", "list", "call", "poll", "cancel", "play", "test", "inspect",
+        "cache",
     ] {
         let help = terminal.run([command, "--help"]).exits(0).stdout;
         assert!(
