@@ -12,7 +12,8 @@ Set-up and build commands that need only cargo.
   cargo xtask setup             gets a rustc that compiles to wasm32-wasip2; quick when it is there
   cargo xtask guests            builds every guest to target/guests/<name>.wasm (runs setup first)
   cargo xtask demo              tells the story in a terminal page, on the guests just built
-  cargo xtask test [-- ARGS]    runs every test (cargo-nextest when installed, else cargo test)
+  cargo xtask test [-- ARGS]    runs every test (cargo-nextest when installed, else cargo test), and
+                                without ARGS those of the kits in guest-sdk
   cargo xtask lint              checks format and clippy as CI does
   cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures

@@ -16,6 +16,8 @@ use crate::bundle::{Bundle, Diagnostic, IMPLICIT_AGENT, Place, YamlSource};
 use crate::middleware::Redactor;
 use limits::LimitChanges;
 pub use limits::LimitInfo;
+pub(crate) use limits::parse_bytes;
+pub(crate) use read::read_policy as read_at;
 
 /// Why a text is no policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -72,7 +72,8 @@ fn read(source: &YamlSource, findings: &mut Findings) -> Policy {
     }
 }
 
-fn read_policy(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
+/// Reads the policy that stands here.
+pub(crate) fn read_policy(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
     let fields = at.fields(findings)?;
     fields.refuse_unknown(
         &[
