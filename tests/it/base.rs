@@ -11,7 +11,7 @@ use toolhost::{Host, ToolResult};
 use toolhost_tests::house::{House, open_step, tool_call};
 use toolhost_tests::{Work, root, sandbox};
 
-/// The tools of `guest-examples/base.yaml`, under a policy given as YAML.
+/// The tools of `guest-examples/base`, under a policy given as YAML.
 pub(crate) async fn base(policy: &str) -> House {
     let tools: &[(&str, &str, &[&str])] = &[
         ("bash", "bash", &["exec", "script"]),
@@ -24,7 +24,7 @@ pub(crate) async fn base(policy: &str) -> House {
 #[tokio::test]
 async fn the_bundle_of_base_tools_loads() {
     let host = Host::builder().sandbox(sandbox()).build().unwrap();
-    let loaded = host.load(root("guest-examples/base.yaml")).await;
+    let loaded = host.load(root("guest-examples/base")).await;
     let loaded = loaded.unwrap_or_else(|error| panic!("{error}"));
     let work = Work::new();
     let step = open_step(&loaded.only_agent().unwrap(), "instance", &work.workdir).await;

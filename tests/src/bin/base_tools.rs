@@ -65,8 +65,8 @@ fn tools() -> Vec<Tool> {
         tool(
             "text-transform",
             "TypeScript",
-            "upper",
-            json!({"text": "hi"}),
+            "case",
+            json!({"text": "hi", "to": "upper"}),
         ),
         tool(
             "csv-stats",
