@@ -88,7 +88,21 @@ fn what_is_wrong_in_case_files_is_shown_with_its_line() {
         "- name: a\n  tool: echo__say\n  expects: {output: 1}\n",
     )
     .fails(2, "error: the case files hold 1 error");
-    insta::assert_snapshot!(ran.stderr, @"");
+    insta::assert_snapshot!(ran.stderr, @r"
+E_CONFIG_SCHEMA_INVALID
+
+  × unknown key 'expects'
+   ╭─[tests/a.yaml:3:3]
+ 2 │   tool: echo__say
+ 3 │   expects: {output: 1}
+   ·   ───┬───
+   ·      ╰── [0].expects
+   ╰────
+  help: Did you mean 'expect'?
+
+error: the case files hold 1 error
+hint: Correct what is listed; nothing was run.
+");
 }
 
 #[test]
