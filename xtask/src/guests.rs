@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::child;
 use crate::wasip2::{self, Compiler};
 use crate::workspace::Workspace;
+use crate::{child, sources};
 
 /// First bytes of a component; a core module has version 1 in layer 0 instead.
 const COMPONENT_PREAMBLE: &[u8] = &[0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00];
@@ -23,7 +23,7 @@ struct GuestWorkspace {
     target_dir: PathBuf,
 }
 
-/// Builds every guest to `target/guests/<name>.wasm`, and the examples to where their bundle finds
+/// Builds every guest to `target/guests/<name>.wasm`, and the examples to where their bundles find
 /// them. Cargo decides what has to be compiled again; a component is replaced only when it differs.
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     let compiler = wasip2::setup(workspace)?;
@@ -53,7 +53,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<()> {
         all.len(),
         started.elapsed().as_secs_f64(),
     );
-    Ok(())
+    sources::build_examples(workspace)
 }
 
 /// A built component.

@@ -54,6 +54,12 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Make a folder with a new tool, ready to be built and tested
+    #[command(after_long_help = help::NEW, arg_required_else_help = true)]
+    New(NewArgs),
+    /// Build the tools whose entries are source: Rust, TypeScript, JavaScript, Python
+    #[command(after_long_help = help::BUILD)]
+    Build(BuildArgs),
     /// Check that a bundle loads: its resources, its components, and a policy
     #[command(after_long_help = help::CHECK)]
     Check(CheckArgs),
@@ -93,6 +99,67 @@ pub(crate) enum Command {
     /// List, verify or remove the compiled components that are kept
     #[command(after_long_help = help::CACHE)]
     Cache(CacheArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// Name of the tool: lower-case letters, digits, - and _
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Language it is written in
+    #[arg(long, value_enum)]
+    pub(crate) lang: Lang,
+    /// Where to make it [default: a folder of that name, here]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// A language of new tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Lang {
+    /// A Cargo package
+    Rust,
+    /// A module; JavaScript goes the same way
+    #[value(alias = "ts")]
+    Typescript,
+    /// A module
+    Python,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BuildArgs {
+    /// Bundle file, or directory that holds a goondan.yaml
+    #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
+    pub(crate) bundle: PathBuf,
+    /// Build also what is up to date
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// JavaScript engine [default: starlingmonkey for tools that use fetch, else qjs]
+    #[arg(long, value_enum)]
+    pub(crate) engine: Option<Engine>,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A JavaScript engine that goes into a component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// QuickJS: small, and quick to start
+    Qjs,
+    /// StarlingMonkey: large, with fetch
+    #[value(name = "starlingmonkey")]
+    StarlingMonkey,
+}
+
+impl Engine {
+    /// As the kit calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Qjs => "qjs",
+            Self::StarlingMonkey => "starlingmonkey",
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -290,8 +357,14 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print it as JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["manifest", "wit"])]
     pub(crate) json: bool,
+    /// Print a manifest for it, to be kept beside it
+    #[arg(long, conflicts_with = "wit")]
+    pub(crate) manifest: bool,
+    /// Print its world, as WIT: the interfaces that it imports and exports
+    #[arg(long)]
+    pub(crate) wit: bool,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,8 @@
 /// After the help of `toolhost`.
 pub(crate) const TOOLHOST: &str = "\
 Examples:
+  toolhost new notes --lang typescript
+  toolhost build notes
   toolhost check guest-examples
   toolhost list guest-examples --format openai
   toolhost call guest-examples text__upper --args '{\"text\": \"hi\"}'
@@ -23,9 +25,51 @@ Places:
   state  --state-root, else TOOLHOST_STATE_ROOT, else $XDG_STATE_HOME/toolhost,
          else ~/.local/state/toolhost: instances' workspaces, the key of the cache
   cache  $XDG_CACHE_HOME/toolhost, else ~/.cache/toolhost: compiled components, at most
-         2 GiB; may be deleted, see `toolhost cache`
+         2 GiB, see `toolhost cache`; in kits/ what builds tools; may be deleted
 
 Answers go to stdout, everything else to stderr. NO_COLOR switches colours off.";
+
+/// After the help of `toolhost new`.
+pub(crate) const NEW: &str = "\
+Examples:
+  toolhost new notes --lang typescript
+  toolhost new word-count --lang rust --path tools/word-count
+  toolhost new table --lang python
+
+The folder holds a manifest, goondan.yaml, one handler, a test of it and a README. It builds and passes
+its test as it is. A folder that exists must be empty.
+
+Exit codes: 0 made · 2 not made";
+
+/// After the help of `toolhost build`.
+pub(crate) const BUILD: &str = "\
+Examples:
+  toolhost build                           goondan.yaml in the current directory
+  toolhost build my-bundle --force
+  toolhost build my-bundle --json | jq '.tools[] | select(.state == \"failed\")'
+
+What is built, by the entry that the manifest names:
+  ./Cargo.toml               a Cargo package whose library is a cdylib, for wasm32-wasip2
+  ./index.ts, .tsx .mts .js .jsx .mjs
+                             a module that exports `handlers`; npm packages beside it are bundled
+  ./tool.py                  a module with `handlers`; packages of its requirements.txt go along
+Any other entry is a component already.
+
+The component goes to .toolhost/<tool>.wasm beside the manifest, and is built anew where its sources or
+this toolhost's kit have changed. Other commands never build: they refuse a component that is missing or
+older than its sources. Building runs what the sources tell compilers to run, outside any sandbox: build
+only what you trust.
+
+What builds lies in the cache (see Places in `toolhost --help`), got once: from npm for TypeScript, from
+PyPI for Python. Rust needs cargo and `rustup target add wasm32-wasip2`, TypeScript Node 20, Python 3.10;
+RUSTC, CARGO_TARGET_DIR and the like go to cargo as they are.
+
+With --json: {\"ok\", \"tools\": [{\"name\", \"entry\", \"component\", \"state\": \"built\" | \"current\" | \"failed\",
+\"bytes\", \"seconds\", \"whose\": \"source\" | \"machine\", \"errors\" and \"notes\": [{\"message\", \"file\", \"line\",
+\"column\", \"detail\", \"next\"}]}]}
+
+Exit codes: 0 built, or up to date · 1 a source cannot be built · 2 the bundle cannot be read, or
+something is missing on this machine";
 
 /// After the help of `toolhost check`.
 pub(crate) const CHECK: &str = "\
@@ -154,6 +198,8 @@ pub(crate) const INSPECT: &str = "\
 Examples:
   toolhost inspect my-tool.wasm
   toolhost inspect my-tool.wasm --json | jq -r '.handlers[].name'
+  toolhost inspect my-tool.wasm --manifest > goondan.yaml     a bundle of it, beside it
+  toolhost inspect my-tool.wasm --wit
 
 Nothing is granted to the component: it is compiled and asked what it serves.
 

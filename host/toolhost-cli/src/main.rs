@@ -1,6 +1,7 @@
 //! The binary `toolhost`: agents' tools in the terminal.
 
 mod args;
+mod builder;
 mod commands;
 mod environment;
 mod exit;
@@ -8,6 +9,7 @@ mod failure;
 mod findings;
 mod help;
 mod house;
+mod kits;
 mod log;
 mod output;
 mod places;

@@ -193,5 +193,6 @@ fn with_cache(setting: &Setting, top: &Path) -> Setting {
         },
         loudness: setting.loudness,
         look: setting.look,
+        target_dir: setting.target_dir,
     }
 }

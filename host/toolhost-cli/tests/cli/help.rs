@@ -12,6 +12,8 @@ nothing else
 Usage: toolhost [OPTIONS] <COMMAND>
 
 Commands:
+  new      Make a folder with a new tool, ready to be built and tested
+  build    Build the tools whose entries are source: Rust, TypeScript, JavaScript, Python
   check    Check that a bundle loads: its resources, its components, and a policy
   list     List the tools that an agent is shown
   call     Call a tool and print its ToolResult
@@ -37,7 +39,8 @@ Options:
 fn every_command_has_examples_and_exit_codes() {
     let terminal = Terminal::new();
     for command in [
-        "check", "list", "call", "poll", "cancel", "play", "test", "inspect", "cache",
+        "new", "build", "check", "list", "call", "poll", "cancel", "play", "test", "inspect",
+        "cache",
     ] {
         let help = terminal.run([command, "--help"]).exits(0).stdout;
         assert!(

@@ -10,6 +10,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod author;
 mod bad_input;
 mod cache;
 mod call;
