@@ -18,7 +18,7 @@ fn case(lines: &str) -> Result<Case, Vec<String>> {
 fn the_templates_cases_are_read() {
     for language in [
         "rust/template/tests/count.yaml",
-        "typescript/template/tests/count.test.yaml",
+        "typescript/template/tests/count.yaml",
         "python/template/tests/count.yaml",
     ] {
         let path = format!("{}/../../guest-sdk/{language}", env!("CARGO_MANIFEST_DIR"));
@@ -34,6 +34,22 @@ fn the_templates_cases_are_read() {
         assert_eq!(counts.expect.status(), ToolStatus::Ok);
         assert_eq!(counts.expect.output.as_ref().unwrap()["lines"], 2);
         assert_eq!(missing.expect.status(), ToolStatus::Error);
+    }
+}
+
+#[test]
+fn the_examples_cases_are_read() {
+    let examples = format!("{}/../../guest-examples", env!("CARGO_MANIFEST_DIR"));
+    for file in [
+        "tests/echo.yaml",
+        "tests/file-system.yaml",
+        "tests/text.yaml",
+        "python/csv-stats/tests/describe.yaml",
+        "typescript/text-transform/tests/case.yaml",
+    ] {
+        let text = std::fs::read_to_string(format!("{examples}/{file}")).unwrap();
+        let file = parse(&text).unwrap();
+        assert!(file.cases().len() >= 3);
     }
 }
 
@@ -149,7 +165,7 @@ fn whatever_is_wrong_is_named_with_its_place() {
     );
     check(
         "- name: a\n  tool: x__y\n",
-        "3:9: error[E_CONFIG_DUPLICATE_NAME] another case is called 'a'",
+        "3:9: error[E_CONFIG_DUPLICATE_NAME] [1].name: another case is called 'a'",
     );
     check(
         "- tool: x__y\n",

@@ -162,6 +162,31 @@ fn a_pending_call_is_waited_for_unless_that_is_expected() {
 }
 
 #[test]
+fn two_bundles_of_one_directory_have_cases_of_their_own() {
+    let terminal = Terminal::new();
+    bundle(&terminal, "- {name: of the first, tool: echo__say}\n");
+    let manifest = fs::read_to_string(terminal.path("here/goondan.yaml")).unwrap();
+    terminal.write(
+        "here/other.yaml",
+        manifest.replace("name: echo", "name: parrot"),
+    );
+    terminal.write(
+        "here/tests/other/a.yaml",
+        "- {name: of the other, tool: parrot__say}\n",
+    );
+    for (name, case) in [
+        ("goondan.yaml", "of the first"),
+        ("other.yaml", "of the other"),
+    ] {
+        let listed = terminal
+            .run(["test", "--list", "--no-generated", name])
+            .exits(0);
+        assert_eq!(listed.stdout.lines().count(), 1, "{listed:?}");
+        assert!(listed.stdout.contains(case), "{listed:?}");
+    }
+}
+
+#[test]
 fn nothing_is_left_behind() {
     let terminal = Terminal::new();
     let tmp = terminal.path("tmp");
