@@ -11,6 +11,7 @@ pub(crate) mod port;
 mod time;
 pub(crate) mod wat;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -280,24 +281,23 @@ async fn no_name_is_looked_up() {
             .count()
     };
     let before = sockets();
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let watched = scope.spawn(|| {
-            let mut most = 0;
-            while !stop.load(std::sync::atomic::Ordering::SeqCst) {
-                most = most.max(sockets());
-            }
-            most
-        });
-        for _ in 0..20 {
-            let asked = json!({"host": "nobody.invalid", "port": 9});
-            let report = futures_executor::block_on(run("dial_out", asked));
-            assert_eq!(output(&report)["dns"]["ok"], false);
-            assert!(report.usage.denials.contains(&Denial::NetworkDns));
+    let calls = Arc::new(());
+    let going_on = Arc::downgrade(&calls);
+    let watched = std::thread::spawn(move || {
+        let mut most = 0;
+        while going_on.strong_count() > 0 {
+            most = most.max(sockets());
         }
-        stop.store(true, std::sync::atomic::Ordering::SeqCst);
-        assert_eq!(watched.join().unwrap(), before);
+        most
     });
+    for _ in 0..20 {
+        let asked = json!({"host": "nobody.invalid", "port": 9});
+        let report = run("dial_out", asked).await;
+        assert_eq!(output(&report)["dns"]["ok"], false);
+        assert!(report.usage.denials.contains(&Denial::NetworkDns));
+    }
+    drop(calls);
+    assert_eq!(watched.join().unwrap(), before);
 }
 
 #[tokio::test]

@@ -118,7 +118,7 @@ async fn a_component_that_is_compiled_for_too_long_is_given_up_on_and_its_compil
             matches!(error, PrepareError::TooSlow { limit } if limit == time),
             "{error:?}"
         );
-        assert!(started.elapsed() < Duration::from_secs(10), "{mode}");
+        assert!(started.elapsed() < Duration::from_secs(30), "{mode}");
     }
     let error = refused(compiler("run"), time, slow_to_compile()).await;
     assert!(matches!(error, PrepareError::TooSlow { .. }), "{error:?}");
@@ -166,7 +166,7 @@ async fn what_is_in_the_cache_waits_for_no_turn_and_a_turn_is_waited_for_without
     assert_eq!(kept.unwrap().1, Origin::Compiled);
 
     let turns = std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
-    let own = cached("sleep", Duration::from_secs(2));
+    let own = cached("sleep", Duration::from_secs(1));
     let prepare = |name: &'static str| {
         let own = own.clone();
         tokio::spawn(async move { own.prepare(guest(name)).await })
@@ -182,8 +182,8 @@ async fn what_is_in_the_cache_waits_for_no_turn_and_a_turn_is_waited_for_without
         let error = compiled.await.unwrap().unwrap_err();
         assert!(matches!(error, PrepareError::TooSlow { .. }), "{error:?}");
     }
-    // The last one's time began with its turn.
-    assert!(started.elapsed() >= Duration::from_secs(4));
+    // The last one's time began with its turn, and is four times as long by the clock.
+    assert!(started.elapsed() >= Duration::from_secs(8));
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Loading a bundle: every finding at once, and all or nothing.
 
 mod bounds;
+mod built;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -232,20 +233,22 @@ async fn an_entry_outside_the_bundle_is_not_read() {
 }
 
 #[tokio::test]
-async fn a_source_entry_says_that_it_must_be_built() {
-    let manifest = r#"{"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "bash"},
-        "spec": {"entry": "./index.ts", "exports": [{"name": "exec"}]}}"#;
-    let found = findings(
-        manifest,
-        &[("index.ts", b"export const handlers = {}".to_vec())],
-    )
-    .await;
-    assert_eq!(codes(&found), ["E_CONFIG_ENTRY_NOT_FOUND"]);
-    assert!(
-        found[0].message.contains("source code"),
-        "{}",
-        found[0].message
-    );
+async fn source_that_nothing_builds_says_so() {
+    for (entry, next) in [
+        ("./lib.rs", "Cargo.toml"),
+        ("./main.go", "Build it to a component"),
+    ] {
+        let manifest = json!({"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "bash"},
+            "spec": {"entry": entry, "exports": [{"name": "exec"}]}});
+        let found = findings(&manifest.to_string(), &[(entry, b"code".to_vec())]).await;
+        assert_eq!(codes(&found), ["E_CONFIG_ENTRY_NOT_FOUND"]);
+        let message = &found[0].message;
+        assert!(
+            message.contains("source code, not a WASI component"),
+            "{message}"
+        );
+        assert!(found[0].help.contains(next), "{}", found[0].help);
+    }
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@
 
 mod agents;
 mod architecture;
+mod base;
 mod cache;
 mod cell;
 mod compiler;

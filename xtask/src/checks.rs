@@ -4,8 +4,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::child;
 use crate::workspace::Workspace;
+use crate::{child, sources};
 
 /// Runs the demo on the bundle of examples.
 ///
@@ -22,8 +22,13 @@ pub(crate) fn demo(workspace: &Workspace, args: &[String]) -> Result<()> {
     child::run(&mut demo)
 }
 
-/// Runs every test. cargo-nextest leaves out the examples in the docs, so cargo runs those.
+/// Runs every test, those of the kits too where all are meant. cargo-nextest leaves out the examples in
+/// the docs, so cargo runs those.
 pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
+    // First, so that the last thing printed is the count of all the others.
+    if args.is_empty() {
+        sources::test(workspace)?;
+    }
     let nextest = child::works(child::cargo(workspace.root()).args(["nextest", "--version"]));
     if !nextest {
         return child::run(
@@ -32,7 +37,6 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
                 .args(args),
         );
     }
-    // First, so that the last thing printed is the count of all the others.
     if args.is_empty() {
         child::run(cargo_with_guests(workspace).args(["test", "--doc", "--workspace", "--quiet"]))?;
     }
@@ -43,7 +47,7 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     )
 }
 
-/// Checks the format of all crates, guests too, and runs clippy on the workspace.
+/// Checks the format of all crates, guests too, and runs clippy on the workspace and the SDK.
 pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     let root = workspace.root();
     for dir in [
@@ -51,6 +55,7 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
         workspace.examples(),
         root.join("tests/guests"),
         workspace.fuzz(),
+        workspace.sdk("rust"),
     ] {
         child::run(child::cargo(&dir).args(["fmt", "--all", "--check"]))?;
     }
@@ -62,7 +67,10 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
         "-D",
         "warnings",
     ];
-    child::run(child::cargo(root).args(clippy))
+    child::run(child::cargo(root).args(clippy))?;
+    let mut sdk = child::guest_cargo(&workspace.sdk("rust"));
+    sdk.env("CARGO_TARGET_DIR", root.join("target/guests-build/sdk"));
+    child::run(sdk.args(clippy))
 }
 
 /// Runs the benchmarks. The dev profile optimises dependencies, and shares its build with the tests.
@@ -85,6 +93,13 @@ pub(crate) fn soak(workspace: &Workspace, minutes: u32) -> Result<()> {
     let mut soak = Command::new(workspace.target().join("debug/soak"));
     let seconds = u64::from(minutes).saturating_mul(60);
     child::run(soak.arg(seconds.to_string()))
+}
+
+/// Measures the base tools. Built as the demo is, with everything else.
+pub(crate) fn base_tools(workspace: &Workspace, args: &[String]) -> Result<()> {
+    child::run(child::cargo(workspace.root()).args(["build", "--workspace", "--all-targets"]))?;
+    let mut base_tools = Command::new(workspace.target().join("debug/base_tools"));
+    child::run(base_tools.args(args))
 }
 
 /// Returns a cargo whose tests find the guests through the environment.

@@ -13,6 +13,7 @@ mod child;
 mod deny;
 mod fuzz;
 mod guests;
+mod sources;
 mod task;
 mod tool;
 mod wasip2;

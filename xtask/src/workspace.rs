@@ -48,6 +48,11 @@ impl Workspace {
         self.root.join("fuzz")
     }
 
+    /// Returns the folder of a language's kit.
+    pub(crate) fn sdk(&self, language: &str) -> PathBuf {
+        self.root.join("guest-sdk").join(language)
+    }
+
     /// Returns the folder of the example tools and their bundle.
     pub(crate) fn examples(&self) -> PathBuf {
         self.root.join("guest-examples")

@@ -54,6 +54,12 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Make a folder with a new tool, ready to be built and tested
+    #[command(after_long_help = help::NEW, arg_required_else_help = true)]
+    New(NewArgs),
+    /// Build the tools whose entries are source: Rust, TypeScript, JavaScript, Python
+    #[command(after_long_help = help::BUILD)]
+    Build(BuildArgs),
     /// Check that a bundle loads: its resources, its components, and a policy
     #[command(after_long_help = help::CHECK)]
     Check(CheckArgs),
@@ -84,12 +90,76 @@ pub(crate) enum Command {
     /// Play a script: agents that call tools and each other, without a model
     #[command(after_long_help = help::PLAY)]
     Play(PlayArgs),
+    /// Run the cases of a bundle's tools, and those that follow from their schemas
+    #[command(after_long_help = help::TEST)]
+    Test(TestArgs),
     /// Show what a component serves and asks for, and whether it would load
     #[command(after_long_help = help::INSPECT)]
     Inspect(InspectArgs),
     /// List, verify or remove the compiled components that are kept
     #[command(after_long_help = help::CACHE)]
     Cache(CacheArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// Name of the tool: lower-case letters, digits, - and _
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Language it is written in
+    #[arg(long, value_enum)]
+    pub(crate) lang: Lang,
+    /// Where to make it [default: a folder of that name, here]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// A language of new tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Lang {
+    /// A Cargo package
+    Rust,
+    /// A module; JavaScript goes the same way
+    #[value(alias = "ts")]
+    Typescript,
+    /// A module
+    Python,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BuildArgs {
+    /// Bundle file, or directory that holds a goondan.yaml
+    #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
+    pub(crate) bundle: PathBuf,
+    /// Build also what is up to date
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// JavaScript engine [default: starlingmonkey for tools that use fetch, else qjs]
+    #[arg(long, value_enum)]
+    pub(crate) engine: Option<Engine>,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A JavaScript engine that goes into a component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// QuickJS: small, and quick to start
+    Qjs,
+    /// StarlingMonkey: large, with fetch
+    #[value(name = "starlingmonkey")]
+    StarlingMonkey,
+}
+
+impl Engine {
+    /// As the kit calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Qjs => "qjs",
+            Self::StarlingMonkey => "starlingmonkey",
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -217,6 +287,38 @@ pub(crate) struct PlayArgs {
     pub(crate) keep: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Bundle file, or directory that holds a goondan.yaml; its cases are in tests/*.yaml beside it, those
+    /// of a NAME.yaml in tests/NAME/*.yaml
+    #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
+    pub(crate) bundle: PathBuf,
+    /// The operator's policy, for all that have none of their own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Run only those that have this text in their file, name or tool
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// List the cases, and run none
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Leave out the cases that follow from the schemas
+    #[arg(long)]
+    pub(crate) no_generated: bool,
+    /// What arguments drawn at random follow from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Write what comes into the case files, where exact values are expected
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) update: bool,
+    /// Print the report as JSON
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) json: bool,
+    /// Also write the report as JUnit XML
+    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    pub(crate) junit: Option<PathBuf>,
+}
+
 /// What a call is of.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Target<'a> {
@@ -256,8 +358,14 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Print it as JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["manifest", "wit"])]
     pub(crate) json: bool,
+    /// Print a manifest for it, to be kept beside it
+    #[arg(long, conflicts_with = "wit")]
+    pub(crate) manifest: bool,
+    /// Print its world, as WIT: the interfaces that it imports and exports
+    #[arg(long)]
+    pub(crate) wit: bool,
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,8 @@ pub(crate) struct Environment {
     pub(crate) xdg_cache: Option<PathBuf>,
     /// `NO_COLOR` is set, or `TERM` names a terminal without colours.
     pub(crate) colourless: bool,
+    /// `CARGO_TARGET_DIR` is set: cargo, which reads it, is not told where to build.
+    pub(crate) cargo_target_dir: bool,
 }
 
 impl Environment {
@@ -26,6 +28,7 @@ impl Environment {
             state_root: value("TOOLHOST_STATE_ROOT").map(PathBuf::from),
             xdg_state: absolute("XDG_STATE_HOME"),
             xdg_cache: absolute("XDG_CACHE_HOME"),
+            cargo_target_dir: value("CARGO_TARGET_DIR").is_some(),
             colourless: value("NO_COLOR").is_some() || value("TERM").is_some_and(|t| t == "dumb"),
         }
     }

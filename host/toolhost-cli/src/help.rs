@@ -3,10 +3,13 @@
 /// After the help of `toolhost`.
 pub(crate) const TOOLHOST: &str = "\
 Examples:
+  toolhost new notes --lang typescript
+  toolhost build notes
   toolhost check guest-examples
   toolhost list guest-examples --format openai
   toolhost call guest-examples text__upper --args '{\"text\": \"hi\"}'
   toolhost play guest-examples/review.yaml
+  toolhost test guest-examples
   toolhost inspect my-tool.wasm
 
 BUNDLE is a YAML file of Tool and Agent resources, or a directory that holds a goondan.yaml;
@@ -22,9 +25,51 @@ Places:
   state  --state-root, else TOOLHOST_STATE_ROOT, else $XDG_STATE_HOME/toolhost,
          else ~/.local/state/toolhost: instances' workspaces, the key of the cache
   cache  $XDG_CACHE_HOME/toolhost, else ~/.cache/toolhost: compiled components, at most
-         2 GiB; may be deleted, see `toolhost cache`
+         2 GiB, see `toolhost cache`; in kits/ what builds tools; may be deleted
 
 Answers go to stdout, everything else to stderr. NO_COLOR switches colours off.";
+
+/// After the help of `toolhost new`.
+pub(crate) const NEW: &str = "\
+Examples:
+  toolhost new notes --lang typescript
+  toolhost new word-count --lang rust --path tools/word-count
+  toolhost new table --lang python
+
+The folder holds a manifest, goondan.yaml, one handler, a test of it and a README. It builds and passes
+its test as it is. A folder that exists must be empty.
+
+Exit codes: 0 made · 2 not made";
+
+/// After the help of `toolhost build`.
+pub(crate) const BUILD: &str = "\
+Examples:
+  toolhost build                           goondan.yaml in the current directory
+  toolhost build my-bundle --force
+  toolhost build my-bundle --json | jq '.tools[] | select(.state == \"failed\")'
+
+What is built, by the entry that the manifest names:
+  ./Cargo.toml               a Cargo package whose library is a cdylib, for wasm32-wasip2
+  ./index.ts, .tsx .mts .js .jsx .mjs
+                             a module that exports `handlers`; npm packages beside it are bundled
+  ./tool.py                  a module with `handlers`; packages of its requirements.txt go along
+Any other entry is a component already.
+
+The component goes to .toolhost/<tool>.wasm beside the manifest, and is built anew where its sources or
+this toolhost's kit have changed. Other commands never build: they refuse a component that is missing or
+older than its sources. Building runs what the sources tell compilers to run, outside any sandbox: build
+only what you trust.
+
+What builds lies in the cache (see Places in `toolhost --help`), got once: from npm for TypeScript, from
+PyPI for Python. Rust needs cargo and `rustup target add wasm32-wasip2`, TypeScript Node 20, Python 3.10;
+RUSTC, CARGO_TARGET_DIR and the like go to cargo as they are.
+
+With --json: {\"ok\", \"tools\": [{\"name\", \"entry\", \"component\", \"state\": \"built\" | \"current\" | \"failed\",
+\"bytes\", \"seconds\", \"whose\": \"source\" | \"machine\", \"errors\" and \"notes\": [{\"message\", \"file\", \"line\",
+\"column\", \"detail\", \"next\"}]}]}
+
+Exit codes: 0 built, or up to date · 1 a source cannot be built · 2 the bundle cannot be read, or
+something is missing on this machine";
 
 /// After the help of `toolhost check`.
 pub(crate) const CHECK: &str = "\
@@ -122,11 +167,39 @@ stdout as JSON. With --turns it is {\"turns\", \"answered\", \"failed\", \"ms\",
 
 Exit codes: 0 answered · 1 a turn failed · 2 wrong usage, or it does not load";
 
+/// After the help of `toolhost test`.
+pub(crate) const TEST: &str = "\
+Examples:
+  toolhost test                             goondan.yaml here, with its tests/*.yaml
+  toolhost test my-bundle --filter notes__  only what has this in its file, name or tool
+  toolhost test my-bundle --update          accept what comes
+  toolhost test my-bundle --junit report.xml --json > report.json
+
+A case file is a list of cases:
+  - name: counts a text file
+    tool: notes__count
+    args: { path: poem.txt }
+    files: { poem.txt: \"one two\\nthree\\n\" }
+    expect:
+      output: { lines: 2, words: 3 }
+
+Each case runs in a fresh workdir, under the limits and grants of production. Besides, every export is
+called with arguments that follow from its schema: ones that fit, ones that do not, and hostile texts.
+Whatever it is given, a tool answers; it does not crash, and nothing outside its workdir changes.
+
+With --json: {\"ok\", \"passed\", \"failed\", \"updated\", \"ms\", \"cases\": [{\"file\", \"line\", \"name\", \"tool\",
+\"status\", \"ms\", \"runs\", \"problems\": [{\"what\", \"expected\", \"got\"}], \"usage\"}], \"generated\":
+{\"seed\", \"passed\", \"failed\": [like cases, with \"kind\" and \"args\"]}}.
+
+Exit codes: 0 all passed · 1 a case failed · 2 the bundle, a case file or the usage is wrong";
+
 /// After the help of `toolhost inspect`.
 pub(crate) const INSPECT: &str = "\
 Examples:
   toolhost inspect my-tool.wasm
   toolhost inspect my-tool.wasm --json | jq -r '.handlers[].name'
+  toolhost inspect my-tool.wasm --manifest > goondan.yaml     a bundle of it, beside it
+  toolhost inspect my-tool.wasm --wit
 
 Nothing is granted to the component: it is compiled and asked what it serves.
 

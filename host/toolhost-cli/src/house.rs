@@ -61,6 +61,14 @@ impl House {
         Self::set_up(setting, policy, Some(root), StateRoot::Needed).await
     }
 
+    /// Sets it up to keep nothing: each call brings its workdir.
+    pub(crate) async fn without_state(
+        setting: &Setting,
+        policy: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        Self::set_up(setting, policy, None, StateRoot::Optional).await
+    }
+
     async fn set_up(
         setting: &Setting,
         policy: Option<&Path>,

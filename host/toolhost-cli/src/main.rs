@@ -1,6 +1,7 @@
 //! The binary `toolhost`: agents' tools in the terminal.
 
 mod args;
+mod builder;
 mod commands;
 mod environment;
 mod exit;
@@ -8,6 +9,7 @@ mod failure;
 mod findings;
 mod help;
 mod house;
+mod kits;
 mod log;
 mod output;
 mod places;
@@ -17,6 +19,7 @@ mod read;
 mod run;
 mod screen;
 mod setting;
+mod test;
 mod tool_args;
 
 use std::process::ExitCode;

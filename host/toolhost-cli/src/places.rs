@@ -53,6 +53,7 @@ mod tests {
             xdg_state: path("XDG_STATE_HOME"),
             xdg_cache: path("XDG_CACHE_HOME"),
             colourless: false,
+            cargo_target_dir: false,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The progress line: while something large compiles, on a terminal, erased afterwards.
+//! The progress line: while something large compiles or is built, on a terminal, erased afterwards.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ const SLOW: Duration = Duration::from_millis(500);
 /// What is larger than this is worth a line at once.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// Shows what compiles for as long as it lives.
+/// Shows what takes long, for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Progress {
     current: Current,
@@ -28,12 +28,28 @@ pub(crate) struct Progress {
 
 type Current = Arc<Mutex<Option<Work>>>;
 
-/// What is being prepared.
+/// What is being done.
 #[derive(Debug)]
 struct Work {
-    name: String,
-    bytes: u64,
+    what: String,
+    /// It is known to take long.
+    is_long: bool,
     since: Instant,
+}
+
+impl Work {
+    fn new(what: impl Into<String>, is_long: bool) -> Self {
+        Self {
+            what: what.into(),
+            is_long,
+            since: Instant::now(),
+        }
+    }
+
+    fn compiling(name: &str, bytes: u64) -> Self {
+        let what = format!("compiling {name} ({})", size(bytes));
+        Self::new(what, bytes > LARGE_BYTES)
+    }
 }
 
 impl Progress {
@@ -53,7 +69,9 @@ impl Progress {
     pub(crate) fn listener(&self) -> impl Fn(&LoadProgress) + Send + Sync + 'static {
         let current = Arc::clone(&self.current);
         move |progress| match progress {
-            LoadProgress::Preparing { tool, bytes } => set(&current, Some((tool.as_str(), *bytes))),
+            LoadProgress::Preparing { tool, bytes } => {
+                set(&current, Some(Work::compiling(tool.as_str(), *bytes)));
+            }
             // Whatever the host may come to say is no reason to keep the line.
             LoadProgress::Prepared { .. } | _ => set(&current, None),
         }
@@ -66,7 +84,12 @@ impl Progress {
 
     /// Shows that something is being prepared, until this is dropped.
     pub(crate) fn preparing(&self, name: &str, bytes: u64) {
-        set(&self.current, Some((name, bytes)));
+        set(&self.current, Some(Work::compiling(name, bytes)));
+    }
+
+    /// Shows that something is being done that takes long.
+    pub(crate) fn working(&self, what: &str) {
+        set(&self.current, Some(Work::new(what, true)));
     }
 }
 
@@ -80,12 +103,7 @@ impl Drop for Progress {
     }
 }
 
-fn set(current: &Current, work: Option<(&str, u64)>) {
-    let work = work.map(|(name, bytes)| Work {
-        name: name.to_owned(),
-        bytes,
-        since: Instant::now(),
-    });
+fn set(current: &Current, work: Option<Work>) {
     *current.lock().unwrap_or_else(PoisonError::into_inner) = work;
 }
 
@@ -104,13 +122,13 @@ fn tick(current: &Current, stopped: &Receiver<()>) {
 
 /// The line for work that has taken so long; none where it is not worth one.
 fn line(work: &Work, elapsed: Duration) -> Option<String> {
-    if work.bytes <= LARGE_BYTES && elapsed < SLOW {
+    if !work.is_long && elapsed < SLOW {
         return None;
     }
-    let (name, seconds) = (plain::line(&work.name), elapsed.as_secs());
     Some(format!(
-        "compiling {name} ({}), {seconds} s",
-        size(work.bytes)
+        "{}, {} s",
+        plain::line(&work.what),
+        elapsed.as_secs()
     ))
 }
 
@@ -131,11 +149,7 @@ mod tests {
     #[test]
     fn what_is_large_or_slow_has_a_line() {
         let check = |bytes: u64, millis: u64, expected: Option<&str>| {
-            let work = Work {
-                name: "bash".to_owned(),
-                bytes,
-                since: Instant::now(),
-            };
+            let work = Work::compiling("bash", bytes);
             let line = line(&work, Duration::from_millis(millis));
             assert_eq!(line.as_deref(), expected, "{bytes} {millis}");
         };

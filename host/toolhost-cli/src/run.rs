@@ -9,6 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinError;
 
 use crate::args::{Cli, Command};
+use crate::builder::TargetDir;
 use crate::commands;
 use crate::environment::Environment;
 use crate::exit::Exit;
@@ -47,6 +48,10 @@ pub(crate) fn run() -> Exit {
     let setting = Arc::new(Setting {
         loudness: cli.global.loudness(),
         look: Look::new(&environment),
+        target_dir: match environment.cargo_target_dir {
+            true => TargetDir::OfTheUser,
+            false => TargetDir::Cache,
+        },
         places: Places::find(&environment, cli.global.state_root),
     });
     log::start(setting.loudness);
@@ -96,12 +101,15 @@ fn run_to_the_end(command: Command, setting: &Arc<Setting>) -> Result<Exit, Fail
 
 async fn carry_out(command: Command, setting: &Setting) -> Result<Exit, Failure> {
     match command {
+        Command::New(args) => commands::new(&args),
+        Command::Build(args) => commands::build(&args, setting).await,
         Command::Check(args) => commands::check(&args, setting).await,
         Command::List(args) => commands::list(&args, setting).await,
         Command::Call(args) => commands::call(&args, setting).await,
         Command::Poll(args) => commands::poll(&args, setting).await,
         Command::Cancel(args) => commands::cancel(&args, setting).await,
         Command::Play(args) => commands::play(&args, setting).await,
+        Command::Test(args) => commands::test(&args, setting).await,
         Command::Inspect(args) => commands::inspect(&args, setting).await,
         Command::Cache(args) => commands::cache(&args, setting),
     }

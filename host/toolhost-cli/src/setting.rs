@@ -1,5 +1,6 @@
 //! What holds for the whole command, whichever it is.
 
+use crate::builder::TargetDir;
 use crate::findings::Look;
 use crate::places::Places;
 use crate::{plain, screen};
@@ -26,6 +27,8 @@ pub(crate) struct Setting {
     pub(crate) loudness: Loudness,
     /// How it looks.
     pub(crate) look: Look,
+    /// Where cargo builds tools in Rust.
+    pub(crate) target_dir: TargetDir,
 }
 
 impl Setting {

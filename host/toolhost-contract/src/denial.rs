@@ -88,6 +88,12 @@ impl fmt::Display for Denial {
 }
 
 impl Denial {
+    /// The words of each denial that is the same whatever was tried, in the order in which they are
+    /// told. That of an HTTP request is `http: ` and the rule that would allow it.
+    pub fn plain_words() -> impl Iterator<Item = &'static str> {
+        PLAIN.iter().map(|(_, words)| *words)
+    }
+
     /// Finds a denial by its words.
     #[must_use]
     pub fn from_words(words: &str) -> Option<Self> {

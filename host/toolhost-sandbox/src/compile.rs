@@ -56,8 +56,10 @@ pub struct CompileLimits {
     pub local_blocks: u64,
     /// Loops of a function within each other. Default 1,000.
     pub nested_loops: u64,
-    /// How long it may take to compile, without its wait for a turn; a [`Compiler`](crate::Compiler)
-    /// has as much processor time. Default 60 s, and `time_per_mib` beside.
+    /// Processor time a [`Compiler`](crate::Compiler) may take for it, and at most four times as long
+    /// by the clock: other work on the machine does not make a component too large. Without a compiler
+    /// the time by the clock. Its wait for a turn is not counted. Default 60 s, and `time_per_mib`
+    /// beside.
     pub time: Duration,
     /// What each MiB of the file adds to `time`. Default 10 s.
     pub time_per_mib: Duration,

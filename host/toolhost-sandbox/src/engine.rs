@@ -22,9 +22,13 @@ const IDLE_TICKS: u32 = 100;
 const MEMORY_RESERVATION: u64 = 4 << 30;
 
 /// Bytes of a linear memory kept resident between calls, so that a fresh instance takes no page
-/// faults. Pays only together with the pagemap scan, which counts what a call wrote to. A burst of
-/// calls leaves as much for each slot that it took.
-const KEEP_RESIDENT: usize = 256 << 10;
+/// faults. Pays only together with the pagemap scan, which counts what a call wrote to, and then no
+/// more than these few pages do. A burst of calls leaves as much for each slot that it took.
+const KEEP_RESIDENT: usize = 16 << 10;
+
+/// Slots that keep the code's first memory while nobody uses them. More would be taken anew rather
+/// than used again, and each keeps what its largest call left.
+const WARM_SLOTS: u32 = 8;
 
 /// Core instances of one component: a QuickJS tool has 9, a Python tool some 30.
 pub(crate) const INSTANCES: u32 = 64;
@@ -105,6 +109,7 @@ fn pool(slots: u32) -> InstanceAllocationStrategy {
         .max_component_instance_size(1 << 20)
         .table_elements(100_000)
         .max_memory_size(usize::try_from(MEMORY_RESERVATION).unwrap_or(usize::MAX));
+    pool.max_unused_warm_slots(WARM_SLOTS);
     if PoolingAllocationConfig::is_pagemap_scan_available() {
         pool.linear_memory_keep_resident(KEEP_RESIDENT)
             .pagemap_scan(Enabled::Yes);

@@ -27,6 +27,9 @@ use crate::{Grants, Limits, PrepareError, SandboxError};
 /// How long a component waits for its turn to be compiled.
 const WAITING: Duration = Duration::from_secs(600);
 
+/// Time by the clock that a compiler has for each second of processor time: it shares the machine.
+const CLOCK_PER_PROCESSOR: u32 = 4;
+
 /// Most handlers `describe` may name.
 const HANDLERS_MAX: usize = 256;
 
@@ -138,6 +141,10 @@ impl Sandbox {
     /// Looks into the cache, or compiles on a thread of its own, one or few at a time.
     async fn ready(&self, bytes: Vec<u8>) -> Result<Ready, PrepareError> {
         let limit = self.0.config.compile.time_for(bytes.len());
+        let by_the_clock = match self.0.config.compiler {
+            Some(_) => limit.saturating_mul(CLOCK_PER_PROCESSOR),
+            None => limit,
+        };
         let cell = Arc::clone(&self.0);
         let look = move || {
             let shape = compile::read(&bytes, &cell.config.compile)?;
@@ -167,7 +174,7 @@ impl Sandbox {
             let component = compile(&cell, &bytes, || !gone.is_closed())?;
             linked(&cell, component, facts, None)
         };
-        let compiled = self.within(limit, self.on_a_thread(work)).await;
+        let compiled = self.within(by_the_clock, self.on_a_thread(work)).await;
         compiled.unwrap_or(Err(PrepareError::TooSlow { limit }))?
     }
 

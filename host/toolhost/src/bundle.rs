@@ -4,6 +4,7 @@
 //! reads the file, and from then on everything the bundle names is opened beneath its directory.
 
 mod agent;
+pub mod built;
 pub(crate) mod diagnostic;
 mod document;
 mod guarded;
@@ -22,7 +23,7 @@ use toolhost_contract::{AgentResource, ResourceName, ToolResource};
 pub(crate) use diagnostic::DiagnosticList;
 pub use diagnostic::{Diagnostic, Place, Position, Related, Severity, Span};
 pub(crate) use guarded::Guarded;
-pub use open::{LoadError, OpenBundle};
+pub use open::{Entry, LoadError, OpenBundle, SourceEntry};
 pub use read::ReadError;
 pub use tool::ToolPlaces;
 pub use yaml::YamlSource;

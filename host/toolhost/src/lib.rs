@@ -14,6 +14,7 @@ pub mod agents;
 mod agents_port;
 mod agents_tool;
 pub mod bundle;
+pub mod cases;
 mod catalog;
 pub mod events;
 mod executor;
@@ -52,7 +53,7 @@ pub use extension::{
     ToolsApi,
 };
 pub use host::{Host, HostBuilder, HostError, LoadProgress};
-pub use inspect::{Inspection, inspect};
+pub use inspect::{Inspection, inspect, manifest};
 pub use instance::{Instance, TurnStart};
 pub use loaded::{AgentError, Declares, LoadedBundle, WorkspaceError};
 pub use loader::prepare_error_code;

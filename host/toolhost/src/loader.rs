@@ -61,7 +61,7 @@ pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBun
         .extend(host.policy.unknown_names(open.bundle()));
     let mut by_entry = HashMap::new();
     for tool in open.bundle().tools() {
-        match component(host, &open, tool, &mut by_entry).await {
+        match component(host, &open, tool, &mut by_entry, &mut found).await {
             Ok(component) => {
                 register(&open, tool, &component, &mut found);
                 found
@@ -85,6 +85,8 @@ pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBun
 struct Found {
     tools: Vec<RegisteredTool>,
     components: Vec<(String, toolhost_sandbox::ComponentFacts)>,
+    /// What entries were built of.
+    files: Vec<PathBuf>,
     diagnostics: DiagnosticList,
     patterns: PatternBudget,
 }
@@ -95,12 +97,14 @@ async fn component(
     open: &OpenBundle,
     tool: &ToolResource,
     by_entry: &mut HashMap<String, PreparedTool>,
+    found: &mut Found,
 ) -> Result<PreparedTool, Box<Diagnostic>> {
     if let Some(known) = by_entry.get(&tool.spec.entry) {
         return Ok(known.clone());
     }
     let most = host.sandbox.compile_limits().bytes;
     let entry = open.read_entry(tool, most)?;
+    let (entry, files) = (entry.component, entry.files);
     let name = &tool.metadata.name;
     host.say(&LoadProgress::Preparing {
         tool: name.clone(),
@@ -114,6 +118,7 @@ async fn component(
         origin,
         took: started.elapsed(),
     });
+    found.files.extend(files);
     by_entry.insert(tool.spec.entry.clone(), prepared.clone());
     Ok(prepared)
 }
@@ -357,7 +362,7 @@ fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Foun
     let bundle = open.bundle();
     let all: Vec<ToolCatalogItem> = found.tools.iter().map(|tool| tool.item.clone()).collect();
     let registry: Arc<ToolRegistry> = Arc::new(found.tools.into_iter().collect());
-    let guarded = host.guard(open.guarded());
+    let guarded = host.guard(open.guarded(found.files));
     let make = |name: &str, tools: &[ResourceName], required: &[ToolName]| {
         let of = |tool: &ResourceName| -> Vec<ToolCatalogItem> {
             let own = |item: &&ToolCatalogItem| item.name.resource() == tool;

@@ -13,12 +13,13 @@ use std::net::SocketAddr;
 use toolhost_contract::{Locale, ResourceName, ToolErrorCode};
 use toolhost_sandbox::{Grants, Limits, WorkdirAccess};
 
-use crate::bundle::reader::closest;
+use crate::bundle::reader::{Cursor, Findings, closest};
 use crate::bundle::{Bundle, Diagnostic, IMPLICIT_AGENT, Place, YamlSource};
 use crate::middleware::Redactor;
 use http::HttpRules;
 use limits::LimitChanges;
 pub use limits::LimitInfo;
+pub(crate) use limits::parse_bytes;
 
 /// Why a text is no policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -96,6 +97,16 @@ pub enum SecretSource<'a> {
 /// Gives the secrets that a policy only names.
 pub(crate) type Secrets<'a> = &'a dyn Fn(SecretSource<'_>) -> Result<String, String>;
 
+/// Gives none.
+fn no_secrets(_: SecretSource<'_>) -> Result<String, String> {
+    Err("this host reads none from elsewhere; write it as {secret: …}".to_owned())
+}
+
+/// Reads a policy that stands in another document; its secrets are all in it.
+pub(crate) fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
+    read::read_policy(at, &no_secrets, findings)
+}
+
 /// What is said about one tool.
 #[derive(Debug, Clone)]
 struct Rule {
@@ -146,9 +157,7 @@ impl Policy {
     /// # Errors
     /// [`PolicyError`] carries every finding at once. A policy with one error is no policy.
     pub fn parse(text: &str, file: &str) -> Result<Self, PolicyError> {
-        Self::parse_with(text, file, &|_| {
-            Err("this host reads none from elsewhere; write it as {secret: …}".to_owned())
-        })
+        Self::parse_with(text, file, &no_secrets)
     }
 
     /// Parses a policy, and asks for each secret that it names as `{fromEnv: NAME}` or

@@ -1,4 +1,4 @@
-;; Counts to a hundred million in `start`, before the host can ask anything, and answers then.
+;; Counts to a thousand million in `start`, before the host can ask anything, and answers then.
 (core module $guest
   (memory (export "memory") 1)
   (global $top (mut i32) (i32.const 1024))
@@ -13,7 +13,7 @@
     (loop $more
       (br_if $more (i32.lt_u
         (local.tee $n (i32.add (local.get $n) (i32.const 1)))
-        (i32.const 100000000)))))
+        (i32.const 1000000000)))))
   (start $start)
   (func (export "call") (param i32) (result i32) (i32.const 96))
   (func (export "done") (param i32))

@@ -4,9 +4,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::json;
+use toolhost::bundle::built::{Source, Stamp};
 use toolhost::{Host, Step, WorkdirError};
 use toolhost_tests::house::{House, open_step, tool_call, write_bundle, yaml};
-use toolhost_tests::sandbox;
+use toolhost_tests::{guest, sandbox};
 
 #[tokio::test]
 async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
@@ -258,4 +259,123 @@ async fn a_link_that_leads_to_the_bundle_cannot_be_turned() {
     )
     .await;
     assert!(!at("work/tools").exists() && at("work/mine").exists());
+}
+
+/// A bundle whose entry is source, with what was built of it, and a step whose workdir is the folder
+/// above.
+async fn of_source(top: &Path) -> Step {
+    let at = |path: &str| top.join(path);
+    for folder in ["a/tool/src", "a/.toolhost", "a/node_modules", "a/data"] {
+        std::fs::create_dir_all(at(folder)).unwrap();
+    }
+    let files = ["tool/index.ts", "tool/src/more.ts", "tool/package.json"];
+    for file in files {
+        std::fs::write(at("a").join(file), "source").unwrap();
+    }
+    let manifest = yaml(&[("climb", "climb_out_of_workdir", &["run"])]);
+    let manifest = manifest.replace("./climb_out_of_workdir.wasm", "./tool/index.ts");
+    write_bundle(&at("a"), &manifest, &[]);
+    let stamp = Stamp {
+        entry: "./tool/index.ts".to_owned(),
+        kit: "typescript".to_owned(),
+        sources: files[..2]
+            .iter()
+            .map(|file| Source::new(*file, b"source"))
+            .collect(),
+    };
+    let mut component = guest("climb_out_of_workdir");
+    stamp.put_on(&mut component).unwrap();
+    std::fs::write(at("a/.toolhost/climb.wasm"), component).unwrap();
+    let host = Host::builder().sandbox(sandbox()).build().unwrap();
+    let loaded = host.load(at("a")).await.unwrap();
+    let workdir = host.workdir(top).unwrap();
+    open_step(&loaded.only_agent().unwrap(), "key", &workdir).await
+}
+
+#[tokio::test]
+async fn what_a_tool_was_built_of_and_what_the_next_build_would_run_are_kept() {
+    let top = tempfile::tempdir().unwrap();
+    let at = |path: &str| top.path().join(path);
+    let step = of_source(top.path()).await;
+    std::fs::write(at("mine"), "mine").unwrap();
+    let component = std::fs::read(at("a/.toolhost/climb.wasm")).unwrap();
+
+    let kept = [
+        "/a/.toolhost/climb.wasm",
+        "/a/tool/index.ts",
+        "/a/tool/src/more.ts",
+        "/a/tool/package.json",
+    ];
+    let changes = [
+        "write",
+        "append",
+        "truncate",
+        "unlink",
+        "rename",
+        "rename_from",
+        "link",
+    ];
+    refused(&step, &changes, &kept, "/mine").await;
+
+    // A build would take these for a part of the tool, or run them.
+    let planted = [
+        "/a/tool/build.rs",
+        "/a/tool/index.tsx",
+        "/a/tool/src/evil.ts",
+        "/a/tool/.cargo",
+        "/a/tool/node_modules",
+        "/a/.toolhost/build.lock",
+        "/a/tsconfig.json",
+        "/a/Cargo.toml",
+        "/a/.cargo",
+        "/Cargo.toml",
+        "/rust-toolchain.toml",
+        "/.cargo",
+    ];
+    let makes = [
+        "write",
+        "append",
+        "rename",
+        "link_to",
+        "mkdir",
+        "symlink_at",
+    ];
+    refused(&step, &makes, &planted, "/mine").await;
+    for path in planted {
+        assert!(
+            std::fs::symlink_metadata(at(path.trim_start_matches('/'))).is_err(),
+            "{path}"
+        );
+    }
+    refused(
+        &step,
+        &["rename_from"],
+        &["/a/tool", "/a/tool/src", "/a/.toolhost", "/a/node_modules"],
+        "/x",
+    )
+    .await;
+    for path in kept {
+        assert!(at(path.trim_start_matches('/')).exists(), "{path}");
+    }
+    assert_eq!(
+        std::fs::read(at("a/.toolhost/climb.wasm")).unwrap(),
+        component
+    );
+    assert_eq!(
+        std::fs::read_to_string(at("a/tool/index.ts")).unwrap(),
+        "source"
+    );
+
+    // Everywhere else the tool writes as ever.
+    let paths = json!([
+        "/a/data/index.ts",
+        "/a/notes.txt",
+        "/index.ts",
+        "/a/data/build.rs"
+    ]);
+    let call = tool_call("climb__run", json!({"op": "write", "paths": paths}));
+    let result = step.execute_alone(call).await;
+    for attempt in result.output().unwrap()["results"].as_array().unwrap() {
+        assert_eq!(attempt["ok"], true, "{attempt}");
+    }
 }

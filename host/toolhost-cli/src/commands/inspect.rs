@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use anyhow::anyhow;
 use serde_json::{Value, json};
 use toolhost::{HandlerSpec, Inspection, Locale, PrepareError, prepare_error_code};
 
@@ -32,6 +33,15 @@ pub(crate) async fn inspect(args: &InspectArgs, setting: &Setting) -> Result<Exi
         Ok(found) => (Some(found), found.handlers.as_ref().err()),
         Err(error) => (None, Some(error)),
     };
+    if args.wit
+        && let Some(found) = found
+    {
+        output::write(&world(found))?;
+        return Ok(Exit::Done);
+    }
+    if args.manifest {
+        return manifest(&args.file, found, refusal);
+    }
     match args.json {
         true => output::json(&as_json(&args.file, found, refusal))?,
         false => output::write(&as_text(&args.file, found, refusal))?,
@@ -40,6 +50,42 @@ pub(crate) async fn inspect(args: &InspectArgs, setting: &Setting) -> Result<Exi
         None => Exit::Done,
         Some(_) => Exit::Refused,
     })
+}
+
+/// The world of a component, whether or not it would load.
+fn world(found: &Inspection) -> String {
+    let mut wit = String::from("package root:component;\n\nworld root {\n");
+    let facts = &found.facts;
+    for (way, names) in [("import", &facts.imports), ("export", &facts.exports)] {
+        for name in names {
+            // What is no interface has a type that its name does not tell.
+            let comment = if name.contains('/') { "" } else { "// " };
+            let _ = writeln!(wit, "  {comment}{way} {};", plain::line(name));
+        }
+    }
+    wit + "}"
+}
+
+/// Prints the manifest of a component that would load.
+fn manifest(
+    file: &Path,
+    found: Option<&Inspection>,
+    refusal: Option<&PrepareError>,
+) -> Result<Exit, Failure> {
+    let shown = plain::line(&file.to_string_lossy());
+    if let Some(error) = refusal {
+        let error = anyhow!("{shown} would not load: {error}");
+        return Err(Failure::from(error).hint(format!("`toolhost inspect {shown}` says more.")));
+    }
+    let handlers = found.and_then(|found| found.handlers.as_ref().ok());
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let manifest = handlers.and_then(|handlers| toolhost::manifest(&name, handlers));
+    let manifest = manifest.ok_or_else(|| {
+        let error = anyhow!("{shown} serves nothing that a model can be shown");
+        Failure::from(error).hint("Its handlers' names are too long, or begin with '_'.")
+    })?;
+    output::write(manifest.trim_end())?;
+    Ok(Exit::Done)
 }
 
 fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareError>) -> Value {

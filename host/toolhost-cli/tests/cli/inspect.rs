@@ -140,3 +140,51 @@ fn people_are_told_of_each_thing_that_must_be_granted() {
         assert!(text.contains(says), "{text}");
     }
 }
+
+#[test]
+fn a_lone_component_is_adopted_with_the_manifest_it_gives() {
+    let terminal = Terminal::new();
+    let file = examples().join(".toolhost/text.wasm");
+    fs::copy(&file, terminal.path("here/Text Tools.wasm")).unwrap();
+    let ran = terminal
+        .run(["inspect", "Text Tools.wasm", "--manifest"])
+        .exits(0);
+    terminal.write("here/goondan.yaml", &ran.stdout);
+    let checked = terminal.run(["check"]).exits(0);
+    assert_eq!(
+        checked.stdout,
+        "goondan.yaml: ok: 1 tool, 3 exports, 0 agents\n"
+    );
+    let args = ["--args", r#"{"text": "hi"}"#, "--workdir", "../D"];
+    let words = [&["call", "text-tools__upper"][..], &args].concat();
+    assert_eq!(terminal.run(words).exits(0).json()["output"], "HI");
+
+    terminal.write("here/core.wasm", b"\0asm\x01\0\0\0");
+    let refused = terminal.run(["inspect", "core.wasm", "--manifest"]);
+    refused.fails(2, "core.wasm would not load: ");
+}
+
+#[test]
+fn the_world_of_a_component_is_printed_whether_or_not_it_loads() {
+    let terminal = Terminal::new();
+    fs::copy(guest("dial_out"), terminal.path("here/a.wasm")).unwrap();
+    fs::copy(guest("describe_trap"), terminal.path("here/b.wasm")).unwrap();
+    for file in ["a.wasm", "b.wasm"] {
+        let wit = terminal.run(["inspect", file, "--wit"]).exits(0).stdout;
+        assert!(
+            wit.starts_with("package root:component;\n\nworld root {\n  import "),
+            "{wit}"
+        );
+        assert!(
+            wit.ends_with("  export goondan:tool/handlers@2.0.0;\n}\n"),
+            "{wit}"
+        );
+    }
+    let wit = terminal.run(["inspect", "a.wasm", "--wit"]).exits(0).stdout;
+    assert!(wit.contains("\n  import wasi:sockets/tcp@0.2."), "{wit}");
+    terminal.write("here/text.wasm", "hello");
+    terminal.run(["inspect", "text.wasm", "--wit"]).exits(1);
+    terminal
+        .run(["inspect", "a.wasm", "--wit", "--json"])
+        .exits(2);
+}

@@ -10,6 +10,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod author;
 mod bad_input;
 mod cache;
 mod call;
@@ -22,4 +23,5 @@ mod places;
 mod play;
 mod streams;
 mod terminal;
+mod test;
 mod workdir;

@@ -138,10 +138,14 @@ impl Filesystem {
 
     /// Refuses to make, move or remove a name that is write-protected, whatever bears it.
     pub(super) fn check_name(&self, place: &Place<'_>) -> FsResult<()> {
-        if !self.protected.knows(place.name()) {
+        let is_known = self.protected.knows(place.name());
+        if !is_known && !self.protected.closes_any() {
             return Ok(());
         }
         let folder = place.folder()?;
+        if !is_known && !self.protected.closes(folder) {
+            return Ok(());
+        }
         self.unless(self.protected.now().holds_name(folder, place.name()))
     }
 

@@ -18,6 +18,7 @@ const LINKS_MAX: usize = 40;
 pub struct Protected {
     ids: HashSet<FileId>,
     names: HashSet<(FileId, String)>,
+    closed: HashSet<FileId>,
 }
 
 impl Protected {
@@ -34,10 +35,16 @@ impl Protected {
         }
     }
 
+    /// Closes a folder: nothing is made, moved or removed in it.
+    pub fn close(&mut self, folder: FileId) {
+        self.closed.insert(folder);
+    }
+
     /// Adds what another holds.
     pub fn extend(&mut self, other: &Self) {
         self.ids.extend(&other.ids);
         self.names.extend(other.names.iter().cloned());
+        self.closed.extend(&other.closed);
     }
 
     /// Adds what a path names, every folder above that, and every link that leads there with the folders
@@ -161,7 +168,9 @@ impl Held {
 
     pub(crate) fn holds_name(&self, folder: FileId, name: &str) -> bool {
         match self {
-            Self::These(these) => these.names.contains(&(folder, folded(name))),
+            Self::These(these) => {
+                these.closed.contains(&folder) || these.names.contains(&(folder, folded(name)))
+            }
             Self::All => true,
         }
     }
@@ -220,6 +229,16 @@ impl WriteProtected {
     /// Whether one of those protected bears this name, in any folder.
     pub(crate) fn knows(&self, name: &str) -> bool {
         !self.names.is_empty() && self.names.contains(&folded(name))
+    }
+
+    /// Whether any folder is closed.
+    pub(crate) fn closes_any(&self) -> bool {
+        matches!(&self.known, Held::These(these) if !these.closed.is_empty())
+    }
+
+    /// Whether this folder is closed.
+    pub(crate) fn closes(&self, folder: FileId) -> bool {
+        matches!(&self.known, Held::These(these) if these.closed.contains(&folder))
     }
 
     /// Whether what is protected may be more than was known.

@@ -1,13 +1,28 @@
 //! What of a bundle no guest may change.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cap_std::fs::Dir;
-use toolhost_sandbox::Protected;
+use cap_std::fs::{Dir, MetadataExt};
+use toolhost_sandbox::{FileId, Protected};
 
 use super::read::{ReadError, way_beneath};
+
+/// What compilers and bundlers look for by its name, in the folder of a source and in those above it:
+/// some of it is code that they run.
+const NOTICED: [&str; 10] = [
+    ".cargo/config.toml",
+    ".cargo/config",
+    "rust-toolchain.toml",
+    "rust-toolchain",
+    "Cargo.toml",
+    "Cargo.lock",
+    "package.json",
+    "tsconfig.json",
+    "jsconfig.json",
+    "node_modules",
+];
 
 /// The files of a bundle, by name beneath its directory, and the folders they lie in.
 ///
@@ -18,8 +33,10 @@ pub(crate) struct Guarded {
     dir: Arc<Dir>,
     /// The bundle's directory, all above it, and the links that led there.
     folders: Protected,
-    /// The manifest and every entry.
+    /// The manifest, every entry, and what it was built of.
     files: Vec<PathBuf>,
+    /// The folders that hold sources: what is made there may be built into a tool, or run by a build.
+    closed: BTreeSet<PathBuf>,
     /// What was found of each file the last time it could be looked at.
     last: Mutex<HashMap<PathBuf, Protected>>,
 }
@@ -31,11 +48,43 @@ impl Guarded {
             dir,
             folders,
             files,
+            closed: BTreeSet::new(),
             last: Mutex::default(),
         };
         // Where it fails, it fails again when a step opens, which then knows what to do.
         let _ = guarded.add_to(&mut Protected::default());
         guarded
+    }
+
+    /// Guards what entries were built of as well: these files beneath the directory, which is at
+    /// `path`; the folders they lie in, where nothing may be made; and, there and in every folder above,
+    /// what a compiler takes notice of by its name.
+    pub(super) fn with_sources(mut self, files: Vec<PathBuf>, path: &Path) -> Self {
+        if files.is_empty() {
+            return self;
+        }
+        let folders = files.iter().filter_map(|file| file.parent());
+        self.closed = folders.map(Path::to_owned).collect();
+        let above: BTreeSet<&Path> = files
+            .iter()
+            .flat_map(|file| file.ancestors().skip(1))
+            .filter(|folder| !is_package(folder))
+            .collect();
+        let noticed = above
+            .iter()
+            .flat_map(|folder| NOTICED.map(|name| folder.join(name)));
+        self.files.extend(noticed);
+        self.files.extend(files);
+        // A path that leads nowhere any more has no folders above.
+        let path = path.canonicalize().unwrap_or_default();
+        for folder in path.ancestors().skip(1) {
+            for name in NOTICED {
+                // What is missing is kept by its name.
+                let _ = self.folders.add_way(&folder.join(name));
+            }
+        }
+        let _ = self.add_to(&mut Protected::default());
+        self
     }
 
     /// Adds the manifest, the entries, what leads to them, and every folder above, as they are now; of
@@ -61,8 +110,27 @@ impl Guarded {
                 (Err(error), None) => return Err(error),
             }
         }
+        for folder in &self.closed {
+            let folder = match folder.as_os_str().is_empty() {
+                true => Path::new("."),
+                false => folder,
+            };
+            // One that is gone is kept by its name.
+            if let Ok(found) = self.dir.metadata(folder) {
+                all.close(FileId {
+                    device: found.dev(),
+                    inode: found.ino(),
+                });
+            }
+        }
         Ok(())
     }
+}
+
+/// Whether a folder is beneath that of a package manager, whose packages are looked up by their names.
+fn is_package(folder: &Path) -> bool {
+    let mut parts = folder.components();
+    parts.any(|part| part.as_os_str() == "node_modules")
 }
 
 #[cfg(test)]

@@ -9,16 +9,15 @@ use cap_std::fs::Dir;
 use toolhost_contract::{ToolErrorCode, ToolResource};
 use toolhost_sandbox::Protected;
 
+use super::built::{self, Budget, Language, Source, Stale, Stamp};
 use super::guarded::Guarded;
 use super::read::{ReadError, ids_to_the_root, read_beneath};
 use super::resources::FILE_MAX;
 use super::{Bundle, Diagnostic, MANIFEST, Place, YamlSource};
 use crate::result::text;
 
-/// Endings of source files, which must be built to a component before they run.
-const SOURCE_ENDINGS: [&str; 10] = [
-    "ts", "mts", "tsx", "js", "mjs", "cjs", "py", "rs", "go", "c",
-];
+/// Endings of source files that `toolhost build` does not build.
+const OTHER_SOURCE_ENDINGS: [&str; 5] = ["rs", "cts", "cjs", "go", "c"];
 
 /// Longest path quoted, in characters.
 const PATH_SHOWN: usize = 200;
@@ -96,6 +95,31 @@ pub struct OpenBundle {
     manifest: PathBuf,
     /// The bundle's directory, all above it, and the links that led there.
     folders: Protected,
+    /// The directory, as the operator named it.
+    dir_path: PathBuf,
+    /// How much more of its sources is read.
+    budget: Budget,
+}
+
+/// What is loaded of a Tool's entry.
+#[derive(Debug)]
+pub struct Entry {
+    /// The component.
+    pub component: Vec<u8>,
+    /// The files beneath the bundle's directory that belong to it beside `spec.entry`: the component
+    /// that was built, and what it was built of.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// A Tool whose entry is source.
+#[derive(Debug, Clone)]
+pub struct SourceEntry<'b> {
+    /// The Tool. Where several have this entry, the first.
+    pub tool: &'b ToolResource,
+    /// The language.
+    pub language: Language,
+    /// Where the component belongs, from the bundle's directory.
+    pub component: PathBuf,
 }
 
 /// Opens the bundle at a path.
@@ -157,6 +181,8 @@ pub(super) fn open(path: &Path) -> Result<OpenBundle, LoadError> {
             dir_name: shown(&dir_path),
             manifest,
             folders,
+            dir_path,
+            budget: Budget::default(),
         }),
         Err(diagnostics) => Err(LoadError::Invalid { yaml, diagnostics }),
     }
@@ -200,19 +226,24 @@ impl OpenBundle {
         &self.yaml
     }
 
-    /// What no guest may change.
-    pub(crate) fn guarded(&self) -> Guarded {
-        let entries = self
-            .bundle
-            .tools()
-            .iter()
-            .map(|tool| PathBuf::from(&tool.spec.entry));
-        let files = std::iter::once(self.manifest.clone()).chain(entries);
-        Guarded::new(Arc::clone(&self.dir), self.folders.clone(), files.collect())
+    /// The bundle's directory, as it was named.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir_path
+    }
+
+    /// What no guest may change; `files` are those of the entries.
+    pub(crate) fn guarded(&self, files: Vec<PathBuf>) -> Guarded {
+        let tools = self.bundle.tools().iter();
+        let entries = tools.map(|tool| PathBuf::from(&tool.spec.entry));
+        let own = std::iter::once(self.manifest.clone()).chain(entries);
+        let guarded = Guarded::new(Arc::clone(&self.dir), self.folders.clone(), own.collect());
+        guarded.with_sources(files, &self.dir_path)
     }
 
     /// Reads the component of a Tool of this bundle, once, up to `max_bytes`: these bytes are what is
-    /// checked, hashed and run.
+    /// checked, hashed and run. Of a source entry it is what `toolhost build` made of it, where the
+    /// sources are still the same; nothing is built or run here.
     ///
     /// # Errors
     /// A finding at `spec.entry`: `E_CONFIG_ENTRY_NOT_FOUND`, or `E_COMPONENT_TOO_LARGE`.
@@ -220,20 +251,119 @@ impl OpenBundle {
         &self,
         tool: &ToolResource,
         max_bytes: u64,
-    ) -> Result<Vec<u8>, Box<Diagnostic>> {
+    ) -> Result<Entry, Box<Diagnostic>> {
         let entry = tool.spec.entry.as_str();
-        if is_source(entry) {
-            return Err(Box::new(self.not_built(tool)));
+        let Some(source) = self.source_entry(tool) else {
+            if is_other_source(entry) {
+                return Err(Box::new(self.not_a_component(tool)));
+            }
+            let read = read_beneath(&self.dir, Path::new(entry), max_bytes);
+            let component = read.map_err(|error| Box::new(self.unreadable(tool, &error)))?;
+            let files = Vec::new();
+            return Ok(Entry { component, files });
+        };
+        match self.built(&source, max_bytes) {
+            Ok((component, stamp)) => {
+                let inside = stamp.sources.into_iter().filter(Source::is_inside);
+                let mut files: Vec<_> = inside.map(|source| source.path.into()).collect();
+                files.push(source.component);
+                Ok(Entry { component, files })
+            }
+            Err(Stale::Component {
+                source: error @ ReadError::TooLarge { .. },
+                ..
+            }) => Err(Box::new(self.unreadable(tool, &error))),
+            Err(stale) => Err(Box::new(self.stale(tool, &stale))),
         }
-        let read = read_beneath(&self.dir, Path::new(entry), max_bytes);
-        read.map_err(|error| Box::new(self.unreadable(tool, &error)))
     }
 
-    fn not_built(&self, tool: &ToolResource) -> Diagnostic {
+    /// Each source entry of the bundle, once, with the first Tool that has it.
+    pub fn source_entries(&self) -> impl Iterator<Item = SourceEntry<'_>> {
+        let tools = self.bundle.tools().iter();
+        let entries = tools.filter_map(|tool| Some((tool, self.source_entry(tool)?)));
+        entries
+            .filter(|(tool, source)| tool.metadata.name == source.tool.metadata.name)
+            .map(|(_, source)| source)
+    }
+
+    fn source_entry(&self, tool: &ToolResource) -> Option<SourceEntry<'_>> {
+        let entry = &tool.spec.entry;
+        let language = Language::of(entry)?;
+        let mut tools = self.bundle.tools().iter();
+        let tool = tools.find(|other| other.spec.entry == *entry)?;
+        Some(SourceEntry {
+            tool,
+            language,
+            component: built::component_path(&tool.metadata.name),
+        })
+    }
+
+    /// Reads what was built of a source entry, where it is of what is there now.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn built(
+        &self,
+        source: &SourceEntry<'_>,
+        max_bytes: u64,
+    ) -> Result<(Vec<u8>, Stamp), Stale> {
+        let component = match read_beneath(&self.dir, &source.component, max_bytes) {
+            Ok(component) => component,
+            Err(ReadError::NotFound) => return Err(Stale::NotBuilt),
+            Err(error) => {
+                return Err(Stale::Component {
+                    path: shown(&source.component),
+                    source: error,
+                });
+            }
+        };
+        let stamp = Stamp::read(&component).ok_or(Stale::NotStamped)?;
+        if stamp.entry != source.tool.spec.entry {
+            return Err(Stale::OtherEntry);
+        }
+        stamp.check(&self.dir, &self.budget)?;
+        Ok((component, stamp))
+    }
+
+    fn not_a_component(&self, tool: &ToolResource) -> Diagnostic {
         let (name, entry) = (&tool.metadata.name, shown(Path::new(&tool.spec.entry)));
         let message = format!("tool {name}: entry {entry} is source code, not a WASI component");
         let finding = Diagnostic::error(ToolErrorCode::ConfigEntry, self.place(tool), message);
-        finding.with_help("Build it to a component first, and name the .wasm file in spec.entry.")
+        finding.with_help(if entry.ends_with(".rs") {
+            "Name the package's Cargo.toml, which `toolhost build` builds, or a .wasm file."
+        } else {
+            "Build it to a component first, and name the .wasm file in spec.entry."
+        })
+    }
+
+    fn stale(&self, tool: &ToolResource, stale: &Stale) -> Diagnostic {
+        let (name, entry) = (&tool.metadata.name, shown(Path::new(&tool.spec.entry)));
+        let message = format!("tool {name}: entry {entry}: {stale}");
+        let finding = Diagnostic::error(ToolErrorCode::ConfigEntry, self.place(tool), message);
+        finding.with_help(match stale {
+            Stale::TooMuch => "Name the built component in spec.entry.".to_owned(),
+            Stale::NotBuilt
+            | Stale::NotStamped
+            | Stale::OtherEntry
+            | Stale::Changed { .. }
+            | Stale::Unreadable { .. }
+            | Stale::Component { .. } => format!(
+                "If you trust its sources, build it: {}",
+                self.build_command()
+            ),
+        })
+    }
+
+    /// The command that builds what this bundle's entries name.
+    fn build_command(&self) -> String {
+        let path = match self.manifest.as_os_str() == MANIFEST {
+            true => &self.dir_path,
+            false => &self.dir_path.join(&self.manifest),
+        };
+        match shown(path).as_str() {
+            "." => "toolhost build".to_owned(),
+            path => format!("toolhost build {}", quoted(path)),
+        }
     }
 
     fn unreadable(&self, tool: &ToolResource, error: &ReadError) -> Diagnostic {
@@ -279,11 +409,20 @@ impl OpenBundle {
     }
 }
 
-fn is_source(entry: &str) -> bool {
+fn is_other_source(entry: &str) -> bool {
     let ending = Path::new(entry)
         .extension()
         .and_then(|ending| ending.to_str());
-    ending.is_some_and(|ending| SOURCE_ENDINGS.contains(&ending))
+    ending.is_some_and(|ending| OTHER_SOURCE_ENDINGS.contains(&ending))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+');
+    match word.chars().all(plain) && !word.starts_with('-') {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 #[cfg(test)]

@@ -219,7 +219,7 @@ const SIZES: [(&str, u64); 5] = [
 ];
 
 /// Reads a number of bytes such as `64MiB`; none for anything else, decimal units (`MB`) among it.
-pub(super) fn parse_bytes(text: &str) -> Option<u64> {
+pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, size) = SIZES
         .iter()
         .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)))?;

@@ -66,7 +66,12 @@ fn read(source: &YamlSource, secrets: Secrets<'_>, findings: &mut Findings) -> P
     }
 }
 
-fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -> Option<Policy> {
+/// Reads the policy that stands here.
+pub(super) fn read_policy(
+    at: &Cursor<'_>,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> Option<Policy> {
     let fields = at.fields(findings)?;
     fields.refuse_unknown(
         &[

@@ -1,0 +1,67 @@
+//! Lists the kits for authors and the contract, so that the binary carries them: an installed
+//! `toolhost` makes and builds tools without this repository.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what cargo tells a build script is in its environment"
+)]
+
+use std::error::Error;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What is carried: a folder of the repository, and the files and folders of it.
+const CARRIED: [(&str, &[&str]); 4] = [
+    ("guest-sdk/rust", &["Cargo.toml", "src", "template"]),
+    (
+        "guest-sdk/typescript",
+        &["build.mjs", "build", "runtime", "types.d.ts", "template"],
+    ),
+    (
+        "guest-sdk/python",
+        &["build.py", "builder", "sdk", "requirements.txt", "template"],
+    ),
+    ("wit", &["tool.wit", "deps"]),
+];
+
+/// What lies about in them where somebody works, and is no part of them.
+const PASSED_OVER: [&str; 4] = ["node_modules", "__pycache__", "target", ".toolhost"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let own = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?);
+    let root = own.join("../..").canonicalize()?;
+    println!("cargo:rerun-if-changed=build.rs");
+    let mut list = String::from("&[\n");
+    for (folder, parts) in CARRIED {
+        let mut files = Vec::new();
+        for part in parts {
+            collect(&root.join(folder).join(part), &mut files)?;
+        }
+        files.sort();
+        for file in files {
+            println!("cargo:rerun-if-changed={}", file.display());
+            let name = file.strip_prefix(&root)?;
+            let name = name.strip_prefix("guest-sdk").unwrap_or(name);
+            writeln!(list, "    ({name:?}, include_bytes!({file:?})),")?;
+        }
+    }
+    list.push_str("]\n");
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    fs::write(out.join("carried.rs"), list)?;
+    Ok(())
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
+    let name = path.file_name().unwrap_or_default();
+    if PASSED_OVER.iter().any(|passed_over| name == *passed_over) {
+        return Ok(());
+    }
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in fs::read_dir(path)? {
+        collect(&entry?.path(), files)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! Turns sources into components, each language by its kit. This is the only part of toolhost that runs
+//! what the author of a bundle wrote outside a sandbox.
+
+mod child;
+mod python;
+mod refusal;
+mod rust;
+mod typescript;
+
+use std::path::{Path, PathBuf};
+
+use toolhost::bundle::built::Language;
+
+use crate::args::Engine;
+use crate::kits::{Kit, Shelf};
+use crate::progress::Progress;
+
+pub(crate) use python::lay_out_editor_types;
+pub(crate) use refusal::{Fault, Refusal, Whose};
+pub(crate) use rust::lay_out_sdk;
+
+/// What is to be built.
+#[derive(Debug)]
+pub(crate) struct Job<'a> {
+    /// The entry, absolute and without links.
+    pub(crate) entry: &'a Path,
+    /// Where kits are laid out.
+    pub(crate) shelf: &'a Shelf,
+    /// The engine asked for; of TypeScript alone.
+    pub(crate) engine: Option<Engine>,
+    /// Whether the user says where cargo builds.
+    pub(crate) target_dir: TargetDir,
+    /// Says what takes long.
+    pub(crate) progress: &'a Progress,
+}
+
+/// Where cargo builds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TargetDir {
+    /// In the user's cache, one folder for all tools: what they share is compiled once, and no tool that
+    /// is given the project as its workdir finds what the next build would run.
+    Cache,
+    /// Where `CARGO_TARGET_DIR` says.
+    OfTheUser,
+}
+
+/// What was built.
+#[derive(Debug)]
+pub(crate) struct Made {
+    /// The component.
+    pub(crate) component: Vec<u8>,
+    /// The files it was built of, absolute.
+    pub(crate) inputs: Vec<PathBuf>,
+    /// What the author should know.
+    pub(crate) notes: Vec<Fault>,
+}
+
+/// Builds.
+pub(crate) async fn build(language: Language, job: &Job<'_>) -> Result<Made, Refusal> {
+    match language {
+        Language::Rust => rust::build(job).await,
+        Language::TypeScript => typescript::build(job).await,
+        Language::Python => python::build(job).await,
+    }
+}
+
+/// What builds a language, and how: what a stamp remembers of it.
+pub(crate) fn id(language: Language, engine: Option<Engine>) -> String {
+    let kit = Kit::of(language).id();
+    match engine {
+        Some(engine) if language == Language::TypeScript => format!("{kit}+{}", engine.name()),
+        _ => kit,
+    }
+}

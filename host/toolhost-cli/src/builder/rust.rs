@@ -1,0 +1,113 @@
+//! Rust: cargo, for `wasm32-wasip2`, with the SDK laid out in the package.
+
+mod messages;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tokio::process::Command;
+
+use super::child::{self, Said};
+use super::{Fault, Job, Made, Refusal, TargetDir, Whose};
+use crate::kits::{self, Kit, lay_out_alone};
+use messages::Messages;
+
+const TARGET: &str = "wasm32-wasip2";
+
+const GET_RUST: &str = "Install Rust: https://rustup.rs";
+
+/// Where the SDK is laid out, as a package's `Cargo.toml` names it.
+const SDK: &str = ".toolhost/sdk/rust";
+
+/// Builds a package.
+pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
+    let manifest = job.entry;
+    let package = manifest.parent().unwrap_or(Path::new("/"));
+    let text = fs::read_to_string(manifest).context("Cargo.toml cannot be read")?;
+    if text.contains(&format!("\"{SDK}\"")) {
+        lay_out_sdk(package)?;
+    }
+    let mut cargo = Command::new("cargo");
+    cargo
+        .args(["build", "--release", "--lib", "--target", TARGET])
+        .args(["--message-format", "json", "--manifest-path"])
+        .arg(manifest)
+        // Where its `.cargo/config.toml` is found.
+        .current_dir(package);
+    let mut own = None;
+    if job.target_dir == TargetDir::Cache {
+        let folder = job.shelf.folder("cargo")?;
+        // Two packages may give their components the same name: it is read before the next is built.
+        own = Some(kits::lock(&folder.join("lock")).await?);
+        cargo.arg("--target-dir").arg(folder);
+    }
+    let said = child::run_installed(&mut cargo, GET_RUST).await?;
+    let messages = Messages::parse(&said.stdout);
+    if !said.is_ok() {
+        return Err(refused(&messages, &said));
+    }
+    let Some(component) = messages.component(manifest) else {
+        let fault = Fault {
+            file: Some("Cargo.toml".to_owned()),
+            ..Fault::new("the package is no component: its library is not a `cdylib`")
+        };
+        return Err(Refusal::source(
+            fault.next("Write `crate-type = [\"cdylib\"]` under `[lib]`."),
+        ));
+    };
+    let made = Made {
+        component: fs::read(&component).context("cargo left no component")?,
+        inputs: inputs(manifest, &component, &messages)?,
+        notes: messages.warnings(),
+    };
+    drop(own);
+    Ok(made)
+}
+
+/// Lays out the SDK and the contract that it reads.
+pub(crate) fn lay_out_sdk(package: &Path) -> Result<()> {
+    let files: Vec<_> = Kit { name: "rust" }.builder().collect();
+    lay_out_alone(files.iter().copied(), &package.join(SDK))?;
+    let files: Vec<_> = kits::contract().collect();
+    lay_out_alone(files.iter().copied(), &package.join(".toolhost/wit"))
+}
+
+fn refused(messages: &Messages, said: &Said) -> Refusal {
+    let no_target = |text: &str| text.contains("E0463") || text.contains("can't find crate for");
+    if messages.has_code("E0463") || no_target(&said.stderr) {
+        let fault = Fault::new(format!("rustc has no standard library for {TARGET}"));
+        return Refusal::machine(fault.next(format!("rustup target add {TARGET}")));
+    }
+    let faults = messages.errors();
+    if !faults.is_empty() {
+        return Refusal {
+            whose: Whose::Source,
+            faults,
+        };
+    }
+    // Cargo itself: a manifest it cannot read, a package it cannot find or fetch.
+    let end = said.end();
+    let mut lines = end.lines();
+    let message = lines.find_map(|line| line.strip_prefix("error: "));
+    let message = message.unwrap_or("cargo failed").to_owned();
+    let rest: Vec<&str> = lines.collect();
+    let fault = Fault::new(format!("cargo: {message}")).detail(rest.join("\n"));
+    Refusal::source(fault.next("Correct Cargo.toml; see that cargo reaches its registry."))
+}
+
+/// The files that the component was built of: those of the package and of packages it names by path,
+/// their manifests, and the lock file.
+fn inputs(manifest: &Path, component: &Path, messages: &Messages) -> Result<Vec<PathBuf>> {
+    let list = component.with_extension("d");
+    let list =
+        fs::read_to_string(&list).with_context(|| format!("cargo left no {}", list.display()))?;
+    let mut inputs = messages::sources_of(&list);
+    inputs.extend(messages.local_manifests());
+    let above = manifest.ancestors().skip(1);
+    let mut locks = above.map(|dir| dir.join("Cargo.lock"));
+    inputs.extend(locks.find(|lock| lock.is_file()));
+    inputs.sort();
+    inputs.dedup();
+    Ok(inputs)
+}

@@ -1,0 +1,178 @@
+//! What cargo says, a line of JSON for each message, and its list of sources.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::Fault;
+
+/// Longest drawing of an error that is passed on, in characters.
+const DRAWN_MAX: usize = 4_000;
+
+/// What cargo said of one build.
+#[derive(Debug)]
+pub(super) struct Messages(Vec<Message>);
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "reason")]
+enum Message {
+    #[serde(rename = "compiler-artifact")]
+    Artifact {
+        package_id: String,
+        manifest_path: PathBuf,
+        target: Target,
+        filenames: Vec<PathBuf>,
+    },
+    #[serde(rename = "compiler-message")]
+    Said { message: Said },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct Target {
+    crate_types: Vec<String>,
+}
+
+/// A message of the compiler's.
+#[derive(Debug, Deserialize)]
+struct Said {
+    message: String,
+    level: String,
+    code: Option<Code>,
+    spans: Vec<Span>,
+    rendered: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Code {
+    code: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Span {
+    file_name: String,
+    line_start: u64,
+    column_start: u64,
+    is_primary: bool,
+}
+
+impl Messages {
+    /// Reads them; a line that is none of cargo's is a program's that it ran.
+    pub(super) fn parse(stdout: &str) -> Self {
+        let parse = |line: &str| serde_json::from_str(line).ok();
+        Self(stdout.lines().filter_map(parse).collect())
+    }
+
+    fn said(&self) -> impl Iterator<Item = &Said> {
+        self.0.iter().filter_map(|message| match message {
+            Message::Said { message } => Some(message),
+            Message::Artifact { .. } | Message::Other => None,
+        })
+    }
+
+    pub(super) fn has_code(&self, code: &str) -> bool {
+        self.said()
+            .any(|said| said.code.as_ref().is_some_and(|known| known.code == code))
+    }
+
+    pub(super) fn errors(&self) -> Vec<Fault> {
+        // The last says how many there were.
+        let placed = |said: &&Said| said.level.starts_with("error") && !said.spans.is_empty();
+        let errors: Vec<_> = self.said().filter(placed).map(fault).collect();
+        if !errors.is_empty() {
+            return errors;
+        }
+        let errors = self.said().filter(|said| said.level.starts_with("error"));
+        errors.map(fault).collect()
+    }
+
+    pub(super) fn warnings(&self) -> Vec<Fault> {
+        let placed = |said: &&Said| said.level == "warning" && !said.spans.is_empty();
+        self.said().filter(placed).map(fault).collect()
+    }
+
+    /// The component of the package with this manifest.
+    pub(super) fn component(&self, manifest: &Path) -> Option<PathBuf> {
+        self.0.iter().find_map(|message| match message {
+            Message::Artifact {
+                manifest_path,
+                target,
+                filenames,
+                ..
+            } if manifest_path == manifest && target.crate_types.iter().any(|t| t == "cdylib") => {
+                let is_wasm = |path: &&PathBuf| path.extension().is_some_and(|e| e == "wasm");
+                filenames.iter().find(is_wasm).cloned()
+            }
+            Message::Artifact { .. } | Message::Said { .. } | Message::Other => None,
+        })
+    }
+
+    /// The manifests of packages that are named by their paths.
+    pub(super) fn local_manifests(&self) -> impl Iterator<Item = PathBuf> {
+        self.0.iter().filter_map(|message| match message {
+            Message::Artifact {
+                package_id,
+                manifest_path,
+                ..
+            } if package_id.starts_with("path+") => Some(manifest_path.clone()),
+            Message::Artifact { .. } | Message::Said { .. } | Message::Other => None,
+        })
+    }
+}
+
+fn fault(said: &Said) -> Fault {
+    let primary = said.spans.iter().find(|span| span.is_primary);
+    let drawn = said.rendered.as_deref().unwrap_or_default();
+    let drawn: String = drawn.chars().take(DRAWN_MAX).collect();
+    Fault {
+        file: primary.map(|span| span.file_name.clone()),
+        line: primary.map(|span| span.line_start),
+        column: primary.map(|span| span.column_start),
+        ..Fault::new(&said.message).detail(drawn)
+    }
+}
+
+/// The sources that a list of cargo's names: `component: source source`, blanks in a path as `\ `.
+pub(super) fn sources_of(list: &str) -> Vec<PathBuf> {
+    let rest = list.lines().next().and_then(|line| line.split_once(": "));
+    let (_, rest) = rest.unwrap_or_default();
+    let mut sources = Vec::new();
+    let mut path = String::new();
+    let mut letters = rest.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' if letters.peek() == Some(&' ') => path.extend(letters.next()),
+            ' ' => sources.push(std::mem::take(&mut path)),
+            _ => path.push(letter),
+        }
+    }
+    sources.push(path);
+    sources.retain(|path| !path.is_empty());
+    sources.into_iter().map(PathBuf::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_sources_that_cargo_lists() {
+        let list = "/t/tool.wasm: /a/src/lib.rs /with\\ blank/x.rs\n\n/other: /y\n";
+        let expected = ["/a/src/lib.rs", "/with blank/x.rs"].map(PathBuf::from);
+        assert_eq!(sources_of(list), expected);
+        assert!(sources_of("/t/tool.wasm:\n").is_empty());
+    }
+
+    #[test]
+    fn an_error_has_its_place() {
+        let stdout = r#"{"reason":"compiler-message","message":{"message":"expected `;`","level":"error","code":null,"spans":[{"file_name":"src/lib.rs","line_start":3,"column_start":9,"is_primary":true}],"rendered":"drawn"}}
+{"reason":"compiler-message","message":{"message":"aborting due to 1 previous error","level":"error","code":null,"spans":[],"rendered":""}}
+what a build script printed
+{"reason":"build-finished","success":false}"#;
+        let errors = Messages::parse(stdout).errors();
+        assert_eq!(errors.len(), 1);
+        assert_eq!(errors[0].place().as_deref(), Some("src/lib.rs:3:9"));
+        assert_eq!(errors[0].message, "expected `;`");
+    }
+}

@@ -1,0 +1,193 @@
+//! TypeScript and JavaScript: esbuild and a JavaScript engine, by `guest-sdk/typescript`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::Deserialize;
+use tokio::process::Command;
+
+use super::child::{self, Said};
+use super::{Fault, Job, Made, Refusal, Whose};
+use crate::args::Engine;
+use crate::kits::{self, Carried, Kit, Shelf, contract_of};
+use crate::progress::Progress;
+
+const KIT: Kit = Kit { name: "typescript" };
+
+/// The oldest Node that runs the kit.
+const NODE: u32 = 20;
+
+const GET_NODE: &str = "Install Node 20 or newer, with npm: https://nodejs.org";
+
+/// Where the packages for tools that use `fetch` are installed, in the kit.
+const STARLINGMONKEY: &str = "build/starlingmonkey";
+
+/// What the kit answers.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Answer {
+    Built {
+        inputs: Vec<PathBuf>,
+        warnings: Vec<Told>,
+    },
+    Refused {
+        kind: String,
+        errors: Vec<Told>,
+    },
+}
+
+/// A finding of the kit's.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Told {
+    text: String,
+    file: Option<String>,
+    line: Option<u64>,
+    column: Option<u64>,
+    line_text: Option<String>,
+    suggestion: Option<String>,
+}
+
+impl From<Told> for Fault {
+    fn from(told: Told) -> Self {
+        Self {
+            message: told.text,
+            file: told.file,
+            line: told.line,
+            column: told.column,
+            detail: told.line_text,
+            next: told.suggestion,
+        }
+    }
+}
+
+/// Builds a module that exports `handlers`.
+pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
+    let kit = kit(job.shelf, job.progress).await?;
+    if job.engine == Some(Engine::StarlingMonkey) {
+        starlingmonkey(&kit, job).await?;
+    }
+    let out = job.shelf.folder("out")?;
+    let out = tempfile::tempdir_in(out).context("there is no room to build in")?;
+    let out = out.path().join("tool.wasm");
+    match make(&kit, job, &out).await? {
+        Answer::Refused { kind, errors } if needs_starlingmonkey(&kind, &errors) => {
+            starlingmonkey(&kit, job).await?;
+            made(make(&kit, job, &out).await?, &out)
+        }
+        answer @ (Answer::Built { .. } | Answer::Refused { .. }) => made(answer, &out),
+    }
+}
+
+/// Whether the tool uses `fetch`, whose packages are not there yet.
+fn needs_starlingmonkey(kind: &str, errors: &[Told]) -> bool {
+    let says = |told: &Told| {
+        let suggestion = told.suggestion.as_deref().unwrap_or_default();
+        suggestion.contains(STARLINGMONKEY)
+    };
+    kind == "environment" && errors.iter().any(says)
+}
+
+async fn make(kit: &Path, job: &Job<'_>, out: &Path) -> Result<Answer, Refusal> {
+    let mut node = Command::new("node");
+    node.arg(kit.join("build.mjs"))
+        .arg("--entry")
+        .arg(job.entry)
+        .arg("--out")
+        .arg(out)
+        .arg("--wit")
+        .arg(contract_of(kit))
+        .arg("--json");
+    if let Some(engine) = job.engine {
+        node.args(["--engine", engine.name()]);
+    }
+    let said = child::run_installed(&mut node, GET_NODE).await?;
+    let last = said.stdout.lines().last().unwrap_or_default();
+    serde_json::from_str(last).map_err(|_| broken(&said))
+}
+
+fn made(answer: Answer, out: &Path) -> Result<Made, Refusal> {
+    match answer {
+        Answer::Built { inputs, warnings } => Ok(Made {
+            component: fs::read(out).context("the kit left no component")?,
+            inputs,
+            notes: warnings.into_iter().map(Fault::from).collect(),
+        }),
+        Answer::Refused { kind, errors } => Err(Refusal {
+            whose: match kind.as_str() {
+                "source" => Whose::Source,
+                _ => Whose::Machine,
+            },
+            faults: errors.into_iter().map(Fault::from).collect(),
+        }),
+    }
+}
+
+fn broken(said: &Said) -> Refusal {
+    let fault = Fault::new("the TypeScript kit ended without an answer");
+    Refusal::machine(fault.detail(said.end()))
+}
+
+/// The kit, laid out, with its packages.
+async fn kit(shelf: &Shelf, progress: &Progress) -> Result<PathBuf, Refusal> {
+    check_node().await?;
+    let install = async |folder: &Path| {
+        progress.working("getting what builds TypeScript, once");
+        npm(&folder.join("build"), &["ci", "--omit=dev"]).await
+    };
+    shelf.builder(KIT, install).await
+}
+
+/// What builds tools that use `fetch`, with its packages.
+async fn starlingmonkey(kit: &Path, job: &Job<'_>) -> Result<(), Refusal> {
+    let install = async |folder: &Path| {
+        job.progress
+            .working("getting what builds tools that use `fetch`, once (187 MB)");
+        let own = KIT.builder().filter_map(|file| {
+            let path = file.path.strip_prefix(STARLINGMONKEY)?.strip_prefix('/')?;
+            Some(Carried { path, ..file })
+        });
+        kits::lay_out(own, folder)?;
+        npm(folder, &["ci", "--omit=dev"]).await
+    };
+    job.shelf
+        .complete(kit.join(STARLINGMONKEY), install)
+        .await?;
+    Ok(())
+}
+
+async fn npm(folder: &Path, words: &[&str]) -> Result<(), Refusal> {
+    let mut npm = Command::new("npm");
+    npm.args(words)
+        .args([
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--loglevel=error",
+        ])
+        .current_dir(folder);
+    let said = child::run_installed(&mut npm, GET_NODE).await?;
+    if said.is_ok() {
+        return Ok(());
+    }
+    let what = format!("`npm {}` failed", words.join(" "));
+    let next = "See that npm reaches its registry (`npm ping`), then build again.";
+    Err(Refusal::machine(
+        Fault::new(what).detail(said.end()).next(next),
+    ))
+}
+
+async fn check_node() -> Result<(), Refusal> {
+    let mut node = Command::new("node");
+    let said = child::run_installed(node.arg("--version"), GET_NODE).await?;
+    let version = said.stdout.trim();
+    let major = version.trim_start_matches('v').split('.').next();
+    match major.and_then(|major| major.parse::<u32>().ok()) {
+        Some(major) if major >= NODE => Ok(()),
+        _ => {
+            let what = format!("node is {version}; tools are built with Node {NODE} or newer");
+            Err(Refusal::machine(Fault::new(what).next(GET_NODE)))
+        }
+    }
+}

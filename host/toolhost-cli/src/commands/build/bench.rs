@@ -1,0 +1,216 @@
+//! Where the components of one bundle are built: what is up to date stays, and what is finished is put
+//! in its place at once.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+use toolhost::bundle::built::{FOLDER, SOURCES_MAX, Source, Stamp};
+use toolhost::bundle::{OpenBundle, SourceEntry};
+
+use crate::args::{BuildArgs, Engine};
+use crate::builder::{self, Fault, Job, Refusal};
+use crate::kits::{self, Shelf};
+use crate::progress::Progress;
+use crate::setting::Setting;
+
+/// First bytes of a component.
+const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+
+/// A bundle that is being built.
+#[derive(Debug)]
+pub(super) struct Bench<'a> {
+    open: &'a OpenBundle,
+    /// The bundle's directory, without links.
+    dir: PathBuf,
+    shelf: &'a Shelf,
+    engine: Option<Engine>,
+    is_forced: bool,
+    setting: &'a Setting,
+    progress: &'a Progress,
+    /// No other process builds here.
+    _alone: kits::Held,
+}
+
+impl<'a> Bench<'a> {
+    /// Waits until nobody else builds this bundle.
+    pub(super) async fn set_up(
+        open: &'a OpenBundle,
+        shelf: &'a Shelf,
+        args: &BuildArgs,
+        setting: &'a Setting,
+        progress: &'a Progress,
+    ) -> Result<Self> {
+        let dir = open.dir();
+        let dir = dir
+            .canonicalize()
+            .with_context(|| format!("{} cannot be found", dir.display()))?;
+        let folder = make_folder(&dir)?;
+        progress.working("waiting for another build");
+        let alone = kits::lock(&folder.join("build.lock")).await?;
+        progress.idle();
+        Ok(Self {
+            open,
+            dir,
+            shelf,
+            engine: args.engine,
+            is_forced: args.force,
+            setting,
+            progress,
+            _alone: alone,
+        })
+    }
+
+    /// The size of what was built before, where it is of what is there now.
+    pub(super) fn current(&self, source: &SourceEntry<'_>) -> Option<u64> {
+        if self.is_forced {
+            return None;
+        }
+        let (component, stamp) = self.open.built(source, u64::MAX).ok()?;
+        let elsewhere = stamp.sources.iter().filter(|source| !source.is_inside());
+        let mut changed = elsewhere.filter(|known| {
+            let bytes = fs::read(self.dir.join(&known.path));
+            bytes.map_or(true, |bytes| Source::new(&known.path, &bytes) != **known)
+        });
+        let is_same = stamp.kit == self.kit(source) && changed.next().is_none();
+        is_same.then_some(component.len() as u64)
+    }
+
+    fn kit(&self, source: &SourceEntry<'_>) -> String {
+        builder::id(source.language, self.engine)
+    }
+
+    /// Builds a source entry; gives the component's size and what its author should know.
+    pub(super) async fn build(
+        &self,
+        source: &SourceEntry<'_>,
+    ) -> Result<(u64, Vec<Fault>), Refusal> {
+        let tool = &source.tool.metadata.name;
+        let entry = self.entry(source)?;
+        let started = SystemTime::now();
+        self.progress.working(&format!("building {tool}"));
+        let job = Job {
+            entry: &entry,
+            shelf: self.shelf,
+            engine: self.engine,
+            target_dir: self.setting.target_dir,
+            progress: self.progress,
+        };
+        let mut made = builder::build(source.language, &job).await?;
+        if !made.component.starts_with(COMPONENT) {
+            let fault = Fault::new("what was built is no component");
+            return Err(Refusal::source(fault.next("Build for wasm32-wasip2.")));
+        }
+        let stamp = Stamp {
+            entry: source.tool.spec.entry.clone(),
+            kit: self.kit(source),
+            sources: self.sources(&made.inputs, started)?,
+        };
+        let stamped = stamp.put_on(&mut made.component);
+        stamped.context("the component cannot be stamped")?;
+        let path = self.dir.join(&source.component);
+        replace(&path, &made.component)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+        Ok((made.component.len() as u64, made.notes))
+    }
+
+    /// The entry, absolute and without links: it lies beneath the bundle's directory.
+    fn entry(&self, source: &SourceEntry<'_>) -> Result<PathBuf, Refusal> {
+        let named = &source.tool.spec.entry;
+        let refuse = |what: String| {
+            let fault = Fault {
+                file: Some(named.clone()),
+                ..Fault::new(what)
+            };
+            Refusal::source(fault.next("Correct spec.entry in the manifest."))
+        };
+        let entry = self.dir.join(named).canonicalize();
+        let entry = entry.map_err(|error| refuse(format!("the entry cannot be found: {error}")))?;
+        if !entry.starts_with(&self.dir) {
+            return Err(refuse(
+                "the entry leads out of the bundle's directory".to_owned(),
+            ));
+        }
+        if !entry.is_file() {
+            return Err(refuse("the entry is no file".to_owned()));
+        }
+        Ok(entry)
+    }
+
+    /// What the inputs of a build are now.
+    fn sources(&self, inputs: &[PathBuf], started: SystemTime) -> Result<Vec<Source>, Refusal> {
+        if inputs.len() > SOURCES_MAX {
+            let what = format!("the tool is made of more than {SOURCES_MAX} files");
+            let next = "Bundle its packages beforehand, or name a built component in spec.entry.";
+            return Err(Refusal::source(Fault::new(what).next(next)));
+        }
+        let mut sources = Vec::new();
+        for input in inputs {
+            let path = self.relative(input)?;
+            let cannot = || format!("{path} cannot be read");
+            let changed = fs::metadata(input).and_then(|found| found.modified());
+            let is_lock = input.file_name().is_some_and(|name| name == "Cargo.lock");
+            // Cargo itself writes that one while it builds.
+            if changed.with_context(cannot)? > started && !is_lock {
+                let fault = Fault::new("the file changed while it was being built");
+                let file = Some(path);
+                return Err(Refusal::source(
+                    Fault { file, ..fault }.next("Build again."),
+                ));
+            }
+            let bytes = fs::read(input).with_context(cannot)?;
+            sources.push(Source::new(path, &bytes));
+        }
+        Ok(sources)
+    }
+
+    /// The way from the bundle's directory to a file.
+    fn relative(&self, input: &Path) -> Result<String> {
+        let input = input.canonicalize();
+        let input = input.context("a source has gone while it was being built")?;
+        let same = |(a, b): &(Component<'_>, Component<'_>)| a == b;
+        let shared = input.components().zip(self.dir.components());
+        let shared = shared.take_while(same).count();
+        let up = self
+            .dir
+            .components()
+            .skip(shared)
+            .map(|_| Component::ParentDir);
+        let way: PathBuf = up.chain(input.components().skip(shared)).collect();
+        match way.into_os_string().into_string() {
+            Ok(way) => Ok(way),
+            Err(way) => bail!("{} has a name that is not UTF-8", way.to_string_lossy()),
+        }
+    }
+}
+
+/// Makes the folder of built components, and tells git to leave it alone.
+fn make_folder(dir: &Path) -> Result<PathBuf> {
+    let folder = dir.join(FOLDER);
+    let cannot = || format!("{} cannot be made", folder.display());
+    match fs::create_dir(&folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            if !fs::symlink_metadata(&folder).with_context(cannot)?.is_dir() {
+                bail!("{} is not a folder", folder.display());
+            }
+        }
+        made => made.with_context(cannot)?,
+    }
+    let ignore = folder.join(".gitignore");
+    if !ignore.exists() {
+        fs::write(ignore, "*\n").with_context(cannot)?;
+    }
+    Ok(folder)
+}
+
+/// Writes beside the file and renames: whoever reads it meanwhile sees the old or the new.
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
+    let written = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
+}

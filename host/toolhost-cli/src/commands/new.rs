@@ -1,0 +1,107 @@
+//! `toolhost new`: a folder with a tool that builds and passes its own test.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use toolhost::bundle::built::Language;
+use toolhost::{ResourceName, ToolName};
+
+use crate::args::{Lang, NewArgs};
+use crate::builder::{lay_out_editor_types, lay_out_sdk};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::kits::{Carried, Kit};
+use crate::{output, plain};
+
+/// What stands for the tool's name in a template.
+const NAME: &str = "{{name}}";
+
+/// The export of every template.
+const EXPORT: &str = "count";
+
+/// Makes a new tool.
+pub(crate) fn new(args: &NewArgs) -> Result<Exit, Failure> {
+    let name = parse_name(&args.name, args.lang)?;
+    let folder = match &args.path {
+        Some(path) => path.clone(),
+        None => PathBuf::from(name.as_str()),
+    };
+    check_empty(&folder)?;
+    make(&folder, &name, args.lang)?;
+    let shown = plain::line(&folder.to_string_lossy());
+    output::write(&format!(
+        "made {shown}: next\n  cd {shown}\n  toolhost build\n  toolhost check\n  toolhost test"
+    ))?;
+    Ok(Exit::Done)
+}
+
+fn parse_name(name: &str, lang: Lang) -> Result<ResourceName, Failure> {
+    let refused = |why: String| {
+        let error = anyhow!("'{}' is no name for a tool: {why}", plain::line(name));
+        Failure::from(error).hint("Write lower-case letters, digits, - and _, such as word-count.")
+    };
+    let parsed = ResourceName::parse(name).map_err(|error| refused(error.to_string()))?;
+    let whole = format!("{name}__{EXPORT}");
+    ToolName::parse(&whole).map_err(|error| refused(error.to_string()))?;
+    if lang == Lang::Rust {
+        if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+            return Err(refused("a Cargo package begins with a letter".to_owned()));
+        }
+        if name == "toolhost-guest" {
+            return Err(refused("the package that it uses is named so".to_owned()));
+        }
+    }
+    Ok(parsed)
+}
+
+fn check_empty(folder: &Path) -> Result<(), Failure> {
+    let shown = folder.display();
+    let mut entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => {
+            let error = anyhow::Error::new(error).context(format!("{shown} cannot be used"));
+            return Err(Failure::from(error).hint("Name a folder that is empty or not there."));
+        }
+    };
+    if entries.next().is_some() {
+        let error = anyhow!("{shown} exists and is not empty");
+        return Err(Failure::from(error).hint("Pass --path DIR with another folder."));
+    }
+    Ok(())
+}
+
+fn make(folder: &Path, name: &ResourceName, lang: Lang) -> Result<()> {
+    let language = match lang {
+        Lang::Rust => Language::Rust,
+        Lang::Typescript => Language::TypeScript,
+        Lang::Python => Language::Python,
+    };
+    let kit = Kit::of(language);
+    for Carried { path, bytes } in kit.template() {
+        let text = std::str::from_utf8(bytes).context("a template is no text")?;
+        write(
+            &folder.join(path),
+            text.replace(NAME, name.as_str()).as_bytes(),
+        )?;
+    }
+    match language {
+        Language::Rust => lay_out_sdk(folder),
+        Language::Python => lay_out_editor_types(folder),
+        Language::TypeScript => {
+            let mut types = kit.builder().filter(|file| file.path == "types.d.ts");
+            let types = types.next().context("the kit has no types")?;
+            write(&folder.join("toolhost.d.ts"), types.bytes)
+        }
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let cannot = || format!("{} cannot be written", path.display());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(cannot)?;
+    }
+    fs::write(path, bytes).with_context(cannot)
+}

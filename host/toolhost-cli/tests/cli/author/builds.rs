@@ -1,0 +1,235 @@
+//! `toolhost build`, with the compilers themselves. Each of these takes a core and much memory: nextest
+//! runs them one at a time.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use super::Desk;
+use crate::terminal::{Ran, root};
+
+/// Whether a program is installed; where it is not, that is said.
+#[expect(
+    clippy::print_stderr,
+    reason = "who runs the tests is told what was not"
+)]
+fn is_installed(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    if !found {
+        eprintln!("NOT TESTED: {program} is not installed");
+    }
+    found
+}
+
+/// From an empty directory to an answer; the name is the folder's.
+fn new_and_call(desk: &Desk, lang: &str) {
+    desk.run(&["new", lang, "--lang", lang]).exits(0);
+    let ran = desk.run(&["build", lang]).exits(0);
+    let component = format!("{lang}: .toolhost/{lang}.wasm, ");
+    assert!(
+        ran.stdout.starts_with(&component) && ran.stdout.contains(", built in "),
+        "{ran:?}"
+    );
+    let ran = desk.run(&["check", lang]).exits(0);
+    assert!(
+        ran.stdout
+            .contains("goondan.yaml: ok: 1 tool, 1 export, 1 agent"),
+        "{ran:?}"
+    );
+    fs::write(desk.terminal.path("D/a.txt"), "one two\nthree\n").unwrap();
+    let tool = format!("{lang}__count");
+    let result = desk.call(lang, &tool, &json!({"path": "a.txt"}));
+    assert_eq!(result["status"], "ok", "{result}");
+    assert_eq!(
+        (&result["output"]["lines"], &result["output"]["words"]),
+        (&json!(2), &json!(3)),
+        "{result}"
+    );
+    let result = desk.call(lang, &tool, &json!({"path": "nowhere.txt"}));
+    assert_eq!(result["status"], "error", "{result}");
+    assert_ne!(result["error"]["code"], "E_TOOL_TRAP", "{result}");
+
+    // What is up to date is left alone, and nothing is run for it.
+    let ran = Ran::of(desk.toolhost(&["build", lang]).env("PATH", "/nowhere")).exits(0);
+    assert!(ran.stdout.ends_with(" is up to date\n"), "{ran:?}");
+}
+
+/// Breaks a source: it is refused, and built again it says where it is wrong and leaves what was there.
+fn break_and_mend(desk: &Desk, lang: &str, source: &str, good: &str, bad: &str) {
+    let component = format!("{lang}/.toolhost/{lang}.wasm");
+    let before = fs::read(desk.path(&component)).unwrap();
+    let file = format!("{lang}/{source}");
+    desk.edit(&file, good, bad);
+    let text = desk.read(&file);
+    let line = text.lines().position(|line| line.contains(bad)).unwrap() + 1;
+
+    let ran = desk
+        .run(&["call", lang, &format!("{lang}__count")])
+        .exits(2);
+    assert!(
+        ran.stdout.is_empty() && ran.stderr.contains("has changed since it was built"),
+        "{ran:?}"
+    );
+    let said = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(&format!("toolhost build {lang}")), "{ran:?}");
+
+    let ran = desk.run(&["build", lang]).exits(1);
+    assert!(
+        ran.stderr.contains(&format!("error: {source}:{line}:")),
+        "{ran:?}"
+    );
+    assert_eq!(ran.stdout, "");
+    assert_eq!(
+        fs::read(desk.path(&component)).unwrap(),
+        before,
+        "the old one stays"
+    );
+    let answer = desk.run(&["build", lang, "--json"]).exits(1).json();
+    assert_eq!(answer["ok"], false);
+    let tool = &answer["tools"][0];
+    assert_eq!(
+        (&tool["state"], &tool["whose"]),
+        (&json!("failed"), &json!("source")),
+        "{answer}"
+    );
+    let fault = &tool["errors"][0];
+    assert_eq!(
+        (&fault["file"], &fault["line"]),
+        (&json!(source), &json!(line)),
+        "{answer}"
+    );
+
+    desk.edit(&file, bad, good);
+    let answer = desk.run(&["build", lang, "--json"]).exits(0).json();
+    assert_eq!(
+        answer["tools"][0]["state"], "current",
+        "the sources are what they were: {answer}"
+    );
+    let names: Vec<_> = fs::read_dir(desk.path(&format!("{lang}/.toolhost")))
+        .unwrap()
+        .collect();
+    let unfinished = |entry: &std::io::Result<fs::DirEntry>| {
+        entry
+            .as_ref()
+            .is_ok_and(|entry| entry.file_name().to_string_lossy().ends_with(".tmp"))
+    };
+    assert!(!names.iter().any(unfinished), "{names:?}");
+}
+
+#[test]
+fn a_tool_in_rust() {
+    let desk = Desk::new();
+    new_and_call(&desk, "rust");
+    let (good, bad) = (
+        "lines: text.lines().count()",
+        "lines: text.lines().count()?",
+    );
+    break_and_mend(&desk, "rust", "src/lib.rs", good, bad);
+    // What a guest may have put there is not built into the next.
+    desk.write(
+        "rust/.toolhost/sdk/rust/build.rs",
+        "compile_error!(\"run\");",
+    );
+    let answer = desk
+        .run(&["build", "rust", "--force", "--json"])
+        .exits(0)
+        .json();
+    assert_eq!(answer["tools"][0]["state"], "built", "{answer}");
+    assert!(!desk.path("rust/.toolhost/sdk/rust/build.rs").exists());
+    assert!(!desk.path("rust/target").exists());
+}
+
+#[test]
+fn a_tool_in_typescript() {
+    if !is_installed("npm") {
+        return;
+    }
+    let desk = Desk::new();
+    new_and_call(&desk, "typescript");
+    let (good, bad) = ("const text = await", "const text = = await");
+    break_and_mend(&desk, "typescript", "index.ts", good, bad);
+}
+
+#[test]
+fn a_tool_in_python() {
+    if !is_installed("python3") {
+        return;
+    }
+    let desk = Desk::new();
+    new_and_call(&desk, "python");
+    let (good, bad) = ("from typing import Any", "from typing import Some, Any");
+    break_and_mend(&desk, "python", "tool.py", good, bad);
+}
+
+#[test]
+fn the_tool_of_the_specification_builds_as_it_is_written() {
+    if !is_installed("npm") {
+        return;
+    }
+    // tool-spec-v2 §14.1
+    let page = fs::read_to_string(root("tests/fixtures/tool-spec-v2-14.1.md")).unwrap();
+    let block = |language: &str| {
+        let (_, rest) = page.split_once(&format!("```{language}\n")).unwrap();
+        rest.split_once("```").unwrap().0
+    };
+    let desk = Desk::new();
+    desk.write("goondan.yaml", block("yaml"));
+    desk.write("tools/file-system/index.ts", block("typescript"));
+    desk.run(&["build"]).exits(0);
+    desk.run(&["check"]).exits(0);
+
+    let write = json!({"path": "notes/a.txt", "content": "안녕, otters"});
+    let result = desk.call(".", "file-system__write", &write);
+    let written = json!({"path": "/notes/a.txt", "size": 14, "written": true});
+    assert_eq!(result["output"], written, "{result}");
+    let file = fs::read_to_string(desk.terminal.path("D/notes/a.txt")).unwrap();
+    assert_eq!(file, "안녕, otters");
+
+    let read = json!({"path": "notes/a.txt", "maxBytes": 3});
+    let result = desk.call(".", "file-system__read", &read);
+    let expected =
+        json!({"path": "/notes/a.txt", "size": 14, "truncated": true, "content": "안녕,"});
+    assert_eq!(result["output"], expected, "{result}");
+
+    let result = desk.call(".", "file-system__read", &json!({"path": "nowhere.txt"}));
+    assert_eq!(result["status"], "error");
+    assert_eq!(
+        result["error"]["message"],
+        "파일이 존재하지 않습니다: /nowhere.txt"
+    );
+    let result = desk.call(
+        ".",
+        "file-system__read",
+        &json!({"path": "../../etc/passwd"}),
+    );
+    assert_eq!(result["status"], "error", "{result}");
+}
+
+#[test]
+fn two_builds_at_once_leave_one_whole_component() {
+    if !is_installed("npm") {
+        return;
+    }
+    let desk = Desk::new();
+    desk.run(&["new", "notes", "--lang", "typescript"]).exits(0);
+    let start = || {
+        let mut command = desk.toolhost(&["build", "notes", "--json"]);
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let both = [start(), start()];
+    let states = both.map(|child| {
+        let output = child.wait_with_output().unwrap();
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["ok"], true, "{answer}");
+        answer["tools"][0]["state"].as_str().unwrap().to_owned()
+    });
+    let mut states: Vec<_> = states.iter().map(String::as_str).collect();
+    states.sort_unstable();
+    assert_eq!(
+        states,
+        ["built", "current"],
+        "the second waits, and finds what the first made"
+    );
+    desk.run(&["check", "notes"]).exits(0);
+}

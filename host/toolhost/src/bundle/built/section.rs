@@ -1,0 +1,66 @@
+//! A custom section at the end of a component. Engines pass over it.
+
+/// Name of the section.
+const NAME: &[u8] = b"toolhost:built";
+
+/// Bytes of a component before its first section.
+const PREAMBLE: usize = 8;
+
+/// The section.
+const CUSTOM: u8 = 0;
+
+/// Adds a section that holds these bytes.
+pub(super) fn append(component: &mut Vec<u8>, payload: &[u8]) {
+    let mut body = Vec::with_capacity(payload.len() + NAME.len() + 5);
+    write_length(&mut body, NAME.len());
+    body.extend_from_slice(NAME);
+    body.extend_from_slice(payload);
+    component.push(CUSTOM);
+    write_length(component, body.len());
+    component.extend_from_slice(&body);
+}
+
+/// The bytes of the last such section; none where there is none, or what is there is no WebAssembly.
+pub(super) fn find(component: &[u8]) -> Option<&[u8]> {
+    let mut rest = component.get(PREAMBLE..)?;
+    let mut found = None;
+    while let Some((id, after)) = rest.split_first() {
+        let (length, after) = read_length(after)?;
+        let (section, after) = after.split_at_checked(length)?;
+        if *id == CUSTOM {
+            found = payload(section).or(found);
+        }
+        rest = after;
+    }
+    found
+}
+
+fn payload(section: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = read_length(section)?;
+    let (name, payload) = rest.split_at_checked(length)?;
+    (name == NAME).then_some(payload)
+}
+
+/// LEB128, as WebAssembly writes lengths.
+fn write_length(bytes: &mut Vec<u8>, mut length: usize) {
+    loop {
+        let low = u8::try_from(length & 0x7f).unwrap_or_default();
+        length >>= 7;
+        if length == 0 {
+            bytes.push(low);
+            return;
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+fn read_length(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let mut length = 0_usize;
+    for (index, byte) in bytes.iter().enumerate().take(5) {
+        length |= usize::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some((length, bytes.get(index + 1..)?));
+        }
+    }
+    None
+}

@@ -1,0 +1,78 @@
+use super::*;
+
+const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+
+fn stamp(entry: &str) -> Stamp {
+    Stamp {
+        entry: entry.to_owned(),
+        kit: "typescript-1".to_owned(),
+        sources: vec![Source::new("index.ts", b"export const handlers = {}")],
+    }
+}
+
+#[test]
+fn a_stamp_is_read_back_and_the_last_one_counts() {
+    let mut component = EMPTY_COMPONENT.to_vec();
+    assert_eq!(Stamp::read(&component), None);
+    for entry in ["./first.ts", "./second.ts"] {
+        let stamp = stamp(entry);
+        stamp.put_on(&mut component).unwrap();
+        assert_eq!(Stamp::read(&component), Some(stamp));
+    }
+    assert!(component.starts_with(EMPTY_COMPONENT));
+}
+
+#[test]
+fn a_large_stamp_is_read_back() {
+    let mut large = stamp("./index.ts");
+    large.sources = vec![Source::new("a".repeat(100), b""); 3_000];
+    let mut component = EMPTY_COMPONENT.to_vec();
+    large.put_on(&mut component).unwrap();
+    assert_eq!(Stamp::read(&component), Some(large));
+}
+
+#[test]
+fn what_is_no_stamped_component_has_no_stamp() {
+    let mut component = EMPTY_COMPONENT.to_vec();
+    stamp("./index.ts").put_on(&mut component).unwrap();
+    for length in 0..component.len() {
+        let cut = component.get(..length).unwrap_or_default();
+        assert_eq!(Stamp::read(cut), None, "{length}");
+    }
+    let mut many = stamp("./index.ts");
+    many.sources = vec![Source::new("a", b""); SOURCES_MAX + 1];
+    let mut component = EMPTY_COMPONENT.to_vec();
+    many.put_on(&mut component).unwrap();
+    assert_eq!(Stamp::read(&component), None);
+    let mut garbled = EMPTY_COMPONENT.to_vec();
+    section::append(&mut garbled, b"{}");
+    assert_eq!(Stamp::read(&garbled), None);
+}
+
+#[test]
+fn an_entry_tells_its_language() {
+    for (entry, expected) in [
+        ("./index.ts", Some(Language::TypeScript)),
+        ("a/b.mjs", Some(Language::TypeScript)),
+        ("./tool.py", Some(Language::Python)),
+        ("./Cargo.toml", Some(Language::Rust)),
+        ("rust/text/Cargo.toml", Some(Language::Rust)),
+        ("./other.toml", None),
+        ("./tool.wasm", None),
+        ("src/lib.rs", None),
+        ("ts", None),
+    ] {
+        assert_eq!(Language::of(entry), expected, "{entry}");
+    }
+}
+
+#[test]
+fn no_more_is_read_than_the_budget_says() {
+    let budget = Budget::default();
+    budget.take(SOURCE_BYTES_MAX - 1_024);
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("index.ts"), "x").unwrap();
+    let opened = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
+    let refused = stamp("./index.ts").check(&opened, &budget);
+    assert!(matches!(refused, Err(Stale::TooMuch)), "{refused:?}");
+}

@@ -1,0 +1,186 @@
+//! Entries that are source: what was built of them loads, and only where they are still the same.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::json;
+use toolhost::bundle::built::{Source, Stamp};
+use toolhost::{Diagnostic, LoadError};
+use toolhost_tests::house::{code, open_step, tool_call};
+use toolhost_tests::{Work, guest};
+
+use super::{codes, host};
+
+const SOURCE: &str = "export const handlers = {};\n";
+
+/// A bundle of one Tool whose entry is source, and the component of a guest in the place of what is
+/// built of it.
+struct Project {
+    dir: tempfile::TempDir,
+}
+
+impl Project {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let manifest = json!({"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
+            "spec": {"entry": "./src/index.ts", "exports": [{"name": "upper"}]}});
+        fs::create_dir(dir.path().join("src")).unwrap();
+        fs::write(dir.path().join("goondan.yaml"), manifest.to_string()).unwrap();
+        fs::write(dir.path().join("src/index.ts"), SOURCE).unwrap();
+        Self { dir }
+    }
+
+    fn path(&self, path: &str) -> std::path::PathBuf {
+        self.dir.path().join(path)
+    }
+
+    fn stamp() -> Stamp {
+        Stamp {
+            entry: "./src/index.ts".to_owned(),
+            kit: "typescript".to_owned(),
+            sources: vec![Source::new("src/index.ts", SOURCE.as_bytes())],
+        }
+    }
+
+    fn build(&self, stamp: &Stamp) {
+        let mut component = guest("text");
+        stamp.put_on(&mut component).unwrap();
+        fs::create_dir_all(self.path(".toolhost")).unwrap();
+        fs::write(self.path(".toolhost/text.wasm"), component).unwrap();
+    }
+
+    /// The one finding of a bundle that does not load.
+    async fn refused(&self) -> Diagnostic {
+        let Err(LoadError::Invalid { diagnostics, .. }) = host().load(self.dir.path()).await else {
+            panic!("it should not load");
+        };
+        assert_eq!(
+            codes(&diagnostics),
+            ["E_CONFIG_ENTRY_NOT_FOUND"],
+            "{diagnostics:?}"
+        );
+        diagnostics[0].clone()
+    }
+
+    /// That it is refused with these words, and the command that builds it.
+    async fn says(&self, why: &str) {
+        let finding = self.refused().await;
+        let message = "tool text: entry src/index.ts: ";
+        assert!(finding.message.starts_with(message), "{}", finding.message);
+        assert!(finding.message.contains(why), "{}", finding.message);
+        let command = format!("toolhost build {}", self.dir.path().display());
+        assert!(finding.help.ends_with(&command), "{}", finding.help);
+        assert!(finding.place.document_path.ends_with("spec.entry"));
+    }
+}
+
+#[tokio::test]
+async fn what_was_built_of_a_source_loads_and_runs() {
+    let project = Project::new();
+    project.build(&Project::stamp());
+    let loaded = host().load(project.dir.path()).await.unwrap();
+    let work = Work::new();
+    let agent = loaded.only_agent().unwrap();
+    let step = open_step(&agent, "key", &work.workdir).await;
+    let call = tool_call("text__upper", json!({"text": "hi"}));
+    let result = step.execute_alone(call).await;
+    assert_eq!(result.output(), Some(&json!("HI")), "{}", code(&result));
+}
+
+#[tokio::test]
+async fn a_source_entry_that_is_not_built_or_changed_since_is_refused_with_the_command() {
+    // tool-spec-v2 §15
+    let project = Project::new();
+    project.says("it has not been built").await;
+
+    project.build(&Project::stamp());
+    assert!(host().load(project.dir.path()).await.is_ok());
+    fs::write(project.path("src/index.ts"), "// another").unwrap();
+    project
+        .says("src/index.ts has changed since it was built")
+        .await;
+    fs::remove_file(project.path("src/index.ts")).unwrap();
+    project
+        .says("src/index.ts, which it was built of, cannot be read: there is no such")
+        .await;
+    fs::write(project.path("src/index.ts"), SOURCE).unwrap();
+    assert!(host().load(project.dir.path()).await.is_ok());
+
+    let other = Stamp {
+        entry: "./other.ts".to_owned(),
+        ..Project::stamp()
+    };
+    project.build(&other);
+    project
+        .says("it was built when the entry was another")
+        .await;
+    fs::write(project.path(".toolhost/text.wasm"), guest("text")).unwrap();
+    project
+        .says("the component was not made by `toolhost build`")
+        .await;
+}
+
+#[tokio::test]
+async fn no_source_and_no_component_is_read_from_outside_the_bundle() {
+    let outside = tempfile::tempdir().unwrap();
+    let secret = outside.path().join("index.ts");
+    fs::write(&secret, SOURCE).unwrap();
+    let project = Project::new();
+    project.build(&Project::stamp());
+    fs::remove_file(project.path("src/index.ts")).unwrap();
+    symlink(&secret, project.path("src/index.ts")).unwrap();
+    project.says("it leads out of the bundle's directory").await;
+
+    // One that lies outside by its path is the builder's business: it is not looked at.
+    let project = Project::new();
+    let mut stamp = Project::stamp();
+    stamp.sources.push(Source::new("../nowhere.ts", b""));
+    stamp.sources.push(Source::new("/nowhere.ts", b""));
+    project.build(&stamp);
+    assert!(host().load(project.dir.path()).await.is_ok());
+
+    let built = outside.path().join("text.wasm");
+    fs::rename(project.path(".toolhost/text.wasm"), &built).unwrap();
+    symlink(&built, project.path(".toolhost/text.wasm")).unwrap();
+    project.says("it leads out of the bundle's directory").await;
+}
+
+#[tokio::test]
+async fn a_source_that_is_a_pipe_or_without_end_holds_nobody_up() {
+    let project = Project::new();
+    let mut stamp = Project::stamp();
+    stamp.sources.push(Source::new("src/pipe", b""));
+    project.build(&stamp);
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    let pipe = project.path("src/pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    project.says("it is a named pipe, not a regular file").await;
+
+    fs::remove_file(&pipe).unwrap();
+    // It takes no room on the disk, and is more than is read.
+    let large = fs::File::create(&pipe).unwrap();
+    large.set_len(1 << 40).unwrap();
+    let finding = project.refused().await;
+    assert!(
+        finding.message.contains("too large to be compared"),
+        "{}",
+        finding.message
+    );
+    assert_eq!(finding.help, "Name the built component in spec.entry.");
+}
+
+#[tokio::test]
+async fn tools_of_one_source_share_what_is_built_of_it() {
+    let project = Project::new();
+    let tool = |name: &str, export: &str| {
+        json!({"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": name},
+            "spec": {"entry": "./src/index.ts", "exports": [{"name": export}]}})
+    };
+    let manifest = format!("{}\n---\n{}", tool("text", "upper"), tool("other", "count"));
+    fs::write(project.path("goondan.yaml"), manifest).unwrap();
+    project.build(&Project::stamp());
+    let loaded = host().load(project.dir.path()).await.unwrap();
+    assert_eq!(loaded.components().len(), 2);
+    assert!(!Path::new(&project.path(".toolhost/other.wasm")).exists());
+}

@@ -1,0 +1,199 @@
+//! What authors build with: the examples in other languages than Rust, and the tests of the kits.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::child;
+use crate::workspace::Workspace;
+
+/// What a kit's examples and tests need, beside the wasm target.
+struct Needs {
+    /// Folder of the language, in `guest-examples` and `guest-sdk`.
+    language: &'static str,
+    /// A program and the arguments with which it ends well where it is recent enough.
+    program: &'static str,
+    check: &'static [&'static str],
+    /// In words.
+    missing: &'static str,
+}
+
+const NEEDS: [Needs; 2] = [
+    Needs {
+        language: "typescript",
+        program: "node",
+        check: &[
+            "-e",
+            "process.exit(Number.parseInt(process.versions.node) < 20 ? 1 : 0)",
+        ],
+        missing: "Node 20 or newer",
+    },
+    Needs {
+        language: "python",
+        program: "python3",
+        check: &[
+            "-c",
+            "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))",
+        ],
+        missing: "Python 3.10 or newer, with venv",
+    },
+];
+
+impl Needs {
+    fn are_met(&self) -> bool {
+        child::works(Command::new(self.program).args(self.check))
+    }
+}
+
+/// Builds the examples in TypeScript and Python with `toolhost build`, as their authors do. Where a
+/// language is not installed, that is said.
+pub(crate) fn build_examples(workspace: &Workspace) -> Result<()> {
+    let mut program = None;
+    for needs in &NEEDS {
+        let bundles = bundles(&workspace.examples().join(needs.language))?;
+        if bundles.is_empty() {
+            continue;
+        }
+        if !needs.are_met() {
+            println!(
+                "guests: the examples in {} are NOT built: install {}",
+                needs.language, needs.missing
+            );
+            continue;
+        }
+        let program = match &program {
+            Some(program) => program,
+            None => program.insert(toolhost(workspace)?),
+        };
+        for bundle in bundles {
+            child::run(
+                in_own_cache(Command::new(program), workspace)
+                    .arg("build")
+                    .arg(bundle),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs the tests of the kits; what is not installed is said.
+pub(crate) fn test(workspace: &Workspace) -> Result<()> {
+    // On this machine, as its authors test their handlers.
+    let mut cargo = child::guest_cargo(&workspace.sdk("rust"));
+    let target_dir = workspace.root().join("target/guests-build/sdk");
+    child::run(
+        cargo
+            .args(["test", "--quiet", "--target-dir"])
+            .arg(target_dir),
+    )?;
+    for needs in &NEEDS {
+        if !needs.are_met() {
+            let (language, missing) = (needs.language, needs.missing);
+            println!("test: the kit for {language} is NOT tested: install {missing}");
+            continue;
+        }
+        let tested = match needs.language {
+            "typescript" => test_typescript(workspace),
+            _ => test_python(workspace),
+        };
+        tested.with_context(|| format!("the kit for {}", needs.language))?;
+    }
+    Ok(())
+}
+
+fn test_typescript(workspace: &Workspace) -> Result<()> {
+    let kit = workspace.sdk("typescript");
+    let build = kit.join("build");
+    if is_older(
+        &build.join("node_modules/.package-lock.json"),
+        &build.join("package-lock.json"),
+    ) {
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
+        child::run(npm.current_dir(&build))?;
+    }
+    let mut node = in_own_cache(Command::new("node"), workspace);
+    let spec = workspace.root().join("tests/fixtures/tool-spec-v2-14.1.md");
+    node.args(["--test", "test/"])
+        .current_dir(&kit)
+        .env("TOOLHOST", toolhost(workspace)?)
+        .env("TOOLHOST_SPEC", spec);
+    child::run(&mut node)
+}
+
+fn test_python(workspace: &Workspace) -> Result<()> {
+    let kit = workspace.sdk("python");
+    let venv = workspace.root().join("target/guests-build/python");
+    let python = venv.join("bin/python");
+    let requirements = kit.join("requirements.txt");
+    let installed = venv.join("installed");
+    if is_older(&installed, &requirements) {
+        child::run(
+            Command::new("python3")
+                .args(["-m", "venv", "--clear"])
+                .arg(&venv),
+        )?;
+        let mut pip = Command::new(&python);
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ])
+        .args(["--require-hashes", "--only-binary=:all:", "-r"]);
+        child::run(pip.arg(&requirements))?;
+        fs::write(&installed, "")?;
+    }
+    let mut tests = Command::new(&python);
+    tests
+        .args(["-m", "unittest", "discover", "-s", "test"])
+        .current_dir(&kit)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("TOOLHOST", toolhost(workspace)?);
+    child::run(&mut tests)
+}
+
+/// The binary, built with everything else: any smaller selection would compile the engine once more.
+fn toolhost(workspace: &Workspace) -> Result<PathBuf> {
+    let mut cargo = child::cargo(workspace.root());
+    child::run(cargo.args(["build", "--quiet", "--workspace", "--all-targets"]))?;
+    let program = workspace.target().join("debug/toolhost");
+    if !program.is_file() {
+        bail!("cargo built no {}", program.display());
+    }
+    Ok(program)
+}
+
+/// The user's own cache is left alone.
+fn in_own_cache(mut command: Command, workspace: &Workspace) -> Command {
+    let own = workspace.root().join("target/guests-build");
+    command
+        .env("XDG_CACHE_HOME", own.join("cache"))
+        .env("XDG_STATE_HOME", own.join("state"));
+    command
+}
+
+/// The folders with a manifest, in order.
+fn bundles(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut bundles = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry?.path();
+        if path.join("goondan.yaml").is_file() {
+            bundles.push(path);
+        }
+    }
+    bundles.sort();
+    Ok(bundles)
+}
+
+/// Whether what was made is missing, or older than what it was made of.
+fn is_older(made: &Path, of: &Path) -> bool {
+    let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
+    match (time(made), time(of)) {
+        (Ok(made), Ok(of)) => made < of,
+        _ => true,
+    }
+}
