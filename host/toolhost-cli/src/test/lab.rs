@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tempfile::TempDir;
 use toolhost::cases::{Case, generated};
-use toolhost::{Agent, Diagnostic, Host, LoadedBundle, Policy, ToolErrorCode};
+use toolhost::{Agent, Diagnostic, Host, LoadedBundle, Policy, Severity, ToolErrorCode};
 
 use super::files::{Files, unusable};
 use super::item::{Item, What};
@@ -60,6 +60,7 @@ impl Lab {
                 if !case.http.is_empty() {
                     findings.push(no_http(case));
                 }
+                findings.extend(self.misnamed(case));
                 let what = What::Written {
                     file: index,
                     number,
@@ -83,6 +84,17 @@ impl Lab {
             );
         }
         Ok(items)
+    }
+
+    /// What the policy of a case says of tools and agents that are not there: it would test nothing.
+    fn misnamed(&self, case: &Case) -> Vec<Diagnostic> {
+        let policy = case.policy.iter();
+        let found = policy.flat_map(|policy| policy.unknown_names(self.bundle.bundle()));
+        let as_error = |finding| Diagnostic {
+            severity: Severity::Error,
+            ..finding
+        };
+        found.map(as_error).collect()
     }
 
     /// The agent that a case is run for.

@@ -108,12 +108,16 @@ hint: Correct what is listed; nothing was run.
 #[test]
 fn tools_and_agents_that_are_not_there_are_named() {
     let terminal = Terminal::new();
-    let wrong = "- {name: a, tool: echo__sya}\n- {name: b, tool: echo__say, context: {agentName: nobody}}\n";
-    let ran = cases(&terminal, wrong).fails(2, "error: the case files hold 2 errors");
+    let wrong = "- {name: a, tool: echo__sya}
+- {name: b, tool: echo__say, context: {agentName: nobody}}
+- {name: c, tool: echo__say, policy: {tools: {ecco: {readOnly: true}}}}
+";
+    let ran = cases(&terminal, wrong).fails(2, "error: the case files hold 3 errors");
     for says in [
         "no agent of the bundle has the tool 'echo__sya'",
         "Did you mean 'echo__say'?",
         "the bundle has no agent 'nobody'; it has default",
+        "Tool/ecco is not in the bundle",
     ] {
         assert!(ran.stderr.contains(says), "{says}: {ran:?}");
     }
