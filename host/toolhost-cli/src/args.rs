@@ -289,7 +289,8 @@ pub(crate) struct PlayArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// Bundle file, or directory that holds a goondan.yaml; its cases are in tests/*.yaml beside it
+    /// Bundle file, or directory that holds a goondan.yaml; its cases are in tests/*.yaml beside it, those
+    /// of a NAME.yaml in tests/NAME/*.yaml
     #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
     pub(crate) bundle: PathBuf,
     /// The operator's policy, for all that have none of their own

@@ -1,8 +1,10 @@
-//! The case files of a bundle: `tests/*.yaml` beside its manifest.
+//! The case files of a bundle: `tests/*.yaml` beside a `goondan.yaml`, `tests/NAME/*.yaml` beside a
+//! `NAME.yaml`, so that two bundles of one directory have cases of their own.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use toolhost::bundle::MANIFEST;
 use toolhost::cases::CaseFile;
 use toolhost::{Diagnostic, YamlSource};
 
@@ -25,11 +27,7 @@ pub(crate) struct Files {
 impl Files {
     /// Reads them all; whatever is wrong in any is told at once.
     pub(crate) async fn read(bundle: &Path) -> Result<Self, Failure> {
-        let folder = if bundle.is_dir() {
-            bundle.join(FOLDER)
-        } else {
-            bundle.parent().unwrap_or(Path::new("")).join(FOLDER)
-        };
+        let folder = folder(bundle);
         let (mut files, mut findings, mut sources) = (Vec::new(), Vec::new(), Vec::new());
         for path in case_files(&folder)? {
             let text = read::text_file("the case file", &path, BYTES_MAX).await?;
@@ -85,6 +83,17 @@ pub(crate) fn unusable(findings: Vec<Diagnostic>, sources: Vec<YamlSource>) -> F
     let plural = if count == 1 { "" } else { "s" };
     let error = anyhow::anyhow!("the case files hold {count} error{plural}");
     Failure::of_files(error, findings, sources).hint("Correct what is listed; nothing was run.")
+}
+
+fn folder(bundle: &Path) -> PathBuf {
+    if bundle.is_dir() {
+        return bundle.join(FOLDER);
+    }
+    let folder = bundle.parent().unwrap_or(Path::new("")).join(FOLDER);
+    match bundle.file_stem() {
+        Some(name) if bundle.file_name().is_some_and(|file| file != MANIFEST) => folder.join(name),
+        _ => folder,
+    }
 }
 
 fn case_files(folder: &Path) -> Result<Vec<PathBuf>> {

@@ -72,13 +72,14 @@ async fn one(item: Item, top: &Arc<Path>, numbers: &Arc<AtomicU64>) -> Done {
         What::Generated(_) => (1, 1),
     };
     let item = Arc::new(item);
-    let mut all = Vec::new();
+    let (mut all, mut count) = (Vec::new(), 0);
     for _ in 0..repeat {
         let mut running = JoinSet::new();
         for _ in 0..parallel {
+            count += 1;
             let number = numbers.fetch_add(1, Ordering::Relaxed);
             let (item, dir) = (Arc::clone(&item), top.join(format!("run-{number}")));
-            running.spawn(async move { Ran::of(&item, &dir, number).await });
+            running.spawn(async move { Ran::of(&item, &dir, count).await });
         }
         all.extend(running.join_all().await);
     }
@@ -117,7 +118,7 @@ struct Ran {
 }
 
 impl Ran {
-    async fn of(item: &Item, dir: &Path, number: u64) -> Self {
+    async fn of(item: &Item, dir: &Path, number: u32) -> Self {
         let ran = run(item, dir, number).await.unwrap_or_else(|error| Self {
             mismatches: vec![Mismatch::new(
                 "set-up",
@@ -133,7 +134,7 @@ impl Ran {
     }
 }
 
-async fn run(item: &Item, dir: &Path, number: u64) -> anyhow::Result<Ran> {
+async fn run(item: &Item, dir: &Path, number: u32) -> anyhow::Result<Ran> {
     std::fs::create_dir(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     let surroundings = Surroundings::make(dir)?;
     let tree = WorkTree::open(&surroundings.workdir())?;
@@ -152,7 +153,7 @@ async fn run(item: &Item, dir: &Path, number: u64) -> anyhow::Result<Ran> {
             Asked {
                 tool: case.tool.to_string(),
                 args: case.args.clone(),
-                key: format!("generated {number}"),
+                key: case.name.clone(),
                 start: TurnStart::new(TURN_ID),
                 said: None,
                 waits: false,
@@ -199,7 +200,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn of_case(case: &Case, number: u64) -> Self {
+    fn of_case(case: &Case, number: u32) -> Self {
         let context = &case.context;
         let mut start = TurnStart::new(context.turn_id.as_deref().unwrap_or(TURN_ID));
         if let Some(trace) = &context.trace_id {
@@ -207,7 +208,7 @@ impl Asked {
         }
         let many = case.repeat > 1 || case.parallel > 1;
         let own = if many {
-            format!("{} {number}", case.name)
+            format!("{} #{number}", case.name)
         } else {
             case.name.clone()
         };

@@ -25,8 +25,11 @@ use random::Random;
 use values::Maker;
 pub(super) use values::SAMPLE;
 
-/// Most cases of each kind for one export: each is a call.
+/// Most cases of a kind for one export: each is a call.
 const MOST: usize = 48;
+
+/// Most cases of arguments that do not fit: the tool never runs.
+const MOST_INVALID: usize = 200;
 
 /// Cases whose arguments are drawn at random.
 const DRAWN: usize = 8;
@@ -187,10 +190,14 @@ impl Collected<'_> {
             return None;
         }
         let of_kind = self.cases.iter().filter(|case| case.kind == kind).count();
+        let most = match kind {
+            GeneratedKind::Invalid => MOST_INVALID,
+            GeneratedKind::Valid | GeneratedKind::Hostile => MOST,
+        };
         let new = self
             .seen
             .insert(serde_json::to_string(&args).unwrap_or_default());
-        if new && of_kind < MOST {
+        if new && of_kind < most {
             self.cases.push(Generated {
                 tool: self.tool.clone(),
                 name: name.to_owned(),

@@ -265,8 +265,12 @@ fn contains(value: &Value, expected: &Value) -> bool {
 fn lacking(what: &str, expected: &Value, value: &Value, found: &mut Vec<Mismatch>) {
     let (Value::Object(parts), Value::Object(members)) = (expected, value) else {
         if !contains(value, expected) {
-            let (expected, got) = (format!("to contain {expected}"), value.to_string());
-            found.push(Mismatch::new(what, &expected, &got));
+            let words = if expected.is_array() {
+                format!("to contain {expected}")
+            } else {
+                expected.to_string()
+            };
+            found.push(Mismatch::new(what, &words, &value.to_string()));
         }
         return;
     };

@@ -50,7 +50,8 @@ fn document(source: &YamlSource, findings: &mut Findings) -> Option<Node> {
     let first = documents.next();
     if documents.next().is_some() {
         let message = "a case file is one document: a list of cases";
-        findings.add(whole(ToolErrorCode::ConfigTooMany, message));
+        let error = whole(ToolErrorCode::ConfigTooMany, message);
+        findings.add(error.with_help("Write all cases into one list, or into several files."));
     }
     match first {
         Some(Ok(node)) => Some(node),
@@ -195,30 +196,9 @@ fn number(
     u64::try_from(number).ok()
 }
 
-/// A value as JSON; what JSON cannot hold is an error.
-fn json(at: &Cursor<'_>, findings: &mut Findings) -> Option<Json> {
-    if let Some(place) = beyond_json(at.node) {
-        let at = Cursor::new(place, at.path.clone());
-        findings.invalid(
-            &at,
-            "no JSON number: it is not finite, or larger than 64 bits",
-        );
-        return None;
-    }
+/// A value as JSON. The parser refuses what JSON cannot hold.
+fn json(at: &Cursor<'_>, _: &mut Findings) -> Option<Json> {
     Some(at.node.to_json())
-}
-
-fn beyond_json(node: &Node) -> Option<&Node> {
-    match &node.value {
-        Value::Integer(number) => {
-            let fits = i64::try_from(*number).is_ok() || u64::try_from(*number).is_ok();
-            (!fits).then_some(node)
-        }
-        Value::Float(number) => (!number.is_finite()).then_some(node),
-        Value::List(items) => items.iter().find_map(beyond_json),
-        Value::Map(entries) => entries.iter().find_map(|(_, value)| beyond_json(value)),
-        Value::Null | Value::Bool(_) | Value::Text(_) => None,
-    }
 }
 
 fn object(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonObject> {

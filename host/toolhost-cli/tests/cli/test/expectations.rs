@@ -59,7 +59,7 @@ fn of_the_output() {
     fails(
         SAY,
         "{outputContains: {n: 3}}",
-        "output/n: expected to contain 3 but got 2",
+        "output/n: expected 3 but got 2",
     );
     fails(
         SAY,

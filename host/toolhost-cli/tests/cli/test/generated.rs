@@ -31,7 +31,10 @@ fn a_tool_that_crashes_fails_with_the_call_that_does_it() {
     let ran = terminal.run(["test", "-q"]).exits(1);
     let first: Vec<_> = ran.stdout.lines().take(2).collect();
     let first = first.join("\n");
-    insta::assert_snapshot!(first, @"");
+    insta::assert_snapshot!(first, @r"
+FAIL generated x__run (valid): required arguments only: result: expected a result of the tool's own: ok, pending, or an error that it raises but got E_TOOL_TRAP: Tool 'x__run' failed: it crashed: it reached an `unreachable` instruction.
+     again: toolhost call goondan.yaml x__run --args '{}'
+");
     let report = terminal.run(["test", "-q", "--json"]).exits(1).json();
     let kinds = |kind: &str| {
         let failed = report["generated"]["failed"].as_array().unwrap().iter();

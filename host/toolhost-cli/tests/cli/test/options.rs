@@ -88,7 +88,21 @@ fn what_is_wrong_in_case_files_is_shown_with_its_line() {
         "- name: a\n  tool: echo__say\n  expects: {output: 1}\n",
     )
     .fails(2, "error: the case files hold 1 error");
-    insta::assert_snapshot!(ran.stderr, @"");
+    insta::assert_snapshot!(ran.stderr, @r"
+E_CONFIG_SCHEMA_INVALID
+
+  × unknown key 'expects'
+   ╭─[tests/a.yaml:3:3]
+ 2 │   tool: echo__say
+ 3 │   expects: {output: 1}
+   ·   ───┬───
+   ·      ╰── [0].expects
+   ╰────
+  help: Did you mean 'expect'?
+
+error: the case files hold 1 error
+hint: Correct what is listed; nothing was run.
+");
 }
 
 #[test]
@@ -145,6 +159,31 @@ fn a_pending_call_is_waited_for_unless_that_is_expected() {
         "- {name: a, tool: pending__run, expect: {status: pending}}\n",
     );
     terminal.run(["test", "--no-generated"]).exits(0);
+}
+
+#[test]
+fn two_bundles_of_one_directory_have_cases_of_their_own() {
+    let terminal = Terminal::new();
+    bundle(&terminal, "- {name: of the first, tool: echo__say}\n");
+    let manifest = fs::read_to_string(terminal.path("here/goondan.yaml")).unwrap();
+    terminal.write(
+        "here/other.yaml",
+        manifest.replace("name: echo", "name: parrot"),
+    );
+    terminal.write(
+        "here/tests/other/a.yaml",
+        "- {name: of the other, tool: parrot__say}\n",
+    );
+    for (name, case) in [
+        ("goondan.yaml", "of the first"),
+        ("other.yaml", "of the other"),
+    ] {
+        let listed = terminal
+            .run(["test", "--list", "--no-generated", name])
+            .exits(0);
+        assert_eq!(listed.stdout.lines().count(), 1, "{listed:?}");
+        assert!(listed.stdout.contains(case), "{listed:?}");
+    }
 }
 
 #[test]

@@ -26,7 +26,7 @@ const FAILING: &str = r#"# Of the examples.
   tool: echo__context
   repeat: 2
   expect:
-    status: error
+    outputContains: { agentName: nobody }
 "#;
 
 #[test]
@@ -34,7 +34,28 @@ fn a_failing_case_is_a_line_and_what_differs() {
     let terminal = Terminal::new();
     let ran = cases(&terminal, FAILING).exits(1);
     let shown = timeless(&ran.stdout);
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r#"
+FAIL tests/a.yaml:7 is short: output: expected {"text":"hi"} but got {"text":"HI"}
+     output (- expected, + got):
+         {
+       -   "text": "hi"
+       +   "text": "HI"
+         }
+FAIL tests/a.yaml:13 is long: output/text: expected "one\nTWO\nthree\nfour\nfive\nsix\n" but got "one\ntwo\nthree\nfour\nfive\nsix"
+     files a.txt: expected "hi" but got nothing of that name
+     output/text (- expected, + got):
+         one
+       - TWO
+       + two
+         three
+         four
+         five
+       - six
+       + six  (no line break at the end)
+FAIL tests/a.yaml:20 says \u{1b}[31m what it did (2 of 2 runs): output/agentName: expected "nobody" but got "default"
+     | info (echo): called by agent default
+4 cases: 1 passed, 3 failed · [time]
+"#);
     assert_eq!(ran.stderr, "");
 }
 
