@@ -65,7 +65,7 @@ pub(crate) fn http(url: &Url, code: ErrorCode) -> ToolError {
             "ORIGIN_DENIED",
             "DeniedError",
             format!("the policy does not allow {origin}"),
-            format!("do not try again; the operator may add {origin} to this tool's `http.allow`"),
+            format!("do not try again; the operator may add {origin} to this tool's `http.allow`."),
         ),
         ErrorCode::DestinationIpProhibited | ErrorCode::DestinationIpUnroutable => (
             "ADDRESS_DENIED",
