@@ -1,5 +1,6 @@
 //! Sets up the host: its sandbox, cache and state root, the policy, and what no tool may be given.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::Context;
@@ -37,6 +38,8 @@ pub(crate) struct House {
     pub(crate) host: Host,
     /// The policy file, where there is one.
     pub(crate) policy: Option<YamlSource>,
+    /// What it allows.
+    pub(crate) rules: Policy,
     /// Shows what compiles.
     progress: Progress,
 }
@@ -61,12 +64,16 @@ impl House {
         Self::set_up(setting, policy, Some(root), StateRoot::Needed).await
     }
 
-    /// Sets it up to keep nothing: each call brings its workdir.
-    pub(crate) async fn without_state(
+    /// Sets it up to keep nothing and to reach nothing: each call brings its workdir, and one server
+    /// answers every HTTP request that the policy allows.
+    pub(crate) async fn for_tests(
         setting: &Setting,
         policy: Option<&Path>,
+        server: SocketAddr,
     ) -> Result<Self, Failure> {
-        Self::set_up(setting, policy, None, StateRoot::Optional).await
+        let (rules, source) = read_rules(policy).await?;
+        let rules = (rules.answered_by(server), source);
+        Self::set_up_under(setting, policy, rules, None, StateRoot::Optional)
     }
 
     async fn set_up(
@@ -75,10 +82,17 @@ impl House {
         root: Option<&Path>,
         state_root: StateRoot,
     ) -> Result<Self, Failure> {
-        let (rules, source) = match policy {
-            Some(path) => read_policy(path).await?,
-            None => (Policy::default(), None),
-        };
+        let rules = read_rules(policy).await?;
+        Self::set_up_under(setting, policy, rules, root, state_root)
+    }
+
+    fn set_up_under(
+        setting: &Setting,
+        policy: Option<&Path>,
+        (rules, source): Rules,
+        root: Option<&Path>,
+        state_root: StateRoot,
+    ) -> Result<Self, Failure> {
         let sandbox = sandbox(setting)?;
         let progress = Progress::start(setting);
         let builder = || {
@@ -101,6 +115,7 @@ impl House {
         Ok(Self {
             host,
             policy: source,
+            rules,
             progress,
         })
     }
@@ -122,6 +137,16 @@ impl House {
         for finding in bundle.diagnostics().iter().filter(of_policy) {
             setting.note(&format!("{finding}; {}", finding.help));
         }
+    }
+}
+
+/// A policy, and its text where it is a file's.
+type Rules = (Policy, Option<YamlSource>);
+
+async fn read_rules(policy: Option<&Path>) -> Result<Rules, Failure> {
+    match policy {
+        Some(path) => read_policy(path).await,
+        None => Ok((Policy::default(), None)),
     }
 }
 

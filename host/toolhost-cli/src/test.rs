@@ -1,5 +1,6 @@
 //! What `toolhost test` is made of: case files found, cases planned, run, and told.
 
+mod canned;
 mod done;
 mod files;
 mod heard;

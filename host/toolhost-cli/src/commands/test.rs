@@ -1,6 +1,7 @@
 //! `toolhost test`: the cases of a bundle's tools, those written and those that follow from their
 //! schemas.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::anyhow;
@@ -17,7 +18,8 @@ pub(crate) async fn test(args: &TestArgs, setting: &Setting) -> Result<Exit, Fai
     let started = Instant::now();
     let files = Files::read(&args.bundle).await?;
     let lab = Lab::open(&args.bundle, args.policy.as_deref(), setting).await?;
-    let items = lab.items(&files, args).await?;
+    let lab = Arc::new(lab);
+    let items = lab.items(&files, args)?;
     if items.is_empty() {
         return Err(nothing_to_run(args));
     }

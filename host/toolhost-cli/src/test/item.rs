@@ -1,16 +1,14 @@
 //! One case to be run: written or generated, with the agent it is run for.
 
+use toolhost::Agent;
 use toolhost::cases::{Case, Generated, GeneratedKind};
-use toolhost::{Agent, Host};
 
 /// One case to be run.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     /// What it is.
     pub(crate) what: What,
-    /// The host it is run by, under its policy.
-    pub(crate) host: Host,
-    /// The agent that calls.
+    /// The agent that calls, under the policy of the run.
     pub(crate) agent: Agent,
 }
 

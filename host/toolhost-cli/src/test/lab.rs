@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, Result};
 use tempfile::TempDir;
 use toolhost::cases::{Case, generated};
 use toolhost::{Agent, Diagnostic, Host, LoadedBundle, Policy, Severity, ToolErrorCode};
 
+use super::canned::Canned;
 use super::files::{Files, unusable};
 use super::item::{Item, What};
 use crate::args::TestArgs;
@@ -14,6 +15,16 @@ use crate::failure::Failure;
 use crate::house::{self, House};
 use crate::places::Places;
 use crate::setting::Setting;
+
+/// Where one case runs.
+pub(super) struct Stage {
+    /// The host, under the policy of the case.
+    pub(super) host: Host,
+    /// The agent that calls.
+    pub(super) agent: Agent,
+    /// What answers its HTTP requests.
+    pub(super) canned: Option<Canned>,
+}
 
 /// A house for cases. What it keeps is gone when it is dropped.
 #[derive(Debug)]
@@ -23,6 +34,8 @@ pub(crate) struct Lab {
     path: PathBuf,
     top: TempDir,
     home: Option<PathBuf>,
+    /// Answers nothing to those generated.
+    _nobody: Canned,
 }
 
 impl Lab {
@@ -34,7 +47,10 @@ impl Lab {
     ) -> Result<Self, Failure> {
         let top = tempfile::Builder::new().prefix("toolhost-test-").tempdir();
         let top = top.context("a temporary directory cannot be made")?;
-        let house = House::without_state(&with_cache(setting, top.path()), policy).await?;
+        let nobody = Canned::serve(Vec::new()).await;
+        let nobody = nobody.context("no server can be started on loopback")?;
+        let house =
+            House::for_tests(&with_cache(setting, top.path()), policy, nobody.address()).await?;
         let loaded = house.load(bundle).await?;
         house.warn_of_policy(&loaded, setting);
         Ok(Self {
@@ -43,6 +59,7 @@ impl Lab {
             home: setting.places.home.clone(),
             house,
             top,
+            _nobody: nobody,
         })
     }
 
@@ -52,14 +69,11 @@ impl Lab {
     }
 
     /// The cases to be run: those written, then those that follow from the schemas.
-    pub(crate) async fn items(&self, files: &Files, args: &TestArgs) -> Result<Vec<Item>, Failure> {
+    pub(crate) fn items(&self, files: &Files, args: &TestArgs) -> Result<Vec<Item>, Failure> {
         let wanted = |what: &What| args.filter.as_ref().is_none_or(|text| what.has(text));
         let (mut items, mut findings) = (Vec::new(), Vec::new());
         for (index, (_, file)) in files.all().iter().enumerate() {
             for (number, case) in file.cases().iter().enumerate() {
-                if !case.http.is_empty() {
-                    findings.push(no_http(case));
-                }
                 findings.extend(self.misnamed(case));
                 let what = What::Written {
                     file: index,
@@ -67,7 +81,7 @@ impl Lab {
                     case: Box::new(case.clone()),
                 };
                 match self.caller(case) {
-                    Ok(agent) if wanted(&what) => items.push(self.item(what, case, agent).await?),
+                    Ok(agent) if wanted(&what) => items.push(Item { what, agent }),
                     Ok(_) => (),
                     Err(finding) => findings.push(*finding),
                 }
@@ -136,27 +150,44 @@ impl Lab {
         })
     }
 
-    async fn item(&self, what: What, case: &Case, agent: Agent) -> Result<Item, Failure> {
-        let Some(policy) = &case.policy else {
-            let host = self.house.host.clone();
-            return Ok(Item { what, host, agent });
+    /// Where a case runs. One that a policy may let out has a server of its own, which alone answers its
+    /// requests.
+    pub(super) async fn stage(&self, item: &Item) -> Result<Stage> {
+        let own = match &item.what {
+            What::Written { case, .. } => {
+                let policy = case.policy.as_ref();
+                let run = self.house.policy.is_some().then_some(&self.house.rules);
+                policy.or(run).map(|policy| (policy, &case.http))
+            }
+            What::Generated(_) => None,
         };
-        let host = self.host_under(policy.clone())?;
-        let loaded = host.load(&self.path).await;
-        let loaded = loaded.map_err(|error| Failure::of_bundle(error, None))?;
-        let agent = loaded.agent(agent.name()).map_err(Failure::of)?;
-        Ok(Item { what, host, agent })
+        let Some((policy, answers)) = own else {
+            return Ok(Stage {
+                host: self.house.host.clone(),
+                agent: item.agent.clone(),
+                canned: None,
+            });
+        };
+        let canned = Canned::serve(answers.clone()).await;
+        let canned = canned.context("its HTTP requests cannot be answered")?;
+        let host = self.host_under(policy.clone().answered_by(canned.address()))?;
+        let agent = host.load(&self.path).await?.agent(item.agent.name())?;
+        Ok(Stage {
+            host,
+            agent,
+            canned: Some(canned),
+        })
     }
 
     /// A host with a policy of its own, on the same sandbox.
-    fn host_under(&self, policy: Policy) -> Result<Host, Failure> {
+    fn host_under(&self, policy: Policy) -> Result<Host> {
         let mut builder = Host::builder()
             .sandbox(self.house.host.sandbox().clone())
             .policy(policy);
         if let Some(home) = &self.home {
             builder = builder.keep_out_of("the home directory", home);
         }
-        builder.build().map_err(Failure::of)
+        Ok(builder.build()?)
     }
 
     /// What follows from the schemas: of each tool once, for the first agent that has it.
@@ -173,7 +204,6 @@ impl Lab {
             for case in generated(&new, seed) {
                 items.push(Item {
                     what: What::Generated(Box::new(case)),
-                    host: self.house.host.clone(),
                     agent: agent.clone(),
                 });
             }
@@ -181,13 +211,6 @@ impl Lab {
         }
         items
     }
-}
-
-/// What cannot be tested yet is refused, and not passed over.
-fn no_http(case: &Case) -> Diagnostic {
-    let message = "'http' is not served by this version: no tool reaches the network";
-    Diagnostic::error(ToolErrorCode::ConfigSchema, case.place.clone(), message)
-        .with_help("Remove it.")
 }
 
 /// The user's cache, or one for this run: the bundle is loaded for each policy of its own.

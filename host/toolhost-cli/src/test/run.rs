@@ -19,6 +19,7 @@ use toolhost::{
 };
 use tracing::instrument::WithSubscriber;
 
+use super::canned::Canned;
 use super::heard::Heard;
 use super::item::{Item, What};
 use super::{Done, Lab};
@@ -36,17 +37,16 @@ const ASK_AGAIN: Duration = Duration::from_millis(10);
 const PENDING_MAX: Duration = Duration::from_secs(120);
 
 /// Runs all cases, as many at once as there are processors, and gives them in their order.
-pub(crate) async fn all(items: Vec<Item>, lab: &Lab) -> Vec<Done> {
+pub(crate) async fn all(items: Vec<Item>, lab: &Arc<Lab>) -> Vec<Done> {
     let at_once = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let places = Arc::new(Semaphore::new(at_once));
-    let top: Arc<Path> = lab.top().into();
     let numbers = Arc::new(AtomicU64::new(0));
     let mut running = JoinSet::new();
     for (order, item) in items.into_iter().enumerate() {
-        let (places, top, numbers) = (Arc::clone(&places), Arc::clone(&top), Arc::clone(&numbers));
+        let (places, lab, numbers) = (Arc::clone(&places), Arc::clone(lab), Arc::clone(&numbers));
         running.spawn(async move {
             let _place = places.acquire_owned().await;
-            (order, one(item, &top, &numbers).await)
+            (order, one(item, &lab, &numbers).await)
         });
     }
     let mut done = Vec::new();
@@ -65,7 +65,7 @@ pub(crate) async fn all(items: Vec<Item>, lab: &Lab) -> Vec<Done> {
 }
 
 /// Runs a case as often as it says.
-async fn one(item: Item, top: &Arc<Path>, numbers: &Arc<AtomicU64>) -> Done {
+async fn one(item: Item, lab: &Arc<Lab>, numbers: &Arc<AtomicU64>) -> Done {
     let started = Instant::now();
     let (repeat, parallel) = match &item.what {
         What::Written { case, .. } => (case.repeat, case.parallel),
@@ -78,8 +78,9 @@ async fn one(item: Item, top: &Arc<Path>, numbers: &Arc<AtomicU64>) -> Done {
         for _ in 0..parallel {
             count += 1;
             let number = numbers.fetch_add(1, Ordering::Relaxed);
-            let (item, dir) = (Arc::clone(&item), top.join(format!("run-{number}")));
-            running.spawn(async move { Ran::of(&item, &dir, count).await });
+            let (item, lab) = (Arc::clone(&item), Arc::clone(lab));
+            let dir = lab.top().join(format!("run-{number}"));
+            running.spawn(async move { Ran::of(&item, &lab, &dir, count).await });
         }
         all.extend(running.join_all().await);
     }
@@ -118,15 +119,17 @@ struct Ran {
 }
 
 impl Ran {
-    async fn of(item: &Item, dir: &Path, number: u32) -> Self {
-        let ran = run(item, dir, number).await.unwrap_or_else(|error| Self {
-            mismatches: vec![Mismatch::new(
-                "set-up",
-                "the case to be set up",
-                &format!("{error:#}"),
-            )],
-            ..Self::default()
-        });
+    async fn of(item: &Item, lab: &Lab, dir: &Path, number: u32) -> Self {
+        let ran = run(item, lab, dir, number)
+            .await
+            .unwrap_or_else(|error| Self {
+                mismatches: vec![Mismatch::new(
+                    "set-up",
+                    "the case to be set up",
+                    &format!("{error:#}"),
+                )],
+                ..Self::default()
+            });
         // Hundreds of runs leave hundreds of workdirs. What stays goes with the lab.
         let dir = dir.to_owned();
         let _removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(dir)).await;
@@ -134,7 +137,7 @@ impl Ran {
     }
 }
 
-async fn run(item: &Item, dir: &Path, number: u32) -> anyhow::Result<Ran> {
+async fn run(item: &Item, lab: &Lab, dir: &Path, number: u32) -> anyhow::Result<Ran> {
     std::fs::create_dir(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     let surroundings = Surroundings::make(dir)?;
     let tree = WorkTree::open(&surroundings.workdir())?;
@@ -160,8 +163,9 @@ async fn run(item: &Item, dir: &Path, number: u32) -> anyhow::Result<Ran> {
             }
         }
     };
-    let workdir = item.host.workdir(surroundings.workdir())?;
-    let instance = item.agent.instance(asked.key.as_str(), workdir);
+    let stage = lab.stage(item).await?;
+    let workdir = stage.host.workdir(surroundings.workdir())?;
+    let instance = stage.agent.instance(asked.key.as_str(), workdir);
     let heard = Heard::default();
     let result = call(&instance, asked)
         .with_subscriber(heard.clone())
@@ -179,6 +183,8 @@ async fn run(item: &Item, dir: &Path, number: u32) -> anyhow::Result<Ran> {
         What::Generated(case) => case.judge(&result).into_iter().collect(),
     };
     mismatches.extend(surroundings.disturbed(&result, &log));
+    let asked = stage.canned.iter().flat_map(Canned::unanswered);
+    mismatches.extend(asked.map(|asked| Mismatch::new("http", "an answer in the case", &asked)));
     Ok(Ran {
         mismatches,
         usage: serde_json::to_value(result.usage()).unwrap_or_default(),

@@ -2,6 +2,7 @@
 
 mod expectations;
 mod generated;
+mod http;
 mod options;
 mod reports;
 mod updates;

@@ -8,7 +8,7 @@ use super::timeless;
 use crate::terminal::{Terminal, guest};
 
 /// A bundle of one guest whose `run` takes these parameters.
-fn hostile(terminal: &Terminal, name: &str, parameters: &str) {
+pub(super) fn hostile(terminal: &Terminal, name: &str, parameters: &str) {
     let component = format!("here/{name}.wasm");
     terminal.write(&component, fs::read(guest(name)).unwrap());
     terminal.write(

@@ -1,0 +1,170 @@
+//! Answers a tool's HTTP requests from its case, on loopback. Nothing of the network is reached.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{HOST, HeaderName, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, JoinSet};
+use toolhost::cases::CannedAnswer;
+
+/// Status of what no answer is given for. No server sends it.
+const UNANSWERED: u16 = 599;
+
+/// Most requests remembered that none answers.
+const UNANSWERED_MAX: usize = 20;
+
+/// A server that answers as a case says. It ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct Canned {
+    address: SocketAddr,
+    answers: Arc<Answers>,
+    serving: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Answers {
+    all: Vec<CannedAnswer>,
+    /// Which have been given.
+    given: Mutex<Vec<bool>>,
+    unanswered: Mutex<Vec<String>>,
+}
+
+impl Canned {
+    /// Begins to serve these answers.
+    pub(super) async fn serve(answers: Vec<CannedAnswer>) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let answers = Arc::new(Answers {
+            given: Mutex::new(vec![false; answers.len()]),
+            unanswered: Mutex::default(),
+            all: answers,
+        });
+        Ok(Self {
+            address: listener.local_addr()?,
+            serving: tokio::spawn(serve(listener, Arc::clone(&answers))),
+            answers,
+        })
+    }
+
+    /// Where it listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The requests that it had no answer for: `GET api.example.com/x`.
+    pub(super) fn unanswered(&self) -> Vec<String> {
+        let unanswered = &self.answers.unanswered;
+        let unanswered = unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+        unanswered.clone()
+    }
+}
+
+impl Drop for Canned {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// Serves connections until it is stopped, and they with it.
+async fn serve(listener: TcpListener, answers: Arc<Answers>) {
+    let mut connections = JoinSet::new();
+    loop {
+        // One connection that fails is not the end of all.
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::task::yield_now().await;
+            continue;
+        };
+        let answers = Arc::clone(&answers);
+        connections.spawn(async move {
+            let service = service_fn(|request| answer(Arc::clone(&answers), request));
+            let connection = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service);
+            // The tool may break it off.
+            let _served = connection.await.is_ok();
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn answer(
+    answers: Arc<Answers>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let host = request
+        .headers()
+        .get(HOST)
+        .and_then(|host| host.to_str().ok());
+    let host = host.unwrap_or_default().to_ascii_lowercase();
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or("/", |path| path.as_str());
+    let method = request.method().as_str();
+    let Some(canned) = answers.next(method, &host, path) else {
+        let asked = format!("{method} {host}{path}");
+        let response = unanswered(&asked);
+        answers.remember(asked);
+        return Ok(response);
+    };
+    tokio::time::sleep(Duration::from_millis(canned.delay_ms)).await;
+    let mut response = Response::new(Full::new(Bytes::from(canned.body.clone())));
+    *response.status_mut() = StatusCode::from_u16(canned.status).unwrap_or_default();
+    for (name, value) in &canned.headers {
+        // Both were checked when the case was read.
+        if let (Ok(name), Ok(value)) = (
+            HeaderName::from_bytes(name.as_bytes()),
+            HeaderValue::from_bytes(value.as_bytes()),
+        ) {
+            response.headers_mut().append(name, value);
+        }
+    }
+    Ok(response)
+}
+
+fn unanswered(asked: &str) -> Response<Full<Bytes>> {
+    let text = format!("no answer in the case's `http` for {asked}\n");
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = StatusCode::from_u16(UNANSWERED).unwrap_or_default();
+    response
+}
+
+impl Answers {
+    /// The answer to a request: the first of those that fit which was not given yet, else the last.
+    fn next(&self, method: &str, host: &str, path: &str) -> Option<&CannedAnswer> {
+        let fits = |answer: &CannedAnswer| {
+            answer.method.as_deref().is_none_or(|own| own == method)
+                && answer.authority == host
+                && answer.path == path
+        };
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = None;
+        for (answer, given) in self.all.iter().zip(given.iter_mut()) {
+            if !fits(answer) {
+                continue;
+            }
+            last = Some(answer);
+            if !std::mem::replace(given, true) {
+                break;
+            }
+        }
+        last
+    }
+
+    fn remember(&self, asked: String) {
+        let mut all = self
+            .unanswered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if all.len() < UNANSWERED_MAX {
+            all.push(asked);
+        }
+    }
+}

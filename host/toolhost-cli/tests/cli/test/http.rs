@@ -1,0 +1,78 @@
+//! HTTP requests of a tool are answered by its case, and nothing else is reached.
+
+use serde_json::Value;
+
+use super::generated::hostile;
+use crate::terminal::Terminal;
+
+/// The report of these cases of a tool that sends requests.
+fn report(cases: &str) -> Value {
+    let terminal = Terminal::new();
+    hostile(&terminal, "fetch", "{type: object}");
+    terminal.write("here/tests/a.yaml", cases);
+    let ran = terminal.run(["test", "--no-generated", "-q", "--json"]);
+    assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
+    ran.json()
+}
+
+const POLICY: &str = "policy: {tools: {x: {http: {allow: ['https://api.example.com', 'http://other.example:8080']}}}}";
+
+#[test]
+fn requests_are_told_apart_by_method_host_and_path() {
+    let report = report(&format!(
+        "- name: each has its answer
+  tool: x__run
+  args: {{url: 'https://api.example.com/v1?y=1', times: 3}}
+  {POLICY}
+  http:
+    - {{url: 'https://api.example.com/v1', body: no query}}
+    - {{url: 'http://api.example.com:8080/v1?y=1', body: another host}}
+    - {{method: POST, url: 'https://api.example.com/v1?y=1', body: another method}}
+    - {{url: 'https://api.example.com/v1?y=1', status: 503, delayMs: 20}}
+    - {{url: 'https://api.example.com/v1?y=1', headers: {{x-a: b}}, json: {{a: 1}}}}
+  repeat: 2
+  parallel: 2
+  expect:
+    outputAt: {{/answers/0/status: 503, /answers/1/status: 200, /answers/2/status: 200}}
+    outputMatches: {{/answers/1/body: '^.\"a\":1.$'}}
+    denials: []
+- name: a port is part of the host
+  tool: x__run
+  args: {{url: 'http://other.example:8080/'}}
+  {POLICY}
+  http: [{{url: 'http://other.example:8080', body: hi}}]
+  expect: {{outputAt: {{/answers/0/body: hi}}}}
+"
+    ));
+    assert_eq!(report["ok"], true, "{report:#}");
+}
+
+#[test]
+fn a_request_without_an_answer_fails_the_case_and_is_named() {
+    let report = report(&format!(
+        "- name: nothing answers
+  tool: x__run
+  args: {{url: 'https://api.example.com/v2'}}
+  {POLICY}
+  http: [{{url: 'https://api.example.com/v1'}}]
+  expect: {{outputAt: {{/answers/0/status: 599}}}}
+"
+    ));
+    let problems = report["cases"][0]["problems"].as_array().unwrap();
+    assert_eq!(problems.len(), 1, "{report:#}");
+    assert_eq!(problems[0]["what"], "http");
+    assert_eq!(problems[0]["got"], "GET api.example.com/v2");
+}
+
+#[test]
+fn an_answer_is_no_grant() {
+    let report = report(
+        "- name: no policy
+  tool: x__run
+  args: {url: 'https://api.example.com/v1'}
+  http: [{url: 'https://api.example.com/v1', body: hi}]
+  expect: {outputMatches: {/answers/0/error: Denied}}
+",
+    );
+    assert_eq!(report["ok"], true, "{report:#}");
+}
