@@ -3,6 +3,7 @@
 mod bash;
 mod corpus;
 mod hostile;
+mod http_fetch;
 mod json_query;
 mod wait;
 
