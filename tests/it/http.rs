@@ -6,7 +6,7 @@ mod credentials;
 mod headers;
 mod limits;
 mod names;
-mod server;
+pub(crate) mod server;
 mod stopped;
 mod tls;
 
