@@ -46,9 +46,9 @@ def build(arguments: argparse.Namespace) -> list[str]:
     with contextlib.ExitStack() as stack:
         work = arguments.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolhost-")))
         work.mkdir(parents=True, exist_ok=True)
-        stage = stack.enter_context(Stage.of(arguments.entry, work))
+        stage = stack.enter_context(Stage.of(arguments.entry, arguments.wit, work))
         packages = install_packages(arguments.entry.parent / "requirements.txt", work)
-        componentize(stage, packages, arguments.wit, arguments.out)
+        componentize(stage, packages, arguments.out)
         return stage.notes
 
 

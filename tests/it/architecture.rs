@@ -15,10 +15,11 @@ const ORDER: [(&str, &[&str]); 4] = [
 ];
 
 /// Who alone may name a dependency, by the beginning of its name.
-const OWNERS: [(&str, &[&str]); 11] = [
+const OWNERS: [(&str, &[&str]); 12] = [
     ("wasmtime", &["toolhost-sandbox"]),
     ("wasmparser", &["toolhost-sandbox"]),
     ("cap-fs-ext", &["toolhost-sandbox"]),
+    ("rustls", &["toolhost-sandbox"]),
     ("jsonschema", &["toolhost"]),
     ("serde-saphyr", &["toolhost"]),
     ("rusqlite", &["toolhost"]),

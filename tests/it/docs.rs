@@ -73,6 +73,7 @@ fn limits() -> String {
         compile,
         compiler: _,
         cache: _,
+        http: _,
     } = SandboxConfig::default();
     let CompileLimits {
         bytes,

@@ -12,6 +12,7 @@
 
 mod agents;
 mod architecture;
+mod base;
 mod cache;
 mod cell;
 mod compiler;
@@ -20,6 +21,7 @@ mod execute;
 mod extend;
 mod files;
 mod flat;
+mod http;
 mod load;
 mod otel;
 mod pending;

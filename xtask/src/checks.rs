@@ -95,6 +95,13 @@ pub(crate) fn soak(workspace: &Workspace, minutes: u32) -> Result<()> {
     child::run(soak.arg(seconds.to_string()))
 }
 
+/// Measures the base tools. Built as the demo is, with everything else.
+pub(crate) fn base_tools(workspace: &Workspace, args: &[String]) -> Result<()> {
+    child::run(child::cargo(workspace.root()).args(["build", "--workspace", "--all-targets"]))?;
+    let mut base_tools = Command::new(workspace.target().join("debug/base_tools"));
+    child::run(base_tools.args(args))
+}
+
 /// Returns a cargo whose tests find the guests through the environment.
 fn cargo_with_guests(workspace: &Workspace) -> Command {
     let mut cargo = child::cargo(workspace.root());

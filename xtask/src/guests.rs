@@ -41,11 +41,17 @@ pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     let example_components = examples.build(&compiler)?;
     let hostile_components = hostile.build(&compiler)?;
 
-    // Beside the bundle: a bundle loads nothing from outside its own folder.
-    install(&example_components, &workspace.examples().join(".toolhost"))?;
-    let all: Vec<Component> = example_components
-        .into_iter()
-        .chain(hostile_components)
+    // Beside each bundle: a bundle loads nothing from outside its own folder.
+    for bundle in [workspace.examples(), workspace.examples().join("base")] {
+        let manifest = bundle.join("goondan.yaml");
+        let manifest = fs::read_to_string(&manifest)
+            .with_context(|| format!("cannot read {}", manifest.display()))?;
+        let named = named_in(&manifest, &example_components);
+        install(&named, &bundle.join(".toolhost"))?;
+    }
+    let all: Vec<&Component> = example_components
+        .iter()
+        .chain(&hostile_components)
         .collect();
     let replaced = install(&all, &workspace.guests())?;
     println!(
@@ -120,8 +126,17 @@ impl Component {
     }
 }
 
+/// Returns the components that are entries of a manifest.
+fn named_in<'c>(manifest: &str, components: &'c [Component]) -> Vec<&'c Component> {
+    let is_named = |component: &&Component| {
+        let entry = format!("entry: ./.toolhost/{}.wasm", component.name);
+        manifest.lines().any(|line| line.trim() == entry)
+    };
+    components.iter().filter(is_named).collect()
+}
+
 /// Makes `dir` hold exactly these components and returns how many were written.
-fn install(components: &[Component], dir: &Path) -> Result<usize> {
+fn install(components: &[&Component], dir: &Path) -> Result<usize> {
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -159,7 +174,7 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Component, install};
+    use super::{Component, install, named_in};
 
     #[test]
     fn installs_what_differs_and_removes_what_is_gone() {
@@ -169,9 +184,13 @@ mod tests {
             bytes: bytes.into(),
         };
         let first = [component("a-b", b"1"), component("c", b"2")];
-        assert_eq!(install(&first, &dir).unwrap(), 2);
-        assert_eq!(install(&first, &dir).unwrap(), 0);
-        assert_eq!(install(&[component("a-b", b"3")], &dir).unwrap(), 1);
+        let both: Vec<_> = first.iter().collect();
+        assert_eq!(install(&both, &dir).unwrap(), 2);
+        assert_eq!(install(&both, &dir).unwrap(), 0);
+        let manifest = "spec:\n  entry: ./.toolhost/c.wasm\n";
+        let named = named_in(manifest, &first);
+        assert_eq!(named.len(), 1);
+        assert_eq!(install(&[&component("a-b", b"3")], &dir).unwrap(), 1);
         let left: Vec<_> = std::fs::read_dir(&dir)
             .unwrap()
             .map(|it| it.unwrap().file_name())

@@ -26,7 +26,7 @@ const NEEDS: [Needs; 2] = [
         program: "node",
         check: &[
             "-e",
-            "process.exit(Number.parseInt(process.versions.node) < 20)",
+            "process.exit(Number.parseInt(process.versions.node) < 20 ? 1 : 0)",
         ],
         missing: "Node 20 or newer",
     },

@@ -17,6 +17,8 @@ Set-up and build commands that need only cargo.
   cargo xtask lint              checks format and clippy as CI does
   cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures
+  cargo xtask base-tools [--write]
+                                measures the base tools: size, load, call; writes docs/base-tools.md
   cargo xtask fuzz [--minutes N] [TARGET…]
                                 fuzzes what strangers send, each target for a minute; see fuzz/README.md
   cargo xtask soak [--minutes N]  calls tools of every kind for so long (default 1); fails where
@@ -36,6 +38,7 @@ pub(crate) enum Task {
     Lint,
     Deny,
     Bench(Vec<String>),
+    BaseTools(Vec<String>),
     Fuzz(FuzzRun),
     Soak { minutes: u32 },
 }
@@ -65,6 +68,10 @@ impl Task {
             "lint" => Self::Lint,
             "deny" => Self::Deny,
             "bench" => return Ok(Self::Bench(rest)),
+            "base-tools" if rest.iter().all(|word| word == "--write") => {
+                return Ok(Self::BaseTools(rest));
+            }
+            "base-tools" => bail!("`base-tools` takes `--write` and nothing else"),
             "fuzz" => return FuzzRun::parse(&rest).map(Self::Fuzz),
             "soak" => {
                 let minutes = minutes(&rest)?;
@@ -103,6 +110,10 @@ impl Task {
             Self::Bench(args) => {
                 guests::build(workspace)?;
                 checks::bench(workspace, args)
+            }
+            Self::BaseTools(args) => {
+                guests::build(workspace)?;
+                checks::base_tools(workspace, args)
             }
             Self::Fuzz(run) => fuzz::run(workspace, run),
             Self::Soak { minutes } => {
@@ -144,6 +155,9 @@ mod tests {
         assert!(matches!(parse("fuzz bundle"), Some(Task::Fuzz(_))));
         assert_eq!(parse("fuzz --minutes"), None);
         assert_eq!(parse("lint a"), None);
+        let write = Some(Task::BaseTools(words("--write")));
+        assert_eq!(parse("base-tools --write"), write);
+        assert_eq!(parse("base-tools --wrote"), None);
         assert_eq!(parse("deny"), Some(Task::Deny));
         assert_eq!(parse("build"), None);
         assert_eq!(parse("soak"), Some(Task::Soak { minutes: 1 }));

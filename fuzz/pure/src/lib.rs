@@ -53,6 +53,20 @@ mod cell {
     pub(crate) mod limits;
     pub(crate) mod output;
 
+    pub(crate) mod http {
+        mod address;
+        mod credential;
+        mod grant;
+        mod headers;
+        mod origin;
+        mod rule;
+        pub use address::{AddressBlock, AddressBlockError};
+        pub use credential::{HttpCredential, HttpCredentialError};
+        pub use grant::HttpGrant;
+        pub use origin::OriginError;
+        pub use rule::{HttpRule, HttpRuleError};
+    }
+
     pub(crate) mod imports {
         mod served;
         pub(crate) use served::serves;
@@ -74,6 +88,10 @@ pub(crate) use house::{bundle, middleware, result, schema};
 
 pub use cell::error::{PrepareError, SandboxError, SandboxStartError};
 pub use cell::grants::{Grants, WorkdirAccess};
+pub use cell::http::{
+    AddressBlock, AddressBlockError, HttpCredential, HttpCredentialError, HttpGrant, HttpRule,
+    HttpRuleError, OriginError,
+};
 pub use cell::limits::{DiskLimit, Limits};
 pub use cell::output::cuts;
 pub use cell::workdir::{FileId, Protected, WriteProtected};

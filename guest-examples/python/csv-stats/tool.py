@@ -9,8 +9,8 @@ from toolhost import Context, ToolError
 
 from summary import summary
 
-# Beyond this a file is better cut by hand; all its cells are held in memory.
-MAX_CELLS = 2_000_000
+# All cells are held in memory, of which a call has 256 MiB.
+MAX_CELLS = 1_000_000
 
 
 def describe(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
@@ -19,12 +19,7 @@ def describe(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
     columns, rows = read_columns(path, input.get("delimiter"))
     ctx.logger.info("%s has %d rows in %d columns", path, rows, len(columns))
     wanted = input.get("columns") or list(columns)
-    if unknown := [name for name in wanted if name not in columns]:
-        raise ToolError(
-            f"{path} has no column {', '.join(map(repr, unknown))}",
-            code="NO_SUCH_COLUMN",
-            suggestion=f"its columns are: {', '.join(columns)}",
-        )
+    check_names(path, wanted, columns)
     top = input.get("top", 5)
     return {
         "path": path,
@@ -37,18 +32,32 @@ def count(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
     """Counts the rows of a CSV file by the values of one column, most frequent first."""
     path, by = input["path"], input["by"]
     columns, rows = read_columns(path, input.get("delimiter"))
-    if by not in columns:
-        raise ToolError(
-            f"{path} has no column {by!r}",
-            code="NO_SUCH_COLUMN",
-            suggestion=f"its columns are: {', '.join(columns)}",
-        )
+    check_names(path, [by], columns)
     found = Counter(columns[by]).most_common(input.get("limit", 50))
     return {"path": path, "rows": rows, "counts": [{"value": value, "count": n} for value, n in found]}
 
 
+def check_names(path: str, names: list[str], columns: dict[str, list[str]]) -> None:
+    """Refuses names that no column has."""
+    if unknown := [name for name in names if name not in columns]:
+        raise ToolError(
+            f"{path} has no column {', '.join(map(repr, unknown))}",
+            code="NO_SUCH_COLUMN",
+            suggestion=f"its columns are: {', '.join(columns)}",
+        )
+
+
 def read_columns(path: str, delimiter: str | None) -> tuple[dict[str, list[str]], int]:
     """Reads a file whose first row names the columns; returns their cells, and the number of rows."""
+    try:
+        return parse(path, delimiter)
+    except UnicodeDecodeError as error:
+        raise ToolError(f"{path} is not UTF-8 text", code="NOT_TEXT", suggestion="pass a CSV file") from error
+    except csv.Error as error:
+        raise ToolError(f"{path} is not CSV: {error}", code="NOT_CSV", suggestion="look at the file") from error
+
+
+def parse(path: str, delimiter: str | None) -> tuple[dict[str, list[str]], int]:
     with open(path, newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, delimiter=delimiter or guess_delimiter(file.readline()))
         file.seek(0)
@@ -68,7 +77,11 @@ def read_columns(path: str, delimiter: str | None) -> tuple[dict[str, list[str]]
                 )
             rows += 1
             if rows * len(names) > MAX_CELLS:
-                raise ToolError(f"{path} has more than {MAX_CELLS} cells", code="TOO_LARGE")
+                raise ToolError(
+                    f"{path} has more than {MAX_CELLS:,} cells",
+                    code="TOO_LARGE",
+                    suggestion="split the file first",
+                )
             for index, name in enumerate(names):
                 columns[name].append(row[index] if index < len(row) else "")
     return columns, rows

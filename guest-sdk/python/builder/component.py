@@ -10,17 +10,18 @@ from typing import Any
 
 from builder.failure import MACHINE, BuildError
 from builder.stage import Stage
+from builder.world import WORLD
 
 _COMPONENTIZE = "import sys; from componentize_py import script; sys.exit(script())"
 
 
-def componentize(stage: Stage, packages: Path | None, wit: Path, out: Path) -> None:
+def componentize(stage: Stage, packages: Path | None, out: Path) -> None:
     """Writes the component to `out`; what was there stays until the new one is whole."""
     out.parent.mkdir(parents=True, exist_ok=True)
     unfinished = out.with_name(f"{out.name}.{os.getpid()}.tmp")
     folders = [stage.tool, stage.sdk, *([packages] if packages else [])]
     command = [
-        *(sys.executable, "-c", _COMPONENTIZE, "--quiet", "-d", wit, "-w", stage.world, "componentize"),
+        *(sys.executable, "-c", _COMPONENTIZE, "--quiet", "-d", stage.wit, "-w", WORLD, "componentize"),
         *(argument for folder in folders for argument in ("-p", folder)),
         *("toolhost_component", "-o", unfinished),
     ]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.failure import BuildError
+from builder.world import lay_out_world
 
 SDK = Path(__file__).resolve().parent.parent / "sdk"
 
@@ -37,21 +38,21 @@ class Stage:
 
     tool: Path
     sdk: Path
-    world: str
+    wit: Path
     notes: list[str] = field(default_factory=list)
 
     @staticmethod
     @contextmanager
-    def of(entry: Path, work: Path) -> Iterator["Stage"]:
+    def of(entry: Path, contract: Path, work: Path) -> Iterator["Stage"]:
         """Lays out the modules beside `entry` and the SDK, for as long as the build takes."""
         _check_entry(entry)
         with tempfile.TemporaryDirectory(prefix="stage-", dir=work) as top:
-            tool, sdk = Path(top, "tool"), Path(top, "sdk")
+            tool, sdk, wit = Path(top, "tool"), Path(top, "sdk"), Path(top, "wit")
             tool.mkdir()
             shutil.copytree(SDK, sdk, ignore=shutil.ignore_patterns("__pycache__"))
             source = entry.read_text(encoding="utf-8", errors="replace")
-            world = "async-tool" if _assigns_polling(source) else "tool"
-            stage = Stage(tool, sdk, world)
+            lay_out_world(contract, wit, _assigns_polling(source))
+            stage = Stage(tool, sdk, wit)
             stage._copy_modules(entry.parent)
             # Where componentize-py shows the first folder to the interpreter.
             told = {"module": entry.stem, "folder": "/0/"}

@@ -14,6 +14,7 @@ from typing import Any
 
 from componentize_py_types import Err
 from wit_world import exports
+from wit_world.imports import environment
 from wit_world.imports import logging as host_log
 from wit_world.imports import types
 
@@ -36,7 +37,7 @@ def load() -> Tool:
     close()
     try:
         module = importlib.import_module(entry["module"])
-        tool = Tool(module, polls=hasattr(exports, "Polling"))
+        tool = Tool(module, polls=hasattr(exports, "Polling"), environment=environment.get_environment)
     except BaseException as error:
         report(error, entry)
         raise SystemExit(1) from None

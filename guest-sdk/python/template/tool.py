@@ -11,8 +11,12 @@ def count(ctx: Context, input: dict[str, Any]) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
-    except UnicodeDecodeError as error:
-        raise ToolError(f"{path} is not text", code="NOT_TEXT", suggestion="pass a text file") from error
+    except FileNotFoundError as error:
+        raise ToolError(
+            f"no such file: {path}",
+            code="NOT_FOUND",
+            suggestion="pass the path of a text file, relative to the working directory",
+        ) from error
     ctx.logger.info("read %s", path)
     return {"lines": len(text.splitlines()), "words": len(text.split()), "chars": len(text)}
 

@@ -50,6 +50,12 @@ class Bundle:
         """Returns the ToolResult, with what the host said beside it as `stderr`."""
         return self._run("call", f"t__{handler}", "--args", json.dumps(args))
 
+    def call_granted(self, grants: dict[str, Any], handler: str, **args: Any) -> dict[str, Any]:
+        """The same where the operator grants something to the tool."""
+        policy = self.dir / "policy.yaml"
+        policy.write_text(json.dumps({"tools": {"t": grants}}))
+        return self._run("call", f"t__{handler}", "--args", json.dumps(args), "--policy", str(policy))
+
     def poll(self, handle: str) -> dict[str, Any]:
         return self._run("poll", handle)
 

@@ -55,6 +55,10 @@ class Failures(unittest.TestCase):
                 failure = failure_of(error)
                 self.assertEqual((failure.message, failure.name, failure.code), expected)
 
+    def test_says_what_to_do_about_a_file_that_is_missing(self) -> None:
+        failure = failure_of(FileNotFoundError(2, "No such file", "a.txt"))
+        self.assertEqual(failure.suggestion, "see which files there are; paths are relative to the working directory")
+
     def test_takes_the_suggestion_of_an_error_inside(self) -> None:
         outer = ValueError("outer")
         outer.__cause__ = ToolError("inner", suggestion="do this")

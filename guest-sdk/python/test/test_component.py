@@ -41,6 +41,12 @@ class Probe(unittest.TestCase):
         self.assertEqual(self.output("run", code=code), ["hello", "/"])
         self.assertEqual((self.bundle.workdir / "b.txt").read_text(), "x")
 
+    def test_has_the_environment_that_is_granted(self) -> None:
+        code = "import os; result = [dict(os.environ), os.getenv('COLOUR')]"
+        self.assertEqual(self.output("run", code=code), [{}, None])
+        granted = self.bundle.call_granted({"env": {"COLOUR": "blue"}}, "run", code=code)
+        self.assertEqual(granted["output"], [{"COLOUR": "blue"}, "blue"])
+
     def test_takes_no_module_from_the_workdir(self) -> None:
         for folder in ("", "0", "python"):
             (self.bundle.workdir / folder).mkdir(exist_ok=True)

@@ -32,6 +32,6 @@ function notInstalled(error) {
   if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error;
   throw new BuildFailure('environment', {
     text: 'the packages for tools that use `fetch` are not installed',
-    suggestion: 'run `npm install --ignore-scripts` in the folder `build/starlingmonkey`, or build with `--engine qjs`',
+    suggestion: 'run `npm ci --ignore-scripts` in the folder `build/starlingmonkey`, or build with `--engine qjs`',
   });
 }

@@ -4,11 +4,9 @@ import { console, logAs } from './console';
 import { toContext, type WitContext } from './context';
 import { toToolError } from './failure';
 import { describeModule, type ExportSpec, type ToolModule } from './module';
-import { discardEnvironment } from './node/process';
 import { toOutcome, type Outcome } from './output';
 import { evaluateAtBuild } from './snapshot';
 import { discardClock } from './web/clock';
-import { discardRandom } from './web/random';
 
 /** Evaluates the bundle of the author's module, given the modules it imports from this runtime. */
 export type Load = (module: { exports: object }, exports: object, require: (name: string) => unknown) => void;
@@ -22,10 +20,7 @@ export function component(load: Load, served: Record<string, unknown>) {
   const { value: built, fresh } = evaluateAtBuild(evaluate);
   const described = describeModule(built);
   if (fresh) discard();
-  // Packages of this runtime draw random numbers at their top level, too.
-  discardRandom();
   discardClock();
-  discardEnvironment();
   const tool = () => (fresh ? evaluate() : built);
 
   return {

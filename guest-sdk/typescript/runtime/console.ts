@@ -20,7 +20,7 @@ class LogConsole {
   #timers = new Map<string, bigint>();
 
   #write(level: Level, args: unknown[]): void {
-    noteUse('the console');
+    if (noteUse('the console')) return;
     const text = format(...args);
     const indented = this.#indent ? this.#indent + text.replaceAll('\n', `\n${this.#indent}`) : text;
     log(level, handler, indented.slice(0, MAX_RECORD_UNITS).toWellFormed());

@@ -28,6 +28,14 @@ export function noNetwork(what: string): NotSupportedError {
   );
 }
 
+function notHere(what: string): NotSupportedError {
+  return new NotSupportedError(
+    `${what} does not exist in the sandbox of a tool`,
+    'NOT_HERE',
+    'the tool has to be corrected: there are packages in JavaScript, such as @noble/hashes, that do the same',
+  );
+}
+
 /** A module of Node whose functions refuse. */
 function refusing(module: string, names: string, refuse: (what: string) => Error): Record<string, unknown> {
   const entries = names.split(' ').map((name) => [
@@ -45,6 +53,11 @@ export const childProcess = refusing(
   noProcesses,
 );
 export const workerThreads = refusing('worker_threads', 'Worker MessageChannel', noProcesses);
+export const cryptography = refusing(
+  'crypto',
+  'createHash createHmac createCipheriv createDecipheriv createSign createVerify hash pbkdf2 pbkdf2Sync scrypt scryptSync',
+  notHere,
+);
 export const net = refusing('net', 'connect createConnection createServer Socket Server', noNetwork);
 export const tls = refusing('tls', 'connect createServer createSecureContext TLSSocket Server', noNetwork);
 export const http = refusing('http', 'request get createServer Agent Server ClientRequest', noNetwork);

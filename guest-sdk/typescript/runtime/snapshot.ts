@@ -4,12 +4,16 @@
  * the environment on the way: such a module is evaluated anew for each call.
  */
 
-let building = false;
+let building = true;
 let used: string | undefined;
 
-/** Notes that something was used whose answer differs from call to call. */
-export function noteUse(what: string): void {
+/**
+ * Notes that something was used whose answer differs from call to call. Returns whether the tool is
+ * being built: there is no host then to give an answer.
+ */
+export function noteUse(what: string): boolean {
   if (building) used ??= what;
+  return building;
 }
 
 /** Refuses what cannot be done while the tool is built. */
@@ -21,7 +25,8 @@ export function refuseAtBuild(what: string): void {
 /** Evaluates a module while the tool is built. `fresh` says whether each call must do so again. */
 export function evaluateAtBuild<T>(evaluate: () => T): { value: T; fresh: boolean } {
   const SystemDate = Date;
-  building = true;
+  // What packages of this runtime used on their way here is no concern of the module.
+  used = undefined;
   globalThis.Date = watchedDate(SystemDate);
   try {
     return { value: evaluate(), fresh: used !== undefined };
@@ -31,20 +36,15 @@ export function evaluateAtBuild<T>(evaluate: () => T): { value: T; fresh: boolea
   }
 }
 
-/** Returns a Date that notes when it is asked for the time. */
+/** Returns a Date that notes when it is asked for the time, and answers with 1970. */
 function watchedDate(SystemDate: DateConstructor): DateConstructor {
+  const now = () => {
+    noteUse('the time');
+    return 0;
+  };
   return new Proxy(SystemDate, {
-    apply(target, self, args) {
-      noteUse('the time');
-      return Reflect.apply(target, self, args);
-    },
-    construct(target, args, newTarget) {
-      if (args.length === 0) noteUse('the time');
-      return Reflect.construct(target, args, newTarget);
-    },
-    get(target, key, receiver) {
-      if (key === 'now') noteUse('the time');
-      return Reflect.get(target, key, receiver);
-    },
+    apply: () => new SystemDate(now()).toString(),
+    construct: (target, args, newTarget) => Reflect.construct(target, args.length > 0 ? args : [now()], newTarget),
+    get: (target, key, receiver) => (key === 'now' ? now : Reflect.get(target, key, receiver)),
   });
 }

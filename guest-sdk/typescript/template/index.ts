@@ -14,7 +14,7 @@ export const handlers: Record<string, ToolHandler> = {
     return {
       lines: text.split('\n').length - (text.endsWith('\n') ? 1 : 0),
       words: text.split(/\s+/).filter(Boolean).length,
-      characters: [...text].length,
+      chars: [...text].length,
     };
   },
 };

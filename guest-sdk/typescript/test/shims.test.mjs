@@ -25,7 +25,7 @@ export const log = (level, context, message) => records.push([level, message]);
 const EXPORTS = `
 export * from './engine/qjs/promise';
 export { settle } from './engine/qjs/settle';
-export * as timers from './engine/qjs/timers';
+export * as timers from './engine/timers';
 export { clearQueue, drain, unhandledRejection } from './engine/qjs/queue';
 export * from './engine/qjs/text';
 export * from './format';
@@ -37,6 +37,7 @@ export { realpathSync } from './fs/tree';
 export { SystemError } from './fs/errors';
 export { beneath, pathText } from './fs/root';
 export { pending } from './toolhost';
+export { evaluateAtBuild } from './snapshot';
 export { records } from 'wasi:logging/logging';
 `;
 
@@ -66,6 +67,8 @@ before(async () => {
   });
   Uint8Array.fromBase64 ??= (text) => new Uint8Array(Buffer.from(text, 'base64'));
   runtime = await import(pathToFileURL(outfile));
+  // What follows is a call.
+  runtime.evaluateAtBuild(() => {});
   await rm(folder, { recursive: true });
 });
 

@@ -1,5 +1,6 @@
 // Builds modules into components and calls them through the host.
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,6 +12,14 @@ export const WIT = process.env.TOOLHOST_WIT ?? path.join(SDK, '../../wit');
 /** The host's binary; without it only what needs no host is tested. */
 export const TOOLHOST = process.env.TOOLHOST;
 export const needsHost = { skip: TOOLHOST ? false : 'TOOLHOST does not name a toolhost binary' };
+
+const STARLINGMONKEY = path.join(SDK, 'build/starlingmonkey/node_modules');
+
+/** The engines, each with what its tests need. */
+export const ENGINES = Object.entries({
+  qjs: needsHost,
+  starlingmonkey: existsSync(STARLINGMONKEY) ? needsHost : { skip: `${STARLINGMONKEY} is not installed` },
+});
 
 export function fixture(name) {
   return path.join(SDK, 'test/fixtures', name);
@@ -45,9 +54,9 @@ export async function buildText(text, files) {
 
 /** A built component as the Tool `t` of a bundle, with a working directory and caches of its own. */
 export class Tool {
-  static async of(entry, exports) {
+  static async of(entry, exports, ...more) {
     const folder = await temporary();
-    const answer = await build(entry, path.join(folder, 'tool.wasm'));
+    const answer = await build(entry, path.join(folder, 'tool.wasm'), ...more);
     if (!answer.ok) throw new Error(JSON.stringify(answer.errors));
     const names = exports.map((name) => `{ name: ${name} }`).join(', ');
     const manifest = `apiVersion: goondan.ai/v1
@@ -68,12 +77,19 @@ spec:
   }
 
   /** Calls a handler and returns the ToolResult; `log` is what the host says beside it. */
-  async call(handler, args = {}, workdir) {
+  async call(handler, args = {}, workdir, ...more) {
     const directory = workdir ?? (await temporary());
-    const command = ['call', this.folder, `t__${handler}`, '--args', JSON.stringify(args), '--workdir', directory];
+    const command = ['call', this.folder, `t__${handler}`, '--args', JSON.stringify(args), '--workdir', directory, ...more];
     const { stdout, stderr } = await run(TOOLHOST, command, { HOME: this.home, RUST_LOG: 'trace' });
     if (stdout === '') throw new Error(stderr);
     return Object.defineProperty(JSON.parse(stdout), 'log', { value: stderr });
+  }
+
+  /** The same with a policy, as text. */
+  async callWith(policy, handler, args, workdir) {
+    const file = path.join(await temporary(), 'policy.yaml');
+    await writeFile(file, policy);
+    return this.call(handler, args, workdir, '--policy', file);
   }
 
   async output(handler, args, workdir) {

@@ -90,6 +90,9 @@ pub(crate) enum Command {
     /// Play a script: agents that call tools and each other, without a model
     #[command(after_long_help = help::PLAY)]
     Play(PlayArgs),
+    /// Run the cases of a bundle's tools, and those that follow from their schemas
+    #[command(after_long_help = help::TEST)]
+    Test(TestArgs),
     /// Show what a component serves and asks for, and whether it would load
     #[command(after_long_help = help::INSPECT)]
     Inspect(InspectArgs),
@@ -282,6 +285,38 @@ pub(crate) struct PlayArgs {
     /// Keep workspaces, events and pending calls here [default: a temporary directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Bundle file, or directory that holds a goondan.yaml; its cases are in tests/*.yaml beside it, those
+    /// of a NAME.yaml in tests/NAME/*.yaml
+    #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
+    pub(crate) bundle: PathBuf,
+    /// The operator's policy, for all that have none of their own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Run only those that have this text in their file, name or tool
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// List the cases, and run none
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Leave out the cases that follow from the schemas
+    #[arg(long)]
+    pub(crate) no_generated: bool,
+    /// What arguments drawn at random follow from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Write what comes into the case files, where exact values are expected
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) update: bool,
+    /// Print the report as JSON
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) json: bool,
+    /// Also write the report as JUnit XML
+    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    pub(crate) junit: Option<PathBuf>,
 }
 
 /// What a call is of.

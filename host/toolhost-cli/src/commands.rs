@@ -10,6 +10,7 @@ mod list;
 mod new;
 mod pending;
 mod play;
+mod test;
 
 pub(crate) use build::build;
 pub(crate) use cache::cache;
@@ -20,6 +21,7 @@ pub(crate) use list::list;
 pub(crate) use new::new;
 pub(crate) use pending::{cancel, poll};
 pub(crate) use play::play;
+pub(crate) use test::test;
 
 use toolhost::{Agent, Declares, LoadedBundle};
 

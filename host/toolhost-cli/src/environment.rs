@@ -38,7 +38,7 @@ impl Environment {
     clippy::disallowed_methods,
     reason = "the command line is where the environment is read, and this is its one place"
 )]
-fn value(name: &str) -> Option<OsString> {
+pub(crate) fn value(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 

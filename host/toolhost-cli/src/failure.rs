@@ -76,6 +76,19 @@ impl Failure {
         }
     }
 
+    /// Files that cannot be used for what is wrong in them.
+    pub(crate) fn of_files(
+        error: anyhow::Error,
+        findings: Vec<Diagnostic>,
+        sources: Vec<YamlSource>,
+    ) -> Self {
+        Self {
+            findings,
+            sources,
+            ..Self::from(error)
+        }
+    }
+
     /// A bundle that does not load, under a policy.
     pub(crate) fn of_bundle(error: LoadError, policy: Option<&YamlSource>) -> Self {
         let hint = error.help();

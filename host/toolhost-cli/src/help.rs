@@ -9,6 +9,7 @@ Examples:
   toolhost list guest-examples --format openai
   toolhost call guest-examples text__upper --args '{\"text\": \"hi\"}'
   toolhost play guest-examples/review.yaml
+  toolhost test guest-examples
   toolhost inspect my-tool.wasm
 
 BUNDLE is a YAML file of Tool and Agent resources, or a directory that holds a goondan.yaml;
@@ -165,6 +166,32 @@ Every agent also has the `agents` tool. What happens is told on stderr; the answ
 stdout as JSON. With --turns it is {\"turns\", \"answered\", \"failed\", \"ms\", \"answers\", \"errors\", \"left\"}.
 
 Exit codes: 0 answered · 1 a turn failed · 2 wrong usage, or it does not load";
+
+/// After the help of `toolhost test`.
+pub(crate) const TEST: &str = "\
+Examples:
+  toolhost test                             goondan.yaml here, with its tests/*.yaml
+  toolhost test my-bundle --filter notes__  only what has this in its file, name or tool
+  toolhost test my-bundle --update          accept what comes
+  toolhost test my-bundle --junit report.xml --json > report.json
+
+A case file is a list of cases:
+  - name: counts a text file
+    tool: notes__count
+    args: { path: poem.txt }
+    files: { poem.txt: \"one two\\nthree\\n\" }
+    expect:
+      output: { lines: 2, words: 3 }
+
+Each case runs in a fresh workdir, under the limits and grants of production. Besides, every export is
+called with arguments that follow from its schema: ones that fit, ones that do not, and hostile texts.
+Whatever it is given, a tool answers; it does not crash, and nothing outside its workdir changes.
+
+With --json: {\"ok\", \"passed\", \"failed\", \"updated\", \"ms\", \"cases\": [{\"file\", \"line\", \"name\", \"tool\",
+\"status\", \"ms\", \"runs\", \"problems\": [{\"what\", \"expected\", \"got\"}], \"usage\"}], \"generated\":
+{\"seed\", \"passed\", \"failed\": [like cases, with \"kind\" and \"args\"]}}.
+
+Exit codes: 0 all passed · 1 a case failed · 2 the bundle, a case file or the usage is wrong";
 
 /// After the help of `toolhost inspect`.
 pub(crate) const INSPECT: &str = "\

@@ -5,10 +5,11 @@ use std::path::Path;
 use anyhow::Context;
 use toolhost::{
     CacheConfig, Compiler, Diagnostic, Host, HostBuilder, HostError, LoadedBundle, Policy, Sandbox,
-    SandboxConfig, SandboxStartError, Severity, YamlSource,
+    SandboxConfig, SandboxStartError, SecretSource, Severity, YamlSource,
 };
 
 use crate::COMPILE;
+use crate::environment;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::read;
@@ -16,6 +17,9 @@ use crate::setting::Setting;
 
 /// Largest policy file, in bytes.
 const POLICY_BYTES_MAX: u64 = 1 << 20;
+
+/// Largest file that holds a secret, in bytes.
+const SECRET_BYTES_MAX: u64 = 64 << 10;
 
 /// Whether a command can do without a place for state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +59,14 @@ impl House {
         root: &Path,
     ) -> Result<Self, Failure> {
         Self::set_up(setting, policy, Some(root), StateRoot::Needed).await
+    }
+
+    /// Sets it up to keep nothing: each call brings its workdir.
+    pub(crate) async fn without_state(
+        setting: &Setting,
+        policy: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        Self::set_up(setting, policy, None, StateRoot::Optional).await
     }
 
     async fn set_up(
@@ -121,9 +133,37 @@ async fn read_policy(path: &Path) -> Result<(Policy, Option<YamlSource>), Failur
         })?;
     let name = path.display().to_string();
     let source = Policy::shown(&text, &name);
-    match Policy::parse(&text, &name) {
+    let beside = path.parent().unwrap_or(Path::new("")).to_owned();
+    let parse = {
+        let name = name.clone();
+        move || {
+            Ok(Policy::parse_with(&text, &name, &|source| {
+                secret(source, &beside)
+            }))
+        }
+    };
+    // Aside, as a file that holds a secret may be one that waits.
+    match read::aside(parse).await? {
         Ok(policy) => Ok((policy, source)),
         Err(error) => Err(Failure::of_policy(path, source, error.diagnostics)),
+    }
+}
+
+/// A secret that the policy names and this process holds; a file's last line break is not of it.
+fn secret(source: SecretSource<'_>, beside: &Path) -> Result<String, String> {
+    match source {
+        SecretSource::Env(name) => {
+            let value = environment::value(name).ok_or_else(|| format!("{name} is not set"))?;
+            let text = value.into_string();
+            text.map_err(|_| format!("{name} holds what is not UTF-8"))
+        }
+        SecretSource::File(path) => {
+            let read = read::file_now("the secret", &beside.join(path), SECRET_BYTES_MAX);
+            let bytes = read.map_err(|error| format!("{error:#}"))?;
+            let text = String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8"))?;
+            let line = text.strip_suffix('\n').unwrap_or(&text);
+            Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::setting::Loudness;
 use crate::{plain, screen};
 
 /// Where guests' records come in.
-const GUEST: &str = "toolhost::guest";
+pub(crate) const GUEST: &str = "toolhost::guest";
 
 /// Where the host records what it decided.
 const AUDIT: &str = "toolhost::audit";

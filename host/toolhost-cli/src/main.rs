@@ -19,6 +19,7 @@ mod read;
 mod run;
 mod screen;
 mod setting;
+mod test;
 mod tool_args;
 
 use std::process::ExitCode;

@@ -2,14 +2,14 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
 /// Reads a file of at most `max` bytes; `what` names it in errors.
 pub(crate) async fn file(what: &'static str, path: &Path, max: u64) -> Result<Vec<u8>> {
     let path = path.to_owned();
-    aside(move || read_file(what, &path, max)).await
+    aside(move || file_now(what, &path, max)).await
 }
 
 /// Reads a text file of at most `max` bytes.
@@ -25,7 +25,8 @@ pub(crate) async fn stdin(max: u64) -> Result<String> {
     String::from_utf8(bytes.await?).context("what stdin holds is not UTF-8 text")
 }
 
-fn read_file(what: &str, path: &PathBuf, max: u64) -> Result<Vec<u8>> {
+/// Reads a file of at most `max` bytes on this thread.
+pub(crate) fn file_now(what: &str, path: &Path, max: u64) -> Result<Vec<u8>> {
     let cannot = || format!("{what} {} cannot be read", path.display());
     let file = File::open(path).with_context(cannot)?;
     if file.metadata().with_context(cannot)?.is_dir() {
@@ -42,7 +43,9 @@ fn bounded(source: impl Read, max: u64) -> Result<Vec<u8>> {
 }
 
 /// Runs what may wait for ever, such as a read of a terminal, where it can be left behind.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
     done.context("a thread of the host failed")?
 }

@@ -109,6 +109,7 @@ async fn carry_out(command: Command, setting: &Setting) -> Result<Exit, Failure>
         Command::Poll(args) => commands::poll(&args, setting).await,
         Command::Cancel(args) => commands::cancel(&args, setting).await,
         Command::Play(args) => commands::play(&args, setting).await,
+        Command::Test(args) => commands::test(&args, setting).await,
         Command::Inspect(args) => commands::inspect(&args, setting).await,
         Command::Cache(args) => commands::cache(&args, setting),
     }

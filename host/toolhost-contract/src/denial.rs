@@ -1,68 +1,119 @@
 //! What a guest tried without a grant.
 
+use std::fmt;
+
 use serde::{Serialize, Serializer};
 
 use crate::ResourceName;
 
-macro_rules! denials {
-    ($( $(#[$doc:meta])* $variant:ident = $words:literal; )*) => {
-        /// Something a guest tried and was refused, because nothing grants it.
-        ///
-        /// To be given nothing is no denial: most guests read an environment, which is empty where
-        /// none is granted, as are the arguments and stdin.
-        ///
-        /// Serialises to its words, such as `"network: tcp"`.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Denial {
-            $( $(#[$doc])* $variant, )*
-        }
-
-        impl Denial {
-            /// Every denial, in the order in which they are told.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// What was tried, for people.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $words),* }
-            }
-        }
-    };
+/// Something a guest tried and was refused, because nothing grants it.
+///
+/// To be given nothing is no denial: most guests read an environment, which is empty where none is
+/// granted, as are the arguments and stdin.
+///
+/// Serialises to its words, such as `"network: tcp"`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Denial {
+    /// `catalog` of `goondan:tool/agents`.
+    AgentsCatalog,
+    /// `list` of `goondan:tool/agents`.
+    AgentsList,
+    /// `request` of `goondan:tool/agents`.
+    AgentsRequest,
+    /// `send` of `goondan:tool/agents`.
+    AgentsSend,
+    /// `spawn` of `goondan:tool/agents`.
+    AgentsSpawn,
+    /// A change to the files of a bundle.
+    WriteProtected,
+    /// A change to a workdir that may only be read.
+    ReadOnly,
+    /// An HTTP request, as the rule that would allow it: `GET https://api.example.com/x`.
+    HttpRequest(String),
+    /// A name that may be asked, and resolves to addresses that are not public.
+    HttpNetwork {
+        /// The name.
+        host: String,
+        /// The block that the addresses are in, such as `127.0.0.0/8`.
+        network: String,
+    },
+    /// A name looked up.
+    NetworkDns,
+    /// A TCP socket.
+    NetworkTcp,
+    /// A UDP socket.
+    NetworkUdp,
 }
 
-denials! {
-    /// `catalog` of `goondan:tool/agents`.
-    AgentsCatalog = "agents: catalog";
-    /// `list` of `goondan:tool/agents`.
-    AgentsList = "agents: list";
-    /// `request` of `goondan:tool/agents`.
-    AgentsRequest = "agents: request";
-    /// `send` of `goondan:tool/agents`.
-    AgentsSend = "agents: send";
-    /// `spawn` of `goondan:tool/agents`.
-    AgentsSpawn = "agents: spawn";
-    /// A change to the files of a bundle.
-    WriteProtected = "filesystem: change a write-protected file";
-    /// A change to a workdir that may only be read.
-    ReadOnly = "filesystem: write to a read-only workdir";
-    /// A name looked up.
-    NetworkDns = "network: dns";
-    /// A TCP socket.
-    NetworkTcp = "network: tcp";
-    /// A UDP socket.
-    NetworkUdp = "network: udp";
+/// Each denial that is the same whatever was tried, with its words.
+const PLAIN: [(Denial, &str); 10] = [
+    (Denial::AgentsCatalog, "agents: catalog"),
+    (Denial::AgentsList, "agents: list"),
+    (Denial::AgentsRequest, "agents: request"),
+    (Denial::AgentsSend, "agents: send"),
+    (Denial::AgentsSpawn, "agents: spawn"),
+    (
+        Denial::WriteProtected,
+        "filesystem: change a write-protected file",
+    ),
+    (Denial::ReadOnly, "filesystem: write to a read-only workdir"),
+    (Denial::NetworkDns, "network: dns"),
+    (Denial::NetworkTcp, "network: tcp"),
+    (Denial::NetworkUdp, "network: udp"),
+];
+
+const HTTP: &str = "http: ";
+const CONNECT: &str = "http: connect ";
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HttpNetwork { host, network } => write!(f, "{CONNECT}{host} in {network}"),
+            Self::HttpRequest(rule) => write!(f, "{HTTP}{rule}"),
+            Self::AgentsCatalog
+            | Self::AgentsList
+            | Self::AgentsRequest
+            | Self::AgentsSend
+            | Self::AgentsSpawn
+            | Self::WriteProtected
+            | Self::ReadOnly
+            | Self::NetworkDns
+            | Self::NetworkTcp
+            | Self::NetworkUdp => {
+                let known = PLAIN.iter().find(|(denial, _)| denial == self);
+                f.write_str(known.map_or("", |(_, words)| words))
+            }
+        }
+    }
 }
 
 impl Denial {
+    /// The words of each denial that is the same whatever was tried, in the order in which they are
+    /// told. That of an HTTP request is `http: ` and the rule that would allow it.
+    pub fn plain_words() -> impl Iterator<Item = &'static str> {
+        PLAIN.iter().map(|(_, words)| *words)
+    }
+
     /// Finds a denial by its words.
     #[must_use]
     pub fn from_words(words: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|d| d.as_str() == words)
+        if let Some((host, network)) = words
+            .strip_prefix(CONNECT)
+            .and_then(|rest| rest.split_once(" in "))
+        {
+            let (host, network) = (host.to_owned(), network.to_owned());
+            return Some(Self::HttpNetwork { host, network });
+        }
+        if let Some(rule) = words.strip_prefix(HTTP) {
+            return Some(Self::HttpRequest(rule.to_owned()));
+        }
+        let known = PLAIN.iter().find(|(_, known)| *known == words);
+        known.map(|(denial, _)| denial.clone())
     }
 
     /// The line of the policy that would allow it to a tool; none where no policy does.
     #[must_use]
-    pub fn policy_line(self, tool: &ResourceName) -> Option<String> {
+    pub fn policy_line(&self, tool: &ResourceName) -> Option<String> {
         match self {
             Self::AgentsCatalog
             | Self::AgentsList
@@ -70,6 +121,12 @@ impl Denial {
             | Self::AgentsSend
             | Self::AgentsSpawn => Some(format!("tools: {{{tool}: {{agents: true}}}}")),
             Self::ReadOnly => Some(format!("tools: {{{tool}: {{readOnly: false}}}}")),
+            Self::HttpRequest(rule) => Some(format!(
+                "tools: {{{tool}: {{http: {{allow: [\"{rule}\"]}}}}}}"
+            )),
+            Self::HttpNetwork { network, .. } => Some(format!(
+                "tools: {{{tool}: {{http: {{privateNetworks: [\"{network}\"]}}}}}}"
+            )),
             Self::WriteProtected | Self::NetworkDns | Self::NetworkTcp | Self::NetworkUdp => None,
         }
     }
@@ -77,7 +134,7 @@ impl Denial {
 
 impl Serialize for Denial {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
+        serializer.collect_str(self)
     }
 }
 
@@ -87,11 +144,32 @@ mod tests {
 
     #[test]
     fn each_has_words_of_its_own_and_is_told_in_their_order() {
-        assert!(Denial::ALL.is_sorted());
-        assert!(Denial::ALL.is_sorted_by_key(|denial| denial.as_str()));
-        for denial in Denial::ALL {
-            assert_eq!(Denial::from_words(denial.as_str()), Some(*denial));
+        let mut all: Vec<Denial> = PLAIN.iter().map(|(denial, _)| denial.clone()).collect();
+        all.push(Denial::HttpRequest("GET https://a.example/x".to_owned()));
+        all.push(Denial::HttpNetwork {
+            host: "a.example".to_owned(),
+            network: "127.0.0.0/8".to_owned(),
+        });
+        all.sort();
+        assert!(all.is_sorted_by_key(ToString::to_string));
+        for denial in all {
+            assert_eq!(Denial::from_words(&denial.to_string()), Some(denial));
         }
         assert_eq!(Denial::from_words("network: carrier pigeon"), None);
+    }
+
+    #[test]
+    fn names_the_line_that_would_allow_a_request() {
+        let tool = ResourceName::parse("fetcher").unwrap();
+        let line = |words: &str| Denial::from_words(words).unwrap().policy_line(&tool);
+        assert_eq!(
+            line("http: GET https://a.example/x").as_deref(),
+            Some("tools: {fetcher: {http: {allow: [\"GET https://a.example/x\"]}}}")
+        );
+        assert_eq!(
+            line("http: connect a.example in 10.0.0.0/8").as_deref(),
+            Some("tools: {fetcher: {http: {privateNetworks: [\"10.0.0.0/8\"]}}}")
+        );
+        assert_eq!(line("network: tcp"), None);
     }
 }

@@ -36,9 +36,22 @@ pub struct Usage {
     pub log_dropped: u64,
     /// Bytes of the result's JSON.
     pub output_bytes: u64,
+    /// HTTP requests that were allowed, whatever came of them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub http_requests: u64,
+    /// Bytes of the bodies sent.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub http_sent: u64,
+    /// Bytes of the bodies received.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub http_received: u64,
     /// What the guest tried without being granted it, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<Denial>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

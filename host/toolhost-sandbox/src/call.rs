@@ -160,9 +160,11 @@ impl Unanswered {
 impl Drop for Unanswered {
     fn drop(&mut self) {
         let Some(meter) = &self.meter else { return };
-        let usage = meter.usage(Duration::ZERO, self.started.elapsed());
+        let mut usage = meter.usage(Duration::ZERO, self.started.elapsed());
+        // Their words may be the guest's, and what it knows be secret.
+        let denials = std::mem::take(&mut usage.denials).len();
         let handler = self.asked.as_str();
-        tracing::info!(target: "toolhost::audit", handler, ?usage, "a call was dropped before it ended");
+        tracing::info!(target: "toolhost::audit", handler, denials, ?usage, "a call was dropped before it ended");
     }
 }
 

@@ -396,6 +396,8 @@ mod tests {
         for wasi in ["0.2.0", "0.2.6", "0.2.9", "0.2.12"] {
             let import = format!("wasi:filesystem/types@{wasi}");
             assert!(shape(&[&import], &[handlers]).check().is_ok(), "{wasi}");
+            let import = format!("wasi:http/outgoing-handler@{wasi}");
+            assert!(shape(&[&import], &[handlers]).check().is_ok(), "{wasi}");
         }
         assert!(shape(&[], &["goondan:tool/handlers@2.0.7"]).check().is_ok());
         let both = ["goondan:tool/handlers@2.1.0", handlers];
@@ -420,7 +422,7 @@ mod tests {
             "goondan:tool/agents@2.1.0",
             "wasi:keyvalue/store@0.2.0",
             "wasi:io/poll@0.3.0",
-            "wasi:http/types@0.2.0",
+            "wasi:http/incoming-handler@0.2.0",
             "env",
         ] {
             let refused = shape(&[import], &[handlers]).check();

@@ -192,6 +192,9 @@ pub enum SandboxStartError {
     /// The cache or its key cannot be used.
     #[error("the cache of compiled components cannot be used: {0}")]
     Cache(#[from] crate::cache::CacheError),
+    /// A root certificate is none.
+    #[error("a root certificate cannot be used: {0}")]
+    Certificate(String),
     /// A thread could not be started.
     #[error("a thread cannot be started")]
     Thread(#[source] std::io::Error),

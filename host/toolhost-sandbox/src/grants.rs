@@ -1,6 +1,9 @@
 //! What one call is allowed beyond its workdir.
 
 use std::fmt;
+use std::sync::Arc;
+
+use crate::HttpGrant;
 
 /// How much of the workdir a call may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,7 +18,7 @@ pub enum WorkdirAccess {
 /// What the operator's policy gives to one tool. The sandbox is told; it never asks.
 ///
 /// Closed by default, and by [`Grants::none`]:
-/// - the network: TCP, UDP, DNS
+/// - the network: TCP, UDP, DNS, HTTP
 /// - the environment and the arguments: both empty
 /// - stdin: at its end
 /// - every directory but the workdir
@@ -27,6 +30,8 @@ pub struct Grants {
     pub workdir: WorkdirAccess,
     /// Environment variables the guest sees. Default: none.
     pub env: Vec<(String, String)>,
+    /// Where it may send HTTP requests. Default: nowhere.
+    pub http: Option<Arc<HttpGrant>>,
 }
 
 /// Of the environment the names: values may be secret.
@@ -36,6 +41,7 @@ impl fmt::Debug for Grants {
         f.debug_struct("Grants")
             .field("workdir", &self.workdir)
             .field("env", &names)
+            .field("http", &self.http)
             .finish()
     }
 }
@@ -60,7 +66,7 @@ mod tests {
         };
         assert_eq!(
             format!("{grants:?}"),
-            "Grants { workdir: ReadWrite, env: [\"TOKEN\"] }"
+            "Grants { workdir: ReadWrite, env: [\"TOKEN\"], http: None }"
         );
     }
 }

@@ -14,6 +14,8 @@ use wasmtime_wasi::p2::bindings::{cli, random, sockets};
 use wasmtime_wasi::p2::{DynPollable, Network, TcpSocket, UdpSocket};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView};
+use wasmtime_wasi_http::p2::bindings::http;
+use wasmtime_wasi_http::{WasiHttp, WasiHttpCtxView};
 
 use crate::bindings::since_2_0::wasi::sockets::{
     ip_name_lookup, tcp_create_socket, udp_create_socket,
@@ -55,6 +57,10 @@ pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
 
     filesystem::types::add_to_linker::<CallState, HasFilesystem>(l, filesystem_of)?;
     filesystem::preopens::add_to_linker::<CallState, HasFilesystem>(l, filesystem_of)?;
+    // Its resources alone do nothing; asking for an answer is what is granted or not.
+    let options = http::types::LinkOptions::default();
+    http::types::add_to_linker::<CallState, WasiHttp>(l, &options, http_of)?;
+    http::outgoing_handler::add_to_linker::<CallState, WasiHttp>(l, request_of)?;
     logging::add_to_linker::<CallState, HasLog>(l, log_of)?;
     agents_import::add_to_linker::<CallState, HasAgents>(l, agents_of)?;
     // A guest whose bindings import the types alone.
@@ -68,6 +74,19 @@ fn filesystem_of(state: &mut CallState) -> FilesystemView<'_> {
         fs: &mut state.fs,
         table: &mut state.table,
     }
+}
+
+fn http_of(state: &mut CallState) -> WasiHttpCtxView<'_> {
+    WasiHttpCtxView {
+        ctx: &mut state.http.ctx,
+        table: &mut state.table,
+        hooks: &mut state.http.egress,
+    }
+}
+
+fn request_of(state: &mut CallState) -> WasiHttpCtxView<'_> {
+    state.meter.goes_on();
+    http_of(state)
 }
 
 fn log_of(state: &mut CallState) -> LogView<'_> {

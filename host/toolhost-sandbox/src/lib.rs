@@ -19,6 +19,7 @@ mod engine;
 mod error;
 mod fs;
 mod grants;
+mod http;
 mod imports;
 mod limits;
 mod memory;
@@ -45,6 +46,10 @@ pub use compiler::Compiler;
 pub use engine::Allocation;
 pub use error::{PrepareError, SandboxError, SandboxStartError};
 pub use grants::{Grants, WorkdirAccess};
+pub use http::{
+    AddressBlock, AddressBlockError, HttpConfig, HttpCredential, HttpCredentialError, HttpGrant,
+    HttpResolved, HttpResolver, HttpRule, HttpRuleError, OriginError, SystemResolver,
+};
 pub use limits::{DiskLimit, Limits};
 pub use output::{LogLevel, LogRecord, cuts};
 pub use prepared::{ComponentFacts, HandlerSpec, Origin, PreparedTool};

@@ -48,6 +48,25 @@ pub struct Limits {
     pub listed_names: u64,
     /// Open files and directories. Default 256.
     pub open_files: u64,
+    /// HTTP requests of the call, those that fail included. Default 100.
+    pub http_requests: u64,
+    /// HTTP requests on their way at once, until their answers are read or dropped; others wait.
+    /// Default 8.
+    pub http_concurrent: usize,
+    /// Bytes of all bodies sent. Default 16 MiB.
+    pub http_request_bytes: u64,
+    /// Bytes of all bodies received. Default 64 MiB.
+    pub http_response_bytes: u64,
+    /// Bytes of the headers of one request or answer, at least 8 KiB. Default 64 KiB.
+    pub http_header_bytes: usize,
+    /// Headers of one request or answer. Default 100.
+    pub http_headers: usize,
+    /// Time to look up a name, connect and agree on keys, with the wait for a turn. Default 10 s.
+    pub http_connect: Duration,
+    /// Time from then to an answer's headers. Default 30 s.
+    pub http_first_byte: Duration,
+    /// Time between two pieces of an answer's body. Default 30 s.
+    pub http_between_bytes: Duration,
 }
 
 /// A limit of the disk that a call met.
@@ -100,6 +119,15 @@ impl Default for Limits {
             workdir_bytes: 1024 * MIB,
             listed_names: 100_000,
             open_files: 256,
+            http_requests: 100,
+            http_concurrent: 8,
+            http_request_bytes: 16 * MIB,
+            http_response_bytes: 64 * MIB,
+            http_header_bytes: 64 << 10,
+            http_headers: 100,
+            http_connect: Duration::from_secs(10),
+            http_first_byte: Duration::from_secs(30),
+            http_between_bytes: Duration::from_secs(30),
         }
     }
 }

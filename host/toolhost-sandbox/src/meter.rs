@@ -13,6 +13,9 @@ use crate::output::{HeadTail, LogBook};
 use crate::places::ComponentId;
 use crate::shares::Shares;
 
+/// Most denials told of: those of requests are as many as the guest likes.
+const DENIALS_MAX: usize = 32;
+
 /// Files that guests may hold open, over all calls: at most half of what this process may open, so
 /// that the embedder's own files and connections are never refused for theirs.
 pub(crate) fn host_files(share: u32) -> Shares {
@@ -34,6 +37,9 @@ pub(crate) struct Meter {
     pub(crate) names_listed: AtomicU64,
     pub(crate) open_files: AtomicU64,
     pub(crate) output_bytes: AtomicU64,
+    pub(crate) http_requests: AtomicU64,
+    pub(crate) http_sent: AtomicU64,
+    pub(crate) http_received: AtomicU64,
     pub(crate) memory_refused: AtomicBool,
     pub(crate) pool_refused: AtomicBool,
     /// The first limit of the disk that was met.
@@ -65,6 +71,9 @@ impl Meter {
             names_listed: AtomicU64::new(0),
             open_files: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
+            http_requests: AtomicU64::new(0),
+            http_sent: AtomicU64::new(0),
+            http_received: AtomicU64::new(0),
             memory_refused: AtomicBool::new(false),
             pool_refused: AtomicBool::new(false),
             disk_limit: Mutex::new(None),
@@ -80,7 +89,11 @@ impl Meter {
 
     /// Records that the guest tried something it was not granted.
     pub(crate) fn deny(&self, what: Denial) {
-        lock(&self.denials).insert(what);
+        let mut denials = lock(&self.denials);
+        if denials.len() < DENIALS_MAX {
+            denials.insert(what);
+        }
+        drop(denials);
         self.just_denied.store(true, Relaxed);
     }
 
@@ -118,7 +131,10 @@ impl Meter {
         usage.stderr_bytes = lock(&self.stderr).total();
         (usage.log_records, usage.log_dropped) = lock(&self.log).counts();
         usage.output_bytes = self.output_bytes.load(Relaxed);
-        usage.denials = lock(&self.denials).iter().copied().collect();
+        usage.http_requests = self.http_requests.load(Relaxed);
+        usage.http_sent = self.http_sent.load(Relaxed);
+        usage.http_received = self.http_received.load(Relaxed);
+        usage.denials = lock(&self.denials).iter().cloned().collect();
         usage
     }
 }

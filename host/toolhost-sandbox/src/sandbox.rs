@@ -13,6 +13,7 @@ use crate::cache::{CacheConfig, ComponentCache};
 use crate::compile::CompileLimits;
 use crate::compiler::Compiler;
 use crate::engine::{self, Allocation, Ticker};
+use crate::http::{HttpConfig, Network};
 use crate::meter;
 use crate::placement::GuestThreads;
 use crate::places::{MOST_HANGING, Places};
@@ -54,6 +55,8 @@ pub struct SandboxConfig {
     pub compiler: Option<Compiler>,
     /// Where compiled components are kept. Default: nowhere; each load compiles.
     pub cache: Option<CacheConfig>,
+    /// How guests' HTTP requests find their servers.
+    pub http: HttpConfig,
 }
 
 impl Default for SandboxConfig {
@@ -70,6 +73,7 @@ impl Default for SandboxConfig {
             compile: CompileLimits::default(),
             compiler: None,
             cache: None,
+            http: HttpConfig::default(),
         }
     }
 }
@@ -94,6 +98,7 @@ pub(crate) struct Cell {
     pub(crate) host_files: Arc<Shares>,
     pub(crate) compiling: Arc<Semaphore>,
     pub(crate) cache: Option<ComponentCache>,
+    pub(crate) network: Arc<Network>,
     allocation: Allocation,
     growths: Growths,
 }
@@ -102,7 +107,8 @@ impl Sandbox {
     /// Starts a sandbox.
     ///
     /// # Errors
-    /// [`SandboxStartError`] where the engine refuses this machine or the cache cannot be used.
+    /// [`SandboxStartError`] where the engine refuses this machine, the cache cannot be used, or a
+    /// root certificate is none.
     pub fn new(config: SandboxConfig) -> Result<Self, SandboxStartError> {
         // Instances that are there at once.
         let slots = config.live_calls.saturating_add(config.parked_calls);
@@ -114,6 +120,7 @@ impl Sandbox {
         let cache = config.cache.as_ref();
         let cache = cache.map(|config| ComponentCache::open(config, &engine));
         let cache = cache.transpose()?;
+        let network = Arc::new(Network::new(&config.http)?);
         let share = config.share_per_free;
         let memory = Arc::new(Shares::new(config.memory_bytes, share));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -128,6 +135,7 @@ impl Sandbox {
             memory,
             compiling: Arc::new(Semaphore::new((cores / 2).max(1))),
             cache,
+            network,
             allocation,
             growths: Growths::default(),
             engine,

@@ -8,19 +8,21 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, async_trait};
 
 use crate::fs::Filesystem;
+use crate::http::Http;
 use crate::imports::Agents;
 use crate::memory::MemoryLimiter;
 use crate::meter::{Meter, lock};
 use crate::{Grants, Limits};
 
-/// The store's data: the guest's handles, its WASI context, its filesystem, its way to other agents
-/// and its limits.
+/// The store's data: the guest's handles, its WASI context, its filesystem, its ways to other agents
+/// and to servers, and its limits.
 pub(crate) struct CallState {
     pub(crate) wasi: WasiCtx,
     pub(crate) table: ResourceTable,
     pub(crate) fs: Filesystem,
     pub(crate) memory: MemoryLimiter,
     pub(crate) agents: Agents,
+    pub(crate) http: Http,
     pub(crate) meter: Arc<Meter>,
 }
 
@@ -30,6 +32,7 @@ impl CallState {
         fs: Filesystem,
         memory: MemoryLimiter,
         agents: Agents,
+        http: Http,
         meter: Arc<Meter>,
     ) -> Self {
         let limits: &Limits = &meter.limits;
@@ -49,6 +52,7 @@ impl CallState {
             fs,
             memory,
             agents,
+            http,
             meter,
         }
     }

@@ -76,7 +76,9 @@ fn without_trap(error: wasmtime::Error, meter: &Meter) -> SandboxError {
     let guests_doing = of_a_limit
         || error.is::<WhileAsked>()
         || error.is::<wasmtime::WasmBacktrace>()
-        || error.is::<wasmtime::component::ResourceTableError>();
+        || error.is::<wasmtime::component::ResourceTableError>()
+        // More headers than one request may have.
+        || error.is::<wasmtime_wasi_http::FieldMapError>();
     if guests_doing {
         return SandboxError::Trap {
             reason: printable(&format!("{}", error.root_cause()), REASON_MAX),

@@ -13,6 +13,7 @@ use crate::agents::AgentsPort;
 use crate::bindings::{Linked, handlers, polling};
 use crate::call::{Outcome, outcome_of};
 use crate::fs::Filesystem;
+use crate::http::Http;
 use crate::imports::Agents;
 use crate::memory::MemoryLimiter;
 use crate::meter::Meter;
@@ -222,7 +223,13 @@ impl Visit {
             caller,
             ends,
         };
-        let state = CallState::new(&self.grants, fs, memory, agents, Arc::clone(&meter));
+        let http = Http::of(
+            self.grants.http.clone(),
+            Arc::clone(&self.cell.network),
+            Arc::clone(&meter),
+            ends,
+        );
+        let state = CallState::new(&self.grants, fs, memory, agents, http, Arc::clone(&meter));
         let mut store = Store::new(&self.cell.engine, state);
         store.limiter(|state| &mut state.memory);
         store.set_hostcall_fuel(meter.limits.hostcall_bytes);

@@ -15,16 +15,18 @@ use clues::{Clues, explained};
 
 /// What a component's call came to, in the model's words.
 pub(crate) fn answer_of(
-    report: CallReport,
+    mut report: CallReport,
     tool: &RegisteredTool,
     turn: &TurnInner,
 ) -> (Result<Answer, ToolError>, Usage) {
     let (name, locale) = (&tool.item.name, turn.locale());
+    let redactor = &turn.agent().host.redactor;
+    redactor.denials(&mut report.usage.denials);
     let error = match report.outcome {
         Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
         Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
         Ok(Outcome::Failed(error)) => {
-            let error = turn.agent().host.redactor.raised(error);
+            let error = redactor.raised(error);
             normalise_error(error, tool.error_message_limit, locale)
         }
         Err(error) => failure(name, &error, locale),

@@ -45,7 +45,7 @@ const MEANINGS: [(&str, &str); 15] = [
     ("wasi:sockets/udp", "network: UDP (never granted)"),
     ("wasi:sockets/tcp", "network: TCP (never granted)"),
     ("wasi:sockets/", "network (never granted)"),
-    ("wasi:http/", "network: HTTP"),
+    ("wasi:http/", "network: HTTP (refused unless granted)"),
     ("wasi:clocks/wall-clock", "clock: the time of day"),
     ("wasi:clocks/", "clock: measures time and sleeps"),
     ("wasi:random/", "random numbers"),

@@ -14,6 +14,7 @@ pub mod agents;
 mod agents_port;
 mod agents_tool;
 pub mod bundle;
+pub mod cases;
 mod catalog;
 pub mod events;
 mod executor;
@@ -62,7 +63,7 @@ pub use middleware::{
 };
 pub use pending::{Completed, Completion, Completions};
 pub use pipeline::{BoxFuture, Middleware, Next, Passage};
-pub use policy::{LimitInfo, Policy, PolicyError};
+pub use policy::{LimitInfo, Policy, PolicyError, SecretSource};
 pub use step::Step;
 pub use turn::Turn;
 
@@ -74,6 +75,6 @@ pub use toolhost_contract::{
 };
 pub use toolhost_sandbox::{
     Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, Compiler, ComponentFacts,
-    FileIo, Grants, HandlerSpec, Limits, Origin, PrepareError, Sandbox, SandboxConfig,
-    SandboxStartError, Workdir, WorkdirAccess, WorkdirError,
+    FileIo, Grants, HandlerSpec, HttpConfig, HttpResolved, HttpResolver, Limits, Origin,
+    PrepareError, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirAccess, WorkdirError,
 };

@@ -31,6 +31,11 @@ const ENTRY_SHOWN: usize = 200;
 
 /// Most handlers listed of a component: it may serve hundreds, and be asked for a thousand others.
 const HANDLERS_SHOWN: usize = 20;
+
+/// The import with which a component sends HTTP requests, and what a policy may allow it.
+const HTTP: &str = "wasi:http/outgoing-handler@";
+const HTTP_EXAMPLE: &str = "GET https://api.example.com/*";
+
 /// The imports with which a component makes a socket or looks up a name.
 const NETWORK: [(&str, Denial); 3] = [
     ("wasi:sockets/ip-name-lookup@", Denial::NetworkDns),
@@ -253,16 +258,31 @@ fn not_granted(
     if agents.is_empty() {
         agents.push(IMPLICIT_AGENT);
     }
-    let granted = |agent: &&str| host.policy.grants_agents(agent, name);
-    let line = Denial::AgentsRequest.policy_line(name);
-    if let Some(line) = line.filter(|_| asks(AGENTS) && !agents.iter().any(granted)) {
-        let message =
-            format!("tool {name}: it asks for other agents, which the policy does not grant");
+    let policy = &host.policy;
+    let may_ask = |agent: &&str| policy.grants_agents(agent, name);
+    let may_send = |agent: &&str| policy.grants_http(agent, name);
+    let asked = [
+        (
+            asks(AGENTS) && !agents.iter().any(may_ask),
+            Denial::AgentsRequest,
+            "other agents",
+        ),
+        (
+            asks(HTTP) && !agents.iter().any(may_send),
+            Denial::HttpRequest(HTTP_EXAMPLE.to_owned()),
+            "HTTP",
+        ),
+    ];
+    for (missing, denial, what) in asked {
+        let Some(line) = denial.policy_line(name).filter(|_| missing) else {
+            continue;
+        };
+        let message = format!("tool {name}: it asks for {what}, which the policy does not grant");
         let warning = Diagnostic::warning(ToolErrorCode::Denied, place(), message);
         findings.push(warning.with_help(format!("Write `{line}` in the policy to grant it.")));
     }
     let network = NETWORK.iter().filter(|(import, _)| asks(import));
-    let network: Vec<&str> = network.map(|(_, denial)| denial.as_str()).collect();
+    let network: Vec<String> = network.map(|(_, denial)| denial.to_string()).collect();
     if !network.is_empty() {
         let asked = network.join(", ");
         let message = format!("tool {name}: it asks for what no policy grants: {asked}");

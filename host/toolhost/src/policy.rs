@@ -2,20 +2,24 @@
 //!
 //! Pure: text in, policy out; a policy and two names in, grants and limits out.
 
+mod http;
 mod limits;
 mod read;
 mod shown;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use toolhost_contract::{Locale, ResourceName, ToolErrorCode};
 use toolhost_sandbox::{Grants, Limits, WorkdirAccess};
 
-use crate::bundle::reader::closest;
+use crate::bundle::reader::{Cursor, Findings, closest};
 use crate::bundle::{Bundle, Diagnostic, IMPLICIT_AGENT, Place, YamlSource};
 use crate::middleware::Redactor;
+use http::HttpRules;
 use limits::LimitChanges;
 pub use limits::LimitInfo;
+pub(crate) use limits::parse_bytes;
 
 /// Why a text is no policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,19 +42,31 @@ pub struct PolicyError {
 ///     env:                         # the only variables the tool sees
 ///       LANG: C.UTF-8
 ///       TOKEN: {secret: sk-12345}  # kept out of results, errors and logs
+///       OTHER: {fromEnv: MY_TOKEN} # a secret that the host holds; or {fromFile: token.txt}
 ///     agents: true                 # it may talk to other agents
 ///     readOnly: true               # the workdir may be read, not changed
+///   fetcher:
+///     http:
+///       allow:                     # "[METHOD ]scheme://host[:port][/path*]"
+///         - GET https://api.example.com/v1/*
+///         - https://*.example.org
+///       privateNetworks: [10.1.0.0/16]   # where a name may resolve to, besides public addresses
+///       credentials:               # added by the host; the tool never sees them
+///         - origin: https://api.example.com
+///           header: authorization
+///           prefix: "Bearer "
+///           value: {secret: sk-12345}
 /// agents:
 ///   coder:                         # for this agent alone, over what is said above
 ///     tools:
 ///       bash: {readOnly: false}
 /// ```
 ///
-/// Of limits, each key holds by itself; an agent's `env` replaces the tool's as a whole, so that it
-/// can also take away.
+/// Of limits, each key holds by itself; an agent's `env`, and its `http`, replace the tool's as a whole,
+/// so that they can also take away.
 ///
-/// Closed by [`Policy::default`]: calls outside the catalog, every environment variable, other
-/// agents. Limits are those of [`Limits::default`].
+/// Closed by [`Policy::default`]: calls outside the catalog, every environment variable, every HTTP
+/// request, other agents. Limits are those of [`Limits::default`].
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     registry_direct_call: bool,
@@ -58,6 +74,7 @@ pub struct Policy {
     defaults: LimitChanges,
     tools: BTreeMap<ResourceName, Rule>,
     agents: BTreeMap<ResourceName, AgentRules>,
+    answered_by: Option<SocketAddr>,
 }
 
 impl Policy {
@@ -68,12 +85,35 @@ impl Policy {
     }
 }
 
+/// Where the operator holds a secret that a policy only names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretSource<'a> {
+    /// A variable of the host's environment.
+    Env(&'a str),
+    /// A file, beside the policy where the path is relative.
+    File(&'a str),
+}
+
+/// Gives the secrets that a policy only names.
+pub(crate) type Secrets<'a> = &'a dyn Fn(SecretSource<'_>) -> Result<String, String>;
+
+/// Gives none.
+fn no_secrets(_: SecretSource<'_>) -> Result<String, String> {
+    Err("this host reads none from elsewhere; write it as {secret: …}".to_owned())
+}
+
+/// Reads a policy that stands in another document; its secrets are all in it.
+pub(crate) fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
+    read::read_policy(at, &no_secrets, findings)
+}
+
 /// What is said about one tool.
 #[derive(Debug, Clone)]
 struct Rule {
     place: Place,
     limits: LimitChanges,
     env: Option<Environment>,
+    http: Option<HttpRules>,
     workdir: Option<WorkdirAccess>,
     /// Whether it may talk to other agents.
     agents: Option<bool>,
@@ -111,12 +151,22 @@ impl std::fmt::Debug for Environment {
 }
 
 impl Policy {
-    /// Parses a policy; `file` is the name it is shown under. An empty file is the default policy.
+    /// Parses a policy whose secrets are all in it; `file` is the name it is shown under. An empty file
+    /// is the default policy.
     ///
     /// # Errors
     /// [`PolicyError`] carries every finding at once. A policy with one error is no policy.
     pub fn parse(text: &str, file: &str) -> Result<Self, PolicyError> {
-        let parsed = read::policy(&YamlSource::new(file, text));
+        Self::parse_with(text, file, &no_secrets)
+    }
+
+    /// Parses a policy, and asks for each secret that it names as `{fromEnv: NAME}` or
+    /// `{fromFile: PATH}`. An `Err` says, without quoting a secret, why it cannot be had.
+    ///
+    /// # Errors
+    /// As [`Policy::parse`]; a secret that cannot be had is a finding, too.
+    pub fn parse_with(text: &str, file: &str, secrets: Secrets<'_>) -> Result<Self, PolicyError> {
+        let parsed = read::policy(&YamlSource::new(file, text), secrets);
         parsed.map_err(|diagnostics| PolicyError { diagnostics })
     }
 
@@ -148,6 +198,9 @@ impl Policy {
                     |(name, value): (&String, &Variable)| (name.clone(), value.value().to_owned());
                 grants.env = env.0.iter().map(pair).collect();
             }
+            if let Some(http) = &rule.http {
+                grants.http = http.grant(self.answered_by);
+            }
             if let Some(workdir) = rule.workdir {
                 grants.workdir = workdir;
             }
@@ -160,6 +213,24 @@ impl Policy {
     pub fn grants_agents(&self, agent: &str, tool: &ResourceName) -> bool {
         let said = self.rules(agent, tool).filter_map(|rule| rule.agents);
         said.last().unwrap_or(false)
+    }
+
+    /// Whether a tool may send some HTTP request when this agent calls it. Default: no.
+    #[must_use]
+    pub fn grants_http(&self, agent: &str, tool: &ResourceName) -> bool {
+        let said = self
+            .rules(agent, tool)
+            .filter_map(|rule| rule.http.as_ref());
+        said.last().is_some_and(|http| http.grant(None).is_some())
+    }
+
+    /// Has every HTTP request that it allows answered by one server of the embedder's, for tests of a
+    /// tool: in plain HTTP, whatever its scheme and host, with the `Host` header it would have had and
+    /// the credentials bound to its origin. No name is looked up then.
+    #[must_use]
+    pub fn answered_by(mut self, server: SocketAddr) -> Self {
+        self.answered_by = Some(server);
+        self
     }
 
     /// Whether the deadline of a tool is the operator's, and not the default.
@@ -181,13 +252,15 @@ impl Policy {
     pub fn redactor(&self) -> Redactor {
         let of_agents = self.agents.values().flat_map(|agent| agent.tools.values());
         let rules = self.tools.values().chain(of_agents);
-        let variables = rules
-            .filter_map(|rule| rule.env.as_ref())
-            .flat_map(|env| &env.0);
-        Redactor::new(variables.filter_map(|(name, variable)| match variable {
-            Variable::Secret(secret) => Some((name, secret)),
-            Variable::Plain(_) => None,
-        }))
+        let secrets = rules.flat_map(|rule| {
+            let variables = rule.env.iter().flat_map(|env| &env.0);
+            let variables = variables.filter_map(|(name, variable)| match variable {
+                Variable::Secret(secret) => Some((name.as_str(), secret.as_str())),
+                Variable::Plain(_) => None,
+            });
+            variables.chain(rule.http.iter().flat_map(HttpRules::secrets))
+        });
+        Redactor::new(secrets)
     }
 
     /// Lists, as warnings, the tools and agents that the policy names and the bundle does not have:

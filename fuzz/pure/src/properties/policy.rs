@@ -70,6 +70,9 @@ fn gives(policy: &Policy, agent: &str, tool: &str, text: &str) {
     if !says("env") {
         assert_eq!(grants.env, Grants::none().env);
     }
+    if !says("allow") {
+        assert_eq!(grants.http, None);
+    }
     if !says("readOnly") {
         assert_eq!(grants.workdir, WorkdirAccess::default());
     }
@@ -107,12 +110,24 @@ fn is_within(limits: &Limits) {
         workdir_bytes,
         listed_names,
         open_files,
+        http_requests,
+        http_concurrent,
+        http_request_bytes,
+        http_response_bytes,
+        http_header_bytes,
+        http_headers,
+        http_connect,
+        http_first_byte,
+        http_between_bytes,
     } = limits.clone();
-    let all = [
+    let is_time = |time: Duration| {
         (
-            deadline >= Duration::from_millis(1),
-            deadline <= Duration::from_secs(86_400),
-        ),
+            time >= Duration::from_millis(1),
+            time <= Duration::from_secs(86_400),
+        )
+    };
+    let all = [
+        is_time(deadline),
         (memory_bytes >= 64 << 10, memory_bytes <= 4 * GIB),
         (true, table_elements <= 100_000),
         (instances >= 1, instances <= 1_000),
@@ -131,6 +146,15 @@ fn is_within(limits: &Limits) {
         (true, workdir_bytes <= 1024 * 1024 * GIB),
         (true, listed_names <= 10_000_000),
         (open_files >= 1, open_files <= 65_536),
+        (true, http_requests <= 100_000),
+        (http_concurrent >= 1, http_concurrent <= 256),
+        (true, http_request_bytes <= 64 * GIB),
+        (true, http_response_bytes <= 64 * GIB),
+        (http_header_bytes >= 8 << 10, http_header_bytes <= 1 << 20),
+        (http_headers >= 1, http_headers <= 1_000),
+        is_time(http_connect),
+        is_time(http_first_byte),
+        is_time(http_between_bytes),
     ];
     assert!(
         all.iter().all(|(least, most)| *least && *most),

@@ -34,6 +34,15 @@ class ToolError(Exception):
         self.name = name or self.name
 
 
+# What a model may do about an error of the file system, where its text does not say.
+_SUGGESTIONS = {
+    errno.ENOENT: "see which files there are; paths are relative to the working directory",
+    errno.EPERM: "use a path within the working directory, without `..` and without links that lead out of it",
+    errno.EROFS: "do not try again; write elsewhere in the working directory",
+    errno.ENOSPC: "write less: what was written may be incomplete",
+}
+
+
 @dataclass(frozen=True)
 class Failure:
     """The fields of the contract's `tool-error`."""
@@ -93,6 +102,8 @@ def _suggestion(error: BaseException | None) -> str | None:
             return "the tool has to be corrected: a handler returns its result or raises an error"
         case ModuleNotFoundError():
             return f"the tool has to be corrected: `import {error.name}` at the top of its module"
+        case OSError() if error.errno in _SUGGESTIONS:
+            return _SUGGESTIONS[error.errno]
     # A library may have put its own error around one of ours.
     inner = error.__cause__ or error.__context__
     return _text(inner, "suggestion") or _suggestion(inner)

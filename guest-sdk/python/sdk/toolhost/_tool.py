@@ -21,8 +21,11 @@ _SDK = os.path.dirname(__file__)
 class Tool:
     """The handlers of a module."""
 
-    def __init__(self, module: ModuleType, polls: bool) -> None:
+    def __init__(
+        self, module: ModuleType, polls: bool, environment: Callable[[], list[tuple[str, str]]]
+    ) -> None:
         self.handlers: dict[str, Handler] = handlers_of(module)
+        self._environment = environment
         self._polling = polling_of(module, polls)
 
     def call(self, name: str, context: Context, input: str) -> str | Pending:
@@ -42,7 +45,7 @@ class Tool:
             self._run(self._polling[1], context, handle)
 
     def _run(self, function: Callable[[Any, Any], Any], context: Context, argument: Any) -> str | Pending:
-        _be_fresh()
+        self._be_fresh()
         try:
             result = function(context, argument)
             if inspect.iscoroutine(result):
@@ -65,8 +68,9 @@ class Tool:
             )
         return pending
 
-
-def _be_fresh() -> None:
-    """Undoes what every call would otherwise inherit from the build."""
-    if random := sys.modules.get("random"):
-        random.seed()
+    def _be_fresh(self) -> None:
+        """Undoes what every call would otherwise inherit from the build."""
+        os.environ.clear()
+        os.environ.update(self._environment())
+        if random := sys.modules.get("random"):
+            random.seed()

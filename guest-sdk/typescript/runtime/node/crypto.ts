@@ -1,6 +1,7 @@
 /** Random values of `node:crypto`. */
 import { Buffer } from './buffer';
 import { crypto, getRandomValues, randomUUID } from '../web/crypto';
+import { cryptography } from '../refused';
 import { fillRandom, randomFraction } from '../web/random';
 
 function randomBytes(length: number): Uint8Array {
@@ -15,4 +16,4 @@ function randomInt(low: number, high?: number): number {
   return from + Math.floor(randomFraction() * (to - from));
 }
 
-export default { getRandomValues, randomBytes, randomInt, randomUUID, webcrypto: crypto };
+export default { ...cryptography, getRandomValues, randomBytes, randomInt, randomUUID, webcrypto: crypto };

@@ -7,14 +7,9 @@ let granted: Record<string, string> | undefined;
 
 /** Returns the environment, the same object throughout a call. */
 export function environment(): Record<string, string> {
-  noteUse('the environment');
+  if (noteUse('the environment')) return {};
   granted ??= Object.fromEntries(getEnvironment());
   return granted;
-}
-
-/** Forgets the environment of the machine that built the tool. */
-export function discardEnvironment(): void {
-  granted = undefined;
 }
 
 function hrtime(since?: [number, number]): [number, number] {

@@ -157,19 +157,32 @@ goondan.yaml: ok: 1 tool, 1 export, 0 agents, 2 remarks
 #[test]
 fn what_is_asked_and_not_granted_is_a_remark_with_the_line_that_grants_it() {
     let terminal = Terminal::new();
-    terminal.bundle("here", &[("ask_agents", &["run"]), ("dial_out", &["run"])]);
+    terminal.bundle(
+        "here",
+        &[
+            ("ask_agents", &["run"]),
+            ("dial_out", &["run"]),
+            ("fetch", &["run"]),
+        ],
+    );
     let ran = terminal.run(["check"]).exits(0);
     for says in [
         "tool ask_agents: it asks for other agents, which the policy does not grant",
         "Write `tools: {ask_agents: {agents: true}}` in the policy to grant it.",
+        "tool fetch: it asks for HTTP, which the policy does not grant",
+        "Write `tools: {fetch: {http: {allow: [\"GET https://api.example.com/*\"]}}}` in the policy to grant it.",
         "tool dial_out: it asks for what no policy grants: network: dns, network: tcp",
     ] {
         assert!(ran.stderr.contains(says), "{says}: {ran:?}");
     }
-    terminal.write("policy.yaml", "tools: {ask_agents: {agents: true}}\n");
+    terminal.write(
+        "policy.yaml",
+        "tools: {ask_agents: {agents: true}, fetch: {http: {allow: ['https://a.example']}}}\n",
+    );
     let ran = terminal
         .run(["check", "--policy", "../policy.yaml"])
         .exits(0);
     assert!(!ran.stderr.contains("asks for other agents"), "{ran:?}");
+    assert!(!ran.stderr.contains("asks for HTTP"), "{ran:?}");
     assert!(ran.stderr.contains("what no policy grants"), "{ran:?}");
 }

@@ -20,6 +20,7 @@ Commands:
   poll     Ask for the result of a call that is pending
   cancel   Cancel a call that is pending
   play     Play a script: agents that call tools and each other, without a model
+  test     Run the cases of a bundle's tools, and those that follow from their schemas
   inspect  Show what a component serves and asks for, and whether it would load
   cache    List, verify or remove the compiled components that are kept
   help     Print this message or the help of the given subcommand(s)
@@ -38,7 +39,8 @@ Options:
 fn every_command_has_examples_and_exit_codes() {
     let terminal = Terminal::new();
     for command in [
-        "new", "build", "check", "list", "call", "poll", "cancel", "play", "inspect", "cache",
+        "new", "build", "check", "list", "call", "poll", "cancel", "play", "test", "inspect",
+        "cache",
     ] {
         let help = terminal.run([command, "--help"]).exits(0).stdout;
         assert!(

@@ -23,4 +23,5 @@ mod places;
 mod play;
 mod streams;
 mod terminal;
+mod test;
 mod workdir;

@@ -53,6 +53,9 @@ struct StoredUsage {
     log_records: u64,
     log_dropped: u64,
     output_bytes: u64,
+    http_requests: u64,
+    http_sent: u64,
+    http_received: u64,
     #[serde(deserialize_with = "known")]
     denials: Vec<Denial>,
 }
@@ -158,7 +161,7 @@ macro_rules! same_fields {
 
 same_fields! {
     wall, queued, memory_peak, bytes_written, bytes_read, files_made, stdout_bytes, stderr_bytes,
-    log_records, log_dropped, output_bytes, denials,
+    log_records, log_dropped, output_bytes, http_requests, http_sent, http_received, denials,
 }
 
 #[cfg(test)]
@@ -191,7 +194,14 @@ mod tests {
             log_records: 6,
             log_dropped: 7,
             output_bytes: 8,
-            denials: Denial::ALL.to_vec(),
+            http_requests: 9,
+            http_sent: 10,
+            http_received: 11,
+            denials: vec![
+                Denial::AgentsSpawn,
+                Denial::HttpRequest("GET https://a.example/x".to_owned()),
+                Denial::NetworkUdp,
+            ],
         }
     }
 

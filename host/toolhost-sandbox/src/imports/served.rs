@@ -1,7 +1,7 @@
 //! Which imports the host serves, by name and version.
 
 /// Interfaces the host serves, without their versions.
-const SERVED: [&str; 30] = [
+const SERVED: [&str; 32] = [
     "goondan:tool/agents",
     "goondan:tool/types",
     "wasi:cli/environment",
@@ -18,6 +18,8 @@ const SERVED: [&str; 30] = [
     "wasi:clocks/wall-clock",
     "wasi:filesystem/preopens",
     "wasi:filesystem/types",
+    "wasi:http/outgoing-handler",
+    "wasi:http/types",
     "wasi:io/error",
     "wasi:io/poll",
     "wasi:io/streams",

@@ -91,7 +91,7 @@ fn denied(denials: &[Denial], tool: &ResourceName, locale: Locale) -> Option<Str
     // What one line would allow stands together.
     let groups = denials.chunk_by(|one, next| granted_by(one) == granted_by(next));
     let told = groups.map(|group| {
-        let words: Vec<&str> = group.iter().map(|denial| denial.as_str()).collect();
+        let words: Vec<String> = group.iter().map(ToString::to_string).collect();
         let by = match (group.first().and_then(granted_by), locale) {
             (Some(line), Locale::En) => format!("the policy may grant it with `{line}`"),
             (Some(line), Locale::Ko) => format!("정책에 `{line}`를 쓰면 허용됩니다"),

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolhost_contract::{HandlerError, ToolError, ToolResult, text};
+use toolhost_contract::{Denial, HandlerError, ToolError, ToolResult, text};
 use toolhost_sandbox::cuts;
 
 /// Shortest line of a secret that is looked for by itself, in characters: a shorter one would be taken
@@ -140,6 +140,15 @@ impl Redactor {
     fn own(&self, text: &mut String) {
         if let Cow::Owned(clean) = self.text(text) {
             *text = clean;
+        }
+    }
+
+    /// The denials without secrets: a request's words are the guest's.
+    pub(crate) fn denials(&self, denials: &mut [Denial]) {
+        for denial in denials {
+            if let Denial::HttpRequest(rule) = denial {
+                self.own(rule);
+            }
         }
     }
 

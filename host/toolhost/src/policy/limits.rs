@@ -9,6 +9,9 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
 
+/// A day.
+const DAY_MS: u64 = 86_400_000;
+
 /// How a limit is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
@@ -78,16 +81,30 @@ macro_rules! key {
     };
 }
 
+macro_rules! millis {
+    ($name:literal, $field:ident, $what:literal) => {
+        LimitKey {
+            name: $name,
+            unit: Unit::Count,
+            least: 1,
+            most: DAY_MS,
+            what: $what,
+            beyond: "an error to the tool",
+            get: |limits| u64::try_from(limits.$field.as_millis()).unwrap_or(u64::MAX),
+            set: |limits, value| limits.$field = Duration::from_millis(value),
+        }
+    };
+}
+
 /// Every key, in the order of [`Limits`]. The ranges keep a slip of the pen from opening the host:
 /// nothing here is unlimited.
 #[rustfmt::skip]
-pub(super) static KEYS: [LimitKey; 19] = [
+pub(super) static KEYS: [LimitKey; 28] = [
     LimitKey {
         name: "deadlineMs",
         unit: Unit::Count,
         least: 1,
-        // A day.
-        most: 86_400_000,
+        most: DAY_MS,
         what: "milliseconds of running; waiting for a place does not count",
         beyond: "`E_TOOL_TIMEOUT`; the place is free at once",
         get: |limits| u64::try_from(limits.deadline.as_millis()).unwrap_or(u64::MAX),
@@ -130,6 +147,24 @@ pub(super) static KEYS: [LimitKey; 19] = [
         "names that all listings of a call give", "an error to the tool"),
     key!("openFiles", Count, 1, 65_536, open_files,
         "open files and directories", "an error to the tool"),
+    key!("httpRequests", Count, 0, 100_000, http_requests,
+        "HTTP requests", "an error to the tool"),
+    key!("httpConcurrent", Count, 1, 256, http_concurrent,
+        "HTTP requests on their way at once", "the request waits, as long as a connection may take"),
+    key!("httpRequestBytes", Bytes, 0, 64 * GIB, http_request_bytes,
+        "bodies of all HTTP requests, in their sum", "an error to the tool"),
+    key!("httpResponseBytes", Bytes, 0, 64 * GIB, http_response_bytes,
+        "bodies of all HTTP answers, in their sum", "an error to the tool"),
+    key!("httpHeaderBytes", Bytes, 8 * KIB, MIB, http_header_bytes,
+        "headers of one HTTP request or answer", "an error to the tool; `E_TOOL_TRAP` where it sets them"),
+    key!("httpHeaders", Count, 1, 1_000, http_headers,
+        "headers of one HTTP request or answer", "an error to the tool"),
+    millis!("httpConnectMs", http_connect,
+        "milliseconds to look up a name, connect and agree on keys, never beyond the deadline"),
+    millis!("httpFirstByteMs", http_first_byte,
+        "milliseconds from then to an answer's headers, never beyond the deadline"),
+    millis!("httpBetweenBytesMs", http_between_bytes,
+        "milliseconds between two pieces of an answer's body, never beyond the deadline"),
 ];
 
 impl LimitKey {
@@ -184,7 +219,7 @@ const SIZES: [(&str, u64); 5] = [
 ];
 
 /// Reads a number of bytes such as `64MiB`; none for anything else, decimal units (`MB`) among it.
-pub(super) fn parse_bytes(text: &str) -> Option<u64> {
+pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, size) = SIZES
         .iter()
         .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)))?;
@@ -229,6 +264,15 @@ mod tests {
             workdir_bytes: _,
             listed_names: _,
             open_files: _,
+            http_requests: _,
+            http_concurrent: _,
+            http_request_bytes: _,
+            http_response_bytes: _,
+            http_header_bytes: _,
+            http_headers: _,
+            http_connect: _,
+            http_first_byte: _,
+            http_between_bytes: _,
         } = Limits::default();
         let mut all = Limits::default();
         for key in &KEYS {

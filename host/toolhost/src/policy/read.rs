@@ -6,7 +6,7 @@ use toolhost_contract::{Locale, ResourceName, ToolErrorCode};
 use toolhost_sandbox::WorkdirAccess;
 
 use super::limits::{KEYS, LimitChanges, LimitKey, Unit, parse_bytes};
-use super::{AgentRules, Environment, Policy, Rule, Variable};
+use super::{AgentRules, Environment, Policy, Rule, SecretSource, Secrets, Variable, http};
 use crate::bundle::reader::{Cursor, Fields, Findings};
 use crate::bundle::yaml::{self, Value};
 use crate::bundle::{Diagnostic, Place, YamlSource};
@@ -19,18 +19,12 @@ pub(super) const FILE_MAX: usize = 1 << 20;
 pub(super) const SECRET_MIN: usize = 4;
 
 /// Longest text quoted, in characters.
-const QUOTED_MAX: usize = 80;
+pub(super) const QUOTED_MAX: usize = 80;
 
-/// Grants of later versions: named, they would be an empty promise.
-const NOT_SERVED: [(&str, &str); 1] = [(
-    "http",
-    "Remove it: in this version no tool reaches the network.",
-)];
-
-/// Reads a policy; every finding at once.
-pub(super) fn policy(source: &YamlSource) -> Result<Policy, Vec<Diagnostic>> {
+/// Reads a policy, with secrets from where it says; every finding at once.
+pub(super) fn policy(source: &YamlSource, secrets: Secrets<'_>) -> Result<Policy, Vec<Diagnostic>> {
     let mut findings = Findings::new(source);
-    let policy = read(source, &mut findings);
+    let policy = read(source, secrets, &mut findings);
     let list = findings.into_list();
     if list.is_empty() {
         Ok(policy)
@@ -39,7 +33,7 @@ pub(super) fn policy(source: &YamlSource) -> Result<Policy, Vec<Diagnostic>> {
     }
 }
 
-fn read(source: &YamlSource, findings: &mut Findings) -> Policy {
+fn read(source: &YamlSource, secrets: Secrets<'_>, findings: &mut Findings) -> Policy {
     let whole = |code, message: &str| Diagnostic::error(code, Place::file(source.name()), message);
     if source.text().len() > FILE_MAX {
         let message = format!("the file is larger than {FILE_MAX} bytes");
@@ -55,7 +49,7 @@ fn read(source: &YamlSource, findings: &mut Findings) -> Policy {
         return Policy::default();
     };
     match document {
-        Ok(node) => read_policy(&Cursor::new(node, ""), findings).unwrap_or_default(),
+        Ok(node) => read_policy(&Cursor::new(node, ""), secrets, findings).unwrap_or_default(),
         Err(error) => {
             let place = match error.at {
                 Some(mark) => source.place(mark, ""),
@@ -72,7 +66,12 @@ fn read(source: &YamlSource, findings: &mut Findings) -> Policy {
     }
 }
 
-fn read_policy(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
+/// Reads the policy that stands here.
+pub(super) fn read_policy(
+    at: &Cursor<'_>,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> Option<Policy> {
     let fields = at.fields(findings)?;
     fields.refuse_unknown(
         &[
@@ -95,8 +94,9 @@ fn read_policy(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
         defaults: defaults
             .and_then(|at| read_defaults(&at, findings))
             .unwrap_or_default(),
-        tools: read_tools(&fields, findings),
-        agents: read_agents(&fields, findings),
+        tools: read_tools(&fields, secrets, findings),
+        agents: read_agents(&fields, secrets, findings),
+        answered_by: None,
     })
 }
 
@@ -118,27 +118,35 @@ fn read_defaults(at: &Cursor<'_>, findings: &mut Findings) -> Option<LimitChange
     Some(read_limits(&fields, findings))
 }
 
-fn read_agents(policy: &Fields<'_>, findings: &mut Findings) -> BTreeMap<ResourceName, AgentRules> {
+fn read_agents(
+    policy: &Fields<'_>,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> BTreeMap<ResourceName, AgentRules> {
     named(policy, "agents", findings, |fields, place, findings| {
         fields.refuse_unknown(&["tools"], findings);
         AgentRules {
             place,
-            tools: read_tools(fields, findings),
+            tools: read_tools(fields, secrets, findings),
         }
     })
 }
 
-fn read_tools(above: &Fields<'_>, findings: &mut Findings) -> BTreeMap<ResourceName, Rule> {
+fn read_tools(
+    above: &Fields<'_>,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> BTreeMap<ResourceName, Rule> {
     named(above, "tools", findings, |fields, place, findings| {
-        refuse_not_served(fields, findings);
         fields.refuse_unknown(&["limits", "env", "readOnly", "http", "agents"], findings);
-        let env = fields.get("env");
+        let (env, http) = (fields.get("env"), fields.get("http"));
         let read_only = fields.get("readOnly").and_then(|at| at.boolean(findings));
         let agents = fields.get("agents").and_then(|at| at.boolean(findings));
         Rule {
             place,
             limits: read_limits(fields, findings),
-            env: env.and_then(|at| read_env(&at, findings)),
+            env: env.and_then(|at| read_env(&at, secrets, findings)),
+            http: http.and_then(|at| http::read(&at, secrets, findings)),
             workdir: read_only.map(workdir_access),
             agents,
         }
@@ -180,18 +188,6 @@ fn named<'n, T>(
         }
     }
     by_name
-}
-
-fn refuse_not_served(rule: &Fields<'_>, findings: &mut Findings) {
-    for (name, at_key, _) in rule.entries() {
-        let Some((_, help)) = NOT_SERVED.iter().find(|(key, _)| *key == name) else {
-            continue;
-        };
-        let place = findings.place(&at_key);
-        let message = format!("'{name}' is not served by this version");
-        let error = Diagnostic::error(ToolErrorCode::ConfigSchema, place, message);
-        findings.add(error.with_help(*help));
-    }
 }
 
 fn read_limits(above: &Fields<'_>, findings: &mut Findings) -> LimitChanges {
@@ -247,7 +243,7 @@ fn read_limit(key: &LimitKey, at: &Cursor<'_>, findings: &mut Findings) -> Optio
     allowed
 }
 
-fn read_env(at: &Cursor<'_>, findings: &mut Findings) -> Option<Environment> {
+fn read_env(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -> Option<Environment> {
     let mut env = Environment::default();
     for (name, at_key, value) in at.fields(findings)?.entries() {
         if name.is_empty() || name.contains(['=', '\0']) {
@@ -255,44 +251,71 @@ fn read_env(at: &Cursor<'_>, findings: &mut Findings) -> Option<Environment> {
             let message = format!("'{shown}' cannot be the name of an environment variable");
             findings.invalid(&at_key, message);
         }
-        if let Some(variable) = read_variable(&value, findings) {
+        if let Some(variable) = read_variable(&value, secrets, findings) {
             env.0.insert(name.to_owned(), variable);
         }
     }
     Some(env)
 }
 
-/// Reads `text` or `{secret: text}`. The value is not quoted: it may be a secret.
-fn read_variable(at: &Cursor<'_>, findings: &mut Findings) -> Option<Variable> {
-    let secret = match &at.node.value {
-        Value::Map(_) => {
-            let fields = at.fields(findings)?;
-            fields.refuse_unknown(&["secret"], findings);
-            Some(fields.required("secret", findings)?)
-        }
-        Value::Null
-        | Value::Bool(_)
-        | Value::Integer(_)
-        | Value::Float(_)
-        | Value::Text(_)
-        | Value::List(_) => None,
+/// Reads `text`, `{secret: text}`, `{fromEnv: name}` or `{fromFile: path}`. The value is not quoted: it
+/// may be a secret.
+pub(super) fn read_variable(
+    at: &Cursor<'_>,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> Option<Variable> {
+    let Value::Map(_) = &at.node.value else {
+        let text = without_nul(at.text(findings)?, at, findings)?;
+        return Some(Variable::Plain(text));
     };
-    let text = secret.as_ref().unwrap_or(at).text(findings)?;
+    let fields = at.fields(findings)?;
+    fields.refuse_unknown(&["secret", "fromEnv", "fromFile"], findings);
+    let (variable, file) = (fields.get("fromEnv"), fields.get("fromFile"));
+    let (at, text) = match (fields.get("secret"), variable, file) {
+        (Some(at), None, None) => (at.clone(), at.text(findings)?.to_owned()),
+        (None, Some(at), None) => held(SecretSource::Env, at, secrets, findings)?,
+        (None, None, Some(at)) => held(SecretSource::File, at, secrets, findings)?,
+        _ => {
+            let message = "a secret is one of {secret: …}, {fromEnv: …} and {fromFile: …}";
+            findings.invalid(at, message);
+            return None;
+        }
+    };
+    let text = without_nul(&text, &at, findings)?;
+    if text.chars().count() < SECRET_MIN {
+        let message = format!(
+            "a secret has at least {SECRET_MIN} characters: a shorter one would be taken out of ordinary words"
+        );
+        findings.invalid(&at, message);
+        return None;
+    }
+    Some(Variable::Secret(text))
+}
+
+/// A secret that is held elsewhere.
+fn held<'n>(
+    source: fn(&'n str) -> SecretSource<'n>,
+    at: Cursor<'n>,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> Option<(Cursor<'n>, String)> {
+    let source = source(at.text(findings)?);
+    match secrets(source) {
+        Ok(secret) => Some((at, secret)),
+        Err(why) => {
+            let message = format!("the secret cannot be had: {why}");
+            findings.invalid(&at, text::shorten(&message, 4 * QUOTED_MAX));
+            None
+        }
+    }
+}
+
+fn without_nul(text: &str, at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
     if text.contains('\0') {
         let message = "an environment variable cannot hold a NUL character";
         findings.invalid(at, message);
         return None;
     }
-    if secret.is_some() && text.chars().count() < SECRET_MIN {
-        let message = format!(
-            "a secret has at least {SECRET_MIN} characters: a shorter one would be taken out of ordinary words"
-        );
-        findings.invalid(at, message);
-        return None;
-    }
-    let text = text.to_owned();
-    Some(match secret {
-        Some(_) => Variable::Secret(text),
-        None => Variable::Plain(text),
-    })
+    Some(text.to_owned())
 }

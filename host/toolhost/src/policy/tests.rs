@@ -1,3 +1,5 @@
+use toolhost_sandbox::HttpGrant;
+
 use super::*;
 
 const POLICY: &str = "
@@ -205,16 +207,169 @@ agents:
 }
 
 #[test]
-fn a_grant_that_is_not_served_is_refused_not_ignored() {
-    let text = "tools: {fetch: {http: {allow: [example.com]}}}";
-    assert_eq!(
-        found(text),
-        [
-            "1:17: error[E_CONFIG_SCHEMA_INVALID] tools.fetch.http: 'http' is not served by this version"
-        ]
+fn http_is_closed_unless_a_rule_names_it() {
+    let policy = parse(
+        "tools: {t: {http: {allow: ['https://a.example'], privateNetworks: [10.0.0.0/8]}}, u: {http: {}}}
+agents: {a: {tools: {t: {http: {allow: []}}, u: {http: {allow: ['GET http://127.0.0.1:1/*']}}}}}",
     );
-    let own = "agents: {a: {tools: {fetch: {http: {}}}}}";
-    assert_eq!(found(own).len(), 1);
+    let granted = |agent: &str, tool: &str| {
+        let (grants, _) = policy.resolve(agent, &name(tool));
+        assert_eq!(
+            policy.grants_http(agent, &name(tool)),
+            grants.http.is_some()
+        );
+        let allowed = |http: &HttpGrant| http.allow.iter().map(ToString::to_string).collect();
+        let allowed: Vec<String> = grants.http.as_deref().map(allowed).unwrap_or_default();
+        allowed
+    };
+    assert_eq!(granted("somebody", "t"), ["https://a.example"]);
+    assert_eq!(granted("a", "u"), ["GET http://127.0.0.1:1/*"]);
+    for (agent, tool) in [("a", "t"), ("somebody", "u"), ("a", "other")] {
+        assert_eq!(granted(agent, tool), [""; 0], "{agent} {tool}");
+    }
+    let server = "127.0.0.1:9".parse().unwrap();
+    let (grants, _) = policy.answered_by(server).resolve("a", &name("u"));
+    assert_eq!(grants.http.unwrap().answered_by, Some(server));
+}
+
+#[test]
+fn what_is_no_rule_is_said_at_its_place_with_the_next_move() {
+    let http = |http: &str| found(&format!("tools: {{t: {{http: {http}}}}}"));
+    let path = "error[E_CONFIG_SCHEMA_INVALID] tools.t.http";
+    let bytes = |text: &str| text.find('^').unwrap();
+    let column = 1 + bytes("tools: {t: {http: {allow: [https://a.example, ^");
+    assert_eq!(
+        http("{allow: [https://a.example, a.example]}"),
+        [format!(
+            "1:{column}: {path}.allow[1]: 'a.example' is no rule: it does not begin with http:// or https://"
+        )]
+    );
+    let text = "tools: {t: {http: {allow: [ftp://a.example]}}}";
+    let findings = Policy::parse(text, "p.yaml").unwrap_err().diagnostics;
+    assert!(
+        findings[0]
+            .help
+            .contains("'GET https://api.example.com/v1/*'"),
+        "{findings:?}"
+    );
+    for (bad, says) in [
+        (
+            "{allow: ['https://u:pw@a.example']}",
+            "a secret belongs into `http.credentials`",
+        ),
+        (
+            "{allow: ['https://bücher.example']}",
+            "write it in the form that begins with xn--",
+        ),
+        (
+            "{allow: ['http://0x7f.1']}",
+            "write it as 192.0.2.1 or as [2001:db8::1]",
+        ),
+        (
+            "{allow: ['http://0.0.0.0']}",
+            "name that address, such as 127.0.0.1",
+        ),
+        ("{allow: [5]}", "expected a string but got an integer"),
+        (
+            "{allow: 'https://a.example'}",
+            "expected a list but got a string",
+        ),
+        ("{alow: []}", "unknown key 'alow'"),
+        ("{privateNetworks: [10.0.0.1/8]}", "which is 10.0.0.0/8"),
+        ("{privateNetworks: [localhost]}", "such as 10.0.0.0/8"),
+    ] {
+        let found = http(bad);
+        assert!(
+            matches!(&found[..], [only] if only.contains(says)),
+            "{bad}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_credential_is_a_secret_bound_to_an_origin() {
+    let of = |credential: &str| format!("tools: {{t: {{http: {{credentials: [{credential}]}}}}}}");
+    let good = "{origin: https://a.example, header: authorization, prefix: 'Bearer ', value: {secret: sk-1234}}";
+    let policy = parse(&of(good));
+    let shown = format!("{policy:?}");
+    assert!(
+        shown.contains("authorization to https://a.example"),
+        "{shown}"
+    );
+    assert!(!shown.contains("sk-1234"), "{shown}");
+    let redacted = policy.redactor().text("Bearer sk-1234").into_owned();
+    assert_eq!(redacted, "Bearer [redacted:authorization]");
+    for (bad, says) in [
+        (
+            "{header: x, value: {secret: sk-1234}}",
+            "'origin' is missing",
+        ),
+        (
+            "{origin: https://a.example, value: {secret: sk-1234}}",
+            "'header' is missing",
+        ),
+        (
+            "{origin: https://a.example, header: x}",
+            "'value' is missing",
+        ),
+        (
+            "{origin: https://a.example, header: x, value: sk-1234}",
+            "write it as {secret: …}",
+        ),
+        (
+            "{origin: https://a.example, header: x, value: {secret: abc}}",
+            "at least 4 characters",
+        ),
+        (
+            "{origin: https://*.a.example, header: x, value: {secret: sk-1234}}",
+            "is no origin",
+        ),
+        (
+            "{origin: https://a.example, header: host, value: {secret: sk-1234}}",
+            "belongs to the connection",
+        ),
+        (
+            "{origin: https://a.example, header: x, value: {secret: \"sk-12\\n34\"}}",
+            "visible ASCII",
+        ),
+        (
+            "{origin: https://a.example, header: x, value: {secret: sk-1234, fromEnv: X}}",
+            "is one of",
+        ),
+    ] {
+        let found = found(&of(bad));
+        assert!(
+            matches!(&found[..], [only] if only.contains(says)),
+            "{bad}: {found:?}"
+        );
+        assert!(!found[0].contains("sk-12"), "{found:?}");
+    }
+}
+
+#[test]
+fn secrets_may_be_held_elsewhere() {
+    let text = "tools: {t: {env: {A: {fromEnv: TOKEN}, B: {fromFile: token.txt}}}}";
+    let secrets = |source: SecretSource<'_>| match source {
+        SecretSource::Env("TOKEN") => Ok("sk-of-env".to_owned()),
+        SecretSource::File("token.txt") => Ok("sk-of-file".to_owned()),
+        SecretSource::Env(other) | SecretSource::File(other) => Err(format!("no {other}")),
+    };
+    let policy = Policy::parse_with(text, "p.yaml", &secrets).unwrap();
+    let (grants, _) = policy.resolve("a", &name("t"));
+    let values: Vec<_> = grants.env.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(values, ["sk-of-env", "sk-of-file"]);
+    let redacted = policy.redactor().text("sk-of-env sk-of-file").into_owned();
+    assert_eq!(redacted, "[redacted:A] [redacted:B]");
+    let other = text.replace("TOKEN", "OTHER");
+    let refused = Policy::parse_with(&other, "p.yaml", &secrets).unwrap_err();
+    assert!(
+        refused.to_string().contains("1:32: ")
+            && refused
+                .to_string()
+                .ends_with("the secret cannot be had: no OTHER"),
+        "{refused}"
+    );
+    assert_eq!(found(text).len(), 2, "a host that reads none");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 /** QuickJS: what the runtime needs of an engine that has neither timers nor a running event loop. */
 import { clearQueue, enqueue } from './queue';
 import { QueuedPromise } from './promise';
-import { clearTimer, clearTimers, setImmediate, setInterval, setTimeout } from './timers';
+import { clearTimer, clearTimers, setImmediate, setInterval, setTimeout } from '../timers';
 import { TextDecoder, TextEncoder } from './text';
 
 export { settle as run } from './settle';
-export { sleepSync } from './timers';
+export { sleepSync } from '../timers';
 export { decodeUtf8, encodeUtf8 } from './text';
 
 /** Drops what code that ran while the tool was built left waiting. */

@@ -1,7 +1,7 @@
 /** Runs an async function to its end within one synchronous call. */
 import { clearQueue, drain, unhandledRejection } from './queue';
 import { QueuedPromise } from './promise';
-import { clearTimers, runNextTimer } from './timers';
+import { clearTimers, runNextTimer } from '../timers';
 
 /** Returns what `start` comes to, or throws why it failed. What it left running is dropped. */
 export function settle<T>(start: () => T | PromiseLike<T>): T {

@@ -1,20 +1,24 @@
-/** StarlingMonkey: an engine with timers, promises, text and `fetch` of its own. */
+/** StarlingMonkey: an engine with promises, text and `fetch` of its own, and an event loop that runs them. */
+import { refuseAtBuild } from '../../snapshot';
+import { armed, disarm, onUncaught } from './timers';
+import { clearTimer, setImmediate, setInterval, setTimeout } from '../timers';
 
+export { sleepSync } from '../timers';
+
+/** Runs an async function to its end; what a timer throws ends it. What it left waiting is dropped. */
 export function run<T>(start: () => T | PromiseLike<T>): Promise<T> {
-  return Promise.resolve().then(start);
+  return new Promise<T>((resolve, reject) => {
+    onUncaught(reject);
+    Promise.resolve().then(start).then(resolve, reject);
+  }).finally(disarm);
 }
 
-/** Nothing waits between build and call: the engine runs its own queue. */
+/** Nothing waits between build and call. */
 export function discard(): void {}
 
 /** Makes the value of a 64-bit parameter. */
 export function u64(value: number): bigint {
   return BigInt(value);
-}
-
-export function sleepSync(ms: number): void {
-  const end = performance.now() + ms;
-  while (performance.now() < end);
 }
 
 export function encodeUtf8(text: string): Uint8Array {
@@ -25,10 +29,20 @@ export function decodeUtf8(bytes: Uint8Array, fatal = false): string {
   return new TextDecoder('utf-8', { fatal, ignoreBOM: true }).decode(bytes);
 }
 
-/** Everything is there but Node's own timer. */
 export function installGlobals(): void {
+  const { fetch } = globalThis;
   Object.assign(globalThis, {
-    setImmediate: (task: (...args: any[]) => void, ...args: unknown[]) => setTimeout(task, 0, ...args),
-    clearImmediate: clearTimeout,
+    setTimeout: armed(setTimeout),
+    setInterval: armed(setInterval),
+    setImmediate: armed(setImmediate),
+    clearTimeout: clearTimer,
+    clearInterval: clearTimer,
+    clearImmediate: clearTimer,
   });
+  // Without `wasi:http` there is none.
+  if (!fetch) return;
+  globalThis.fetch = (...args) => {
+    refuseAtBuild('`fetch` is called');
+    return fetch(...args);
+  };
 }

@@ -1,6 +1,7 @@
 /** Timers over `wasi:clocks`: they wait only while the handler waits for them. */
 import { now, subscribeDuration } from 'wasi:clocks/monotonic-clock';
-import { noteUse } from '../../snapshot';
+import { u64 } from 'toolhost:engine';
+import { noteUse } from '../snapshot';
 
 type Callback = (...args: any[]) => void;
 
@@ -80,12 +81,24 @@ export function clearTimer(timer: unknown): void {
   if (timer !== undefined && timer !== null) timers.delete(Number(timer));
 }
 
-/** Waits for the timer that is due first and runs it. Returns false where there is none. */
-export function runNextTimer(): boolean {
+/** Returns the timer that is due first. */
+function nextTimer(): Timeout | undefined {
   let next: Timeout | undefined;
   for (const timer of timers.values()) {
     if (next === undefined || timer.due < next.due) next = timer;
   }
+  return next;
+}
+
+/** Returns how long it is to the next timer, in milliseconds. */
+export function nextTimerInMs(): number | undefined {
+  const next = nextTimer();
+  return next && Math.max(0, Math.ceil(Number(next.due - BigInt(now())) / 1e6));
+}
+
+/** Waits for the timer that is due first and runs it. Returns false where there is none. */
+export function runNextTimer(): boolean {
+  const next = nextTimer();
   if (next === undefined) return false;
   waitUntil(next.due);
   if (next.repeat) next.due = dueIn(next.delayMs);
@@ -106,7 +119,7 @@ export function sleepSync(ms: number): void {
 function waitUntil(due: bigint): void {
   const wait = due - BigInt(now());
   if (wait <= 0n) return;
-  const pollable = subscribeDuration(Number(wait));
+  const pollable = subscribeDuration(u64(Number(wait)));
   pollable.block();
   pollable[Symbol.dispose]?.();
 }

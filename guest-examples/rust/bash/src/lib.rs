@@ -1,0 +1,26 @@
+//! The `bash` tool: bash and its usual commands on the files of the workdir.
+//!
+//! Nothing is started here: the shell, `sed`, `grep`, `find`, `awk`, `sort` and the rest are one
+//! program, and its files are those of `std::fs`, so a script can do what this tool could do itself.
+
+use toolhost_guest::handlers;
+
+mod exec;
+mod files;
+mod missing;
+mod output;
+mod parameters;
+mod script;
+mod shell;
+mod symlink;
+
+handlers! {
+    "exec" => exec::exec {
+        description: "Runs a bash command line on the workdir. Pipes, redirections, loops, sed, grep, find, awk, sort and some 150 commands; no network and no other programs",
+        parameters: parameters::exec(),
+    },
+    "script" => script::script {
+        description: "Runs a bash script that is a file of the workdir",
+        parameters: parameters::script(),
+    },
+}

@@ -1,0 +1,58 @@
+//! Commands that are not here, and why.
+
+use std::sync::Arc;
+
+use bashkit::{Builtin, BuiltinContext, CommandResolver, ExecResult, async_trait};
+
+/// Those of bashkit that only say how to configure it.
+pub(crate) const OF_THE_NETWORK: &[&str] = &["curl", "wget", "http"];
+
+const NETWORK: &str = "there is no network here; a tool such as http-fetch may have it";
+const PROCESSES: &str =
+    "no programs can be started here, only bash and what is built into it; `compgen -c` lists that";
+const ROOT: &str = "there is nothing to administer here, and nothing can be installed";
+
+/// Answers for commands that models reach for and that cannot be here.
+pub(crate) struct Missing;
+
+impl CommandResolver for Missing {
+    fn resolve(&self, name: &str) -> Option<Arc<dyn Builtin>> {
+        let why = match name {
+            "curl" | "wget" | "http" | "nc" | "ncat" | "netcat" | "telnet" | "ssh" | "scp"
+            | "sftp" | "rsync" | "ftp" | "ping" | "dig" | "nslookup" | "host" | "traceroute"
+            | "socat" | "openssl" => NETWORK,
+            "python" | "python2" | "python3" | "node" | "deno" | "bun" | "ruby" | "perl"
+            | "php" | "lua" | "java" | "javac" | "gcc" | "g++" | "cc" | "c++" | "clang"
+            | "cmake" | "rustc" | "cargo" | "go" | "dotnet" | "swift" | "tsc" | "npx" | "uv"
+            | "pytest" | "git" | "gh" | "svn" | "hg" | "sqlite3" | "psql" | "mysql" | "jq"
+            | "ffmpeg" | "convert" | "strace" | "gdb" | "screen" | "tmux" | "vim" | "emacs" => {
+                PROCESSES
+            }
+            "apt" | "apt-get" | "dpkg" | "yum" | "dnf" | "pacman" | "apk" | "brew" | "pip"
+            | "pip3" | "npm" | "yarn" | "pnpm" | "gem" | "docker" | "podman" | "kubectl"
+            | "systemctl" | "service" | "mount" | "umount" | "su" | "chroot" | "iptables" => ROOT,
+            _ => return None,
+        };
+        Some(Arc::new(Absent(name.to_owned(), why)))
+    }
+}
+
+/// A command that is not there: 127, as bash says it.
+pub(crate) struct Absent(String, &'static str);
+
+impl Absent {
+    pub(crate) fn of_the_network(name: &str) -> Self {
+        Self(name.to_owned(), NETWORK)
+    }
+}
+
+#[async_trait]
+impl Builtin for Absent {
+    async fn execute(&self, _: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
+        let Self(name, why) = self;
+        Ok(ExecResult::err(
+            format!("bash: {name}: command not found: {why}\n"),
+            127,
+        ))
+    }
+}

@@ -1,0 +1,205 @@
+//! One run of the interpreter, from what was asked to what is answered.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bashkit::{
+    Bash, Error, ExecOptions, ExecutionBudgetExceeded, ExecutionLimits, LimitExceeded,
+    SessionLimits, normalize_path,
+};
+use serde::Deserialize;
+use toolhost_guest::ToolError;
+
+use crate::files::Files;
+use crate::missing::{Absent, Missing, OF_THE_NETWORK};
+use crate::output::{Kept, Output};
+
+/// Below the 30 s that the host lets a call run, so that what was written until then is told.
+const DEFAULT_TIMEOUT_MS: u64 = 20_000;
+
+/// Exit code when the time was over, as of `timeout`.
+const TIMED_OUT: i32 = 124;
+
+/// Exit code when a limit of the interpreter ended the run.
+const STOPPED: i32 = 125;
+
+/// Exit code of a script that bash cannot read.
+const SYNTAX: i32 = 2;
+
+/// How a command line or a script is run.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Settings {
+    #[serde(default)]
+    cwd: String,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    stdin: Option<String>,
+    timeout_ms: Option<u64>,
+}
+
+/// An interpreter, for one run.
+pub(crate) struct Shell {
+    bash: Bash,
+    stdin: Option<String>,
+    timeout: Duration,
+}
+
+/// What was written so far: stdout and stderr.
+type Written = Arc<Mutex<(Kept, Kept)>>;
+
+impl Shell {
+    /// # Errors
+    /// `cwd` is no folder of the workdir, or `env` has a name that is none.
+    pub(crate) fn new(settings: Settings) -> Result<Self, ToolError> {
+        let timeout = settings.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
+        let timeout = Duration::from_millis(timeout);
+        let mut bash = Bash::builder()
+            .fs(Arc::new(Files::new()))
+            // The workdir is the root: nothing of a system is shown beside its files.
+            .rootfs(false)
+            .cwd(folder(&settings.cwd)?)
+            .env("HOME", "/")
+            .limits(limits(timeout))
+            .session_limits(SessionLimits::unlimited())
+            .command_resolver(Arc::new(Missing));
+        for (name, value) in settings.env {
+            if !is_variable(&name) {
+                let error = ToolError::new(format!("env: not the name of a variable: `{name}`"));
+                return Err(error
+                    .name("InvalidEnvError")
+                    .code("INVALID_ENV")
+                    .suggestion("use letters, digits and `_`, a letter or `_` first"));
+            }
+            bash = bash.env(name, value);
+        }
+        for name in OF_THE_NETWORK {
+            bash = bash.builtin(*name, Box::new(Absent::of_the_network(name)));
+        }
+        Ok(Self {
+            bash: bash.build(),
+            stdin: settings.stdin,
+            timeout,
+        })
+    }
+
+    /// Runs a text; `name` is its `$0`.
+    ///
+    /// # Errors
+    /// The clock is missing. Whatever the text does is an [`Output`].
+    pub(crate) fn run(
+        mut self,
+        text: &str,
+        name: &str,
+        args: Vec<String>,
+    ) -> Result<Output, ToolError> {
+        let written = Written::default();
+        let listener = Arc::clone(&written);
+        let mut options = ExecOptions::new()
+            .arg0(name)
+            .positional(args)
+            .streaming(Box::new(move |stdout, stderr| {
+                let mut written = listener.lock().unwrap_or_else(PoisonError::into_inner);
+                written.0.push(stdout.as_bytes());
+                written.1.push(stderr.as_bytes());
+            }));
+        // Without any, a command that reads would wait for what never comes.
+        options = options.stdin(self.stdin.unwrap_or_default());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()?;
+        let ran = runtime.block_on(self.bash.exec_with_options(text, options));
+
+        let (mut stdout, mut stderr) = (Kept::default(), Kept::default());
+        let (exit_code, timed_out) = match ran {
+            Ok(result) => {
+                stdout.push(result.stdout.as_bytes());
+                stderr.push(result.stderr.as_bytes());
+                (result.exit_code, false)
+            }
+            Err(error) => {
+                let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+                (stdout, stderr) = std::mem::take(&mut *written);
+                let (line, exit_code) = ended(&error, name, text, self.timeout);
+                stderr.push(line.as_bytes());
+                (exit_code, exit_code == TIMED_OUT)
+            }
+        };
+        let ((stdout, cut), (stderr, also_cut)) = (stdout.into_text(), stderr.into_text());
+        Ok(Output {
+            stdout,
+            stderr,
+            exit_code,
+            timed_out,
+            truncated: cut || also_cut,
+        })
+    }
+}
+
+/// The last line of stderr when the interpreter gave up, and the exit code.
+fn ended(error: &Error, name: &str, text: &str, timeout: Duration) -> (String, i32) {
+    let ms = timeout.as_millis();
+    match error {
+        Error::Parse { .. } => {
+            let report = error.syntax_report(name, text);
+            (
+                report.unwrap_or_else(|| format!("{name}: {error}\n")),
+                SYNTAX,
+            )
+        }
+        Error::ResourceLimit(
+            LimitExceeded::Timeout(_)
+            | LimitExceeded::ExecutionBudget(ExecutionBudgetExceeded::Deadline { .. }),
+        ) => {
+            let line =
+                format!("{name}: stopped after {ms} ms; `timeoutMs` sets how long it may take\n");
+            (line, TIMED_OUT)
+        }
+        Error::ResourceLimit(limit) => (format!("{name}: stopped: {limit}\n"), STOPPED),
+        error => (format!("{name}: {error}\n"), 1),
+    }
+}
+
+/// Time is what bounds a run; of the rest, only what would take all memory or end in a trap.
+fn limits(timeout: Duration) -> ExecutionLimits {
+    ExecutionLimits::new()
+        .timeout(timeout)
+        .parser_timeout(timeout)
+        .max_work_units(u64::MAX)
+        .max_aggregate_input_bytes(u64::MAX)
+        .max_live_intermediate_bytes(64 << 20)
+        .max_commands(usize::MAX)
+        .max_loop_iterations(usize::MAX)
+        .max_total_loop_iterations(usize::MAX)
+        .max_parser_operations(10_000_000)
+        .max_stdout_bytes(8 << 20)
+        .max_stderr_bytes(1 << 20)
+}
+
+/// Returns the folder to start in, from the workdir's root.
+fn folder(path: &str) -> Result<PathBuf, ToolError> {
+    let folder = normalize_path(&Path::new("/").join(path));
+    match fs::metadata(&folder) {
+        Ok(found) if found.is_dir() => Ok(folder),
+        Ok(_) => Err(
+            ToolError::new(format!("cwd: is a file, not a folder: {path}"))
+                .name("NotDirectoryError")
+                .code("NOT_DIRECTORY")
+                .suggestion("pass a folder of the workdir, or leave `cwd` out"),
+        ),
+        Err(error) => Err(ToolError::from(error)
+            .at(format_args!("cwd {path}"))
+            .suggestion("pass a folder of the workdir, or leave `cwd` out")),
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    let mut chars = name.chars();
+    let first = chars
+        .next()
+        .is_some_and(|char| char.is_ascii_alphabetic() || char == '_');
+    first && chars.all(|char| char.is_ascii_alphanumeric() || char == '_')
+}

@@ -1,0 +1,133 @@
+//! Errors that tell what was refused from what failed.
+
+use std::time::Duration;
+
+use toolhost_guest::ToolError;
+use url::Url;
+use wasip2::http::types::ErrorCode;
+
+pub(crate) fn url(text: &str, reason: &url::ParseError) -> ToolError {
+    ToolError::new(format!("url: {reason}: {text}"))
+        .name("InvalidUrlError")
+        .code("INVALID_URL")
+        .suggestion("pass the whole URL, such as https://example.com/path")
+}
+
+pub(crate) fn scheme(url: &Url) -> ToolError {
+    ToolError::new(format!("url: `{}:` is not fetched: {url}", url.scheme()))
+        .name("InvalidUrlError")
+        .code("INVALID_URL")
+        .suggestion("pass an http:// or https:// URL")
+}
+
+pub(crate) fn credentials(url: &Url) -> ToolError {
+    let host = url.host_str().unwrap_or_default();
+    ToolError::new(format!("url: holds a user or password, for {host}"))
+        .name("InvalidUrlError")
+        .code("INVALID_URL")
+        .suggestion("pass them in the header `authorization`")
+}
+
+pub(crate) fn two_bodies() -> ToolError {
+    ToolError::new("pass `body` or `json`, not both")
+        .name("InvalidInputError")
+        .code("INVALID_INPUT")
+        .suggestion("`json` for a JSON value, `body` for any other text")
+}
+
+pub(crate) fn header(name: &str, what: &str) -> ToolError {
+    ToolError::new(format!("header `{name}` {what}"))
+        .name("InvalidHeaderError")
+        .code("INVALID_HEADER")
+        .suggestion("leave it out; `host` and those of the connection are the host's own")
+}
+
+pub(crate) fn redirects(most: u32, next: &Url) -> ToolError {
+    ToolError::new(format!("more than {most} redirects, the next to {next}"))
+        .name("TooManyRedirectsError")
+        .code("TOO_MANY_REDIRECTS")
+        .suggestion("fetch the last one itself, or raise `maxRedirects`")
+}
+
+pub(crate) fn timeout(url: &Url, timeout: Duration) -> ToolError {
+    let ms = timeout.as_millis();
+    ToolError::new(format!("no complete answer within {ms} ms: {url}"))
+        .name("TimeoutError")
+        .code("TIMEOUT")
+        .suggestion("try once more, or raise `timeoutMs`; the host's deadline is 30 s by default")
+}
+
+/// What the host says of a request.
+pub(crate) fn http(url: &Url, code: ErrorCode) -> ToolError {
+    let origin = url.origin().ascii_serialization();
+    let (own, name, what, suggestion) = match &code {
+        ErrorCode::HttpRequestDenied => (
+            "ORIGIN_DENIED",
+            "DeniedError",
+            format!("the policy does not allow {origin}"),
+            format!("do not try again; the operator may add {origin} to this tool's `http.allow`."),
+        ),
+        ErrorCode::DestinationIpProhibited | ErrorCode::DestinationIpUnroutable => (
+            "ADDRESS_DENIED",
+            "DeniedError",
+            format!("the address of {origin} may not be reached"),
+            "do not try again; private and local addresses are closed unless the policy opens them"
+                .to_owned(),
+        ),
+        ErrorCode::DnsTimeout | ErrorCode::DnsError(_) | ErrorCode::DestinationNotFound => (
+            "DNS_FAILED",
+            "NetworkError",
+            format!("the name of {origin} was not found"),
+            "check the host's name".to_owned(),
+        ),
+        ErrorCode::TlsProtocolError
+        | ErrorCode::TlsCertificateError
+        | ErrorCode::TlsAlertReceived(_) => (
+            "TLS_FAILED",
+            "NetworkError",
+            format!("no secure connection to {origin}"),
+            "check that the URL names the host that its certificate is for".to_owned(),
+        ),
+        ErrorCode::ConnectionTimeout
+        | ErrorCode::ConnectionReadTimeout
+        | ErrorCode::ConnectionWriteTimeout
+        | ErrorCode::HttpResponseTimeout => (
+            "TIMEOUT",
+            "TimeoutError",
+            format!("no answer in time from {origin}"),
+            "try once more, or raise `timeoutMs`".to_owned(),
+        ),
+        ErrorCode::ConnectionRefused
+        | ErrorCode::ConnectionTerminated
+        | ErrorCode::ConnectionLimitReached
+        | ErrorCode::DestinationUnavailable => (
+            "CONNECTION_FAILED",
+            "NetworkError",
+            format!("no connection to {origin}"),
+            "check host and port; nothing may listen there".to_owned(),
+        ),
+        ErrorCode::HttpRequestUriInvalid | ErrorCode::HttpRequestUriTooLong => (
+            "INVALID_URL",
+            "InvalidUrlError",
+            format!("the host does not take this URL: {url}"),
+            "pass an ordinary http:// or https:// URL".to_owned(),
+        ),
+        // A limit of the call, in the host's words.
+        ErrorCode::InternalError(Some(reason)) => (
+            "HTTP_FAILED",
+            "NetworkError",
+            format!("the exchange with {origin} failed: {reason}"),
+            "make fewer or smaller requests in one call".to_owned(),
+        ),
+        _ => (
+            "HTTP_FAILED",
+            "NetworkError",
+            format!("the exchange with {origin} failed: {code}"),
+            "try once more; if it fails again, say so".to_owned(),
+        ),
+    };
+    ToolError::new(what)
+        .name(name)
+        .code(own)
+        .suggestion(suggestion)
+}

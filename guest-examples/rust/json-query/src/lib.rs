@@ -1,0 +1,28 @@
+//! The `json-query` tool: asks questions of JSON in the language of jq.
+//!
+//! Models know jq, and one line of it selects, counts, groups and renames: less is read into the
+//! model's context than by reading the file.
+
+use toolhost_guest::{handlers, json};
+
+mod document;
+mod fault;
+mod query;
+
+handlers! {
+    "query" => query::query {
+        description: "Runs a jq query on JSON: a file of the workdir (also JSON Lines), or a text",
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "query": { "type": "string", "description": "jq, such as .items[] | select(.price > 10) | .name" },
+                "path": { "type": "string", "description": "The JSON file, relative to the workdir" },
+                "json": { "type": "string", "description": "The JSON text itself, instead of a file" },
+                "maxResults": { "type": "integer", "minimum": 1, "maximum": 100_000, "description": "Most results to return (default 1000)" },
+                "maxBytes": { "type": "integer", "minimum": 1, "maximum": 900_000, "description": "Most bytes of results (default 100000)" },
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        }),
+    },
+}

@@ -1,0 +1,32 @@
+"""The world of one component: the contract's own, and what the SDK asks of the host beside it."""
+
+import re
+import shutil
+from pathlib import Path
+
+WORLD = "component"
+
+# Of the call, where the interpreter's own is that of the build.
+_IMPORTS = ("wasi:cli/environment",)
+
+
+def lay_out_world(contract: Path, folder: Path, polls: bool) -> None:
+    """Writes the WIT of a component to `folder`."""
+    deps = folder / "deps"
+    shutil.copytree(contract / "deps", deps)
+    shutil.copytree(contract, deps / "goondan-tool", ignore=shutil.ignore_patterns("deps"))
+    versions = dict(_packages(deps))
+    contract_world = "goondan:tool/async-tool" if polls else "goondan:tool/tool"
+    lines = [f"include {_versioned(contract_world, versions)};"]
+    lines += [f"import {_versioned(name, versions)};" for name in _IMPORTS]
+    (folder / "world.wit").write_text(f"package toolhost:build;\nworld {WORLD} {{\n{chr(10).join(lines)}\n}}\n")
+
+
+def _packages(deps: Path) -> list[tuple[str, str]]:
+    """Returns name and version of each package."""
+    found = (re.search(r"^package ([\w:-]+)@(.+);", file.read_text(), re.MULTILINE) for file in deps.rglob("*.wit"))
+    return [(match[1], match[2]) for match in found if match]
+
+
+def _versioned(name: str, versions: dict[str, str]) -> str:
+    return f"{name}@{versions[name.partition('/')[0]]}"

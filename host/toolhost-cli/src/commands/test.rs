@@ -1,0 +1,65 @@
+//! `toolhost test`: the cases of a bundle's tools, those written and those that follow from their
+//! schemas.
+
+use std::time::Instant;
+
+use anyhow::anyhow;
+
+use crate::args::TestArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+use crate::setting::Setting;
+use crate::test::{Files, Lab, Report, Verdict, junit, people, run, update};
+
+/// Runs the cases of a bundle.
+pub(crate) async fn test(args: &TestArgs, setting: &Setting) -> Result<Exit, Failure> {
+    let started = Instant::now();
+    let files = Files::read(&args.bundle).await?;
+    let lab = Lab::open(&args.bundle, args.policy.as_deref(), setting).await?;
+    let items = lab.items(&files, args).await?;
+    if items.is_empty() {
+        return Err(nothing_to_run(args));
+    }
+    if args.list {
+        output::write(&people::listed(&items))?;
+        return Ok(Exit::Done);
+    }
+    if files.is_empty() && args.filter.is_none() {
+        setting.note(&files.how_to_begin());
+    }
+    let mut report = Report {
+        bundle: args.bundle.display().to_string(),
+        seed: args.seed,
+        done: run::all(items, &lab).await,
+        took: started.elapsed(),
+    };
+    if args.update {
+        for line in update::accept(&files, &mut report.done).await? {
+            setting.note(&line);
+        }
+    }
+    if let Some(path) = &args.junit {
+        junit::write(path, &report).await?;
+    }
+    if args.json {
+        output::json(&report.to_json())?;
+    } else {
+        output::write(&people::report(&report, setting.look))?;
+    }
+    drop(lab);
+    let failed = report
+        .done
+        .iter()
+        .any(|done| done.verdict() == Verdict::Failed);
+    Ok(if failed { Exit::Refused } else { Exit::Done })
+}
+
+fn nothing_to_run(args: &TestArgs) -> Failure {
+    let bundle = args.bundle.display();
+    let error = match &args.filter {
+        Some(filter) => anyhow!("no case of {bundle} has '{filter}' in its file, name or tool"),
+        None => anyhow!("there is no case of {bundle} to run"),
+    };
+    Failure::from(error).hint("`toolhost test --list` lists the cases there are.")
+}

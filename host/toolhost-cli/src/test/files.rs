@@ -1,0 +1,116 @@
+//! The case files of a bundle: `tests/*.yaml` beside a `goondan.yaml`, `tests/NAME/*.yaml` beside a
+//! `NAME.yaml`, so that two bundles of one directory have cases of their own.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use toolhost::bundle::MANIFEST;
+use toolhost::cases::CaseFile;
+use toolhost::{Diagnostic, YamlSource};
+
+use crate::failure::Failure;
+use crate::read;
+
+/// Where case files are, beside the manifest.
+const FOLDER: &str = "tests";
+
+/// Largest case file, in bytes.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// The case files of a bundle, by name.
+#[derive(Debug)]
+pub(crate) struct Files {
+    folder: PathBuf,
+    files: Vec<(PathBuf, CaseFile)>,
+}
+
+impl Files {
+    /// Reads them all; whatever is wrong in any is told at once.
+    pub(crate) async fn read(bundle: &Path) -> Result<Self, Failure> {
+        let folder = folder(bundle);
+        let (mut files, mut findings, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+        for path in case_files(&folder)? {
+            let text = read::text_file("the case file", &path, BYTES_MAX).await?;
+            let name = path
+                .strip_prefix(".")
+                .unwrap_or(&path)
+                .display()
+                .to_string();
+            let source = YamlSource::new(name, &text);
+            match CaseFile::parse(&source) {
+                Ok(file) => files.push((path, file)),
+                Err(found) => {
+                    findings.extend(found);
+                    sources.push(source);
+                }
+            }
+        }
+        if findings.is_empty() {
+            return Ok(Self { folder, files });
+        }
+        Err(unusable(findings, sources))
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Each file with its path.
+    pub(crate) fn all(&self) -> &[(PathBuf, CaseFile)] {
+        &self.files
+    }
+
+    /// The texts, for whoever shows their lines.
+    pub(crate) fn sources(&self) -> Vec<YamlSource> {
+        let sources = self.files.iter().map(|(_, file)| file.source().clone());
+        sources.collect()
+    }
+
+    /// How to write a first case.
+    pub(crate) fn how_to_begin(&self) -> String {
+        let folder = self.folder.display();
+        format!(
+            "there are no cases of your own; write {folder}/first.yaml: \
+             - {{name: says hi, tool: TOOL__EXPORT, args: {{text: hi}}, expect: {{output: {{text: hi}}}}}}"
+        )
+    }
+}
+
+/// Case files that cannot be used.
+pub(crate) fn unusable(findings: Vec<Diagnostic>, sources: Vec<YamlSource>) -> Failure {
+    let count = findings.iter().filter(|finding| finding.is_error()).count();
+    let plural = if count == 1 { "" } else { "s" };
+    let error = anyhow::anyhow!("the case files hold {count} error{plural}");
+    Failure::of_files(error, findings, sources).hint("Correct what is listed; nothing was run.")
+}
+
+fn folder(bundle: &Path) -> PathBuf {
+    if bundle.is_dir() {
+        return bundle.join(FOLDER);
+    }
+    let folder = bundle.parent().unwrap_or(Path::new("")).join(FOLDER);
+    match bundle.file_stem() {
+        Some(name) if bundle.file_name().is_some_and(|file| file != MANIFEST) => folder.join(name),
+        _ => folder,
+    }
+}
+
+fn case_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let unreadable = || format!("the folder {} cannot be read", folder.display());
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(unreadable),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.with_context(unreadable)?.path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if matches!(ending, Some("yaml" | "yml")) && path.is_file() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}

@@ -1,0 +1,210 @@
+//! Where cases run: the bundle, loaded under the policy of each, and a temporary directory.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use tempfile::TempDir;
+use toolhost::cases::{Case, generated};
+use toolhost::{Agent, Diagnostic, Host, LoadedBundle, Policy, Severity, ToolErrorCode};
+
+use super::files::{Files, unusable};
+use super::item::{Item, What};
+use crate::args::TestArgs;
+use crate::failure::Failure;
+use crate::house::{self, House};
+use crate::places::Places;
+use crate::setting::Setting;
+
+/// A house for cases. What it keeps is gone when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Lab {
+    house: House,
+    bundle: LoadedBundle,
+    path: PathBuf,
+    top: TempDir,
+    home: Option<PathBuf>,
+}
+
+impl Lab {
+    /// Loads the bundle under the policy of the run.
+    pub(crate) async fn open(
+        bundle: &Path,
+        policy: Option<&Path>,
+        setting: &Setting,
+    ) -> Result<Self, Failure> {
+        let top = tempfile::Builder::new().prefix("toolhost-test-").tempdir();
+        let top = top.context("a temporary directory cannot be made")?;
+        let house = House::without_state(&with_cache(setting, top.path()), policy).await?;
+        let loaded = house.load(bundle).await?;
+        house.warn_of_policy(&loaded, setting);
+        Ok(Self {
+            bundle: loaded,
+            path: bundle.to_owned(),
+            home: setting.places.home.clone(),
+            house,
+            top,
+        })
+    }
+
+    /// The directory that cases are run in.
+    pub(crate) fn top(&self) -> &Path {
+        self.top.path()
+    }
+
+    /// The cases to be run: those written, then those that follow from the schemas.
+    pub(crate) async fn items(&self, files: &Files, args: &TestArgs) -> Result<Vec<Item>, Failure> {
+        let wanted = |what: &What| args.filter.as_ref().is_none_or(|text| what.has(text));
+        let (mut items, mut findings) = (Vec::new(), Vec::new());
+        for (index, (_, file)) in files.all().iter().enumerate() {
+            for (number, case) in file.cases().iter().enumerate() {
+                if !case.http.is_empty() {
+                    findings.push(no_http(case));
+                }
+                findings.extend(self.misnamed(case));
+                let what = What::Written {
+                    file: index,
+                    number,
+                    case: Box::new(case.clone()),
+                };
+                match self.caller(case) {
+                    Ok(agent) if wanted(&what) => items.push(self.item(what, case, agent).await?),
+                    Ok(_) => (),
+                    Err(finding) => findings.push(*finding),
+                }
+            }
+        }
+        if findings.iter().any(Diagnostic::is_error) {
+            return Err(unusable(findings, files.sources()));
+        }
+        if !args.no_generated {
+            items.extend(
+                self.generated(args.seed)
+                    .into_iter()
+                    .filter(|item| wanted(&item.what)),
+            );
+        }
+        Ok(items)
+    }
+
+    /// What the policy of a case says of tools and agents that are not there: it would test nothing.
+    fn misnamed(&self, case: &Case) -> Vec<Diagnostic> {
+        let policy = case.policy.iter();
+        let found = policy.flat_map(|policy| policy.unknown_names(self.bundle.bundle()));
+        let as_error = |finding| Diagnostic {
+            severity: Severity::Error,
+            ..finding
+        };
+        found.map(as_error).collect()
+    }
+
+    /// The agent that a case is run for.
+    fn caller(&self, case: &Case) -> Result<Agent, Box<Diagnostic>> {
+        let missing = |place, message: String, help: String| {
+            let error = Diagnostic::error(ToolErrorCode::ConfigRefNotFound, place, message);
+            Box::new(error.with_help(help))
+        };
+        if let (Some(name), Some(place)) = (&case.context.agent_name, &case.context.agent_place) {
+            let agent = self.bundle.agent(name).map_err(|error| {
+                let help = "Name an agent of the bundle, or leave it out.".to_owned();
+                missing(place.clone(), error.to_string(), help)
+            })?;
+            return match agent.catalog().get(&case.tool) {
+                Some(_) => Ok(agent),
+                None => Err(missing(
+                    case.tool_place.clone(),
+                    format!("agent '{name}' has no tool '{}'", case.tool),
+                    "Add it to spec.tools of the agent, or name another agent.".to_owned(),
+                )),
+            };
+        }
+        let mut agents = self.bundle.agents().iter();
+        let found = agents.find(|agent| agent.catalog().get(&case.tool).is_some());
+        found.cloned().ok_or_else(|| {
+            let mut agents = self.bundle.agents().iter();
+            let meant = agents.find_map(|agent| {
+                agent
+                    .catalog()
+                    .closest(&case.tool)
+                    .map(|name| format!("Did you mean '{name}'?"))
+            });
+            let help = format!(
+                "`toolhost list {}` lists the tools there are.",
+                self.path.display()
+            );
+            let message = format!("no agent of the bundle has the tool '{}'", case.tool);
+            missing(case.tool_place.clone(), message, meant.unwrap_or(help))
+        })
+    }
+
+    async fn item(&self, what: What, case: &Case, agent: Agent) -> Result<Item, Failure> {
+        let Some(policy) = &case.policy else {
+            let host = self.house.host.clone();
+            return Ok(Item { what, host, agent });
+        };
+        let host = self.host_under(policy.clone())?;
+        let loaded = host.load(&self.path).await;
+        let loaded = loaded.map_err(|error| Failure::of_bundle(error, None))?;
+        let agent = loaded.agent(agent.name()).map_err(Failure::of)?;
+        Ok(Item { what, host, agent })
+    }
+
+    /// A host with a policy of its own, on the same sandbox.
+    fn host_under(&self, policy: Policy) -> Result<Host, Failure> {
+        let mut builder = Host::builder()
+            .sandbox(self.house.host.sandbox().clone())
+            .policy(policy);
+        if let Some(home) = &self.home {
+            builder = builder.keep_out_of("the home directory", home);
+        }
+        builder.build().map_err(Failure::of)
+    }
+
+    /// What follows from the schemas: of each tool once, for the first agent that has it.
+    fn generated(&self, seed: u64) -> Vec<Item> {
+        let mut items: Vec<Item> = Vec::new();
+        let mut known: Vec<String> = Vec::new();
+        for agent in self.bundle.agents() {
+            let catalog = agent.catalog();
+            let new = catalog
+                .items()
+                .iter()
+                .filter(|tool| !known.iter().any(|name| name == tool.name.as_str()));
+            let new: Vec<_> = new.cloned().collect();
+            for case in generated(&new, seed) {
+                items.push(Item {
+                    what: What::Generated(Box::new(case)),
+                    host: self.house.host.clone(),
+                    agent: agent.clone(),
+                });
+            }
+            known.extend(new.iter().map(|tool| tool.name.to_string()));
+        }
+        items
+    }
+}
+
+/// What cannot be tested yet is refused, and not passed over.
+fn no_http(case: &Case) -> Diagnostic {
+    let message = "'http' is not served by this version: no tool reaches the network";
+    Diagnostic::error(ToolErrorCode::ConfigSchema, case.place.clone(), message)
+        .with_help("Remove it.")
+}
+
+/// The user's cache, or one for this run: the bundle is loaded for each policy of its own.
+fn with_cache(setting: &Setting, top: &Path) -> Setting {
+    let places = &setting.places;
+    let (state_root, cache) = match house::cache(setting) {
+        Some(_) => (places.state_root.clone(), places.cache.clone()),
+        None => (Some(top.join("state")), Some(top.join("cache"))),
+    };
+    Setting {
+        places: Places {
+            state_root,
+            cache,
+            home: places.home.clone(),
+        },
+        loudness: setting.loudness,
+        look: setting.look,
+        target_dir: setting.target_dir,
+    }
+}

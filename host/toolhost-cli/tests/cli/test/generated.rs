@@ -1,0 +1,133 @@
+//! The cases that follow from schemas catch what authors overlook.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::timeless;
+use crate::terminal::{Terminal, guest};
+
+/// A bundle of one guest whose `run` takes these parameters.
+fn hostile(terminal: &Terminal, name: &str, parameters: &str) {
+    let component = format!("here/{name}.wasm");
+    terminal.write(&component, fs::read(guest(name)).unwrap());
+    terminal.write(
+        "here/goondan.yaml",
+        format!(
+            "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {{name: x}}\n\
+             spec: {{entry: ./{name}.wasm, exports: [{{name: run, parameters: {parameters}}}]}}\n"
+        ),
+    );
+}
+
+#[test]
+fn a_tool_that_crashes_fails_with_the_call_that_does_it() {
+    let terminal = Terminal::new();
+    hostile(
+        &terminal,
+        "trap",
+        "{type: object, properties: {a: {type: boolean}}, additionalProperties: false}",
+    );
+    let ran = terminal.run(["test", "-q"]).exits(1);
+    let first: Vec<_> = ran.stdout.lines().take(2).collect();
+    let first = first.join("\n");
+    insta::assert_snapshot!(first, @r"
+FAIL generated x__run (valid): required arguments only: result: expected a result of the tool's own: ok, pending, or an error that it raises but got E_TOOL_TRAP: Tool 'x__run' failed: it crashed: it reached an `unreachable` instruction.
+     again: toolhost call goondan.yaml x__run --args '{}'
+");
+    let report = terminal.run(["test", "-q", "--json"]).exits(1).json();
+    let kinds = |kind: &str| {
+        let failed = report["generated"]["failed"].as_array().unwrap().iter();
+        failed.filter(|case| case["kind"] == kind).count()
+    };
+    // Arguments that do not fit never reach it.
+    assert_eq!((kinds("valid"), kinds("invalid")), (3, 0));
+    assert!(report["generated"]["passed"].as_u64().unwrap() >= 2);
+}
+
+#[test]
+fn other_ends_than_an_answer_are_caught_too() {
+    for (name, code) in [
+        ("exit_process", "E_TOOL_EXIT"),
+        ("recurse", "E_TOOL_TRAP"),
+        ("panic_with_reason", "E_TOOL_TRAP"),
+    ] {
+        let terminal = Terminal::new();
+        hostile(
+            &terminal,
+            name,
+            "{type: object, additionalProperties: false}",
+        );
+        let ran = terminal.run(["test", "-q"]).exits(1);
+        assert!(ran.stdout.contains(code), "{name}: {ran:?}");
+    }
+}
+
+#[test]
+fn hostile_paths_reach_the_tool_and_nothing_outside_the_workdir() {
+    let paths = "{type: array, items: {type: string}, minItems: 1}";
+    for op in [
+        "read", "write", "truncate", "unlink", "rename", "link_to", "symlink", "list", "mkdir",
+    ] {
+        let terminal = Terminal::new();
+        let parameters = format!(
+            "{{type: object, properties: {{op: {{const: {op}}}, paths: {paths}}}, required: [op, paths], additionalProperties: false}}"
+        );
+        hostile(&terminal, "climb_out_of_workdir", &parameters);
+        let ran = terminal.run(["test", "-q", "--filter", "hostile"]).exits(0);
+        let count: usize = ran.stdout.split(' ').next().unwrap().parse().unwrap();
+        assert!(count > 20, "{op}: {ran:?}");
+        let listed = terminal
+            .run(["test", "--list", "--filter", "canary"])
+            .exits(0);
+        assert!(listed.stdout.contains("../beside/canary.txt"), "{listed:?}");
+    }
+}
+
+#[test]
+fn what_is_denied_is_noticed_and_no_failure() {
+    let terminal = Terminal::new();
+    let path = "{type: string}";
+    hostile(
+        &terminal,
+        "write_bytes",
+        &format!(
+            "{{type: object, properties: {{path: {path}, bytes: {{const: 3}}}}, required: [path, bytes]}}"
+        ),
+    );
+    terminal.write("policy.yaml", "tools: {x: {readOnly: true}}");
+    let ran = terminal
+        .run(["test", "-q", "--policy", "../policy.yaml"])
+        .exits(0);
+    assert!(
+        ran.stdout
+            .contains("note: x__run was denied 'filesystem: write to a read-only workdir' in "),
+        "{ran:?}"
+    );
+    let granted = terminal.run(["test", "-q"]).exits(0);
+    assert!(!granted.stdout.contains("denied"), "{granted:?}");
+}
+
+#[test]
+fn the_seed_decides_what_is_drawn_and_is_told() {
+    let terminal = Terminal::new();
+    let number = "{type: integer, minimum: 0, maximum: 9}";
+    hostile(
+        &terminal,
+        "echo_raw",
+        &format!(
+            "{{type: object, properties: {{a: {number}, b: {number}, c: {number}, d: {number}}}}}"
+        ),
+    );
+    let listed = |seed: &str| {
+        terminal
+            .run(["test", "--list", "--seed", seed])
+            .exits(0)
+            .stdout
+    };
+    assert_eq!(listed("7"), listed("7"));
+    let report = terminal.run(["test", "-q", "--seed", "7", "--json"]).json();
+    assert_eq!(report["generated"]["seed"], Value::from(7));
+    let ran = terminal.run(["test", "-q", "--seed", "7"]);
+    assert!(timeless(&ran.stdout).contains("(seed 7)"), "{ran:?}");
+}

@@ -1,0 +1,108 @@
+//! `--update`: what came is written into the case file, and nothing else changes there.
+
+use std::fs;
+
+use super::{bundle, timeless};
+use crate::terminal::Terminal;
+
+const BEFORE: &str = r#"# What the tools of this bundle do.
+- name: upper      # the first
+  tool: text__upper
+  args: { text: "ha" }
+  expect:
+    output: { text: wrong }   # what it was
+
+- name: several
+  tool: fs__write
+  args: { path: a.txt, content: "new\n" }
+  files: { a.txt: "old\n" }
+  expect:
+    output:
+      path: /a.txt
+      # bytes
+      size: 999
+      written: true
+
+    files:
+      a.txt: |
+        old
+    usage: { filesMade: 2 }
+
+- name: now an error
+  tool: text__upper
+  args: {}
+  expect: { output: { text: "" }, denials: [] }
+
+- name: passes
+  tool: echo__say
+  expect: { output: {} }
+"#;
+
+const AFTER: &str = r#"# What the tools of this bundle do.
+- name: upper      # the first
+  tool: text__upper
+  args: { text: "ha" }
+  expect:
+    output: { text: "HA" }   # what it was
+
+- name: several
+  tool: fs__write
+  args: { path: a.txt, content: "new\n" }
+  files: { a.txt: "old\n" }
+  expect:
+    output: { path: "/a.txt", size: 4, written: true }
+
+    files:
+      a.txt: "new\n"
+    usage: { filesMade: 2 }
+
+- name: now an error
+  tool: text__upper
+  args: {}
+  expect:
+    error:
+      code: "E_TOOL_INVALID_ARGS"
+      message: "Invalid arguments for tool 'text__upper': args.text: required property is missing"
+    denials: []
+
+- name: passes
+  tool: echo__say
+  expect: { output: {} }
+"#;
+
+#[test]
+fn what_came_is_expected_from_now_on() {
+    let terminal = Terminal::new();
+    let file = bundle(&terminal, BEFORE);
+    terminal.run(["test", "--no-generated"]).exits(1);
+    assert_eq!(fs::read_to_string(&file).unwrap(), BEFORE);
+    let ran = terminal
+        .run(["test", "--no-generated", "--update"])
+        .exits(0);
+    assert_eq!(
+        timeless(&ran.stdout),
+        "4 cases: 1 passed, 3 updated · [time]"
+    );
+    assert!(
+        ran.stderr.contains("tests/a.yaml: 3 cases updated"),
+        "{ran:?}"
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), AFTER);
+    let again = terminal
+        .run(["test", "--no-generated", "--update"])
+        .exits(0);
+    assert_eq!(timeless(&again.stdout), "4 cases: 4 passed · [time]");
+    assert_eq!(fs::read_to_string(&file).unwrap(), AFTER);
+}
+
+#[test]
+fn what_no_value_fulfils_is_left_to_the_author() {
+    let terminal = Terminal::new();
+    let text = "- name: a\n  tool: echo__say\n  args: {a: 1}\n  expect: {output: {a: 2}, outputMatches: x}\n";
+    let file = bundle(&terminal, text);
+    let ran = terminal
+        .run(["test", "--no-generated", "--update"])
+        .exits(1);
+    assert!(ran.stderr.contains("'a' is not updated"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+}

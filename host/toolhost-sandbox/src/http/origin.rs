@@ -1,0 +1,259 @@
+//! Where a request goes: scheme, host and port, in the one form in which they are compared.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Longest name of a host, and longest label of one, in bytes.
+const NAME_MAX: usize = 253;
+const LABEL_MAX: usize = 63;
+
+/// The scheme of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    pub(crate) fn parse(text: &str) -> Result<Self, OriginError> {
+        match text.to_ascii_lowercase().as_str() {
+            "http" => Ok(Self::Http),
+            "https" => Ok(Self::Https),
+            _ => Err(OriginError::Scheme),
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+/// A host: a name in lower case, or an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Host {
+    Name(String),
+    Address(IpAddr),
+}
+
+impl Host {
+    /// Reads a host. What a resolver might take for an address is one in its usual form, or nothing.
+    pub(crate) fn parse(text: &str) -> Result<Self, OriginError> {
+        if let Some(inner) = text.strip_prefix('[') {
+            let inner = inner.strip_suffix(']').ok_or(OriginError::Host)?;
+            let address: Ipv6Addr = inner.parse().map_err(|_| OriginError::OddAddress)?;
+            return Ok(Self::Address(address.into()));
+        }
+        if !text.is_ascii() {
+            return Err(OriginError::NotAscii);
+        }
+        if text.ends_with('.') {
+            return Err(OriginError::TrailingDot);
+        }
+        let name = text.to_ascii_lowercase();
+        if name.len() > NAME_MAX || !name.split('.').all(is_label) {
+            return Err(OriginError::Host);
+        }
+        if name.rsplit('.').next().is_some_and(is_number) {
+            let address: Ipv4Addr = name.parse().map_err(|_| OriginError::OddAddress)?;
+            return Ok(Self::Address(address.into()));
+        }
+        Ok(Self::Name(name))
+    }
+}
+
+fn is_label(label: &str) -> bool {
+    let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    (1..=LABEL_MAX).contains(&label.len())
+        && label.bytes().all(letters)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+}
+
+/// Whether a last label makes an address of a name: resolvers read `127.1`, `0x7f000001` and
+/// `2130706433` as numbers.
+fn is_number(label: &str) -> bool {
+    match label.strip_prefix("0x") {
+        Some(hex) => hex.bytes().all(|b| b.is_ascii_hexdigit()),
+        None => label.bytes().all(|b| b.is_ascii_digit()),
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Address(IpAddr::V4(address)) => address.fmt(f),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+        }
+    }
+}
+
+/// Scheme, host and port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) scheme: Scheme,
+    pub(crate) host: Host,
+    pub(crate) port: u16,
+}
+
+impl Origin {
+    /// Reads `scheme://host[:port]`.
+    pub(crate) fn parse(text: &str) -> Result<Self, OriginError> {
+        let (scheme, authority) = text.split_once("://").ok_or(OriginError::Scheme)?;
+        Self::of(Scheme::parse(scheme)?, authority)
+    }
+
+    /// Reads `host[:port]`.
+    pub(crate) fn of(scheme: Scheme, authority: &str) -> Result<Self, OriginError> {
+        let (host, port) = split(scheme, authority)?;
+        let host = Host::parse(host)?;
+        Ok(Self { scheme, host, port })
+    }
+
+    /// What a `Host` header says: the port only where it is not the scheme's own.
+    pub(crate) fn authority(&self) -> String {
+        if self.port == self.scheme.default_port() {
+            self.host.to_string()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme.as_str(), self.authority())
+    }
+}
+
+/// Host and port of an authority; the port is the scheme's own where none is written.
+pub(crate) fn split(scheme: Scheme, authority: &str) -> Result<(&str, u16), OriginError> {
+    if authority.contains('@') {
+        return Err(OriginError::UserInfo);
+    }
+    let bracket = authority.find(']').map_or(0, |end| end + 1);
+    let colon = authority.get(bracket..).and_then(|rest| rest.find(':'));
+    let Some(colon) = colon.map(|at| at + bracket) else {
+        return Ok((authority, scheme.default_port()));
+    };
+    let host = authority.get(..colon).unwrap_or_default();
+    let port = authority.get(colon + 1..).unwrap_or_default();
+    let plain = !port.starts_with('0') && port.bytes().all(|b| b.is_ascii_digit());
+    let port = port.parse().ok().filter(|_| plain);
+    Ok((host, port.ok_or(OriginError::Port)?))
+}
+
+/// Why a text is no origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OriginError {
+    /// The scheme is neither `http` nor `https`.
+    #[error("it does not begin with http:// or https://")]
+    Scheme,
+    /// A user or a password stands before the host.
+    #[error(
+        "it has a user or a password before the host; a secret belongs into `http.credentials`"
+    )]
+    UserInfo,
+    /// The host is no name and no address.
+    #[error(
+        "its host is not a name of letters, digits, '-' and '_' between dots, nor an IP address"
+    )]
+    Host,
+    /// The host is not ASCII.
+    #[error("its host is not ASCII; write it in the form that begins with xn--")]
+    NotAscii,
+    /// The host ends with a dot.
+    #[error("its host ends with a dot; leave it out")]
+    TrailingDot,
+    /// The host is an address in an unusual form.
+    #[error(
+        "its host is an IP address in an unusual form; write it as 192.0.2.1 or as [2001:db8::1]"
+    )]
+    OddAddress,
+    /// The port is no number from 1 to 65535.
+    #[error("its port is not a number from 1 to 65535")]
+    Port,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_has_one_form() {
+        let check = |text: &str, expected: Result<&str, OriginError>| {
+            let origin = Origin::parse(text).map(|origin| origin.to_string());
+            assert_eq!(origin, expected.map(str::to_owned), "{text}");
+        };
+        check("https://example.com", Ok("https://example.com"));
+        check("HTTPS://EXAMPLE.com:443", Ok("https://example.com"));
+        check("http://example.com:443", Ok("http://example.com:443"));
+        check("http://example.com:80", Ok("http://example.com"));
+        check("http://a_b.example", Ok("http://a_b.example"));
+        check(
+            "https://xn--bcher-kva.example",
+            Ok("https://xn--bcher-kva.example"),
+        );
+        check("http://127.0.0.1:8080", Ok("http://127.0.0.1:8080"));
+        check("http://[::1]:8080", Ok("http://[::1]:8080"));
+        check("http://[0:0:0:0:0:0:0:1]", Ok("http://[::1]"));
+        check("http://[2001:DB8::1]", Ok("http://[2001:db8::1]"));
+        check("http://0x7g.example", Ok("http://0x7g.example"));
+
+        for (bad, why) in [
+            ("example.com", OriginError::Scheme),
+            ("ftp://example.com", OriginError::Scheme),
+            ("https:/example.com", OriginError::Scheme),
+            ("http://user@example.com", OriginError::UserInfo),
+            ("http://a:b@example.com", OriginError::UserInfo),
+            ("http://example.com@127.0.0.1", OriginError::UserInfo),
+            ("http://", OriginError::Host),
+            ("http://.", OriginError::TrailingDot),
+            ("http://a..b", OriginError::Host),
+            ("http://-a.example", OriginError::Host),
+            ("http://a-.example", OriginError::Host),
+            ("http://exa mple.com", OriginError::Host),
+            ("http://ex%61mple.com", OriginError::Host),
+            ("http://example.com\0", OriginError::Host),
+            ("http://example.com/", OriginError::Host),
+            ("http://example.com#", OriginError::Host),
+            ("http://example.com\\", OriginError::Host),
+            ("http://bücher.example", OriginError::NotAscii),
+            ("http://example.com.", OriginError::TrailingDot),
+            ("http://127.0.0.1.", OriginError::TrailingDot),
+            ("http://0177.0.0.1", OriginError::OddAddress),
+            ("http://127.1", OriginError::OddAddress),
+            ("http://2130706433", OriginError::OddAddress),
+            ("http://0x7f000001", OriginError::OddAddress),
+            ("http://0x7f.0.0.0x1", OriginError::OddAddress),
+            ("http://0X7F000001", OriginError::OddAddress),
+            ("http://example.0x", OriginError::OddAddress),
+            ("http://127.0.0.256", OriginError::OddAddress),
+            ("http://1.2.3.4.5", OriginError::OddAddress),
+            ("http://example.1", OriginError::OddAddress),
+            ("http://[127.0.0.1]", OriginError::OddAddress),
+            ("http://[fe80::1%25eth0]", OriginError::OddAddress),
+            ("http://[::1", OriginError::Port),
+            ("http://[::1]x", OriginError::Host),
+            ("http://::1", OriginError::Port),
+            ("http://example.com:", OriginError::Port),
+            ("http://example.com:0", OriginError::Port),
+            ("http://example.com:080", OriginError::Port),
+            ("http://example.com:+80", OriginError::Port),
+            ("http://example.com:65536", OriginError::Port),
+            ("http://example.com:80:80", OriginError::Port),
+        ] {
+            check(bad, Err(why));
+        }
+    }
+}

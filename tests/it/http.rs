@@ -1,0 +1,99 @@
+//! HTTP from guests, each against a real server on loopback: where requests go, what goes with them,
+//! and what ends them.
+
+mod allowed;
+mod credentials;
+mod headers;
+mod limits;
+mod names;
+mod server;
+mod stopped;
+mod tls;
+
+use serde_json::{Value, json};
+use toolhost::{Host, HttpConfig, LoadedBundle, Policy, Step, ToolResult};
+use toolhost_tests::house::{House, open_step, tool_call, write_bundle, yaml};
+use toolhost_tests::{own_sandbox, sandbox};
+
+const WEB: &[(&str, &str, &[&str])] = &[("web", "fetch", &["run"])];
+
+/// The policy that gives the Tool `web` this `http` and these `limits`.
+fn policy(http: &Value, limits: &Value) -> String {
+    json!({"tools": {"web": {"http": http, "limits": limits}}}).to_string()
+}
+
+/// One call of the guest that sends requests, as the Tool `web`, under this `http` of the policy.
+async fn fetch(http: &Value, input: Value) -> ToolResult {
+    fetch_within(http, &json!({}), input).await
+}
+
+/// The same, within these limits.
+async fn fetch_within(http: &Value, limits: &Value, input: Value) -> ToolResult {
+    let house = House::of(WEB, &policy(http, limits)).await;
+    house.call("web__run", input).await
+}
+
+/// A host whose network is not that of other tests.
+struct Web {
+    step: Step,
+    _loaded: LoadedBundle,
+    _dirs: [tempfile::TempDir; 2],
+}
+
+impl Web {
+    async fn of(http: &Value, config: HttpConfig) -> Self {
+        let policy = Policy::parse(&policy(http, &json!({})), "policy.yaml").unwrap();
+        let own = own_sandbox(|sandbox| sandbox.http = config);
+        Self::in_sandbox(own, policy).await
+    }
+
+    async fn answered_by(http: &Value, server: std::net::SocketAddr) -> Self {
+        let policy = Policy::parse(&policy(http, &json!({})), "policy.yaml").unwrap();
+        Self::in_sandbox(sandbox(), policy.answered_by(server)).await
+    }
+
+    async fn in_sandbox(sandbox: toolhost::Sandbox, policy: Policy) -> Self {
+        let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        write_bundle(dirs[0].path(), &yaml(WEB), &["fetch"]);
+        let host = Host::builder().sandbox(sandbox).policy(policy).build();
+        let host = host.unwrap();
+        let loaded = host.load(dirs[0].path()).await.unwrap();
+        let workdir = host.workdir(dirs[1].path()).unwrap();
+        let step = open_step(&loaded.only_agent().unwrap(), "instance", &workdir).await;
+        Self {
+            step,
+            _loaded: loaded,
+            _dirs: dirs,
+        }
+    }
+
+    async fn fetch(&self, input: Value) -> ToolResult {
+        self.step.execute_alone(tool_call("web__run", input)).await
+    }
+}
+
+/// The answers that a call tells of.
+fn answers(result: &ToolResult) -> &[Value] {
+    let output = result.output().unwrap_or_else(|| panic!("{result:?}"));
+    output["answers"].as_array().unwrap()
+}
+
+/// Its only answer.
+fn answer(result: &ToolResult) -> &Value {
+    match answers(result) {
+        [only] => only,
+        many => panic!("{many:?}"),
+    }
+}
+
+/// What went wrong with its only answer.
+fn error(result: &ToolResult) -> &str {
+    error_of(answer(result))
+}
+
+fn error_of(answer: &Value) -> &str {
+    answer["error"]
+        .as_str()
+        .or_else(|| answer["failed"].as_str())
+        .unwrap_or_else(|| panic!("{answer}"))
+}

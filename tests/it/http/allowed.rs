@@ -1,0 +1,154 @@
+//! Where a request may go.
+
+use serde_json::json;
+use toolhost::{Denial, ToolStatus};
+use toolhost_tests::house::House;
+
+use super::server::{Server, ok};
+use super::{answer, answers, error, fetch};
+
+#[tokio::test]
+async fn a_request_that_a_rule_names_is_answered() {
+    let server = Server::echo();
+    let allow = json!({"allow": [format!("POST {}/v1/*", server.origin())]});
+    let input = json!({
+        "url": format!("{}/v1/items?q=1", server.origin()),
+        "method": "POST",
+        "headers": {"x-one": ["1", "2"], "content-type": "text/plain"},
+        "body": "hello",
+    });
+    let result = fetch(&allow, input).await;
+    let answer = answer(&result);
+    assert_eq!(answer["status"], 200, "{result:?}");
+    let echoed = answer["body"].as_str().unwrap();
+    assert!(
+        echoed.starts_with("POST /v1/items?q=1 HTTP/1.1\r\n"),
+        "{echoed}"
+    );
+    assert!(echoed.contains("x-one: 1\r\nx-one: 2\r\n"), "{echoed}");
+    assert!(
+        echoed.contains(&format!("host: {}\r\n", server.address)),
+        "{echoed}"
+    );
+    assert!(echoed.contains("hello"), "{echoed}");
+    let usage = result.usage();
+    assert_eq!((usage.http_requests, usage.http_sent), (1, 5));
+    assert_eq!(usage.http_received, echoed.len() as u64);
+    assert!(usage.denials.is_empty(), "{usage:?}");
+}
+
+#[tokio::test]
+async fn what_no_rule_names_is_refused_before_anything_is_connected_to() {
+    let server = Server::says(&ok("never"));
+    let origin = server.origin();
+    let rule = format!("GET {origin}/open/*");
+    for (method, path) in [
+        ("POST", "/open/x"),
+        ("GET", "/closed"),
+        ("GET", "/open/../closed"),
+        ("GET", "/open/%2e%2e/closed"),
+    ] {
+        let input = json!({"url": format!("{origin}{path}"), "method": method});
+        let result = fetch(&json!({"allow": [rule]}), input.clone()).await;
+        assert_eq!(
+            error(&result),
+            "ErrorCode::HttpRequestDenied",
+            "{method} {path}"
+        );
+        assert_eq!(server.accepted(), 0, "{method} {path}");
+        let denials = &result.usage().denials;
+        assert!(
+            matches!(denials[..], [Denial::HttpRequest(_)]),
+            "{denials:?}"
+        );
+        assert_eq!(result.usage().http_requests, 0);
+    }
+    let input = json!({"url": format!("{origin}/open/x")});
+    let result = fetch(&json!({"allow": [rule]}), input).await;
+    assert_eq!(answer(&result)["body"], "never");
+    assert_eq!(server.accepted(), 1);
+}
+
+#[tokio::test]
+async fn without_a_grant_the_denial_names_the_line_that_would_allow_it_and_that_line_does() {
+    let server = Server::says(&ok("hello"));
+    let url = format!("{}/x", server.origin());
+    let tools: &[_] = &[("web", "fetch", &["run"] as &[&str])];
+    let house = House::of(tools, "").await;
+    let input = json!({"url": url, "then": "panic"});
+    let refused = house.call("web__run", input).await;
+    assert_eq!(server.accepted(), 0);
+    let told = refused.tool_error().unwrap();
+    assert_eq!(told.code.to_string(), "E_TOOL_DENIED", "{told:?}");
+    let line = format!("tools: {{web: {{http: {{allow: [\"GET {url}\"]}}}}}}");
+    let suggestion = told.suggestion.as_deref().unwrap();
+    assert!(
+        suggestion.ends_with(&format!(
+            "http: GET {url} (the policy may grant it with `{line}`)."
+        )),
+        "{suggestion}"
+    );
+    let house = House::of(tools, &line).await;
+    let result = house.call("web__run", json!({"url": url})).await;
+    assert_eq!(result.status(), ToolStatus::Ok);
+    assert_eq!(answer(&result)["body"], "hello");
+}
+
+#[tokio::test]
+async fn each_redirect_is_a_request_of_its_own() {
+    let elsewhere = Server::says(&ok("elsewhere"));
+    let to = format!("http://localhost:{}/secret", elsewhere.port());
+    let moved = format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n");
+    let server = Server::says(&moved);
+    let input = json!({"url": server.origin(), "follow": 3});
+    let result = fetch(&json!({"allow": [server.origin()]}), input.clone()).await;
+    assert_eq!(answer(&result)["url"], to.as_str());
+    assert_eq!(error(&result), "ErrorCode::HttpRequestDenied");
+    assert_eq!((server.accepted(), elsewhere.accepted()), (1, 0));
+    let denied = format!("GET {to}");
+    assert_eq!(result.usage().denials, [Denial::HttpRequest(denied)]);
+
+    let result = fetch(&json!({"allow": [server.origin(), to]}), input).await;
+    assert_eq!(answers(&result)[0]["body"], "elsewhere");
+    assert_eq!((server.accepted(), elsewhere.accepted()), (2, 1));
+}
+
+#[tokio::test]
+async fn components_of_every_release_of_wasi_are_served() {
+    let server = Server::says(&ok("hello"));
+    for version in ["0.2.0", "0.2.6", "0.2.9", "0.2.12"] {
+        let guest = format!("fetch@{version}");
+        let policy = json!({"tools": {"web": {"http": {"allow": [server.origin()]}}}});
+        let tools = [("web", guest.as_str(), &["run"] as &[&str])];
+        let house = House::of(&tools, &policy.to_string()).await;
+        let result = house
+            .call("web__run", json!({"url": server.origin()}))
+            .await;
+        assert_eq!(answer(&result)["body"], "hello", "{version}");
+    }
+}
+
+#[tokio::test]
+async fn an_agents_own_rules_replace_the_tools() {
+    let server = Server::says(&ok("hello"));
+    let agent = |name: &str| {
+        json!({
+            "apiVersion": "goondan.ai/v1", "kind": "Agent", "metadata": {"name": name},
+            "spec": {"tools": ["Tool/web"]},
+        })
+    };
+    let tool = toolhost_tests::house::yaml(super::WEB);
+    let manifest = format!("{tool}\n---\n{}\n---\n{}", agent("free"), agent("kept"));
+    let policy = json!({
+        "tools": {"web": {"http": {"allow": [server.origin()]}}},
+        "agents": {"kept": {"tools": {"web": {"http": {"allow": []}}}}},
+    });
+    for (name, comes) in [("kept", 0), ("free", 1)] {
+        let house = House::load(&manifest, &["fetch"], &policy.to_string(), Some(name)).await;
+        let result = house
+            .call("web__run", json!({"url": server.origin()}))
+            .await;
+        assert_eq!(result.usage().denials.len(), 1 - comes, "{result:?}");
+        assert_eq!(server.accepted(), comes, "{name}");
+    }
+}

@@ -1,0 +1,139 @@
+//! Secrets that the host adds: on the wire to their origin, and nowhere else.
+
+use serde_json::{Value, json};
+use toolhost::ToolResult;
+
+use super::server::{Server, ok};
+use super::{answer, fetch};
+
+const SECRET: &str = "sk-12345-abcdef";
+
+fn credential(origin: &str) -> Value {
+    json!({"origin": origin, "header": "authorization", "prefix": "Bearer ", "value": {"secret": SECRET}})
+}
+
+fn told(result: &ToolResult) -> String {
+    format!("{result:?} {}", result.to_stored())
+}
+
+#[tokio::test]
+async fn a_secret_is_on_the_wire_and_nowhere_else_even_where_the_server_echoes_it() {
+    // In the body in two pieces, in a header, and where the body ends.
+    let server = Server::does(|request, stream| {
+        use std::io::Write;
+        let line = request
+            .lines()
+            .find(|line| line.starts_with("authorization"));
+        let echoed = format!("{} and {SECRET}", line.unwrap_or("none"));
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nx-echo: {SECRET}\r\ncontent-length: {}\r\n\r\n",
+            echoed.len()
+        );
+        let (begun, rest) = echoed.split_at(26);
+        for piece in [head.as_str(), begun, rest] {
+            let _sent = stream.write_all(piece.as_bytes());
+            let _sent = stream.flush();
+            std::thread::yield_now();
+        }
+    });
+    let http = json!({
+        "allow": [server.origin()],
+        "credentials": [credential(&server.origin())],
+    });
+    let input = json!({"url": server.origin(), "headers": {
+        "Authorization": "Bearer the-guests-own", "accept-encoding": "gzip",
+    }});
+    let result = fetch(&http, input).await;
+    let asked = server.asked().remove(0);
+    let sent = asked.matches("authorization: ").count();
+    assert_eq!(sent, 1, "{asked}");
+    assert!(
+        asked.contains(&format!("authorization: Bearer {SECRET}\r\n")),
+        "{asked}"
+    );
+    assert!(asked.contains("accept-encoding: identity\r\n"), "{asked}");
+    // The guest itself did not read it.
+    let covered = "*".repeat(SECRET.len());
+    let body = answer(&result)["body"].as_str().unwrap();
+    assert_eq!(
+        body,
+        format!("authorization: Bearer {covered} and {covered}")
+    );
+    assert!(!told(&result).contains(SECRET), "{result:?}");
+    assert!(
+        told(&result).contains(&format!("\"x-echo\",\"{covered}\"")),
+        "{}",
+        told(&result)
+    );
+}
+
+#[tokio::test]
+async fn a_secret_goes_to_no_other_origin_and_not_along_with_a_redirect() {
+    let other = Server::echo();
+    let location = format!("http://localhost:{}/", other.port());
+    let first = Server::says(&format!(
+        "HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n"
+    ));
+    let http = json!({
+        "allow": [first.origin(), other.origin(), location],
+        "credentials": [
+            credential(&first.origin()),
+            // Of the same host and port, under another scheme and another name.
+            credential(&format!("https://{}", other.address)),
+            credential("http://localhost"),
+        ],
+    });
+    let input = json!({"url": first.origin(), "follow": 1});
+    let result = fetch(&http, input).await;
+    assert!(first.asked()[0].contains(SECRET));
+    assert_eq!(answer(&result)["url"], location.as_str());
+    let result = fetch(&http, json!({"url": other.origin()})).await;
+    assert_eq!(answer(&result)["status"], 200, "{result:?}");
+    assert_eq!(other.accepted(), 2);
+    assert!(
+        !other.asked().concat().contains(SECRET),
+        "{:?}",
+        other.asked()
+    );
+    assert!(!other.asked().concat().contains("authorization"));
+}
+
+#[tokio::test]
+async fn a_secret_that_a_tool_knows_from_elsewhere_is_redacted_too() {
+    let server = Server::says(&ok("fine"));
+    let http = json!({"allow": [server.origin()], "credentials": [credential(&server.origin())]});
+    let url = format!("{}/{SECRET}", server.origin());
+    let result = fetch(&http, json!({"url": url})).await;
+    assert_eq!(
+        answer(&result)["url"],
+        format!("{}/[redacted:authorization]", server.origin())
+    );
+    // In the denial of a request as well.
+    let refused = json!({"url": format!("http://localhost:1/{SECRET}"), "then": "panic"});
+    let result = fetch(&http, refused).await;
+    assert!(!told(&result).contains(SECRET), "{result:?}");
+}
+
+#[tokio::test]
+async fn no_event_holds_it() {
+    let server = Server::echo();
+    let http = json!({"allow": [server.origin()], "credentials": [credential(&server.origin())]});
+    let house =
+        toolhost_tests::house::House::of(super::WEB, &super::policy(&http, &json!({}))).await;
+    let mut events = house.host.events().subscribe();
+    let result = house
+        .call(
+            "web__run",
+            json!({"url": server.origin(), "headers": {"x": "y"}}),
+        )
+        .await;
+    assert_eq!(answer(&result)["status"], 200);
+    let mut seen = String::new();
+    while !seen.contains("ToolCompleted") {
+        seen.push_str(&format!("{:?}", events.next().await.unwrap()));
+    }
+    assert!(
+        seen.contains("web__run") && !seen.contains(SECRET),
+        "{seen}"
+    );
+}

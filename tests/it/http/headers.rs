@@ -1,0 +1,90 @@
+//! What of a request's head is the guest's, and what the host's.
+
+use serde_json::json;
+use toolhost_tests::house::code;
+
+use super::server::{Server, ok};
+use super::{answer, error, fetch, fetch_within};
+
+#[tokio::test]
+async fn headers_of_the_connection_are_not_the_guests_to_set() {
+    let server = Server::says(&ok("fine"));
+    let http = json!({"allow": [server.origin()]});
+    for name in [
+        "Host",
+        "connection",
+        "Keep-Alive",
+        "transfer-encoding",
+        "upgrade",
+        "te",
+        "trailer",
+        "proxy-authorization",
+        "Proxy-Connection",
+        "proxy-anything",
+        "http2-settings",
+    ] {
+        let input = json!({"url": server.origin(), "headers": {name: "x"}});
+        let result = fetch(&http, input).await;
+        assert_eq!(
+            error(&result),
+            format!("header {name}: HeaderError::Forbidden")
+        );
+    }
+    for (name, value) in [
+        ("x\r\ny", "z"),
+        ("x", "y\r\nHost: evil.example"),
+        ("content-length", "+5"),
+    ] {
+        let input = json!({"url": server.origin(), "headers": {name: value}});
+        let result = fetch(&http, input).await;
+        assert!(
+            error(&result).ends_with("HeaderError::InvalidSyntax"),
+            "{result:?}"
+        );
+    }
+    assert_eq!(server.accepted(), 0);
+    let input = json!({"url": server.origin(), "headers": {"x-mine": "x", "accept": "*/*"}});
+    let result = fetch(&http, input).await;
+    assert_eq!(answer(&result)["body"], "fine");
+    let asked = server.asked().remove(0);
+    assert!(
+        asked.contains("x-mine: x\r\n") && asked.contains("connection: close\r\n"),
+        "{asked}"
+    );
+}
+
+#[tokio::test]
+async fn a_tunnel_is_never_made() {
+    let server = Server::says(&ok("never"));
+    let input = json!({"url": server.origin(), "method": "CONNECT"});
+    let result = fetch(&json!({"allow": [server.origin()]}), input).await;
+    assert_eq!(error(&result), "ErrorCode::HttpRequestMethodInvalid");
+    assert_eq!(server.accepted(), 0);
+}
+
+#[tokio::test]
+async fn headers_beyond_the_limits_never_leave() {
+    let server = Server::says(&ok("fine"));
+    let http = json!({"allow": [server.origin()]});
+    let many: Vec<String> = (0..40).map(|n| n.to_string()).collect();
+    let input = json!({"url": server.origin(), "headers": {"x": many}});
+    let limits = json!({"httpHeaders": 20});
+    let result = fetch_within(&http, &limits, input.clone()).await;
+    assert!(
+        error(&result).contains("HttpRequestHeaderSectionSize"),
+        "{result:?}"
+    );
+
+    let large = "x".repeat(10_000);
+    let input = json!({"url": server.origin(), "headers": {"x": large}});
+    let limits = json!({"httpHeaderBytes": "8KiB"});
+    let result = fetch_within(&http, &limits, input.clone()).await;
+    assert_eq!(code(&result), "E_TOOL_TRAP", "{result:?}");
+    let url = format!("{}/{large}", server.origin());
+    let result = fetch_within(&http, &limits, json!({"url": url})).await;
+    assert_eq!(error(&result), "ErrorCode::HttpRequestUriTooLong");
+    assert_eq!(server.accepted(), 0);
+
+    let result = fetch(&http, input).await;
+    assert_eq!(answer(&result)["body"], "fine");
+}

@@ -1,0 +1,166 @@
+//! How much of it there may be, and what servers do who want there to be more.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+use toolhost_tests::held::Held;
+use toolhost_tests::{eventually, house::House};
+
+use super::server::{Server, ok, silent};
+use super::{WEB, answer, answers, error, error_of, fetch, fetch_within, policy};
+use crate::flat::alone;
+
+/// Writes the same for as long as the other side takes it.
+fn forever(stream: &mut TcpStream, piece: &[u8]) {
+    while stream.write_all(piece).is_ok() {}
+}
+
+#[tokio::test]
+async fn one_request_more_than_allowed_is_not_sent() {
+    let server = Server::says(&ok("fine"));
+    let http = json!({"allow": [server.origin()]});
+    let input = json!({"url": server.origin(), "times": 4});
+    let result = fetch_within(&http, &json!({"httpRequests": 3}), input).await;
+    let (last, first) = answers(&result).split_last().unwrap();
+    assert!(
+        first.iter().all(|answer| answer["body"] == "fine"),
+        "{result:?}"
+    );
+    assert!(error_of(last).contains("limits.httpRequests"), "{last}");
+    assert_eq!(server.accepted(), 3);
+    assert_eq!(result.usage().http_requests, 4);
+}
+
+#[tokio::test]
+async fn requests_at_once_wait_for_their_turn() {
+    let silent = silent();
+    let http = json!({"allow": [silent.origin()]});
+    let input = json!({"url": silent.origin(), "times": 12, "atOnce": 12});
+    let limits = json!({"httpConcurrent": 3, "httpConnectMs": 1000, "httpFirstByteMs": 8000});
+    let result = fetch_within(&http, &limits, input).await;
+    let failed = |why: &str| {
+        let failed = answers(&result).iter().map(error_of);
+        failed.filter(|error| *error == why).count()
+    };
+    assert_eq!(failed("ErrorCode::ConnectionReadTimeout"), 3, "{result:?}");
+    assert_eq!(failed("ErrorCode::ConnectionLimitReached"), 9, "{result:?}");
+    assert_eq!(silent.accepted(), 3);
+
+    let server = Server::says(&ok("fine"));
+    let http = json!({"allow": [server.origin()]});
+    let input = json!({"url": server.origin(), "times": 12, "atOnce": 12});
+    let result = fetch_within(&http, &json!({"httpConcurrent": 3}), input).await;
+    assert_eq!(answers(&result).len(), 12);
+    assert!(
+        answers(&result)
+            .iter()
+            .all(|answer| answer["body"] == "fine"),
+        "{result:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_limit_is_not_sent_to_its_end() {
+    let server = Server::echo();
+    let http = json!({"allow": [server.origin()]});
+    let input = json!({"url": server.origin(), "method": "POST", "bodyBytes": 100_000});
+    let result = fetch_within(&http, &json!({"httpRequestBytes": "16KiB"}), input.clone()).await;
+    assert!(
+        error(&result).starts_with("ErrorCode::HttpRequestBodySize"),
+        "{result:?}"
+    );
+    eventually("the connection is closed", || server.open() == 0).await;
+    assert!(server.asked().iter().all(|asked| asked.len() < 40_000));
+    let result = fetch(&http, input).await;
+    assert_eq!(result.usage().http_sent, 100_000);
+}
+
+#[tokio::test]
+async fn headers_without_end_are_not_read_to_their_end() {
+    let http = |server: &Server| json!({"allow": [server.origin()]});
+    let many = Server::does(|_, stream| {
+        let _sent = stream.write_all(b"HTTP/1.1 200 OK\r\n");
+        forever(stream, b"x: y\r\n");
+    });
+    let long = Server::does(|_, stream| {
+        let _sent = stream.write_all(b"HTTP/1.1 200 OK\r\nx: ");
+        forever(stream, &[b'y'; 4096]);
+    });
+    let trailers = Server::does(|_, stream| {
+        let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n";
+        let _sent = stream.write_all(head);
+        forever(stream, b"x: y\r\n");
+    });
+    let extensions = Server::does(|_, stream| {
+        let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;";
+        let _sent = stream.write_all(head);
+        forever(stream, &[b'y'; 4096]);
+    });
+    for (server, says) in [
+        (many, "ErrorCode::HttpResponseHeaderSectionSize"),
+        (long, "ErrorCode::HttpResponseHeaderSectionSize"),
+        (trailers, "HTTP protocol error"),
+        (extensions, "HTTP protocol error"),
+    ] {
+        let before = Held::now().rss;
+        let result = fetch(&http(&server), json!({"url": server.origin()})).await;
+        assert!(error(&result).starts_with(says), "{says}: {result:?}");
+        assert!(Held::now().rss < before + (64 << 20), "{says}");
+        eventually("the connection is closed", || server.open() == 0).await;
+    }
+}
+
+/// Ten gigabytes, said or not, plain or as if packed: what is not read is not held.
+#[test]
+fn a_body_of_ten_gigabytes_takes_no_memory_of_the_host() {
+    alone(async {
+        let piece = vec![b'x'; 64 << 10];
+        let head = |more: &str| format!("HTTP/1.1 200 OK\r\n{more}\r\n\r\n");
+        for (more, limit) in [
+            ("content-length: 10737418240", "8MiB"),
+            ("connection: close", "8MiB"),
+            ("content-encoding: gzip", "8MiB"),
+        ] {
+            let (head, piece) = (head(more), piece.clone());
+            let server = Server::does(move |_, stream| {
+                let _sent = stream.write_all(head.as_bytes());
+                forever(stream, &piece);
+            });
+            let http = json!({"allow": [server.origin()]});
+            let limits = json!({"httpResponseBytes": limit});
+            let house = House::of(WEB, &policy(&http, &limits)).await;
+            // From here on the most there was is counted anew.
+            std::fs::write("/proc/self/clear_refs", "5").unwrap();
+            let before = Held::now().rss;
+            let result = house
+                .call("web__run", json!({"url": server.origin()}))
+                .await;
+            assert!(
+                error(&result).starts_with("HTTP response body size exceeds limit"),
+                "{result:?}"
+            );
+            assert!(answer(&result)["bytes"].as_u64().unwrap() <= 8 << 20);
+            let grown = Held::now().peak.saturating_sub(before);
+            assert!(grown < 64 << 20, "{more}: {grown}");
+            eventually("the connection is closed", || server.open() == 0).await;
+            // One that reads but a little of it is done with it, too.
+            let input = json!({"url": server.origin(), "read": 1000});
+            let result = house.call("web__run", input).await;
+            assert_eq!(answer(&result)["failed"], Value::Null, "{result:?}");
+            eventually("the connection is closed", || server.open() == 0).await;
+        }
+    });
+}
+
+#[tokio::test]
+async fn what_is_packed_stays_so() {
+    let packed = "\u{1f}not unpacked";
+    let server = Server::says(&format!(
+        "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n{packed}",
+        packed.len()
+    ));
+    let http = json!({"allow": [server.origin()]});
+    let result = fetch(&http, json!({"url": server.origin()})).await;
+    assert_eq!(answer(&result)["body"], packed);
+}

@@ -1,0 +1,224 @@
+//! Names: looked up once, every address checked, and no other connected to.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use serde_json::{Value, json};
+use toolhost::{Denial, HttpConfig, HttpResolved, HttpResolver, Policy};
+
+use super::server::{Server, ok};
+use super::{Web, answer, error, fetch};
+
+/// Answers the n-th look-up with the n-th of these, and later ones with the last.
+#[derive(Debug)]
+struct Told {
+    answers: Vec<Vec<IpAddr>>,
+    asked: AtomicUsize,
+}
+
+impl Told {
+    fn of(answers: &[&[&str]]) -> Arc<Self> {
+        let parse = |answer: &&[&str]| answer.iter().map(|it| it.parse().unwrap()).collect();
+        Arc::new(Self {
+            answers: answers.iter().map(parse).collect(),
+            asked: AtomicUsize::new(0),
+        })
+    }
+}
+
+impl HttpResolver for Told {
+    fn resolve<'a>(&'a self, host: &'a str) -> HttpResolved<'a> {
+        assert!(
+            !host.ends_with('.') && host.parse::<IpAddr>().is_err(),
+            "{host}"
+        );
+        let turn = self.asked.fetch_add(1, SeqCst).min(self.answers.len() - 1);
+        let answer = self.answers[turn].clone();
+        Box::pin(async move {
+            if answer.is_empty() {
+                return Err(io::Error::other("no such name"));
+            }
+            Ok(answer)
+        })
+    }
+}
+
+async fn web(http: &Value, resolver: &Arc<Told>) -> Web {
+    let resolver = Arc::clone(resolver);
+    let config = HttpConfig {
+        resolver,
+        ..HttpConfig::default()
+    };
+    Web::of(http, config).await
+}
+
+#[tokio::test]
+async fn localhost_is_loopback_where_a_rule_names_it() {
+    let server = Server::says(&ok("at home"));
+    let url = format!("http://localhost:{}/", server.port());
+    let result = fetch(&json!({"allow": [url]}), json!({"url": url})).await;
+    assert_eq!(answer(&result)["body"], "at home");
+    assert!(server.asked()[0].contains(&format!("host: localhost:{}\r\n", server.port())));
+    // The name is not the address, nor the address the name.
+    for (rule, url) in [
+        (server.origin(), url.clone()),
+        (url.clone(), server.origin()),
+    ] {
+        let result = fetch(&json!({"allow": [rule]}), json!({"url": url})).await;
+        assert_eq!(error(&result), "ErrorCode::HttpRequestDenied", "{rule}");
+    }
+    assert_eq!(server.accepted(), 1);
+}
+
+#[tokio::test]
+async fn a_name_that_resolves_to_a_private_address_is_not_connected_to() {
+    let server = Server::says(&ok("inside"));
+    let url = format!("http://api.example.com:{}/", server.port());
+    let input = json!({"url": url});
+    let resolver = Told::of(&[&["127.0.0.1"]]);
+    let refused = web(&json!({"allow": [url]}), &resolver).await;
+    let refused = refused.fetch(input.clone()).await;
+    assert_eq!(error(&refused), "ErrorCode::DestinationIpProhibited");
+    assert_eq!((server.accepted(), resolver.asked.load(SeqCst)), (0, 1));
+    let denied = Denial::HttpNetwork {
+        host: "api.example.com".to_owned(),
+        network: "127.0.0.0/8".to_owned(),
+    };
+    assert_eq!(refused.usage().denials, [denied]);
+
+    // Whatever `localhost` is, it is no more than loopback.
+    let local = format!("http://localhost:{}/", server.port());
+    let resolver = Told::of(&[&["10.0.0.1"]]);
+    let refused = web(&json!({"allow": [local]}), &resolver).await;
+    let refused = refused.fetch(json!({"url": local})).await;
+    assert_eq!(error(&refused), "ErrorCode::DestinationIpProhibited");
+
+    let resolver = Told::of(&[&["127.0.0.1"]]);
+    let http = json!({"allow": [url], "privateNetworks": ["127.0.0.1"]});
+    let allowed = web(&http, &resolver).await.fetch(input).await;
+    assert_eq!(answer(&allowed)["body"], "inside");
+    let host = format!("host: api.example.com:{}\r\n", server.port());
+    assert!(server.asked()[0].contains(&host), "{:?}", server.asked());
+}
+
+#[tokio::test]
+async fn a_name_is_looked_up_once_and_what_was_checked_is_connected_to() {
+    let server = Server::says(&ok("first"));
+    let other = Server::on(&format!("127.0.0.2:{}", server.port()), |_, _| ());
+    let url = format!("http://api.example.com:{}/", server.port());
+    // The first answer may be connected to; the second is what an attacker wants.
+    let resolver = Told::of(&[&["127.0.0.1"], &["127.0.0.2"]]);
+    let http = json!({"allow": [url], "privateNetworks": ["127.0.0.1"]});
+    let web = web(&http, &resolver).await;
+    let input = json!({"url": url});
+    let result = web.fetch(input.clone()).await;
+    assert_eq!(answer(&result)["body"], "first");
+    assert_eq!(resolver.asked.load(SeqCst), 1);
+    // Each request looks anew, and checks anew.
+    let result = web.fetch(input).await;
+    assert_eq!(error(&result), "ErrorCode::DestinationIpProhibited");
+    assert_eq!(resolver.asked.load(SeqCst), 2);
+    assert_eq!((server.accepted(), other.accepted()), (1, 0));
+}
+
+#[tokio::test]
+async fn of_several_addresses_only_those_that_pass_are_tried() {
+    let good = Server::says(&ok("good"));
+    let bad = Server::on(&format!("127.0.0.2:{}", good.port()), |_, _| ());
+    let url = format!("http://api.example.com:{}/", good.port());
+    let addresses: &[&[&str]] = &[&["127.0.0.2", "::ffff:127.0.0.2", "127.0.0.1"]];
+    let http = json!({"allow": [url], "privateNetworks": ["127.0.0.1"]});
+    let result = web(&http, &Told::of(addresses)).await;
+    let result = result.fetch(json!({"url": url})).await;
+    assert_eq!(answer(&result)["body"], "good", "{result:?}");
+    assert_eq!((good.accepted(), bad.accepted()), (1, 0));
+    assert!(result.usage().denials.is_empty());
+}
+
+#[tokio::test]
+async fn an_address_in_other_clothes_is_refused() {
+    let server = Server::says(&ok("inside"));
+    for address in [
+        "::ffff:127.0.0.1",
+        "64:ff9b::7f00:1",
+        "169.254.169.254",
+        "::1",
+        "fd00::1",
+    ] {
+        let url = format!("http://api.example.com:{}/", server.port());
+        // That which names loopback does not name it in other clothes.
+        let http = json!({"allow": [url], "privateNetworks": ["127.0.0.0/8"]});
+        let web = web(&http, &Told::of(&[&[address]])).await;
+        let result = web.fetch(json!({"url": url})).await;
+        assert_eq!(
+            error(&result),
+            "ErrorCode::DestinationIpProhibited",
+            "{address}"
+        );
+    }
+    for host in [
+        "0177.0.0.1",
+        "2130706433",
+        "0x7f.1",
+        "127.1",
+        "[::ffff:127.0.0.1]",
+    ] {
+        let url = format!("http://{host}:{}/", server.port());
+        let result = fetch(&json!({"allow": [server.origin()]}), json!({"url": url})).await;
+        let error = error(&result);
+        assert!(
+            [
+                "ErrorCode::HttpRequestUriInvalid",
+                "ErrorCode::HttpRequestDenied"
+            ]
+            .contains(&error),
+            "{host}: {error}"
+        );
+    }
+    assert_eq!(server.accepted(), 0);
+}
+
+#[tokio::test]
+async fn a_name_that_nobody_knows_is_an_error_to_the_guest() {
+    let url = "http://api.example.com/";
+    let web = web(&json!({"allow": [url]}), &Told::of(&[&[]])).await;
+    let result = web.fetch(json!({"url": url})).await;
+    assert!(
+        error(&result).starts_with("ErrorCode::DnsError"),
+        "{result:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_embedder_may_answer_every_allowed_request_by_itself() {
+    let server = Server::echo();
+    let http = json!({
+        "allow": ["https://api.example.com/v1/*"],
+        "credentials": [{
+            "origin": "https://api.example.com", "header": "authorization",
+            "prefix": "Bearer ", "value": {"secret": "sk-12345"},
+        }],
+    });
+    let web = Web::answered_by(&http, server.address).await;
+    let result = web
+        .fetch(json!({"url": "https://api.example.com/v1/x"}))
+        .await;
+    assert_eq!(answer(&result)["status"], 200, "{result:?}");
+    let asked = server.asked().remove(0);
+    assert!(asked.starts_with("GET /v1/x HTTP/1.1\r\n"), "{asked}");
+    assert!(asked.contains("host: api.example.com\r\n"), "{asked}");
+    assert!(
+        asked.contains("authorization: Bearer sk-12345\r\n"),
+        "{asked}"
+    );
+    // What is not allowed is not sent there either.
+    for url in ["https://api.example.com/v2", "https://other.example/v1/x"] {
+        let result = web.fetch(json!({"url": url})).await;
+        assert_eq!(error(&result), "ErrorCode::HttpRequestDenied");
+    }
+    assert_eq!(server.accepted(), 1);
+    // A policy has no such key.
+    assert!(Policy::parse("tools: {t: {http: {answeredBy: 'x'}}}", "p.yaml").is_err());
+}

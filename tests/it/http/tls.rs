@@ -1,0 +1,149 @@
+//! HTTPS: a server is known by its certificate, or not spoken to.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use rcgen::{CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use toolhost::HttpConfig;
+
+use super::server::ok;
+use super::{Web, answer, error};
+
+type Issuer = CertifiedIssuer<'static, KeyPair>;
+
+fn authority(name: &str) -> Issuer {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// A server for a name, known by an authority, that answers one request of each connection.
+struct Secure {
+    address: SocketAddr,
+    shaken: Arc<AtomicUsize>,
+    names: Arc<Mutex<Vec<Option<String>>>>,
+}
+
+async fn secure(name: &str, by: &Issuer, change: impl FnOnce(&mut CertificateParams)) -> Secure {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+    change(&mut params);
+    let certificate = params.signed_by(&key, by).unwrap();
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+        )
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let server = Secure {
+        address: listener.local_addr().unwrap(),
+        shaken: Arc::default(),
+        names: Arc::default(),
+    };
+    let (shaken, names) = (Arc::clone(&server.shaken), Arc::clone(&server.names));
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(mut stream) = acceptor.accept(stream).await else {
+                continue;
+            };
+            shaken.fetch_add(1, SeqCst);
+            let name = stream.get_ref().1.server_name().map(str::to_owned);
+            names.lock().unwrap().push(name);
+            let mut head = [0; 4096];
+            let _read = stream.read(&mut head).await;
+            let _sent = stream.write_all(ok("in private").as_bytes()).await;
+            let _over = stream.shutdown().await;
+        }
+    });
+    server
+}
+
+async fn get(server: &Secure, host: &str, trusted: &Issuer) -> toolhost::ToolResult {
+    let url = format!("https://{host}:{}/", server.address.port());
+    let config = HttpConfig {
+        roots: vec![trusted.der().to_vec()],
+        ..HttpConfig::default()
+    };
+    let web = Web::of(&json!({"allow": [url]}), config).await;
+    web.fetch(json!({"url": url})).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_an_added_root_vouches_for_is_spoken_to() {
+    let root = authority("ours");
+    let server = secure("localhost", &root, |_| ()).await;
+    let result = get(&server, "localhost", &root).await;
+    assert_eq!(answer(&result)["body"], "in private", "{result:?}");
+    assert_eq!(server.shaken.load(SeqCst), 1);
+    let names = server.names.lock().unwrap().clone();
+    assert_eq!(names, [Some("localhost".to_owned())]);
+
+    let by_address = secure("127.0.0.1", &root, |_| ()).await;
+    let result = get(&by_address, "127.0.0.1", &root).await;
+    assert_eq!(answer(&result)["body"], "in private", "{result:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_is_wrong_ends_it_before_anything_is_said() {
+    let (root, other) = (authority("ours"), authority("somebody"));
+    let unknown = secure("localhost", &other, |_| ()).await;
+    let misnamed = secure("example.com", &root, |_| ()).await;
+    let expired = secure("localhost", &root, |params| {
+        params.not_before = date_time_ymd(2000, 1, 1);
+        params.not_after = date_time_ymd(2001, 1, 1);
+    })
+    .await;
+    for server in [&unknown, &misnamed, &expired] {
+        let result = get(server, "localhost", &root).await;
+        assert_eq!(
+            error(&result),
+            "ErrorCode::TlsCertificateError",
+            "{result:?}"
+        );
+        assert_eq!(server.shaken.load(SeqCst), 0);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_certificate_is_said_when_the_sandbox_starts() {
+    let mut config = toolhost::SandboxConfig::default();
+    config.http.roots = vec![b"-----BEGIN".to_vec()];
+    let error = toolhost::Sandbox::new(config).err().unwrap();
+    assert!(
+        error
+            .to_string()
+            .starts_with("a root certificate cannot be used"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_no_tls_is_an_error_to_the_guest() {
+    let plain = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", plain.local_addr().unwrap());
+    std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = plain.accept().unwrap();
+        let _hello = stream.read(&mut [0; 4096]);
+        let _sent = stream.write_all(ok("in the open").as_bytes());
+        let _rest = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    let web = Web::of(&json!({"allow": [url]}), HttpConfig::default()).await;
+    let result = web.fetch(json!({"url": url})).await;
+    assert_eq!(error(&result), "ErrorCode::TlsProtocolError", "{result:?}");
+}
