@@ -157,7 +157,7 @@ fn a_lone_component_is_adopted_with_the_manifest_it_gives() {
     );
     let args = ["--args", r#"{"text": "hi"}"#, "--workdir", "../D"];
     let words = [&["call", "text-tools__upper"][..], &args].concat();
-    assert_eq!(terminal.run(words).exits(0).json()["output"], "HI");
+    assert_eq!(terminal.run(words).exits(0).json()["output"]["text"], "HI");
 
     terminal.write("here/core.wasm", b"\0asm\x01\0\0\0");
     let refused = terminal.run(["inspect", "core.wasm", "--manifest"]);
