@@ -167,7 +167,9 @@ async fn bodies_are_bounded_and_binary_ones_are_base64() {
 async fn a_server_that_says_nothing_is_given_up() {
     let (_keep, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);
-    let silent = Server::does(move |_, _| drop(wait.lock().unwrap().recv()));
+    let silent = Server::does(move |_, _| {
+        let _ended = wait.lock().unwrap().recv();
+    });
     let house = house(&[silent.origin()]).await;
     let args = json!({"url": silent.origin(), "timeoutMs": 200});
     fails(&get(&house, args).await, "TIMEOUT", "");

@@ -85,7 +85,12 @@ async fn what_was_built_of_a_source_loads_and_runs() {
     let step = open_step(&agent, "key", &work.workdir).await;
     let call = tool_call("text__upper", json!({"text": "hi"}));
     let result = step.execute_alone(call).await;
-    assert_eq!(result.output(), Some(&json!({"text": "HI"})), "{}", code(&result));
+    assert_eq!(
+        result.output(),
+        Some(&json!({"text": "HI"})),
+        "{}",
+        code(&result)
+    );
 }
 
 #[tokio::test]
