@@ -115,7 +115,9 @@ fn test_typescript(workspace: &Workspace) -> Result<()> {
         child::run(npm.current_dir(&build))?;
     }
     let mut node = in_own_cache(Command::new("node"), workspace);
-    let spec = workspace.root().join("tests/fixtures/tool-spec-v2-14.1.md");
+    let spec = workspace
+        .root()
+        .join("tests/fixtures/tool-spec-v2-examples.md");
     node.args(["--test", "test/"])
         .current_dir(&kit)
         .env("TOOLHOST", toolhost(workspace)?)

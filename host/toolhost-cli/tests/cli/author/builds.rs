@@ -168,7 +168,8 @@ fn the_tool_of_the_specification_builds_as_it_is_written() {
         return;
     }
     // tool-spec-v2 §14.1
-    let page = fs::read_to_string(root("tests/fixtures/tool-spec-v2-14.1.md")).unwrap();
+    let pages = fs::read_to_string(root("tests/fixtures/tool-spec-v2-examples.md")).unwrap();
+    let (_, page) = pages.split_once("### 14.1").unwrap();
     let block = |language: &str| {
         let (_, rest) = page.split_once(&format!("```{language}\n")).unwrap();
         rest.split_once("```").unwrap().0
