@@ -13,6 +13,7 @@ mod headers;
 mod network;
 mod origin;
 mod rule;
+mod unread;
 mod veil;
 
 pub use address::{AddressBlock, AddressBlockError};

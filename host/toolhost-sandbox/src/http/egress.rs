@@ -15,6 +15,7 @@ use super::exchange::{Exchange, Exchanged, Route, Times};
 use super::headers::is_of_the_connection;
 use super::origin::{Origin, Scheme};
 use super::rule::{is_served, plain};
+use super::unread::{SharedBody, Unread};
 use super::{HttpGrant, Network};
 use crate::meter::Meter;
 
@@ -42,6 +43,7 @@ pub(crate) struct Egress {
     ends: Option<Instant>,
     /// Of the requests at once. Made with the first.
     slots: Option<Arc<Semaphore>>,
+    unread: Unread,
 }
 
 impl Http {
@@ -59,6 +61,7 @@ impl Http {
             meter,
             ends,
             slots: None,
+            unread: Unread::default(),
         };
         Self { ctx, egress }
     }
@@ -83,10 +86,19 @@ impl WasiHttpHooks for Egress {
         options: Option<RequestOptions>,
         _processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Exchanged> + Send> {
-        match self.admit(request, options.unwrap_or_default()) {
-            Ok(exchange) => Box::new(exchange.run()),
-            Err(error) => Box::new(std::future::ready(Err(error))),
-        }
+        let (request, body) = SharedBody::of(request);
+        let (unread, most) = (self.unread.clone(), self.meter.limits.http_request_bytes);
+        let admitted = self.admit(request, options.unwrap_or_default());
+        Box::new(async move {
+            let exchanged = match admitted {
+                Ok(exchange) => exchange.run().await,
+                Err(error) => Err(error),
+            };
+            if exchanged.is_err() {
+                unread.read(body, most);
+            }
+            exchanged
+        })
     }
 }
 
