@@ -99,6 +99,17 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
             _ => test_python(workspace),
         };
         tested.with_context(|| format!("the kit for {}", needs.language))?;
+        test_examples(workspace, needs.language)?;
+    }
+    Ok(())
+}
+
+/// Runs the cases of a language's examples, as their authors do.
+fn test_examples(workspace: &Workspace, language: &str) -> Result<()> {
+    let program = toolhost(workspace)?;
+    for bundle in bundles(&workspace.examples().join(language))? {
+        let mut test = in_own_cache(Command::new(&program), workspace);
+        child::run(test.arg("test").arg(bundle))?;
     }
     Ok(())
 }
