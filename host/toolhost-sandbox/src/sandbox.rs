@@ -120,7 +120,7 @@ impl Sandbox {
         let cache = config.cache.as_ref();
         let cache = cache.map(|config| ComponentCache::open(config, &engine));
         let cache = cache.transpose()?;
-        let network = Arc::new(Network::new(&config.http)?);
+        let network = Arc::new(Network::new(&config.http, config.share_per_free)?);
         let share = config.share_per_free;
         let memory = Arc::new(Shares::new(config.memory_bytes, share));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

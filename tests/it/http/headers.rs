@@ -22,6 +22,8 @@ async fn headers_of_the_connection_are_not_the_guests_to_set() {
         "Proxy-Connection",
         "proxy-anything",
         "http2-settings",
+        "x-http-method-override",
+        "X-Original-URL",
     ] {
         let input = json!({"url": server.origin(), "headers": {name: "x"}});
         let result = fetch(&http, input).await;
@@ -60,6 +62,27 @@ async fn a_tunnel_is_never_made() {
     let result = fetch(&json!({"allow": [server.origin()]}), input).await;
     assert_eq!(error(&result), "ErrorCode::HttpRequestMethodInvalid");
     assert_eq!(server.accepted(), 0);
+}
+
+#[tokio::test]
+async fn a_method_and_a_host_without_end_are_not_kept() {
+    let grant = json!({"allow": ["http://127.0.0.1:9"]});
+    for (url, method, refused) in [
+        ("http://127.0.0.1:9", "M".repeat(33), "method"),
+        (
+            &*format!("http://{}", "a".repeat(301)),
+            "GET".to_owned(),
+            "authority",
+        ),
+        (
+            "http://127.0.0.1:9",
+            "M".repeat(32),
+            "ErrorCode::ConnectionRefused",
+        ),
+    ] {
+        let result = fetch(&grant, json!({"url": url, "method": method})).await;
+        assert_eq!(error(&result), refused);
+    }
 }
 
 #[tokio::test]

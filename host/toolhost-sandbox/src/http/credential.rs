@@ -4,7 +4,7 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use super::headers::is_of_the_connection;
+use super::headers::is_the_hosts;
 use super::origin::{Origin, OriginError};
 
 /// Longest secret, in bytes.
@@ -60,7 +60,7 @@ impl HttpCredential {
         let header = header.to_ascii_lowercase();
         let header = HeaderName::from_bytes(header.as_bytes());
         let header = header.map_err(|_| HttpCredentialError::Header)?;
-        if is_of_the_connection(&header) || header == header::CONTENT_LENGTH {
+        if is_the_hosts(&header) || header == header::CONTENT_LENGTH {
             return Err(HttpCredentialError::Forbidden);
         }
         let text = format!("{prefix}{secret}");
@@ -80,17 +80,24 @@ impl HttpCredential {
     }
 
     /// What no guest may read.
-    pub(crate) fn secret(&self) -> &[u8] {
-        self.secret.as_bytes()
+    pub(crate) fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    /// Whether it is added to requests to an origin.
+    pub(crate) fn goes_to(&self, origin: &Origin) -> bool {
+        self.origin == *origin
     }
 
     /// Sets the headers of what is bound to an origin.
     pub(crate) fn add(all: &[Self], origin: &Origin, headers: &mut HeaderMap) {
-        let mut bound = all.iter().filter(|own| own.origin == *origin).peekable();
+        let mut bound = all.iter().filter(|own| own.goes_to(origin)).peekable();
         if bound.peek().is_some() {
-            // What comes back must be readable to the veil.
+            // What comes back must be readable to the veil, and whole.
             let plain = HeaderValue::from_static("identity");
             headers.insert(header::ACCEPT_ENCODING, plain);
+            headers.remove(header::RANGE);
+            headers.remove(header::IF_RANGE);
         }
         for own in bound {
             headers.insert(own.header.clone(), own.value.clone());

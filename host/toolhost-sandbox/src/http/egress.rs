@@ -12,7 +12,7 @@ use wasmtime_wasi_http::{
 };
 
 use super::exchange::{Exchange, Exchanged, Route, Times};
-use super::headers::is_of_the_connection;
+use super::headers::is_the_hosts;
 use super::origin::{Origin, Scheme};
 use super::rule::{is_served, plain};
 use super::unread::{SharedBody, Unread};
@@ -20,7 +20,7 @@ use super::{HttpGrant, Network};
 use crate::meter::Meter;
 
 /// Most bytes of a body that a guest hands over at once; two such pieces are kept.
-const PIECE: usize = 64 << 10;
+const PIECE: usize = 16 << 10;
 
 /// What a request leaves of the call's own time, so that the guest can answer for its failure.
 const MARGIN: Duration = Duration::from_millis(50);
@@ -69,11 +69,11 @@ impl Http {
 
 impl WasiHttpHooks for Egress {
     fn is_forbidden_header(&mut self, name: &HeaderName) -> bool {
-        is_of_the_connection(name)
+        is_the_hosts(name)
     }
 
     fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
-        Arc::new(is_of_the_connection)
+        Arc::new(is_the_hosts)
     }
 
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
@@ -110,6 +110,7 @@ impl Egress {
         options: RequestOptions,
     ) -> Result<Exchange, Error> {
         let limits = &self.meter.limits;
+        is_within(&request, limits.http_headers, limits.http_header_bytes)?;
         let (scheme, authority) = (request.uri().scheme_str(), request.uri().authority());
         let (Some(scheme), Some(authority)) = (scheme, authority) else {
             return Err(Error::HttpRequestUriInvalid);
@@ -137,7 +138,6 @@ impl Egress {
             let reason = format!("a call may make {limit} HTTP requests (limits.httpRequests)");
             return Err(Error::InternalError(Some(reason)));
         }
-        is_within(&request, limits.http_headers, limits.http_header_bytes)?;
         let most = limits.http_concurrent;
         let slots = self.slots.clone();
         let slots = slots.unwrap_or_else(|| Arc::new(Semaphore::new(most)));

@@ -139,7 +139,7 @@ impl Exchange {
         let answer = timeout(times.first_byte, sender.send_request(request)).await;
         let answer = answer.map_err(|_| Error::ConnectionReadTimeout)?;
         let (mut parts, incoming) = answer.map_err(|error| error_of(&error))?.into_parts();
-        let veil = Veil::of(route.grant);
+        let veil = Veil::of(&route.grant.credentials, &route.origin);
         veil.headers(&mut parts.headers);
         let body = Received::new(incoming, meter, veil, times.between_bytes);
         Ok((Response::from_parts(parts, body.boxed_unsync()), driving))
@@ -187,8 +187,19 @@ impl Route {
             Host::Address(address) => return Ok(vec![*address]),
             Host::Name(name) => name,
         };
-        let found = timeout_at(by, self.network.resolver.resolve(name)).await;
+        let lookups = &self.network.lookups;
+        let share = lookups.hold(self.meter.component, 1);
+        let share = share.ok_or(Error::ConnectionLimitReached)?;
+        let (resolver, host) = (Arc::clone(&self.network.resolver), name.clone());
+        // The system's resolver goes on when nobody waits for it any longer, and holds its share.
+        let looking = tokio::spawn(async move {
+            let found = resolver.resolve(&host).await;
+            drop(share);
+            found
+        });
+        let found = timeout_at(by, looking).await;
         let found = found.map_err(|_| Error::DnsTimeout)?;
+        let found = found.map_err(|_| Error::ConnectionTerminated)?;
         let found = found.map_err(|_| Error::DnsError {
             rcode: None,
             info_code: None,

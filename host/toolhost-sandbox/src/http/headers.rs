@@ -14,7 +14,19 @@ const OF_THE_CONNECTION: [HeaderName; 8] = [
     header::UPGRADE,
 ];
 
-/// Whether a header is the connection's, which is the host's to make.
-pub(crate) fn is_of_the_connection(name: &HeaderName) -> bool {
-    name.as_str().starts_with("proxy-") || OF_THE_CONNECTION.contains(name)
+/// Those by which some servers take another method or path than the one that was held against the
+/// rules.
+const IN_PLACE_OF_THE_LINE: [&str; 5] = [
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-url",
+    "x-rewrite-url",
+];
+
+/// Whether a header is the host's to make: the connection's, or one in place of the request's line.
+pub(crate) fn is_the_hosts(name: &HeaderName) -> bool {
+    name.as_str().starts_with("proxy-")
+        || OF_THE_CONNECTION.contains(name)
+        || IN_PLACE_OF_THE_LINE.contains(&name.as_str())
 }

@@ -12,9 +12,10 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::SandboxStartError;
+use crate::shares::Shares;
 
 /// Threads that may look up names at once: the system's resolver blocks.
-const LOOKING_UP: usize = 32;
+const LOOKING_UP: usize = 64;
 
 /// What a look-up comes to.
 pub type HttpResolved<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
@@ -59,6 +60,8 @@ impl Default for HttpConfig {
 /// The network of one sandbox. Nothing of it starts before the first request that is allowed.
 pub(crate) struct Network {
     pub(crate) resolver: Arc<dyn HttpResolver>,
+    /// Names that are looked up, also those that nobody waits for any longer.
+    pub(crate) lookups: Arc<Shares>,
     roots: Vec<CertificateDer<'static>>,
     tls: OnceLock<Option<Arc<ClientConfig>>>,
     runtime: OnceLock<Option<Running>>,
@@ -76,7 +79,7 @@ impl Drop for Running {
 }
 
 impl Network {
-    pub(crate) fn new(config: &HttpConfig) -> Result<Self, SandboxStartError> {
+    pub(crate) fn new(config: &HttpConfig, share: u32) -> Result<Self, SandboxStartError> {
         let mut store = RootCertStore::empty();
         let roots = config.roots.iter();
         let roots: Vec<_> = roots.map(|der| CertificateDer::from(der.clone())).collect();
@@ -86,6 +89,7 @@ impl Network {
         }
         Ok(Self {
             resolver: Arc::clone(&config.resolver),
+            lookups: Arc::new(Shares::new(LOOKING_UP as u64, share)),
             roots,
             tls: OnceLock::new(),
             runtime: OnceLock::new(),

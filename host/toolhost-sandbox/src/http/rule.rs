@@ -106,15 +106,19 @@ impl HttpRule {
     }
 }
 
+/// Longest method that is sent, in bytes.
+const METHOD_MAX: usize = 32;
+
 /// Whether a rule may name a method.
 fn is_method(method: &str) -> bool {
     let capitals = |b: u8| b.is_ascii_uppercase() || b == b'-';
-    (1..=32).contains(&method.len()) && method.bytes().all(capitals) && is_served(method)
+    !method.is_empty() && method.bytes().all(capitals) && is_served(method)
 }
 
 /// Whether a method is ever sent: a tunnel and an echo of one's own headers are not.
 pub(crate) fn is_served(method: &str) -> bool {
-    !["CONNECT", "TRACE"].contains(&method)
+    let refused = ["CONNECT", "TRACE"];
+    method.len() <= METHOD_MAX && !refused.iter().any(|own| own.eq_ignore_ascii_case(method))
 }
 
 impl HostPattern {
@@ -188,15 +192,17 @@ impl PathPattern {
 /// The path with its escapes in one form; none where a server might read another path in it.
 pub(crate) fn plain(path: &str) -> Option<String> {
     let mut plain = String::with_capacity(path.len());
+    let mut meant = Vec::with_capacity(path.len());
     let mut bytes = path.bytes();
     while let Some(byte) = bytes.next() {
         match byte {
             b'%' => {
                 let (high, low) = (hex(bytes.next()?)?, hex(bytes.next()?)?);
                 let escaped = high << 4 | low;
-                if matches!(escaped, b'/' | b'\\' | b'%' | 0..=0x1f | 0x7f) {
+                if matches!(escaped, b'/' | b'\\' | b'%' | b';' | 0..=0x1f | 0x7f) {
                     return None;
                 }
+                meant.push(escaped);
                 if escaped.is_ascii_alphanumeric() || b"-._~".contains(&escaped) {
                     plain.push(char::from(escaped));
                 } else {
@@ -204,10 +210,15 @@ pub(crate) fn plain(path: &str) -> Option<String> {
                 }
             }
             b'\\' => return None,
-            0x21..=0x7e => plain.push(char::from(byte)),
+            0x21..=0x7e => {
+                meant.push(byte);
+                plain.push(char::from(byte));
+            }
             _ => return None,
         }
     }
+    // Some servers read a `/` or a `.` in what is no UTF-8.
+    std::str::from_utf8(&meant).ok()?;
     // What follows a `;` is a parameter of its segment to some servers.
     let name = |segment: &str| segment.split(';').next().map(str::to_owned);
     let dots = |segment: &str| matches!(name(segment).as_deref(), Some("." | ".."));

@@ -1,107 +1,116 @@
 //! Keeps what the host added to a request out of what comes back.
 
-use std::sync::Arc;
-
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue};
 
-use super::HttpGrant;
+use super::HttpCredential;
+use super::origin::Origin;
 
-/// Covers each secret of a grant in what a server sends, with as many `*`.
+/// Covers each secret that went to an origin in what its server sends, with as many `*`.
 ///
-/// A body comes in pieces: what may be the beginning of a secret is held until the next tells.
+/// A body comes in pieces: as many bytes as may be a part of a secret are held until the next,
+/// whatever they are. Were only those held that look like one, a guest could guess it byte by byte.
 pub(crate) struct Veil {
-    grant: Arc<HttpGrant>,
+    secrets: Vec<Vec<u8>>,
     held: BytesMut,
+    /// Which bytes of `held` are a secret's.
+    covered: Vec<bool>,
 }
 
 impl Veil {
-    pub(crate) fn of(grant: Arc<HttpGrant>) -> Self {
+    pub(crate) fn of(credentials: &[HttpCredential], origin: &Origin) -> Self {
+        let sent = credentials.iter().filter(|own| own.goes_to(origin));
+        let secrets = sent.flat_map(|own| forms(own.secret())).collect();
         Self {
-            grant,
+            secrets,
             held: BytesMut::new(),
+            covered: Vec::new(),
         }
-    }
-
-    fn secrets(&self) -> impl Iterator<Item = &[u8]> {
-        self.grant.credentials.iter().map(|own| own.secret())
     }
 
     /// The next piece, as far as it can be told.
     pub(crate) fn pass(&mut self, piece: Bytes) -> Bytes {
-        if self.grant.credentials.is_empty() {
+        let Some(longest) = self.secrets.iter().map(Vec::len).max() else {
             return piece;
-        }
+        };
         let mut all = std::mem::take(&mut self.held);
+        let mut covered = std::mem::take(&mut self.covered);
         all.extend_from_slice(&piece);
-        for secret in self.secrets() {
-            cover(&mut all, secret);
-        }
-        let begun = self.secrets().map(|secret| begins(secret, &all)).max();
-        let known = all.len() - begun.unwrap_or(0);
+        covered.resize(all.len(), false);
+        self.find(&all, &mut covered);
+        let known = all.len().saturating_sub(longest.saturating_sub(1));
         self.held = all.split_off(known);
+        self.covered = covered.split_off(known);
+        cover(&mut all, &covered);
         all.freeze()
     }
 
-    /// What is held at the end: it was no secret.
+    /// Marks what of a text is a secret's.
+    fn find(&self, text: &[u8], covered: &mut [bool]) {
+        for secret in &self.secrets {
+            for (at, part) in text.windows(secret.len()).enumerate() {
+                if part == secret
+                    && let Some(found) = covered.get_mut(at..at + secret.len())
+                {
+                    found.fill(true);
+                }
+            }
+        }
+    }
+
+    /// What is held at the end.
     pub(crate) fn rest(&mut self) -> Bytes {
-        std::mem::take(&mut self.held).freeze()
+        let mut rest = std::mem::take(&mut self.held);
+        cover(&mut rest, &std::mem::take(&mut self.covered));
+        rest.freeze()
     }
 
     /// Covers the secrets in headers.
     pub(crate) fn headers(&self, headers: &mut HeaderMap) {
         for value in headers.values_mut() {
-            let mut covered = BytesMut::from(value.as_bytes());
-            for secret in self.secrets() {
-                cover(&mut covered, secret);
-            }
-            if covered != value.as_bytes()
-                && let Ok(covered) = HeaderValue::from_maybe_shared(covered.freeze())
+            let mut text = BytesMut::from(value.as_bytes());
+            let mut covered = vec![false; text.len()];
+            self.find(&text, &mut covered);
+            cover(&mut text, &covered);
+            if text != value.as_bytes()
+                && let Ok(text) = HeaderValue::from_maybe_shared(text.freeze())
             {
-                *value = covered;
+                *value = text;
             }
         }
     }
 }
 
-/// Writes `*` over each place of a secret.
-fn cover(text: &mut [u8], secret: &[u8]) {
-    let mut from = 0;
-    while let Some(rest) = text.get_mut(from..) {
-        let Some(at) = rest.windows(secret.len()).position(|part| part == secret) else {
-            return;
-        };
-        if let Some(found) = rest.get_mut(at..at + secret.len()) {
-            found.fill(b'*');
-        }
-        from += at + secret.len();
-    }
+/// A secret as it is, and as some writers of JSON have it.
+fn forms(secret: &str) -> impl Iterator<Item = Vec<u8>> {
+    let escaped = secret.contains('/').then(|| secret.replace('/', r"\/"));
+    [Some(secret.to_owned()), escaped]
+        .into_iter()
+        .flatten()
+        .map(String::into_bytes)
 }
 
-/// How many bytes at the end of a text may be the beginning of a secret.
-fn begins(secret: &[u8], text: &[u8]) -> usize {
-    let longest = secret.len().saturating_sub(1).min(text.len());
-    let is_end = |length: &usize| {
-        secret
-            .get(..*length)
-            .is_some_and(|part| text.ends_with(part))
-    };
-    (1..=longest).rev().find(is_end).unwrap_or(0)
+/// Writes `*` over what is covered.
+fn cover(text: &mut [u8], covered: &[bool]) {
+    for (byte, _) in text
+        .iter_mut()
+        .zip(covered)
+        .filter(|(_, covered)| **covered)
+    {
+        *byte = b'*';
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::HttpCredential;
     use super::*;
 
     fn veil(secrets: &[&str]) -> Veil {
         let bound = |secret: &&str| HttpCredential::new("https://a.example", "x", "", secret);
-        Veil::of(Arc::new(HttpGrant {
-            credentials: secrets.iter().map(bound).collect::<Result<_, _>>().unwrap(),
-            ..HttpGrant::default()
-        }))
+        let credentials: Vec<_> = secrets.iter().map(|own| bound(own).unwrap()).collect();
+        Veil::of(&credentials, &Origin::parse("https://a.example").unwrap())
     }
 
     fn through(veil: &mut Veil, text: &str, piece: usize) -> String {
@@ -122,6 +131,25 @@ mod tests {
             assert_eq!(through(&mut veil, text, piece), covered, "{piece}");
         }
         assert_eq!(through(&mut veil(&[]), text, 3), text);
+    }
+
+    #[test]
+    fn how_much_is_held_says_nothing_of_the_secret() {
+        for text in ["x sk-1", "x sk-2", "xxxxxx"] {
+            let shown = veil(&["sk-12345"]).pass(Bytes::copy_from_slice(text.as_bytes()));
+            assert_eq!(shown, "", "{text}");
+        }
+        let shown = veil(&["sk-12"]).pass(Bytes::from_static(b"0123456789"));
+        assert_eq!(shown, "012345");
+    }
+
+    #[test]
+    fn covers_a_secret_within_another_and_as_json_has_it() {
+        let covered = through(&mut veil(&["ab", "abcd", "e/f"]), r"abcd ab e/f e\/f", 3);
+        assert_eq!(covered, "**** ** *** ****");
+        let credential = HttpCredential::new("https://a.example", "x", "", "sk-12345").unwrap();
+        let mut other = Veil::of(&[credential], &Origin::parse("https://b.example").unwrap());
+        assert_eq!(through(&mut other, "sk-12345", 2), "sk-12345");
     }
 
     #[test]

@@ -80,6 +80,8 @@ fn allows_what_it_names_and_nothing_beside_it() {
             "GET https://api.example.com/public/%2e%2E/secret",
             "GET https://api.example.com/public/.%2e/secret",
             "GET https://api.example.com/public/..;x=1/secret",
+            "GET https://api.example.com/public/..%3bx/secret",
+            "GET https://api.example.com/public/%c0%ae%c0%ae/secret",
             "GET https://api.example.com/public/..%2fsecret",
             "GET https://api.example.com/public/..%5csecret",
             "GET https://api.example.com/public/..\\secret",
