@@ -37,12 +37,13 @@ impl AfterHostCalls {
 impl CallHookHandler<CallState> for AfterHostCalls {
     async fn handle_call_event(
         &self,
-        _: StoreContextMut<'_, CallState>,
+        mut store: StoreContextMut<'_, CallState>,
         event: CallHook,
     ) -> wasmtime::Result<()> {
         let CallHook::ReturningFromHost = event else {
             return Ok(());
         };
+        store.data_mut().count_handles()?;
         let now = Instant::now();
         if self.ends.is_some_and(|ends| now >= ends) {
             return Err(Trap::Interrupt.into());

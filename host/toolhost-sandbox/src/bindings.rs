@@ -24,7 +24,12 @@ pub(crate) mod since_2_0 {
         ",
         path: "../../wit",
         world: "toolhost:sandbox/host",
-        imports: { "goondan:tool/agents": async | trappable, default: trappable },
+        imports: {
+            "goondan:tool/agents": async | trappable,
+            "wasi:filesystem/types.[method]descriptor.sync": async | trappable,
+            "wasi:filesystem/types.[method]descriptor.sync-data": async | trappable,
+            default: trappable,
+        },
         exports: { default: async },
         with: {
             "wasi:io": wasmtime_wasi::p2::bindings::io,

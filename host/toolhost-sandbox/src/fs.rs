@@ -7,8 +7,9 @@
 //! - changes to write-protected files, whatever name they are met under
 //! - growth beyond the call's and the workdir's limits
 //!
-//! Calls are made inline: on regular files and directories of a local disk none waits long. For other
-//! disks there is [`FileIo::Offload`](crate::FileIo).
+//! Calls are made inline: on regular files and directories of a local disk none waits long, but for
+//! syncs, which have threads of their own. For other disks there is
+//! [`FileIo::Offload`](crate::FileIo).
 
 mod beneath;
 mod budget;
@@ -28,6 +29,7 @@ use wasmtime::component::{HasData, Resource, ResourceTable};
 use crate::WorkdirAccess;
 use crate::bindings::filesystem::{preopens, types};
 use crate::meter::Meter;
+use crate::placement::SlowCalls;
 use crate::workdir::{Growth, Workdir, WriteProtected};
 
 pub(crate) use budget::Budget;
@@ -43,16 +45,18 @@ pub(crate) struct Filesystem {
     access: WorkdirAccess,
     protected: WriteProtected,
     budget: Budget,
+    slow: SlowCalls,
 }
 
 impl Filesystem {
     /// The filesystem of a call that has no directory at all.
-    pub(crate) fn none(meter: Arc<Meter>) -> Self {
+    pub(crate) fn none(meter: Arc<Meter>, slow: SlowCalls) -> Self {
         Self {
             root: None,
             access: WorkdirAccess::ReadOnly,
             protected: WriteProtected::default(),
             budget: Budget::new(meter, Growth::default()),
+            slow,
         }
     }
 
@@ -62,6 +66,7 @@ impl Filesystem {
         access: WorkdirAccess,
         protected: WriteProtected,
         meter: Arc<Meter>,
+        slow: SlowCalls,
     ) -> Self {
         let budget = Budget::new(meter, root.growth.clone());
         Self {
@@ -69,6 +74,7 @@ impl Filesystem {
             access,
             protected,
             budget,
+            slow,
         }
     }
 }

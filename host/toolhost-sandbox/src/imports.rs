@@ -79,6 +79,7 @@ fn filesystem_of(state: &mut CallState) -> FilesystemView<'_> {
 }
 
 fn http_of(state: &mut CallState) -> WasiHttpCtxView<'_> {
+    state.http.used = true;
     WasiHttpCtxView {
         ctx: &mut state.http.ctx,
         table: &mut state.table,

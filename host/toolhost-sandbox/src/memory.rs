@@ -1,4 +1,5 @@
-//! Linear memory: the sum of one call, and of all calls.
+//! Memory: the sum of one call, and of all calls. It is the guest's linear memories, and what the host
+//! holds for its handles.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,6 +24,8 @@ pub(crate) struct MemoryLimiter {
     pool: Arc<Shares>,
     meter: Arc<Meter>,
     held: u64,
+    /// What of it is held for handles.
+    handles: u64,
     last: u64,
     elements: u64,
 }
@@ -33,9 +36,43 @@ impl MemoryLimiter {
             pool,
             meter,
             held: 0,
+            handles: 0,
             last: 0,
             elements: 0,
         }
+    }
+
+    /// Counts what the host holds for the guest's handles now. False where it is too much.
+    pub(crate) fn holds_for_handles(&mut self, bytes: u64) -> bool {
+        if let Some(more) = bytes.checked_sub(self.handles) {
+            if !self.take(more) {
+                return false;
+            }
+        } else {
+            self.give_back(self.handles - bytes);
+        }
+        self.handles = bytes;
+        true
+    }
+
+    fn take(&mut self, more: u64) -> bool {
+        let sum = self.held.saturating_add(more);
+        if sum > self.meter.limits.memory_bytes {
+            self.meter.memory_refused.store(true, Relaxed);
+            return false;
+        }
+        if !self.pool.take(self.meter.component, more) {
+            self.meter.pool_refused.store(true, Relaxed);
+            return false;
+        }
+        self.held = sum;
+        self.meter.memory_peak.fetch_max(sum, Relaxed);
+        true
+    }
+
+    fn give_back(&mut self, bytes: u64) {
+        self.held -= bytes;
+        self.pool.give_back(self.meter.component, bytes);
     }
 }
 
@@ -57,27 +94,18 @@ impl ResourceLimiter for MemoryLimiter {
             return Ok(false);
         }
         let more = desired.saturating_sub(current) as u64;
-        let sum = self.held.saturating_add(more);
-        if sum > self.meter.limits.memory_bytes {
-            self.meter.memory_refused.store(true, Relaxed);
-            return Ok(false);
+        let taken = self.take(more);
+        if taken {
+            // A guest that was refused more and then makes do is not out of memory.
+            self.meter.memory_refused.store(false, Relaxed);
+            self.last = more;
         }
-        if !self.pool.take(self.meter.component, more) {
-            self.meter.pool_refused.store(true, Relaxed);
-            return Ok(false);
-        }
-        // A guest that was refused more and then makes do is not out of memory.
-        self.meter.memory_refused.store(false, Relaxed);
-        self.held = sum;
-        self.last = more;
-        self.meter.memory_peak.fetch_max(sum, Relaxed);
-        Ok(true)
+        Ok(taken)
     }
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
-        self.held -= self.last;
-        self.pool.give_back(self.meter.component, self.last);
-        self.last = 0;
+        let last = std::mem::take(&mut self.last);
+        self.give_back(last);
         Ok(())
     }
 

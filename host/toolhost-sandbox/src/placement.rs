@@ -1,20 +1,25 @@
 //! Where a call runs: where it is awaited, until it has computed for a while.
 
 use std::future::Future;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::SandboxError;
 
 /// Time a call may keep its caller's thread busy before it moves away.
 const BUSY: Duration = Duration::from_millis(2);
+
+/// Most file calls that wait for a disk at once.
+const SLOW_AT_ONCE: usize = 16;
 
 /// The sandbox's own threads: one that keeps the time of every call, and those of long calls.
 ///
@@ -23,6 +28,7 @@ const BUSY: Duration = Duration::from_millis(2);
 pub(crate) struct GuestThreads {
     clock: Handle,
     guests: Handle,
+    slow: SlowCalls,
     /// Taken when dropped.
     runtime: Option<Runtime>,
     _stop_clock: oneshot::Sender<()>,
@@ -30,11 +36,12 @@ pub(crate) struct GuestThreads {
 
 impl GuestThreads {
     /// Starts them; `calls` may each have a thread of their own where their files are slow.
-    pub(crate) fn start(calls: u32) -> std::io::Result<Self> {
+    pub(crate) fn start(calls: u32) -> io::Result<Self> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
+        let blocking = (calls as usize).saturating_add(cores + SLOW_AT_ONCE);
         let guests = Builder::new_multi_thread()
             .worker_threads(cores)
-            .max_blocking_threads((calls as usize).saturating_add(cores))
+            .max_blocking_threads(blocking)
             .thread_name("toolhost-guest")
             .event_interval(1)
             .build()?;
@@ -49,6 +56,10 @@ impl GuestThreads {
             })?;
         Ok(Self {
             clock: handle,
+            slow: SlowCalls {
+                threads: guests.handle().clone(),
+                at_once: Arc::new(Semaphore::new(SLOW_AT_ONCE)),
+            },
             guests: guests.handle().clone(),
             runtime: Some(guests),
             _stop_clock: stop,
@@ -69,6 +80,11 @@ impl GuestThreads {
     /// Runs what computes or blocks.
     pub(crate) fn guests(&self) -> &Handle {
         &self.guests
+    }
+
+    /// Runs what waits for a disk.
+    pub(crate) fn slow(&self) -> &SlowCalls {
+        &self.slow
     }
 }
 
@@ -197,6 +213,34 @@ pub(crate) async fn on_its_own_thread<T: Send + 'static>(
     task.await.map_err(|_| SandboxError::HostPanic)?
 }
 
+/// File calls that wait for a disk, whichever it is: each on a thread of its own, so that no other
+/// call waits with it.
+#[derive(Clone)]
+pub(crate) struct SlowCalls {
+    threads: Handle,
+    at_once: Arc<Semaphore>,
+}
+
+impl SlowCalls {
+    /// Waits for a thread, then for the call. When the future is dropped the call goes on without a
+    /// reader, and is one of those at once until it returns.
+    pub(crate) async fn run(
+        &self,
+        call: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        let at_once = Arc::clone(&self.at_once).acquire_owned().await;
+        let one = at_once.map_err(io::Error::other)?;
+        let task = spawn_blocking(&self.threads, move || {
+            let done = call();
+            drop(one);
+            done
+        });
+        task.map_err(io::Error::other)?
+            .await
+            .map_err(io::Error::other)?
+    }
+}
+
 /// The system gives no thread.
 #[derive(Debug, thiserror::Error)]
 #[error("the system has no thread to give")]
@@ -208,4 +252,48 @@ pub(crate) fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, NoThread> {
     catch_unwind(AssertUnwindSafe(|| guests.spawn_blocking(work))).map_err(|_| NoThread)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::task::Waker;
+
+    use super::*;
+
+    #[test]
+    fn a_slow_file_call_holds_no_thread_but_its_own_and_so_many_go_on_at_once() {
+        let threads = GuestThreads::start(1).unwrap();
+        let (tell, told) = mpsc::channel();
+        let wait_for = |ends: mpsc::Receiver<()>| {
+            let tell = tell.clone();
+            threads.slow().run(move || {
+                tell.send(thread::current().id()).unwrap();
+                ends.recv().map_err(io::Error::other)
+            })
+        };
+        let mut cx = Context::from_waker(Waker::noop());
+        let (mut ends, mut calls) = (Vec::new(), Vec::new());
+        for _ in 0..=SLOW_AT_ONCE {
+            let (end, ended) = mpsc::channel();
+            let mut call = Box::pin(wait_for(ended));
+            // Were it run here, this would never return.
+            assert!(call.as_mut().poll(&mut cx).is_pending());
+            ends.push(end);
+            calls.push(call);
+        }
+        for _ in 0..SLOW_AT_ONCE {
+            assert_ne!(told.recv().unwrap(), thread::current().id());
+        }
+        // A call that nobody waits for any longer is still one of them.
+        let mut last = calls.pop().unwrap();
+        drop(calls);
+        assert!(last.as_mut().poll(&mut cx).is_pending());
+        assert_eq!(threads.slow().at_once.available_permits(), 0);
+        for end in &ends {
+            end.send(()).unwrap();
+        }
+        threads.clock().block_on(last).unwrap();
+        assert_ne!(told.recv().unwrap(), thread::current().id());
+    }
 }

@@ -8,7 +8,7 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, async_trait};
 
 use crate::fs::Filesystem;
-use crate::http::Http;
+use crate::http::{Http, held_for};
 use crate::imports::Agents;
 use crate::memory::MemoryLimiter;
 use crate::meter::{Meter, lock};
@@ -55,6 +55,24 @@ impl CallState {
             http,
             meter,
         }
+    }
+
+    /// Counts what the host holds for the guest's handles, after host calls that may have changed it.
+    ///
+    /// # Errors
+    /// It is more than the call, or all calls, may hold.
+    pub(crate) fn count_handles(&mut self) -> wasmtime::Result<()> {
+        if !std::mem::take(&mut self.http.used) {
+            return Ok(());
+        }
+        let headers = self.meter.limits.http_header_bytes;
+        if self
+            .memory
+            .holds_for_handles(held_for(&mut self.table, headers))
+        {
+            return Ok(());
+        }
+        Err(wasmtime::Error::msg("the guest's handles hold too much"))
     }
 }
 

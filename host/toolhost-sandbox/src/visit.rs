@@ -207,13 +207,15 @@ impl Visit {
         let ends = Instant::now().checked_add(self.meter.limits.deadline);
         let meter = Arc::clone(&self.meter);
         let memory = MemoryLimiter::new(Arc::clone(&self.cell.memory), Arc::clone(&meter));
+        let slow = self.cell.threads.slow().clone();
         let fs = match &self.workdir {
-            None => Filesystem::none(Arc::clone(&meter)),
+            None => Filesystem::none(Arc::clone(&meter), slow),
             Some(root) => Filesystem::of(
                 root.clone(),
                 self.grants.workdir,
                 self.protected.clone(),
                 Arc::clone(&meter),
+                slow,
             ),
         };
         let agents = Agents {

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
+use toolhost_tests::eventually;
 use toolhost_tests::held::Held;
-use toolhost_tests::{eventually, house::House};
+use toolhost_tests::house::{House, code};
 
 use super::server::{Server, ok, silent};
 use super::{WEB, answer, answers, error, error_of, fetch, fetch_within, policy};
@@ -30,6 +31,22 @@ async fn one_request_more_than_allowed_is_not_sent() {
     assert!(error_of(last).contains("limits.httpRequests"), "{last}");
     assert_eq!(server.accepted(), 3);
     assert_eq!(result.usage().http_requests, 4);
+}
+
+#[tokio::test]
+async fn requests_that_are_never_sent_are_memory_of_the_call() {
+    let limits = json!({"memoryBytes": "24MiB"});
+    let input = |hold| {
+        let long = "x".repeat(60_000);
+        json!({"url": "http://other.example/", "headers": {"x-long": long}, "times": 0, "hold": hold})
+    };
+    // Granted or not: requests can be made by any tool.
+    let held = fetch_within(&json!({}), &limits, input(40)).await;
+    assert_eq!(answers(&held).len(), 0);
+    assert!(held.usage().memory_peak >= 40 * 60_000, "{held:?}");
+    let result = fetch_within(&json!({}), &limits, input(300)).await;
+    assert_eq!(code(&result), "E_TOOL_OUT_OF_MEMORY");
+    assert!(result.usage().memory_peak <= 24 << 20, "{result:?}");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Open files and directories, and every method of `wasi:filesystem/types`.
 
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::{Arc, LazyLock};
@@ -146,6 +147,26 @@ impl FilesystemView<'_> {
         Ok(file)
     }
 
+    /// Waits until what was written is on the disk.
+    async fn sync_by(
+        &mut self,
+        handle: &Resource<Descriptor>,
+        sync: fn(&File) -> io::Result<()>,
+    ) -> FsResult<()> {
+        let slow = self.fs.slow.clone();
+        let synced = match self.descriptor(handle)? {
+            Descriptor::File(file) => {
+                let file = Arc::clone(file);
+                slow.run(move || sync(&file.file)).await
+            }
+            Descriptor::Dir(dir) => {
+                let dir = Arc::clone(&dir.dir);
+                slow.run(move || sync_dir(&dir)).await
+            }
+        };
+        Ok(synced?)
+    }
+
     fn dir_to_change(&self, handle: &Resource<Descriptor>) -> FsResult<&OpenDir> {
         let dir = self.descriptor(handle)?.dir()?;
         self.fs.check_writable()?;
@@ -223,11 +244,8 @@ impl types::HostDescriptor for FilesystemView<'_> {
         Ok(rustix::fs::fadvise(&file.file, offset, length, advice)?)
     }
 
-    fn sync_data(&mut self, handle: Resource<Descriptor>) -> FsResult<()> {
-        match self.descriptor(&handle)? {
-            Descriptor::File(file) => Ok(file.file.sync_data()?),
-            Descriptor::Dir(dir) => sync_dir(dir),
-        }
+    async fn sync_data(&mut self, handle: Resource<Descriptor>) -> FsResult<()> {
+        self.sync_by(&handle, File::sync_data).await
     }
 
     fn get_flags(&mut self, handle: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
@@ -295,11 +313,8 @@ impl types::HostDescriptor for FilesystemView<'_> {
         Ok(self.table.push(listing)?)
     }
 
-    fn sync(&mut self, handle: Resource<Descriptor>) -> FsResult<()> {
-        match self.descriptor(&handle)? {
-            Descriptor::File(file) => Ok(file.file.sync_all()?),
-            Descriptor::Dir(dir) => sync_dir(dir),
-        }
+    async fn sync(&mut self, handle: Resource<Descriptor>) -> FsResult<()> {
+        self.sync_by(&handle, File::sync_all).await
     }
 
     fn create_directory_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
@@ -490,8 +505,8 @@ fn set_times_by_path(handle: impl AsFd, times: &Timestamps) -> FsResult<()> {
 }
 
 /// Syncs a directory through a handle of its own: `dir` may be good for nothing but its path.
-fn sync_dir(dir: &OpenDir) -> FsResult<()> {
-    let readable = dir.dir.open(".")?;
+fn sync_dir(dir: &Dir) -> io::Result<()> {
+    let readable = dir.open(".")?;
     Ok(rustix::fs::fsync(&readable)?)
 }
 

@@ -20,7 +20,7 @@ use super::{HttpGrant, Network};
 use crate::meter::Meter;
 
 /// Most bytes of a body that a guest hands over at once; two such pieces are kept.
-const PIECE: usize = 16 << 10;
+pub(super) const PIECE: usize = 16 << 10;
 
 /// What a request leaves of the call's own time, so that the guest can answer for its failure.
 const MARGIN: Duration = Duration::from_millis(50);
@@ -32,6 +32,8 @@ const PATH_SHOWN: usize = 120;
 pub(crate) struct Http {
     pub(crate) ctx: WasiHttpCtx,
     pub(crate) egress: Egress,
+    /// Whether its handles were used since what is held for them was last counted.
+    pub(crate) used: bool,
 }
 
 /// What decides on the requests of one call.
@@ -63,7 +65,11 @@ impl Http {
             slots: None,
             unread: Unread::default(),
         };
-        Self { ctx, egress }
+        Self {
+            ctx,
+            egress,
+            used: false,
+        }
     }
 }
 

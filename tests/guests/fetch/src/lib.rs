@@ -1,10 +1,11 @@
 //! Sends HTTP requests. Input `{url, method?, headers?: {name: value | [value]}, body?, bodyBytes?,
-//! follow?, times?, atOnce?, read?, connectMs?, firstByteMs?, betweenBytesMs?, then?}`.
+//! follow?, times?, atOnce?, read?, connectMs?, firstByteMs?, betweenBytesMs?, hold?, then?}`.
 //!
 //! Sends the same request so many `times`, `atOnce` at once; follows so many redirects by itself; reads
 //! so many bytes of each body, or all. Output `{answers: […]}`, each `{url, status, headers, body,
 //! bytes, failed?}` or `{url, error}`; `body` is its first 4,096 bytes as text, and `failed` says how
-//! reading it ended. `then`: `panic` after it.
+//! reading it ended. `hold`: before it, makes so many of these requests that are never sent, each with
+//! a body begun. `then`: `panic` after it.
 
 mod wit;
 
@@ -24,10 +25,18 @@ guest_glue::serve!(run);
 fn run(input: Value) -> Result<Value, ToolError> {
     let times = number(&input, "times").unwrap_or(1);
     let at_once = number(&input, "atOnce").unwrap_or(1).max(1);
+    let url = text(&input, "url", "");
+    let held = (0..number(&input, "hold").unwrap_or(0)).map(|_| {
+        let request = request(url, &input)?;
+        let body = request.body().map_err(|()| "body")?;
+        Ok((body, request))
+    });
+    let _held = held
+        .collect::<Result<Vec<_>, String>>()
+        .map_err(guest_glue::error)?;
     let mut answers = Vec::new();
     let mut left = times;
     while left > 0 {
-        let url = text(&input, "url", "");
         let batch: Vec<_> = (0..left.min(at_once)).map(|_| send(url, &input)).collect();
         left -= batch.len() as u64;
         let waited = batch.into_iter().map(|sent| answer(url, sent, &input));
@@ -39,8 +48,8 @@ fn run(input: Value) -> Result<Value, ToolError> {
     Ok(json!({"answers": answers}))
 }
 
-/// Starts a request.
-fn send(url: &str, input: &Value) -> Result<FutureIncomingResponse, String> {
+/// Makes a request.
+fn request(url: &str, input: &Value) -> Result<OutgoingRequest, String> {
     let headers = Fields::new();
     for (name, value) in input["headers"].as_object().into_iter().flatten() {
         let values = value
@@ -75,7 +84,12 @@ fn send(url: &str, input: &Value) -> Result<FutureIncomingResponse, String> {
     request
         .set_path_with_query(Some(path))
         .map_err(|()| "path")?;
+    Ok(request)
+}
 
+/// Starts a request.
+fn send(url: &str, input: &Value) -> Result<FutureIncomingResponse, String> {
+    let request = request(url, input)?;
     let options = RequestOptions::new();
     let nanos = |key| number(input, key).map(|ms| ms * 1_000_000);
     options

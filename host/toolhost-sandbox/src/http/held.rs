@@ -1,0 +1,36 @@
+//! What the host holds for a guest's handles of HTTP.
+
+use std::any::Any;
+
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi_http::FieldMap;
+use wasmtime_wasi_http::p2::body::HostOutgoingBody;
+use wasmtime_wasi_http::p2::types::{
+    HostFutureIncomingResponse, HostIncomingResponse, HostOutgoingRequest,
+};
+
+use super::egress::PIECE;
+
+/// Longest path and query that the engine takes, in bytes.
+const PATH_MAX: usize = 64 << 10;
+
+/// Pieces of a body on their way: two in the request, one in the stream.
+const PIECES: usize = 3;
+
+/// The most bytes that are held for the handles of a table, where a set of headers has at most
+/// `headers` bytes.
+pub(crate) fn held_for(table: &mut ResourceTable, headers: usize) -> u64 {
+    let most = |handle: &(dyn Any + Send)| {
+        if handle.is::<HostOutgoingRequest>() || handle.is::<HostFutureIncomingResponse>() {
+            // A request, which may wait to be sent: its headers, and those that follow its body.
+            2 * headers + PATH_MAX
+        } else if handle.is::<HostOutgoingBody>() {
+            PIECES * PIECE
+        } else if handle.is::<FieldMap>() || handle.is::<HostIncomingResponse>() {
+            headers
+        } else {
+            0
+        }
+    };
+    table.iter_mut().map(|handle| most(handle) as u64).sum()
+}
