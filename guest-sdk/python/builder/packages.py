@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,9 @@ from pathlib import Path
 from builder.failure import MACHINE, BuildError
 from builder.stage import refuse_native_code
 
+# Another file of requirements, a package in a folder, a wheel on this machine.
+_NAMES_A_FILE = re.compile(r"^\s*(-[rce]\b|--(requirement|constraint|editable)\b|[./])|@\s*(file:|[./])|^[^@]*\.whl\s*$")
+
 # Of the interpreter inside the component.
 _PYTHON_VERSION = "3.14"
 
@@ -19,6 +23,7 @@ def install_packages(requirements: Path, work: Path) -> Path | None:
     """Installs what `requirements` names, once for each of its versions, and returns the folder."""
     if not requirements.is_file():
         return None
+    _refuse_files(requirements)
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()[:16]
     folder = work / f"packages-{digest}"
     if folder.is_dir():
@@ -35,6 +40,18 @@ def install_packages(requirements: Path, work: Path) -> Path | None:
             if not folder.is_dir():  # Otherwise another build was faster.
                 raise
     return folder
+
+
+def _refuse_files(requirements: Path) -> None:
+    """Refuses what names a file: a change of that would go unnoticed."""
+    for number, line in enumerate(requirements.read_text().splitlines(), 1):
+        if _NAMES_A_FILE.search(line):
+            raise BuildError(
+                "requirements.txt names a file, whose changes would go unnoticed",
+                "name the package and its version (NAME==VERSION), or put the package beside the entry",
+                place=f"{requirements}:{number}",
+                detail=line,
+            )
 
 
 def _pip(requirements: Path, target: Path) -> None:

@@ -37,6 +37,14 @@ class Refusals(unittest.TestCase):
             requirements.write_text("numpy==2.3.4\n")
             self.refused(Path(dir, "tool.py"), str(requirements), "without native code")
 
+    def test_refuses_requirements_that_are_files(self) -> None:
+        with TemporaryDirectory() as dir:
+            Path(dir, "tool.py").write_text('handlers = {"a": print}')
+            requirements = Path(dir, "requirements.txt")
+            for line in ["-r more.txt", "-c limits.txt", "-e .", "./here", "/there", "a @ file:///b.whl", "wheels/a.whl"]:
+                requirements.write_text(f"# all of it\n{line}\n")
+                self.refused(Path(dir, "tool.py"), f"{requirements}:2", "names a file")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -8,6 +8,7 @@ mod rust;
 mod typescript;
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use toolhost::bundle::built::Language;
 
@@ -51,6 +52,8 @@ pub(crate) struct Made {
     pub(crate) component: Vec<u8>,
     /// The files it was built of, absolute.
     pub(crate) inputs: Vec<PathBuf>,
+    /// When it began to be built: an input that is newer may not be what it was built of.
+    pub(crate) started: SystemTime,
     /// What the author should know.
     pub(crate) notes: Vec<Fault>,
 }

@@ -203,7 +203,7 @@ Examples:
 
 Nothing is granted to the component: it is compiled and asked what it serves.
 
-Exit codes: 0 it would load · 1 it would not · 2 it cannot be read";
+Exit codes: 0 it would load, or its world is printed · 1 it would not · 2 it cannot be read";
 
 /// After the help of `toolhost cache`.
 pub(crate) const CACHE: &str = "\

@@ -1,4 +1,4 @@
-//! The one list of characters that act, and JSON in which none does.
+//! The one list of characters that act, JSON in which none does, and words for a shell.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -67,6 +67,16 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(plain)
+}
+
+/// A word as a shell takes it.
+#[must_use]
+pub fn shell_word(word: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+');
+    match !word.is_empty() && word.chars().all(plain) && !word.starts_with('-') {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(format!("'{}'", word.replace('\'', r"'\''"))),
+    }
 }
 
 #[cfg(test)]

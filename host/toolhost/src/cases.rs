@@ -132,7 +132,7 @@ pub struct CannedAnswer {
     pub authority: String,
     /// Path and query: `/x?y=1`.
     pub path: String,
-    /// The status. 100 to 599, default 200.
+    /// The status. 200 to 599, default 200.
     pub status: u16,
     /// Headers of the answer.
     pub headers: Vec<(String, String)>,

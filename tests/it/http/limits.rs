@@ -30,7 +30,7 @@ async fn one_request_more_than_allowed_is_not_sent() {
     );
     assert!(error_of(last).contains("limits.httpRequests"), "{last}");
     assert_eq!(server.accepted(), 3);
-    assert_eq!(result.usage().http_requests, 4);
+    assert_eq!(result.usage().http_requests, 3);
 }
 
 #[tokio::test]

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use tokio::process::Command;
+use toolhost::bundle::built::Source;
 
 use super::child;
 use super::{Fault, Job, Made, Refusal, Whose};
@@ -77,12 +79,14 @@ pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
         .arg("--json")
         // The kit's own folder stays as it was laid out.
         .env("PYTHONDONTWRITEBYTECODE", "1");
+    let started = SystemTime::now();
     let said = child::run_installed(&mut build, GET_PYTHON).await?;
     let last = said.stdout.lines().last().unwrap_or_default();
     match serde_json::from_str(last) {
         Ok(Answer::Built { notes }) => Ok(Made {
             component: fs::read(out).context("the kit left no component")?,
             inputs: inputs(job.entry)?,
+            started,
             notes: notes.into_iter().map(Fault::new).collect(),
         }),
         Ok(Answer::Refused { error }) => Err(Refusal {
@@ -108,6 +112,7 @@ async fn interpreter(kit: &Path, shelf: &Shelf, progress: &Progress) -> Result<P
         let what = "python3 is older than 3.10, which tools are built with";
         return Err(Refusal::machine(Fault::new(what).next(GET_PYTHON)));
     }
+    let requirements = kit.join("requirements.txt");
     let fill = async |folder: &Path| {
         progress.working("getting what builds Python, once");
         let mut venv = Command::new("python3");
@@ -127,7 +132,7 @@ async fn interpreter(kit: &Path, shelf: &Shelf, progress: &Progress) -> Result<P
             "--quiet",
         ])
         .args(["--require-hashes", "--only-binary=:all:", "-r"])
-        .arg(kit.join("requirements.txt"));
+        .arg(&requirements);
         let said = child::run_installed(&mut pip, GET_PYTHON).await?;
         if said.is_ok() {
             return Ok(());
@@ -137,7 +142,14 @@ async fn interpreter(kit: &Path, shelf: &Shelf, progress: &Progress) -> Result<P
             "See that pip reaches its index (PIP_INDEX_URL names another), then build again.";
         Err(Refusal::machine(fault.next(next)))
     };
-    let venv = shelf.complete(kit.join("venv"), fill).await?;
+    let digest = Source::new(
+        "",
+        &fs::read(&requirements).context("the kit is not whole")?,
+    )
+    .sha256;
+    let name = digest.get(..16).unwrap_or(&digest);
+    let venv = shelf.folder("python-venvs")?.join(name);
+    let venv = shelf.complete(venv, fill).await?;
     Ok(venv.join("bin/python"))
 }
 

@@ -4,6 +4,7 @@ mod messages;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use tokio::process::Command;
@@ -42,6 +43,7 @@ pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
         own = Some(kits::lock(&folder.join("lock")).await?);
         cargo.arg("--target-dir").arg(folder);
     }
+    let started = SystemTime::now();
     let said = child::run_installed(&mut cargo, GET_RUST).await?;
     let messages = Messages::parse(&said.stdout);
     if !said.is_ok() {
@@ -59,6 +61,7 @@ pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
     let made = Made {
         component: fs::read(&component).context("cargo left no component")?,
         inputs: inputs(manifest, &component, &messages)?,
+        started,
         notes: messages.warnings(),
     };
     drop(own);
@@ -74,8 +77,7 @@ pub(crate) fn lay_out_sdk(package: &Path) -> Result<()> {
 }
 
 fn refused(messages: &Messages, said: &Said) -> Refusal {
-    let no_target = |text: &str| text.contains("E0463") || text.contains("can't find crate for");
-    if messages.has_code("E0463") || no_target(&said.stderr) {
+    if messages.lack_std() || messages::lacks_std(&said.stderr) {
         let fault = Fault::new(format!("rustc has no standard library for {TARGET}"));
         return Refusal::machine(fault.next(format!("rustup target add {TARGET}")));
     }
@@ -97,12 +99,16 @@ fn refused(messages: &Messages, said: &Said) -> Refusal {
 }
 
 /// The files that the component was built of: those of the package and of packages it names by path,
-/// their manifests, and the lock file.
+/// their manifests, and the lock file; not what the build itself wrote.
 fn inputs(manifest: &Path, component: &Path, messages: &Messages) -> Result<Vec<PathBuf>> {
     let list = component.with_extension("d");
     let list =
         fs::read_to_string(&list).with_context(|| format!("cargo left no {}", list.display()))?;
     let mut inputs = messages::sources_of(&list);
+    // TARGET_DIR/wasm32-wasip2/release/NAME.wasm
+    if let Some(target_dir) = component.ancestors().nth(3) {
+        inputs.retain(|input| !input.starts_with(target_dir));
+    }
     inputs.extend(messages.local_manifests());
     let above = manifest.ancestors().skip(1);
     let mut locks = above.map(|dir| dir.join("Cargo.lock"));

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::Context;
 use serde::Deserialize;
@@ -71,12 +72,13 @@ pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
     let out = job.shelf.folder("out")?;
     let out = tempfile::tempdir_in(out).context("there is no room to build in")?;
     let out = out.path().join("tool.wasm");
+    let started = SystemTime::now();
     match make(&kit, job, &out).await? {
         Answer::Refused { kind, errors } if needs_starlingmonkey(&kind, &errors) => {
             starlingmonkey(&kit, job).await?;
-            made(make(&kit, job, &out).await?, &out)
+            made(make(&kit, job, &out).await?, &out, started)
         }
-        answer @ (Answer::Built { .. } | Answer::Refused { .. }) => made(answer, &out),
+        answer @ (Answer::Built { .. } | Answer::Refused { .. }) => made(answer, &out, started),
     }
 }
 
@@ -107,11 +109,12 @@ async fn make(kit: &Path, job: &Job<'_>, out: &Path) -> Result<Answer, Refusal> 
     serde_json::from_str(last).map_err(|_| broken(&said))
 }
 
-fn made(answer: Answer, out: &Path) -> Result<Made, Refusal> {
+fn made(answer: Answer, out: &Path, started: SystemTime) -> Result<Made, Refusal> {
     match answer {
         Answer::Built { inputs, warnings } => Ok(Made {
             component: fs::read(out).context("the kit left no component")?,
             inputs,
+            started,
             notes: warnings.into_iter().map(Fault::from).collect(),
         }),
         Answer::Refused { kind, errors } => Err(Refusal {

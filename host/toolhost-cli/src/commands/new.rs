@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use toolhost::bundle::built::Language;
+use toolhost::text::shell_word;
 use toolhost::{ResourceName, ToolName};
 
 use crate::args::{Lang, NewArgs};
@@ -31,8 +32,9 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit, Failure> {
     check_empty(&folder)?;
     make(&folder, &name, args.lang)?;
     let shown = plain::line(&folder.to_string_lossy());
+    let word = plain::line(&shell_word(&folder.to_string_lossy()));
     output::write(&format!(
-        "made {shown}: next\n  cd {shown}\n  toolhost build\n  toolhost check\n  toolhost test"
+        "made {shown}: next\n  cd {word}\n  toolhost build\n  toolhost check\n  toolhost test"
     ))?;
     Ok(Exit::Done)
 }

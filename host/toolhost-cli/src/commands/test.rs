@@ -1,10 +1,12 @@
 //! `toolhost test`: the cases of a bundle's tools, those written and those that follow from their
 //! schemas.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::anyhow;
+use toolhost::text::shell_word;
 
 use crate::args::TestArgs;
 use crate::exit::Exit;
@@ -31,7 +33,7 @@ pub(crate) async fn test(args: &TestArgs, setting: &Setting) -> Result<Exit, Fai
         setting.note(&files.how_to_begin());
     }
     let mut report = Report {
-        bundle: args.bundle.display().to_string(),
+        call: call(args),
         seed: args.seed,
         done: run::all(items, &lab).await,
         took: started.elapsed(),
@@ -55,6 +57,16 @@ pub(crate) async fn test(args: &TestArgs, setting: &Setting) -> Result<Exit, Fai
         .iter()
         .any(|done| done.verdict() == Verdict::Failed);
     Ok(if failed { Exit::Refused } else { Exit::Done })
+}
+
+/// How a tool of the bundle is called under the policy of the run.
+fn call(args: &TestArgs) -> String {
+    let word = |path: &Path| shell_word(&path.to_string_lossy()).into_owned();
+    let mut call = format!("toolhost call {}", word(&args.bundle));
+    if let Some(policy) = &args.policy {
+        call += &format!(" --policy {}", word(policy));
+    }
+    call
 }
 
 fn nothing_to_run(args: &TestArgs) -> Failure {

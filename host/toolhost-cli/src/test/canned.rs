@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HOST, HeaderName, HeaderValue};
 use hyper::service::service_fn;
@@ -98,16 +98,13 @@ async fn answer(
     answers: Arc<Answers>,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let host = request
-        .headers()
-        .get(HOST)
-        .and_then(|host| host.to_str().ok());
+    let (head, body) = request.into_parts();
+    // To its end: who is answered before may take it for a failure.
+    let _read = body.collect().await;
+    let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
     let host = host.unwrap_or_default().to_ascii_lowercase();
-    let path = request
-        .uri()
-        .path_and_query()
-        .map_or("/", |path| path.as_str());
-    let method = request.method().as_str();
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    let method = head.method.as_str();
     let Some(canned) = answers.next(method, &host, path) else {
         let asked = format!("{method} {host}{path}");
         let response = unanswered(&asked);
@@ -166,5 +163,40 @@ impl Answers {
         if all.len() < UNANSWERED_MAX {
             all.push(asked);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_is_read_to_its_end_before_it_is_answered() {
+        const BODY: usize = 4 << 20;
+        let answer = CannedAnswer {
+            method: None,
+            authority: "a.example".to_owned(),
+            path: "/".to_owned(),
+            status: 200,
+            headers: Vec::new(),
+            body: b"fine".to_vec(),
+            delay_ms: 0,
+        };
+        let server = Canned::serve(vec![answer]).await.unwrap();
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
+        let head = format!(
+            "POST / HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\ncontent-length: {BODY}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&vec![b'x'; BODY]).await.unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).await.unwrap();
+        assert!(
+            said.starts_with("HTTP/1.1 200") && said.ends_with("fine"),
+            "{said}"
+        );
     }
 }

@@ -13,6 +13,8 @@ use super::item::What;
 pub(crate) struct Done {
     /// The case.
     pub(crate) what: What,
+    /// The agent that called, where the bundle has several.
+    pub(crate) agent: Option<String>,
     /// What was not as expected, in the first run in which something was not.
     pub(crate) mismatches: Vec<Mismatch>,
     /// How often it ran.
@@ -93,8 +95,8 @@ impl Done {
 /// What came of all.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// The bundle, as it was named.
-    pub(crate) bundle: String,
+    /// The command that calls a tool of it, but for the tool.
+    pub(crate) call: String,
     /// What the drawn arguments follow from.
     pub(crate) seed: u64,
     /// Each case, in order.

@@ -63,6 +63,11 @@ impl Lab {
         })
     }
 
+    /// Whether a call must say for which agent it is.
+    pub(crate) fn has_several_agents(&self) -> bool {
+        self.bundle.agents().len() > 1
+    }
+
     /// The directory that cases are run in.
     pub(crate) fn top(&self) -> &Path {
         self.top.path()

@@ -9,6 +9,7 @@ use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use toolhost::Denial;
 use toolhost::cases::{LogLine, Mismatch};
+use toolhost::text::shell_word;
 
 use super::item::{Item, What};
 use super::{Done, Report, Verdict};
@@ -50,13 +51,13 @@ pub(crate) fn report(report: &Report, look: Look) -> String {
         .iter()
         .filter(|done| done.verdict() == Verdict::Failed)
     {
-        failed(done, &report.bundle, look, &mut text);
+        failed(done, &report.call, look, &mut text);
     }
     denied(report, &mut text);
     text + &summary(report)
 }
 
-fn failed(done: &Done, bundle: &str, look: Look, text: &mut String) {
+fn failed(done: &Done, call: &str, look: Look, text: &mut String) {
     let (place, name) = (
         plain::line(&done.what.place()),
         plain::line(&done.what.name()),
@@ -77,7 +78,7 @@ fn failed(done: &Done, bundle: &str, look: Look, text: &mut String) {
     for line in logged(&done.log) {
         let _ = writeln!(text, "{INDENT}| {line}");
     }
-    if let Some(command) = again(done, bundle) {
+    if let Some(command) = again(done, call) {
         let _ = writeln!(text, "{INDENT}again: {command}");
     }
 }
@@ -157,13 +158,16 @@ fn logged(log: &[LogLine]) -> Vec<String> {
 }
 
 /// The command that makes the same call as a generated case.
-fn again(done: &Done, bundle: &str) -> Option<String> {
+fn again(done: &Done, call: &str) -> Option<String> {
     let What::Generated(case) = &done.what else {
         return None;
     };
     let args = Value::Object(case.args.clone()).to_string();
     let args = toolhost::text::escape_json(&args).replace('\'', r"\u0027");
-    let command = format!("toolhost call {bundle} {} --args '{args}'", case.tool);
+    let mut command = format!("{call} {} --args '{args}'", case.tool);
+    if let Some(agent) = &done.agent {
+        let _ = write!(command, " --agent {}", shell_word(agent));
+    }
     (command.len() <= COMMAND_MAX).then(|| plain::line(&command))
 }
 

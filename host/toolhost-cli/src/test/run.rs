@@ -96,7 +96,9 @@ async fn one(item: Item, lab: &Arc<Lab>, numbers: &Arc<AtomicU64>) -> Done {
     } else {
         Ran::default()
     };
+    let agent = lab.has_several_agents();
     Done {
+        agent: agent.then(|| item.agent.name().to_owned()),
         what: Arc::unwrap_or_clone(item).what,
         mismatches: told.mismatches,
         runs,

@@ -7,6 +7,7 @@ use toolhost::cases::Change;
 
 use super::item::What;
 use super::{Done, Files};
+use crate::plain;
 
 /// Accepts what came, file by file, and marks the cases that expect it now. Gives what was done, in
 /// words.
@@ -30,9 +31,10 @@ pub(crate) async fn accept(files: &Files, done: &mut [Done]) -> Result<Vec<Strin
             }
             let Some(own) = changes_of(one, *number) else {
                 told.push(format!(
-                    "{}: '{}' is not updated: it says more than exact values, which only you can change",
+                    "{}: '{}' is not updated: only you can change what it says of {}",
                     one.what.place(),
-                    case.name
+                    case.name,
+                    fixed(one)
                 ));
                 continue;
             };
@@ -54,6 +56,13 @@ pub(crate) async fn accept(files: &Files, done: &mut [Done]) -> Result<Vec<Strin
         }
     }
     Ok(told)
+}
+
+/// What of a case no value that came can be written for.
+fn fixed(done: &Done) -> String {
+    let fixed = done.mismatches.iter().filter(|one| one.change.is_none());
+    let fixed: Vec<&str> = fixed.map(|one| one.what.as_str()).collect();
+    plain::line(&fixed.join(", "))
 }
 
 /// What to write for a case; none where it says something that no value fulfils.

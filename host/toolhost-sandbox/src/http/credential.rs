@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use super::headers::is_the_hosts;
 use super::origin::{Origin, OriginError};
 
-/// Longest secret, in bytes.
+/// Longest prefix and secret together, in bytes.
 const SECRET_MAX: usize = 8 << 10;
 
 /// A header that the host sets on requests to one origin, in place of any of that name of the

@@ -138,9 +138,10 @@ impl Egress {
                 .deny(Denial::HttpRequest(shown(method, &origin, path)));
             return Err(Error::HttpRequestDenied);
         };
-        let made = self.meter.http_requests.fetch_add(1, Relaxed);
-        if made >= limits.http_requests {
-            let limit = limits.http_requests;
+        let limit = limits.http_requests;
+        let one_more = |made: u64| (made < limit).then_some(made + 1);
+        let made = &self.meter.http_requests;
+        if made.fetch_update(Relaxed, Relaxed, one_more).is_err() {
             let reason = format!("a call may make {limit} HTTP requests (limits.httpRequests)");
             return Err(Error::InternalError(Some(reason)));
         }
@@ -215,6 +216,37 @@ fn shown(method: &str, origin: &Origin, path: &str) -> String {
         let tame = |b: u8| b.is_ascii_alphanumeric() || b"/-._~%@:+,=".contains(&b);
         path.len() <= PATH_SHOWN && path.bytes().all(tame)
     };
-    let path = plain(path).filter(tame);
-    format!("{method}{origin}{}", path.as_deref().unwrap_or("/*"))
+    let path = match plain(path) {
+        Some(path) if tame(&path) => path,
+        Some(_) => "/*".to_owned(),
+        // No rule with a path allows it.
+        None => String::new(),
+    };
+    format!("{method}{origin}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::HttpRule;
+    use super::*;
+
+    #[test]
+    fn the_rule_that_is_told_allows_the_request_and_is_plain() {
+        let origin = Origin::of(Scheme::Https, "a.example").unwrap();
+        let long = format!("/{}", "x".repeat(PATH_SHOWN));
+        for (method, path, expected) in [
+            ("GET", "/v1/x", "GET https://a.example/v1/x"),
+            ("GET", "/v1/%78", "GET https://a.example/v1/x"),
+            ("GET", &long, "GET https://a.example/*"),
+            ("GET", "/a'b", "GET https://a.example/*"),
+            ("GET", "/a%3Bb", "GET https://a.example"),
+            ("GET", "/a/../b", "GET https://a.example"),
+            ("pRoP", "/", "https://a.example/"),
+        ] {
+            let told = shown(method, &origin, path);
+            assert_eq!(told, expected);
+            let rule = HttpRule::parse(&told).unwrap();
+            assert!(rule.allows(method, &origin, path), "{told}: {path}");
+        }
+    }
 }

@@ -273,13 +273,17 @@ pub(crate) fn error_of(error: &hyper::Error) -> Error {
     }
     let system = cause.and_then(|it| it.downcast_ref::<io::Error>());
     let hung_up = system.is_some_and(|it| it.kind() == io::ErrorKind::UnexpectedEof);
+    let reset = system.is_some_and(|it| {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+        matches!(it.kind(), BrokenPipe | ConnectionAborted | ConnectionReset)
+    });
     if error.is_parse_too_large() {
         return Error::HttpResponseHeaderSectionSize(None);
     }
     if hung_up || error.is_incomplete_message() {
         return Error::HttpResponseIncomplete;
     }
-    if error.is_closed() || error.is_canceled() {
+    if reset || error.is_closed() || error.is_canceled() {
         return Error::ConnectionTerminated;
     }
     Error::HttpProtocolError

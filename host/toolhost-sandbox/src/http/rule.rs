@@ -57,7 +57,7 @@ pub enum HttpRuleError {
     Query,
     /// A path that servers might read as another.
     #[error(
-        "its path is not plain: leave out '.', '..', '\\', and the escapes of '/', '\\' and '%'"
+        "its path is not plain: leave out '.', '..', '\\', and the escapes of '/', '\\', ';', '%' and control characters; write what is not ASCII as the escapes of its UTF-8"
     )]
     Path,
     /// An address to which nothing connects, or that stands for another.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use toolhost_contract::text::shell_word;
 use toolhost_contract::{ToolErrorCode, ToolResource};
 use toolhost_sandbox::Protected;
 
@@ -362,7 +363,7 @@ impl OpenBundle {
         };
         match shown(path).as_str() {
             "." => "toolhost build".to_owned(),
-            path => format!("toolhost build {}", quoted(path)),
+            path => format!("toolhost build {}", shell_word(path)),
         }
     }
 
@@ -414,15 +415,6 @@ fn is_other_source(entry: &str) -> bool {
         .extension()
         .and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| OTHER_SOURCE_ENDINGS.contains(&ending))
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+');
-    match word.chars().all(plain) && !word.starts_with('-') {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 #[cfg(test)]

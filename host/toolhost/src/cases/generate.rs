@@ -25,8 +25,8 @@ use random::Random;
 use values::Maker;
 pub(super) use values::SAMPLE;
 
-/// Most cases of a kind for one export: each is a call.
-const MOST: usize = 48;
+/// Most cases of arguments that fit, for one export: each is a call.
+const MOST_VALID: usize = 48;
 
 /// Most cases of arguments that do not fit: the tool never runs.
 const MOST_INVALID: usize = 200;
@@ -192,7 +192,9 @@ impl Collected<'_> {
         let of_kind = self.cases.iter().filter(|case| case.kind == kind).count();
         let most = match kind {
             GeneratedKind::Invalid => MOST_INVALID,
-            GeneratedKind::Valid | GeneratedKind::Hostile => MOST,
+            GeneratedKind::Valid => MOST_VALID,
+            // As many as there are texts and places for them.
+            GeneratedKind::Hostile => usize::MAX,
         };
         let new = self
             .seen

@@ -109,7 +109,8 @@ fn list(node: &Node, findings: &mut Findings) -> Vec<Case> {
             let error = error.with_related("named here first", first.clone());
             findings.add(error.with_help("Give each case a name of its own."));
         }
-        named.insert(case.name.clone(), case.place.clone());
+        let place = case.place.clone();
+        named.entry(case.name.clone()).or_insert(place);
         cases.push(case);
     }
     cases

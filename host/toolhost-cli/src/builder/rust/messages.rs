@@ -39,14 +39,8 @@ struct Target {
 struct Said {
     message: String,
     level: String,
-    code: Option<Code>,
     spans: Vec<Span>,
     rendered: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Code {
-    code: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -55,6 +49,13 @@ struct Span {
     line_start: u64,
     column_start: u64,
     is_primary: bool,
+}
+
+/// Whether a compiler that says this has no standard library for its target.
+pub(super) fn lacks_std(said: &str) -> bool {
+    ["can't find crate for `core`", "can't find crate for `std`"]
+        .iter()
+        .any(|words| said.contains(words))
 }
 
 impl Messages {
@@ -71,9 +72,9 @@ impl Messages {
         })
     }
 
-    pub(super) fn has_code(&self, code: &str) -> bool {
-        self.said()
-            .any(|said| said.code.as_ref().is_some_and(|known| known.code == code))
+    /// Whether the compiler finds no standard library for its target.
+    pub(super) fn lack_std(&self) -> bool {
+        self.said().any(|said| lacks_std(&said.message))
     }
 
     pub(super) fn errors(&self) -> Vec<Fault> {

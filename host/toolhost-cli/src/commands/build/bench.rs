@@ -4,14 +4,13 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
-use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use toolhost::bundle::built::{FOLDER, SOURCES_MAX, Source, Stamp};
 use toolhost::bundle::{OpenBundle, SourceEntry};
 
 use crate::args::{BuildArgs, Engine};
-use crate::builder::{self, Fault, Job, Refusal};
+use crate::builder::{self, Fault, Job, Made, Refusal};
 use crate::kits::{self, Shelf};
 use crate::progress::Progress;
 use crate::setting::Setting;
@@ -89,7 +88,6 @@ impl<'a> Bench<'a> {
     ) -> Result<(u64, Vec<Fault>), Refusal> {
         let tool = &source.tool.metadata.name;
         let entry = self.entry(source)?;
-        let started = SystemTime::now();
         self.progress.working(&format!("building {tool}"));
         let job = Job {
             entry: &entry,
@@ -106,7 +104,7 @@ impl<'a> Bench<'a> {
         let stamp = Stamp {
             entry: source.tool.spec.entry.clone(),
             kit: self.kit(source),
-            sources: self.sources(&made.inputs, started)?,
+            sources: self.sources(&made)?,
         };
         let stamped = stamp.put_on(&mut made.component);
         stamped.context("the component cannot be stamped")?;
@@ -140,7 +138,8 @@ impl<'a> Bench<'a> {
     }
 
     /// What the inputs of a build are now.
-    fn sources(&self, inputs: &[PathBuf], started: SystemTime) -> Result<Vec<Source>, Refusal> {
+    fn sources(&self, made: &Made) -> Result<Vec<Source>, Refusal> {
+        let inputs = &made.inputs;
         if inputs.len() > SOURCES_MAX {
             let what = format!("the tool is made of more than {SOURCES_MAX} files");
             let next = "Bundle its packages beforehand, or name a built component in spec.entry.";
@@ -153,7 +152,7 @@ impl<'a> Bench<'a> {
             let changed = fs::metadata(input).and_then(|found| found.modified());
             let is_lock = input.file_name().is_some_and(|name| name == "Cargo.lock");
             // Cargo itself writes that one while it builds.
-            if changed.with_context(cannot)? > started && !is_lock {
+            if changed.with_context(cannot)? > made.started && !is_lock {
                 let fault = Fault::new("the file changed while it was being built");
                 let file = Some(path);
                 return Err(Refusal::source(

@@ -138,6 +138,30 @@ fn a_tool_in_rust() {
     assert_eq!(answer["tools"][0]["state"], "built", "{answer}");
     assert!(!desk.path("rust/.toolhost/sdk/rust/build.rs").exists());
     assert!(!desk.path("rust/target").exists());
+
+    // As it is after a clone, and with code that its build writes.
+    fs::remove_dir_all(desk.path("rust/.toolhost")).unwrap();
+    desk.write(
+        "rust/build.rs",
+        "fn main() {\n    let out = std::env::var(\"OUT_DIR\").unwrap();\n    \
+         std::fs::write(out + \"/made.rs\", \"// made\").unwrap();\n}\n",
+    );
+    let source = desk.read("rust/src/lib.rs");
+    let made = "include!(concat!(env!(\"OUT_DIR\"), \"/made.rs\"));\n";
+    desk.write("rust/src/lib.rs", &format!("{source}{made}"));
+    for state in ["built", "current"] {
+        let answer = desk.run(&["build", "rust", "--json"]).exits(0).json();
+        assert_eq!(answer["tools"][0]["state"], state, "{answer}");
+    }
+    desk.write(
+        "rust/src/lib.rs",
+        &format!("extern crate leftpad;\n{source}"),
+    );
+    let ran = desk.run(&["build", "rust"]).exits(1);
+    assert!(
+        ran.stderr.contains("src/lib.rs:1:") && ran.stderr.contains("leftpad"),
+        "{ran:?}"
+    );
 }
 
 #[test]

@@ -46,6 +46,46 @@ FAIL generated x__run (valid): required arguments only: result: expected a resul
 }
 
 #[test]
+fn the_call_that_is_shown_again_runs_as_it_stands() {
+    let terminal = Terminal::new();
+    hostile(&terminal, "trap", "{type: object}");
+    let manifest = fs::read_to_string(terminal.path("here/goondan.yaml")).unwrap();
+    let agent = |name| {
+        format!(
+            "---\napiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {{name: {name}}}\nspec: {{tools: [Tool/x]}}\n"
+        )
+    };
+    let component = fs::read(terminal.path("here/trap.wasm")).unwrap();
+    terminal.write("here/a b/trap.wasm", component);
+    terminal.write("here/a b/c.yaml", manifest + &agent("one") + &agent("two"));
+    terminal.write(
+        "here/my policy.yaml",
+        "tools: {x: {limits: {deadlineMs: 900}}}",
+    );
+    let words = ["test", "a b/c.yaml", "--policy", "my policy.yaml"];
+    let ran = terminal.run(words).exits(1);
+    let again = ran
+        .stdout
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("again: toolhost "));
+    let again = again.unwrap_or_else(|| panic!("{ran:?}"));
+    assert_eq!(
+        again,
+        "call 'a b/c.yaml' --policy 'my policy.yaml' x__run --args '{}' --agent one"
+    );
+    let words: Vec<_> = again
+        .split('\'')
+        .enumerate()
+        .flat_map(|(n, part)| match n % 2 {
+            0 => part.split_whitespace().map(str::to_owned).collect(),
+            _ => vec![part.to_owned()],
+        })
+        .collect();
+    let result = terminal.run(&words).exits(1).json();
+    assert_eq!(result["error"]["code"], "E_TOOL_TRAP", "{result}");
+}
+
+#[test]
 fn other_ends_than_an_answer_are_caught_too() {
     for (name, code) in [
         ("exit_process", "E_TOOL_EXIT"),

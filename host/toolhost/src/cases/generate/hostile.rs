@@ -12,33 +12,33 @@ const PLACES: usize = 3;
 /// A long text, in bytes: beyond every name and path, well within a call's arguments.
 const LONG: usize = 64 << 10;
 
-/// The texts.
+/// Texts that are hostile wherever they come.
+const FIXED: [&str; 20] = [
+    "../../etc/passwd",
+    "/etc/passwd",
+    "/../../../../../../etc/shadow",
+    "file:///etc/passwd",
+    "..\\..\\windows\\system32",
+    "a/../../../tmp/escaped",
+    "\0",
+    "a\0b",
+    "\u{1}\u{7}\u{8}\u{1b}[2J\u{1b}]0;x\u{7}\u{7f}",
+    "\u{202e}txt.exe\u{2066}",
+    "\r\nX-Injected: 1\r\n\r\n",
+    "$(touch ../beside/escaped); `id` | cat /etc/passwd",
+    "--help",
+    "%2e%2e%2f%00",
+    "{{7*7}}${7*7}%s%n",
+    "'; DROP TABLE x; --",
+    "http://169.254.169.254/latest/meta-data/",
+    "",
+    " ",
+    "\u{feff}\u{10ffff}\u{fffe}",
+];
+
+/// The texts: first those that reach for what lies beside this workdir.
 fn texts() -> Vec<String> {
-    [
-        "../../etc/passwd",
-        "/etc/passwd",
-        "/../../../../../../etc/shadow",
-        "file:///etc/passwd",
-        "..\\..\\windows\\system32",
-        "a/../../../tmp/escaped",
-        "\0",
-        "a\0b",
-        "\u{1}\u{7}\u{8}\u{1b}[2J\u{1b}]0;x\u{7}\u{7f}",
-        "\u{202e}txt.exe\u{2066}",
-        "\r\nX-Injected: 1\r\n\r\n",
-        "$(touch ../beside/escaped); `id` | cat /etc/passwd",
-        "--help",
-        "%2e%2e%2f%00",
-        "{{7*7}}${7*7}%s%n",
-        "'; DROP TABLE x; --",
-        "http://169.254.169.254/latest/meta-data/",
-        "",
-        " ",
-        "\u{feff}\u{10ffff}\u{fffe}",
-    ]
-    .into_iter()
-    .map(str::to_owned)
-    .chain([
+    let made = [
         SECRET_PATH.to_owned(),
         format!("/{SECRET_PATH}"),
         format!("{HOSTILE_LINK}/canary.txt"),
@@ -46,8 +46,8 @@ fn texts() -> Vec<String> {
         "x".repeat(LONG),
         "../".repeat(LONG / 3),
         "[".repeat(LONG),
-    ])
-    .collect()
+    ];
+    made.into_iter().chain(FIXED.map(str::to_owned)).collect()
 }
 
 /// Arguments with a hostile text in the place of one of theirs.

@@ -134,6 +134,24 @@ fn hostile_texts_stand_wherever_text_may() {
 }
 
 #[test]
+fn of_many_texts_three_are_each_given_every_hostile_one() {
+    let text = json!({"type": "string"});
+    let properties = json!({"a": text, "b": text, "c": text, "d": text});
+    let required = json!(["a", "b", "c", "d"]);
+    let hostile = args(object(properties, required), GeneratedKind::Hostile);
+    for at in ["a", "b", "c"] {
+        let begins = |text: &str| {
+            let given = hostile.iter().filter_map(|args| args[at].as_str());
+            given.filter(|given| given.starts_with(text)).count()
+        };
+        assert_eq!(begins("../beside/canary.txt"), 1, "{at}");
+        assert_eq!(begins("out/canary.txt"), 1, "{at}");
+        assert_eq!(begins(&"x".repeat(64 << 10)), 1, "{at}");
+        assert_eq!(begins("; DROP") + begins("'; DROP"), 1, "{at}");
+    }
+}
+
+#[test]
 fn a_crash_is_told_from_an_error_that_a_tool_raises() {
     let case = |kind| Generated {
         tool: ToolName::parse("a__b").unwrap(),

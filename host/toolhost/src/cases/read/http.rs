@@ -1,5 +1,7 @@
 //! Reads the canned answers of a case.
 
+use toolhost_sandbox::HttpRule;
+
 use super::{json, number};
 use crate::bundle::reader::{Cursor, Findings};
 use crate::bundle::yaml::Value;
@@ -101,6 +103,11 @@ fn parse_url(url: &str) -> Option<(String, String)> {
     if !plain(authority) || !plain(path) {
         return None;
     }
+    // As a request may name it, and no pattern.
+    HttpRule::parse(&format!("{scheme}://{authority}")).ok()?;
+    if authority.contains('*') {
+        return None;
+    }
     // The default port is not sent.
     let authority = authority.strip_suffix(default_port).unwrap_or(authority);
     let path = match path.as_bytes().first() {
@@ -157,6 +164,9 @@ mod tests {
             "https://u@a/",
             "https://a/#x",
             "https://a/ b",
+            "https://a.example:abc/x",
+            "https://127.1/",
+            "https://*.a.example/",
         ] {
             check(bad, None);
         }
