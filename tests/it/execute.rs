@@ -208,3 +208,21 @@ async fn a_call_needs_the_message_that_holds_it() {
     let message = Value::Object(AssistantMessage::for_call(&one).as_object().clone());
     assert_eq!(told["message"], message);
 }
+
+#[tokio::test]
+async fn arguments_that_take_long_to_check_are_answered_as_others_are() {
+    let unique: Vec<_> = (0..100).map(|_| json!({"uniqueItems": true})).collect();
+    let list = json!({"type": "array", "allOf": unique});
+    let parameters = json!({"type": "object", "properties": {"l": list}, "required": ["text"]});
+    let tool = json!({
+        "apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
+        "spec": {"entry": "./text.wasm", "exports": [{"name": "upper", "parameters": parameters}]},
+    });
+    let house = House::load(&tool.to_string(), &["text"], "", None).await;
+    let items: Vec<_> = (0..2_000).map(|n| json!({"n": n})).collect();
+    let fits = house.call("text__upper", json!({"l": items, "text": "a"}));
+    assert_eq!(fits.await.output(), Some(&json!({"text": "A"})));
+    let same = vec![json!({"n": 1}); 2_000];
+    let does_not = house.call("text__upper", json!({"l": same, "text": "a"}));
+    assert_eq!(code(&does_not.await), "E_TOOL_INVALID_ARGS");
+}

@@ -282,6 +282,9 @@ pub(crate) struct PlayArgs {
     /// Plays it so many times at once, each for an instance of its own
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) turns: u32,
+    /// The operator's policy, in place of the script's own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Keep workspaces, events and pending calls here [default: a temporary directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use toolhost::{
     CacheConfig, Compiler, Diagnostic, Host, HostBuilder, HostError, LoadedBundle, Policy, Sandbox,
     SandboxConfig, SandboxStartError, SecretSource, Severity, YamlSource,
@@ -62,6 +62,25 @@ impl House {
         root: &Path,
     ) -> Result<Self, Failure> {
         Self::set_up(setting, policy, Some(root), StateRoot::Needed).await
+    }
+
+    /// Sets it up under the policy that a script brings: no limit is beyond the defaults, no secret is
+    /// the operator's, and nothing is sent anywhere.
+    pub(crate) async fn open_for_script(
+        setting: &Setting,
+        policy: &Path,
+        root: &Path,
+    ) -> Result<Self, Failure> {
+        let (rules, source) = read_policy(policy, |_| Err(NOT_THE_SCRIPTS.to_owned())).await?;
+        if rules.grants_any_http() {
+            let error = anyhow!(
+                "{} grants HTTP requests: {NOT_THE_SCRIPTS}",
+                policy.display()
+            );
+            return Err(Failure::from(error).hint(USE_IT));
+        }
+        let rules = (rules.within(&Policy::default()), source);
+        Self::set_up_under(setting, Some(policy), rules, Some(root), StateRoot::Needed)
     }
 
     /// Sets it up to keep nothing and to reach nothing: each call brings its workdir, and one server
@@ -140,17 +159,29 @@ impl House {
     }
 }
 
+/// What a script's own policy does not say.
+const NOT_THE_SCRIPTS: &str = "only the operator may, with --policy";
+
+/// The next move then.
+const USE_IT: &str = "Read the policy, and name it with --policy where you agree.";
+
 /// A policy, and its text where it is a file's.
 type Rules = (Policy, Option<YamlSource>);
 
 async fn read_rules(policy: Option<&Path>) -> Result<Rules, Failure> {
     match policy {
-        Some(path) => read_policy(path).await,
+        Some(path) => {
+            let beside = path.parent().unwrap_or(Path::new("")).to_owned();
+            read_policy(path, move |source| secret(source, &beside)).await
+        }
         None => Ok((Policy::default(), None)),
     }
 }
 
-async fn read_policy(path: &Path) -> Result<(Policy, Option<YamlSource>), Failure> {
+async fn read_policy(
+    path: &Path,
+    secrets: impl Fn(SecretSource<'_>) -> Result<String, String> + Send + 'static,
+) -> Result<Rules, Failure> {
     let text = read::text_file("the policy", path, POLICY_BYTES_MAX)
         .await
         .map_err(|error| {
@@ -158,15 +189,7 @@ async fn read_policy(path: &Path) -> Result<(Policy, Option<YamlSource>), Failur
         })?;
     let name = path.display().to_string();
     let source = Policy::shown(&text, &name);
-    let beside = path.parent().unwrap_or(Path::new("")).to_owned();
-    let parse = {
-        let name = name.clone();
-        move || {
-            Ok(Policy::parse_with(&text, &name, &|source| {
-                secret(source, &beside)
-            }))
-        }
-    };
+    let parse = move || Ok(Policy::parse_with(&text, &name, &secrets));
     // Aside, as a file that holds a secret may be one that waits.
     match read::aside(parse).await? {
         Ok(policy) => Ok((policy, source)),

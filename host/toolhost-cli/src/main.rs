@@ -6,6 +6,7 @@ mod commands;
 mod environment;
 mod exit;
 mod failure;
+mod file;
 mod findings;
 mod help;
 mod house;

@@ -43,7 +43,8 @@ pub struct CompileLimits {
     /// instantiated. Each may become some KiB of code. Default 2,000.
     pub adapters: u64,
     /// Bytes that instances keep beside their memories and tables, over all modules as often as they
-    /// are instantiated: 16 of each element and global, 32 of each function. Default 16 MiB.
+    /// are instantiated: 16 of each element and global, 32 of each function. Default 4 MiB.
+    /// Of one instance the pool takes 1 MiB.
     pub instance_bytes: u64,
     /// Elements of tables that modules bring along. Default 200,000.
     pub elements: u64,
@@ -77,7 +78,7 @@ impl Default for CompileLimits {
             nesting: 16,
             definitions: 100_000,
             adapters: 2_000,
-            instance_bytes: 16 << 20,
+            instance_bytes: 4 << 20,
             elements: 200_000,
             segments: 100_000,
             initialiser_bytes: 4 << 20,

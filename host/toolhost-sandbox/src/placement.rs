@@ -1,10 +1,11 @@
 //! Where a call runs: where it is awaited, until it has computed for a while.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,11 +15,13 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::SandboxError;
+use crate::meter::lock;
+use crate::places::ComponentId;
 
 /// Time a call may keep its caller's thread busy before it moves away.
 const BUSY: Duration = Duration::from_millis(2);
 
-/// Most file calls that wait for a disk at once.
+/// Most file calls that wait for a disk at once; of one component a quarter of them.
 const SLOW_AT_ONCE: usize = 16;
 
 /// The sandbox's own threads: one that keeps the time of every call, and those of long calls.
@@ -59,6 +62,7 @@ impl GuestThreads {
             slow: SlowCalls {
                 threads: guests.handle().clone(),
                 at_once: Arc::new(Semaphore::new(SLOW_AT_ONCE)),
+                of_each: Arc::default(),
             },
             guests: guests.handle().clone(),
             runtime: Some(guests),
@@ -219,6 +223,7 @@ pub(crate) async fn on_its_own_thread<T: Send + 'static>(
 pub(crate) struct SlowCalls {
     threads: Handle,
     at_once: Arc<Semaphore>,
+    of_each: Arc<Mutex<BTreeMap<ComponentId, Weak<Semaphore>>>>,
 }
 
 impl SlowCalls {
@@ -226,18 +231,33 @@ impl SlowCalls {
     /// reader, and is one of those at once until it returns.
     pub(crate) async fn run(
         &self,
+        component: ComponentId,
         call: impl FnOnce() -> io::Result<()> + Send + 'static,
     ) -> io::Result<()> {
+        let of_its_own = self.of(component).acquire_owned().await;
+        let of_its_own = of_its_own.map_err(io::Error::other)?;
         let at_once = Arc::clone(&self.at_once).acquire_owned().await;
-        let one = at_once.map_err(io::Error::other)?;
+        let at_once = at_once.map_err(io::Error::other)?;
         let task = spawn_blocking(&self.threads, move || {
             let done = call();
-            drop(one);
+            drop((of_its_own, at_once));
             done
         });
         task.map_err(io::Error::other)?
             .await
             .map_err(io::Error::other)?
+    }
+
+    /// Those that one component may have at once.
+    fn of(&self, component: ComponentId) -> Arc<Semaphore> {
+        let mut of_each = lock(&self.of_each);
+        if let Some(known) = of_each.get(&component).and_then(Weak::upgrade) {
+            return known;
+        }
+        of_each.retain(|_, known| known.strong_count() > 0);
+        let own = Arc::new(Semaphore::new(SLOW_AT_ONCE / 4));
+        of_each.insert(component, Arc::downgrade(&own));
+        own
     }
 }
 
@@ -264,36 +284,44 @@ mod tests {
     #[test]
     fn a_slow_file_call_holds_no_thread_but_its_own_and_so_many_go_on_at_once() {
         let threads = GuestThreads::start(1).unwrap();
+        let component = |n: usize| ComponentId::of(&format!("{n:016x}"));
         let (tell, told) = mpsc::channel();
-        let wait_for = |ends: mpsc::Receiver<()>| {
-            let tell = tell.clone();
-            threads.slow().run(move || {
-                tell.send(thread::current().id()).unwrap();
-                ends.recv().map_err(io::Error::other)
-            })
-        };
         let mut cx = Context::from_waker(Waker::noop());
         let (mut ends, mut calls) = (Vec::new(), Vec::new());
-        for _ in 0..=SLOW_AT_ONCE {
-            let (end, ended) = mpsc::channel();
-            let mut call = Box::pin(wait_for(ended));
+        let mut begin = |of: usize| {
+            let (end, ended) = mpsc::channel::<()>();
+            let tell = tell.clone();
+            let mut call = Box::pin(threads.slow().run(component(of), move || {
+                tell.send((of, thread::current().id())).unwrap();
+                ended.recv().map_err(io::Error::other)
+            }));
             // Were it run here, this would never return.
             assert!(call.as_mut().poll(&mut cx).is_pending());
             ends.push(end);
-            calls.push(call);
+            call
+        };
+        // Of five of one component the last waits; those of the others do not.
+        let mut first = begin(0);
+        for of in 0..SLOW_AT_ONCE {
+            calls.push(begin(of / 4));
         }
+        let mut begun = BTreeMap::new();
         for _ in 0..SLOW_AT_ONCE {
-            assert_ne!(told.recv().unwrap(), thread::current().id());
+            let (of, thread) = told.recv().unwrap();
+            assert_ne!(thread, thread::current().id());
+            *begun.entry(of).or_insert(0) += 1;
         }
+        assert_eq!(begun, BTreeMap::from([(0, 4), (1, 4), (2, 4), (3, 4)]));
+        let mut other = begin(9);
         // A call that nobody waits for any longer is still one of them.
-        let mut last = calls.pop().unwrap();
         drop(calls);
-        assert!(last.as_mut().poll(&mut cx).is_pending());
         assert_eq!(threads.slow().at_once.available_permits(), 0);
         for end in &ends {
-            end.send(()).unwrap();
+            // Nobody hears it of the one that never began.
+            let _ = end.send(());
         }
-        threads.clock().block_on(last).unwrap();
-        assert_ne!(told.recv().unwrap(), thread::current().id());
+        for call in [&mut first, &mut other] {
+            threads.clock().block_on(call).unwrap();
+        }
     }
 }

@@ -25,7 +25,7 @@ use crate::workdir::WriteProtected;
 use crate::{Grants, Limits, PrepareError, SandboxError};
 
 /// How long a component waits for its turn to be compiled.
-const WAITING: Duration = Duration::from_secs(600);
+const WAITING: Duration = Duration::from_secs(60 * 60);
 
 /// Time by the clock that a compiler has for each second of processor time: it shares the machine.
 const CLOCK_PER_PROCESSOR: u32 = 4;
@@ -109,7 +109,7 @@ impl Sandbox {
     ///
     /// Slow, once: 0.2–30 s to compile, under 10 ms from the cache.
     /// [`CompileLimits`](crate::CompileLimits) are checked first. What is not in the cache waits for its
-    /// turn, for ten minutes at most, and when its time is up it is given up on. Dropping the future
+    /// turn, for an hour at most, and when its time is up it is given up on. Dropping the future
     /// ends a [`Compiler`](crate::Compiler); without one, compiling happens on a thread, and goes on
     /// there to its end.
     ///
@@ -299,7 +299,12 @@ fn compile(
     let artefact =
         compiler.compile(bytes, cell.config.compile.time_for(bytes.len()), waited_for)?;
     loaded(&cell.engine, &artefact).map_err(|error| {
-        PrepareError::Host(format!("the compiler's artefact is refused: {error:#}"))
+        let reason = told(&error);
+        // Where its instances do not fit the pool; without a compiler, that comes of compiling.
+        if reason.contains("exceeds the configured maximum") {
+            return PrepareError::Compile { reason };
+        }
+        PrepareError::Host(format!("the compiler's artefact is refused: {reason}"))
     })
 }
 

@@ -15,7 +15,7 @@ use crate::compiler::Compiler;
 use crate::engine::{self, Allocation, Ticker};
 use crate::http::{HttpConfig, Network};
 use crate::meter;
-use crate::placement::GuestThreads;
+use crate::placement::{GuestThreads, spawn_blocking};
 use crate::places::{MOST_HANGING, Places};
 use crate::shares::Shares;
 use crate::state::CallState;
@@ -184,6 +184,16 @@ impl Sandbox {
             Ok(runtime) => drop(runtime.spawn(future)),
             Err(_) => self.spawn_own(future),
         }
+    }
+
+    /// Runs what computes for long on a thread of the sandbox's own. None where the system has no thread
+    /// for it, or it panicked.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let task = spawn_blocking(self.0.threads.guests(), work).ok()?;
+        task.await.ok()
     }
 
     /// Runs a future of the host's own on the sandbox's threads, which outlive the caller's runtime.

@@ -60,10 +60,15 @@ impl CallState {
     /// Counts what the host holds for the guest's handles, after host calls that may have changed it.
     ///
     /// # Errors
-    /// It is more than the call, or all calls, may hold.
+    /// It is more than the call, or all calls, may hold; or the guest floods the host with requests.
     pub(crate) fn count_handles(&mut self) -> wasmtime::Result<()> {
         if !std::mem::take(&mut self.http.used) {
             return Ok(());
+        }
+        if self.http.egress.is_flooded() {
+            return Err(wasmtime::Error::msg(
+                "it goes on asking for HTTP requests that are refused",
+            ));
         }
         let headers = self.meter.limits.http_header_bytes;
         if self

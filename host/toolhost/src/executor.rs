@@ -135,7 +135,10 @@ async fn attempt(
     message: &AssistantMessage,
     progress: Option<&Progress>,
 ) -> (Result<Answer, ToolError>, Usage) {
-    let valid = admit(scope, call).and_then(|admitted| validate(scope, admitted, message));
+    let valid = match admit(scope, call) {
+        Ok(admitted) => validate(scope, admitted, message).await,
+        Err(refusal) => Err(refusal),
+    };
     match valid {
         Ok(valid) => {
             progress.inspect(|progress| progress.runs());
@@ -171,7 +174,7 @@ fn admit(scope: &Scope, call: ToolCall) -> Result<AdmittedCall<'_>, ToolError> {
 }
 
 /// Checks the arguments against the limits and the tool's schema.
-fn validate<'a>(
+async fn validate<'a>(
     scope: &Scope,
     admitted: AdmittedCall<'a>,
     message: &AssistantMessage,
@@ -200,9 +203,20 @@ fn validate<'a>(
         return exceeds("inputBytes", message);
     }
     check_message(message, limits, locale)?;
-    tool.schema
-        .validate(name, &args)
-        .map_err(|error| error.into_tool_error(locale))?;
+    let args = if tool.schema.is_short(&args) {
+        let fits = tool.schema.validate(name, &args);
+        fits.map(|()| args)
+    } else {
+        // The caller's thread has other calls to run.
+        let (schema, name) = (Arc::clone(&tool.schema), name.clone());
+        let check = move || schema.validate(&name, &args).map(|()| args);
+        let checked = scope.turn.agent().host.sandbox.compute(check).await;
+        checked.ok_or_else(|| {
+            let message = format!("Tool '{}' failed: the host has no thread.", tool.item.name);
+            ToolError::host(ToolErrorCode::Host, message, locale)
+        })?
+    };
+    let args = args.map_err(|error| error.into_tool_error(locale))?;
     Ok(ValidCall {
         tool,
         permit,

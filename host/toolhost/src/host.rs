@@ -242,14 +242,18 @@ impl HostInner {
         let all = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
         let live: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
         drop(all);
-        let own: Vec<_> = self.rules.protected().collect();
+        let mut own = Protected::default();
+        self.rules.protected().for_each(|id| own.add(id));
+        let own = Arc::new(own);
         WriteProtected::asking(move || {
-            let mut all = Protected::default();
-            own.iter().for_each(|id| all.add(*id));
+            let mut all = vec![Arc::clone(&own)];
             for guarded in &live {
-                if let Err(error) = guarded.add_to(&mut all) {
-                    tracing::error!(%error, "the files of a bundle cannot be looked at: workdirs are read-only");
-                    return None;
+                match guarded.now() {
+                    Ok(found) => all.push(found),
+                    Err(error) => {
+                        tracing::error!(%error, "the files of a bundle cannot be looked at: workdirs are read-only");
+                        return None;
+                    }
                 }
             }
             Some(all)

@@ -9,6 +9,7 @@ mod shown;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use toolhost_contract::{Locale, ResourceName, ToolErrorCode};
 use toolhost_sandbox::{Grants, Limits, WorkdirAccess};
@@ -75,6 +76,8 @@ pub struct Policy {
     tools: BTreeMap<ResourceName, Rule>,
     agents: BTreeMap<ResourceName, AgentRules>,
     answered_by: Option<SocketAddr>,
+    /// Whose limits are not exceeded.
+    operators: Option<Arc<Policy>>,
 }
 
 impl Policy {
@@ -205,7 +208,31 @@ impl Policy {
                 grants.workdir = workdir;
             }
         }
+        if let Some(operators) = &self.operators {
+            let (_, most) = operators.resolve(agent, tool);
+            limits::lower(&mut limits, &most);
+        }
         (grants, limits)
+    }
+
+    /// Holds a policy that comes with the tools themselves to the operator's: each limit of a call is at
+    /// most the operator's, or the default where that is more.
+    #[must_use]
+    pub fn within(mut self, operators: &Self) -> Self {
+        self.operators = Some(Arc::new(operators.clone()));
+        self
+    }
+
+    /// Whether some tool may send some HTTP request.
+    #[must_use]
+    pub fn grants_any_http(&self) -> bool {
+        let of_agents = self.agents.values().flat_map(|agent| agent.tools.values());
+        let mut all = self
+            .tools
+            .values()
+            .chain(of_agents)
+            .filter_map(|rule| rule.http.as_ref());
+        all.any(|http| http.grant(None).is_some())
     }
 
     /// Whether a tool may talk to other agents when this agent calls it. Default: no.

@@ -186,6 +186,11 @@ impl ArgsSchema {
         })
     }
 
+    /// Whether checking these arguments keeps no thread longer than some milliseconds.
+    pub(crate) fn is_short(&self, args: &Value) -> bool {
+        self.cost.is_short(args, json::measure(args))
+    }
+
     /// Checks the arguments of a call, a JSON object.
     ///
     /// # Errors

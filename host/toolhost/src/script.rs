@@ -64,7 +64,8 @@ pub struct ScriptError {
 pub struct Script {
     /// The bundle, relative to the script.
     pub bundle: PathBuf,
-    /// The operator's policy, relative to the script.
+    /// The policy it is played under, relative to the script. `toolhost play` takes no secret of the
+    /// machine's, no HTTP and no limit beyond the defaults from it, but with `--policy`.
     #[serde(default)]
     pub policy: Option<PathBuf>,
     /// The first event.

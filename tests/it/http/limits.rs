@@ -50,6 +50,37 @@ async fn requests_that_are_never_sent_are_memory_of_the_call() {
 }
 
 #[tokio::test]
+async fn there_is_nothing_that_a_tool_could_respond_to() {
+    let input = json!({"url": "http://other.example/", "times": 0, "respond": true});
+    let result = fetch(&json!({}), input).await;
+    assert_eq!(code(&result), "E_TOOL_TRAP");
+    let error = result.tool_error().unwrap();
+    assert!(
+        error.message.contains("there is none that it could answer"),
+        "{result:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_tool_that_goes_on_asking_for_what_it_is_denied_is_stopped() {
+    let ask = async |times| {
+        let input = json!({"url": "http://other.example/x", "times": times});
+        fetch_within(
+            &json!({}),
+            &json!({"httpRequests": 1, "handles": 10_000}),
+            input,
+        )
+        .await
+    };
+    let result = ask(900).await;
+    assert_eq!(answers(&result).len(), 900, "{result:?}");
+    let result = ask(1_500).await;
+    assert_eq!(code(&result), "E_TOOL_DENIED");
+    let error = result.tool_error().unwrap();
+    assert!(error.message.contains("goes on asking"), "{result:?}");
+}
+
+#[tokio::test]
 async fn requests_at_once_wait_for_their_turn() {
     let silent = silent();
     let http = json!({"allow": [silent.origin()]});

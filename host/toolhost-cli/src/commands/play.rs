@@ -44,8 +44,10 @@ pub(crate) async fn play(args: &PlayArgs, setting: &Setting) -> Result<Exit, Fai
     let script = read_script(&args.script).await?;
     let kept = Kept::open(args.keep.as_deref())?;
     let beside = |path: &Path| args.script.parent().unwrap_or(Path::new("")).join(path);
-    let policy = script.policy.as_deref().map(beside);
-    let house = House::open_at(setting, policy.as_deref(), kept.path()).await?;
+    let house = match (&args.policy, &script.policy) {
+        (None, Some(own)) => House::open_for_script(setting, &beside(own), kept.path()).await?,
+        (policy, _) => House::open_at(setting, policy.as_deref(), kept.path()).await?,
+    };
     let bundle = house.load(&beside(&script.bundle)).await?;
     house.warn_of_policy(&bundle, setting);
     let told = (setting.loudness > Loudness::Quiet).then(|| {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use toolhost::bundle::MANIFEST;
 use toolhost::cases::CaseFile;
 use toolhost::{Diagnostic, YamlSource};
@@ -29,7 +29,7 @@ impl Files {
     pub(crate) async fn read(bundle: &Path) -> Result<Self, Failure> {
         let folder = folder(bundle);
         let (mut files, mut findings, mut sources) = (Vec::new(), Vec::new(), Vec::new());
-        for path in case_files(&folder)? {
+        for path in case_files(&folder, bundle)? {
             let text = read::text_file("the case file", &path, BYTES_MAX).await?;
             let name = path
                 .strip_prefix(".")
@@ -96,18 +96,46 @@ fn folder(bundle: &Path) -> PathBuf {
     }
 }
 
-fn case_files(folder: &Path) -> Result<Vec<PathBuf>> {
+/// The case files of a folder. A bundle may be a stranger's: none lies elsewhere, as they are quoted,
+/// and written with `--update`.
+fn case_files(folder: &Path, bundle: &Path) -> Result<Vec<PathBuf>> {
     let unreadable = || format!("the folder {} cannot be read", folder.display());
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error).with_context(unreadable),
     };
+    let dir = match bundle.is_dir() {
+        true => bundle,
+        false => bundle.parent().unwrap_or(Path::new("")),
+    };
+    let whole = |path: &Path| match path.as_os_str().is_empty() {
+        true => Path::new(".").canonicalize(),
+        false => path.canonicalize(),
+    };
+    let (dir, found) = (whole(dir), whole(folder).with_context(unreadable)?);
+    if !dir.is_ok_and(|dir| found.starts_with(dir)) {
+        bail!(
+            "the folder {} leads out of the bundle's directory",
+            folder.display()
+        );
+    }
     let mut paths = Vec::new();
     for entry in entries {
-        let path = entry.with_context(unreadable)?.path();
+        let entry = entry.with_context(unreadable)?;
+        let path = entry.path();
         let ending = path.extension().and_then(|ending| ending.to_str());
-        if matches!(ending, Some("yaml" | "yml")) && path.is_file() {
+        if !matches!(ending, Some("yaml" | "yml")) {
+            continue;
+        }
+        let kind = entry.file_type().with_context(unreadable)?;
+        if kind.is_symlink() {
+            bail!(
+                "the case file {} is a link: put the file itself there",
+                path.display()
+            );
+        }
+        if kind.is_file() {
             paths.push(path);
         }
     }

@@ -160,9 +160,12 @@ impl Lab {
     pub(super) async fn stage(&self, item: &Item) -> Result<Stage> {
         let own = match &item.what {
             What::Written { case, .. } => {
-                let policy = case.policy.as_ref();
-                let run = self.house.policy.is_some().then_some(&self.house.rules);
-                policy.or(run).map(|policy| (policy, &case.http))
+                // A case comes with the tools: it may lower their limits, and raise none.
+                let own = case.policy.clone();
+                let own = own.map(|policy| policy.within(&self.house.rules));
+                let run = self.house.policy.is_some();
+                let policy = own.or_else(|| run.then(|| self.house.rules.clone()));
+                policy.map(|policy| (policy, &case.http))
             }
             What::Generated(_) => None,
         };
@@ -175,7 +178,7 @@ impl Lab {
         };
         let canned = Canned::serve(answers.clone()).await;
         let canned = canned.context("its HTTP requests cannot be answered")?;
-        let host = self.host_under(policy.clone().answered_by(canned.address()))?;
+        let host = self.host_under(policy.answered_by(canned.address()))?;
         let agent = host.load(&self.path).await?.agent(item.agent.name())?;
         Ok(Stage {
             host,

@@ -7,6 +7,7 @@ use toolhost::cases::Change;
 
 use super::item::What;
 use super::{Done, Files};
+use crate::file::replace;
 use crate::plain;
 
 /// Accepts what came, file by file, and marks the cases that expect it now. Gives what was done, in
@@ -81,7 +82,7 @@ fn changes_of(done: &Done, number: usize) -> Option<Vec<Change>> {
 async fn write(path: &Path, text: &str) -> Result<()> {
     let (path, text) = (path.to_owned(), text.to_owned());
     let written = tokio::task::spawn_blocking(move || {
-        std::fs::write(&path, text)
+        replace(&path, text.as_bytes())
             .with_context(|| format!("the case file {} cannot be written", path.display()))
     });
     written.await.context("a thread of the host failed")?

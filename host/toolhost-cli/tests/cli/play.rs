@@ -99,6 +99,39 @@ fn what_is_wrong_with_a_script_or_its_turn_is_said() {
     terminal.run(["play", "none.yaml"]).fails(2, "none.yaml");
 }
 
+#[test]
+fn a_scripts_own_policy_opens_nothing_that_is_the_operators() {
+    let terminal = Terminal::new();
+    terminal.bundle("b", &[("look_at_environment", &["run"])]);
+    let script = terminal.write(
+        "s.yaml",
+        "bundle: ./b\npolicy: ./p.yaml\nstart: {agent: default}\nagents:\n  default:\n    steps:\n      \
+         - seen: {tool: look_at_environment__run}\n    answer: \"${seen.output}\"\n",
+    );
+    let play = |more: &[&str]| {
+        let mut play = terminal.toolhost(["play", "-q"]);
+        Ran::of(play.arg(&script).args(more).env("OUTER", "outer-secret"))
+    };
+    let policy = |rule: &str| {
+        let text = format!("tools: {{look_at_environment: {rule}}}\n");
+        terminal.write("p.yaml", text)
+    };
+    policy("{env: {SEEN: plain}}");
+    let ran = play(&[]).exits(0);
+    assert!(ran.stdout.contains("plain"), "{ran:?}");
+
+    let path = policy("{env: {SEEN: {fromEnv: OUTER}}}");
+    let ran = play(&[]).exits(2);
+    assert!(ran.stderr.contains("only the operator may"), "{ran:?}");
+    let path = path.to_string_lossy();
+    let ran = play(&["--policy", &path]).exits(0);
+    assert!(ran.stdout.contains("SEEN"), "{ran:?}");
+
+    policy("{http: {allow: [\"https://a.example\"]}}");
+    play(&[]).fails(2, "p.yaml grants HTTP requests");
+    play(&["--policy", &path]).exits(0);
+}
+
 /// Processes whose environment holds this text.
 fn processes_with(text: &str) -> usize {
     let environments = fs::read_dir("/proc")

@@ -11,6 +11,7 @@ use super::code::{FsError, FsResult};
 use crate::bindings::filesystem::types::ErrorCode;
 use crate::limits::DiskLimit;
 use crate::meter::Meter;
+use crate::places::ComponentId;
 use crate::shares::Share;
 use crate::workdir::Growth;
 
@@ -40,6 +41,11 @@ impl Drop for OpenSlot {
 impl Budget {
     pub(crate) fn new(meter: Arc<Meter>, growth: Growth) -> Self {
         Self { meter, growth }
+    }
+
+    /// Whose call it is.
+    pub(crate) fn component(&self) -> ComponentId {
+        self.meter.component
     }
 
     pub(crate) fn open_slot(&self) -> FsResult<OpenSlot> {

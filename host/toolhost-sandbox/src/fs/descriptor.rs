@@ -153,15 +153,15 @@ impl FilesystemView<'_> {
         handle: &Resource<Descriptor>,
         sync: fn(&File) -> io::Result<()>,
     ) -> FsResult<()> {
-        let slow = self.fs.slow.clone();
+        let (slow, component) = (self.fs.slow.clone(), self.fs.budget.component());
         let synced = match self.descriptor(handle)? {
             Descriptor::File(file) => {
                 let file = Arc::clone(file);
-                slow.run(move || sync(&file.file)).await
+                slow.run(component, move || sync(&file.file)).await
             }
             Descriptor::Dir(dir) => {
                 let dir = Arc::clone(&dir.dir);
-                slow.run(move || sync_dir(&dir)).await
+                slow.run(component, move || sync_dir(&dir)).await
             }
         };
         Ok(synced?)

@@ -65,17 +65,11 @@ impl Asked<'_> {
     /// The system's flags for a regular file. O_TRUNC is none of them: what was opened is looked at
     /// before it is changed.
     fn system(&self) -> OFlags {
-        let mut system = match (self.flags.contains(DescriptorFlags::READ), self.writes()) {
+        let system = match (self.flags.contains(DescriptorFlags::READ), self.writes()) {
             (true, true) => OFlags::RDWR,
             (false, true) => OFlags::WRONLY,
             (_, false) => OFlags::RDONLY,
         };
-        if self.flags.contains(DescriptorFlags::FILE_INTEGRITY_SYNC) {
-            system |= OFlags::SYNC;
-        }
-        if self.flags.contains(DescriptorFlags::DATA_INTEGRITY_SYNC) {
-            system |= OFlags::DSYNC;
-        }
         // O_NONBLOCK: were it a FIFO all the same, opening it must not wait for its other end.
         system | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
     }
@@ -165,6 +159,15 @@ impl Filesystem {
         how: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Descriptor> {
+        // Each write would wait for the disk, and all others of the workdir with it. A guest may sync
+        // when it has written.
+        let synced = [
+            DescriptorFlags::FILE_INTEGRITY_SYNC,
+            DescriptorFlags::DATA_INTEGRITY_SYNC,
+        ];
+        if synced.iter().any(|synced| flags.contains(*synced)) {
+            return Err(ErrorCode::Unsupported.into());
+        }
         let asked = Asked {
             path,
             path_flags,

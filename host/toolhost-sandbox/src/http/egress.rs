@@ -22,6 +22,9 @@ use crate::meter::Meter;
 /// Most bytes of a body that a guest hands over at once; two such pieces are kept.
 pub(super) const PIECE: usize = 16 << 10;
 
+/// Requests that any call may ask for, denied or not.
+const ASKED_MIN: u64 = 1_000;
+
 /// What a request leaves of the call's own time, so that the guest can answer for its failure.
 const MARGIN: Duration = Duration::from_millis(50);
 
@@ -43,6 +46,8 @@ pub(crate) struct Egress {
     meter: Arc<Meter>,
     /// When the call is stopped; none is beyond what the clock can tell.
     ends: Option<Instant>,
+    /// How many requests it asked for, those that were denied among them.
+    asked: u64,
     /// Of the requests at once. Made with the first.
     slots: Option<Arc<Semaphore>>,
     unread: Unread,
@@ -62,6 +67,7 @@ impl Http {
             network,
             meter,
             ends,
+            asked: 0,
             slots: None,
             unread: Unread::default(),
         };
@@ -92,6 +98,7 @@ impl WasiHttpHooks for Egress {
         options: Option<RequestOptions>,
         _processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Exchanged> + Send> {
+        self.asked += 1;
         let (request, body) = SharedBody::of(request);
         let (unread, most) = (self.unread.clone(), self.meter.limits.http_request_bytes);
         let admitted = self.admit(request, options.unwrap_or_default());
@@ -109,6 +116,17 @@ impl WasiHttpHooks for Egress {
 }
 
 impl Egress {
+    /// Whether more was asked for than anybody asks who looks at the answers.
+    pub(crate) fn is_flooded(&self) -> bool {
+        self.asked
+            > self
+                .meter
+                .limits
+                .http_requests
+                .saturating_mul(10)
+                .max(ASKED_MIN)
+    }
+
     /// Takes a request that is allowed and within its limits.
     fn admit(
         &mut self,

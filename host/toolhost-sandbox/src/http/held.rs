@@ -14,16 +14,22 @@ use super::egress::PIECE;
 /// Longest path and query that the engine takes, in bytes.
 const PATH_MAX: usize = 64 << 10;
 
-/// Pieces of a body on their way: two in the request, one in the stream.
-const PIECES: usize = 3;
+/// Pieces of a body on their way to the network, and in the stream that takes them.
+const PIECES: usize = 2;
 
-/// The most bytes that are held for the handles of a table, where a set of headers has at most
-/// `headers` bytes.
+/// What a set of headers takes for each byte that it is said to have: the shorter they are, the more
+/// there is beside them.
+const PER_BYTE: usize = 3;
+
+/// The most bytes that are held for the handles of a table, where a set of headers is said to have at
+/// most `headers` bytes.
 pub(crate) fn held_for(table: &mut ResourceTable, headers: usize) -> u64 {
+    let headers = headers.saturating_mul(PER_BYTE);
     let most = |handle: &(dyn Any + Send)| {
         if handle.is::<HostOutgoingRequest>() || handle.is::<HostFutureIncomingResponse>() {
-            // A request, which may wait to be sent: its headers, and those that follow its body.
-            2 * headers + PATH_MAX
+            // A request, which may wait to be sent: its headers, those that follow its body, and what was
+            // written of that.
+            headers.saturating_mul(2) + PATH_MAX + PIECES * PIECE
         } else if handle.is::<HostOutgoingBody>() {
             PIECES * PIECE
         } else if handle.is::<FieldMap>() || handle.is::<HostIncomingResponse>() {

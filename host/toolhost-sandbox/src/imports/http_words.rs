@@ -1,8 +1,11 @@
-//! What a guest says of a request before it is sent: short, as the host keeps it.
+//! What a guest says of a request before it is sent: short, as the host keeps it. Answers, of which a
+//! tool sends none, cannot be made.
 
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
+use wasmtime_wasi_http::FieldMap;
 use wasmtime_wasi_http::p2::bindings::http::types::{HostOutgoingRequest, Method, OutgoingRequest};
+use wasmtime_wasi_http::p2::types::HostOutgoingResponse;
 
 use super::http_of;
 use crate::state::CallState;
@@ -44,6 +47,13 @@ pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
             }
             let set = http_of(store.data_mut()).set_authority(request, authority)?;
             Ok((set,))
+        },
+    )?;
+    types.func_wrap(
+        "[constructor]outgoing-response",
+        |_: StoreContextMut<'_, CallState>, (_,): (Resource<FieldMap>,)| {
+            let error = "a tool makes requests: there is none that it could answer";
+            Err::<(Resource<HostOutgoingResponse>,), _>(wasmtime::Error::msg(error))
         },
     )?;
     linker.allow_shadowing(false);

@@ -1,6 +1,6 @@
 //! What no guest may change, wherever it meets it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ const LINKS_MAX: usize = 40;
 #[derive(Debug, Clone, Default)]
 pub struct Protected {
     ids: HashSet<FileId>,
-    names: HashSet<(FileId, String)>,
+    /// Each with the folders in which it is kept.
+    names: HashMap<String, HashSet<FileId>>,
     closed: HashSet<FileId>,
 }
 
@@ -31,7 +32,7 @@ impl Protected {
     pub fn add_name(&mut self, folder: FileId, name: &OsStr) {
         // A guest cannot say a name that is no text.
         if let Some(name) = name.to_str() {
-            self.names.insert((folder, folded(name)));
+            self.names.entry(folded(name)).or_default().insert(folder);
         }
     }
 
@@ -43,7 +44,9 @@ impl Protected {
     /// Adds what another holds.
     pub fn extend(&mut self, other: &Self) {
         self.ids.extend(&other.ids);
-        self.names.extend(other.names.iter().cloned());
+        for (name, folders) in &other.names {
+            self.names.entry(name.clone()).or_default().extend(folders);
+        }
         self.closed.extend(&other.closed);
     }
 
@@ -132,47 +135,50 @@ fn folded(name: &str) -> String {
 #[derive(Clone, Default)]
 pub struct WriteProtected {
     known: Held,
-    /// Names, in any folder.
-    names: Arc<HashSet<String>>,
     look: Option<Look>,
 }
 
 /// Finds what is protected; none where that cannot be known.
-type Look = Arc<dyn Fn() -> Option<Protected> + Send + Sync>;
+type Look = Arc<dyn Fn() -> Option<Vec<Arc<Protected>>> + Send + Sync>;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Held {
-    These(Arc<Protected>),
+    These(Vec<Arc<Protected>>),
     All,
 }
 
 impl Default for Held {
     fn default() -> Self {
-        Self::These(Arc::default())
+        Self::These(Vec::new())
     }
 }
 
-impl From<Option<Protected>> for Held {
-    fn from(found: Option<Protected>) -> Self {
-        found.map_or(Self::All, |found| Self::These(Arc::new(found)))
+impl From<Option<Vec<Arc<Protected>>>> for Held {
+    fn from(found: Option<Vec<Arc<Protected>>>) -> Self {
+        found.map_or(Self::All, Self::These)
     }
 }
 
 impl Held {
-    pub(crate) fn holds(&self, id: FileId) -> bool {
+    /// Whether all is held, or any part of it says so.
+    fn any(&self, says: impl Fn(&Protected) -> bool) -> bool {
         match self {
-            Self::These(these) => these.ids.contains(&id),
+            Self::These(these) => these.iter().any(|these| says(these)),
             Self::All => true,
         }
     }
 
+    pub(crate) fn holds(&self, id: FileId) -> bool {
+        self.any(|these| these.ids.contains(&id))
+    }
+
     pub(crate) fn holds_name(&self, folder: FileId, name: &str) -> bool {
-        match self {
-            Self::These(these) => {
-                these.closed.contains(&folder) || these.names.contains(&(folder, folded(name)))
-            }
-            Self::All => true,
-        }
+        let name = folded(name);
+        let holds = |these: &Protected| {
+            let folders = these.names.get(&name);
+            these.closed.contains(&folder) || folders.is_some_and(|all| all.contains(&folder))
+        };
+        self.any(holds)
     }
 }
 
@@ -188,8 +194,8 @@ impl WriteProtected {
         let mut known = Protected::default();
         ids.into_iter().for_each(|id| known.add(id));
         Self {
-            known: Some(known).into(),
-            ..Self::default()
+            known: Held::These(vec![Arc::new(known)]),
+            look: None,
         }
     }
 
@@ -199,22 +205,20 @@ impl WriteProtected {
     pub fn all() -> Self {
         Self {
             known: Held::All,
-            ..Self::default()
+            look: None,
         }
     }
 
-    /// Protects what `look` finds, and everything where it finds that it cannot know. It is asked now,
-    /// and again, from within a guest's file calls, whenever a guest is about to change something that
-    /// bears one of the names: an editor or a build replaces a file by another.
-    pub fn asking(look: impl Fn() -> Option<Protected> + Send + Sync + 'static) -> Self {
-        let Some(known) = look() else {
-            return Self::all();
-        };
-        let names = known.names.iter().map(|(_, name)| name.clone()).collect();
-        Self {
-            known: Some(known).into(),
-            names: Arc::new(names),
-            look: Some(Arc::new(look)),
+    /// Protects all that `look` finds, and everything where it finds that it cannot know. It is asked
+    /// now, and again, from within a guest's file calls, whenever a guest is about to change something
+    /// that bears one of the names: an editor or a build replaces a file by another.
+    pub fn asking(look: impl Fn() -> Option<Vec<Arc<Protected>>> + Send + Sync + 'static) -> Self {
+        match look() {
+            None => Self::all(),
+            found => Self {
+                known: found.into(),
+                look: Some(Arc::new(look)),
+            },
         }
     }
 
@@ -228,17 +232,21 @@ impl WriteProtected {
 
     /// Whether one of those protected bears this name, in any folder.
     pub(crate) fn knows(&self, name: &str) -> bool {
-        !self.names.is_empty() && self.names.contains(&folded(name))
+        if self.known.any(|these| !these.names.is_empty()) {
+            let name = folded(name);
+            return self.known.any(|these| these.names.contains_key(&name));
+        }
+        false
     }
 
     /// Whether any folder is closed.
     pub(crate) fn closes_any(&self) -> bool {
-        matches!(&self.known, Held::These(these) if !these.closed.is_empty())
+        self.known.any(|these| !these.closed.is_empty())
     }
 
     /// Whether this folder is closed.
     pub(crate) fn closes(&self, folder: FileId) -> bool {
-        matches!(&self.known, Held::These(these) if these.closed.contains(&folder))
+        self.known.any(|these| these.closed.contains(&folder))
     }
 
     /// Whether what is protected may be more than was known.

@@ -6,6 +6,7 @@
 
 mod section;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,6 +29,15 @@ pub const SOURCE_BYTES_MAX: u64 = 256 << 20;
 
 /// Largest source, in bytes: each is read whole.
 const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Most folders and names on the way from the bundle's directory to a source.
+pub const SOURCE_DEPTH_MAX: usize = 32;
+
+/// What looking for a file costs of the budget, however small it is, in bytes.
+const PER_FILE: u64 = 8 << 10;
+
+/// What a folder costs: whenever a tool changes something, what must not be made there is looked for.
+const PER_FOLDER: u64 = 128 << 10;
 
 /// The language of a source entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -121,7 +131,19 @@ impl Stamp {
 
     /// Compares the sources beneath the bundle's directory with what is there now.
     pub(super) fn check(&self, dir: &Dir, budget: &Budget) -> Result<(), Stale> {
-        for source in self.sources.iter().filter(|source| source.is_inside()) {
+        let inside = || self.sources.iter().filter(|source| source.is_inside());
+        let mut folders: HashSet<&Path> = HashSet::new();
+        for source in inside() {
+            let path = Path::new(&source.path);
+            if path.components().count() > SOURCE_DEPTH_MAX {
+                return Err(Stale::TooMuch);
+            }
+            // Where one is known, so are those above.
+            let above = path.ancestors().skip(1);
+            let new = above.take_while(|folder| folders.insert(folder)).count() as u64;
+            budget.take(PER_FILE.saturating_add(new.saturating_mul(PER_FOLDER)));
+        }
+        for source in inside() {
             check_source(source, dir, Path::new(&source.path), budget)?;
         }
         Ok(())
@@ -135,6 +157,9 @@ pub(super) fn check_source(
     path: &Path,
     budget: &Budget,
 ) -> Result<(), Stale> {
+    if budget.left() == 0 {
+        return Err(Stale::TooMuch);
+    }
     let bytes = match read_beneath(dir, path, budget.left().min(FILE_BYTES_MAX)) {
         Ok(bytes) => bytes,
         Err(ReadError::TooLarge { .. }) => return Err(Stale::TooMuch),
@@ -195,9 +220,7 @@ impl Budget {
     }
 
     fn take(&self, bytes: u64) {
-        // Looking for a file costs as well, however small it is.
-        const PER_FILE: u64 = 1 << 10;
-        let less = |left: u64| left.saturating_sub(bytes.saturating_add(PER_FILE));
+        let less = |left: u64| left.saturating_sub(bytes);
         let _ = self
             .0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
@@ -235,7 +258,7 @@ pub enum Stale {
         source: ReadError,
     },
     /// The bundle's sources are more than are read.
-    #[error("the sources of the bundle's tools are too large to be compared")]
+    #[error("the sources of the bundle's tools are too many, too large or too deep to be compared")]
     TooMuch,
     /// The component is there, and cannot be read.
     #[error("the component {path}: {source}")]

@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use cap_std::fs::{Dir, MetadataExt};
 use toolhost_sandbox::{FileId, Protected};
 
-use super::read::{ReadError, way_beneath};
+use super::read::{Folder, ReadError, Steps, name_beneath, resolve};
 
 /// What compilers and bundlers look for by its name, in the folder of a source and in those above it:
 /// some of it is code that they run.
@@ -37,9 +38,25 @@ pub(crate) struct Guarded {
     files: Vec<PathBuf>,
     /// The folders that hold sources: what is made there may be built into a tool, or run by a build.
     closed: BTreeSet<PathBuf>,
-    /// What was found of each file the last time it could be looked at.
-    last: Mutex<HashMap<PathBuf, Protected>>,
+    looked: Mutex<Looked>,
 }
+
+/// What was found the last time.
+#[derive(Debug, Default)]
+struct Looked {
+    /// Of each file, and of the way to each folder: what holds while it cannot be looked at.
+    files: HashMap<PathBuf, Protected>,
+    ways: HashMap<PathBuf, Protected>,
+    /// All of it, when it was found, and how long that took.
+    all: Option<(Arc<Protected>, Instant, Duration)>,
+}
+
+/// What is found holds for so many times as long as it took to find: no more than a part of anybody's
+/// time goes into looking.
+const HOLDS_FOR: u32 = 4;
+
+/// Most steps of one look.
+const STEPS_MAX: usize = 200_000;
 
 impl Guarded {
     /// Guards these; what they are now is looked up for the times when it cannot be.
@@ -49,10 +66,10 @@ impl Guarded {
             folders,
             files,
             closed: BTreeSet::new(),
-            last: Mutex::default(),
+            looked: Mutex::default(),
         };
         // Where it fails, it fails again when a step opens, which then knows what to do.
-        let _ = guarded.add_to(&mut Protected::default());
+        let _ = guarded.now();
         guarded
     }
 
@@ -83,32 +100,61 @@ impl Guarded {
                 let _ = self.folders.add_way(&folder.join(name));
             }
         }
-        let _ = self.add_to(&mut Protected::default());
+        // What was found is not all any more.
+        self.looked
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .all = None;
+        let _ = self.now();
         self
     }
 
-    /// Adds the manifest, the entries, what leads to them, and every folder above, as they are now; of
-    /// a file that is gone, the name. Of one that cannot be looked at, what was last known of it.
+    /// The manifest, the entries, what leads to them, and every folder above, as they are now; of a file
+    /// that is gone, the name. Of one that cannot be looked at, what was last known of it.
     ///
     /// # Errors
     /// Where a file could never be looked at.
-    pub(crate) fn add_to(&self, all: &mut Protected) -> Result<(), ReadError> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend(&self.folders);
+    pub(crate) fn now(&self) -> Result<Arc<Protected>, ReadError> {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((all, at, took)) = &looked.all
+            && at.elapsed() < *took * HOLDS_FOR
+        {
+            return Ok(Arc::clone(all));
+        }
+        let started = Instant::now();
+        let all = Arc::new(self.look(&mut looked)?);
+        let now = Instant::now();
+        looked.all = Some((Arc::clone(&all), now, now - started));
+        Ok(all)
+    }
+
+    fn look(&self, looked: &mut Looked) -> Result<Protected, ReadError> {
+        let mut all = self.folders.clone();
+        let mut steps = Steps::at_most(STEPS_MAX);
+        let mut folders: HashMap<&Path, Option<Folder>> = HashMap::new();
         for file in &self.files {
-            let mut met = Protected::default();
-            let found = way_beneath(&self.dir, file, &mut met);
-            all.extend(&met);
-            match (found, last.get(file)) {
-                (Ok(()) | Err(ReadError::NotFound), _) => {
-                    last.insert(file.clone(), met);
-                }
-                (Err(error), Some(known)) => {
-                    tracing::warn!(?file, %error, "a file of a bundle cannot be looked at: what it was is kept from tools");
-                    all.extend(known);
-                }
-                (Err(error), None) => return Err(error),
+            let (Some(path), Some(name)) = (file.parent(), file.file_name()) else {
+                return Err(ReadError::Outside);
+            };
+            if !folders.contains_key(path) {
+                let mut met = Protected::default();
+                let found = resolve(&self.dir, path, &mut met, &mut steps);
+                let found = kept(path, found, met, &mut looked.ways, &mut all)?;
+                folders.insert(path, found);
             }
+            let mut met = Protected::default();
+            let found = match folders.get(path) {
+                Some(Some(folder)) => name_beneath(&self.dir, folder, name, &mut met, &mut steps),
+                // Its folder is gone, or cannot be looked at.
+                _ => match looked.files.get(file) {
+                    Some(known) => {
+                        all.extend(known);
+                        continue;
+                    }
+                    None => Err(ReadError::NotFound),
+                },
+            };
+            kept(file, found, met, &mut looked.files, &mut all)?;
         }
         for folder in &self.closed {
             let folder = match folder.as_os_str().is_empty() {
@@ -123,7 +169,35 @@ impl Guarded {
                 });
             }
         }
-        Ok(())
+        Ok(all)
+    }
+}
+
+/// Adds what was met on the way to something. Of what cannot be looked at, what was last known of it;
+/// none is what is not there, or could not be looked at.
+fn kept<T>(
+    path: &Path,
+    found: Result<T, ReadError>,
+    met: Protected,
+    known: &mut HashMap<PathBuf, Protected>,
+    all: &mut Protected,
+) -> Result<Option<T>, ReadError> {
+    all.extend(&met);
+    match (found, known.get(path)) {
+        (Ok(found), _) => {
+            known.insert(path.to_owned(), met);
+            Ok(Some(found))
+        }
+        (Err(ReadError::NotFound), _) => {
+            known.insert(path.to_owned(), met);
+            Ok(None)
+        }
+        (Err(error), Some(before)) => {
+            tracing::warn!(?path, %error, "a part of a bundle cannot be looked at: what it was is kept from tools");
+            all.extend(before);
+            Ok(None)
+        }
+        (Err(error), None) => Err(error),
     }
 }
 
@@ -131,6 +205,13 @@ impl Guarded {
 fn is_package(folder: &Path) -> bool {
     let mut parts = folder.components();
     parts.any(|part| part.as_os_str() == "node_modules")
+}
+
+/// What is kept, as if a while had passed since it was last looked at.
+#[cfg(test)]
+pub(super) fn ids(guarded: &Guarded) -> Result<Vec<FileId>, ReadError> {
+    guarded.looked.lock().unwrap().all = None;
+    Ok(guarded.now()?.ids().collect())
 }
 
 #[cfg(test)]
@@ -143,12 +224,6 @@ mod tests {
     use toolhost_sandbox::FileId;
 
     use super::*;
-
-    fn ids(guarded: &Guarded) -> Result<Vec<FileId>, ReadError> {
-        let mut all = Protected::default();
-        guarded.add_to(&mut all)?;
-        Ok(all.ids().collect())
-    }
 
     fn guarded(dir: &Path) -> Guarded {
         let dir = Dir::open_ambient_dir(dir, ambient_authority()).unwrap();

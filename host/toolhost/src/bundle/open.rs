@@ -385,6 +385,12 @@ impl OpenBundle {
                 ToolErrorCode::ConfigEntry,
                 "Make it readable for the user that runs the host.".to_owned(),
             ),
+            ReadError::TooFar => (
+                ToolErrorCode::ConfigEntry,
+                format!(
+                    "Put the component into few folders beneath {dir:?}, and not behind many links."
+                ),
+            ),
             ReadError::NotAFile { .. } => (
                 ToolErrorCode::ConfigEntry,
                 "Name the .wasm file itself.".to_owned(),

@@ -3,7 +3,7 @@
 //! Refused by the system, not by comparing strings: `..`, absolute paths and symbolic links that
 //! lead out of the directory. Named pipes, sockets and devices are refused and never waited for.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
@@ -14,6 +14,33 @@ use toolhost_sandbox::{FileId, Protected};
 
 /// Most symbolic links followed, as many as the kernel follows.
 const LINKS_MAX: usize = 40;
+
+/// Most steps to one file, those of links among them: no bundle lies deeper.
+const STEPS_MAX: usize = 256;
+
+/// How many more steps are taken: whoever made a bundle may be a stranger.
+#[derive(Debug)]
+pub(super) struct Steps(usize);
+
+impl Steps {
+    /// For so many files.
+    pub(super) fn at_most(steps: usize) -> Self {
+        Self(steps)
+    }
+
+    fn take(&mut self) -> Result<(), ReadError> {
+        self.0 = self.0.checked_sub(1).ok_or(ReadError::TooFar)?;
+        Ok(())
+    }
+}
+
+/// A folder beneath a directory.
+#[derive(Debug)]
+pub(super) struct Folder {
+    /// The way to it, without links.
+    path: PathBuf,
+    id: FileId,
+}
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +67,9 @@ pub enum ReadError {
         /// Largest size, in bytes.
         max: u64,
     },
+    /// The way to it has more steps than are taken.
+    #[error("the way to it has too many folders and links")]
+    TooFar,
     /// The system says something else.
     #[error("it cannot be read")]
     Io(#[source] io::Error),
@@ -66,7 +96,8 @@ impl From<io::Error> for ReadError {
 
 /// Reads a regular file of at most `max` bytes beneath `dir`.
 pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<Vec<u8>, ReadError> {
-    let path = resolve(dir, path, &mut Protected::default())?;
+    let mut steps = Steps::at_most(STEPS_MAX);
+    let path = resolve(dir, path, &mut Protected::default(), &mut steps)?.path;
     check_is_file(&dir.symlink_metadata(&path)?)?;
     let mut options = OpenOptions::new();
     // Were it replaced by a named pipe now, opening would not wait for a writer.
@@ -87,23 +118,45 @@ pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-/// Finds a file beneath `dir`, the directories and symbolic links that lead to it, and their names.
-/// Where it fails, `met` holds those before; what is missing is there by its name.
-pub(super) fn way_beneath(dir: &Dir, path: &Path, met: &mut Protected) -> Result<(), ReadError> {
-    resolve(dir, path, met).map(drop)
+/// Finds a name in a folder, and where it is a link what leads on from there.
+pub(super) fn name_beneath(
+    dir: &Dir,
+    folder: &Folder,
+    name: &OsStr,
+    met: &mut Protected,
+    steps: &mut Steps,
+) -> Result<(), ReadError> {
+    steps.take()?;
+    met.add_name(folder.id, name);
+    let path = folder.path.join(name);
+    let stat = statat(dir, &path, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)?;
+    met.add(id_of(&stat));
+    if SystemType::from_raw_mode(stat.st_mode) == SystemType::Symlink {
+        resolve(dir, &path, met, steps)?;
+    }
+    Ok(())
 }
 
-/// Follows symbolic links within `dir`; returns a path without any, and adds what was met.
+/// Finds what a path leads to beneath `dir`, following symbolic links within it, and adds the
+/// directories and links on the way with their names. Where it fails, `met` holds those before; what
+/// is missing is there by its name.
 ///
 /// Asks without opening, so that it needs no descriptor. What is swapped on the way meanwhile may be
 /// looked at outside, and is opened nowhere but beneath `dir`.
-fn resolve(dir: &Dir, path: &Path, met: &mut Protected) -> Result<PathBuf, ReadError> {
+pub(super) fn resolve(
+    dir: &Dir,
+    path: &Path,
+    met: &mut Protected,
+    left: &mut Steps,
+) -> Result<Folder, ReadError> {
     let mut resolved = PathBuf::new();
     let here = statat(dir, ".", AtFlags::empty()).map_err(io::Error::from)?;
-    let mut folders = vec![id_of(&here)];
+    let here = id_of(&here);
+    let mut folders = Vec::new();
     let mut links = 0;
     let mut rest = steps(path);
     while let Some(step) = rest.pop() {
+        left.take()?;
         let Step::Into(name) = step else {
             let is_beneath = matches!(step, Step::Up) && resolved.pop();
             if is_beneath {
@@ -112,9 +165,7 @@ fn resolve(dir: &Dir, path: &Path, met: &mut Protected) -> Result<PathBuf, ReadE
             }
             return Err(ReadError::Outside);
         };
-        if let Some(folder) = folders.last() {
-            met.add_name(*folder, &name);
-        }
+        met.add_name(folders.last().copied().unwrap_or(here), &name);
         let next = resolved.join(name);
         let stat = statat(dir, &next, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)?;
         met.add(id_of(&stat));
@@ -131,7 +182,10 @@ fn resolve(dir: &Dir, path: &Path, met: &mut Protected) -> Result<PathBuf, ReadE
         let target = OsString::from_vec(target.into_bytes());
         rest.extend(steps(Path::new(&target)));
     }
-    Ok(resolved)
+    Ok(Folder {
+        path: resolved,
+        id: folders.last().copied().unwrap_or(here),
+    })
 }
 
 /// One step of a path.

@@ -116,7 +116,7 @@ pub(super) static KEYS: [LimitKey; 28] = [
         "elements of all tables of a call, in their sum", "`table.grow` fails; at the start `E_TOOL_TRAP`"),
     key!("instances", Count, 1, 1_000, instances,
         "core instances, memories and tables of a component, each", "`E_TOOL_TRAP`"),
-    key!("handles", Count, 1, 1_000_000, handles,
+    key!("handles", Count, 1, 10_000, handles,
         "live handles: descriptors, streams, pollables", "`E_TOOL_TRAP`"),
     key!("hostcallBytes", Bytes, KIB, GIB, hostcall_bytes,
         "what one host call, or the answer, passes to the host", "`E_TOOL_OUTPUT_TOO_LARGE`"),
@@ -183,6 +183,15 @@ impl LimitKey {
             Unit::Count => value.to_string(),
             Unit::Bytes => in_units(value),
         }
+    }
+}
+
+/// Lowers limits to the greater of these and the defaults.
+pub(super) fn lower(limits: &mut Limits, most: &Limits) {
+    let defaults = Limits::default();
+    for key in &KEYS {
+        let most = (key.get)(most).max((key.get)(&defaults));
+        (key.set)(limits, (key.get)(limits).min(most));
     }
 }
 

@@ -97,6 +97,7 @@ pub(super) fn read_policy(
         tools: read_tools(&fields, secrets, findings),
         agents: read_agents(&fields, secrets, findings),
         answered_by: None,
+        operators: None,
     })
 }
 

@@ -36,6 +36,9 @@ const CHECK_MAX: u64 = 50_000_000;
 /// Most visits of one explanation, at about 2 µs each.
 const EXPLAIN_MAX: u64 = 200_000;
 
+/// What of each of these takes about two milliseconds is no more than this part of the most.
+const SHORT: u64 = 500;
+
 /// Comparisons that take as long as one visit of an explanation.
 const COMPARED_PER_VISIT: u64 = 100;
 
@@ -74,7 +77,18 @@ struct Explain {
 impl Cost {
     /// Whether arguments of this size are checked at all.
     pub(super) fn allows_check(&self, args: &Value, size: Measure) -> bool {
-        self.check.saturating_mul(size.values) <= CHECK_MAX && self.read.allows(args, size)
+        self.check.saturating_mul(size.values) <= CHECK_MAX
+            && self.read.is_within(READ_MAX, args, size)
+    }
+
+    /// Whether arguments of this size are checked, and a refusal explained, within some milliseconds.
+    pub(super) fn is_short(&self, args: &Value, size: Measure) -> bool {
+        let explained = self.explain.get(size.depth).is_none_or(|explain| {
+            explain.visits.saturating_mul(size.values) <= EXPLAIN_MAX / SHORT
+                && explain.read.saturating_mul(size.text) <= READ_MAX / SHORT
+        });
+        let checked = self.check.saturating_mul(size.values) <= CHECK_MAX / SHORT;
+        checked && explained && self.read.is_within(READ_MAX / SHORT, args, size)
     }
 
     /// Whether a refusal of arguments of this size is explained.
@@ -87,10 +101,10 @@ impl Cost {
 }
 
 impl Read {
-    /// Whether patterns may read these arguments. A long text that no pattern is for costs nothing:
+    /// Whether patterns visit no more states than these where they read the arguments. A long text that no pattern is for costs nothing:
     /// the content of a file beside its path.
-    fn allows(&self, args: &Value, size: Measure) -> bool {
-        if self.anywhere.saturating_mul(size.text) <= READ_MAX {
+    fn is_within(&self, most: u64, args: &Value, size: Measure) -> bool {
+        if self.anywhere.saturating_mul(size.text) <= most {
             return true;
         }
         let members = args.as_object().into_iter().flatten();
@@ -99,7 +113,7 @@ impl Read {
             let text = json::measure(value).text.saturating_add(name.len() as u64);
             each.saturating_mul(text)
         });
-        states.fold(0, u64::saturating_add) <= READ_MAX
+        states.fold(0, u64::saturating_add) <= most
     }
 }
 

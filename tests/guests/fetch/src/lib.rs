@@ -1,11 +1,11 @@
 //! Sends HTTP requests. Input `{url, method?, headers?: {name: value | [value]}, body?, bodyBytes?,
-//! follow?, times?, atOnce?, read?, connectMs?, firstByteMs?, betweenBytesMs?, hold?, then?}`.
+//! follow?, times?, atOnce?, read?, connectMs?, firstByteMs?, betweenBytesMs?, hold?, respond?, then?}`.
 //!
 //! Sends the same request so many `times`, `atOnce` at once; follows so many redirects by itself; reads
 //! so many bytes of each body, or all. Output `{answers: […]}`, each `{url, status, headers, body,
 //! bytes, failed?}` or `{url, error}`; `body` is its first 4,096 bytes as text, and `failed` says how
 //! reading it ended. `hold`: before it, makes so many of these requests that are never sent, each with
-//! a body begun. `then`: `panic` after it.
+//! a body begun; `respond`: makes a response. `then`: `panic` after it.
 
 mod wit;
 
@@ -13,7 +13,7 @@ use guest_glue::{ToolError, Value, json, number, text};
 use wit::wasi::http::outgoing_handler;
 use wit::wasi::http::types::{
     ErrorCode, Fields, FutureIncomingResponse, IncomingBody, IncomingResponse, Method,
-    OutgoingBody, OutgoingRequest, RequestOptions, Scheme,
+    OutgoingBody, OutgoingRequest, OutgoingResponse, RequestOptions, Scheme,
 };
 use wit::wasi::io::streams::StreamError;
 
@@ -34,6 +34,9 @@ fn run(input: Value) -> Result<Value, ToolError> {
     let _held = held
         .collect::<Result<Vec<_>, String>>()
         .map_err(guest_glue::error)?;
+    if input["respond"] == true {
+        OutgoingResponse::new(Fields::new());
+    }
     let mut answers = Vec::new();
     let mut left = times;
     while left > 0 {

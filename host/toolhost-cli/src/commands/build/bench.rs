@@ -6,11 +6,12 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use toolhost::bundle::built::{FOLDER, SOURCES_MAX, Source, Stamp};
+use toolhost::bundle::built::{FOLDER, SOURCE_DEPTH_MAX, SOURCES_MAX, Source, Stamp};
 use toolhost::bundle::{OpenBundle, SourceEntry};
 
 use crate::args::{BuildArgs, Engine};
 use crate::builder::{self, Fault, Job, Made, Refusal};
+use crate::file::replace;
 use crate::kits::{self, Shelf};
 use crate::progress::Progress;
 use crate::setting::Setting;
@@ -148,6 +149,12 @@ impl<'a> Bench<'a> {
         let mut sources = Vec::new();
         for input in inputs {
             let path = self.relative(input)?;
+            if Path::new(&path).components().count() > SOURCE_DEPTH_MAX {
+                let fault = Fault::new(format!(
+                    "{path} lies deeper than {SOURCE_DEPTH_MAX} folders"
+                ));
+                return Err(Refusal::source(fault.next("Move the tool's sources up.")));
+            }
             let cannot = || format!("{path} cannot be read");
             let changed = fs::metadata(input).and_then(|found| found.modified());
             let is_lock = input.file_name().is_some_and(|name| name == "Cargo.lock");
@@ -202,14 +209,4 @@ fn make_folder(dir: &Path) -> Result<PathBuf> {
         fs::write(ignore, "*\n").with_context(cannot)?;
     }
     Ok(folder)
-}
-
-/// Writes beside the file and renames: whoever reads it meanwhile sees the old or the new.
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&unfinished);
-    }
-    written
 }

@@ -154,6 +154,33 @@ fn a_policy_holds_for_all_that_have_none_of_their_own() {
 }
 
 #[test]
+fn a_case_lowers_limits_and_raises_none() {
+    let terminal = Terminal::new();
+    terminal.bundle("here", &[("ask_random", &["run"])]);
+    let case = |bytes: u64, limit: &str, expect: &str| {
+        format!(
+            "- {{name: a, tool: ask_random__run, args: {{bytes: {bytes}}}, expect: {expect}, \
+             policy: {{tools: {{ask_random: {{limits: {{randomBytes: {limit}}}}}}}}}}}\n"
+        )
+    };
+    let (refused, given) = ("{error: E_TOOL_TRAP}", "{status: ok}");
+    let runs = |case: String, words: &[&str]| {
+        terminal.write("here/tests/a.yaml", case);
+        terminal
+            .run(["test", "--no-generated"].iter().chain(words))
+            .exits(0);
+    };
+    runs(case(2_000, "1KiB", refused), &[]);
+    runs(case(100_000, "1MiB", refused), &[]);
+    // Nor beyond the operator's, where that is more than the default.
+    terminal.write("policy.yaml", "defaults: {limits: {randomBytes: 128KiB}}");
+    let operators = ["--policy", "../policy.yaml"];
+    runs(case(100_000, "1MiB", given), &operators);
+    runs(case(200_000, "1MiB", refused), &operators);
+    runs(case(2_000, "1KiB", refused), &operators);
+}
+
+#[test]
 fn a_pending_call_is_waited_for_unless_that_is_expected() {
     let terminal = Terminal::new();
     terminal.bundle("here", &[("pending", &["run"])]);

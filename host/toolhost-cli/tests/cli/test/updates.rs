@@ -1,6 +1,7 @@
 //! `--update`: what came is written into the case file, and nothing else changes there.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use super::{bundle, timeless};
 use crate::terminal::Terminal;
@@ -115,4 +116,24 @@ fn what_no_value_fulfils_is_left_to_the_author() {
         .exits(1);
     assert!(ran.stderr.contains("what it says of status"), "{ran:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
+}
+
+#[test]
+fn a_case_file_that_lies_elsewhere_is_neither_read_nor_written() {
+    let terminal = Terminal::new();
+    let file = bundle(&terminal, BEFORE);
+    terminal.write("elsewhere/b.yaml", BEFORE);
+    let elsewhere = terminal.path("elsewhere/b.yaml");
+    let linked = file.with_file_name("b.yaml");
+    symlink(&elsewhere, &linked).unwrap();
+    let ran = terminal.run(["test", "--no-generated", "--update"]);
+    ran.fails(2, "the case file tests/b.yaml is a link");
+    fs::remove_file(&linked).unwrap();
+
+    let folder = file.parent().unwrap();
+    fs::rename(folder, folder.with_file_name("kept")).unwrap();
+    symlink(elsewhere.parent().unwrap(), folder).unwrap();
+    let ran = terminal.run(["test", "--no-generated", "--update"]);
+    ran.fails(2, "leads out of the bundle's directory");
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), BEFORE);
 }

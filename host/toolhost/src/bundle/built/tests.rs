@@ -75,4 +75,16 @@ fn no_more_is_read_than_the_budget_says() {
     let opened = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
     let refused = stamp("./index.ts").check(&opened, &budget);
     assert!(matches!(refused, Err(Stale::TooMuch)), "{refused:?}");
+
+    // Nor are more files and folders looked for, be they empty.
+    let check = |path: fn(usize) -> String, many: usize| {
+        let mut stamp = stamp("./index.ts");
+        let sources = (0..many).map(|n| Source::new(path(n), b""));
+        stamp.sources = sources.collect();
+        let refused = stamp.check(&opened, &Budget::default());
+        assert!(matches!(refused, Err(Stale::TooMuch)), "{refused:?}");
+    };
+    check(|n| format!("{n}.ts"), 40_000);
+    check(|n| format!("{n}/index.ts"), 3_000);
+    check(|_| format!("{}index.ts", "a/".repeat(SOURCE_DEPTH_MAX)), 1);
 }

@@ -182,6 +182,29 @@ fn what_a_value_is_compared_with_counts_and_texts_are_found_in_a_set() {
 }
 
 #[test]
+fn what_takes_long_is_told_from_what_does_not() {
+    let is_short = |schema: Value, args: Value| {
+        let cost = cost_of(&schema).unwrap();
+        cost.is_short(&args, json::measure(&args))
+    };
+    let plain = || json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    assert!(is_short(plain(), json!({"a": "x".repeat(100_000)})));
+    let items: Vec<_> = (0..2_000).map(|n| json!({"n": n})).collect();
+    let list = |items: Value| json!({"type": "object", "properties": {"l": items}});
+    assert!(is_short(
+        list(json!({"items": {"type": "object"}})),
+        json!({"l": [1, 2, 3]})
+    ));
+    let unique: Vec<_> = (0..100).map(|_| json!({"uniqueItems": true})).collect();
+    assert!(!is_short(
+        list(json!({"allOf": unique})),
+        json!({"l": items})
+    ));
+    let dear = json!({"properties": {"a": {"pattern": "[b-y][a-z]{1000}[A-Z]"}}});
+    assert!(!is_short(dear, json!({"a": "x".repeat(10_000)})));
+}
+
+#[test]
 fn the_states_of_patterns_count_wherever_they_are_applied() {
     let dear = || json!({"pattern": "[b-y][a-z]{1000}[A-Z]"});
     let allows = |schema: Value, args: &Value| {

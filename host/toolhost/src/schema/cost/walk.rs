@@ -210,6 +210,9 @@ fn patterns_of(keywords: &Map<String, Value>) -> impl Iterator<Item = &str> {
     pattern.into_iter().chain(of_names)
 }
 
+/// Comparisons that take as long as to hash a value.
+const UNIQUE: u64 = 50;
+
 /// How many values and names of the schema one value is compared with.
 fn compared(keywords: &Map<String, Value>) -> u64 {
     let length = |key: &str| {
@@ -228,7 +231,9 @@ fn compared(keywords: &Map<String, Value>) -> u64 {
         names.saturating_add(1)
     });
     let count = values.map_or(0, Vec::len) + length("required") + names.sum::<usize>();
-    count as u64
+    // Every item is hashed, and all that is within it.
+    let unique = keywords.get("uniqueItems") == Some(&Value::Bool(true));
+    count as u64 + if unique { UNIQUE } else { 0 }
 }
 
 fn anchors(schema: &Value) -> HashMap<&str, &Value> {
