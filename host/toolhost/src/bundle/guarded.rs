@@ -51,8 +51,11 @@ struct Looked {
     all: Option<(Arc<Protected>, Instant, Duration)>,
 }
 
-/// What is found holds for so many times as long as it took to find: no more than a part of anybody's
+/// Most files that are looked for anew each time, which takes a few milliseconds. Where there are more,
+/// what is found holds for `HOLDS_FOR` times as long as it took to find: no more than a part of anybody's
 /// time goes into looking.
+const FEW: usize = 2_000;
+
 const HOLDS_FOR: u32 = 4;
 
 /// Most steps of one look.
@@ -117,6 +120,7 @@ impl Guarded {
     pub(crate) fn now(&self) -> Result<Arc<Protected>, ReadError> {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((all, at, took)) = &looked.all
+            && self.files.len() > FEW
             && at.elapsed() < *took * HOLDS_FOR
         {
             return Ok(Arc::clone(all));
@@ -207,10 +211,9 @@ fn is_package(folder: &Path) -> bool {
     parts.any(|part| part.as_os_str() == "node_modules")
 }
 
-/// What is kept, as if a while had passed since it was last looked at.
+/// What is kept now.
 #[cfg(test)]
 pub(super) fn ids(guarded: &Guarded) -> Result<Vec<FileId>, ReadError> {
-    guarded.looked.lock().unwrap().all = None;
     Ok(guarded.now()?.ids().collect())
 }
 
@@ -223,6 +226,7 @@ mod tests {
     use cap_std::ambient_authority;
     use toolhost_sandbox::FileId;
 
+    use super::super::read::read_beneath;
     use super::*;
 
     fn guarded(dir: &Path) -> Guarded {
@@ -280,5 +284,32 @@ mod tests {
         fs::remove_file(dir.path().join("tools/x.wasm")).unwrap();
         let tools = id(&dir.path().join("tools"));
         assert_eq!(ids(&guarded(dir.path())).unwrap(), [tools]);
+    }
+
+    #[test]
+    fn of_many_files_no_more_than_a_part_of_the_time_goes_into_looking() {
+        let dir = furnished();
+        let mut guarded = guarded(dir.path());
+        guarded.files = (0..=FEW).map(|n| format!("tools/{n}.ts").into()).collect();
+        let first = guarded.now().unwrap();
+        assert!(Arc::ptr_eq(&first, &guarded.now().unwrap()));
+        guarded.files.pop();
+        assert!(!Arc::ptr_eq(&first, &guarded.now().unwrap()));
+    }
+
+    #[test]
+    fn a_maze_of_links_is_not_followed_to_its_end() {
+        let dir = furnished();
+        // Each leads to the one before, back and forth: far more steps than links.
+        let there_and_back = "tools/../".repeat(100);
+        symlink("tools/x.wasm", dir.path().join("0")).unwrap();
+        for n in 1..=20 {
+            let to = format!("{there_and_back}{}", n - 1);
+            symlink(to, dir.path().join(n.to_string())).unwrap();
+        }
+        let opened = Dir::open_ambient_dir(dir.path(), ambient_authority()).unwrap();
+        let read = |name: &str| read_beneath(&opened, Path::new(name), 10);
+        assert_eq!(read("1").unwrap(), b"x");
+        assert!(matches!(read("20"), Err(ReadError::TooFar)));
     }
 }
