@@ -152,7 +152,8 @@ async fn an_export_without_a_handler_is_an_error_and_the_other_way_a_note() {
     let notes = house.loaded.diagnostics();
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert_eq!(notes[0].severity, Severity::Note);
-    assert!(notes[0].message.contains("also serves 'b'"));
+    assert_eq!(notes[0].code.as_str(), "E_COMPONENT_EXTRA_HANDLER");
+    assert!(notes[0].message.ends_with("not exported: b"));
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
 //! The progress line: while something large compiles or is built, on a terminal, erased afterwards.
+//! Elsewhere one line that stays, of what takes long.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +16,9 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// What takes longer than this is worth a line.
 const SLOW: Duration = Duration::from_millis(500);
+
+/// What takes longer than this is worth a line that stays.
+const VERY_SLOW: Duration = Duration::from_secs(5);
 
 /// What is larger than this is worth a line at once.
 const LARGE_BYTES: u64 = 1 << 20;
@@ -34,6 +38,8 @@ struct Work {
     what: String,
     /// It is known to take long.
     is_long: bool,
+    /// A line that stays was written of it.
+    is_said: bool,
     since: Instant,
 }
 
@@ -42,6 +48,7 @@ impl Work {
         Self {
             what: what.into(),
             is_long,
+            is_said: false,
             since: Instant::now(),
         }
     }
@@ -53,14 +60,14 @@ impl Work {
 }
 
 impl Progress {
-    /// Starts; where nobody watches a terminal, it shows nothing.
+    /// Starts; where somebody wants quiet, it shows nothing.
     pub(crate) fn start(setting: &Setting) -> Self {
         let current = Current::default();
-        let watched = screen::is_terminal() && setting.loudness > Loudness::Quiet;
-        let ticking = watched.then(|| {
+        let show = if screen::is_terminal() { tick } else { say };
+        let ticking = (setting.loudness > Loudness::Quiet).then(|| {
             let (stop, stopped) = channel();
             let watching = Arc::clone(&current);
-            (stop, std::thread::spawn(move || tick(&watching, &stopped)))
+            (stop, std::thread::spawn(move || show(&watching, &stopped)))
         });
         Self { current, ticking }
     }
@@ -118,6 +125,23 @@ fn tick(current: &Current, stopped: &Receiver<()>) {
         screen::progress(line.map(|line| plain::cut(&line, columns)).as_deref());
     }
     screen::progress(None);
+}
+
+/// Says once of each work that it takes long.
+fn say(current: &Current, stopped: &Receiver<()>) {
+    while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+        let mut work = current.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(work) = work.as_mut()
+            && !work.is_said
+            && work.since.elapsed() >= VERY_SLOW
+        {
+            work.is_said = true;
+            screen::write(&format!(
+                "note: {}: it takes a while",
+                plain::line(&work.what)
+            ));
+        }
+    }
 }
 
 /// The line for work that has taken so long; none where it is not worth one.

@@ -12,6 +12,7 @@ use toolhost_contract::{
 use toolhost_sandbox::{HandlerSpec, PrepareError, PreparedTool};
 
 use crate::agent::{Agent, AgentInner, Permit, RegistryCalls};
+use crate::bundle::built::Language;
 use crate::bundle::{
     Bundle, Diagnostic, DiagnosticList, IMPLICIT_AGENT, LoadError, MANIFEST, OpenBundle, Place,
 };
@@ -207,18 +208,17 @@ fn register(open: &OpenBundle, tool: &ToolResource, component: &PreparedTool, fo
         }
     }
     let named = |handler: &HandlerSpec| tool.spec.exports.iter().any(|e| e.name == handler.name);
-    for handler in component.handlers().iter().filter(|h| !named(h)) {
+    let others = component.handlers().iter().filter(|h| !named(h));
+    let others: Vec<_> = others.map(|handler| handler.name.as_str()).collect();
+    if let Some(first) = others.first() {
+        let shown = text::listed(others.iter().copied(), HANDLERS_SHOWN);
         let message = format!(
-            "tool {name}: {} also serves '{}', which is not exported",
-            entry_shown(tool),
-            handler.name
+            "tool {name}: {} also serves what is not exported: {shown}",
+            entry_shown(tool)
         );
         let place = at.map_or_else(whole, |p| p.entry.clone());
-        let note = Diagnostic::note(ToolErrorCode::ComponentHandler, place, message);
-        let help = format!(
-            "Add `- name: {}` to spec.exports to show it to the model.",
-            handler.name
-        );
+        let note = Diagnostic::note(ToolErrorCode::ComponentExtraHandler, place, message);
+        let help = format!("Add `- name: {first}` to spec.exports to show it to the model.");
         found.diagnostics.add(note.with_help(help));
     }
 }
@@ -281,7 +281,11 @@ fn not_granted(
         let warning = Diagnostic::warning(ToolErrorCode::Denied, place(), message);
         findings.push(warning.with_help(format!("Write `{line}` in the policy to grant it.")));
     }
-    let network = NETWORK.iter().filter(|(import, _)| asks(import));
+    // Python's standard library asks for all of it, whatever the tool does.
+    let is_python = Language::of(&tool.spec.entry) == Some(Language::Python);
+    let network = NETWORK
+        .iter()
+        .filter(|(import, _)| !is_python && asks(import));
     let network: Vec<String> = network.map(|(_, denial)| denial.to_string()).collect();
     if !network.is_empty() {
         let asked = network.join(", ");

@@ -141,7 +141,7 @@ goondan.yaml: ok: 1 tool, 1 export, 0 agents, 2 remarks
 ");
     assert!(
         ran.stderr
-            .contains("also serves 'context', which is not exported"),
+            .contains("also serves what is not exported: context"),
         "{ran:?}"
     );
     assert!(
