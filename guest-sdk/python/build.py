@@ -21,7 +21,7 @@ def main() -> int:
         notes = build(arguments)
     except BuildError as error:
         if arguments.json:
-            print(json.dumps({"ok": False, "error": error.to_json()}))
+            print(json.dumps(error.to_json()))
         else:
             print(error, file=sys.stderr)
         return error.exit_code
@@ -30,7 +30,7 @@ def main() -> int:
         "component": str(arguments.out),
         "bytes": arguments.out.stat().st_size,
         "seconds": round(time.monotonic() - started, 1),
-        "notes": notes,
+        "warnings": [{"text": note} for note in notes],
     }
     if arguments.json:
         print(json.dumps(done))

@@ -8,12 +8,8 @@ use crate::workspace::Workspace;
 use crate::{child, sources};
 
 /// Runs the demo on the bundle of examples.
-///
-/// Everything is built at once, as the tests need it: cargo gives dependencies the features that
-/// the selected crates ask for, so that any smaller selection would compile the engine once more.
 pub(crate) fn demo(workspace: &Workspace, args: &[String]) -> Result<()> {
-    child::run(child::cargo(workspace.root()).args(["build", "--workspace", "--all-targets"]))?;
-    let mut demo = Command::new(workspace.target().join("debug/examples/demo"));
+    let mut demo = Command::new(workspace.built("examples/demo")?);
     demo.arg("--bundle")
         .arg(workspace.examples().join("goondan.yaml"))
         .arg("--guests")
@@ -87,18 +83,16 @@ pub(crate) fn bench(workspace: &Workspace, args: &[String]) -> Result<()> {
     child::run(cargo_with_guests(workspace).args(bench).args(args))
 }
 
-/// Calls tools of every kind for so many minutes. Built as the demo is, with everything else.
+/// Calls tools of every kind for so many minutes.
 pub(crate) fn soak(workspace: &Workspace, minutes: u32) -> Result<()> {
-    child::run(child::cargo(workspace.root()).args(["build", "--workspace", "--all-targets"]))?;
-    let mut soak = Command::new(workspace.target().join("debug/soak"));
+    let mut soak = Command::new(workspace.built("soak")?);
     let seconds = u64::from(minutes).saturating_mul(60);
     child::run(soak.arg(seconds.to_string()))
 }
 
-/// Measures the base tools. Built as the demo is, with everything else.
+/// Measures the base tools.
 pub(crate) fn base_tools(workspace: &Workspace, args: &[String]) -> Result<()> {
-    child::run(child::cargo(workspace.root()).args(["build", "--workspace", "--all-targets"]))?;
-    let mut base_tools = Command::new(workspace.target().join("debug/base_tools"));
+    let mut base_tools = Command::new(workspace.built("base_tools")?);
     child::run(base_tools.args(args))
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use crate::child;
 use crate::workspace::Workspace;
@@ -18,6 +18,8 @@ struct Needs {
     check: &'static [&'static str],
     /// In words.
     missing: &'static str,
+    /// Runs the kit's own tests.
+    test: fn(&Workspace) -> Result<()>,
 }
 
 const NEEDS: [Needs; 2] = [
@@ -29,6 +31,7 @@ const NEEDS: [Needs; 2] = [
             "process.exit(Number.parseInt(process.versions.node) < 20 ? 1 : 0)",
         ],
         missing: "Node 20 or newer",
+        test: test_typescript,
     },
     Needs {
         language: "python",
@@ -38,6 +41,7 @@ const NEEDS: [Needs; 2] = [
             "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))",
         ],
         missing: "Python 3.10 or newer, with venv",
+        test: test_python,
     },
 ];
 
@@ -65,7 +69,7 @@ pub(crate) fn build_examples(workspace: &Workspace) -> Result<()> {
         }
         let program = match &program {
             Some(program) => program,
-            None => program.insert(toolhost(workspace)?),
+            None => program.insert(workspace.built("toolhost")?),
         };
         for bundle in bundles {
             child::run(
@@ -94,10 +98,7 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
             println!("test: the kit for {language} is NOT tested: install {missing}");
             continue;
         }
-        let tested = match needs.language {
-            "typescript" => test_typescript(workspace),
-            _ => test_python(workspace),
-        };
+        let tested = (needs.test)(workspace);
         tested.with_context(|| format!("the kit for {}", needs.language))?;
         test_examples(workspace, needs.language)?;
     }
@@ -106,7 +107,7 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
 
 /// Runs the cases of a language's examples, as their authors do.
 fn test_examples(workspace: &Workspace, language: &str) -> Result<()> {
-    let program = toolhost(workspace)?;
+    let program = workspace.built("toolhost")?;
     for bundle in bundles(&workspace.examples().join(language))? {
         let mut test = in_own_cache(Command::new(&program), workspace);
         child::run(test.arg("test").arg(bundle))?;
@@ -131,7 +132,7 @@ fn test_typescript(workspace: &Workspace) -> Result<()> {
         .join("tests/fixtures/tool-spec-v2-examples.md");
     node.args(["--test", "test/"])
         .current_dir(&kit)
-        .env("TOOLHOST", toolhost(workspace)?)
+        .env("TOOLHOST", workspace.built("toolhost")?)
         .env("TOOLHOST_SPEC", spec);
     child::run(&mut node)
 }
@@ -165,19 +166,8 @@ fn test_python(workspace: &Workspace) -> Result<()> {
         .args(["-m", "unittest", "discover", "-s", "test"])
         .current_dir(&kit)
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("TOOLHOST", toolhost(workspace)?);
+        .env("TOOLHOST", workspace.built("toolhost")?);
     child::run(&mut tests)
-}
-
-/// The binary, built with everything else: any smaller selection would compile the engine once more.
-fn toolhost(workspace: &Workspace) -> Result<PathBuf> {
-    let mut cargo = child::cargo(workspace.root());
-    child::run(cargo.args(["build", "--quiet", "--workspace", "--all-targets"]))?;
-    let program = workspace.target().join("debug/toolhost");
-    if !program.is_file() {
-        bail!("cargo built no {}", program.display());
-    }
-    Ok(program)
 }
 
 /// The user's own cache is left alone.

@@ -2,6 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, bail};
+
+use crate::child;
+
 /// The workspace that this xtask belongs to, wherever it is called from.
 pub(crate) struct Workspace {
     root: PathBuf,
@@ -56,5 +60,18 @@ impl Workspace {
     /// Returns the folder of the example tools and their bundle.
     pub(crate) fn examples(&self) -> PathBuf {
         self.root.join("guest-examples")
+    }
+
+    /// A program of the workspace, built.
+    ///
+    /// Everything is built at once, as the tests need it: cargo gives dependencies the features that
+    /// the selected crates ask for, so that any smaller selection would compile the engine once more.
+    pub(crate) fn built(&self, program: &str) -> Result<PathBuf> {
+        child::run(child::cargo(&self.root).args(["build", "--workspace", "--all-targets"]))?;
+        let program = self.target().join("debug").join(program);
+        if !program.is_file() {
+            bail!("cargo built no {}", program.display());
+        }
+        Ok(program)
     }
 }

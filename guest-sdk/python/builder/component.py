@@ -61,15 +61,15 @@ def _failure(stage: Stage, said: str) -> BuildError:
 
 def _failure_of_tool(stage: Stage, report: dict[str, Any]) -> BuildError:
     file = re.sub(r"^/\d+/", "", report["file"] or "")
-    place = f"{file}:{report['line']}" if file else None
+    place = {"file": file, "line": report["line"]} if file else {}
     missing = report["missing"]
     if report["is_handlers"]:
-        return BuildError(report["message"], "correct it and build again", place=place)
+        return BuildError(report["message"], "correct it and build again", **place)
     if missing and missing.partition(".")[0] in sys.stdlib_module_names:
         message = f"the component's Python has no module `{missing}`"
-        return BuildError(message, "do without it: there are no processes, TLS or C libraries", place=place)
+        return BuildError(message, "do without it: there are no processes, TLS or C libraries", **place)
     if missing:
         message = f"there is no module `{missing}`"
-        return BuildError(message, "put it beside the entry, or its package into requirements.txt", place=place)
+        return BuildError(message, "put it beside the entry, or its package into requirements.txt", **place)
     message = f"importing the tool failed: {report['kind']}: {report['message']}"
-    return BuildError(message, "a module is imported while it is built, without a workdir; correct it", place=place)
+    return BuildError(message, "a module is imported while it is built, without a workdir; correct it", **place)

@@ -9,28 +9,39 @@ MACHINE = 2
 
 
 class BuildError(Exception):
-    """One thing that is wrong: what, where, and the next move."""
+    """One thing that is wrong: what, where (a file, and a line of it), and the next move."""
 
     def __init__(
         self,
         message: str,
         next_move: str,
         *,
-        place: str | None = None,
+        file: str | None = None,
+        line: int | None = None,
         detail: str | None = None,
         exit_code: int = TOOL,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.next_move = next_move
-        self.place = place
+        self.file = file
+        self.line = line
         self.detail = detail
         self.exit_code = exit_code
 
     def __str__(self) -> str:
-        where = f"{self.place}: " if self.place else ""
+        place = ":".join(str(it) for it in (self.file, self.line) if it is not None)
+        where = f"{place}: " if place else ""
         detail = "".join(f"\n  | {line}" for line in (self.detail or "").splitlines())
         return f"error: {where}{self.message}{detail}\n  next: {self.next_move}"
 
     def to_json(self) -> dict[str, Any]:
-        return {"message": self.message, "place": self.place, "next": self.next_move, "detail": self.detail}
+        error = {
+            "text": self.message,
+            "file": self.file,
+            "line": self.line,
+            "detail": self.detail,
+            "suggestion": self.next_move,
+        }
+        kind = "source" if self.exit_code == TOOL else "environment"
+        return {"ok": False, "kind": kind, "errors": [error]}

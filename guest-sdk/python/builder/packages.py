@@ -49,7 +49,8 @@ def _refuse_files(requirements: Path) -> None:
             raise BuildError(
                 "requirements.txt names a file, whose changes would go unnoticed",
                 "name the package and its version (NAME==VERSION), or put the package beside the entry",
-                place=f"{requirements}:{number}",
+                file=str(requirements),
+                line=number,
                 detail=line,
             )
 
@@ -76,6 +77,6 @@ def _pip(requirements: Path, target: Path) -> None:
     raise BuildError(
         f"a package has no version for Python {_PYTHON_VERSION} without native code",
         "check the name, or use a package that is pure Python (a wheel named …-none-any.whl)",
-        place=str(requirements),
+        file=str(requirements),
         detail=detail or done.stderr[-2000:],
     )

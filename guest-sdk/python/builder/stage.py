@@ -84,14 +84,14 @@ def refuse_native_code(folder: Path, what: str) -> None:
 
 def _check_entry(entry: Path) -> None:
     if not entry.is_file():
-        raise BuildError("there is no such file", "check spec.entry in goondan.yaml", place=str(entry))
+        raise BuildError("there is no such file", "check spec.entry in goondan.yaml", file=str(entry))
     if entry.suffix != ".py":
-        raise BuildError("the entry is no Python module", "name a .py file in spec.entry", place=str(entry))
+        raise BuildError("the entry is no Python module", "name a .py file in spec.entry", file=str(entry))
     if entry.stem in _RESERVED:
         raise BuildError(
             f"a module named `{entry.stem}` is in every component already",
             "rename it, say to tool.py, in spec.entry too",
-            place=str(entry),
+            file=str(entry),
         )
 
 

@@ -12,9 +12,12 @@ class Refusals(unittest.TestCase):
         out = TOP / "refused.wasm"
         said = build(entry, out)
         self.assertFalse(said["ok"], said)
-        self.assertEqual((said["error"]["place"], said["exit"]), (place, exit_code), said)
-        self.assertIn(message, said["error"]["message"])
-        self.assertTrue(said["error"]["next"])
+        [error] = said["errors"]
+        at = ":".join(str(it) for it in (error["file"], error["line"]) if it is not None)
+        self.assertEqual((at or None, said["exit"]), (place, exit_code), said)
+        self.assertEqual(said["kind"], {1: "source", 2: "environment"}[exit_code])
+        self.assertIn(message, error["text"])
+        self.assertTrue(error["suggestion"])
         self.assertFalse(out.exists())
 
     def test_names_a_handler_that_is_none(self) -> None:

@@ -1,6 +1,7 @@
 //! Turns sources into components, each language by its kit. This is the only part of toolhost that runs
 //! what the author of a bundle wrote outside a sandbox.
 
+mod answer;
 mod child;
 mod python;
 mod refusal;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde_json::{Value, json};
 use toolhost::{Diagnostic, LoadError, YamlSource};
 
 use crate::exit::Exit;
@@ -124,6 +125,16 @@ impl Failure {
     /// The next move.
     pub(crate) fn next_move(&self) -> Option<&str> {
         self.hint.as_deref()
+    }
+
+    /// What a program reads of it, for a command that tells of tools.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "ok": false,
+            "error": {"message": self.message(), "help": self.next_move()},
+            "diagnostics": self.findings,
+            "tools": [],
+        })
     }
 
     /// How the process ends.

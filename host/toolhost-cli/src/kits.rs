@@ -21,7 +21,7 @@ const CONTRACT: &str = "wit";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kit {
     /// The language, as a folder is named.
-    pub(crate) name: &'static str,
+    name: &'static str,
 }
 
 /// A file that is carried.
@@ -33,7 +33,7 @@ pub(crate) struct Carried {
 }
 
 impl Kit {
-    pub(crate) fn of(language: Language) -> Self {
+    pub(crate) const fn of(language: Language) -> Self {
         let name = match language {
             Language::Rust => "rust",
             Language::TypeScript => "typescript",
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_folder_holds_exactly_what_is_laid_out_and_the_same_is_not_written_again() {
         let dir = tempfile::tempdir().unwrap();
-        let kit = Kit { name: "rust" };
+        let kit = Kit::of(Language::Rust);
         let at = |path: &str| dir.path().join(path);
         fs::create_dir_all(at("src/old")).unwrap();
         for stray in ["build.rs", "src/stray.rs", "src/old/x.rs"] {

@@ -54,6 +54,13 @@ pub(crate) fn cut(line: &str, columns: usize) -> String {
     short
 }
 
+/// `1 case`, `2 cases`.
+pub(crate) fn counted(count: impl TryInto<u64>, what: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,6 +19,18 @@ pub enum ToolStatus {
     Pending,
 }
 
+impl ToolStatus {
+    /// In a word: `ok`, `error` or `pending`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Pending => "pending",
+        }
+    }
+}
+
 /// The answer to a [`ToolCall`](crate::ToolCall); never an exception.
 ///
 /// `{"toolCallId": "call_1", "toolName": "text__upper", "status": "ok", "output": {"text": "HI"}}`

@@ -25,4 +25,5 @@ pub(crate) use held::held_for;
 pub(crate) use network::Network;
 pub use network::{HttpConfig, HttpResolved, HttpResolver, SystemResolver};
 pub use origin::OriginError;
+pub(crate) use rule::METHOD_MAX;
 pub use rule::{HttpRule, HttpRuleError};

@@ -2,7 +2,7 @@
 //! call and is recorded.
 
 mod agents;
-mod http_words;
+mod outgoing_request;
 mod served;
 
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     // Its resources alone do nothing; asking for an answer is what is granted or not.
     let options = http::types::LinkOptions::default();
     http::types::add_to_linker::<CallState, WasiHttp>(l, &options, http_of)?;
-    http_words::link(l)?;
+    outgoing_request::link(l)?;
     http::outgoing_handler::add_to_linker::<CallState, WasiHttp>(l, request_of)?;
     logging::add_to_linker::<CallState, HasLog>(l, log_of)?;
     agents_import::add_to_linker::<CallState, HasAgents>(l, agents_of)?;

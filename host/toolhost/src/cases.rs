@@ -17,6 +17,7 @@ mod edit;
 mod expect;
 mod generate;
 mod judge;
+mod mismatch;
 mod read;
 mod surroundings;
 mod tree;
@@ -30,7 +31,8 @@ use crate::policy::Policy;
 pub use edit::{EditError, Edited};
 pub use expect::{ErrorIs, Expect, FileIs, LogIs, TextIs};
 pub use generate::{Generated, GeneratedKind, generated};
-pub use judge::{Change, LogLine, Mismatch, Outcome};
+pub use judge::{LogLine, Outcome};
+pub use mismatch::{Change, Mismatch};
 pub use surroundings::{HOSTILE_LINK, Surroundings};
 pub use tree::{Content, FileState, WorkTree};
 

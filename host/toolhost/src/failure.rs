@@ -4,7 +4,7 @@
 mod clues;
 
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage};
-use toolhost_sandbox::{CallReport, Outcome, SandboxError};
+use toolhost_sandbox::{CallReport, Outcome, PrepareError, SandboxError};
 
 use crate::executor::Answer;
 use crate::registry::RegisteredTool;
@@ -89,5 +89,33 @@ fn limit_of(error: &SandboxError) -> Option<&'static str> {
         SandboxError::OutputTooMany { .. } => Some("jsonValues"),
         SandboxError::HostcallTooLarge { .. } => Some("hostcallBytes"),
         _ => None,
+    }
+}
+
+/// Returns the code of a component that cannot be loaded; its suggestion is the next move.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "what is not known here is the host's fault"
+)]
+#[must_use]
+pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
+    match error {
+        PrepareError::NotAComponent(_) | PrepareError::Compile { .. } => {
+            ToolErrorCode::ComponentInvalid
+        }
+        PrepareError::TooLarge { .. }
+        | PrepareError::TooSlow { .. }
+        | PrepareError::NoTurn { .. }
+        | PrepareError::OutOfMemory { .. } => ToolErrorCode::ComponentLimit,
+        PrepareError::NoHandlers { .. } | PrepareError::WrongShape { .. } => {
+            ToolErrorCode::ComponentWorld
+        }
+        PrepareError::WrongVersion { .. } => ToolErrorCode::ComponentVersion,
+        PrepareError::UnservedImport { .. } => ToolErrorCode::ComponentImport,
+        PrepareError::Describe(_)
+        | PrepareError::HandlerName { .. }
+        | PrepareError::HandlerTwice(_)
+        | PrepareError::DescribeTooLarge { .. } => ToolErrorCode::ComponentDescribe,
+        _ => ToolErrorCode::Host,
     }
 }

@@ -52,11 +52,11 @@ pub use extension::{
     ExtensionApi, ExtensionError, HandlerContext, Logger, PipelineApi, Raised, ToolHandler,
     ToolsApi,
 };
+pub use failure::prepare_error_code;
 pub use host::{Host, HostBuilder, HostError, LoadProgress};
 pub use inspect::{Inspection, inspect, manifest};
 pub use instance::{Instance, TurnStart};
 pub use loaded::{AgentError, Declares, LoadedBundle, WorkspaceError};
-pub use loader::prepare_error_code;
 pub use middleware::{
     AuditLog, AuditLogError, Metadata, Occasion, Redactor, StepContext, ToolCallContext,
     TurnContext,

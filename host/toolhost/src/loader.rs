@@ -1,48 +1,37 @@
 //! From a path to a bundle whose every tool can run: read, check, prepare; all or nothing.
 
+mod asks;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use toolhost_contract::{
-    AgentResource, Denial, JsonSchemaObject, ResourceName, ToolCatalogItem, ToolErrorCode,
-    ToolExportSpec, ToolName, ToolResource, ToolSource,
+    AgentResource, JsonSchemaObject, ResourceName, ToolCatalogItem, ToolErrorCode, ToolExportSpec,
+    ToolName, ToolResource, ToolSource,
 };
 use toolhost_sandbox::{HandlerSpec, PrepareError, PreparedTool};
 
 use crate::agent::{Agent, AgentInner, Permit, RegistryCalls};
-use crate::bundle::built::Language;
 use crate::bundle::{
     Bundle, Diagnostic, DiagnosticList, IMPLICIT_AGENT, LoadError, MANIFEST, OpenBundle, Place,
 };
 use crate::catalog::{ToolCatalog, words};
+use crate::failure::prepare_error_code;
 use crate::host::{HostInner, LoadProgress};
 use crate::loaded::{Declares, LoadedBundle, LoadedInner};
 use crate::overlay::Current;
 use crate::registry::{RegisteredTool, Runs, ToolRegistry};
 use crate::result::text;
 use crate::schema::{ArgsSchema, PatternBudget};
-
-/// The import with which a component speaks to other agents.
-const AGENTS: &str = "goondan:tool/agents@";
+use asks::not_granted;
 
 /// Longest entry quoted, in characters.
 const ENTRY_SHOWN: usize = 200;
 
 /// Most handlers listed of a component: it may serve hundreds, and be asked for a thousand others.
 const HANDLERS_SHOWN: usize = 20;
-
-/// The import with which a component sends HTTP requests, and what a policy may allow it.
-const HTTP: &str = "wasi:http/outgoing-handler@";
-const HTTP_EXAMPLE: &str = "GET https://api.example.com/*";
-
-/// The imports with which a component makes a socket or looks up a name.
-const NETWORK: [(&str, Denial); 3] = [
-    ("wasi:sockets/ip-name-lookup@", Denial::NetworkDns),
-    ("wasi:sockets/tcp-create-socket@", Denial::NetworkTcp),
-    ("wasi:sockets/udp-create-socket@", Denial::NetworkUdp),
-];
 
 /// Loads the bundle at a path.
 pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBundle, LoadError> {
@@ -127,41 +116,7 @@ async fn component(
 fn unloadable(open: &OpenBundle, tool: &ToolResource, error: &PrepareError) -> Diagnostic {
     let (name, entry) = (&tool.metadata.name, entry_shown(tool));
     let message = format!("tool {name}: {entry}: {error}");
-    let place =
-        places(open, name).map_or_else(|| Place::file(open.yaml().name()), |p| p.entry.clone());
-    Diagnostic::error(prepare_error_code(error), place, message)
-}
-
-/// Returns the code of a component that cannot be loaded; its suggestion is the next move.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "what is not known here is the host's fault"
-)]
-#[must_use]
-pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
-    match error {
-        PrepareError::NotAComponent(_) | PrepareError::Compile { .. } => {
-            ToolErrorCode::ComponentInvalid
-        }
-        PrepareError::TooLarge { .. }
-        | PrepareError::TooSlow { .. }
-        | PrepareError::NoTurn { .. }
-        | PrepareError::OutOfMemory { .. } => ToolErrorCode::ComponentLimit,
-        PrepareError::NoHandlers { .. } | PrepareError::WrongShape { .. } => {
-            ToolErrorCode::ComponentWorld
-        }
-        PrepareError::WrongVersion { .. } => ToolErrorCode::ComponentVersion,
-        PrepareError::UnservedImport { .. } => ToolErrorCode::ComponentImport,
-        PrepareError::Describe(_)
-        | PrepareError::HandlerName { .. }
-        | PrepareError::HandlerTwice(_)
-        | PrepareError::DescribeTooLarge { .. } => ToolErrorCode::ComponentDescribe,
-        _ => ToolErrorCode::Host,
-    }
-}
-
-fn places<'a>(open: &'a OpenBundle, tool: &ResourceName) -> Option<&'a crate::bundle::ToolPlaces> {
-    open.bundle().places(tool)
+    Diagnostic::error(prepare_error_code(error), open.entry_place(tool), message)
 }
 
 /// Registers a Tool's exports, each with the handler that serves it.
@@ -173,7 +128,7 @@ fn register(open: &OpenBundle, tool: &ToolResource, component: &PreparedTool, fo
         .components
         .push((name.to_string(), component.facts().clone()));
     let whole = || Place::file(open.yaml().name());
-    let at = places(open, name);
+    let at = open.bundle().places(name);
     for (index, export) in tool.spec.exports.iter().enumerate() {
         let place = at.and_then(|p| p.exports.get(index)).cloned();
         let handler = component.handlers().iter().find(|h| h.name == export.name);
@@ -216,8 +171,8 @@ fn register(open: &OpenBundle, tool: &ToolResource, component: &PreparedTool, fo
             "tool {name}: {} also serves what is not exported: {shown}",
             entry_shown(tool)
         );
-        let place = at.map_or_else(whole, |p| p.entry.clone());
-        let note = Diagnostic::note(ToolErrorCode::ComponentExtraHandler, place, message);
+        let (code, place) = (ToolErrorCode::ComponentExtraHandler, open.entry_place(tool));
+        let note = Diagnostic::note(code, place, message);
         let help = format!("Add `- name: {first}` to spec.exports to show it to the model.");
         found.diagnostics.add(note.with_help(help));
     }
@@ -231,69 +186,6 @@ fn bounded(tool: &ToolResource, export: &ToolExportSpec, place: Place) -> Diagno
     );
     let warning = Diagnostic::warning(ToolErrorCode::ComponentDescribe, place, message);
     warning.with_help("Shorten them, and write them without invisible and control characters.")
-}
-
-/// What a component asks for that the policy gives it under none of the bundle's agents: a warning
-/// where a policy could, a note where none can.
-fn not_granted(
-    host: &HostInner,
-    open: &OpenBundle,
-    tool: &ToolResource,
-    component: &PreparedTool,
-) -> Vec<Diagnostic> {
-    let name = &tool.metadata.name;
-    let imports = &component.facts().imports;
-    let asks = |start: &str| imports.iter().any(|import| import.starts_with(start));
-    let place = || {
-        let place = places(open, name);
-        place.map_or_else(|| Place::file(open.yaml().name()), |at| at.entry.clone())
-    };
-    let mut findings = Vec::new();
-    let mut agents: Vec<&str> = open
-        .bundle()
-        .agents()
-        .iter()
-        .map(|agent| agent.metadata.name.as_str())
-        .collect();
-    if agents.is_empty() {
-        agents.push(IMPLICIT_AGENT);
-    }
-    let policy = &host.policy;
-    let may_ask = |agent: &&str| policy.grants_agents(agent, name);
-    let may_send = |agent: &&str| policy.grants_http(agent, name);
-    let asked = [
-        (
-            asks(AGENTS) && !agents.iter().any(may_ask),
-            Denial::AgentsRequest,
-            "other agents",
-        ),
-        (
-            asks(HTTP) && !agents.iter().any(may_send),
-            Denial::HttpRequest(HTTP_EXAMPLE.to_owned()),
-            "HTTP",
-        ),
-    ];
-    for (missing, denial, what) in asked {
-        let Some(line) = denial.policy_line(name).filter(|_| missing) else {
-            continue;
-        };
-        let message = format!("tool {name}: it asks for {what}, which the policy does not grant");
-        let warning = Diagnostic::warning(ToolErrorCode::Denied, place(), message);
-        findings.push(warning.with_help(format!("Write `{line}` in the policy to grant it.")));
-    }
-    // Python's standard library asks for all of it, whatever the tool does.
-    let is_python = Language::of(&tool.spec.entry) == Some(Language::Python);
-    let network = NETWORK
-        .iter()
-        .filter(|(import, _)| !is_python && asks(import));
-    let network: Vec<String> = network.map(|(_, denial)| denial.to_string()).collect();
-    if !network.is_empty() {
-        let asked = network.join(", ");
-        let message = format!("tool {name}: it asks for what no policy grants: {asked}");
-        let note = Diagnostic::note(ToolErrorCode::Denied, place(), message);
-        findings.push(note.with_help("What it tries there is refused and recorded."));
-    }
-    findings
 }
 
 fn not_served(tool: &ToolResource, export: &ToolExportSpec, component: &PreparedTool) -> String {

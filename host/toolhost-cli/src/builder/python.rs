@@ -5,56 +5,21 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
-use serde::Deserialize;
 use tokio::process::Command;
-use toolhost::bundle::built::Source;
+use toolhost::bundle::built::{Language, Source};
 
+use super::answer::Answer;
 use super::child;
-use super::{Fault, Job, Made, Refusal, Whose};
+use super::{Fault, Job, Made, Refusal};
 use crate::kits::{self, Carried, Kit, Shelf, contract_of};
 use crate::progress::Progress;
 
-const KIT: Kit = Kit { name: "python" };
+const KIT: Kit = Kit::of(Language::Python);
 
 const GET_PYTHON: &str = "Install Python 3.10 or newer: https://www.python.org";
 
 /// Most folders beneath one another that a package is followed into.
 const DEPTH_MAX: usize = 32;
-
-/// What the kit answers.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Answer {
-    Built { notes: Vec<String> },
-    Refused { error: Told },
-}
-
-/// Why the kit built nothing.
-#[derive(Debug, Deserialize)]
-struct Told {
-    message: String,
-    place: Option<String>,
-    next: Option<String>,
-    detail: Option<String>,
-}
-
-impl From<Told> for Fault {
-    fn from(told: Told) -> Self {
-        let fault = Self::new(told.message).detail(told.detail.unwrap_or_default());
-        let (file, line) = match told.place.as_deref().map(|place| place.rsplit_once(':')) {
-            Some(Some((file, line))) if line.parse::<u64>().is_ok() => {
-                (Some(file.to_owned()), line.parse().ok())
-            }
-            _ => (told.place, None),
-        };
-        Self {
-            file,
-            line,
-            next: told.next,
-            ..fault
-        }
-    }
-}
 
 /// Builds a module with `handlers`.
 pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
@@ -81,26 +46,9 @@ pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
         .env("PYTHONDONTWRITEBYTECODE", "1");
     let started = SystemTime::now();
     let said = child::run_installed(&mut build, GET_PYTHON).await?;
-    let last = said.stdout.lines().last().unwrap_or_default();
-    match serde_json::from_str(last) {
-        Ok(Answer::Built { notes }) => Ok(Made {
-            component: fs::read(out).context("the kit left no component")?,
-            inputs: inputs(job.entry)?,
-            started,
-            notes: notes.into_iter().map(Fault::new).collect(),
-        }),
-        Ok(Answer::Refused { error }) => Err(Refusal {
-            whose: match said.code {
-                Some(1) => Whose::Source,
-                _ => Whose::Machine,
-            },
-            faults: vec![error.into()],
-        }),
-        Err(_) => {
-            let fault = Fault::new("the Python kit ended without an answer");
-            Err(Refusal::machine(fault.detail(said.end())))
-        }
-    }
+    let made = Answer::of(&said, "Python")?.made(&out, started)?;
+    let inputs = inputs(job.entry)?;
+    Ok(Made { inputs, ..made })
 }
 
 /// A Python with what the kit needs, in an environment of its own.

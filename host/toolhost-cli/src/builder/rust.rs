@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use tokio::process::Command;
+use toolhost::bundle::built::Language;
 
 use super::child::{self, Said};
 use super::{Fault, Job, Made, Refusal, TargetDir, Whose};
@@ -70,7 +71,7 @@ pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
 
 /// Lays out the SDK and the contract that it reads.
 pub(crate) fn lay_out_sdk(package: &Path) -> Result<()> {
-    let files: Vec<_> = Kit { name: "rust" }.builder().collect();
+    let files: Vec<_> = Kit::of(Language::Rust).builder().collect();
     lay_out_alone(files.iter().copied(), &package.join(SDK))?;
     let files: Vec<_> = kits::contract().collect();
     lay_out_alone(files.iter().copied(), &package.join(".toolhost/wit"))

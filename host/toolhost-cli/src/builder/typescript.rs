@@ -1,20 +1,20 @@
 //! TypeScript and JavaScript: esbuild and a JavaScript engine, by `guest-sdk/typescript`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Context;
-use serde::Deserialize;
 use tokio::process::Command;
+use toolhost::bundle::built::Language;
 
-use super::child::{self, Said};
-use super::{Fault, Job, Made, Refusal, Whose};
+use super::answer::{Answer, Told};
+use super::child;
+use super::{Fault, Job, Made, Refusal};
 use crate::args::Engine;
 use crate::kits::{self, Carried, Kit, Shelf, contract_of};
 use crate::progress::Progress;
 
-const KIT: Kit = Kit { name: "typescript" };
+const KIT: Kit = Kit::of(Language::TypeScript);
 
 /// The oldest Node that runs the kit.
 const NODE: u32 = 20;
@@ -23,45 +23,6 @@ const GET_NODE: &str = "Install Node 20 or newer, with npm: https://nodejs.org";
 
 /// Where the packages for tools that use `fetch` are installed, in the kit.
 const STARLINGMONKEY: &str = "build/starlingmonkey";
-
-/// What the kit answers.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Answer {
-    Built {
-        inputs: Vec<PathBuf>,
-        warnings: Vec<Told>,
-    },
-    Refused {
-        kind: String,
-        errors: Vec<Told>,
-    },
-}
-
-/// A finding of the kit's.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Told {
-    text: String,
-    file: Option<String>,
-    line: Option<u64>,
-    column: Option<u64>,
-    line_text: Option<String>,
-    suggestion: Option<String>,
-}
-
-impl From<Told> for Fault {
-    fn from(told: Told) -> Self {
-        Self {
-            message: told.text,
-            file: told.file,
-            line: told.line,
-            column: told.column,
-            detail: told.line_text,
-            next: told.suggestion,
-        }
-    }
-}
 
 /// Builds a module that exports `handlers`.
 pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
@@ -76,9 +37,9 @@ pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
     match make(&kit, job, &out).await? {
         Answer::Refused { kind, errors } if needs_starlingmonkey(&kind, &errors) => {
             starlingmonkey(&kit, job).await?;
-            made(make(&kit, job, &out).await?, &out, started)
+            make(&kit, job, &out).await?.made(&out, started)
         }
-        answer @ (Answer::Built { .. } | Answer::Refused { .. }) => made(answer, &out, started),
+        answer @ (Answer::Built { .. } | Answer::Refused { .. }) => answer.made(&out, started),
     }
 }
 
@@ -105,31 +66,7 @@ async fn make(kit: &Path, job: &Job<'_>, out: &Path) -> Result<Answer, Refusal> 
         node.args(["--engine", engine.name()]);
     }
     let said = child::run_installed(&mut node, GET_NODE).await?;
-    let last = said.stdout.lines().last().unwrap_or_default();
-    serde_json::from_str(last).map_err(|_| broken(&said))
-}
-
-fn made(answer: Answer, out: &Path, started: SystemTime) -> Result<Made, Refusal> {
-    match answer {
-        Answer::Built { inputs, warnings } => Ok(Made {
-            component: fs::read(out).context("the kit left no component")?,
-            inputs,
-            started,
-            notes: warnings.into_iter().map(Fault::from).collect(),
-        }),
-        Answer::Refused { kind, errors } => Err(Refusal {
-            whose: match kind.as_str() {
-                "source" => Whose::Source,
-                _ => Whose::Machine,
-            },
-            faults: errors.into_iter().map(Fault::from).collect(),
-        }),
-    }
-}
-
-fn broken(said: &Said) -> Refusal {
-    let fault = Fault::new("the TypeScript kit ended without an answer");
-    Refusal::machine(fault.detail(said.end()))
+    Answer::of(&said, "TypeScript")
 }
 
 /// The kit, laid out, with its packages.

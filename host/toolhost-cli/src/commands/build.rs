@@ -42,7 +42,7 @@ pub(crate) async fn build(args: &BuildArgs, setting: &Setting) -> Result<Exit, F
     let outcomes = match built {
         Ok(outcomes) => outcomes,
         Err(failure) if args.json => {
-            output::json(&unreadable(&failure))?;
+            output::json(&failure.to_json())?;
             return Ok(failure.exit());
         }
         Err(failure) => return Err(failure),
@@ -183,13 +183,4 @@ fn as_json(outcome: &Outcome) -> Value {
         answer.extend(told);
     }
     answer
-}
-
-fn unreadable(failure: &Failure) -> Value {
-    json!({
-        "ok": false,
-        "error": {"message": failure.message(), "help": failure.next_move()},
-        "diagnostics": failure.findings(),
-        "tools": [],
-    })
 }

@@ -69,7 +69,7 @@ pub(crate) fn cache(args: &CacheArgs, setting: &Setting) -> Result<Exit, Failure
                     "bytes": cleared.bytes,
                 }))?,
                 false => {
-                    let files = counted(cleared.files, "file");
+                    let files = plain::counted(cleared.files, "file");
                     let dir = plain::line(&shelf.dir);
                     output::write(&format!(
                         "removed {files}, {}, from {dir}",
@@ -129,7 +129,7 @@ impl Shelf {
     fn table(&self, entries: &[CacheEntry], now: SystemTime) -> String {
         let dir = plain::line(&self.dir);
         let (used, limit) = (size(sum(entries)), size(self.limit));
-        let count = counted(entries.len() as u64, "component");
+        let count = plain::counted(entries.len() as u64, "component");
         let total = format!("{count}, {used} of at most {limit}, in {dir}");
         if entries.is_empty() {
             return total;
@@ -171,7 +171,7 @@ fn ago(then: SystemTime, now: SystemTime) -> String {
         0..60 => "just now".to_owned(),
         60..3_600 => format!("{} min ago", seconds / 60),
         3_600..86_400 => format!("{} h ago", seconds / 3_600),
-        _ => format!("{} ago", counted(seconds / 86_400, "day")),
+        _ => format!("{} ago", plain::counted(seconds / 86_400, "day")),
     }
 }
 
@@ -183,7 +183,7 @@ fn verdicts(entries: &[CacheEntry]) -> String {
         .iter()
         .filter(|entry| entry.verdict.verifies())
         .count();
-    let all = counted(entries.len() as u64, "component");
+    let all = plain::counted(entries.len() as u64, "component");
     lines.push(match entries.len() - sound {
         0 => format!("{all}: ok"),
         bad => format!("{all}: {bad} cannot be verified"),
@@ -206,11 +206,6 @@ fn advise(entries: &[CacheEntry], setting: &Setting) {
     if has(CacheVerdict::Tampered) || has(CacheVerdict::NotPrivate) {
         setting.note("tampered, not-private: somebody else wrote it, or the disk is failing; it is never mapped. Find out who can write the directory, then `toolhost cache clear`");
     }
-}
-
-fn counted(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 #[cfg(test)]

@@ -76,26 +76,24 @@ fn loaded(bundle: &LoadedBundle) -> Value {
 }
 
 fn refused(failure: &Failure) -> Value {
-    json!({
-        "ok": false,
-        "error": {"message": failure.message(), "help": failure.next_move()},
-        "diagnostics": failure.findings(),
-        "tools": [],
-        "agents": [],
-    })
+    let mut refused = failure.to_json();
+    if let Some(refused) = refused.as_object_mut() {
+        refused.insert("agents".to_owned(), json!([]));
+    }
+    refused
 }
 
 fn summary(bundle: &LoadedBundle) -> String {
     let tools = bundle.bundle().tools();
-    let exports = tools.iter().map(|tool| tool.spec.exports.len()).sum();
+    let exports = tools.iter().map(|tool| tool.spec.exports.len());
     let remarks = bundle.diagnostics().len();
     let mut parts = vec![
-        counted(tools.len(), "tool"),
-        counted(exports, "export"),
-        counted(bundle.bundle().agents().len(), "agent"),
+        plain::counted(tools.len(), "tool"),
+        plain::counted(exports.sum::<usize>(), "export"),
+        plain::counted(bundle.bundle().agents().len(), "agent"),
     ];
     if remarks > 0 {
-        parts.push(counted(remarks, remark_word(bundle.diagnostics())));
+        parts.push(plain::counted(remarks, remark_word(bundle.diagnostics())));
     }
     format!(
         "{}: ok: {}",
@@ -111,9 +109,4 @@ fn remark_word(remarks: &[Diagnostic]) -> &'static str {
         (false, true) => "remark",
         (false, false) => "note",
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }

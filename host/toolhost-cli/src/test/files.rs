@@ -9,7 +9,7 @@ use toolhost::cases::CaseFile;
 use toolhost::{Diagnostic, YamlSource};
 
 use crate::failure::Failure;
-use crate::read;
+use crate::{plain, read};
 
 /// Where case files are, beside the manifest.
 const FOLDER: &str = "tests";
@@ -80,8 +80,8 @@ impl Files {
 /// Case files that cannot be used.
 pub(crate) fn unusable(findings: Vec<Diagnostic>, sources: Vec<YamlSource>) -> Failure {
     let count = findings.iter().filter(|finding| finding.is_error()).count();
-    let plural = if count == 1 { "" } else { "s" };
-    let error = anyhow::anyhow!("the case files hold {count} error{plural}");
+    let errors = plain::counted(count, "error");
+    let error = anyhow::anyhow!("the case files hold {errors}");
     Failure::of_files(error, findings, sources).hint("Correct what is listed; nothing was run.")
 }
 

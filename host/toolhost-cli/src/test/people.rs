@@ -180,11 +180,8 @@ fn denied(report: &Report, text: &mut String) {
         }
     }
     for ((tool, denial), count) in tried {
-        let plural = if count == 1 { "" } else { "s" };
-        let _ = writeln!(
-            text,
-            "note: {tool} was denied '{denial}' in {count} generated case{plural}"
-        );
+        let cases = plain::counted(count, "generated case");
+        let _ = writeln!(text, "note: {tool} was denied '{denial}' in {cases}");
     }
 }
 
@@ -194,7 +191,7 @@ fn summary(report: &Report) -> String {
     if written > 0 {
         parts.push(format!(
             "{}: {}",
-            counted(written, "case"),
+            plain::counted(written, "case"),
             ended(report, false)
         ));
     }
@@ -227,11 +224,6 @@ fn ended(report: &Report, generated: bool) -> String {
         .filter_map(said)
         .collect::<Vec<_>>()
         .join(", ")
-}
-
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 fn seconds(time: Duration) -> String {

@@ -52,8 +52,8 @@ pub(crate) async fn accept(files: &Files, done: &mut [Done]) -> Result<Vec<Strin
         }
         if let Some(text) = text {
             write(path, &text).await?;
-            let plural = if cases == 1 { "" } else { "s" };
-            told.push(format!("{}: {cases} case{plural} updated", path.display()));
+            let cases = plain::counted(cases, "case");
+            told.push(format!("{}: {cases} updated", path.display()));
         }
     }
     Ok(told)

@@ -107,7 +107,7 @@ impl HttpRule {
 }
 
 /// Longest method that is sent, in bytes.
-const METHOD_MAX: usize = 32;
+pub(crate) const METHOD_MAX: usize = 32;
 
 /// Whether a rule may name a method.
 fn is_method(method: &str) -> bool {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::fs::Dir;
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toolhost_contract::ResourceName;
@@ -188,20 +189,11 @@ pub fn digest_of<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> St
             all.update(part);
         }
     }
-    hex(&all.finalize())
+    HEXLOWER.encode(&all.finalize())
 }
 
 fn digest(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    let mut text = String::with_capacity(64);
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 /// How much more of a bundle's sources is read.

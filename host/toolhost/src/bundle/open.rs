@@ -329,7 +329,8 @@ impl OpenBundle {
     fn not_a_component(&self, tool: &ToolResource) -> Diagnostic {
         let (name, entry) = (&tool.metadata.name, shown(Path::new(&tool.spec.entry)));
         let message = format!("tool {name}: entry {entry} is source code, not a WASI component");
-        let finding = Diagnostic::error(ToolErrorCode::ConfigEntry, self.place(tool), message);
+        let finding =
+            Diagnostic::error(ToolErrorCode::ConfigEntry, self.entry_place(tool), message);
         finding.with_help(if entry.ends_with(".rs") {
             "Name the package's Cargo.toml, which `toolhost build` builds, or a .wasm file."
         } else {
@@ -340,7 +341,8 @@ impl OpenBundle {
     fn stale(&self, tool: &ToolResource, stale: &Stale) -> Diagnostic {
         let (name, entry) = (&tool.metadata.name, shown(Path::new(&tool.spec.entry)));
         let message = format!("tool {name}: entry {entry}: {stale}");
-        let finding = Diagnostic::error(ToolErrorCode::ConfigEntry, self.place(tool), message);
+        let finding =
+            Diagnostic::error(ToolErrorCode::ConfigEntry, self.entry_place(tool), message);
         finding.with_help(match stale {
             Stale::TooMuch => "Name the built component in spec.entry.".to_owned(),
             Stale::NotBuilt
@@ -405,10 +407,11 @@ impl OpenBundle {
             ),
         };
         let message = format!("tool {name}: entry {entry} in {dir}: {error}");
-        Diagnostic::error(code, self.place(tool), message).with_help(help)
+        Diagnostic::error(code, self.entry_place(tool), message).with_help(help)
     }
 
-    fn place(&self, tool: &ToolResource) -> Place {
+    /// Where a Tool names its entry.
+    pub(crate) fn entry_place(&self, tool: &ToolResource) -> Place {
         match self.bundle.places(&tool.metadata.name) {
             Some(places) => places.entry.clone(),
             None => Place::file(self.yaml.name()),

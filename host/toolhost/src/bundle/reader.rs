@@ -7,7 +7,7 @@ mod suggest;
 use toolhost_contract::ToolErrorCode;
 
 use super::diagnostic::{Diagnostic, DiagnosticList, Place};
-use super::yaml::{Key, Mark, Node, Value, YamlSource};
+use super::yaml::{self, Key, Mark, Node, Value, YamlSource};
 use crate::result::text;
 use crate::schema::PatternBudget;
 
@@ -25,6 +25,10 @@ pub(crate) struct Findings {
     pub(crate) patterns: PatternBudget,
 }
 
+/// What cannot be read, and why, is recorded.
+#[derive(Debug)]
+pub(crate) struct Unread;
+
 impl Findings {
     pub(crate) fn new(source: &YamlSource) -> Self {
         Self {
@@ -32,6 +36,44 @@ impl Findings {
             list: DiagnosticList::default(),
             patterns: PatternBudget::default(),
         }
+    }
+
+    /// Reads the file's only document; none where it holds nothing. Of several the first is read, and
+    /// it is recorded that there may be but one, in these words.
+    ///
+    /// # Errors
+    /// [`Unread`] where the file has more bytes than `most`, or is no YAML; that is recorded.
+    pub(crate) fn only_document(
+        &mut self,
+        most: usize,
+        one: &str,
+        next: Option<&str>,
+    ) -> Result<Option<Node>, Unread> {
+        let source = self.source.clone();
+        let whole = |code, message| Diagnostic::error(code, Place::file(source.name()), message);
+        if source.text().len() > most {
+            let message = format!("the file is larger than {most} bytes");
+            self.add(whole(ToolErrorCode::ConfigTooLarge, message));
+            return Err(Unread);
+        }
+        let mut documents = yaml::documents(&source, 2).into_iter();
+        let first = documents.next();
+        if documents.next().is_some() {
+            let error = whole(ToolErrorCode::ConfigTooMany, one.to_owned());
+            self.add(match next {
+                Some(next) => error.with_help(next),
+                None => error,
+            });
+        }
+        first.transpose().map_err(|error| {
+            let place = match error.at {
+                Some(mark) => source.place(mark, ""),
+                None => Place::file(source.name()),
+            };
+            let code = ToolErrorCode::ConfigParse;
+            self.add(Diagnostic::error(code, place, error.message));
+            Unread
+        })
     }
 
     /// Records a finding.

@@ -8,7 +8,7 @@ mod write;
 
 use serde_json::Value as Json;
 
-use super::judge::Change;
+use super::mismatch::Change;
 use crate::bundle::YamlSource;
 use crate::bundle::yaml::{self, Key, Node, Value};
 

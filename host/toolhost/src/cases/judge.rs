@@ -1,17 +1,12 @@
 //! Judges a result by what its case expects.
 
 use serde_json::Value;
-use toolhost_contract::{ToolResult, ToolStatus};
+use toolhost_contract::ToolResult;
 
 use super::expect::{ErrorIs, Expect, FileIs, LogIs, TextIs};
+use super::mismatch::{Mismatch, SHOWN_MAX};
 use super::tree::{FileState, WorkTree};
 use crate::result::text;
-
-/// Longest value shown within a line, in characters.
-const SHOWN_MAX: usize = 200;
-
-/// Longest text compared line by line, in bytes.
-const DIFF_MAX: usize = 64 << 10;
 
 /// Most log lines shown where one is missing.
 const LINES_SHOWN: usize = 20;
@@ -36,73 +31,6 @@ pub struct Outcome<'a> {
     pub tree: &'a WorkTree,
     /// What it logged and printed.
     pub log: &'a [LogLine],
-}
-
-/// Something that is not as expected.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Mismatch {
-    /// What: `status`, `output/lines`, `files a.txt`.
-    pub what: String,
-    /// What was expected, on one line.
-    pub expected: String,
-    /// What came, on one line.
-    pub got: String,
-    /// Both as texts of several lines, where they are worth comparing.
-    pub texts: Option<(String, String)>,
-    /// What to write into the case for it to be as expected.
-    pub change: Option<Change>,
-}
-
-/// A value to be written into a case.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    /// Number of the case in its file, from 0. The judge does not know it and says 0.
-    pub case: usize,
-    /// The keys that lead there: `["expect", "output"]`.
-    pub path: Vec<String>,
-    /// The value.
-    pub value: Value,
-}
-
-impl Mismatch {
-    /// Says what is not as expected, in words.
-    #[must_use]
-    pub fn new(what: impl Into<String>, expected: &str, got: &str) -> Self {
-        Self {
-            what: what.into(),
-            expected: text::shorten(expected, SHOWN_MAX),
-            got: text::shorten(got, SHOWN_MAX),
-            texts: None,
-            change: None,
-        }
-    }
-
-    fn comparing(mut self, expected: String, got: String) -> Self {
-        let lines = |text: &str| text.contains('\n') || text.chars().nth(SHOWN_MAX).is_some();
-        let worth = lines(&expected) || lines(&got);
-        if worth && expected.len().max(got.len()) <= DIFF_MAX {
-            self.texts = Some((expected, got));
-        }
-        self
-    }
-
-    fn of_values(what: String, expected: &Value, got: &Value) -> Self {
-        let pretty = |value: &Value| match value.as_str() {
-            Some(text) => text.to_owned(),
-            None => format!("{value:#}"),
-        };
-        Self::new(what, &expected.to_string(), &got.to_string())
-            .comparing(pretty(expected), pretty(got))
-    }
-
-    fn accepting(mut self, path: &[&str], value: Value) -> Self {
-        self.change = Some(Change {
-            case: 0,
-            path: path.iter().map(|key| (*key).to_owned()).collect(),
-            value,
-        });
-        self
-    }
 }
 
 impl Expect {
@@ -132,7 +60,7 @@ impl Expect {
     }
 
     fn other_status(&self, result: &ToolResult) -> Mismatch {
-        let (expected, came) = (word(self.status()), word(result.status()));
+        let (expected, came) = (self.status().as_str(), result.status().as_str());
         let (got, value) = match (result.tool_error(), result.output()) {
             (Some(error), _) => (
                 format!("error {error}"),
@@ -221,14 +149,6 @@ impl Expect {
                 found.push(mismatch.accepting(&["expect", "denials"], value));
             }
         }
-    }
-}
-
-fn word(status: ToolStatus) -> &'static str {
-    match status {
-        ToolStatus::Ok => "ok",
-        ToolStatus::Error => "error",
-        ToolStatus::Pending => "pending",
     }
 }
 

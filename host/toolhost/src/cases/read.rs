@@ -9,8 +9,8 @@ use serde_json::Value as Json;
 use toolhost_contract::{JsonObject, ToolErrorCode};
 
 use super::{Case, CaseContext, Content};
-use crate::bundle::reader::{Cursor, Fields, Findings};
-use crate::bundle::yaml::{self, Node, Value};
+use crate::bundle::reader::{Cursor, Fields, Findings, Unread};
+use crate::bundle::yaml::{Node, Value};
 use crate::bundle::{Diagnostic, Place, YamlSource};
 use crate::policy;
 use crate::result::text;
@@ -32,46 +32,26 @@ const EXAMPLE: &str = "Write a list: - {name: says hi, tool: notes__say, args: {
 /// Reads the cases; every finding at once.
 pub(super) fn cases(source: &YamlSource) -> Result<(Node, Vec<Case>), Vec<Diagnostic>> {
     let mut findings = Findings::new(source);
-    let read = document(source, &mut findings).map(|node| (list(&node, &mut findings), node));
+    let read = document(&mut findings, source).map(|node| (list(&node, &mut findings), node));
     match (read, findings.into_list()) {
         (Some((cases, node)), list) if list.is_empty() => Ok((node, cases)),
         (_, list) => Err(list),
     }
 }
 
-fn document(source: &YamlSource, findings: &mut Findings) -> Option<Node> {
-    let whole = |code, message: &str| Diagnostic::error(code, Place::file(source.name()), message);
-    if source.text().len() > FILE_MAX {
-        let message = format!("the file is larger than {FILE_MAX} bytes");
-        findings.add(whole(ToolErrorCode::ConfigTooLarge, &message));
-        return None;
-    }
-    let mut documents = yaml::documents(source, 2).into_iter();
-    let first = documents.next();
-    if documents.next().is_some() {
-        let message = "a case file is one document: a list of cases";
-        let error = whole(ToolErrorCode::ConfigTooMany, message);
-        findings.add(error.with_help("Write all cases into one list, or into several files."));
-    }
-    match first {
-        Some(Ok(node)) => Some(node),
-        Some(Err(error)) => {
-            let place = match error.at {
-                Some(mark) => source.place(mark, ""),
-                None => Place::file(source.name()),
-            };
-            findings.add(Diagnostic::error(
-                ToolErrorCode::ConfigParse,
-                place,
-                error.message,
-            ));
-            None
-        }
-        None => {
-            let error = whole(ToolErrorCode::ConfigSchema, "the file holds no case");
+fn document(findings: &mut Findings, source: &YamlSource) -> Option<Node> {
+    let one = "a case file is one document: a list of cases";
+    let next = "Write all cases into one list, or into several files.";
+    match findings.only_document(FILE_MAX, one, Some(next)) {
+        Ok(Some(node)) => Some(node),
+        Ok(None) => {
+            let place = Place::file(source.name());
+            let error =
+                Diagnostic::error(ToolErrorCode::ConfigSchema, place, "the file holds no case");
             findings.add(error.with_help(EXAMPLE));
             None
         }
+        Err(Unread) => None,
     }
 }
 

@@ -9,7 +9,8 @@ use serde_json::Value;
 use toolhost_contract::ToolResult;
 
 use super::generate::SAMPLE;
-use super::judge::{LogLine, Mismatch};
+use super::judge::LogLine;
+use super::mismatch::Mismatch;
 use super::tree::{Content, WorkTree};
 
 /// The way from the workdir to the secret.

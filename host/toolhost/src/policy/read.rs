@@ -7,8 +7,8 @@ use toolhost_sandbox::WorkdirAccess;
 
 use super::limits::{KEYS, LimitChanges, LimitKey, Unit, parse_bytes};
 use super::{AgentRules, Environment, Policy, Rule, SecretSource, Secrets, Variable, http};
-use crate::bundle::reader::{Cursor, Fields, Findings};
-use crate::bundle::yaml::{self, Value};
+use crate::bundle::reader::{Cursor, Fields, Findings, Unread};
+use crate::bundle::yaml::Value;
 use crate::bundle::{Diagnostic, Place, YamlSource};
 use crate::result::text;
 
@@ -24,45 +24,16 @@ pub(super) const QUOTED_MAX: usize = 80;
 /// Reads a policy, with secrets from where it says; every finding at once.
 pub(super) fn policy(source: &YamlSource, secrets: Secrets<'_>) -> Result<Policy, Vec<Diagnostic>> {
     let mut findings = Findings::new(source);
-    let policy = read(source, secrets, &mut findings);
+    let document = findings.only_document(FILE_MAX, "a policy is one document", None);
+    let policy = match document {
+        Ok(Some(node)) => read_policy(&Cursor::new(&node, ""), secrets, &mut findings),
+        Ok(None) | Err(Unread) => None,
+    };
     let list = findings.into_list();
     if list.is_empty() {
-        Ok(policy)
+        Ok(policy.unwrap_or_default())
     } else {
         Err(list)
-    }
-}
-
-fn read(source: &YamlSource, secrets: Secrets<'_>, findings: &mut Findings) -> Policy {
-    let whole = |code, message: &str| Diagnostic::error(code, Place::file(source.name()), message);
-    if source.text().len() > FILE_MAX {
-        let message = format!("the file is larger than {FILE_MAX} bytes");
-        findings.add(whole(ToolErrorCode::ConfigTooLarge, &message));
-        return Policy::default();
-    }
-    let documents = yaml::documents(source, 2);
-    if documents.len() > 1 {
-        let message = "a policy is one document";
-        findings.add(whole(ToolErrorCode::ConfigTooMany, message));
-    }
-    let Some(document) = documents.first() else {
-        return Policy::default();
-    };
-    match document {
-        Ok(node) => read_policy(&Cursor::new(node, ""), secrets, findings).unwrap_or_default(),
-        Err(error) => {
-            let place = match error.at {
-                Some(mark) => source.place(mark, ""),
-                None => Place::file(source.name()),
-            };
-            let message = error.message.as_str();
-            findings.add(Diagnostic::error(
-                ToolErrorCode::ConfigParse,
-                place,
-                message,
-            ));
-            Policy::default()
-        }
     }
 }
 

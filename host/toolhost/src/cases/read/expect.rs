@@ -72,32 +72,22 @@ fn refuse_contradictions(fields: &Fields<'_>, expect: &Expect, findings: &mut Fi
         ("error", ToolStatus::Error),
     ] {
         if let Some(at) = fields.get(key).filter(|_| status != of) {
-            let (status, of) = (word(status), word(of));
+            let (status, of) = (status.as_str(), of.as_str());
             let message = format!("a result of status '{status}' has none: it comes with '{of}'");
             findings.invalid(&at, message);
         }
     }
 }
 
-fn word(status: ToolStatus) -> &'static str {
-    match status {
-        ToolStatus::Ok => "ok",
-        ToolStatus::Error => "error",
-        ToolStatus::Pending => "pending",
-    }
-}
-
 fn status(at: &Cursor<'_>, findings: &mut Findings) -> Option<ToolStatus> {
-    match at.text(findings)? {
-        "ok" => Some(ToolStatus::Ok),
-        "error" => Some(ToolStatus::Error),
-        "pending" => Some(ToolStatus::Pending),
-        other => {
-            let other = text::shorten(other, 80);
-            findings.invalid(at, format!("status is ok, error or pending, not '{other}'"));
-            None
-        }
+    let said = at.text(findings)?;
+    let mut all = [ToolStatus::Ok, ToolStatus::Error, ToolStatus::Pending].into_iter();
+    let status = all.find(|status| status.as_str() == said);
+    if status.is_none() {
+        let said = text::shorten(said, 80);
+        findings.invalid(at, format!("status is ok, error or pending, not '{said}'"));
     }
+    status
 }
 
 /// A mapping from JSON pointers.

@@ -8,13 +8,11 @@ use wasmtime_wasi_http::p2::bindings::http::types::{HostOutgoingRequest, Method,
 use wasmtime_wasi_http::p2::types::HostOutgoingResponse;
 
 use super::http_of;
+use crate::http::METHOD_MAX;
 use crate::state::CallState;
 
 /// The release that the other functions are linked under.
 const TYPES: &str = "wasi:http/types@0.2.12";
-
-/// Longest method, in bytes.
-const METHOD_MAX: usize = 32;
 
 /// Longest host and port, in bytes.
 const AUTHORITY_MAX: usize = 300;

@@ -1,0 +1,82 @@
+//! What components ask for, against what the policy gives them.
+
+use toolhost_contract::{Denial, ToolErrorCode, ToolResource};
+use toolhost_sandbox::PreparedTool;
+
+use crate::bundle::built::Language;
+use crate::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle};
+use crate::host::HostInner;
+
+/// The import with which a component speaks to other agents.
+const AGENTS: &str = "goondan:tool/agents@";
+
+/// The import with which a component sends HTTP requests, and what a policy may allow it.
+const HTTP: &str = "wasi:http/outgoing-handler@";
+const HTTP_EXAMPLE: &str = "GET https://api.example.com/*";
+
+/// The imports with which a component makes a socket or looks up a name.
+const NETWORK: [(&str, Denial); 3] = [
+    ("wasi:sockets/ip-name-lookup@", Denial::NetworkDns),
+    ("wasi:sockets/tcp-create-socket@", Denial::NetworkTcp),
+    ("wasi:sockets/udp-create-socket@", Denial::NetworkUdp),
+];
+
+/// What a component asks for that the policy gives it under none of the bundle's agents: a warning
+/// where a policy could, a note where none can.
+pub(super) fn not_granted(
+    host: &HostInner,
+    open: &OpenBundle,
+    tool: &ToolResource,
+    component: &PreparedTool,
+) -> Vec<Diagnostic> {
+    let name = &tool.metadata.name;
+    let imports = &component.facts().imports;
+    let asks = |start: &str| imports.iter().any(|import| import.starts_with(start));
+    let place = || open.entry_place(tool);
+    let mut findings = Vec::new();
+    let mut agents: Vec<&str> = open
+        .bundle()
+        .agents()
+        .iter()
+        .map(|agent| agent.metadata.name.as_str())
+        .collect();
+    if agents.is_empty() {
+        agents.push(IMPLICIT_AGENT);
+    }
+    let policy = &host.policy;
+    let may_ask = |agent: &&str| policy.grants_agents(agent, name);
+    let may_send = |agent: &&str| policy.grants_http(agent, name);
+    let asked = [
+        (
+            asks(AGENTS) && !agents.iter().any(may_ask),
+            Denial::AgentsRequest,
+            "other agents",
+        ),
+        (
+            asks(HTTP) && !agents.iter().any(may_send),
+            Denial::HttpRequest(HTTP_EXAMPLE.to_owned()),
+            "HTTP",
+        ),
+    ];
+    for (missing, denial, what) in asked {
+        let Some(line) = denial.policy_line(name).filter(|_| missing) else {
+            continue;
+        };
+        let message = format!("tool {name}: it asks for {what}, which the policy does not grant");
+        let warning = Diagnostic::warning(ToolErrorCode::Denied, place(), message);
+        findings.push(warning.with_help(format!("Write `{line}` in the policy to grant it.")));
+    }
+    // Python's standard library asks for all of it, whatever the tool does.
+    let is_python = Language::of(&tool.spec.entry) == Some(Language::Python);
+    let network = NETWORK
+        .iter()
+        .filter(|(import, _)| !is_python && asks(import));
+    let network: Vec<String> = network.map(|(_, denial)| denial.to_string()).collect();
+    if !network.is_empty() {
+        let asked = network.join(", ");
+        let message = format!("tool {name}: it asks for what no policy grants: {asked}");
+        let note = Diagnostic::note(ToolErrorCode::Denied, place(), message);
+        findings.push(note.with_help("What it tries there is refused and recorded."));
+    }
+    findings
+}
