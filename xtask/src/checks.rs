@@ -43,7 +43,8 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     )
 }
 
-/// Checks the format of all crates, guests too, and runs clippy on the workspace and the SDK.
+/// Checks the format of all crates, guests too, runs clippy on the workspace and the SDK, and
+/// compiles what the fuzz targets take in.
 pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     let root = workspace.root();
     for dir in [
@@ -66,7 +67,11 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     child::run(child::cargo(root).args(clippy))?;
     let mut sdk = child::guest_cargo(&workspace.sdk("rust"));
     sdk.env("CARGO_TARGET_DIR", root.join("target/guests-build/sdk"));
-    child::run(sdk.args(clippy))
+    child::run(sdk.args(clippy))?;
+    // The fuzz targets take files of the crates in: those that need no engine are compiled.
+    let mut pure = child::cargo(&workspace.fuzz());
+    pure.env("CARGO_TARGET_DIR", root.join("target/fuzz/check"));
+    child::run(pure.args(["check", "--package", "toolhost-pure", "--tests"]))
 }
 
 /// Runs the benchmarks. The dev profile optimises dependencies, and shares its build with the tests.
