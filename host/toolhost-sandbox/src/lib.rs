@@ -21,6 +21,7 @@ mod fs;
 mod grants;
 mod http;
 mod imports;
+mod lanes;
 mod limits;
 mod memory;
 mod meter;

@@ -1,4 +1,5 @@
-//! Where a call runs: where it is awaited, until it has computed for a while.
+//! Where a call runs: where it is awaited, until it has computed for a while; then in a lane of its
+//! component's.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -15,6 +16,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::SandboxError;
+use crate::lanes::{Lanes, Running};
 use crate::meter::lock;
 use crate::places::ComponentId;
 
@@ -32,6 +34,7 @@ pub(crate) struct GuestThreads {
     clock: Handle,
     guests: Handle,
     slow: SlowCalls,
+    lanes: Lanes,
     /// Taken when dropped.
     runtime: Option<Runtime>,
     _stop_clock: oneshot::Sender<()>,
@@ -64,6 +67,7 @@ impl GuestThreads {
                 at_once: Arc::new(Semaphore::new(SLOW_AT_ONCE)),
                 of_each: Arc::default(),
             },
+            lanes: Lanes::new(guests.handle().clone(), cores),
             guests: guests.handle().clone(),
             runtime: Some(guests),
             _stop_clock: stop,
@@ -84,6 +88,11 @@ impl GuestThreads {
     /// Runs what computes or blocks.
     pub(crate) fn guests(&self) -> &Handle {
         &self.guests
+    }
+
+    /// Runs calls that compute for long.
+    pub(crate) fn lanes(&self) -> &Lanes {
+        &self.lanes
     }
 
     /// Runs what waits for a disk.
@@ -129,8 +138,8 @@ impl<T> Future for Work<T> {
 enum Place<T> {
     /// Polled by whoever awaits the call, so long as it is busy for this long at most.
     Here(Work<T>, Duration),
-    /// Run by the sandbox's own threads.
-    Away(JoinHandle<T>),
+    /// Run by the sandbox's own threads, in a lane of its component's.
+    Away(Running<T>),
     /// Done.
     Over,
 }
@@ -138,15 +147,17 @@ enum Place<T> {
 /// A call on its way. Dropping it ends the guest, wherever it runs.
 pub(crate) struct Placed<T> {
     place: Place<T>,
-    guests: Handle,
+    lanes: Lanes,
+    component: ComponentId,
 }
 
 impl<T: Send + 'static> Placed<T> {
     /// Runs where it is awaited, until it has computed for a while.
-    pub(crate) fn here(work: Work<T>, guests: &Handle) -> Self {
+    pub(crate) fn here(work: Work<T>, lanes: &Lanes, component: ComponentId) -> Self {
         Self {
             place: Place::Here(work, Duration::ZERO),
-            guests: guests.clone(),
+            lanes: lanes.clone(),
+            component,
         }
     }
 }
@@ -164,7 +175,7 @@ impl<T: Send + 'static> Future for Placed<T> {
                 Ok(Poll::Pending) if *busy < BUSY => return Poll::Pending,
                 Ok(Poll::Pending) => {
                     if let Place::Here(work, _) = std::mem::replace(&mut this.place, Place::Over) {
-                        this.place = Place::Away(this.guests.spawn(work));
+                        this.place = Place::Away(this.lanes.enter(this.component, work));
                     }
                 }
                 Ok(Poll::Ready(done)) => {
@@ -178,18 +189,10 @@ impl<T: Send + 'static> Future for Placed<T> {
             }
         }
         match &mut this.place {
-            Place::Away(task) => Pin::new(task)
+            Place::Away(running) => Pin::new(running)
                 .poll(cx)
-                .map(|done| done.map_err(|_| SandboxError::HostPanic)),
+                .map(|done| done.ok_or(SandboxError::HostPanic)),
             Place::Here(..) | Place::Over => Poll::Ready(Err(SandboxError::HostPanic)),
-        }
-    }
-}
-
-impl<T> Drop for Placed<T> {
-    fn drop(&mut self) {
-        if let Place::Away(task) = &self.place {
-            task.abort();
         }
     }
 }

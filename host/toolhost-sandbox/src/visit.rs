@@ -108,13 +108,14 @@ impl Visit {
             let reason = "too many file calls hang";
             return (Err(SandboxError::Busy { reason }), queued, Duration::ZERO);
         }
+        let component = self.component;
         let place = Arc::new(place);
         let held = Arc::downgrade(&place);
         // Here, where the call is awaited: it may move away.
         let caller = Handle::try_current().unwrap_or_else(|_| threads.guests().clone());
         let work = Work::new(self.work(errand, place, caller), threads.clock());
         let answer = match file_io {
-            FileIo::Inline => Placed::here(work, threads.guests()).await,
+            FileIo::Inline => Placed::here(work, threads.lanes(), component).await,
             FileIo::Offload => answer_in_time(work, threads, deadline, &held).await,
         };
         (answer.and_then(|done| done), queued, started.elapsed())

@@ -8,8 +8,8 @@ use tokio::task::JoinHandle;
 use toolhost_sandbox::{CallReport, PreparedTool, Sandbox, SandboxConfig, SandboxError};
 use toolhost_tests::{eventually, guest, invocation, nothing};
 
-use super::output;
 use super::port::Port;
+use super::{output, wat};
 
 fn small(waiting_calls: usize) -> Sandbox {
     Sandbox::new(SandboxConfig {
@@ -184,4 +184,48 @@ async fn a_tool_that_parks_all_the_calls_it_can_leaves_room_to_another() {
     assert_eq!(own.parked_calls(), 6);
     held.iter().for_each(JoinHandle::abort);
     eventually("all have ended", || own.parked_calls() == 0).await;
+}
+
+/// Answers `null` after so many rounds of a loop.
+fn counts(rounds: u32) -> Vec<u8> {
+    let answer = wat::text("answer");
+    let at_once = "(func (export \"call\") (param i32) (result i32) (i32.const 96))";
+    assert_eq!(answer.matches(at_once).count(), 1);
+    let counted = format!(
+        "(func (export \"call\") (param i32) (result i32)
+           (local $n i32)
+           (loop $again
+             (local.set $n (i32.add (local.get $n) (i32.const 1)))
+             (br_if $again (i32.lt_u (local.get $n) (i32.const {rounds}))))
+           (i32.const 96))"
+    );
+    wat::component_of(&answer.replace(at_once, &counted), "")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_calls_of_one_tool_that_compute_leave_time_to_another() {
+    let own = Sandbox::new(SandboxConfig {
+        live_calls: 200,
+        ..SandboxConfig::default()
+    });
+    let own = own.unwrap();
+    let spinner = tool(&own, "spin_forever").await;
+    let counts = own.prepare(counts(200_000_000)).await.unwrap().0;
+    let time = async || {
+        let mut walls = Vec::new();
+        for _ in 0..3 {
+            let report = counts.call(invocation("run", &nothing(), None)).await;
+            assert!(report.outcome.is_ok(), "{report:?}");
+            walls.push(report.usage.wall);
+        }
+        walls.into_iter().min().unwrap()
+    };
+    let alone = time().await;
+    let spinning = start(&spinner, 100);
+    eventually("they run", || own.free_places() == 100).await;
+    let beside = time().await;
+    // Shared by call it would be fifty times as long on two cores.
+    assert!(beside < alone * 10, "{alone:?} alone, {beside:?} beside");
+    spinning.iter().for_each(JoinHandle::abort);
+    eventually("all have ended", || own.free_places() == 200).await;
 }
