@@ -232,3 +232,18 @@ async fn what_cannot_be_compiled_is_told_in_the_engines_words() {
     assert!(matches!(own, PrepareError::Compile { .. }), "{own:?}");
     assert_eq!(own.to_string(), here.to_string());
 }
+
+#[tokio::test]
+async fn a_component_whose_instances_fit_no_slot_is_refused_as_what_it_is() {
+    let globals = "(global i64 (i64.const 0))".repeat(70_000);
+    let large = component(
+        "answer",
+        &format!("(core module $large {globals}) (core instance (instantiate $large))"),
+    );
+    for mode in [Some("run"), None] {
+        let own = sandbox(mode.map(compiler), MINUTE);
+        let error = own.prepare(large.clone()).await.unwrap_err();
+        let said = matches!(&error, PrepareError::Compile { reason } if reason.contains("exceeds the configured maximum"));
+        assert!(said, "{error}");
+    }
+}

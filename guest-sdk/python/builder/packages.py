@@ -12,8 +12,8 @@ from pathlib import Path
 from builder.failure import MACHINE, BuildError
 from builder.stage import refuse_native_code
 
-# Another file of requirements, a package in a folder, a wheel on this machine.
-_NAMES_A_FILE = re.compile(r"^\s*(-[rce]\b|--(requirement|constraint|editable)\b|[./])|@\s*(file:|[./])|^[^@]*\.whl\s*$")
+# Options that name another file or folder.
+_FILE_OPTION = re.compile(r"-[rcef]|--(requirement|constraint|editable|find-links)\b")
 
 # Of the interpreter inside the component.
 _PYTHON_VERSION = "3.14"
@@ -44,15 +44,33 @@ def install_packages(requirements: Path, work: Path) -> Path | None:
 
 def _refuse_files(requirements: Path) -> None:
     """Refuses what names a file: a change of that would go unnoticed."""
-    for number, line in enumerate(requirements.read_text().splitlines(), 1):
-        if _NAMES_A_FILE.search(line):
+    text = requirements.read_bytes()
+    encoding = "utf-16" if text[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    lines = text.decode(encoding, errors="replace").splitlines()
+    for number, line in enumerate(lines, 1):
+        if names_a_file(line):
             raise BuildError(
                 "requirements.txt names a file, whose changes would go unnoticed",
                 "name the package and its version (NAME==VERSION), or put the package beside the entry",
                 file=str(requirements),
                 line=number,
-                detail=line,
+                detail=line.strip(),
             )
+
+
+def names_a_file(line: str) -> bool:
+    """Whether a line of requirements names a file or a folder of this machine."""
+    said = re.sub(r"(^|\s)#.*", "", line).strip()
+    if _FILE_OPTION.match(said):
+        return True
+    if said.startswith("-"):
+        return False
+    # What follows is a marker, or an option.
+    requirement = re.split(r"\s;|\s--", said)[0].split(";")[0].strip()
+    at = requirement.rpartition("@")[2].strip()
+    if re.match(r"(git\+)?https?://", at):
+        return False
+    return "/" in at or at.endswith((".whl", ".zip", ".tar.gz")) or at in (".", "..")
 
 
 def _pip(requirements: Path, target: Path) -> None:

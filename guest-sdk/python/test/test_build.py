@@ -1,10 +1,14 @@
 """What build.py refuses, and how it says so."""
 
+import sys
 import unittest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from support import FIXTURES, TOP, build
+from support import FIXTURES, SDK, TOP, build
+
+sys.path.insert(0, str(SDK))
+from builder.packages import names_a_file  # noqa: E402
 
 
 class Refusals(unittest.TestCase):
@@ -44,9 +48,21 @@ class Refusals(unittest.TestCase):
         with TemporaryDirectory() as dir:
             Path(dir, "tool.py").write_text('handlers = {"a": print}')
             requirements = Path(dir, "requirements.txt")
-            for line in ["-r more.txt", "-c limits.txt", "-e .", "./here", "/there", "a @ file:///b.whl", "wheels/a.whl"]:
-                requirements.write_text(f"# all of it\n{line}\n")
-                self.refused(Path(dir, "tool.py"), f"{requirements}:2", "names a file")
+            requirements.write_text("# all of it\n-r more.txt\n")
+            self.refused(Path(dir, "tool.py"), f"{requirements}:2", "names a file")
+            requirements.write_text("-c limits.txt\n", encoding="utf-16")
+            self.refused(Path(dir, "tool.py"), f"{requirements}:1", "names a file")
+
+    def test_tells_files_from_packages(self) -> None:
+        files = ["-rmore.txt", "--requirement=a", "-e .", "-f wheels", "--find-links wheels", "./here", "/there", "."]
+        files += ["sub/pkg", "sub/a.tar.gz", "file:///b/dir", "a @ file:///b.whl", "a@./b", "a.whl ; python_version>'3'"]
+        files += ["wheels/a.whl --hash=sha256:ab", "a.whl # x"]
+        packages = ["", "# -r a", "a", "a.b==1.0", "a[b]>=1,<2", "a==1 --hash=sha256:ab", "a==1 \\", "    --hash=sha256:ab"]
+        packages += ["requests # mirrored from x.whl", "# owner @./team", "--index-url https://a.example/simple"]
+        packages += ["a @ https://x.example/a-1-py3-none-any.whl", "https://x.example/a.whl", "a; python_version > '3.10'"]
+        for expected, lines in [(True, files), (False, packages)]:
+            for line in lines:
+                self.assertEqual(names_a_file(line), expected, line)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,57 @@
 //! Files that are replaced as a whole.
 
-use std::fs;
-use std::io;
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes beside the file and renames: whoever reads it meanwhile sees the old or the new, and a link
-/// is replaced, not followed. Who may read it stays as it is.
+/// Writes beside the file and renames: whoever reads it meanwhile sees the old or the new, and no link
+/// is followed, neither the file's name nor any that was made beforehand. Who may read it stays as it is.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written = fs::write(&unfinished, bytes)
-        .and_then(|()| match fs::symlink_metadata(path) {
-            Ok(before) if before.is_file() => {
-                fs::set_permissions(&unfinished, before.permissions())
-            }
-            _ => Ok(()),
-        })
-        .and_then(|()| fs::rename(&unfinished, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&unfinished);
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let before = fs::symlink_metadata(path).ok();
+    let before = before.filter(fs::Metadata::is_file);
+    // What a new file has, less the process's mask.
+    let new = Permissions::from_mode(0o666);
+    let mut file = tempfile::Builder::new()
+        .prefix(".")
+        .suffix(".tmp")
+        .permissions(new)
+        .tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    if let Some(before) = before {
+        file.as_file().set_permissions(before.permissions())?;
     }
-    written
+    file.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_no_link_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, other) = (dir.path().join("a"), dir.path().join("other"));
+        fs::write(&other, "other").unwrap();
+        replace(&file, b"new").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        replace(&file, b"newer").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"newer");
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+
+        fs::remove_file(&file).unwrap();
+        symlink(&other, &file).unwrap();
+        replace(&file, b"newest").unwrap();
+        assert!(fs::symlink_metadata(&file).unwrap().is_file());
+        assert_eq!(fs::read(&other).unwrap(), b"other");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
 }

@@ -68,10 +68,19 @@ impl House {
     /// the operator's, and nothing is sent anywhere.
     pub(crate) async fn open_for_script(
         setting: &Setting,
+        script: &Path,
         policy: &Path,
         root: &Path,
     ) -> Result<Self, Failure> {
-        let (rules, source) = read_policy(policy, |_| Err(NOT_THE_SCRIPTS.to_owned())).await?;
+        if !lies_beside(policy, script) {
+            let error = anyhow!(
+                "{} does not lie in the script's folder: {NOT_THE_SCRIPTS}",
+                policy.display()
+            );
+            return Err(Failure::from(error).hint(USE_IT));
+        }
+        let read = read_policy(policy, |_| Err(NOT_THE_SCRIPTS.to_owned())).await;
+        let (rules, source) = read.map_err(|failure| failure.hint(USE_IT))?;
         if rules.grants_any_http() {
             let error = anyhow!(
                 "{} grants HTTP requests: {NOT_THE_SCRIPTS}",
@@ -164,6 +173,17 @@ const NOT_THE_SCRIPTS: &str = "only the operator may, with --policy";
 
 /// The next move then.
 const USE_IT: &str = "Read the policy, and name it with --policy where you agree.";
+
+/// Whether a file lies in the folder of another, or beneath it, wherever links lead. One that is not
+/// there is told when it is read.
+fn lies_beside(file: &Path, other: &Path) -> bool {
+    let (Ok(file), Ok(other)) = (file.canonicalize(), other.canonicalize()) else {
+        return true;
+    };
+    other
+        .parent()
+        .is_some_and(|folder| file.starts_with(folder))
+}
 
 /// A policy, and its text where it is a file's.
 type Rules = (Policy, Option<YamlSource>);

@@ -53,6 +53,13 @@ impl Work {
         }
     }
 
+    /// What it is, once, where it takes very long.
+    fn say_once(&mut self) -> Option<String> {
+        let now = !self.is_said && self.since.elapsed() >= VERY_SLOW;
+        self.is_said |= now;
+        now.then(|| self.what.clone())
+    }
+
     fn compiling(name: &str, bytes: u64) -> Self {
         let what = format!("compiling {name} ({})", size(bytes));
         Self::new(what, bytes > LARGE_BYTES)
@@ -130,16 +137,13 @@ fn tick(current: &Current, stopped: &Receiver<()>) {
 /// Says once of each work that it takes long.
 fn say(current: &Current, stopped: &Receiver<()>) {
     while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-        let mut work = current.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(work) = work.as_mut()
-            && !work.is_said
-            && work.since.elapsed() >= VERY_SLOW
-        {
-            work.is_said = true;
-            screen::write(&format!(
-                "note: {}: it takes a while",
-                plain::line(&work.what)
-            ));
+        let what = {
+            let mut work = current.lock().unwrap_or_else(PoisonError::into_inner);
+            work.as_mut().and_then(Work::say_once)
+        };
+        // Not while it is locked: nobody may be reading.
+        if let Some(what) = what {
+            screen::write(&format!("note: {}: it takes a while", plain::line(&what)));
         }
     }
 }

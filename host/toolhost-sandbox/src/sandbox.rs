@@ -15,12 +15,12 @@ use crate::compiler::Compiler;
 use crate::engine::{self, Allocation, Ticker};
 use crate::http::{HttpConfig, Network};
 use crate::meter;
-use crate::placement::{GuestThreads, spawn_blocking};
+use crate::placement::{GuestThreads, NoThread, spawn_blocking};
 use crate::places::{MOST_HANGING, Places};
 use crate::shares::Shares;
 use crate::state::CallState;
 use crate::workdir::{Growths, Workdir, WorkdirError, WorkdirRules};
-use crate::{SandboxStartError, imports};
+use crate::{SandboxError, SandboxStartError, imports};
 
 /// How a [`Sandbox`] is set up.
 #[derive(Debug, Clone)]
@@ -97,6 +97,7 @@ pub(crate) struct Cell {
     pub(crate) memory: Arc<Shares>,
     pub(crate) host_files: Arc<Shares>,
     pub(crate) compiling: Arc<Semaphore>,
+    pub(crate) computing: Arc<Semaphore>,
     pub(crate) cache: Option<ComponentCache>,
     pub(crate) network: Arc<Network>,
     allocation: Allocation,
@@ -134,6 +135,7 @@ impl Sandbox {
             hanging: Arc::new(Semaphore::new(MOST_HANGING)),
             memory,
             compiling: Arc::new(Semaphore::new((cores / 2).max(1))),
+            computing: Arc::new(Semaphore::new(cores)),
             cache,
             network,
             allocation,
@@ -186,14 +188,27 @@ impl Sandbox {
         }
     }
 
-    /// Runs what computes for long on a thread of the sandbox's own. None where the system has no thread
-    /// for it, or it panicked.
+    /// Runs what computes for long on a thread of the sandbox's own, as many at once as there are cores.
+    /// What has not begun when the future is dropped never does.
+    ///
+    /// # Errors
+    /// [`SandboxError::HostPanic`] where it panicked; [`SandboxError::Busy`] where the system has no thread.
     pub async fn compute<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<T> {
-        let task = spawn_blocking(self.0.threads.guests(), work).ok()?;
-        task.await.ok()
+    ) -> Result<T, SandboxError> {
+        let busy = || SandboxError::Busy {
+            reason: "the system has no thread for it",
+        };
+        let turn = Arc::clone(&self.0.computing).acquire_owned().await;
+        let turn = turn.map_err(|_| busy())?;
+        let task = spawn_blocking(self.0.threads.guests(), move || {
+            let done = work();
+            drop(turn);
+            done
+        });
+        let done = task.map_err(|NoThread| busy())?.await;
+        done.map_err(|_| SandboxError::HostPanic)
     }
 
     /// Runs a future of the host's own on the sandbox's threads, which outlive the caller's runtime.

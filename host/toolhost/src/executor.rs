@@ -14,7 +14,7 @@ use toolhost_contract::{
 use toolhost_sandbox::{Ask, Limits};
 
 use crate::agent::Permit;
-use crate::failure::{answer_of, raisable};
+use crate::failure::{answer_of, failure, raisable};
 use crate::middleware::{Occasion, Progress, Redactor, ToolCallContext};
 use crate::native;
 use crate::pending;
@@ -211,10 +211,7 @@ async fn validate<'a>(
         let (schema, name) = (Arc::clone(&tool.schema), name.clone());
         let check = move || schema.validate(&name, &args).map(|()| args);
         let checked = scope.turn.agent().host.sandbox.compute(check).await;
-        checked.ok_or_else(|| {
-            let message = format!("Tool '{}' failed: the host has no thread.", tool.item.name);
-            ToolError::host(ToolErrorCode::Host, message, locale)
-        })?
+        checked.map_err(|error| failure(&tool.item.name, &error, locale))?
     };
     let args = args.map_err(|error| error.into_tool_error(locale))?;
     Ok(ValidCall {

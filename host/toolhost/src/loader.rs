@@ -15,7 +15,8 @@ use toolhost_sandbox::{HandlerSpec, PrepareError, PreparedTool};
 
 use crate::agent::{Agent, AgentInner, Permit, RegistryCalls};
 use crate::bundle::{
-    Bundle, Diagnostic, DiagnosticList, IMPLICIT_AGENT, LoadError, MANIFEST, OpenBundle, Place,
+    Bundle, Diagnostic, DiagnosticList, Guarded, IMPLICIT_AGENT, LoadError, MANIFEST, OpenBundle,
+    Place,
 };
 use crate::catalog::{ToolCatalog, words};
 use crate::failure::prepare_error_code;
@@ -62,12 +63,27 @@ pub(crate) async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBun
         }
     }
     if found.diagnostics.holds_errors() {
-        return Err(LoadError::Invalid {
-            yaml: open.yaml().clone(),
-            diagnostics: found.diagnostics.into_vec(open.yaml().name()),
-        });
+        return Err(invalid(&open, found));
     }
-    Ok(assemble(host, &open, path, found))
+    let guarded = open.guarded(std::mem::take(&mut found.files));
+    if let Err(error) = guarded.now() {
+        let message = format!("what the tools are built of cannot be kept from them: {error}");
+        let place = Place::file(open.yaml().name());
+        found.diagnostics.add(Diagnostic::error(
+            ToolErrorCode::ConfigEntry,
+            place,
+            message,
+        ));
+        return Err(invalid(&open, found));
+    }
+    Ok(assemble(host, &open, path, found, guarded))
+}
+
+fn invalid(open: &OpenBundle, found: Found) -> LoadError {
+    LoadError::Invalid {
+        yaml: open.yaml().clone(),
+        diagnostics: found.diagnostics.into_vec(open.yaml().name()),
+    }
 }
 
 /// What loading has come to so far.
@@ -254,11 +270,17 @@ fn parameters(json: &str) -> Result<JsonSchemaObject, String> {
 }
 
 /// Puts the loaded bundle together: one registry, and each agent's catalog and permits.
-fn assemble(host: &Arc<HostInner>, open: &OpenBundle, path: PathBuf, found: Found) -> LoadedBundle {
+fn assemble(
+    host: &Arc<HostInner>,
+    open: &OpenBundle,
+    path: PathBuf,
+    found: Found,
+    guarded: Guarded,
+) -> LoadedBundle {
     let bundle = open.bundle();
     let all: Vec<ToolCatalogItem> = found.tools.iter().map(|tool| tool.item.clone()).collect();
     let registry: Arc<ToolRegistry> = Arc::new(found.tools.into_iter().collect());
-    let guarded = host.guard(open.guarded(found.files));
+    let guarded = host.guard(guarded);
     let make = |name: &str, tools: &[ResourceName], required: &[ToolName]| {
         let of = |tool: &ResourceName| -> Vec<ToolCatalogItem> {
             let own = |item: &&ToolCatalogItem| item.name.resource() == tool;

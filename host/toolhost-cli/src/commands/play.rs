@@ -45,7 +45,9 @@ pub(crate) async fn play(args: &PlayArgs, setting: &Setting) -> Result<Exit, Fai
     let kept = Kept::open(args.keep.as_deref())?;
     let beside = |path: &Path| args.script.parent().unwrap_or(Path::new("")).join(path);
     let house = match (&args.policy, &script.policy) {
-        (None, Some(own)) => House::open_for_script(setting, &beside(own), kept.path()).await?,
+        (None, Some(own)) => {
+            House::open_for_script(setting, &args.script, &beside(own), kept.path()).await?
+        }
         (policy, _) => House::open_at(setting, policy.as_deref(), kept.path()).await?,
     };
     let bundle = house.load(&beside(&script.bundle)).await?;

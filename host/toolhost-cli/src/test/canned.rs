@@ -98,9 +98,9 @@ async fn answer(
     answers: Arc<Answers>,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (head, body) = request.into_parts();
+    let (head, mut body) = request.into_parts();
     // To its end: who is answered before may take it for a failure.
-    let _read = body.collect().await;
+    while let Some(Ok(_)) = body.frame().await {}
     let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
     let host = host.unwrap_or_default().to_ascii_lowercase();
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());

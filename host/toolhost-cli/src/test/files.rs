@@ -125,7 +125,9 @@ fn case_files(folder: &Path, bundle: &Path) -> Result<Vec<PathBuf>> {
         let entry = entry.with_context(unreadable)?;
         let path = entry.path();
         let ending = path.extension().and_then(|ending| ending.to_str());
-        if !matches!(ending, Some("yaml" | "yml")) {
+        // Those that editors make beside an open file begin with a dot.
+        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        if is_hidden || !matches!(ending, Some("yaml" | "yml")) {
             continue;
         }
         let kind = entry.file_type().with_context(unreadable)?;

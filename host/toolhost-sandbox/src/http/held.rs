@@ -2,6 +2,7 @@
 
 use std::any::Any;
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi_http::FieldMap;
 use wasmtime_wasi_http::p2::body::HostOutgoingBody;
@@ -32,11 +33,29 @@ pub(crate) fn held_for(table: &mut ResourceTable, headers: usize) -> u64 {
             headers.saturating_mul(2) + PATH_MAX + PIECES * PIECE
         } else if handle.is::<HostOutgoingBody>() {
             PIECES * PIECE
-        } else if handle.is::<FieldMap>() || handle.is::<HostIncomingResponse>() {
+        } else if let Some(fields) = handle.downcast_ref::<FieldMap>() {
+            held_in(fields).min(headers)
+        } else if handle.is::<HostIncomingResponse>() {
             headers
         } else {
             0
         }
     };
     table.iter_mut().map(|handle| most(handle) as u64).sum()
+}
+
+/// Headers that are weighed one by one; where there are more, the most is reckoned.
+const FEW: usize = 64;
+
+/// What a header takes beside its name and its value, in bytes.
+const PER_HEADER: usize = 200;
+
+/// What a set of headers holds.
+fn held_in(headers: &HeaderMap) -> usize {
+    if headers.len() > FEW {
+        return usize::MAX;
+    }
+    let of =
+        |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + PER_HEADER;
+    headers.iter().map(of).sum()
 }

@@ -9,6 +9,7 @@ mod section;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use cap_std::fs::Dir;
 use data_encoding::HEXLOWER;
@@ -31,7 +32,7 @@ pub const SOURCE_BYTES_MAX: u64 = 256 << 20;
 /// Largest source, in bytes: each is read whole.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Most folders and names on the way from the bundle's directory to a source.
+/// Most names on the way from the bundle's directory to a source, its own among them.
 pub const SOURCE_DEPTH_MAX: usize = 32;
 
 /// What looking for a file costs of the budget, however small it is, in bytes.
@@ -130,21 +131,33 @@ impl Stamp {
         (stamp.sources.len() <= SOURCES_MAX).then_some(stamp)
     }
 
-    /// Compares the sources beneath the bundle's directory with what is there now.
-    pub(super) fn check(&self, dir: &Dir, budget: &Budget) -> Result<(), Stale> {
-        let inside = || self.sources.iter().filter(|source| source.is_inside());
-        let mut folders: HashSet<&Path> = HashSet::new();
-        for source in inside() {
+    /// Whether a loader compares so many sources, in so many folders and as deep; their size aside.
+    #[must_use]
+    pub fn is_compared(&self) -> bool {
+        let budget = Budget::default();
+        self.sources.len() <= SOURCES_MAX && self.look_for(&budget).is_ok() && budget.left() > 0
+    }
+
+    fn inside(&self) -> impl Iterator<Item = &Source> {
+        self.sources.iter().filter(|source| source.is_inside())
+    }
+
+    /// Takes from the budget what it costs to look for the sources.
+    fn look_for(&self, budget: &Budget) -> Result<(), Stale> {
+        for source in self.inside() {
             let path = Path::new(&source.path);
             if path.components().count() > SOURCE_DEPTH_MAX {
                 return Err(Stale::TooMuch);
             }
-            // Where one is known, so are those above.
-            let above = path.ancestors().skip(1);
-            let new = above.take_while(|folder| folders.insert(folder)).count() as u64;
-            budget.take(PER_FILE.saturating_add(new.saturating_mul(PER_FOLDER)));
+            budget.look_for(path);
         }
-        for source in inside() {
+        Ok(())
+    }
+
+    /// Compares the sources beneath the bundle's directory with what is there now.
+    pub(super) fn check(&self, dir: &Dir, budget: &Budget) -> Result<(), Stale> {
+        self.look_for(budget)?;
+        for source in self.inside() {
             check_source(source, dir, Path::new(&source.path), budget)?;
         }
         Ok(())
@@ -198,23 +211,40 @@ fn digest(bytes: &[u8]) -> String {
 
 /// How much more of a bundle's sources is read.
 #[derive(Debug)]
-pub(super) struct Budget(AtomicU64);
+pub(super) struct Budget {
+    left: AtomicU64,
+    /// Those that were looked for.
+    folders: Mutex<HashSet<PathBuf>>,
+}
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(AtomicU64::new(SOURCE_BYTES_MAX))
+        Self {
+            left: AtomicU64::new(SOURCE_BYTES_MAX),
+            folders: Mutex::default(),
+        }
     }
 }
 
 impl Budget {
     fn left(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.left.load(Ordering::Relaxed)
+    }
+
+    /// Takes what it costs to look for a file, and for the folders above it that are new.
+    fn look_for(&self, path: &Path) {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where one is known, so are those above.
+        let above = path.ancestors().skip(1);
+        let new = above.take_while(|folder| folders.insert(folder.to_path_buf()));
+        let new = new.count() as u64;
+        self.take(PER_FILE.saturating_add(new.saturating_mul(PER_FOLDER)));
     }
 
     fn take(&self, bytes: u64) {
         let less = |left: u64| left.saturating_sub(bytes);
         let _ = self
-            .0
+            .left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
                 Some(less(left))
             });

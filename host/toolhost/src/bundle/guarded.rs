@@ -36,6 +36,8 @@ pub(crate) struct Guarded {
     folders: Protected,
     /// The manifest, every entry, and what it was built of.
     files: Vec<PathBuf>,
+    /// What a compiler takes notice of beside them. It need not be there, and may lead anywhere.
+    noticed: Vec<PathBuf>,
     /// The folders that hold sources: what is made there may be built into a tool, or run by a build.
     closed: BTreeSet<PathBuf>,
     looked: Mutex<Looked>,
@@ -68,6 +70,7 @@ impl Guarded {
             dir,
             folders,
             files,
+            noticed: Vec::new(),
             closed: BTreeSet::new(),
             looked: Mutex::default(),
         };
@@ -93,7 +96,7 @@ impl Guarded {
         let noticed = above
             .iter()
             .flat_map(|folder| NOTICED.map(|name| folder.join(name)));
-        self.files.extend(noticed);
+        self.noticed = noticed.collect();
         self.files.extend(files);
         // A path that leads nowhere any more has no folders above.
         let path = path.canonicalize().unwrap_or_default();
@@ -120,7 +123,7 @@ impl Guarded {
     pub(crate) fn now(&self) -> Result<Arc<Protected>, ReadError> {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((all, at, took)) = &looked.all
-            && self.files.len() > FEW
+            && self.files.len() + self.noticed.len() > FEW
             && at.elapsed() < *took * HOLDS_FOR
         {
             return Ok(Arc::clone(all));
@@ -132,11 +135,17 @@ impl Guarded {
         Ok(all)
     }
 
+    /// Each file, and whether nothing is known where it cannot be looked at.
+    fn all(&self) -> impl Iterator<Item = (&PathBuf, bool)> {
+        let files = self.files.iter().map(|file| (file, true));
+        files.chain(self.noticed.iter().map(|file| (file, false)))
+    }
+
     fn look(&self, looked: &mut Looked) -> Result<Protected, ReadError> {
         let mut all = self.folders.clone();
         let mut steps = Steps::at_most(STEPS_MAX);
         let mut folders: HashMap<&Path, Option<Folder>> = HashMap::new();
-        for file in &self.files {
+        for (file, must_be_known) in self.all() {
             let (Some(path), Some(name)) = (file.parent(), file.file_name()) else {
                 return Err(ReadError::Outside);
             };
@@ -158,6 +167,11 @@ impl Guarded {
                     None => Err(ReadError::NotFound),
                 },
             };
+            // The name is kept wherever it leads.
+            let found = found.or_else(|error| match must_be_known {
+                true => Err(error),
+                false => Ok(()),
+            });
             kept(file, found, met, &mut looked.files, &mut all)?;
         }
         for folder in &self.closed {
@@ -290,11 +304,35 @@ mod tests {
     fn of_many_files_no_more_than_a_part_of_the_time_goes_into_looking() {
         let dir = furnished();
         let mut guarded = guarded(dir.path());
+        let found = Arc::new(Protected::default());
+        let took = |took| {
+            let all = Some((Arc::clone(&found), Instant::now(), took));
+            guarded.looked.lock().unwrap().all = all;
+            Arc::ptr_eq(&guarded.now().unwrap(), &found)
+        };
+        let hour = Duration::from_secs(3_600);
+        assert!(!took(hour), "of few files, never");
         guarded.files = (0..=FEW).map(|n| format!("tools/{n}.ts").into()).collect();
-        let first = guarded.now().unwrap();
-        assert!(Arc::ptr_eq(&first, &guarded.now().unwrap()));
-        guarded.files.pop();
-        assert!(!Arc::ptr_eq(&first, &guarded.now().unwrap()));
+        let took = |took| {
+            let all = Some((Arc::clone(&found), Instant::now(), took));
+            guarded.looked.lock().unwrap().all = all;
+            Arc::ptr_eq(&guarded.now().unwrap(), &found)
+        };
+        assert!(took(hour));
+        assert!(!took(Duration::ZERO));
+    }
+
+    #[test]
+    fn what_a_compiler_takes_notice_of_may_lead_anywhere() {
+        let dir = furnished();
+        symlink("/nowhere", dir.path().join("node_modules")).unwrap();
+        symlink("Cargo.toml", dir.path().join("Cargo.toml")).unwrap();
+        let source = vec![PathBuf::from("tools/x.wasm")];
+        let guarded = guarded(dir.path()).with_sources(source, dir.path());
+        let kept = ids(&guarded).unwrap();
+        for name in ["node_modules", "Cargo.toml", "tools/x.wasm"] {
+            assert!(kept.contains(&id(&dir.path().join(name))), "{name}");
+        }
     }
 
     #[test]

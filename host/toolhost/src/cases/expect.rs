@@ -72,6 +72,14 @@ pub struct ErrorIs {
     pub suggestion: Option<TextIs>,
 }
 
+impl ErrorIs {
+    /// Whether it says more than exact texts.
+    pub(super) fn has_expression(&self) -> bool {
+        let mut texts = self.message.iter().chain(&self.suggestion);
+        texts.any(|text| matches!(text, TextIs::Matching(_)))
+    }
+}
+
 /// A file after the call.
 #[derive(Debug, Clone)]
 pub enum FileIs {

@@ -74,7 +74,8 @@ impl Expect {
         };
         let mismatch = Mismatch::new("status", expected, &got);
         // What its author wrote as a part or an expression is not thrown away.
-        match self.output_contains.is_none() && self.output_matches.is_empty() {
+        let error = self.error.as_ref().is_some_and(ErrorIs::has_expression);
+        match !error && self.output_contains.is_none() && self.output_matches.is_empty() {
             true => mismatch.accepting(&["expect"], value),
             false => mismatch,
         }

@@ -36,8 +36,8 @@ const CHECK_MAX: u64 = 50_000_000;
 /// Most visits of one explanation, at about 2 µs each.
 const EXPLAIN_MAX: u64 = 200_000;
 
-/// What of each of these takes about two milliseconds is no more than this part of the most.
-const SHORT: u64 = 500;
+/// What of each of these takes some milliseconds is no more than this part of the most.
+const SHORT: u64 = 100;
 
 /// Comparisons that take as long as one visit of an explanation.
 const COMPARED_PER_VISIT: u64 = 100;

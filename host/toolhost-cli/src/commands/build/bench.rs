@@ -107,6 +107,14 @@ impl<'a> Bench<'a> {
             kit: self.kit(source),
             sources: self.sources(&made)?,
         };
+        if !stamp.is_compared() {
+            let what = format!(
+                "the tool is made of more than {SOURCES_MAX} files, of too many folders, or of files \
+                 more than {SOURCE_DEPTH_MAX} names deep: no loader would compare them"
+            );
+            let next = "Bundle its packages beforehand, or name a built component in spec.entry.";
+            return Err(Refusal::source(Fault::new(what).next(next)));
+        }
         let stamped = stamp.put_on(&mut made.component);
         stamped.context("the component cannot be stamped")?;
         let path = self.dir.join(&source.component);
@@ -141,20 +149,9 @@ impl<'a> Bench<'a> {
     /// What the inputs of a build are now.
     fn sources(&self, made: &Made) -> Result<Vec<Source>, Refusal> {
         let inputs = &made.inputs;
-        if inputs.len() > SOURCES_MAX {
-            let what = format!("the tool is made of more than {SOURCES_MAX} files");
-            let next = "Bundle its packages beforehand, or name a built component in spec.entry.";
-            return Err(Refusal::source(Fault::new(what).next(next)));
-        }
         let mut sources = Vec::new();
         for input in inputs {
             let path = self.relative(input)?;
-            if Path::new(&path).components().count() > SOURCE_DEPTH_MAX {
-                let fault = Fault::new(format!(
-                    "{path} lies deeper than {SOURCE_DEPTH_MAX} folders"
-                ));
-                return Err(Refusal::source(fault.next("Move the tool's sources up.")));
-            }
             let cannot = || format!("{path} cannot be read");
             let changed = fs::metadata(input).and_then(|found| found.modified());
             let is_lock = input.file_name().is_some_and(|name| name == "Cargo.lock");

@@ -109,13 +109,17 @@ fn what_no_value_fulfils_is_left_to_the_author() {
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 
     // Nor is it thrown away where the call ends otherwise.
-    let text = "- name: a\n  tool: text__upper\n  expect: {outputMatches: x} # mine\n";
-    fs::write(&file, text).unwrap();
-    let ran = terminal
-        .run(["test", "--no-generated", "--update"])
-        .exits(1);
-    assert!(ran.stderr.contains("what it says of status"), "{ran:?}");
-    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    for text in [
+        "- name: a\n  tool: text__upper\n  expect: {outputMatches: x} # mine\n",
+        "- name: a\n  tool: echo__say\n  expect: {error: {message: {matches: x}}} # mine\n",
+    ] {
+        fs::write(&file, text).unwrap();
+        let ran = terminal
+            .run(["test", "--no-generated", "--update"])
+            .exits(1);
+        assert!(ran.stderr.contains("what it says of status"), "{ran:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    }
 }
 
 #[test]
