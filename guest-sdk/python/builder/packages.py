@@ -12,8 +12,11 @@ from pathlib import Path
 from builder.failure import MACHINE, BuildError
 from builder.stage import refuse_native_code
 
-# Options that name another file or folder.
-_FILE_OPTION = re.compile(r"-[rcef]|--(requirement|constraint|editable|find-links)\b")
+# NAME[EXTRAS] SPECIFIERS, as an index has it; markers and hashes are cut off before.
+_PACKAGE = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9._-]*\s*(\[[A-Za-z0-9._,\s-]*\])?"
+    r"\s*\(?(\s*[<>=!~]=?=?\s*[0-9A-Za-z.*+!_-]+\s*,?)*\s*\)?"
+)
 
 # Of the interpreter inside the component.
 _PYTHON_VERSION = "3.14"
@@ -23,7 +26,7 @@ def install_packages(requirements: Path, work: Path) -> Path | None:
     """Installs what `requirements` names, once for each of its versions, and returns the folder."""
     if not requirements.is_file():
         return None
-    _refuse_files(requirements)
+    _refuse_others(requirements)
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()[:16]
     folder = work / f"packages-{digest}"
     if folder.is_dir():
@@ -42,46 +45,39 @@ def install_packages(requirements: Path, work: Path) -> Path | None:
     return folder
 
 
-def _refuse_files(requirements: Path) -> None:
-    """Refuses what names a file: a change of that would go unnoticed."""
+def _refuse_others(requirements: Path) -> None:
+    """Refuses all but packages of the index: files would change unnoticed, sources run what is in them."""
     text = requirements.read_bytes()
     encoding = "utf-16" if text[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     lines = text.decode(encoding, errors="replace").splitlines()
     for number, line in enumerate(lines, 1):
-        if names_a_file(line):
+        if not is_of_the_index(line):
             raise BuildError(
-                "requirements.txt names a file, whose changes would go unnoticed",
-                "name the package and its version (NAME==VERSION), or put the package beside the entry",
+                "requirements.txt names something else than a package of the index",
+                "write NAME==VERSION, and no option, URL or file; an index is named by PIP_INDEX_URL",
                 file=str(requirements),
                 line=number,
                 detail=line.strip(),
             )
 
 
-def names_a_file(line: str) -> bool:
-    """Whether a line of requirements names a file or a folder of this machine."""
-    said = re.sub(r"(^|\s)#.*", "", line).strip()
-    if _FILE_OPTION.match(said):
-        return True
-    if said.startswith("-"):
-        return False
-    # What follows is a marker, or an option.
-    requirement = re.split(r"\s;|\s--", said)[0].split(";")[0].strip()
-    at = requirement.rpartition("@")[2].strip()
-    if re.match(r"(git\+)?https?://", at):
-        return False
-    return "/" in at or at.endswith((".whl", ".zip", ".tar.gz")) or at in (".", "..")
+def is_of_the_index(line: str) -> bool:
+    """Whether a line of requirements is a package of the index, or nothing."""
+    said = re.sub(r"(^|\s)#.*", "", line).strip().removesuffix("\\").strip()
+    said = re.sub(r"(^|\s)--hash=sha(256|384|512):[0-9a-f]+", "", said)
+    package, _, marker = said.partition(";")
+    return "--" not in marker and (not said or _PACKAGE.fullmatch(package.strip()) is not None)
 
 
 def _pip(requirements: Path, target: Path) -> None:
     # Wheels for any machine and any interpreter: there is no native code in them, and nothing runs.
     pure = ["--only-binary=:all:", "--platform=any", "--implementation=py", "--abi=none"]
     command = [
-        *(sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--no-compile"),
-        *(*pure, f"--python-version={_PYTHON_VERSION}", "--target", target, "-r", requirements.name),
+        # Isolated: what lies in the tool's folder is no module of pip's.
+        *(sys.executable, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--no-compile"),
+        *(*pure, f"--python-version={_PYTHON_VERSION}", "--target", target, "-r", requirements.resolve()),
     ]
-    # Paths within the file are relative to it.
-    done = subprocess.run(command, cwd=requirements.parent, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=target, capture_output=True, text=True)
     if done.returncode == 0:
         return
     detail = "\n".join(it for it in done.stderr.splitlines() if it.startswith("ERROR"))

@@ -63,6 +63,7 @@ class Stage:
         for found in sorted(folder.iterdir()):
             if not _is_module(found):
                 continue
+            _refuse_ways_out(found, folder)
             if found.stem in _RESERVED:
                 self.notes.append(f"{found.name} is left out: the component has a module of that name")
             elif found.is_dir():
@@ -80,6 +81,13 @@ def refuse_native_code(folder: Path, what: str) -> None:
                 f"{what} has native code ({found.name}), which does not run in a component",
                 "use a package that is pure Python, or one of the standard library",
             )
+
+
+def _refuse_ways_out(found: Path, folder: Path) -> None:
+    """Refuses links to what does not lie beside the entry: it would be in the component."""
+    for path in (found, *found.rglob("*")):
+        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+            raise BuildError("the link leads out of the tool's folder", "put the file itself there", file=str(path))
 
 
 def _check_entry(entry: Path) -> None:

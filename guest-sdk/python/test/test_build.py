@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from support import FIXTURES, SDK, TOP, build
 
 sys.path.insert(0, str(SDK))
-from builder.packages import names_a_file  # noqa: E402
+from builder.packages import is_of_the_index  # noqa: E402
 
 
 class Refusals(unittest.TestCase):
@@ -44,25 +44,36 @@ class Refusals(unittest.TestCase):
             requirements.write_text("numpy==2.3.4\n")
             self.refused(Path(dir, "tool.py"), str(requirements), "without native code")
 
-    def test_refuses_requirements_that_are_files(self) -> None:
+    def test_refuses_requirements_that_are_no_packages(self) -> None:
         with TemporaryDirectory() as dir:
             Path(dir, "tool.py").write_text('handlers = {"a": print}')
             requirements = Path(dir, "requirements.txt")
             requirements.write_text("# all of it\n-r more.txt\n")
-            self.refused(Path(dir, "tool.py"), f"{requirements}:2", "names a file")
+            self.refused(Path(dir, "tool.py"), f"{requirements}:2", "something else than a package")
             requirements.write_text("-c limits.txt\n", encoding="utf-16")
-            self.refused(Path(dir, "tool.py"), f"{requirements}:1", "names a file")
+            self.refused(Path(dir, "tool.py"), f"{requirements}:1", "something else than a package")
 
-    def test_tells_files_from_packages(self) -> None:
-        files = ["-rmore.txt", "--requirement=a", "-e .", "-f wheels", "--find-links wheels", "./here", "/there", "."]
-        files += ["sub/pkg", "sub/a.tar.gz", "file:///b/dir", "a @ file:///b.whl", "a@./b", "a.whl ; python_version>'3'"]
-        files += ["wheels/a.whl --hash=sha256:ab", "a.whl # x"]
-        packages = ["", "# -r a", "a", "a.b==1.0", "a[b]>=1,<2", "a==1 --hash=sha256:ab", "a==1 \\", "    --hash=sha256:ab"]
-        packages += ["requests # mirrored from x.whl", "# owner @./team", "--index-url https://a.example/simple"]
-        packages += ["a @ https://x.example/a-1-py3-none-any.whl", "https://x.example/a.whl", "a; python_version > '3.10'"]
-        for expected, lines in [(True, files), (False, packages)]:
+    def test_tells_packages_of_the_index_from_the_rest(self) -> None:
+        others = ["-rmore.txt", "--requirement=a", "-e .", "-f wheels", "--find-links wheels", "./here", "/there", "."]
+        others += ["sub/pkg", "sub/a.tar.gz", "file:///b/dir", "a @ file:///b.whl", "a@./b"]
+        others += ["--no-binary=a", "--index-url https://a.example/simple", "a; x --no-binary=a", "a --no-binary=a"]
+        others += ["a @ https://x.example/a.tar.gz", "https://x.example/a.whl", "git+https://x.example/a"]
+        packages = ["", "# -r a", "a", "a.b==1.0", "a[b,c]>=1,<2", "a (==1.0)", "a==1.* ", "a~=1.0rc1+local.1"]
+        packages += ["a==1 --hash=sha256:ab", "a==1 \\", "    --hash=sha256:ab \\", "a; python_version > '3.10'"]
+        packages += ["requests # mirrored from x.whl", "# owner @./team"]
+        for expected, lines in [(False, others), (True, packages)]:
             for line in lines:
-                self.assertEqual(names_a_file(line), expected, line)
+                self.assertEqual(is_of_the_index(line), expected, line)
+
+    def test_refuses_links_that_lead_out(self) -> None:
+        with TemporaryDirectory() as dir, TemporaryDirectory() as outside:
+            Path(dir, "tool.py").write_text('handlers = {"a": print}')
+            package = Path(dir, "package")
+            package.mkdir()
+            Path(package, "__init__.py").write_text("")
+            Path(outside, "key.txt").write_text("secret")
+            Path(package, "keys").symlink_to(outside)
+            self.refused(Path(dir, "tool.py"), str(package / "keys"), "leads out")
 
 
 if __name__ == "__main__":

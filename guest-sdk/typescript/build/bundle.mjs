@@ -51,6 +51,8 @@ async function bundleUser(entry, engine) {
     ...COMMON,
     absWorkingDir: root,
     entryPoints: [entry],
+    // What lies in folders above decides on nothing: a `tsconfig.json` is for editors.
+    tsconfigRaw: {},
     platform: 'browser',
     supported: engine === 'qjs' ? WITHOUT_ASYNC : {},
     define: { fetch: 'globalThis.fetch', 'process.env.NODE_ENV': '"production"' },

@@ -150,6 +150,7 @@ Examples:
   toolhost play guest-examples/review.yaml
   toolhost play guest-examples/review.yaml --turns 100 -q
   toolhost play guest-examples/review.yaml --keep ./kept
+  toolhost play downloaded/script.yaml --policy mine.yaml
 
 A script names a bundle and says what each agent calls, step by step, and what it answers:
   bundle: ./goondan.yaml
@@ -161,6 +162,9 @@ A script names a bundle and says what each agent calls, step by step, and what i
         - review: {tool: agents__request, args: {target: reviewer, input: {path: draft.txt}}}
       answer: '${review.output.response}'
     reviewer: {steps: [text: {tool: file-system__read, args: {path: '${input.path}'}}]}
+
+It may name a `policy:` that lies beside it; that one reads no secret of yours, grants no HTTP and
+raises no limit beyond the defaults. With --policy, yours holds instead.
 
 Every agent also has the `agents` tool. What happens is told on stderr; the answer is printed on
 stdout as JSON. With --turns it is {\"turns\", \"answered\", \"failed\", \"ms\", \"answers\", \"errors\", \"left\"}.

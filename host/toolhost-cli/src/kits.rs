@@ -6,7 +6,9 @@ mod shelf;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
 use toolhost::bundle::built::Language;
 
 pub(crate) use shelf::{Held, Shelf, contract_of, lock};
@@ -76,19 +78,31 @@ fn below(folder: &'static str) -> impl Iterator<Item = Carried> {
     })
 }
 
-/// Writes files beneath a folder. One that is the same stays as it is: compilers go by the time of a
-/// change.
-pub(crate) fn lay_out(files: impl Iterator<Item = Carried>, folder: &Path) -> Result<()> {
+/// Writes files beneath a folder, which lies beneath `top`. One that is the same stays as it is:
+/// compilers go by the time of a change. No link is followed from `top` on: a guest may have made it.
+pub(crate) fn lay_out(
+    files: impl Iterator<Item = Carried>,
+    top: &Path,
+    folder: &str,
+) -> Result<()> {
+    let dir = open(top)?;
     for file in files {
-        let path = folder.join(file.path);
-        if fs::read(&path).is_ok_and(|bytes| bytes == file.bytes) {
+        let path = Path::new(folder).join(file.path);
+        let cannot = || format!("{} cannot be written", top.join(&path).display());
+        let above = path.parent().unwrap_or(Path::new(""));
+        check_no_links(&dir, top, above)?;
+        if !above.as_os_str().is_empty() {
+            dir.create_dir_all(above).with_context(cannot)?;
+        }
+        let is_link = dir
+            .symlink_metadata(&path)
+            .is_ok_and(|found| found.is_symlink());
+        if is_link {
+            dir.remove_file(&path).with_context(cannot)?;
+        } else if dir.read(&path).is_ok_and(|bytes| bytes == file.bytes) {
             continue;
         }
-        let cannot = || format!("{} cannot be written", path.display());
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).with_context(cannot)?;
-        }
-        fs::write(&path, file.bytes).with_context(cannot)?;
+        dir.write(&path, file.bytes).with_context(cannot)?;
     }
     Ok(())
 }
@@ -96,33 +110,56 @@ pub(crate) fn lay_out(files: impl Iterator<Item = Carried>, folder: &Path) -> Re
 /// Makes a folder hold exactly these files.
 pub(crate) fn lay_out_alone(
     files: impl Iterator<Item = Carried> + Clone,
-    folder: &Path,
+    top: &Path,
+    folder: &str,
 ) -> Result<()> {
-    remove_others(folder, folder, &files)?;
-    lay_out(files, folder)
+    let dir = open(top)?;
+    check_no_links(&dir, top, Path::new(folder))?;
+    remove_others(&dir, Path::new(folder), Path::new(""), &files)?;
+    lay_out(files, top, folder)
+}
+
+fn open(top: &Path) -> Result<Dir> {
+    let cannot = || format!("{} cannot be opened", top.display());
+    fs::create_dir_all(top).with_context(cannot)?;
+    Dir::open_ambient_dir(top, ambient_authority()).with_context(cannot)
+}
+
+/// Refuses a folder that is a link, or lies beneath one.
+fn check_no_links(dir: &Dir, top: &Path, folder: &Path) -> Result<()> {
+    for above in folder.ancestors() {
+        let found = dir.symlink_metadata(above);
+        if found.is_ok_and(|found| found.is_symlink()) {
+            bail!("{} is a link: remove it", top.join(above).display());
+        }
+    }
+    Ok(())
 }
 
 fn remove_others(
-    top: &Path,
+    dir: &Dir,
     folder: &Path,
+    own: &Path,
     files: &(impl Iterator<Item = Carried> + Clone),
 ) -> Result<()> {
-    let Ok(entries) = fs::read_dir(folder) else {
+    let here = folder.join(own);
+    let Ok(entries) = dir.read_dir(&here) else {
         return Ok(());
     };
     for entry in entries {
-        let path = entry?.path();
-        let own = path.strip_prefix(top).unwrap_or(&path);
+        let entry = entry?;
+        let own = own.join(entry.file_name());
+        let path = folder.join(&own);
         let cannot = || format!("{} cannot be removed", path.display());
-        let is_folder = fs::symlink_metadata(&path).with_context(cannot)?.is_dir();
+        let is_folder = entry.file_type().with_context(cannot)?.is_dir();
         let leads = files
             .clone()
-            .any(|file| Path::new(file.path).starts_with(own));
+            .any(|file| Path::new(file.path).starts_with(&own));
         match (leads, is_folder) {
-            (true, true) => remove_others(top, &path, files)?,
+            (true, true) => remove_others(dir, folder, &own, files)?,
             (true, false) => {}
-            (false, true) => fs::remove_dir_all(&path).with_context(cannot)?,
-            (false, false) => fs::remove_file(&path).with_context(cannot)?,
+            (false, true) => dir.remove_dir_all(&path).with_context(cannot)?,
+            (false, false) => dir.remove_file(&path).with_context(cannot)?,
         }
     }
     Ok(())
@@ -130,6 +167,8 @@ fn remove_others(
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
@@ -163,18 +202,18 @@ mod tests {
     fn a_folder_holds_exactly_what_is_laid_out_and_the_same_is_not_written_again() {
         let dir = tempfile::tempdir().unwrap();
         let kit = Kit::of(Language::Rust);
-        let at = |path: &str| dir.path().join(path);
+        let at = |path: &str| dir.path().join("kit").join(path);
         fs::create_dir_all(at("src/old")).unwrap();
         for stray in ["build.rs", "src/stray.rs", "src/old/x.rs"] {
             fs::write(at(stray), "").unwrap();
         }
         let files: Vec<_> = kit.builder().collect();
-        lay_out_alone(files.iter().copied(), dir.path()).unwrap();
+        lay_out_alone(files.iter().copied(), dir.path(), "kit").unwrap();
         assert!(
             !at("build.rs").exists() && !at("src/stray.rs").exists() && !at("src/old").exists()
         );
         let before = fs::metadata(at("src/lib.rs")).unwrap().modified().unwrap();
-        lay_out_alone(files.iter().copied(), dir.path()).unwrap();
+        lay_out_alone(files.iter().copied(), dir.path(), "kit").unwrap();
         assert_eq!(
             fs::metadata(at("src/lib.rs")).unwrap().modified().unwrap(),
             before
@@ -182,5 +221,33 @@ mod tests {
         for file in files {
             assert_eq!(fs::read(at(file.path)).unwrap(), file.bytes);
         }
+    }
+
+    #[test]
+    fn nothing_is_written_or_removed_where_a_link_leads() {
+        let (project, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let kit = Kit::of(Language::Rust);
+        let files: Vec<_> = kit.builder().collect();
+        let kept = outside.path().join("lib.rs");
+        fs::write(&kept, "kept").unwrap();
+        let lay = || lay_out_alone(files.iter().copied(), project.path(), "sdk/rust");
+        // A folder on the way, and the folder itself.
+        for link in ["sdk", "sdk/rust", "sdk/rust/src"] {
+            let link = project.path().join(link);
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(outside.path(), &link).unwrap();
+            let _ = lay();
+            assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1, "{link:?}");
+            assert_eq!(fs::read(&kept).unwrap(), b"kept", "{link:?}");
+            let _ = fs::remove_file(&link);
+            let _ = fs::remove_dir_all(project.path().join("sdk"));
+        }
+        lay().unwrap();
+        let file = project.path().join("sdk/rust/src/lib.rs");
+        fs::remove_file(&file).unwrap();
+        symlink(&kept, &file).unwrap();
+        lay().unwrap();
+        assert_eq!(fs::read(&kept).unwrap(), b"kept");
+        assert_ne!(fs::read(&file).unwrap(), b"kept");
     }
 }

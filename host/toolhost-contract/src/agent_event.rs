@@ -7,7 +7,7 @@ mod limits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{JsonObject, json_depth};
+use crate::JsonObject;
 
 pub use delegation::Delegation;
 pub use ipc::{IPC_DEPTH_MAX, IPC_LINE_BYTES_MAX, IpcBody, IpcError, IpcMessage};

@@ -10,7 +10,9 @@ use std::fmt::Write;
 /// - line and paragraph separators: U+2028, U+2029
 /// - what is not seen at all, and so hides in a text: soft hyphen U+00AD, zero-width space U+200B,
 ///   word joiner, invisible operators and format characters U+2060–F, byte order mark U+FEFF,
-///   annotations U+FFF9–B, tags and variation selectors of plane 14 U+E0000–E0FFF
+///   annotations U+FFF9–B, tags and variation selectors of plane 14 U+E0000–E0FFF; the combining joiner
+///   U+034F, fillers of Hangul U+115F–1160, U+3164 and U+FFA0, vowels of Khmer U+17B4–5, selectors of
+///   Mongolian U+180B–F, controls of shorthand and music U+1BCA0–3 and U+1D173–A
 ///
 /// The joiners U+200C and U+200D pass: Persian and Indic scripts are misspelt without them, and
 /// emoji fall apart. So do the variation selectors U+FE00–F, which choose an emoji's shape. Flags
@@ -20,12 +22,20 @@ pub fn acts(c: char) -> bool {
     let hides = matches!(
         c,
         '\u{ad}'
+            | '\u{34f}'
             | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
             | '\u{200b}'
             | '\u{200e}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
             | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
             | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e0fff}'
     );

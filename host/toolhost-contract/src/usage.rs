@@ -18,7 +18,7 @@ pub struct Usage {
     /// Time spent waiting for a place.
     #[serde(rename = "queuedMs", serialize_with = "milliseconds")]
     pub queued: Duration,
-    /// Highest sum of all linear memories, in bytes.
+    /// Highest sum of all linear memories and of what the host held for HTTP requests, in bytes.
     pub memory_peak: u64,
     /// Bytes written to files.
     pub bytes_written: u64,

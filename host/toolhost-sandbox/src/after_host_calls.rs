@@ -1,4 +1,5 @@
-//! The moment after each host call, at which a guest is stopped or gives way.
+//! The moment after each host call, at which a guest is stopped or gives way, and what the host holds for
+//! it is counted.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};

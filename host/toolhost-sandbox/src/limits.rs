@@ -10,7 +10,7 @@ const MIB: u64 = 1024 * KIB;
 pub struct Limits {
     /// Running time, without queueing. Default 30 s.
     pub deadline: Duration,
-    /// Sum of all linear memories of the call, in bytes. Default 256 MiB, at most 4 GiB.
+    /// Sum of all linear memories of the call and of what the host holds for its HTTP requests, in bytes. Default 256 MiB, at most 4 GiB.
     pub memory_bytes: u64,
     /// Sum of the elements of all tables. Default 100,000.
     pub table_elements: u64,

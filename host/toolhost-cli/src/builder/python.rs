@@ -122,7 +122,7 @@ pub(crate) fn lay_out_editor_types(project: &Path) -> Result<()> {
         path.starts_with("toolhost/")
             .then_some(Carried { path, ..file })
     });
-    kits::lay_out(types, &project.join(".toolhost/sdk/python"))
+    kits::lay_out(types, project, ".toolhost/sdk/python")
 }
 
 /// What goes into the component: the modules and packages beside the entry, and `requirements.txt`.

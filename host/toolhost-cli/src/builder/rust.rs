@@ -72,9 +72,9 @@ pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
 /// Lays out the SDK and the contract that it reads.
 pub(crate) fn lay_out_sdk(package: &Path) -> Result<()> {
     let files: Vec<_> = Kit::of(Language::Rust).builder().collect();
-    lay_out_alone(files.iter().copied(), &package.join(SDK))?;
+    lay_out_alone(files.iter().copied(), package, SDK)?;
     let files: Vec<_> = kits::contract().collect();
-    lay_out_alone(files.iter().copied(), &package.join(".toolhost/wit"))
+    lay_out_alone(files.iter().copied(), package, ".toolhost/wit")
 }
 
 fn refused(messages: &Messages, said: &Said) -> Refusal {

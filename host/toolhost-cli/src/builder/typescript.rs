@@ -88,7 +88,7 @@ async fn starlingmonkey(kit: &Path, job: &Job<'_>) -> Result<(), Refusal> {
             let path = file.path.strip_prefix(STARLINGMONKEY)?.strip_prefix('/')?;
             Some(Carried { path, ..file })
         });
-        kits::lay_out(own, folder)?;
+        kits::lay_out(own, folder, "")?;
         npm(folder, &["ci", "--omit=dev"]).await
     };
     job.shelf

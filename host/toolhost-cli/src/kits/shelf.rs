@@ -2,9 +2,11 @@
 //! two versions stand beside each other. Whatever lies there may be deleted.
 
 use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use rustix::fs::OFlags;
 
 use super::{CONTRACT, Kit, contract, lay_out};
 
@@ -44,8 +46,8 @@ impl Shelf {
         install: impl AsyncFnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
         let fill = async |folder: &Path| {
-            lay_out(kit.builder(), folder)?;
-            lay_out(contract(), &folder.join(CONTRACT))?;
+            lay_out(kit.builder(), folder, "")?;
+            lay_out(contract(), folder, CONTRACT)?;
             install(folder).await
         };
         make_folder(&self.dir)?;
@@ -96,10 +98,13 @@ fn make_folder(folder: &Path) -> Result<()> {
 /// Takes a lock, and waits for whoever has it.
 pub(crate) async fn lock(path: &Path) -> Result<Held> {
     let cannot = || format!("{} cannot be locked", path.display());
+    // No link is followed, and nobody waited for who would read a pipe.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = File::options()
         .create(true)
         .truncate(false)
         .write(true)
+        .custom_flags(flags)
         .open(path)
         .with_context(cannot)?;
     match file.try_lock() {

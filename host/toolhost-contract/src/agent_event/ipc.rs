@@ -5,13 +5,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::limits::{self, NAME_BYTES_MAX};
-use super::{AgentEvent, Delegation, EventError, json_depth};
+use super::{AgentEvent, Delegation, EventError};
+use crate::JsonShape;
 
 /// Longest message, in bytes, its line feed not counted.
 pub const IPC_LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Deepest nesting of a message.
 pub const IPC_DEPTH_MAX: usize = 64;
+
+/// Most JSON values in a message: each takes far more memory than the two bytes it may be written in.
+pub(super) const IPC_VALUES_MAX: u64 = 100_000;
 
 /// One message between the orchestrator and an agent's process.
 ///
@@ -56,6 +60,12 @@ pub enum IpcError {
     TooLong {
         /// Its length.
         bytes: usize,
+    },
+    /// It has more values than anybody accepts.
+    #[error("the message has {values} values, and {IPC_VALUES_MAX} are the most")]
+    TooManyValues {
+        /// How many.
+        values: u64,
     },
     /// It is nested too deep.
     #[error("the message is nested {depth} deep, and {IPC_DEPTH_MAX} is the most")]
@@ -204,9 +214,12 @@ fn within(json: &str) -> Result<(), IpcError> {
     if bytes > IPC_LINE_BYTES_MAX {
         return Err(IpcError::TooLong { bytes });
     }
-    let depth = json_depth(json);
+    let JsonShape { depth, values } = JsonShape::of(json);
     if depth > IPC_DEPTH_MAX {
         return Err(IpcError::TooDeep { depth });
+    }
+    if values > IPC_VALUES_MAX {
+        return Err(IpcError::TooManyValues { values });
     }
     Ok(())
 }

@@ -144,6 +144,12 @@ fn refuses_what_is_too_long_or_too_deep_in_both_directions() {
     let refused = IpcMessage::parse(message(400_000).as_bytes());
     assert!(matches!(refused, Err(IpcError::TooDeep { .. })));
 
+    let many = "0,".repeat(200_000) + "0";
+    let refused = IpcMessage::parse(
+        format!(r#"{{"type":"shutdown","from":"a","to":"b","payload":[{many}]}}"#).as_bytes(),
+    );
+    assert!(matches!(refused, Err(IpcError::TooManyValues { .. })));
+
     let mut event = AgentEvent::parse(request().to_string().as_bytes()).unwrap();
     event.input = Some(json!("x".repeat(IPC_LINE_BYTES_MAX)));
     let refused = IpcMessage::event("a", "b", event).to_line();

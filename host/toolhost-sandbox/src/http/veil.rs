@@ -58,6 +58,19 @@ impl Veil {
         }
     }
 
+    /// Whether a name, which is in small letters, has a secret in it.
+    fn is_in(&self, name: &str) -> bool {
+        let mut secrets = self
+            .secrets
+            .iter()
+            .map(|secret| secret.to_ascii_lowercase());
+        secrets.any(|secret| {
+            name.as_bytes()
+                .windows(secret.len())
+                .any(|part| part == secret)
+        })
+    }
+
     /// What is held at the end.
     pub(crate) fn rest(&mut self) -> Bytes {
         let mut rest = std::mem::take(&mut self.held);
@@ -65,8 +78,13 @@ impl Veil {
         rest.freeze()
     }
 
-    /// Covers the secrets in headers.
+    /// Covers the secrets in headers. One whose name is of a secret is left out.
     pub(crate) fn headers(&self, headers: &mut HeaderMap) {
+        let names = headers.keys().filter(|name| self.is_in(name.as_str()));
+        let names: Vec<_> = names.cloned().collect();
+        for name in names {
+            headers.remove(name);
+        }
         for value in headers.values_mut() {
             let mut text = BytesMut::from(value.as_bytes());
             let mut covered = vec![false; text.len()];
@@ -172,5 +190,16 @@ mod tests {
                 prop_assert_eq!(out, text);
             }
         }
+    }
+
+    #[test]
+    fn a_header_that_is_named_after_a_secret_is_left_out() {
+        let mut headers = HeaderMap::new();
+        for name in ["x-0a1b2c", "x-other"] {
+            headers.insert(name, HeaderValue::from_static("v"));
+        }
+        veil(&["0A1b2C"]).headers(&mut headers);
+        let left: Vec<_> = headers.keys().map(http::HeaderName::as_str).collect();
+        assert_eq!(left, ["x-other"]);
     }
 }

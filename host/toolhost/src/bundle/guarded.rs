@@ -12,7 +12,7 @@ use super::read::{Folder, ReadError, Steps, name_beneath, resolve};
 
 /// What compilers and bundlers look for by its name, in the folder of a source and in those above it:
 /// some of it is code that they run.
-const NOTICED: [&str; 10] = [
+const NOTICED: [&str; 13] = [
     ".cargo/config.toml",
     ".cargo/config",
     "rust-toolchain.toml",
@@ -20,6 +20,9 @@ const NOTICED: [&str; 10] = [
     "Cargo.toml",
     "Cargo.lock",
     "package.json",
+    ".pnp.cjs",
+    ".pnp.js",
+    ".pnp.data.json",
     "tsconfig.json",
     "jsconfig.json",
     "node_modules",

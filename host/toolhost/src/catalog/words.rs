@@ -11,8 +11,31 @@ pub(crate) const WORDS_MAX: usize = 8 << 10;
 /// Stands where a description was cut.
 const CUT: &str = "… (cut)";
 
-/// Escapes and cuts the description of a tool and the annotations of its parameters; says whether there
-/// was anything to do. Names, `enum` and the like stay: arguments must fit them.
+/// Keywords whose texts stay: arguments must fit them, or are made of them, or they name something.
+const FITTED: [&str; 19] = [
+    "enum",
+    "const",
+    "default",
+    "examples",
+    "pattern",
+    "format",
+    "type",
+    "required",
+    "dependentRequired",
+    "$ref",
+    "$id",
+    "$anchor",
+    "$dynamicRef",
+    "$dynamicAnchor",
+    "$schema",
+    "$vocabulary",
+    "id",
+    "contentEncoding",
+    "contentMediaType",
+];
+
+/// Escapes and cuts the description of a tool and all words of its parameters; says whether there was
+/// anything to do. Names, `enum` and the like stay: arguments must fit them.
 pub(crate) fn bound(item: &mut ToolCatalogItem) -> bool {
     let mut is_changed = item.description.as_mut().is_some_and(bound_text);
     if let Some(parameters) = &mut item.parameters {
@@ -39,8 +62,7 @@ fn bound_schema(schema: &mut Value) -> bool {
             let mut is_changed = false;
             for (keyword, value) in keywords {
                 is_changed |= match (keyword.as_str(), value) {
-                    ("description" | "title" | "$comment", Value::String(text)) => bound_text(text),
-                    ("enum" | "const" | "default" | "examples", _) => false,
+                    (keyword, _) if FITTED.contains(&keyword) => false,
                     // What looks like a keyword here is a name.
                     (
                         "properties" | "patternProperties" | "$defs" | "definitions"
@@ -53,7 +75,9 @@ fn bound_schema(schema: &mut Value) -> bool {
             is_changed
         }
         Value::Array(schemas) => each(&mut schemas.iter_mut()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        // A keyword that is only words, known or not.
+        Value::String(words) => bound_text(words),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -89,7 +113,9 @@ mod tests {
             &"가".repeat(1 << 15),
             &"\u{e0041}".repeat(1 << 15),
         ] {
-            let described = json!({"type": "string", "description": said, "title": said});
+            let described = json!({
+                "type": "string", "description": said, "title": said, "x-note": [{"deep": said}],
+            });
             let mut item = item(
                 said,
                 json!({
@@ -105,6 +131,7 @@ mod tests {
                 item.description.as_deref().unwrap(),
                 at("/properties/x/description"),
                 at("/properties/x/title"),
+                at("/properties/x/x-note/0/deep"),
                 at("/properties/default/description"),
                 at("/properties/y/anyOf/0/items/description"),
             ] {

@@ -111,7 +111,7 @@ pub(super) static KEYS: [LimitKey; 28] = [
         set: |limits, value| limits.deadline = Duration::from_millis(value),
     },
     key!("memoryBytes", Bytes, 64 * KIB, 4 * GIB, memory_bytes,
-        "all linear memories of a call, in their sum", "`E_TOOL_OUT_OF_MEMORY`"),
+        "all linear memories of a call, and what the host holds for its HTTP requests, in their sum", "`E_TOOL_OUT_OF_MEMORY`"),
     key!("tableElements", Count, 0, 100_000, table_elements,
         "elements of all tables of a call, in their sum", "`table.grow` fails; at the start `E_TOOL_TRAP`"),
     key!("instances", Count, 1, 1_000, instances,

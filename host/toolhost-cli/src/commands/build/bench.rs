@@ -2,7 +2,7 @@
 //! in its place at once.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -202,8 +202,9 @@ fn make_folder(dir: &Path) -> Result<PathBuf> {
         made => made.with_context(cannot)?,
     }
     let ignore = folder.join(".gitignore");
-    if !ignore.exists() {
-        fs::write(ignore, "*\n").with_context(cannot)?;
+    // Where there is none, not even a link that leads nowhere.
+    if let Ok(mut ignore) = fs::File::create_new(ignore) {
+        ignore.write_all(b"*\n").with_context(cannot)?;
     }
     Ok(folder)
 }

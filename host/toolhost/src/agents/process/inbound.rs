@@ -108,7 +108,7 @@ impl Inbound {
                 }
                 self.under_way.spawn(async move {
                     let answer = answer(&local, &event).await;
-                    respond(&link, wire::ORCHESTRATOR, &event, answer).await;
+                    respond(&link, wire::ORCHESTRATOR, &as_asked(event), answer).await;
                 });
             }
             _ => self.ignore("the orchestrator knows no such event", line),
@@ -132,12 +132,7 @@ impl Inbound {
         let timeout = delivery.get("timeoutMs").and_then(Value::as_u64);
         let timeout = timeout.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
         let waits = event.reply_to.is_some() && !is_async;
-        // What an answer repeats of the request.
-        let asked = AgentEvent {
-            input: None,
-            metadata: None,
-            ..event.clone()
-        };
+        let asked = as_asked(event.clone());
         let busy = self.is_busy().then(|| {
             let under_way_max = UNDER_WAY_MAX;
             AgentsError::undelivered(&to, Undelivered::TooManyUnderWay { under_way_max })
@@ -170,7 +165,7 @@ impl Inbound {
         self.under_way.spawn(async move {
             let Ok(id) = new_id() else { return };
             let event = delegation.into_event(link.agent(), id, local.now());
-            let asked = event.clone();
+            let asked = as_asked(event.clone());
             let mode = event.reply_to.as_ref().map(|_| ReplyMode::Delegate);
             let Err(error) = local.submit(&to, event, mode).await else {
                 return;
@@ -232,4 +227,13 @@ fn said_earlier(mut payload: Value) -> Said {
         return Err(wire::error_from_json(&part));
     }
     Ok(part)
+}
+
+/// What an answer repeats of a request: it may wait for long until the process reads it.
+fn as_asked(event: AgentEvent) -> AgentEvent {
+    AgentEvent {
+        input: None,
+        metadata: None,
+        ..event
+    }
 }
