@@ -326,6 +326,8 @@ async fn what_a_tool_was_built_of_and_what_the_next_build_would_run_are_kept() {
         "/a/tool/node_modules",
         "/a/.toolhost/build.lock",
         "/a/tsconfig.json",
+        "/a/.pnp.cjs",
+        "/.pnp.data.json",
         "/a/Cargo.toml",
         "/a/.cargo",
         "/Cargo.toml",
