@@ -91,9 +91,10 @@ impl Budget {
         made
     }
 
-    /// A name is gone, and with it so many bytes.
-    pub(crate) fn removed(&self, bytes: u64) {
-        self.freed(NAME_BYTES.saturating_add(bytes));
+    /// A name is gone, and with it so many bytes, of which so many were on the disk.
+    pub(crate) fn removed(&self, (bytes, on_disk): (u64, u64)) {
+        self.freed(NAME_BYTES);
+        self.growth.give_back(bytes, on_disk);
     }
 
     /// Takes `bytes` of the call's budget, and `growth` of the workdir's.
@@ -130,9 +131,14 @@ impl Budget {
         self.meter.bytes_written.fetch_add(bytes, Relaxed);
     }
 
-    /// The workdir shrank by `bytes`.
+    /// The workdir shrank by `bytes` that it had taken.
     pub(crate) fn freed(&self, bytes: u64) {
-        self.growth.give_back(bytes);
+        self.growth.give_back(bytes, bytes);
+    }
+
+    /// A file was cut by so many bytes, and had so many on the disk.
+    pub(crate) fn cut(&self, bytes: u64, on_disk: u64) {
+        self.growth.give_back(bytes, on_disk);
     }
 
     pub(crate) fn read(&self, bytes: usize) {

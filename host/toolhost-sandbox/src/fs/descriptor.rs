@@ -408,9 +408,10 @@ impl types::HostDescriptor for FilesystemView<'_> {
     fn remove_directory_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
         let dir = self.dir_to_change(&handle)?;
         let place = Place::of(&dir.dir, &path)?;
+        let _changing = self.fs.budget.changing();
         self.fs.check_place(&place)?;
         place.remove_dir()?;
-        self.fs.budget.removed(0);
+        self.fs.budget.removed((0, 0));
         Ok(())
     }
 
@@ -458,7 +459,7 @@ impl types::HostDescriptor for FilesystemView<'_> {
         place.remove_file()?;
         self.fs
             .budget
-            .removed(removed.map_or(0, |removed| removed.freed()));
+            .removed(removed.map_or((0, 0), |removed| removed.freed()));
         Ok(())
     }
 

@@ -28,6 +28,7 @@ pub struct OpenFile {
 struct Extent {
     /// Bytes.
     size: u64,
+    on_disk: u64,
     is_named: bool,
 }
 
@@ -58,6 +59,7 @@ impl OpenFile {
         let metadata = self.file.metadata()?;
         Ok(Extent {
             size: metadata.len(),
+            on_disk: metadata.blocks().saturating_mul(512),
             is_named: metadata.nlink() > 0,
         })
     }
@@ -70,7 +72,8 @@ impl OpenFile {
         match self.file.set_len(size) {
             Ok(()) => {
                 let shrunk = before.size.saturating_sub(size);
-                self.budget.freed(before.in_workdir(shrunk));
+                self.budget
+                    .cut(before.in_workdir(shrunk), before.in_workdir(before.on_disk));
             }
             Err(error) => {
                 self.budget.freed(before.in_workdir(growth));

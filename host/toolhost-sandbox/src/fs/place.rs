@@ -170,13 +170,15 @@ impl Held {
         FileId::of(&self.metadata)
     }
 
-    /// Bytes that went with its last name: none where the name was no longer its own, or where it
-    /// has others.
-    pub(super) fn freed(&self) -> u64 {
+    /// Bytes that went with its last name, and those of them that were on the disk: none where the
+    /// name was no longer its own, or where it has others.
+    pub(super) fn freed(&self) -> (u64, u64) {
         let was_last = self.metadata.is_file() && self.metadata.nlink() == 1;
         let now = Metadata::from_file(&self.handle).ok();
         now.filter(|now| was_last && now.nlink() == 0)
-            .map_or(0, |gone| gone.len())
+            .map_or((0, 0), |gone| {
+                (gone.len(), gone.blocks().saturating_mul(512))
+            })
     }
 }
 

@@ -81,8 +81,16 @@ impl Growth {
         bytes == 0 || self.0.bytes.fetch_update(Relaxed, Relaxed, add).is_ok()
     }
 
-    pub(crate) fn give_back(&self, bytes: u64) {
-        self.0.bytes.fetch_sub(signed(bytes), Relaxed);
+    /// Gives back `bytes`. Of what was not taken before, no more than was on the disk: a hole of the
+    /// user's is no room.
+    pub(crate) fn give_back(&self, bytes: u64, on_disk: u64) {
+        let (bytes, on_disk) = (signed(bytes), signed(on_disk));
+        let less = |grown: i64| {
+            let taken = bytes.min(grown.max(0));
+            let more = (bytes - taken).min((on_disk - taken).max(0));
+            Some(grown.saturating_sub(taken).saturating_sub(more))
+        };
+        let _ = self.0.bytes.fetch_update(Relaxed, Relaxed, less);
     }
 }
 
@@ -109,5 +117,17 @@ mod tests {
         left.sort_unstable();
         assert_eq!(left, [0, 5, 6, 7, 8]);
         drop(held);
+    }
+
+    #[test]
+    fn a_hole_that_was_there_before_is_no_room() {
+        let growth = Growth::default();
+        assert!(growth.take(100, 100));
+        // A file of 1,000 bytes, 40 of which are on the disk.
+        growth.give_back(1_000, 40);
+        assert!(growth.take(100, 100) && !growth.take(1, 100));
+        // What was on the disk is room, also beyond what was taken.
+        growth.give_back(500, 512);
+        assert!(growth.take(500, 100) && !growth.take(1, 100));
     }
 }
