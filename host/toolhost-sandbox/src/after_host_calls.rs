@@ -44,7 +44,7 @@ impl CallHookHandler<CallState> for AfterHostCalls {
         let CallHook::ReturningFromHost = event else {
             return Ok(());
         };
-        store.data_mut().count_handles()?;
+        store.data_mut().check_http()?;
         let now = Instant::now();
         if self.ends.is_some_and(|ends| now >= ends) {
             return Err(Trap::Interrupt.into());

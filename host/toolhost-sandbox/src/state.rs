@@ -57,11 +57,12 @@ impl CallState {
         }
     }
 
-    /// Counts what the host holds for the guest's handles, after host calls that may have changed it.
+    /// Counts what the host holds for the guest's handles of HTTP, and its requests, after host calls that
+    /// may have changed them.
     ///
     /// # Errors
     /// It is more than the call, or all calls, may hold; or the guest floods the host with requests.
-    pub(crate) fn count_handles(&mut self) -> wasmtime::Result<()> {
+    pub(crate) fn check_http(&mut self) -> wasmtime::Result<()> {
         if !std::mem::take(&mut self.http.used) {
             return Ok(());
         }

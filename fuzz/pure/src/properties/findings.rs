@@ -57,10 +57,6 @@ pub(super) fn is_in(place: &Place, source: &YamlSource) {
     if !text.replace("\r\n", "").contains('\r') {
         let line = above.matches('\n').count() + 1;
         assert_eq!(at.line as usize, line, "the line of {place:?}");
-        // A byte order mark within the text is not seen, and no column for the parser.
-        if text.trim_start_matches('\u{feff}').contains('\u{feff}') {
-            return;
-        }
         let column = above.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         assert_eq!(at.column as usize, column, "the column of {place:?}");
     }

@@ -26,6 +26,15 @@ pub(crate) struct Budget {
     growth: Growth,
 }
 
+/// What a file does not take any more.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Gone {
+    /// By its size.
+    pub(crate) bytes: u64,
+    /// The most of it that was on the disk, and no hole.
+    pub(crate) on_disk: u64,
+}
+
 /// A place among the open descriptors, given back when dropped.
 pub(crate) struct OpenSlot {
     meter: Arc<Meter>,
@@ -91,10 +100,10 @@ impl Budget {
         made
     }
 
-    /// A name is gone, and with it so many bytes, of which so many were on the disk.
-    pub(crate) fn removed(&self, (bytes, on_disk): (u64, u64)) {
+    /// A name is gone, and with it what a file took.
+    pub(crate) fn removed(&self, gone: Gone) {
         self.freed(NAME_BYTES);
-        self.growth.give_back(bytes, on_disk);
+        self.cut(gone);
     }
 
     /// Takes `bytes` of the call's budget, and `growth` of the workdir's.
@@ -136,9 +145,9 @@ impl Budget {
         self.growth.give_back(bytes, bytes);
     }
 
-    /// A file was cut by so many bytes, and had so many on the disk.
-    pub(crate) fn cut(&self, bytes: u64, on_disk: u64) {
-        self.growth.give_back(bytes, on_disk);
+    /// A file was cut.
+    pub(crate) fn cut(&self, gone: Gone) {
+        self.growth.give_back(gone.bytes, gone.on_disk);
     }
 
     pub(crate) fn read(&self, bytes: usize) {

@@ -12,7 +12,7 @@ use rustix::fs::{Advice as SystemAdvice, AtFlags, Timestamps};
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, IoError};
 
-use super::budget::OpenSlot;
+use super::budget::{Gone, OpenSlot};
 use super::code::{FsError, FsResult, code_of};
 use super::file::OpenFile;
 use super::listing::{Listing, kind_of};
@@ -411,7 +411,7 @@ impl types::HostDescriptor for FilesystemView<'_> {
         let _changing = self.fs.budget.changing();
         self.fs.check_place(&place)?;
         place.remove_dir()?;
-        self.fs.budget.removed((0, 0));
+        self.fs.budget.removed(Gone::default());
         Ok(())
     }
 
@@ -459,7 +459,7 @@ impl types::HostDescriptor for FilesystemView<'_> {
         place.remove_file()?;
         self.fs
             .budget
-            .removed(removed.map_or((0, 0), |removed| removed.freed()));
+            .removed(removed.map_or_else(Gone::default, |removed| removed.freed()));
         Ok(())
     }
 

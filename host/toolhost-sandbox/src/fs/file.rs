@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use bytes::BytesMut;
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 
-use super::budget::{Budget, OpenSlot};
+use super::budget::{Budget, Gone, OpenSlot};
 use super::code::{FsResult, code_of};
 use crate::bindings::filesystem::types::{DescriptorFlags, ErrorCode};
 
@@ -72,8 +72,10 @@ impl OpenFile {
         match self.file.set_len(size) {
             Ok(()) => {
                 let shrunk = before.size.saturating_sub(size);
-                self.budget
-                    .cut(before.in_workdir(shrunk), before.in_workdir(before.on_disk));
+                self.budget.cut(Gone {
+                    bytes: before.in_workdir(shrunk),
+                    on_disk: before.in_workdir(before.on_disk),
+                });
             }
             Err(error) => {
                 self.budget.freed(before.in_workdir(growth));

@@ -8,6 +8,7 @@ use cap_std::fs::{Dir, Metadata, MetadataExt};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::beneath::open_beneath;
+use super::budget::Gone;
 use crate::workdir::FileId;
 
 /// A name in a directory. The way there is walked once and held, so that what was looked at is what
@@ -170,14 +171,15 @@ impl Held {
         FileId::of(&self.metadata)
     }
 
-    /// Bytes that went with its last name, and those of them that were on the disk: none where the
-    /// name was no longer its own, or where it has others.
-    pub(super) fn freed(&self) -> (u64, u64) {
+    /// What went with its last name: nothing where the name was no longer its own, or where it has
+    /// others.
+    pub(super) fn freed(&self) -> Gone {
         let was_last = self.metadata.is_file() && self.metadata.nlink() == 1;
         let now = Metadata::from_file(&self.handle).ok();
         now.filter(|now| was_last && now.nlink() == 0)
-            .map_or((0, 0), |gone| {
-                (gone.len(), gone.blocks().saturating_mul(512))
+            .map_or_else(Gone::default, |gone| Gone {
+                bytes: gone.len(),
+                on_disk: gone.blocks().saturating_mul(512),
             })
     }
 }

@@ -17,8 +17,8 @@ const TYPES: &str = "wasi:http/types@0.2.12";
 /// Longest host and port, in bytes.
 const AUTHORITY_MAX: usize = 300;
 
-/// Links the two functions whose texts the engine's own take at any length: the path and the scheme
-/// have a limit there.
+/// Links the two functions whose texts the engine's own take at any length, as the path and the scheme
+/// have a limit there; and in place of a response a trap.
 pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     let mut types = linker.instance(TYPES)?;

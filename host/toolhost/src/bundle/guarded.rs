@@ -307,22 +307,17 @@ mod tests {
     fn of_many_files_no_more_than_a_part_of_the_time_goes_into_looking() {
         let dir = furnished();
         let mut guarded = guarded(dir.path());
-        let found = Arc::new(Protected::default());
-        let took = |took| {
+        let holds = |guarded: &Guarded, took| {
+            let found = Arc::new(Protected::default());
             let all = Some((Arc::clone(&found), Instant::now(), took));
             guarded.looked.lock().unwrap().all = all;
             Arc::ptr_eq(&guarded.now().unwrap(), &found)
         };
         let hour = Duration::from_secs(3_600);
-        assert!(!took(hour), "of few files, never");
+        assert!(!holds(&guarded, hour), "of few files, never");
         guarded.files = (0..=FEW).map(|n| format!("tools/{n}.ts").into()).collect();
-        let took = |took| {
-            let all = Some((Arc::clone(&found), Instant::now(), took));
-            guarded.looked.lock().unwrap().all = all;
-            Arc::ptr_eq(&guarded.now().unwrap(), &found)
-        };
-        assert!(took(hour));
-        assert!(!took(Duration::ZERO));
+        assert!(holds(&guarded, hour));
+        assert!(!holds(&guarded, Duration::ZERO));
     }
 
     #[test]

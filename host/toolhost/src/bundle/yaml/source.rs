@@ -52,11 +52,18 @@ impl YamlSource {
             file: self.name.to_string(),
             position: Some(Position {
                 line: mark.line,
-                column: mark.column,
+                column: self.column(offset),
                 span,
             }),
             document_path: document_path.into(),
         }
+    }
+
+    /// The column of a byte, in characters from 1. The parser's own leaves byte order marks out.
+    fn column(&self, offset: usize) -> u32 {
+        let above = self.text.get(..offset).unwrap_or_default();
+        let line = above.rsplit(['\n', '\r']).next().unwrap_or_default();
+        u32::try_from(line.chars().count() + 1).unwrap_or(u32::MAX)
     }
 
     fn byte_offset(&self, characters: usize) -> usize {

@@ -95,3 +95,16 @@ fn places_are_in_bytes_whatever_the_text_is_made_of() {
     let far = format!("k: {}\nb: 끝", "가나".repeat(2000));
     check(&far, "/b", (2, 4, "끝"));
 }
+
+#[test]
+fn a_byte_order_mark_between_documents_is_a_column_too() {
+    let source = YamlSource::new("x.yaml", "%x: \n\u{feff}b| ");
+    let mark = match documents(&source, 1).remove(0) {
+        Ok(node) => node.mark,
+        Err(error) => error.at.unwrap(),
+    };
+    let position = source.place(mark, "").position.unwrap();
+    let before = &source.text()[..position.span.offset];
+    assert_eq!(before, "%x: \n\u{feff}");
+    assert_eq!((position.line, position.column), (2, 2));
+}
