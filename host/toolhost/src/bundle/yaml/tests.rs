@@ -104,7 +104,7 @@ fn a_byte_order_mark_between_documents_is_a_column_too() {
         Err(error) => error.at.unwrap(),
     };
     let position = source.place(mark, "").position.unwrap();
-    let before = &source.text()[..position.span.offset];
+    let before = source.text().get(..position.span.offset).unwrap();
     assert_eq!(before, "%x: \n\u{feff}");
     assert_eq!((position.line, position.column), (2, 2));
 }
