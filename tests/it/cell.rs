@@ -5,6 +5,7 @@ mod bombs;
 mod described;
 mod fairness;
 mod floods;
+mod fresh;
 mod parking;
 mod polling;
 pub(crate) mod port;

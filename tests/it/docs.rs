@@ -70,6 +70,7 @@ fn limits() -> String {
         waiting_calls,
         queueing,
         memory_bytes,
+        idle_memory_bytes,
         compile,
         compiler: _,
         cache: _,
@@ -124,6 +125,11 @@ fn limits() -> String {
                 "the tool is told that it cannot wait for an agent",
             ),
             ("memory_bytes", mib(memory_bytes), "`E_TOOL_BUSY`"),
+            (
+                "idle_memory_bytes",
+                mib(idle_memory_bytes),
+                "memory is given back after each call",
+            ),
             (
                 "describing",
                 seconds(describing),

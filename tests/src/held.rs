@@ -17,17 +17,24 @@ impl Held {
     /// What it holds now.
     #[must_use]
     pub fn now() -> Self {
-        let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells");
-        let field = |name: &str| -> u64 {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            let number = line.and_then(|rest| rest.split_whitespace().next());
-            number.and_then(|n| n.parse().ok()).expect("a number")
-        };
         Self {
-            rss: field("VmRSS:") << 10,
-            peak: field("VmHWM:") << 10,
+            rss: status_bytes("VmRSS:"),
+            peak: status_bytes("VmHWM:"),
             fds: std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count),
-            threads: usize::try_from(field("Threads:")).unwrap_or(usize::MAX),
+            threads: usize::try_from(status("Threads:")).unwrap_or(usize::MAX),
         }
     }
+}
+
+/// Returns a field of `/proc/self/status` that is a size, in bytes.
+#[must_use]
+pub fn status_bytes(field: &str) -> u64 {
+    status(field) << 10
+}
+
+fn status(field: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has this file");
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let number = line.and_then(|rest| rest.split_whitespace().next());
+    number.and_then(|n| n.parse().ok()).expect("a number")
 }

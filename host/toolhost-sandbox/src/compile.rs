@@ -2,6 +2,7 @@
 
 mod bodies;
 mod instances;
+mod memory;
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::output::printable;
 use crate::{PrepareError, imports};
 pub(crate) use bodies::weigh;
 use instances::Definitions;
+pub(crate) use memory::DeclaredMemory;
 
 /// Longest name of an import or an export that is told, in bytes; one that is served is shorter.
 const NAME_MAX: usize = 200;
@@ -106,6 +108,8 @@ pub(crate) struct Shape {
     pub(crate) imports: Vec<String>,
     /// What it exports.
     pub(crate) exports: Vec<String>,
+    /// The memories of its modules.
+    pub(crate) memory: DeclaredMemory,
 }
 
 /// The interface every tool exports, without its version.
@@ -129,6 +133,7 @@ pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<Shape, Prepar
         let payload = payload.map_err(malformed)?;
         count.add(&payload, limits)?;
         definitions.add(&payload, limits)?;
+        shape.memory.add(&payload)?;
         if count.nesting > 1 {
             continue;
         }
@@ -392,6 +397,7 @@ mod tests {
         let shape = |imports: &[&str], exports: &[&str]| Shape {
             imports: imports.iter().map(ToString::to_string).collect(),
             exports: exports.iter().map(ToString::to_string).collect(),
+            memory: DeclaredMemory::default(),
         };
         let handlers = "goondan:tool/handlers@2.0.0";
         for wasi in ["0.2.0", "0.2.6", "0.2.9", "0.2.12"] {

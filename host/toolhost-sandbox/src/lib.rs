@@ -15,6 +15,7 @@ mod cache;
 mod call;
 mod compile;
 mod compiler;
+mod component_code;
 mod engine;
 mod error;
 mod fs;
@@ -28,6 +29,7 @@ mod meter;
 mod output;
 mod placement;
 mod places;
+mod pools;
 mod prepared;
 mod sandbox;
 mod shares;
@@ -44,7 +46,6 @@ pub use cache::{CacheCleared, CacheConfig, CacheEntry, CacheError, CacheVerdict,
 pub use call::{Ask, CallReport, Invocation, Outcome};
 pub use compile::CompileLimits;
 pub use compiler::Compiler;
-pub use engine::Allocation;
 pub use error::{PrepareError, SandboxError, SandboxStartError};
 pub use grants::{Grants, WorkdirAccess};
 pub use http::{
@@ -53,6 +54,7 @@ pub use http::{
 };
 pub use limits::{DiskLimit, Limits};
 pub use output::{LogLevel, LogRecord, cuts};
+pub use pools::Allocation;
 pub use prepared::{ComponentFacts, HandlerSpec, Origin, PreparedTool};
 pub use sandbox::{Sandbox, SandboxConfig};
 pub use workdir::{FileId, FileIo, Protected, Workdir, WorkdirError, WorkdirRules, WriteProtected};

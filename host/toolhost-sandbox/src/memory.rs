@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use wasmtime::ResourceLimiter;
 
-use crate::engine::{INSTANCES, MEMORIES, TABLES};
+use crate::engine::settings::{INSTANCES, MEMORIES, TABLES};
 use crate::meter::Meter;
 use crate::places::ComponentId;
 use crate::shares::Shares;

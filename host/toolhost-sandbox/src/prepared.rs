@@ -8,17 +8,18 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 use toolhost_contract::{ExportName, ToolContext};
-use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::bindings::{Linked, handlers};
+use crate::bindings::handlers;
 use crate::cache::Cached;
 use crate::call::{Ask, CallReport, Invocation, Unanswered, report};
-use crate::compile::{self, Shape};
+use crate::compile::{self, DeclaredMemory, Shape};
+use crate::component_code::{self, ComponentCode};
 use crate::meter::Meter;
 use crate::output::printable;
 use crate::placement::spawn_blocking;
 use crate::places::ComponentId;
+use crate::pools::InstancePool;
 use crate::sandbox::{Cell, Sandbox};
 use crate::visit::{Answer, Errand, Visit};
 use crate::workdir::WriteProtected;
@@ -66,7 +67,7 @@ pub struct PreparedTool(Arc<Prepared>);
 struct Prepared {
     cell: Arc<Cell>,
     component: ComponentId,
-    linked: Linked,
+    code: Arc<ComponentCode>,
     handlers: Vec<HandlerSpec>,
     facts: ComponentFacts,
 }
@@ -131,7 +132,7 @@ impl Sandbox {
         let prepared = Prepared {
             cell: Arc::clone(&self.0),
             component: ComponentId::of(&ready.facts.sha256),
-            linked: ready.linked,
+            code: ready.code,
             handlers,
             facts: ready.facts,
         };
@@ -149,10 +150,12 @@ impl Sandbox {
         let look = move || {
             let shape = compile::read(&bytes, &cell.config.compile)?;
             shape.check()?;
+            let memory = shape.memory;
             let facts = ComponentFacts::of(&bytes, shape);
-            Ok::<_, PrepareError>((cached(&cell, &facts)?, facts, bytes))
+            let found = cached(&cell, &facts, memory)?;
+            Ok::<_, PrepareError>((found, facts, memory, bytes))
         };
-        let (found, facts, bytes) = self.on_a_thread(look).await??;
+        let (found, facts, memory, bytes) = self.on_a_thread(look).await??;
         if let Some(ready) = found {
             return Ok(ready);
         }
@@ -168,11 +171,12 @@ impl Sandbox {
             // Compiling keeps its turn until its end.
             let _turn = turn;
             // Another may have compiled it meanwhile.
-            if let Some(ready) = cached(&cell, &facts)? {
+            if let Some(ready) = cached(&cell, &facts, memory)? {
                 return Ok(ready);
             }
-            let component = compile(&cell, &bytes, || !gone.is_closed())?;
-            linked(&cell, component, facts, None)
+            let pool = cell.pools.home(memory);
+            let component = compile(&cell, pool, &bytes, || !gone.is_closed())?;
+            linked(pool, component, facts, None)
         };
         let compiled = self.within(by_the_clock, self.on_a_thread(work)).await;
         compiled.unwrap_or(Err(PrepareError::TooSlow { limit }))?
@@ -191,11 +195,11 @@ impl Sandbox {
     async fn describe_and_keep(&self, ready: &Ready) -> Result<Vec<HandlerSpec>, PrepareError> {
         let handlers = self.describe(ready).await?;
         if self.0.cache.is_some() {
-            let (cell, component) = (Arc::clone(&self.0), ready.component.clone());
+            let (cell, code) = (Arc::clone(&self.0), Arc::clone(&ready.code));
             let (sha256, kept) = (ready.facts.sha256.clone(), handlers.clone());
             let work = move || {
                 if let Some(cache) = &cell.cache {
-                    cache.store(&sha256, &component, &kept);
+                    cache.store(&sha256, code.component(), &kept);
                 }
             };
             self.on_a_thread(work).await?;
@@ -216,7 +220,7 @@ impl Sandbox {
         let visit = Visit {
             cell: Arc::clone(&self.0),
             component: ComponentId::of(&ready.facts.sha256),
-            linked: ready.linked.clone(),
+            code: Arc::clone(&ready.code),
             workdir: None,
             protected: WriteProtected::default(),
             grants: Grants::none(),
@@ -248,22 +252,26 @@ impl Sandbox {
 
 /// A component whose code is there, before it was asked what it serves.
 struct Ready {
-    component: Component,
-    linked: Linked,
+    code: Arc<ComponentCode>,
     facts: ComponentFacts,
     handlers: Option<Vec<HandlerSpec>>,
 }
 
 /// What the cache keeps of a component.
-fn cached(cell: &Cell, facts: &ComponentFacts) -> Result<Option<Ready>, PrepareError> {
+fn cached(
+    cell: &Cell,
+    facts: &ComponentFacts,
+    memory: DeclaredMemory,
+) -> Result<Option<Ready>, PrepareError> {
+    let pool = cell.pools.home(memory);
     let cache = cell.cache.as_ref();
-    let found = cache.and_then(|cache| cache.load(&cell.engine, &facts.sha256));
-    let link = |found: Cached| linked(cell, found.component, facts.clone(), Some(found.handlers));
+    let found = cache.and_then(|cache| cache.load(&pool.engine, &facts.sha256));
+    let link = |found: Cached| linked(pool, found.component, facts.clone(), Some(found.handlers));
     found.map(link).transpose()
 }
 
 fn linked(
-    cell: &Cell,
+    pool: &Arc<InstancePool>,
     component: Component,
     facts: ComponentFacts,
     handlers: Option<Vec<HandlerSpec>>,
@@ -271,14 +279,9 @@ fn linked(
     let shape_differs = |error: wasmtime::Error| PrepareError::WrongShape {
         reason: told(&error),
     };
-    let pre = cell
-        .linker
-        .instantiate_pre(&component)
-        .map_err(shape_differs)?;
-    let linked = Linked::new(pre).map_err(shape_differs)?;
+    let code = ComponentCode::link(pool, component).map_err(shape_differs)?;
     Ok(Ready {
-        component,
-        linked,
+        code: Arc::new(code),
         facts,
         handlers,
     })
@@ -286,19 +289,20 @@ fn linked(
 
 fn compile(
     cell: &Cell,
+    pool: &InstancePool,
     bytes: &[u8],
     waited_for: impl Fn() -> bool,
 ) -> Result<Component, PrepareError> {
     compile::weigh(bytes, &cell.config.compile)?;
     let Some(compiler) = &cell.config.compiler else {
-        let compiled = Component::from_binary(&cell.engine, bytes);
+        let compiled = Component::from_binary(&pool.engine, bytes);
         return compiled.map_err(|error| PrepareError::Compile {
             reason: told(&error),
         });
     };
     let artefact =
         compiler.compile(bytes, cell.config.compile.time_for(bytes.len()), waited_for)?;
-    loaded(&cell.engine, &artefact).map_err(|error| {
+    component_code::load(&pool.engine, &artefact).map_err(|error| {
         let reason = told(&error);
         // Where its instances do not fit the pool; without a compiler, that comes of compiling.
         if reason.contains("exceeds the configured maximum") {
@@ -306,14 +310,6 @@ fn compile(
         }
         PrepareError::Host(format!("the compiler's artefact is refused: {reason}"))
     })
-}
-
-#[expect(
-    unsafe_code,
-    reason = "a compiler of ours made these bytes in a process of its own, and nobody else held them"
-)]
-fn loaded(engine: &Engine, artefact: &[u8]) -> wasmtime::Result<Component> {
-    unsafe { Component::deserialize(engine, artefact) }
 }
 
 /// What the engine says of a component: it quotes the names in it.
@@ -375,7 +371,7 @@ impl PreparedTool {
     /// `goondan:tool/polling`.
     #[must_use]
     pub fn polls(&self) -> bool {
-        self.0.linked.polling.is_some()
+        self.0.code.polls()
     }
 
     /// Asks one thing of a fresh instance, which is gone when this returns: to run a handler, for
@@ -390,7 +386,7 @@ impl PreparedTool {
         let visit = Visit {
             cell: Arc::clone(&self.0.cell),
             component: self.0.component,
-            linked: self.0.linked.clone(),
+            code: Arc::clone(&self.0.code),
             workdir: invocation.workdir,
             protected: invocation.protected,
             grants: invocation.grants,
@@ -410,7 +406,6 @@ impl PreparedTool {
     }
 
     fn errand(&self, ask: Ask, context: ToolContext) -> Result<Errand, SandboxError> {
-        let polling = || self.0.linked.polling.clone();
         match ask {
             Ask::Handler {
                 name: handler,
@@ -420,16 +415,9 @@ impl PreparedTool {
                 context,
                 input,
             }),
-            Ask::Poll { handle } => Ok(Errand::Poll {
-                polling: polling().ok_or(SandboxError::NoPolling)?,
-                context,
-                handle,
-            }),
-            Ask::Cancel { handle } => Ok(Errand::Cancel {
-                polling: polling().ok_or(SandboxError::NoPolling)?,
-                context,
-                handle,
-            }),
+            Ask::Poll { .. } | Ask::Cancel { .. } if !self.polls() => Err(SandboxError::NoPolling),
+            Ask::Poll { handle } => Ok(Errand::Poll { context, handle }),
+            Ask::Cancel { handle } => Ok(Errand::Cancel { context, handle }),
         }
     }
 }

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use toolhost_contract::{ExportName, ToolContext};
-use wasmtime::{Store, UpdateDeadline};
+use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::after_host_calls::AfterHostCalls;
 use crate::agents::AgentsPort;
-use crate::bindings::{Linked, handlers, polling};
+use crate::bindings::{Linked, handlers};
 use crate::call::{Outcome, outcome_of};
+use crate::component_code::ComponentCode;
 use crate::fs::Filesystem;
 use crate::http::Http;
 use crate::imports::Agents;
@@ -19,6 +20,7 @@ use crate::memory::MemoryLimiter;
 use crate::meter::Meter;
 use crate::placement::{GuestThreads, Placed, Work, on_its_own_thread};
 use crate::places::{ComponentId, Place};
+use crate::pools::MemorySlots;
 use crate::sandbox::Cell;
 use crate::state::CallState;
 use crate::stopped::{WhileAsked, why_it_stopped};
@@ -37,13 +39,11 @@ pub(crate) enum Errand {
     },
     /// Ask for an outcome.
     Poll {
-        polling: polling::GuestIndices,
         context: ToolContext,
         handle: String,
     },
     /// Say that nobody waits.
     Cancel {
-        polling: polling::GuestIndices,
         context: ToolContext,
         handle: String,
     },
@@ -76,7 +76,7 @@ impl Answer {
 pub(crate) struct Visit {
     pub(crate) cell: Arc<Cell>,
     pub(crate) component: ComponentId,
-    pub(crate) linked: Linked,
+    pub(crate) code: Arc<ComponentCode>,
     pub(crate) workdir: Option<Workdir>,
     pub(crate) protected: WriteProtected,
     pub(crate) grants: Grants,
@@ -93,13 +93,14 @@ impl Visit {
         errand: Errand,
     ) -> (Result<Answer, SandboxError>, Duration, Duration) {
         let asked = Instant::now();
-        let place = match Place::take(&self.cell, self.component).await {
-            Ok(place) => place,
-            Err(busy) => return (Err(busy), asked.elapsed(), Duration::ZERO),
+        let cell = Arc::clone(&self.cell);
+        let code = Arc::clone(&self.code);
+        let (place, linked, slots) = match self.admit(&code).await {
+            Ok(admitted) => admitted,
+            Err(error) => return (Err(error), asked.elapsed(), Duration::ZERO),
         };
         let started = Instant::now();
         let queued = started - asked;
-        let cell = Arc::clone(&self.cell);
         let deadline = self.meter.limits.deadline;
         let root = self.workdir.as_ref();
         let file_io = root.map_or(FileIo::Inline, |root| root.file_io);
@@ -113,7 +114,10 @@ impl Visit {
         let held = Arc::downgrade(&place);
         // Here, where the call is awaited: it may move away.
         let caller = Handle::try_current().unwrap_or_else(|_| threads.guests().clone());
-        let work = Work::new(self.work(errand, place, caller), threads.clock());
+        let work = Work::new(
+            self.work(errand, linked.clone(), slots, place, caller),
+            threads.clock(),
+        );
         let answer = match file_io {
             FileIo::Inline => Placed::here(work, threads.lanes(), component).await,
             FileIo::Offload => answer_in_time(work, threads, deadline, &held).await,
@@ -121,22 +125,43 @@ impl Visit {
         (answer.and_then(|done| done), queued, started.elapsed())
     }
 
+    /// Waits for a place, and takes memory for the instance.
+    async fn admit<'c>(
+        &self,
+        code: &'c ComponentCode,
+    ) -> Result<(Place, &'c Linked, MemorySlots), SandboxError> {
+        let cell = &self.cell;
+        loop {
+            let place = Place::take(cell, self.component).await?;
+            // Without waiting once there is a place: it was given for the memory that is free now.
+            if let Some((linked, slots)) = code.take_slots(&cell.pools, self.component) {
+                return Ok((place, linked, slots));
+            }
+            drop(place);
+            code.map_elsewhere(&cell.pools, cell.threads.guests())
+                .await?;
+        }
+    }
+
     async fn work(
         self,
         errand: Errand,
+        linked: Linked,
+        slots: MemorySlots,
         place: Arc<Place>,
         caller: Handle,
     ) -> Result<Answer, SandboxError> {
         let deadline = self.meter.limits.deadline;
         let meter = Arc::clone(&self.meter);
-        let visit = self.visit(errand, Arc::clone(&place), caller);
+        let visit = self.visit(errand, linked, Arc::clone(&place), caller);
         let visited = tokio::time::timeout(deadline, visit).await;
         let answer = match visited {
             Ok(Ok(said)) => Answer::of(said, &meter),
             Ok(Err(error)) => Err(why_it_stopped(error, &meter)),
             Err(_) => Err(SandboxError::Timeout { deadline }),
         };
-        // Last: the instance is gone by now, and its slot is free.
+        // Last: the instance is gone by now, and what it ran in is fresh again.
+        drop(slots);
         drop(place);
         answer
     }
@@ -145,15 +170,16 @@ impl Visit {
     async fn visit(
         self,
         errand: Errand,
+        linked: Linked,
         place: Arc<Place>,
         caller: Handle,
     ) -> wasmtime::Result<Said> {
-        let mut store = self.store(place, caller);
         let Linked {
             pre,
             handlers,
             polling,
-        } = &self.linked;
+        } = &linked;
+        let mut store = self.store(pre.engine(), place, caller);
         let instance = pre.instantiate_async(&mut store).await?;
         match errand {
             Errand::Describe => {
@@ -179,21 +205,15 @@ impl Visit {
                 let called = handlers.call_call(&mut store, handler.as_str(), &context, &input);
                 Ok(Said::Outcome(called.await.map_err(asked)?))
             }
-            Errand::Poll {
-                polling,
-                context,
-                handle,
-            } => {
+            Errand::Poll { context, handle } => {
+                let polling = polling.as_ref().ok_or_else(no_polling)?;
                 let polling = polling.load(&mut store, &instance)?;
                 let context = lowered(context);
                 let polled = polling.call_poll(&mut store, &context, &handle);
                 Ok(Said::Outcome(polled.await.map_err(asked)?))
             }
-            Errand::Cancel {
-                polling,
-                context,
-                handle,
-            } => {
+            Errand::Cancel { context, handle } => {
+                let polling = polling.as_ref().ok_or_else(no_polling)?;
                 let polling = polling.load(&mut store, &instance)?;
                 let context = lowered(context);
                 let cancelled = polling.call_cancel(&mut store, &context, &handle);
@@ -203,7 +223,7 @@ impl Visit {
         }
     }
 
-    fn store(&self, place: Arc<Place>, caller: Handle) -> Store<CallState> {
+    fn store(&self, engine: &Engine, place: Arc<Place>, caller: Handle) -> Store<CallState> {
         // None is a deadline beyond what the clock can tell.
         let ends = Instant::now().checked_add(self.meter.limits.deadline);
         let meter = Arc::clone(&self.meter);
@@ -233,7 +253,7 @@ impl Visit {
             ends,
         );
         let state = CallState::new(&self.grants, fs, memory, agents, http, Arc::clone(&meter));
-        let mut store = Store::new(&self.cell.engine, state);
+        let mut store = Store::new(engine, state);
         store.limiter(|state| &mut state.memory);
         store.set_hostcall_fuel(meter.limits.hostcall_bytes);
         store.set_max_component_handles(meter.limits.handles);
@@ -260,6 +280,10 @@ fn lowered(context: ToolContext) -> handlers::ToolContext {
         message: context.message.as_json().to_owned(),
         workdir: context.workdir,
     }
+}
+
+fn no_polling() -> wasmtime::Error {
+    wasmtime::Error::msg("the component does not export goondan:tool/polling")
 }
 
 fn asked(error: wasmtime::Error) -> wasmtime::Error {
