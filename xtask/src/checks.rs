@@ -74,16 +74,15 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     child::run(pure.args(["check", "--package", "toolhost-pure", "--tests"]))
 }
 
-/// Runs the benchmarks. The dev profile optimises dependencies, and shares its build with the tests.
+/// Runs the benchmarks, in the profile that users ship.
 pub(crate) fn bench(workspace: &Workspace, args: &[String]) -> Result<()> {
     let bench = [
-        "bench",
-        "--profile",
-        "dev",
-        "--workspace",
-        "--bench",
-        "calls",
+        "run",
+        "--release",
+        "--package",
+        "toolhost-bench",
         "--",
+        "--bench",
     ];
     child::run(cargo_with_guests(workspace).args(bench).args(args))
 }

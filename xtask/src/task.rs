@@ -16,7 +16,7 @@ Set-up and build commands that need only cargo.
                                 without ARGS those of the kits in guest-sdk
   cargo xtask lint              checks format and clippy as CI does
   cargo xtask deny              checks the dependencies' licences, sources and advisories
-  cargo xtask bench [-- ARGS]   measures
+  cargo xtask bench [-- ARGS]   measures, in the release profile
   cargo xtask base-tools [--write]
                                 measures the base tools: size, load, call; writes docs/base-tools.md
   cargo xtask fuzz [--minutes N] [TARGET…]

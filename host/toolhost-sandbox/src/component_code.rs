@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
+use tracing::warn;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::SandboxError;
 use crate::bindings::Linked;
-use crate::placement::spawn_blocking;
 use crate::places::ComponentId;
 use crate::pools::{InstancePool, InstancePools, MemorySlots};
+use crate::sandbox::Sandbox;
 
 /// A component that is compiled and linked.
 pub(crate) struct ComponentCode {
@@ -20,7 +20,7 @@ pub(crate) struct ComponentCode {
     linked: Linked,
     /// Memories of one instance.
     memories: u64,
-    /// The same code in the pool that has a slot for every call, from when it is needed first.
+    /// The same code in the pool that has slots for every call; loaded when it is first needed.
     elsewhere: OnceCell<Linked>,
 }
 
@@ -63,26 +63,27 @@ impl ComponentCode {
         Some((linked, pools.rest().take(id, self.memories)?))
     }
 
-    /// Maps the code into the pool that has a slot for every call, once.
+    /// Loads a second copy of the code for the pool that has slots for every call, once.
     ///
     /// # Errors
-    /// The engine refuses it, or the system has no thread for that.
-    pub(crate) async fn map_elsewhere(
-        &self,
-        pools: &InstancePools,
-        threads: &Handle,
-    ) -> Result<(), SandboxError> {
+    /// [`SandboxError::Busy`] where there is no memory or no thread for it.
+    pub(crate) async fn map_elsewhere(&self, sandbox: &Sandbox) -> Result<(), SandboxError> {
         let map = || async {
-            let (rest, component) = (Arc::clone(pools.rest()), self.component.clone());
+            let rest = Arc::clone(sandbox.0.pools.rest());
+            let component = self.component.clone();
             let work = move || {
                 let again = load(&rest.engine, &component.serialize()?)?;
                 Linked::new(rest.linker.instantiate_pre(&again)?)
             };
-            let task = spawn_blocking(threads, work).map_err(|_| SandboxError::Busy {
-                reason: "the system has no thread to map the tool's code",
-            })?;
-            let mapped = task.await.map_err(|_| SandboxError::HostPanic)?;
-            mapped.map_err(SandboxError::Host)
+            sandbox.compute(work).await?.map_err(|error| {
+                warn!(
+                    error = format!("{error:#}"),
+                    "cannot load a component's code once more"
+                );
+                SandboxError::Busy {
+                    reason: "its code could not be loaded once more",
+                }
+            })
         };
         self.elsewhere.get_or_try_init(map).await.map(drop)
     }

@@ -72,11 +72,13 @@ fn tick(engines: &[EngineWeak], shared: &Shared) {
     let mut idle = 0;
     while !shared.ended.load(SeqCst) {
         thread::sleep(TICK);
-        for engine in engines {
-            let Some(engine) = engine.upgrade() else {
-                return;
-            };
+        let mut alive = false;
+        for engine in engines.iter().filter_map(EngineWeak::upgrade) {
             engine.increment_epoch();
+            alive = true;
+        }
+        if !alive {
+            return;
         }
         idle = if shared.running.load(SeqCst) == 0 {
             idle + 1

@@ -1,12 +1,14 @@
 //! Where instances get their memory, and whether it stays resident between calls.
 //!
-//! Writing over a memory leaves its pages resident, so that the next call takes no page fault. That
-//! costs some 45 µs for each MiB of the memory, whatever was written to. Giving the pages back costs
-//! one or two µs for each page that the next call touches, and interrupts the other cores, but nothing
-//! for pages that nobody touches. So memories are kept that are small, or that mostly are an image
-//! (the heap that QuickJS or CPython begins with), in pools with as many slots as
-//! [`idle_memory_bytes`](crate::SandboxConfig::idle_memory_bytes) allows. All others, and calls for
-//! which no such slot is free, run in a pool that keeps nothing.
+//! After a call its memories are reset in one of two ways. Writing over a memory leaves its pages
+//! resident, so that the next call takes no page faults; it takes some 45 µs for each MiB of the memory,
+//! however much of it was used. Returning the pages to the kernel takes one or two µs for each page that
+//! the next call touches, and interrupts the other cores.
+//!
+//! So pools keep small memories, and memories that are mostly image: the heap that QuickJS or CPython
+//! starts with. [`idle_memory_bytes`](crate::SandboxConfig::idle_memory_bytes) sets how many slots these
+//! pools have. All other memories, and calls for which no such slot is free, use a pool that keeps
+//! nothing.
 
 use std::sync::Arc;
 use std::thread;
@@ -17,29 +19,29 @@ use wasmtime::{Engine, EngineWeak};
 
 use crate::SandboxStartError;
 use crate::compile::DeclaredMemory;
-use crate::engine::settings::{self, MEMORIES, PoolSettings};
+use crate::engine::settings::{self, KEPT_OF_MEMORY, KEPT_OF_TABLE, MEMORIES, PoolSettings};
 use crate::imports;
 use crate::places::ComponentId;
 use crate::shares::{Share, Shares};
 use crate::state::CallState;
 
-/// Bytes that each slot of a pool keeps of a memory, smallest first. Each pool has the same part of
-/// the whole, so that there are fewer slots for large memories.
-const KEPT_OF_MEMORY: [usize; 2] = [4 << 20, 32 << 20];
+/// Of `idle_memory_bytes`, the quarters that go to the slots of each size: 64 small and 24 large ones of
+/// 1 GiB. One component has at most three quarters of them.
+const QUARTERS: [u64; 2] = [1, 3];
 
 /// The largest memory that is kept whatever is in it: a stack of 1 MiB and a small heap.
 const SMALL_MEMORY: u64 = 2 << 20;
 
-/// How many times larger than its image a memory may be to count as one.
+/// Largest ratio of a memory to its image at which the memory counts as mostly image.
 const MOST_PER_IMAGE: u64 = 4;
 
-/// Bytes that a slot of such a pool keeps of a table: 8,192 elements, which is more than CPython has.
-const KEPT_OF_TABLE: usize = 64 << 10;
+/// Most memories of a component that are kept. It bounds the time that resetting one call takes.
+const MOST_KEPT_MEMORIES: u32 = 2;
 
-/// Slots of the pool that keeps nothing which are left, while others are free, to the component they
-/// last served, for each of the parts that the engine makes of a pool: one per core, at most 16. They
-/// keep mappings, not memory.
-const WARM_PER_PART: usize = 8;
+/// Slots of the pool that keeps nothing which are reserved for the component that used them last, for
+/// each shard of the pool. The engine makes a shard for each core, at most 16. Such slots keep mappings,
+/// not memory.
+const WARM_PER_SHARD: usize = 8;
 
 /// How instances get their memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +56,7 @@ pub enum Allocation {
 pub(crate) struct InstancePools {
     /// Those that keep memory, smallest first.
     kept: Vec<Arc<InstancePool>>,
-    /// The one that keeps nothing and has a slot for every call.
+    /// The pool that keeps nothing and has slots for every call.
     rest: Arc<InstancePool>,
     allocation: Allocation,
 }
@@ -82,7 +84,7 @@ impl InstancePools {
         let all = PoolSettings {
             components: calls,
             memories: calls.saturating_mul(MEMORIES),
-            warm: u32::try_from(cores.min(16) * WARM_PER_PART).unwrap_or(u32::MAX),
+            warm: u32::try_from(cores.min(16) * WARM_PER_SHARD).unwrap_or(u32::MAX),
             kept_of_memory: 0,
             kept_of_table: 0,
         };
@@ -96,10 +98,15 @@ impl InstancePools {
                 allocation: Allocation::OnDemand,
             });
         };
-        let each = idle_memory_bytes / KEPT_OF_MEMORY.len() as u64;
-        let kept = KEPT_OF_MEMORY.into_iter().filter_map(|kept_of_memory| {
-            let memories = (each / kept_of_memory as u64).min(calls.into());
-            let memories = u32::try_from(memories).ok().filter(|count| *count > 0)?;
+        let sizes = KEPT_OF_MEMORY.into_iter().zip(QUARTERS);
+        let kept = sizes.filter_map(|(kept_of_memory, quarters)| {
+            let bytes = idle_memory_bytes / 4 * quarters;
+            let memories = (bytes / kept_of_memory as u64).min(calls.into());
+            let memories = u32::try_from(memories).unwrap_or(u32::MAX);
+            // One component may need so many.
+            if memories < MEMORIES {
+                return None;
+            }
             let settings = PoolSettings {
                 components: memories,
                 memories,
@@ -133,7 +140,7 @@ impl InstancePools {
             .unwrap_or(&self.rest)
     }
 
-    /// Memory that stays resident in slots that no call uses, in bytes.
+    /// Memory that the engine counts as resident in slots that no call uses, in bytes.
     pub(crate) fn idle_memory(&self) -> u64 {
         let metrics = |pool: &Arc<InstancePool>| pool.engine.pooling_allocator_metrics();
         let kept = self.kept.iter().filter_map(metrics);
@@ -152,10 +159,12 @@ impl InstancePools {
 }
 
 impl DeclaredMemory {
-    /// Whether these memories are better kept by slots that keep so much.
+    /// Returns whether a slot that keeps this many bytes suits these memories.
     fn is_kept_in(self, kept_of_memory: u64) -> bool {
         let image = self.image_bytes.saturating_mul(MOST_PER_IMAGE) >= self.bytes;
-        self.bytes <= kept_of_memory && (self.bytes <= SMALL_MEMORY || image)
+        self.count <= MOST_KEPT_MEMORIES
+            && self.bytes <= kept_of_memory
+            && (self.bytes <= SMALL_MEMORY || image)
     }
 }
 
@@ -194,7 +203,7 @@ impl InstancePool {
     }
 }
 
-/// Slots for the memories of a call, until dropped: after its instance.
+/// Holds slots for the memories of a call. It is dropped after the instance.
 pub(crate) struct MemorySlots {
     _share: Option<Share>,
 }
@@ -222,6 +231,7 @@ mod tests {
         let pools = InstancePools::start(Allocation::Pooling, 64, 1 << 30, 3).unwrap();
         let kept = |mib: u64, image_mib: u64| {
             let memory = DeclaredMemory {
+                count: 1,
                 bytes: mib << 20,
                 image_bytes: image_mib << 20,
             };
@@ -232,8 +242,13 @@ mod tests {
             [kept(1, 0), kept(3, 1), kept(11, 5), kept(20, 18)],
             [4, 4, 32, 32]
         );
-        // Mostly zeros; more than any slot keeps.
+        // Mostly zeros; more than any slot keeps; too many.
         assert_eq!([kept(3, 0), kept(20, 1), kept(33, 33)], [0, 0, 0]);
+        let many = DeclaredMemory {
+            count: 3,
+            ..DeclaredMemory::default()
+        };
+        assert_eq!(pools.home(many).kept_of_memory, 0);
     }
 
     #[test]
@@ -247,15 +262,16 @@ mod tests {
             });
             counts.collect::<Vec<_>>()
         };
-        assert_eq!(most(512 << 20, 1_000), [64, 8]);
-        assert_eq!(most(512 << 20, 10), [10, 8]);
-        assert_eq!(most(63 << 20, 10), [7]);
+        assert_eq!(most(1 << 30, 1_000), [64, 24]);
+        assert_eq!(most(512 << 20, 10), [10, 10]);
+        // Fewer than one component may have are none.
+        assert_eq!(most(170 << 20, 100), [10]);
         assert_eq!(most(0, 10), [] as [usize; 0]);
     }
 
     #[test]
     fn one_component_leaves_slots_to_others() {
-        let pools = InstancePools::start(Allocation::Pooling, 64, 64 << 20, 3).unwrap();
+        let pools = InstancePools::start(Allocation::Pooling, 64, 128 << 20, 3).unwrap();
         let small = pools.home(DeclaredMemory::default());
         let (hog, other) = (ComponentId::of("1"), ComponentId::of("2222222222222222"));
         let held: Vec<_> = std::iter::from_fn(|| small.take(hog, 1)).collect();

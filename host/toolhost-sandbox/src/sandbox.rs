@@ -46,11 +46,12 @@ pub struct SandboxConfig {
     pub queueing: Duration,
     /// Linear memory of all running and parked calls, in bytes. Default 4 GiB.
     pub memory_bytes: u64,
-    /// Linear memory that stays resident between calls, beside that of running calls, in bytes: a
-    /// call in such memory takes fewer page faults. Each slot keeps 4 MiB or 32 MiB of each memory,
-    /// and half of these bytes go to slots of each size. Calls beyond them, and components whose
-    /// memory is large and mostly empty, run in memory that is given back. With 0 all do.
-    /// Default 1 GiB.
+    /// Linear memory that may stay resident in slots between calls, in bytes, beside `memory_bytes`.
+    /// Calls in such slots take fewer page faults. A quarter of the bytes goes to slots that keep
+    /// 4 MiB of a memory, the rest to slots that keep 32 MiB; below 171 MiB there are none of the
+    /// latter, below 64 MiB none at all. Calls beyond them, and components whose memory is large and
+    /// mostly empty, run in memory that is returned to the kernel. Default 1 GiB. Not counted are
+    /// 64 KiB for each table in such a slot, and the stacks that calls ran on, 512 KiB each at most.
     pub idle_memory_bytes: u64,
     /// What a component may be made of.
     pub compile: CompileLimits,
@@ -260,9 +261,9 @@ impl Sandbox {
         MOST_HANGING.saturating_sub(self.0.hanging.available_permits())
     }
 
-    /// Memory that stays resident in slots that no call uses, in bytes: at most
-    /// [`idle_memory_bytes`](SandboxConfig::idle_memory_bytes), and 64 KiB for each of the tables
-    /// that the calls in them had.
+    /// Memory that stays resident in slots that no call uses, in bytes, as the engine counts it after
+    /// each call: at most [`idle_memory_bytes`](SandboxConfig::idle_memory_bytes), and 64 KiB for each
+    /// table.
     #[must_use]
     pub fn idle_memory(&self) -> u64 {
         self.0.pools.idle_memory()

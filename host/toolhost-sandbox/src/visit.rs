@@ -21,7 +21,7 @@ use crate::meter::Meter;
 use crate::placement::{GuestThreads, Placed, Work, on_its_own_thread};
 use crate::places::{ComponentId, Place};
 use crate::pools::MemorySlots;
-use crate::sandbox::Cell;
+use crate::sandbox::{Cell, Sandbox};
 use crate::state::CallState;
 use crate::stopped::{WhileAsked, why_it_stopped};
 use crate::workdir::{FileIo, Workdir, WriteProtected};
@@ -115,7 +115,7 @@ impl Visit {
         // Here, where the call is awaited: it may move away.
         let caller = Handle::try_current().unwrap_or_else(|_| threads.guests().clone());
         let work = Work::new(
-            self.work(errand, linked.clone(), slots, place, caller),
+            self.work(errand, linked.clone(), place, slots, caller),
             threads.clock(),
         );
         let answer = match file_io {
@@ -133,13 +133,12 @@ impl Visit {
         let cell = &self.cell;
         loop {
             let place = Place::take(cell, self.component).await?;
-            // Without waiting once there is a place: it was given for the memory that is free now.
+            // Nothing may be awaited here: the place was granted for memory that is free now.
             if let Some((linked, slots)) = code.take_slots(&cell.pools, self.component) {
                 return Ok((place, linked, slots));
             }
             drop(place);
-            code.map_elsewhere(&cell.pools, cell.threads.guests())
-                .await?;
+            code.map_elsewhere(&Sandbox(Arc::clone(cell))).await?;
         }
     }
 
@@ -147,8 +146,8 @@ impl Visit {
         self,
         errand: Errand,
         linked: Linked,
-        slots: MemorySlots,
         place: Arc<Place>,
+        slots: MemorySlots,
         caller: Handle,
     ) -> Result<Answer, SandboxError> {
         let deadline = self.meter.limits.deadline;
@@ -319,8 +318,8 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::SandboxConfig;
     use crate::places::MOST_HANGING;
-    use crate::{Sandbox, SandboxConfig};
 
     /// A call whose file call hangs until `ends` says so.
     async fn hang(cell: &Arc<Cell>, ends: mpsc::Receiver<()>) -> Result<Answer, SandboxError> {

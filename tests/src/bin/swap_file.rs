@@ -1,61 +1,70 @@
 //! Swap in a file until the standard input ends: `swap_file FILE`.
 //!
-//! Prints `on`, or the reason why there is no swap. Turned off again when whoever started it ends,
+//! Prints `on`, or the reason why there is no swap. Turns swap off when whoever started it ends,
 //! however that is.
-#![expect(
-    clippy::print_stdout,
-    reason = "a program of the tests, which read what it prints"
-)]
 
 use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Bytes of the file.
-const SIZE: usize = 512 << 20;
+const SIZE: usize = 256 << 20;
 
 fn main() -> ExitCode {
-    let Some(path) = std::env::args_os().nth(1) else {
-        println!("usage: swap_file FILE");
-        return ExitCode::FAILURE;
-    };
-    let path = Path::new(&path);
-    let done = with_swap(path);
-    let _gone = std::fs::remove_file(path);
-    match done {
+    let path = std::env::args_os().nth(1);
+    let path = path.ok_or_else(|| io::Error::other("usage: swap_file FILE"));
+    match path.and_then(|path| with_swap(Path::new(&path))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            println!("{error}");
+            print(&error.to_string());
             ExitCode::FAILURE
         }
     }
 }
 
 fn with_swap(path: &Path) -> io::Result<()> {
-    fill(path)?;
-    run("mkswap", path)?;
-    run("swapon", path)?;
-    println!("on");
-    io::stdout().flush()?;
-    let read = io::stdin().read_to_end(&mut Vec::new());
-    run("swapoff", path)?;
-    read.map(drop)
+    let file = File::write(path)?;
+    run("mkswap", &file.0)?;
+    run("swapon", &file.0)?;
+    print("on");
+    // However it ends, whoever reads and writes the other sides has gone.
+    let _ended = io::stdin().read_to_end(&mut Vec::new());
+    run("swapoff", &file.0)
 }
 
-/// Writes the file whole: the kernel takes no holes.
-fn fill(path: &Path) -> io::Result<()> {
-    if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir)?;
+/// Prints a line, where somebody reads it.
+fn print(line: &str) {
+    let mut out = io::stdout();
+    let _gone = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// The file, until dropped.
+struct File(PathBuf);
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_file(&self.0);
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    let zeros = vec![0; 1 << 20];
-    for _ in 0..SIZE / zeros.len() {
-        file.write_all(&zeros)?;
+}
+
+impl File {
+    /// Writes the file whole: the kernel takes none with holes.
+    fn write(path: &Path) -> io::Result<Self> {
+        if let Some(dir) = path.parent() {
+            std::fs::create_dir_all(dir)?;
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        let made = Self(path.to_owned());
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        let zeros = vec![0; 1 << 20];
+        for _ in 0..SIZE / zeros.len() {
+            file.write_all(&zeros)?;
+        }
+        file.sync_all()?;
+        Ok(made)
     }
-    file.sync_all()
 }
 
 fn run(program: &str, path: &Path) -> io::Result<()> {

@@ -11,9 +11,11 @@ const PAGE: u64 = 64 << 10;
 /// The memories that a component declares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct DeclaredMemory {
-    /// Their sizes at the start, in their sum.
+    /// How many there are.
+    pub(crate) count: u32,
+    /// Sum of their initial sizes.
     pub(crate) bytes: u64,
-    /// What they are filled with then.
+    /// Bytes of the data sections.
     pub(crate) image_bytes: u64,
 }
 
@@ -26,6 +28,7 @@ impl DeclaredMemory {
     pub(super) fn add(&mut self, payload: &Payload<'_>) -> Result<(), PrepareError> {
         match payload {
             Payload::MemorySection(section) => {
+                self.count = self.count.saturating_add(section.count());
                 for memory in section.clone() {
                     let bytes = memory.map_err(malformed)?.initial.saturating_mul(PAGE);
                     self.bytes = self.bytes.saturating_add(bytes);

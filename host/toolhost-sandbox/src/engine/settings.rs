@@ -1,13 +1,9 @@
-//! The engine's settings. The benchmark's yardstick, which is the engine alone, takes this file in.
-//!
-//! **Freshness.** A slot of a pool is made fresh for its next instance by writing over what a call may
-//! have left, or by giving its pages back to the kernel. Both hold whatever the kernel did with those
-//! pages meanwhile. The engine's third way, a scan for pages that were written to (`pagemap_scan`), does
-//! not: it takes a page that was swapped out for one that nobody wrote to, and leaves it to the next
-//! instance. It stays off on every machine, since swap can be turned on at any time.
+//! The engine's settings. The benchmark includes this file, to measure the engine alone under the same
+//! settings.
 
 use wasmtime::{
-    Config, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, WasmBacktraceDetails,
+    Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig,
+    WasmBacktraceDetails,
 };
 
 /// Address space of one linear memory: the most a policy can grant.
@@ -22,6 +18,12 @@ pub(crate) const MEMORIES: u32 = 4;
 /// Tables of one component.
 pub(crate) const TABLES: u32 = 16;
 
+/// Bytes that each slot of a pool keeps of a memory, in the pools that keep any: smallest first.
+pub(crate) const KEPT_OF_MEMORY: [usize; 2] = [4 << 20, 32 << 20];
+
+/// Bytes that such a slot keeps of a table: 8,192 elements, more than CPython has.
+pub(crate) const KEPT_OF_TABLE: usize = 64 << 10;
+
 /// The slots of a pool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PoolSettings {
@@ -29,7 +31,7 @@ pub(crate) struct PoolSettings {
     pub(crate) components: u32,
     /// Linear memories of all of them.
     pub(crate) memories: u32,
-    /// Unused slots that are left to the component they last served while others are free.
+    /// Unused slots that are reserved for the component that used them last, while others are free.
     pub(crate) warm: u32,
     /// Bytes at the beginning of each memory that are written over and stay resident between calls.
     pub(crate) kept_of_memory: usize,
@@ -60,8 +62,7 @@ pub(crate) fn config(pool: Option<&PoolSettings>) -> Config {
 fn pooling(settings: &PoolSettings) -> InstanceAllocationStrategy {
     let components = settings.components;
     let mut pool = PoolingAllocationConfig::new();
-    // One component may hold several core instances, memories and tables. Each call has its share of
-    // each, so that no component can take those of another.
+    // One component may have several core instances, memories and tables.
     pool.total_component_instances(components)
         .total_stacks(components)
         .total_core_instances(components.saturating_mul(INSTANCES))
@@ -70,14 +71,17 @@ fn pooling(settings: &PoolSettings) -> InstanceAllocationStrategy {
         .max_core_instances_per_component(INSTANCES)
         .max_memories_per_component(MEMORIES)
         .max_tables_per_component(TABLES)
-        .max_tables_per_module(16)
-        .max_memories_per_module(16)
+        .max_tables_per_module(TABLES)
+        .max_memories_per_module(MEMORIES)
         .max_core_instance_size(1 << 20)
         .max_component_instance_size(1 << 20)
         .table_elements(100_000)
         .max_memory_size(usize::try_from(MEMORY_RESERVATION).unwrap_or(usize::MAX))
         .max_unused_warm_slots(settings.warm)
         .linear_memory_keep_resident(settings.kept_of_memory)
-        .table_keep_resident(settings.kept_of_table);
+        .table_keep_resident(settings.kept_of_table)
+        // The scan reports a page that was swapped out as unwritten, so that the next instance reads
+        // it. It stays off on every machine: swap can be turned on at any time.
+        .pagemap_scan(Enabled::No);
     InstanceAllocationStrategy::Pooling(pool)
 }

@@ -11,7 +11,7 @@ use toolhost_tests::root;
 /// Asks for the test. It turns swap on for the whole machine for its time.
 const ASKED_BY: &str = "TOOLHOST_TEST_SWAP";
 
-/// Swap in a file, turned off when dropped, and by a process of its own where this one is killed.
+/// Swap in a file, until dropped. A process of its own turns it off, also where this one is killed.
 pub(super) struct Swap(Child);
 
 impl Swap {
@@ -34,8 +34,8 @@ impl Swap {
             .spawn()
             .map_err(|error| error.to_string())?;
         let mut line = String::new();
-        let answers = guard.stdout.take().map(BufReader::new);
-        let read = answers.map(|mut answers| answers.read_line(&mut line));
+        let read = guard.stdout.as_mut().map(BufReader::new);
+        let read = read.map(|mut stdout| stdout.read_line(&mut line));
         match (read, line.trim_end()) {
             (Some(Ok(_)), "on") => Ok(Self(guard)),
             (_, reason) => {
@@ -50,7 +50,9 @@ impl Drop for Swap {
     fn drop(&mut self) {
         // It waits for the end of its input.
         drop(self.0.stdin.take());
-        let _ended = self.0.wait();
+        let ended = self.0.wait();
+        let off = ended.is_ok_and(|status| status.success());
+        assert!(off || std::thread::panicking(), "swap is still on");
     }
 }
 

@@ -1,16 +1,13 @@
 //! The yardstick: the same call with wasmtime alone and no crate of ours.
 //!
-//! Same engine configuration, and for each call a store, a WASI context, the directory preopened as
+//! The same engine settings, and for each call a store, a WASI context, the directory preopened as
 //! `/`, a memory limiter, a deadline, a fresh instance, the handler, and the drop of all of it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use wasmtime::component::{Component, HasSelf, Linker, ResourceTable};
-use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, ResourceLimiter,
-    Store, UpdateDeadline,
-};
+use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
 
 mod bindings {
@@ -22,29 +19,26 @@ mod bindings {
     });
 }
 
+#[path = "../../host/toolhost-sandbox/src/engine/settings.rs"]
+mod settings;
+
+use settings::{KEPT_OF_MEMORY, KEPT_OF_TABLE, PoolSettings};
+
 use bindings::exports::goondan::tool::handlers::{Outcome, ToolContext};
 use bindings::wasi::logging::logging;
 
-/// The same pooled engine as the sandbox's.
+/// Calls at once, in the largest measurement.
+const SLOTS: u32 = 256;
+
+/// The engine of the sandbox's pool for small components: the same settings, from the same file.
 fn engine() -> Engine {
-    let mut pool = PoolingAllocationConfig::new();
-    pool.total_component_instances(1024)
-        .total_stacks(1024)
-        .total_core_instances(1024 * 16)
-        .total_memories(1024 * 2)
-        .total_tables(1024 * 8)
-        .max_memory_size(4 << 30)
-        .table_elements(100_000);
-    if PoolingAllocationConfig::is_pagemap_scan_available() {
-        pool.linear_memory_keep_resident(1 << 20)
-            .pagemap_scan(Enabled::Yes);
-    }
-    let mut config = Config::new();
-    config
-        .epoch_interruption(true)
-        .concurrency_support(false)
-        .memory_reservation(4 << 30)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    let config = settings::config(Some(&PoolSettings {
+        components: SLOTS,
+        memories: SLOTS,
+        warm: SLOTS,
+        kept_of_memory: KEPT_OF_MEMORY[0],
+        kept_of_table: KEPT_OF_TABLE,
+    }));
     let engine = Engine::new(&config).unwrap();
     let ticking = engine.weak();
     std::thread::spawn(move || {

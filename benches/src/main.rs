@@ -8,6 +8,7 @@
     reason = "a benchmark"
 )]
 
+mod languages;
 mod raw;
 
 use std::path::Path;
@@ -341,6 +342,7 @@ fn main() {
             per_second(&bench, raw, in_flight, 20_000),
         );
     }
+    languages::print(&bench.runtime, bench.work.path());
     println!("latency");
     println!(
         "  a spinning guest is answered at most {:.1} ms after its deadline, beside 16 others",

@@ -1,0 +1,156 @@
+//! A call of a tool in each language: its time, how many at once, and the page faults it takes.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use toolhost::{AssistantMessage, Host, Step, ToolCall, ToolStatus, Workdir};
+use toolhost_tests::house::open_step;
+use toolhost_tests::{own_sandbox, root};
+
+use crate::{call, median};
+
+/// Calls at once.
+const IN_FLIGHT: [usize; 3] = [1, 4, 16];
+
+/// How long each number of calls at once is measured, in each round.
+const ROUND: Duration = Duration::from_millis(250);
+
+/// Rounds: the numbers of calls at once take turns, so that noise meets all of them.
+const ROUNDS: usize = 7;
+
+/// A tool of the examples, and an ordinary call of it.
+struct Example {
+    language: &'static str,
+    bundle: &'static str,
+    tool: &'static str,
+    args: Value,
+}
+
+fn examples() -> [Example; 4] {
+    let example = |language, bundle, tool, args| Example {
+        language,
+        bundle,
+        tool,
+        args,
+    };
+    let hello = json!({"text": "hello", "n": 1});
+    let file = json!({"path": "f.csv"});
+    let text = json!({"text": "some text ".repeat(20), "find": "text", "with": "words"});
+    let count = json!({"path": "f.csv", "by": "kind"});
+    [
+        example("Rust", ".", "echo__say", hello),
+        example("Rust", ".", "file-system__read", file),
+        example(
+            "TypeScript",
+            "typescript/text-transform",
+            "text-transform__replace",
+            text,
+        ),
+        example("Python", "python/csv-stats", "csv-stats__count", count),
+    ]
+}
+
+/// What was measured with so many calls at once.
+struct Measured {
+    micros: f64,
+    per_second: f64,
+    faults: f64,
+}
+
+/// Calls for the time of a round.
+fn round(runtime: &Runtime, step: &Arc<Step>, call: &ToolCall, in_flight: usize) -> Measured {
+    let faults = page_faults();
+    let started = Instant::now();
+    let calls: u64 = runtime.block_on(async {
+        let until = started + ROUND;
+        let callers: Vec<_> = (0..in_flight)
+            .map(|_| {
+                let (step, call) = (Arc::clone(step), call.clone());
+                tokio::spawn(async move {
+                    let message = AssistantMessage::for_call(&call);
+                    let mut calls = 0;
+                    while Instant::now() < until {
+                        let result = step.execute(call.clone(), &message).await;
+                        assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
+                        calls += 1;
+                    }
+                    calls
+                })
+            })
+            .collect();
+        let mut sum = 0;
+        for caller in callers {
+            sum += caller.await.unwrap();
+        }
+        sum
+    });
+    let (took, calls) = (started.elapsed().as_secs_f64(), calls as f64);
+    Measured {
+        micros: took * 1e6 / calls,
+        per_second: calls / took,
+        faults: (page_faults() - faults) as f64 / calls,
+    }
+}
+
+/// Returns the page faults of this process that took no input or output, since it started.
+fn page_faults() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    // The second field is a name in brackets, which may hold anything; `minflt` is the tenth.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let faults = fields.split_whitespace().nth(7);
+    faults.and_then(|n| n.parse().ok()).unwrap()
+}
+
+/// One row of the table, or why there is none.
+fn row(runtime: &Runtime, example: &Example, host: &Host, workdir: &Workdir) -> String {
+    let bundle = root("guest-examples").join(example.bundle);
+    let loaded = match runtime.block_on(host.load(&bundle)) {
+        Ok(loaded) => loaded,
+        Err(error) => return format!("not measured: {error}"),
+    };
+    let agent = loaded.only_agent().unwrap();
+    let step = Arc::new(runtime.block_on(open_step(&agent, "bench", workdir)));
+    let call = call(example.tool, example.args.clone());
+    for in_flight in IN_FLIGHT {
+        round(runtime, &step, &call, in_flight);
+    }
+    let mut rounds: [Vec<Measured>; 3] = Default::default();
+    for _ in 0..ROUNDS {
+        for (in_flight, measured) in IN_FLIGHT.into_iter().zip(&mut rounds) {
+            measured.push(round(runtime, &step, &call, in_flight));
+        }
+    }
+    let of = |at_once: usize, value: fn(&Measured) -> f64| {
+        median(rounds[at_once].iter().map(value).collect())
+    };
+    format!(
+        "{:>9.1} µs   {:.0} · {:.0} · {:.0} calls/s   {:.1} · {:.1} · {:.1} faults",
+        of(0, |it| it.micros),
+        of(0, |it| it.per_second),
+        of(1, |it| it.per_second),
+        of(2, |it| it.per_second),
+        of(0, |it| it.faults),
+        of(1, |it| it.faults),
+        of(2, |it| it.faults),
+    )
+}
+
+/// Prints a row for each example.
+pub(crate) fn print(runtime: &Runtime, work: &Path) {
+    let rows = (0..500).map(|row| format!("{row},kind-{}\n", row % 7));
+    let csv = format!("n,kind\n{}", rows.collect::<String>());
+    std::fs::write(work.join("f.csv"), csv).unwrap();
+    let host = Host::builder()
+        .sandbox(own_sandbox(|_| ()))
+        .build()
+        .unwrap();
+    let workdir = host.workdir(work).unwrap();
+    println!("a call in each language, and with 1 · 4 · 16 in flight");
+    for example in examples() {
+        let row = row(runtime, &example, &host, &workdir);
+        println!("  {:<10} {:<24} {row}", example.language, example.tool);
+    }
+}
