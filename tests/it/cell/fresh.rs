@@ -41,7 +41,7 @@ const MEMORIES: [Memory; 3] = [
         at_first: 30,
         grown: 70,
         image: 1,
-        idle_mib: 64,
+        idle_mib: 48,
         kept_mib: 16,
     },
     // Large, and mostly image.
@@ -49,7 +49,7 @@ const MEMORIES: [Memory; 3] = [
         at_first: 400,
         grown: 10,
         image: 110,
-        idle_mib: 176,
+        idle_mib: 192,
         kept_mib: 128,
     },
     // Large, and mostly zeros.
@@ -123,7 +123,7 @@ async fn fill_and_look(own: &Sandbox, memory: &Memory, fill: Mode) {
 #[tokio::test]
 async fn memories_and_tables_are_as_the_component_made_them() {
     for memory in &MEMORIES {
-        for idle_mib in [memory.idle_mib, 1024] {
+        for idle_mib in [memory.idle_mib, 1536] {
             fill_and_look(&own(idle_mib), memory, Mode::Return).await;
         }
     }
@@ -132,7 +132,7 @@ async fn memories_and_tables_are_as_the_component_made_them() {
 #[tokio::test]
 async fn no_slot_is_made_fresh_by_what_the_kernel_knows_of_its_pages() {
     // A page that is swapped out looks as if nobody had written to it.
-    let own = own(1024);
+    let own = own(1536);
     let tool = remember(&own, &MEMORIES[0], "image-1.").await;
     call_all(&tool, Mode::Return).await;
     let files = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
