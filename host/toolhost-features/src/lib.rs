@@ -1,0 +1,1 @@
+//! No code: the manifest of this crate enables the features that the workspace shares.
