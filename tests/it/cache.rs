@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use toolhost_sandbox::{
-    Allocation, CacheConfig, Origin, Outcome, PrepareError, Sandbox, SandboxConfig,
+    Allocation, CacheConfig, CodeOrigin, Outcome, PrepareError, Sandbox, SandboxConfig,
     SandboxStartError,
 };
 use toolhost_tests::{guest, invocation};
@@ -31,7 +31,7 @@ fn sandbox(top: &Path) -> Sandbox {
 }
 
 /// Prepares a guest in a sandbox of its own and says whether it was compiled.
-async fn prepare(top: &Path, name: &str) -> Origin {
+async fn prepare(top: &Path, name: &str) -> CodeOrigin {
     sandbox(top).prepare(guest(name)).await.unwrap().1
 }
 
@@ -56,9 +56,9 @@ fn rewrite(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 async fn a_second_start_maps_what_the_first_compiled() {
     let top = tempfile::tempdir().unwrap();
     let (first, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
-    assert_eq!(origin, Origin::Compiled);
+    assert_eq!(origin, CodeOrigin::Compiled);
     let (second, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
-    assert_eq!(origin, Origin::Cached);
+    assert_eq!(origin, CodeOrigin::Cached);
     assert_eq!(first.handlers(), second.handlers());
     let report = second.call(invocation("say", &json!({"a": 1}), None)).await;
     assert_eq!(report.outcome.unwrap(), Outcome::Output(json!({"a": 1})));
@@ -95,9 +95,9 @@ async fn an_artefact_that_was_touched_is_compiled_again() {
     for (what, change) in changes {
         rewrite(&artefact(top.path()), change);
         let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
-        assert_eq!(origin, Origin::Compiled, "{what}");
+        assert_eq!(origin, CodeOrigin::Compiled, "{what}");
         let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
-        assert_eq!(origin, Origin::Cached, "it was replaced after: {what}");
+        assert_eq!(origin, CodeOrigin::Cached, "it was replaced after: {what}");
     }
 }
 
@@ -108,7 +108,7 @@ async fn an_artefact_signed_with_another_key_or_writable_by_others_is_refused() 
     let path = artefact(top.path());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
-    assert_eq!(origin, Origin::Compiled);
+    assert_eq!(origin, CodeOrigin::Compiled);
 
     // Another key's artefact under the name of this key's.
     let signed_by_other = artefact(top.path());
@@ -116,7 +116,7 @@ async fn an_artefact_signed_with_another_key_or_writable_by_others_is_refused() 
     let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
     assert_eq!(
         origin,
-        Origin::Compiled,
+        CodeOrigin::Compiled,
         "each key has artefacts of its own"
     );
     let both = fs::read_dir(top.path().join("cache")).unwrap();
@@ -125,7 +125,7 @@ async fn an_artefact_signed_with_another_key_or_writable_by_others_is_refused() 
         .find(|path| *path != signed_by_other);
     fs::rename(&signed_by_other, own.unwrap()).unwrap();
     let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
-    assert_eq!(origin, Origin::Compiled);
+    assert_eq!(origin, CodeOrigin::Compiled);
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn a_link_in_the_place_of_an_artefact_is_not_followed() {
     fs::rename(&path, &moved).unwrap();
     std::os::unix::fs::symlink(&moved, &path).unwrap();
     let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
-    assert_eq!(origin, Origin::Compiled);
+    assert_eq!(origin, CodeOrigin::Compiled);
 }
 
 #[tokio::test]
@@ -158,9 +158,9 @@ async fn an_artefact_of_another_engine_is_not_mapped() {
     let parts: Vec<_> = name.split('-').collect();
     let foreign = name.replace(parts[1], "0123456789abcdef");
     fs::rename(&own, top.path().join("cache").join(&foreign)).unwrap();
-    assert_eq!(prepare(top.path(), "echo").await, Origin::Compiled);
+    assert_eq!(prepare(top.path(), "echo").await, CodeOrigin::Compiled);
     fs::rename(top.path().join("cache").join(&foreign), &own).unwrap();
-    assert_eq!(prepare(top.path(), "echo").await, Origin::Cached);
+    assert_eq!(prepare(top.path(), "echo").await, CodeOrigin::Cached);
 
     // An engine of another configuration either agrees on every setting that shapes code, or
     // compiles for itself.
@@ -229,7 +229,7 @@ async fn two_sandboxes_may_race_for_one_cache() {
         assert!(report.outcome.is_ok());
     }
     let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
-    assert_eq!(origin, Origin::Cached);
+    assert_eq!(origin, CodeOrigin::Cached);
     artefact(top.path());
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use toolhost_sandbox::{
-    CacheConfig, CompileLimits, Compiler, Origin, Outcome, PrepareError, Sandbox, SandboxConfig,
+    CacheConfig, CodeOrigin, CompileLimits, Compiler, Outcome, PrepareError, Sandbox, SandboxConfig,
 };
 use toolhost_tests::{eventually, guest, invocation};
 
@@ -96,9 +96,9 @@ async fn what_a_process_compiled_is_kept_and_mapped_as_our_own() {
         .unwrap()
     };
     for (compiler, expected) in [
-        (Some(compiler("run")), Origin::Compiled),
-        (Some(compiler("sleep")), Origin::Cached),
-        (None, Origin::Cached),
+        (Some(compiler("run")), CodeOrigin::Compiled),
+        (Some(compiler("sleep")), CodeOrigin::Cached),
+        (None, CodeOrigin::Cached),
     ] {
         let (tool, origin) = cached(compiler).prepare(guest("echo")).await.unwrap();
         assert_eq!(origin, expected);
@@ -163,7 +163,7 @@ async fn what_is_in_the_cache_waits_for_no_turn_and_a_turn_is_waited_for_without
         .unwrap()
     };
     let kept = cached("run", MINUTE).prepare(guest("echo")).await;
-    assert_eq!(kept.unwrap().1, Origin::Compiled);
+    assert_eq!(kept.unwrap().1, CodeOrigin::Compiled);
 
     let turns = std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
     let own = cached("sleep", Duration::from_secs(1));
@@ -175,7 +175,7 @@ async fn what_is_in_the_cache_waits_for_no_turn_and_a_turn_is_waited_for_without
     let mut compiling: Vec<_> = (0..turns).map(|_| prepare("trap")).collect();
     eventually("they are compiled", || children().len() == turns).await;
     let (_, origin) = own.prepare(guest("echo")).await.unwrap();
-    assert_eq!(origin, Origin::Cached);
+    assert_eq!(origin, CodeOrigin::Cached);
     assert_eq!(children().len(), turns, "they still have every turn");
     compiling.push(prepare("recurse"));
     for compiled in compiling {

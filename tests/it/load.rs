@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use toolhost::{
-    Declares, Denial, Diagnostic, Host, LoadError, LoadProgress, Origin, Severity, ToolStatus,
+    CodeOrigin, Declares, Denial, Diagnostic, Host, LoadError, LoadProgress, Severity, ToolStatus,
 };
 use toolhost_tests::house::{House, code, write_bundle, yaml};
 use toolhost_tests::{guest, sandbox};
@@ -371,7 +371,7 @@ async fn progress_is_told_for_each_component() {
     assert!(matches!(
         &told[3],
         LoadProgress::Prepared {
-            origin: Origin::Cached,
+            origin: CodeOrigin::Cached,
             ..
         }
     ));

@@ -55,6 +55,6 @@ pub use http::{
 pub use limits::{DiskLimit, Limits};
 pub use output::{LogLevel, LogRecord, cuts};
 pub use pools::Allocation;
-pub use prepared::{ComponentFacts, HandlerSpec, Origin, PreparedTool};
+pub use prepared::{CodeOrigin, ComponentFacts, HandlerSpec, PreparedTool};
 pub use sandbox::{Sandbox, SandboxConfig};
 pub use workdir::{FileId, FileIo, Protected, Workdir, WorkdirError, WorkdirRules, WriteProtected};

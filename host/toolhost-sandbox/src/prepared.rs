@@ -53,7 +53,7 @@ pub struct HandlerSpec {
 
 /// Whether the compiled code came from the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum CodeOrigin {
     /// Compiled now.
     Compiled,
     /// Mapped from the cache.
@@ -116,12 +116,15 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`PrepareError`] says why it is no tool this host can run.
-    pub async fn prepare(&self, bytes: Vec<u8>) -> Result<(PreparedTool, Origin), PrepareError> {
+    pub async fn prepare(
+        &self,
+        bytes: Vec<u8>,
+    ) -> Result<(PreparedTool, CodeOrigin), PrepareError> {
         let started = Instant::now();
         let ready = self.ready(bytes).await?;
         let (handlers, origin) = match ready.handlers {
-            Some(handlers) => (handlers, Origin::Cached),
-            None => (self.describe_and_keep(&ready).await?, Origin::Compiled),
+            Some(handlers) => (handlers, CodeOrigin::Cached),
+            None => (self.describe_and_keep(&ready).await?, CodeOrigin::Compiled),
         };
         tracing::debug!(
             sha256 = ready.facts.sha256,

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{OnceCell, oneshot};
 use toolhost_contract::{Locale, ResourceName, ToolError, ToolErrorCode};
 use toolhost_sandbox::{
-    Origin, Protected, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError,
+    CodeOrigin, Protected, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError,
     WorkdirRules, WriteProtected,
 };
 
@@ -55,7 +55,7 @@ pub enum LoadProgress {
         /// Its Tool.
         tool: ResourceName,
         /// Whether it was compiled or cached.
-        origin: Origin,
+        origin: CodeOrigin,
         /// How long it took.
         took: Duration,
     },
@@ -245,7 +245,7 @@ impl HostInner {
         let mut own = Protected::default();
         self.rules.protected().for_each(|id| own.add(id));
         let own = Arc::new(own);
-        WriteProtected::asking(move || {
+        WriteProtected::refreshed_by(move || {
             let mut all = vec![Arc::clone(&own)];
             for guarded in &live {
                 match guarded.now() {

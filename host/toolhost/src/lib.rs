@@ -74,7 +74,7 @@ pub use toolhost_contract::{
     text,
 };
 pub use toolhost_sandbox::{
-    Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, Compiler, ComponentFacts,
-    FileIo, Grants, HandlerSpec, HttpConfig, HttpResolved, HttpResolver, Limits, Origin,
+    Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler,
+    ComponentFacts, FileIo, Grants, HandlerSpec, HttpConfig, HttpResolved, HttpResolver, Limits,
     PrepareError, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirAccess, WorkdirError,
 };

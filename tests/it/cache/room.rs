@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
-use toolhost_sandbox::{CacheConfig, Origin};
+use toolhost_sandbox::{CacheConfig, CodeOrigin};
 use toolhost_tests::{guest, invocation};
 
 use super::{config, prepare, sandbox, try_sandbox};
@@ -40,7 +40,7 @@ async fn those_unused_for_longest_are_removed() {
         age(&artefact_of(top, name), HOUR * hours);
     }
     // A use makes the oldest the youngest.
-    assert_eq!(prepare(top, "echo").await, Origin::Cached);
+    assert_eq!(prepare(top, "echo").await, CodeOrigin::Cached);
 
     let entries = sandbox(top).cache().unwrap().entries().unwrap();
     let size: u64 = entries.iter().map(|entry| entry.bytes).sum();
@@ -50,9 +50,9 @@ async fn those_unused_for_longest_are_removed() {
     };
     let own = try_sandbox(small).unwrap();
     own.prepare(guest("spin_forever")).await.unwrap();
-    assert_eq!(prepare(top, "echo").await, Origin::Cached);
-    assert_eq!(prepare(top, "spin_forever").await, Origin::Cached);
-    assert_eq!(prepare(top, "trap").await, Origin::Compiled);
+    assert_eq!(prepare(top, "echo").await, CodeOrigin::Cached);
+    assert_eq!(prepare(top, "spin_forever").await, CodeOrigin::Cached);
+    assert_eq!(prepare(top, "trap").await, CodeOrigin::Compiled);
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn the_one_just_stored_stays_however_little_room_there_is() {
     assert_eq!(artefacts(top.path()), 1);
     own.prepare(guest("trap")).await.unwrap();
     assert_eq!(artefacts(top.path()), 1);
-    assert_eq!(prepare(top.path(), "trap").await, Origin::Cached);
+    assert_eq!(prepare(top.path(), "trap").await, CodeOrigin::Cached);
     let report = echo.call(invocation("say", &json!({"a": 1}), None)).await;
     assert!(report.outcome.is_ok());
 }
@@ -78,7 +78,7 @@ async fn what_is_mapped_stays_valid_when_its_file_goes() {
     prepare(top.path(), "echo").await;
     let own = sandbox(top.path());
     let (tool, origin) = own.prepare(guest("echo")).await.unwrap();
-    assert_eq!(origin, Origin::Cached);
+    assert_eq!(origin, CodeOrigin::Cached);
     own.cache().unwrap().clear().unwrap();
     for n in 0..20 {
         let report = tool.call(invocation("say", &json!({"n": n}), None)).await;
@@ -99,7 +99,7 @@ async fn half_written_artefacts_go_after_an_hour_and_nothing_else_does() {
     }
     age(&path(young), HOUR / 2);
     // A half-written one is never taken for an artefact.
-    assert_eq!(prepare(top.path(), "echo").await, Origin::Cached);
+    assert_eq!(prepare(top.path(), "echo").await, CodeOrigin::Cached);
     assert!(path(old).exists(), "nothing was stored yet");
     prepare(top.path(), "trap").await;
     assert!(!path(old).exists());

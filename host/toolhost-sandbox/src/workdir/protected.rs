@@ -55,7 +55,7 @@ impl Protected {
     ///
     /// # Errors
     /// Where it leads to nothing; it is kept as far as it led.
-    pub fn add_way(&mut self, path: &Path) -> io::Result<()> {
+    pub fn add_path_chain(&mut self, path: &Path) -> io::Result<()> {
         self.follow(path).map(drop)
     }
 
@@ -212,7 +212,9 @@ impl WriteProtected {
     /// Protects all that `look` finds, and everything where it finds that it cannot know. It is asked
     /// now, and again, from within a guest's file calls, whenever a guest is about to change something
     /// that bears one of the names: an editor or a build replaces a file by another.
-    pub fn asking(look: impl Fn() -> Option<Vec<Arc<Protected>>> + Send + Sync + 'static) -> Self {
+    pub fn refreshed_by(
+        look: impl Fn() -> Option<Vec<Arc<Protected>>> + Send + Sync + 'static,
+    ) -> Self {
         match look() {
             None => Self::all(),
             found => Self {

@@ -106,7 +106,7 @@ impl Guarded {
         for folder in path.ancestors().skip(1) {
             for name in NOTICED {
                 // What is missing is kept by its name.
-                let _ = self.folders.add_way(&folder.join(name));
+                let _ = self.folders.add_path_chain(&folder.join(name));
             }
         }
         // What was found is not all any more.

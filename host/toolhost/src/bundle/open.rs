@@ -172,7 +172,7 @@ pub(super) fn open(path: &Path) -> Result<OpenBundle, LoadError> {
     let mut folders = Protected::default();
     let above = ids_to_the_root(&dir).map_err(unreadable)?;
     above.into_iter().for_each(|id| folders.add(id));
-    let led = folders.add_way(&dir_path);
+    let led = folders.add_path_chain(&dir_path);
     led.map_err(|error| unreadable(error.into()))?;
     match Bundle::parse(&yaml) {
         Ok(bundle) => Ok(OpenBundle {
