@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use toolhost::{AssistantMessage, Host, Step, ToolCall, ToolStatus, Workdir};
-use toolhost_tests::house::open_step;
+use toolhost_tests::test_host::open_step;
 use toolhost_tests::{own_sandbox, root};
 
 use crate::{call, median};

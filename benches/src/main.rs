@@ -23,7 +23,7 @@ use toolhost::{
     AssistantMessage, CacheConfig, Host, Sandbox, SandboxConfig, Step, ToolCall, ToolStatus,
     Workdir,
 };
-use toolhost_tests::house::open_step;
+use toolhost_tests::test_host::open_step;
 use toolhost_tests::{guest, root};
 
 /// Rounds of the paired measurement: raw and execute take turns, so that noise meets both.

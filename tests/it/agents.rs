@@ -15,7 +15,7 @@ use toolhost::agents::{
 };
 use toolhost::{Agent, TurnStart};
 use toolhost_tests::Work;
-use toolhost_tests::house::tool_call_of;
+use toolhost_tests::test_host::tool_call_of;
 
 /// An agent of a bundle that calls the one tool its event names, and answers with the ToolResult:
 /// `{"tool", "args"}`. Anything else is answered with itself.

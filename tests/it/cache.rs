@@ -1,8 +1,8 @@
 //! Compiled components on disk.
 
-mod people;
+mod entries;
+mod eviction;
 mod processes;
-mod room;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -11,7 +11,7 @@ use toolhost_sandbox::{
 };
 use toolhost_tests::{eventually, guest, invocation};
 
-use crate::cell::wat::component;
+use crate::sandbox::wat::component;
 
 fn compiler(mode: &str) -> Compiler {
     Compiler::new(env!("CARGO_BIN_EXE_compiler"), [mode])

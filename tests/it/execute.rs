@@ -1,22 +1,22 @@
 //! The whole way from a ToolCall to a ToolResult.
 
+mod concurrency;
 mod denials;
 mod failures;
 mod lifetime;
-mod many;
 mod protection;
 mod text;
 
 use serde_json::{Value, json};
 use toolhost::{AssistantMessage, ToolCall, ToolStatus, TurnStart};
-use toolhost_tests::house::{House, code, tool_call};
+use toolhost_tests::test_host::{TestHost, code, tool_call};
 
 pub(crate) const EXAMPLES: &[&str] = &["upper", "count", "fail"];
 
 #[tokio::test]
 async fn answers_with_the_calls_own_id_and_name() {
     // tool-spec-v2 §10.1, §10.2
-    let house = House::of(&[("text", "text", EXAMPLES)], "").await;
+    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
     let result = house.call("text__upper", json!({"text": "hi"})).await;
     assert_eq!(
         serde_json::to_value(&result).unwrap(),
@@ -30,7 +30,7 @@ async fn answers_with_the_calls_own_id_and_name() {
 #[tokio::test]
 async fn a_single_export_is_called_by_both_its_names() {
     // tool-spec-v2 §2.2(4), §5.2(4)
-    let house = House::of(&[("text", "text", &["upper"])], "").await;
+    let house = TestHost::of(&[("text", "text", &["upper"])], "").await;
     let args = json!({"text": "hi"});
     let result = house.call("text__upper", args.clone()).await;
     assert_eq!(result.status(), ToolStatus::Ok);
@@ -57,7 +57,7 @@ const TWO_TOOLS_ONE_SHOWN: &str = r#"
 async fn refuses_a_call_outside_the_catalog_and_runs_nothing() {
     // tool-spec-v2 §2.3, §9.1, §9.2
     let guests = ["text", "write_bytes"];
-    let house = House::load(TWO_TOOLS_ONE_SHOWN, &guests, "", Some("coder")).await;
+    let house = TestHost::load(TWO_TOOLS_ONE_SHOWN, &guests, "", Some("coder")).await;
     let args = json!({"path": "/made", "bytes": 10});
     for outside in [
         "hidden__run",
@@ -80,7 +80,7 @@ async fn refuses_a_call_outside_the_catalog_and_runs_nothing() {
 #[tokio::test]
 async fn the_refusal_in_korean_is_the_specifications_own() {
     // tool-spec-v2 §9.2
-    let house = House::of(&[("text", "text", EXAMPLES)], "locale: ko").await;
+    let house = TestHost::of(&[("text", "text", EXAMPLES)], "locale: ko").await;
     let result = house.call("unknown__action", json!({})).await;
     assert_eq!(
         result.tool_error().unwrap().suggestion.as_deref(),
@@ -95,7 +95,7 @@ async fn the_policy_alone_lets_a_call_go_to_the_registry() {
     // tool-spec-v2 §2.3(3), §9.1
     let guests = ["text", "write_bytes"];
     let policy = "registryDirectCall: true";
-    let house = House::load(TWO_TOOLS_ONE_SHOWN, &guests, policy, Some("coder")).await;
+    let house = TestHost::load(TWO_TOOLS_ONE_SHOWN, &guests, policy, Some("coder")).await;
     let result = house
         .call("hidden__run", json!({"path": "/made", "bytes": 10}))
         .await;
@@ -110,7 +110,7 @@ async fn the_policy_alone_lets_a_call_go_to_the_registry() {
 #[tokio::test]
 async fn a_pending_result_carries_a_handle() {
     // tool-spec-v2 §10.2
-    let house = House::of(&[("later", "pending", &["run"])], "").await;
+    let house = TestHost::of(&[("later", "pending", &["run"])], "").await;
     let result = house.call("later__run", json!({"handle": "job-7"})).await;
     assert_eq!(result.status(), ToolStatus::Pending);
     assert!(result.handle().is_some());
@@ -123,7 +123,7 @@ async fn arguments_that_do_not_fit_never_reach_the_tool() {
         "spec": {"entry": "./write_bytes.wasm", "exports": [{"name": "run", "parameters": {
             "type": "object", "additionalProperties": false, "required": ["path", "bytes"],
             "properties": {"path": {"type": "string"}, "bytes": {"type": "integer", "maximum": 100}}}}]}}"#;
-    let house = House::load(manifest, &["write_bytes"], "", None).await;
+    let house = TestHost::load(manifest, &["write_bytes"], "", None).await;
     let mut deep = json!(1);
     for _ in 0..100 {
         deep = json!([deep]);
@@ -164,7 +164,7 @@ async fn arguments_that_do_not_fit_never_reach_the_tool() {
 
 #[tokio::test]
 async fn the_message_of_a_call_has_its_limits_too() {
-    let house = House::of(&[("text", "text", EXAMPLES)], "").await;
+    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
     let call = tool_call("text__upper", json!({"text": "hi"}));
     let with = |more: Value| {
         let content = json!([{"type": "tool-call", "toolCallId": call.id}, more]);
@@ -188,7 +188,7 @@ async fn the_message_of_a_call_has_its_limits_too() {
 #[tokio::test]
 async fn a_call_needs_the_message_that_holds_it() {
     // tool-spec-v2 §2.5(4)
-    let house = House::of(&[("echo", "echo", &["context"])], "").await;
+    let house = TestHost::of(&[("echo", "echo", &["context"])], "").await;
     let one = ToolCall::new("one", "echo__context", serde_json::Map::new());
     let other = ToolCall::new("other", "echo__context", serde_json::Map::new());
     let message = AssistantMessage::for_call(&one);
@@ -218,7 +218,7 @@ async fn arguments_that_take_long_to_check_are_answered_as_others_are() {
         "apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
         "spec": {"entry": "./text.wasm", "exports": [{"name": "upper", "parameters": parameters}]},
     });
-    let house = House::load(&tool.to_string(), &["text"], "", None).await;
+    let house = TestHost::load(&tool.to_string(), &["text"], "", None).await;
     let items: Vec<_> = (0..2_000).map(|n| json!({"n": n})).collect();
     let fits = house.call("text__upper", json!({"l": items, "text": "a"}));
     assert_eq!(fits.await.output(), Some(&json!({"text": "A"})));

@@ -4,13 +4,13 @@
 mod budgets;
 mod contents;
 mod escapes;
+mod host_comparison;
+mod interrupted_calls;
 mod irregular;
 mod names;
 mod probe;
 mod protection;
 mod races;
-mod stopped;
+pub(crate) mod snapshot;
 mod times;
-pub(crate) mod tree;
-mod twins;
 mod versions;

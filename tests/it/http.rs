@@ -5,14 +5,14 @@ mod allowed;
 mod credentials;
 mod headers;
 mod limits;
-mod names;
+mod name_resolution;
 pub(crate) mod server;
-mod stopped;
+mod timeouts;
 mod tls;
 
 use serde_json::{Value, json};
 use toolhost::{Host, HttpConfig, LoadedBundle, Policy, Step, ToolResult};
-use toolhost_tests::house::{House, open_step, tool_call, write_bundle, yaml};
+use toolhost_tests::test_host::{TestHost, open_step, tool_call, write_bundle, yaml};
 use toolhost_tests::{own_sandbox, sandbox};
 
 const WEB: &[(&str, &str, &[&str])] = &[("web", "fetch", &["run"])];
@@ -29,7 +29,7 @@ async fn fetch(http: &Value, input: Value) -> ToolResult {
 
 /// The same, within these limits.
 async fn fetch_within(http: &Value, limits: &Value, input: Value) -> ToolResult {
-    let house = House::of(WEB, &policy(http, limits)).await;
+    let house = TestHost::of(WEB, &policy(http, limits)).await;
     house.call("web__run", input).await
 }
 

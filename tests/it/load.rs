@@ -1,7 +1,7 @@
 //! Loading a bundle: every finding at once, and all or nothing.
 
-mod bounds;
 mod built;
+mod limits;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use serde_json::json;
 use toolhost::{
     CodeOrigin, Declares, Denial, Diagnostic, Host, LoadError, LoadProgress, Severity, ToolStatus,
 };
-use toolhost_tests::house::{House, code, write_bundle, yaml};
+use toolhost_tests::test_host::{TestHost, code, write_bundle, yaml};
 use toolhost_tests::{guest, sandbox};
 
 fn host() -> Host {
@@ -148,7 +148,7 @@ async fn an_export_without_a_handler_is_an_error_and_the_other_way_a_note() {
     );
     assert!(found[0].place.document_path.contains("exports[1]"));
 
-    let house = House::of(&[("two", "two_handlers", &["a"])], "").await;
+    let house = TestHost::of(&[("two", "two_handlers", &["a"])], "").await;
     let notes = house.loaded.diagnostics();
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert_eq!(notes[0].severity, Severity::Note);
@@ -162,7 +162,7 @@ async fn two_tools_may_share_one_component() {
         ("one", "two_handlers", &["a"] as &[&str]),
         ("other", "two_handlers", &["b"]),
     ];
-    let house = House::of(tools, "").await;
+    let house = TestHost::of(tools, "").await;
     for (name, handler) in [("one__a", "a"), ("other__b", "b")] {
         let result = house.call(name, json!({})).await;
         assert_eq!(result.output().unwrap()["handler"], handler);
@@ -262,7 +262,7 @@ async fn agents_have_the_tools_they_name() {
                "spec": {"tools": ["Tool/echo", {"kind": "Tool", "name": "text"}]}}),
         json!({"apiVersion": "goondan.ai/v1", "kind": "Agent", "metadata": {"name": "none"}, "spec": {}}),
     );
-    let house = House::load(&manifest, &["text", "echo"], "", Some("both")).await;
+    let house = TestHost::load(&manifest, &["text", "echo"], "", Some("both")).await;
     let names = |agent: &str| -> Vec<String> {
         let catalog = house.loaded.agent(agent).unwrap().catalog();
         catalog
@@ -278,7 +278,7 @@ async fn agents_have_the_tools_they_name() {
     assert!(unknown.contains("both, none"), "{unknown}");
     assert!(house.loaded.only_agent().is_err());
 
-    let implicit = House::of(&[("text", "text", &["upper"])], "").await;
+    let implicit = TestHost::of(&[("text", "text", &["upper"])], "").await;
     assert_eq!(implicit.loaded.declares(), Declares::OnlyTools);
     assert_eq!(implicit.loaded.only_agent().unwrap().name(), "default");
 }
@@ -288,7 +288,7 @@ async fn the_manifest_goes_before_describe_and_describe_fills_in() {
     let manifest = r#"{"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
         "spec": {"entry": "./text.wasm", "exports": [
             {"name": "upper"}, {"name": "count", "description": "Mine", "parameters": {"type": "object"}}]}}"#;
-    let house = House::load(manifest, &["text"], "", None).await;
+    let house = TestHost::load(manifest, &["text"], "", None).await;
     let items = house.step.catalog().items();
     assert!(
         items[0]
@@ -334,14 +334,14 @@ async fn the_policy_holds_for_each_agent_and_tool() {
     let guests = ["write_bytes", "look_at_environment"];
     let args = json!({"path": "/f", "bytes": 3});
 
-    let reader = House::load(&manifest, &guests, policy, Some("reader")).await;
+    let reader = TestHost::load(&manifest, &guests, policy, Some("reader")).await;
     let result = reader.call("writer__run", args.clone()).await;
     assert!(!reader.work.path("f").exists(), "{result:?}");
     assert_eq!(result.usage().denials, [Denial::ReadOnly]);
     let seen = reader.call("look__run", json!({})).await;
     assert_eq!(seen.output().unwrap()["env"], json!({"LANG": "ko"}));
 
-    let owner = House::load(&manifest, &guests, policy, Some("owner")).await;
+    let owner = TestHost::load(&manifest, &guests, policy, Some("owner")).await;
     let result = owner.call("writer__run", args).await;
     assert_eq!(result.status(), ToolStatus::Ok);
     assert!(owner.work.path("f").exists());
@@ -396,9 +396,10 @@ async fn an_instance_has_a_workspace_of_its_own_beneath_the_state_root() {
     let agent = loaded.only_agent().unwrap();
     let mut seen = std::collections::BTreeSet::new();
     for key in ["a/b", "a-b", "a.b", "..", "", "A-B"] {
-        let call = toolhost_tests::house::tool_call("w__run", json!({"path": "mine", "bytes": 1}));
+        let call =
+            toolhost_tests::test_host::tool_call("w__run", json!({"path": "mine", "bytes": 1}));
         let workspace = loaded.instance_workspace(key).unwrap();
-        let step = toolhost_tests::house::open_step(&agent, key, &workspace).await;
+        let step = toolhost_tests::test_host::open_step(&agent, key, &workspace).await;
         assert_eq!(step.execute_alone(call).await.status(), ToolStatus::Ok);
         let path = loaded.instance_path(key).unwrap();
         assert!(
@@ -427,7 +428,7 @@ async fn what_a_tool_says_to_the_model_is_bounded_and_told() {
         "apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
         "spec": {"entry": "./text.wasm", "exports": exports},
     });
-    let house = House::load(&manifest.to_string(), &["text"], "", None).await;
+    let house = TestHost::load(&manifest.to_string(), &["text"], "", None).await;
     let catalog = house.agent.catalog();
     for shown in [
         catalog.to_openai(),
@@ -470,10 +471,10 @@ async fn a_bundle_is_loaded_anew_while_its_calls_run() {
     let load = async || {
         let loaded = host.load(dir.path()).await.unwrap();
         let agent = loaded.only_agent().unwrap();
-        toolhost_tests::house::open_step(&agent, "instance", &work.workdir).await
+        toolhost_tests::test_host::open_step(&agent, "instance", &work.workdir).await
     };
     let call = async |step: &toolhost::Step| {
-        let call = toolhost_tests::house::tool_call("t__run", json!({"bytes": 8}));
+        let call = toolhost_tests::test_host::tool_call("t__run", json!({"bytes": 8}));
         step.execute_alone(call).await
     };
     write_bundle(dir.path(), &yaml(&[("t", "t", &["run"])]), &[]);
@@ -529,8 +530,8 @@ async fn an_instance_does_not_reach_the_files_of_another() {
     );
     symlink(&theirs, own.1.join("link")).unwrap();
     symlink(&other.1, own.1.join("folder")).unwrap();
-    let before = crate::files::tree::tree(&other.1, None);
-    let step = toolhost_tests::house::open_step(&agent, "own", &own.0).await;
+    let before = crate::files::snapshot::tree(&other.1, None);
+    let step = toolhost_tests::test_host::open_step(&agent, "own", &own.0).await;
     let absolute = other.1.join("inside").display().to_string();
     let paths = [&*theirs, "link", "folder/inside", &absolute];
     for op in [
@@ -545,7 +546,7 @@ async fn an_instance_does_not_reach_the_files_of_another() {
         "list",
     ] {
         let args = json!({"op": op, "paths": paths});
-        let call = toolhost_tests::house::tool_call("climb__run", args);
+        let call = toolhost_tests::test_host::tool_call("climb__run", args);
         let result = step.execute_alone(call).await;
         let results = result.output().unwrap()["results"].as_array().unwrap();
         // A hard link of a link is the link's own.
@@ -557,11 +558,11 @@ async fn an_instance_does_not_reach_the_files_of_another() {
         );
         assert!(!format!("{result:?}").contains("other's"), "{op}");
     }
-    assert_eq!(crate::files::tree::tree(&other.1, None), before);
+    assert_eq!(crate::files::snapshot::tree(&other.1, None), before);
     // Its own it does reach.
     let args = json!({"op": "read", "paths": ["inside"]});
     let result = step
-        .execute_alone(toolhost_tests::house::tool_call("climb__run", args))
+        .execute_alone(toolhost_tests::test_host::tool_call("climb__run", args))
         .await;
     assert_eq!(result.output().unwrap()["results"][0]["detail"], "own's");
 }

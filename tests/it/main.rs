@@ -12,19 +12,19 @@
 
 mod agents;
 mod architecture;
-mod base;
+mod base_tools;
 mod cache;
-mod cell;
 mod compiler;
 mod docs;
 mod execute;
-mod extend;
+mod extensions;
 mod files;
-mod flat;
 mod http;
+mod leaks;
 mod load;
 mod otel;
 mod pending;
-mod robust;
+mod sandbox;
 mod soak;
 mod spec;
+mod system_failures;

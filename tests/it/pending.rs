@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolhost::{AssistantMessage, Completed, Host, Instance, Step, ToolResult, ToolStatus};
-use toolhost_tests::house::{House, code, open_step, tool_call_of};
+use toolhost_tests::test_host::{TestHost, code, open_step, tool_call_of};
 use toolhost_tests::{Work, sandbox};
 
 use crate::execute::EXAMPLES;
 
-/// The instance whose step [`House`] opens.
-fn instance(house: &House) -> Instance {
+/// The instance whose step [`TestHost`] opens.
+fn instance(house: &TestHost) -> Instance {
     house.agent.instance("instance", house.work.workdir.clone())
 }
 
@@ -40,7 +40,7 @@ pub(crate) async fn ended(instance: &Instance, handle: &str) -> ToolResult {
 #[tokio::test]
 async fn a_submitted_call_answers_at_once_and_its_result_comes_later() {
     // tool-spec-v2 §10.2
-    let house = House::of(&[("text", "text", EXAMPLES)], "").await;
+    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
     let accepted = submit(&house.step, "c7", "text__upper", json!({"text": "later"})).await;
     assert_eq!(accepted.status(), ToolStatus::Pending);
     assert_eq!(
@@ -75,8 +75,8 @@ async fn a_submitted_call_answers_at_once_and_its_result_comes_later() {
 async fn a_submitted_call_is_refused_as_any_other_and_not_stored() {
     let state = tempfile::tempdir().unwrap();
     let bundle = tempfile::tempdir().unwrap();
-    let manifest = toolhost_tests::house::yaml(&[("text", "text", EXAMPLES)]);
-    toolhost_tests::house::write_bundle(bundle.path(), &manifest, &["text"]);
+    let manifest = toolhost_tests::test_host::yaml(&[("text", "text", EXAMPLES)]);
+    toolhost_tests::test_host::write_bundle(bundle.path(), &manifest, &["text"]);
     let host = Host::builder().sandbox(sandbox()).state_root(state.path());
     let host = host.build().unwrap();
     let loaded = host.load(bundle.path()).await.unwrap();
@@ -114,7 +114,7 @@ async fn a_submitted_call_is_refused_as_any_other_and_not_stored() {
 
 #[tokio::test]
 async fn only_the_instance_that_made_a_call_can_ask_for_it() {
-    let house = House::of(&[("text", "text", EXAMPLES)], "").await;
+    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
     let accepted = submit(&house.step, "c", "text__upper", json!({"text": "x"})).await;
     let handle = accepted.handle().unwrap();
     let other = house.agent.instance("other", house.work.workdir.clone());
@@ -137,11 +137,11 @@ async fn only_the_instance_that_made_a_call_can_ask_for_it() {
 
 #[tokio::test]
 async fn a_cancelled_call_stops_and_stays_cancelled() {
-    let tools: &[toolhost_tests::house::TestTool<'_>] = &[
+    let tools: &[toolhost_tests::test_host::TestTool<'_>] = &[
         ("sleep", "sleep_forever", &["run"]),
         ("text", "text", EXAMPLES),
     ];
-    let house = House::of(tools, "").await;
+    let house = TestHost::of(tools, "").await;
     let instance = instance(&house);
     let mut completions = house.host.completions().await.unwrap();
     let accepted = submit(&house.step, "c", "sleep__run", json!({"seconds": 0.2})).await;
@@ -173,7 +173,7 @@ async fn a_cancelled_call_stops_and_stays_cancelled() {
 #[tokio::test]
 async fn completions_are_told_as_they_happen() {
     // tool-spec-v2 §10.2
-    let house = House::of(&[("echo", "echo", &["say"])], "").await;
+    let house = TestHost::of(&[("echo", "echo", &["say"])], "").await;
     let mut completions = house.host.completions().await.unwrap();
     let mut handles = std::collections::BTreeSet::new();
     for number in 0..100 {
@@ -193,8 +193,8 @@ async fn completions_are_told_as_they_happen() {
 #[tokio::test]
 async fn a_handle_expires() {
     let bundle = tempfile::tempdir().unwrap();
-    let manifest = toolhost_tests::house::yaml(&[("text", "text", EXAMPLES)]);
-    toolhost_tests::house::write_bundle(bundle.path(), &manifest, &["text"]);
+    let manifest = toolhost_tests::test_host::yaml(&[("text", "text", EXAMPLES)]);
+    toolhost_tests::test_host::write_bundle(bundle.path(), &manifest, &["text"]);
     let host = Host::builder()
         .sandbox(sandbox())
         .pending_expiry(Duration::from_millis(50));
@@ -221,7 +221,7 @@ async fn a_handle_expires() {
 
 #[tokio::test]
 async fn a_tool_of_an_extension_can_be_submitted() {
-    let house = House::of(&[("text", "text", EXAMPLES)], "").await;
+    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
     house
         .agent
         .extend("ext", |api| {
@@ -252,7 +252,7 @@ fn a_call_whose_runtime_ends_is_interrupted() {
     };
     let (first, second) = (runtime(), runtime());
     let (house, handle) = first.block_on(async {
-        let house = House::of(&[("sleep", "sleep_forever", &["run"])], "").await;
+        let house = TestHost::of(&[("sleep", "sleep_forever", &["run"])], "").await;
         let accepted = submit(&house.step, "c", "sleep__run", json!({})).await;
         let handle = accepted.handle().unwrap().to_owned();
         (house, handle)

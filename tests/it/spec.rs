@@ -11,10 +11,10 @@ use toolhost::{
     HandlerContext, JsonObject, Next, ResourceName, StepContext, ToolCatalogItem, ToolStatus,
     TurnStart, agents_tool,
 };
-use toolhost_tests::house::{House, code, tool_call};
 use toolhost_tests::root;
+use toolhost_tests::test_host::{TestHost, code, tool_call};
 
-const ECHO: &[toolhost_tests::house::TestTool<'_>] = &[("echo", "echo", &["say", "context"])];
+const ECHO: &[toolhost_tests::test_host::TestTool<'_>] = &[("echo", "echo", &["say", "context"])];
 
 fn item(name: &str) -> ToolCatalogItem {
     serde_json::from_value(json!({"name": name})).unwrap()
@@ -32,7 +32,7 @@ async fn a_registered_tool_is_in_the_registry_also_where_the_step_hides_it() {
         ("registryDirectCall: true", None),
         ("registryDirectCall: false", Some("E_TOOL_NOT_IN_CATALOG")),
     ] {
-        let house = House::of(ECHO, policy).await;
+        let house = TestHost::of(ECHO, policy).await;
         let hide = |mut context: StepContext, next: Next<_>| async move {
             context.tool_catalog.clear();
             next.run(context).await
@@ -84,7 +84,7 @@ fn the_contract_tells_a_guest_seven_things_and_nothing_of_v1() {
 #[tokio::test]
 async fn a_native_handler_is_told_the_same_as_a_component() {
     // tool-spec-v2 §7.3; requirements-v2 §12.5
-    let house = House::of(ECHO, "").await;
+    let house = TestHost::of(ECHO, "").await;
     let extended = house.agent.extend("ext", |api| {
         api.tools().register(item("dyn__context"), context)
     });
@@ -119,7 +119,7 @@ impl AgentRuntime for Echo {
 #[tokio::test]
 async fn a_hand_off_names_an_agent_and_gives_it_an_input() {
     // tool-spec-v2-earlier §9.3(1); requirements-v2 §12.6.1(1); requirements-v1 §12.5(1)
-    let house = House::of(ECHO, "").await;
+    let house = TestHost::of(ECHO, "").await;
     house.agent.extend("agents", agents_tool).unwrap();
     let orchestrator = Orchestrator::in_memory(OrchestratorConfig::default());
     let orchestrator = orchestrator.await.unwrap();

@@ -5,9 +5,9 @@
     reason = "test support: a test that cannot be set up fails loudly"
 )]
 
-pub mod held;
-pub mod house;
-pub mod wasi;
+pub mod process_usage;
+pub mod test_host;
+pub mod wasi_version;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -32,7 +32,7 @@ pub fn root(path: &str) -> PathBuf {
 #[must_use]
 pub fn guest(name: &str) -> Vec<u8> {
     if let Some((name, version)) = name.split_once('@') {
-        return wasi::importing(version, &guest(name));
+        return wasi_version::importing(version, &guest(name));
     }
     let path = root("target/guests").join(format!("{name}.wasm"));
     std::fs::read(&path)

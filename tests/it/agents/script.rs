@@ -6,8 +6,8 @@ use serde_json::json;
 use toolhost::agents::{AgentSetup, Orchestrator, OrchestratorConfig, Request};
 use toolhost::script::ScriptedAgent;
 use toolhost::{Host, ResourceName};
-use toolhost_tests::house::{write_bundle, yaml};
 use toolhost_tests::sandbox;
+use toolhost_tests::test_host::{write_bundle, yaml};
 
 #[tokio::test]
 async fn another_agent_is_told_no_path_of_the_host() {

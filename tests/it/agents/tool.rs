@@ -3,12 +3,12 @@
 use serde_json::json;
 use toolhost::agents::{OrchestratorConfig, Reach};
 use toolhost::agents_tool;
-use toolhost_tests::house::House;
+use toolhost_tests::test_host::TestHost;
 
 use super::{ask, call, callers, callers_of, client};
 
-async fn house() -> House {
-    let house = House::of(&[("echo", "echo", &["say", "context"])], "").await;
+async fn house() -> TestHost {
+    let house = TestHost::of(&[("echo", "echo", &["say", "context"])], "").await;
     house.agent.extend("agents", agents_tool).unwrap();
     house
 }
@@ -112,15 +112,18 @@ async fn what_goes_wrong_is_a_result_with_a_code() {
 
     // Without a way to others the tool says so.
     let step = house.another_step().await;
-    let lone = toolhost_tests::house::tool_call("agents__list", json!({}));
+    let lone = toolhost_tests::test_host::tool_call("agents__list", json!({}));
     let result = step.execute_alone(lone).await;
-    assert_eq!(toolhost_tests::house::code(&result), "IPC_DELIVERY_FAILED");
+    assert_eq!(
+        toolhost_tests::test_host::code(&result),
+        "IPC_DELIVERY_FAILED"
+    );
 }
 
 #[tokio::test]
 async fn an_answer_that_does_not_come_in_time_is_a_result() {
     // tool-spec-v2 §2.6(5)
-    let house = House::of(&[("sleep", "sleep_forever", &["run"])], "").await;
+    let house = TestHost::of(&[("sleep", "sleep_forever", &["run"])], "").await;
     house.agent.extend("agents", agents_tool).unwrap();
     let orchestrator = callers(&house.agent, &["a", "b"]).await;
     let asleep = call("sleep__run", json!({}));
@@ -143,7 +146,10 @@ async fn an_asynchronous_answer_comes_before_a_later_step() {
     assert!(step.responses().is_empty());
     let args = json!({"target": "b", "input": {"n": 7}, "async": true});
     let accepted = step
-        .execute_alone(toolhost_tests::house::tool_call("agents__request", args))
+        .execute_alone(toolhost_tests::test_host::tool_call(
+            "agents__request",
+            args,
+        ))
         .await;
     let output = accepted.output().unwrap();
     assert_eq!(

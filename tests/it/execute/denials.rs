@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use toolhost::{Denial, ToolResult, ToolStatus};
-use toolhost_tests::house::{House, code};
+use toolhost_tests::test_host::{TestHost, code};
 
 use super::EXAMPLES;
 
@@ -21,7 +21,7 @@ async fn dialled(policy: &str, then: &str, files: u32) -> ToolResult {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
-    let house = House::of(&[("dial", "dial_out", &["run"])], policy).await;
+    let house = TestHost::of(&[("dial", "dial_out", &["run"])], policy).await;
     let args = json!({"port": port, "then": then, "files": files});
     let result = house.call("dial__run", args).await;
     assert!(listener.accept().is_err(), "nobody called");
@@ -81,13 +81,14 @@ async fn in_korean_as_well() {
 
 #[tokio::test]
 async fn the_suggestion_names_the_line_of_the_policy_that_would_allow_it() {
-    let write = |house: House| async move {
+    let write = |house: TestHost| async move {
         let args = json!({"path": "note", "content": "x"});
         let result = house.call("files__write", args).await;
         (result, house.work.path("note").exists())
     };
     let files: &[_] = &[("files", "file-system", &["write"] as &[&str])];
-    let (refused, exists) = write(House::of(files, "tools: {files: {readOnly: true}}").await).await;
+    let (refused, exists) =
+        write(TestHost::of(files, "tools: {files: {readOnly: true}}").await).await;
     assert_eq!((code(&refused).as_str(), exists), ("READ_ONLY", false));
     assert_eq!(refused.usage().denials, [Denial::ReadOnly]);
     let told = suggestion(&refused);
@@ -100,17 +101,17 @@ async fn the_suggestion_names_the_line_of_the_policy_that_would_allow_it() {
         told.ends_with(&format!("(the policy may grant it with `{line}`).")),
         "{told}"
     );
-    let (allowed, exists) = write(House::of(files, line).await).await;
+    let (allowed, exists) = write(TestHost::of(files, line).await).await;
     assert_eq!((allowed.status(), exists), (ToolStatus::Ok, true));
 }
 
 #[tokio::test]
 async fn what_a_bundle_needs_is_no_policys_to_grant() {
-    let house = House::of(&[("files", "file-system", &["write"])], "").await;
+    let house = TestHost::of(&[("files", "file-system", &["write"])], "").await;
     let workdir = house.host.workdir(house.bundle.path()).unwrap();
-    let step = toolhost_tests::house::open_step(&house.agent, "instance", &workdir).await;
+    let step = toolhost_tests::test_host::open_step(&house.agent, "instance", &workdir).await;
     let args = json!({"path": "goondan.yaml", "content": "x"});
-    let call = toolhost_tests::house::tool_call("files__write", args);
+    let call = toolhost_tests::test_host::tool_call("files__write", args);
     let result = step.execute_alone(call).await;
     assert_eq!(result.usage().denials, [Denial::WriteProtected]);
     let told = suggestion(&result);
@@ -197,7 +198,7 @@ async fn a_limit_that_was_met_is_named_by_its_key_and_raising_it_lets_the_call_p
         let name = guest.replace('_', "-");
         let tool = format!("{name}__{handler}");
         let policy = format!("tools: {{{name}: {{limits: {{{key}: {limit}}}}}}}");
-        let house = House::of(&[(&name, guest, &[handler])], &policy).await;
+        let house = TestHost::of(&[(&name, guest, &[handler])], &policy).await;
         let result = house.call(&tool, args.clone()).await;
         assert_eq!(code(&result), expected, "{policy}");
         let told = suggestion(&result);
@@ -210,7 +211,7 @@ async fn a_limit_that_was_met_is_named_by_its_key_and_raising_it_lets_the_call_p
         if guest == "spin_forever" {
             continue;
         }
-        let house = House::of(&[(&name, guest, &[handler])], "").await;
+        let house = TestHost::of(&[(&name, guest, &[handler])], "").await;
         let result = house.call(&tool, args).await;
         assert_eq!(
             result.status(),
@@ -223,7 +224,7 @@ async fn a_limit_that_was_met_is_named_by_its_key_and_raising_it_lets_the_call_p
 #[tokio::test]
 async fn what_is_outside_the_catalog_keeps_the_suggestion_of_the_specification() {
     // tool-spec-v2 §9.2
-    let house = House::of(&[("text", "text", EXAMPLES)], "").await;
+    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
     let result = house.call("unknown__action", json!({})).await;
     assert_eq!(
         suggestion(&result),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolhost::Denial;
-use toolhost_tests::house::{House, code};
+use toolhost_tests::test_host::{TestHost, code};
 
 use super::EXAMPLES;
 
@@ -96,7 +96,7 @@ async fn every_way_to_misbehave_has_its_code() {
                   tools: {flood-output: {limits: {deadlineMs: 5000, memoryBytes: 64MiB}}, echo-raw: {limits: {deadlineMs: 5000}}}";
     for (guest, args, expected, says) in cases {
         let tool = guest.replace('_', "-");
-        let house = House::of(&[(&tool, guest, &["run"])], policy).await;
+        let house = TestHost::of(&[(&tool, guest, &["run"])], policy).await;
         let result = house.call(&format!("{tool}__run"), args()).await;
         assert_eq!(code(&result), expected, "{guest} {}", args());
         let error = result.tool_error().unwrap();
@@ -114,7 +114,7 @@ async fn every_way_to_misbehave_has_its_code() {
 
 #[tokio::test]
 async fn a_guest_cannot_pose_as_the_host() {
-    let house = House::of(&[("forge", "forge_host_code", &["run"])], "").await;
+    let house = TestHost::of(&[("forge", "forge_host_code", &["run"])], "").await;
     let forged = |code: &str| json!({"message": "m", "code": code});
     for host_code in [
         "E_TOOL_NOT_IN_CATALOG",
@@ -169,7 +169,7 @@ async fn an_error_message_is_cut_to_the_tools_limit() {
         ("\"errorMessageLimit\": 5,", 10, 5),
         ("\"errorMessageLimit\": 2000,", 1999, 1999),
     ] {
-        let house = House::load(&limited(limit), &["text"], "", None).await;
+        let house = TestHost::load(&limited(limit), &["text"], "", None).await;
         let result = house.call("text__fail", json!({"length": length})).await;
         let message = &result.tool_error().unwrap().message;
         assert_eq!(message.encode_utf16().count(), expected, "{limit} {length}");
@@ -185,7 +185,7 @@ async fn an_error_message_is_cut_to_the_tools_limit() {
 #[tokio::test]
 async fn a_refused_call_is_cut_to_the_default_limit() {
     // tool-spec-v2 §2.4(2)
-    let house = House::of(&[("text", "text", EXAMPLES)], "").await;
+    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
     let result = house.call(&"x".repeat(100_000), json!({})).await;
     assert!(result.tool_error().unwrap().message.len() <= 1000);
     assert!(result.tool_name().chars().count() <= 129);
@@ -198,7 +198,7 @@ async fn a_denial_is_named_and_a_disk_limit_has_its_own_code() {
         ("dial", "dial_out", &["run"] as &[&str]),
         ("writer", "write_bytes", &["run"]),
     ];
-    let house = House::of(tools, policy).await;
+    let house = TestHost::of(tools, policy).await;
     let result = house
         .call("dial__run", json!({"host": "127.0.0.1", "port": 9}))
         .await;
@@ -227,7 +227,7 @@ async fn a_tool_that_fails_for_a_disk_limit_has_its_code() {
         ("workdirBytes: 9096", None),
     ] {
         let policy = format!("tools: {{files: {{limits: {{{limit}}}}}}}");
-        let house = House::of(&[("files", "file-system", &["write"])], &policy).await;
+        let house = TestHost::of(&[("files", "file-system", &["write"])], &policy).await;
         let result = house.call("files__write", content.clone()).await;
         let refused = result.tool_error().map(|error| error.code.as_str());
         assert_eq!(refused, expected, "{limit}: {result:?}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolhost::{Host, Step, ToolResult, ToolStatus, Turn};
-use toolhost_tests::house::{House, code, open_step, tool_call};
+use toolhost_tests::test_host::{TestHost, code, open_step, tool_call};
 use toolhost_tests::{eventually, sandbox};
 
 use super::EXAMPLES;
@@ -29,8 +29,8 @@ async fn execute_dropped_in_the_middle_stops_the_guest() {
     // A sandbox of its own: nobody else's calls come and go in it.
     let own = Host::builder().build().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let manifest = toolhost_tests::house::yaml(&[("spin", "spin_forever", &["run"])]);
-    toolhost_tests::house::write_bundle(dir.path(), &manifest, &["spin_forever"]);
+    let manifest = toolhost_tests::test_host::yaml(&[("spin", "spin_forever", &["run"])]);
+    toolhost_tests::test_host::write_bundle(dir.path(), &manifest, &["spin_forever"]);
     let loaded = own.load(dir.path()).await.unwrap();
     let work = tempfile::tempdir().unwrap();
     let workdir = own.workdir(work.path()).unwrap();
@@ -49,8 +49,8 @@ async fn execute_dropped_in_the_middle_stops_the_guest() {
 
 #[tokio::test]
 async fn two_hosts_share_one_sandbox() {
-    let strict = House::of(&[("spin", "spin_forever", &["run"])], SOON).await;
-    let other = House::of(&[("text", "text", EXAMPLES)], "").await;
+    let strict = TestHost::of(&[("spin", "spin_forever", &["run"])], SOON).await;
+    let other = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
     let (stopped, answered) = tokio::join!(
         strict.call("spin__run", json!({})),
         other.call("text__upper", json!({"text": "x"})),
@@ -72,8 +72,8 @@ async fn two_hosts_share_one_sandbox() {
 async fn a_host_may_be_dropped_in_async_code() {
     let own = Host::builder().build().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let manifest = toolhost_tests::house::yaml(&[("text", "text", EXAMPLES)]);
-    toolhost_tests::house::write_bundle(dir.path(), &manifest, &["text"]);
+    let manifest = toolhost_tests::test_host::yaml(&[("text", "text", EXAMPLES)]);
+    toolhost_tests::test_host::write_bundle(dir.path(), &manifest, &["text"]);
     let work = tempfile::tempdir().unwrap();
     let call = tool_call("text__upper", json!({"text": "x"}));
     let workdir = own.workdir(work.path()).unwrap();
@@ -92,7 +92,7 @@ async fn a_host_may_be_dropped_in_async_code() {
 #[test]
 fn a_caller_needs_no_runtime() {
     let result = futures_executor::block_on(async {
-        let house = House::of(&[("spin", "spin_forever", &["run"])], SOON).await;
+        let house = TestHost::of(&[("spin", "spin_forever", &["run"])], SOON).await;
         house.call("spin__run", json!({})).await
     });
     assert_eq!(code(&result), "E_TOOL_TIMEOUT");

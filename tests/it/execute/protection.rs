@@ -6,12 +6,12 @@ use std::path::Path;
 use serde_json::json;
 use toolhost::bundle::built::{Source, Stamp};
 use toolhost::{Host, Step, WorkdirError};
-use toolhost_tests::house::{House, open_step, tool_call, write_bundle, yaml};
+use toolhost_tests::test_host::{TestHost, open_step, tool_call, write_bundle, yaml};
 use toolhost_tests::{guest, sandbox};
 
 #[tokio::test]
 async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
-    let house = House::of(&[("climb", "climb_out_of_workdir", &["run"])], "").await;
+    let house = TestHost::of(&[("climb", "climb_out_of_workdir", &["run"])], "").await;
     let workdir = house.host.workdir(house.bundle.path()).unwrap();
     let step = open_step(&house.agent, "instance", &workdir).await;
     let before = std::fs::read(house.bundle.path().join("goondan.yaml")).unwrap();
@@ -55,10 +55,10 @@ async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
 
 #[tokio::test]
 async fn the_files_of_a_bundle_that_is_dropped_are_ordinary_files() {
-    let house = House::of(&[("climb", "climb_out_of_workdir", &["run"])], "").await;
+    let house = TestHost::of(&[("climb", "climb_out_of_workdir", &["run"])], "").await;
     let other = tempfile::tempdir().unwrap();
-    let manifest = toolhost_tests::house::yaml(&[("climb", "climb_out_of_workdir", &["run"])]);
-    toolhost_tests::house::write_bundle(other.path(), &manifest, &["climb_out_of_workdir"]);
+    let manifest = toolhost_tests::test_host::yaml(&[("climb", "climb_out_of_workdir", &["run"])]);
+    toolhost_tests::test_host::write_bundle(other.path(), &manifest, &["climb_out_of_workdir"]);
     let loaded = house.host.load(other.path()).await.unwrap();
     let workdir = house.host.workdir(other.path()).unwrap();
     let write = async || {
@@ -104,13 +104,13 @@ fn no_workdir_holds_what_is_kept_from_guests_and_a_neighbour_may_be_one() {
 async fn no_tool_rewrites_another_bundle_or_what_replaced_a_file_of_its_own() {
     let top = tempfile::tempdir().unwrap();
     let climb: &[&str] = &["run"];
-    let manifest = toolhost_tests::house::yaml(&[("climb", "climb_out_of_workdir", climb)]);
+    let manifest = toolhost_tests::test_host::yaml(&[("climb", "climb_out_of_workdir", climb)]);
     let host = Host::builder().sandbox(sandbox()).build().unwrap();
     let mut loaded = Vec::new();
     for bundle in ["a", "b"] {
         let dir = top.path().join(bundle);
         std::fs::create_dir(&dir).unwrap();
-        toolhost_tests::house::write_bundle(&dir, &manifest, &["climb_out_of_workdir"]);
+        toolhost_tests::test_host::write_bundle(&dir, &manifest, &["climb_out_of_workdir"]);
         loaded.push(host.load(&dir).await.unwrap());
     }
     // As an editor saves: another file under the same name.

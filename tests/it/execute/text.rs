@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolhost::{Policy, text};
-use toolhost_tests::house::{House, code};
+use toolhost_tests::test_host::{TestHost, code};
 use tracing::subscriber::DefaultGuard;
 
 /// What is logged in a test, with everything that acts as it came.
@@ -52,7 +52,7 @@ const SPEAKERS: &[(&str, &str, &[&str])] = &[
 
 #[tokio::test]
 async fn nothing_that_acts_reaches_a_model_or_a_log() {
-    let house = House::of(SPEAKERS, "").await;
+    let house = TestHost::of(SPEAKERS, "").await;
     let (logged, _guard) = Logged::begin();
     let all: Vec<char> = ('\0'..=char::MAX).filter(|c| text::acts(*c)).collect();
     for some in all.chunks(50) {
@@ -101,7 +101,7 @@ async fn no_line_of_a_secret_is_told_or_logged_however_a_tool_says_it() {
             .redactor()
             .is_empty()
     );
-    let house = House::of(SPEAKERS, &policy).await;
+    let house = TestHost::of(SPEAKERS, &policy).await;
     let (logged, _guard) = Logged::begin();
     let secret = lines.join("\n");
     let mut told = Vec::new();
@@ -130,7 +130,7 @@ async fn an_error_is_output_too_and_has_its_limits() {
         json!({"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "fail"}, "spec": spec}).to_string()
     };
     let guests = &["forge_host_code"];
-    let house = House::load(&manifest(u64::from(u32::MAX)), guests, "", None).await;
+    let house = TestHost::load(&manifest(u64::from(u32::MAX)), guests, "", None).await;
     let result = house.call("fail__run", json!({"bytes": 2 << 20})).await;
     assert_eq!(code(&result), "E_TOOL_OUTPUT_TOO_LARGE");
     assert!(json!(result).to_string().len() < 2000);
@@ -151,13 +151,13 @@ async fn an_error_is_output_too_and_has_its_limits() {
     assert_eq!(result.usage().output_bytes, 80_000);
 
     // Within its limit a message stays whole.
-    let house = House::load(&manifest(2000), guests, "", None).await;
+    let house = TestHost::load(&manifest(2000), guests, "", None).await;
     let result = house.call("fail__run", json!({"bytes": 2000})).await;
     assert_eq!(result.tool_error().unwrap().message, "m".repeat(2000));
     assert_eq!(result.usage().output_bytes, 2000);
 
     let policy = "tools: {fail: {limits: {outputBytes: 1KiB}}}";
-    let house = House::load(&manifest(2000), guests, policy, None).await;
+    let house = TestHost::load(&manifest(2000), guests, policy, None).await;
     let result = house.call("fail__run", json!({"bytes": 2000})).await;
     assert_eq!(code(&result), "E_TOOL_OUTPUT_TOO_LARGE");
     let told: Value = json!(result);
@@ -177,7 +177,7 @@ impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Brittle {
 async fn a_log_that_panics_is_the_hosts_failure_and_the_next_call_works() {
     use tracing_subscriber::layer::SubscriberExt;
 
-    let house = House::of(SPEAKERS, "").await;
+    let house = TestHost::of(SPEAKERS, "").await;
     let call = || house.call("log__run", json!({"message": "x"}));
     let result = {
         let subscriber = tracing_subscriber::registry().with(Brittle);

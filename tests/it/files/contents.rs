@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolhost_tests::Work;
 
 use super::probe::{assert_codes, check, furnished, open, script};
-use super::tree::tree;
+use super::snapshot::tree;
 
 /// A name, whether a symlink is followed, how it is opened, with which flags, and what comes of it.
 type Opening<'a> = (&'a str, bool, &'a [&'a str], &'a [&'a str], &'a str);

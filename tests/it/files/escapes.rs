@@ -10,7 +10,7 @@ use toolhost_sandbox::{CallReport, Workdir, WorkdirRules};
 use toolhost_tests::sandbox;
 
 use super::probe::{Ran, call, code, output};
-use super::tree::{Tree, tree};
+use super::snapshot::{Tree, tree};
 
 const SECRET: &str = "the canary's secret";
 

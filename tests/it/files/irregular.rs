@@ -39,7 +39,7 @@ fn zoo() -> (Work, Vec<(&'static str, &'static str)>) {
 #[tokio::test]
 async fn nothing_but_regular_files_and_folders_is_opened() {
     let (work, there) = zoo();
-    let before = super::tree::tree(work.dir.path(), None);
+    let before = super::snapshot::tree(work.dir.path(), None);
     for (name, kind) in there {
         let open = |how: &[&str], flags: &[&str]| json!({ "op": "open-at", "path": name, "open": how, "flags": flags });
         let steps = [
@@ -77,7 +77,7 @@ async fn nothing_but_regular_files_and_folders_is_opened() {
         .await;
         assert_eq!(output(&report)["results"][0]["ok"], false, "{name}");
     }
-    assert_eq!(super::tree::tree(work.dir.path(), None), before);
+    assert_eq!(super::snapshot::tree(work.dir.path(), None), before);
 }
 
 #[test]

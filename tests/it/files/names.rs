@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use serde_json::{Value, json};
 
 use super::probe::{assert_codes, check, furnished, open, script};
-use super::tree::tree;
+use super::snapshot::tree;
 
 fn as_the_host_sees(metadata: &fs::Metadata) -> Value {
     let time =

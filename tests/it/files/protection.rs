@@ -10,7 +10,7 @@ use toolhost_sandbox::{FileId, Invocation, Outcome, WorkdirAccess, WriteProtecte
 use toolhost_tests::Work;
 
 use super::probe::{assert_codes, call, furnished, open, output, script};
-use super::tree::tree;
+use super::snapshot::tree;
 
 /// A workdir that holds a bundle. Its manifest, its entry, a link on the way to it and the folders
 /// above them are protected.

@@ -13,7 +13,7 @@ use toolhost_sandbox::{FileId, Outcome, Workdir, WorkdirRules, WriteProtected};
 use toolhost_tests::{Work, eventually, guest, invocation, own_sandbox, sandbox};
 
 use super::probe::{assert_codes, call, code, output, script};
-use super::tree::tree;
+use super::snapshot::tree;
 
 /// How often names are swapped while guests use them.
 const FLIPS: u32 = 100_000;
@@ -398,7 +398,7 @@ fn whatever_tools_open_the_embedder_opens_its_own_files() {
     // 240 at once: half of them are guests', and three quarters of these one tool's.
     let few = "ulimit -n 240; exec \"$0\"";
     let ran = std::process::Command::new("sh")
-        .args(["-c", few, env!("CARGO_BIN_EXE_few_files")])
+        .args(["-c", few, env!("CARGO_BIN_EXE_few_descriptors")])
         .output()
         .unwrap();
     assert!(ran.status.success(), "{ran:?}");

@@ -105,7 +105,7 @@ async fn no_time_makes_the_host_stumble() {
         (0, (1 << 30) - 2, "invalid"),
         (0, u32::MAX, "invalid"),
         (u64::MAX, u32::MAX, "invalid"),
-        // Held by the system's types, if not by the file system: it keeps the last it can.
+        // ProcessUsage by the system's types, if not by the file system: it keeps the last it can.
         ((1 << 63) - 1, 999_999_999, "ok"),
         (1 << 40, 0, "ok"),
     ];

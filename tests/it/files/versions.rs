@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolhost_sandbox::PrepareError;
-use toolhost_tests::wasi::importing;
+use toolhost_tests::wasi_version::importing;
 use toolhost_tests::{Work, guest, invocation, sandbox};
 
 use super::probe::{call, output};

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolhost::{Denial, ToolStatus};
-use toolhost_tests::house::House;
+use toolhost_tests::test_host::TestHost;
 
 use super::server::{Server, ok};
 use super::{answer, answers, error, fetch};
@@ -74,7 +74,7 @@ async fn without_a_grant_the_denial_names_the_line_that_would_allow_it_and_that_
     let server = Server::says(&ok("hello"));
     let url = format!("{}/x", server.origin());
     let tools: &[_] = &[("web", "fetch", &["run"] as &[&str])];
-    let house = House::of(tools, "").await;
+    let house = TestHost::of(tools, "").await;
     let input = json!({"url": url, "then": "panic"});
     let refused = house.call("web__run", input).await;
     assert_eq!(server.accepted(), 0);
@@ -88,7 +88,7 @@ async fn without_a_grant_the_denial_names_the_line_that_would_allow_it_and_that_
         )),
         "{suggestion}"
     );
-    let house = House::of(tools, &line).await;
+    let house = TestHost::of(tools, &line).await;
     let result = house.call("web__run", json!({"url": url})).await;
     assert_eq!(result.status(), ToolStatus::Ok);
     assert_eq!(answer(&result)["body"], "hello");
@@ -120,7 +120,7 @@ async fn components_of_every_release_of_wasi_are_served() {
         let guest = format!("fetch@{version}");
         let policy = json!({"tools": {"web": {"http": {"allow": [server.origin()]}}}});
         let tools = [("web", guest.as_str(), &["run"] as &[&str])];
-        let house = House::of(&tools, &policy.to_string()).await;
+        let house = TestHost::of(&tools, &policy.to_string()).await;
         let result = house
             .call("web__run", json!({"url": server.origin()}))
             .await;
@@ -137,14 +137,14 @@ async fn an_agents_own_rules_replace_the_tools() {
             "spec": {"tools": ["Tool/web"]},
         })
     };
-    let tool = toolhost_tests::house::yaml(super::WEB);
+    let tool = toolhost_tests::test_host::yaml(super::WEB);
     let manifest = format!("{tool}\n---\n{}\n---\n{}", agent("free"), agent("kept"));
     let policy = json!({
         "tools": {"web": {"http": {"allow": [server.origin()]}}},
         "agents": {"kept": {"tools": {"web": {"http": {"allow": []}}}}},
     });
     for (name, comes) in [("kept", 0), ("free", 1)] {
-        let house = House::load(&manifest, &["fetch"], &policy.to_string(), Some(name)).await;
+        let house = TestHost::load(&manifest, &["fetch"], &policy.to_string(), Some(name)).await;
         let result = house
             .call("web__run", json!({"url": server.origin()}))
             .await;

@@ -119,7 +119,8 @@ async fn no_event_holds_it() {
     let server = Server::echo();
     let http = json!({"allow": [server.origin()], "credentials": [credential(&server.origin())]});
     let house =
-        toolhost_tests::house::House::of(super::WEB, &super::policy(&http, &json!({}))).await;
+        toolhost_tests::test_host::TestHost::of(super::WEB, &super::policy(&http, &json!({})))
+            .await;
     let mut events = house.host.events().subscribe();
     let result = house
         .call(

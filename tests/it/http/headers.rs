@@ -1,7 +1,7 @@
 //! What of a request's head is the guest's, and what the host's.
 
 use serde_json::json;
-use toolhost_tests::house::code;
+use toolhost_tests::test_host::code;
 
 use super::server::{Server, ok};
 use super::{answer, error, fetch, fetch_within};

@@ -5,12 +5,12 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 use toolhost_tests::eventually;
-use toolhost_tests::held::Held;
-use toolhost_tests::house::{House, code};
+use toolhost_tests::process_usage::ProcessUsage;
+use toolhost_tests::test_host::{TestHost, code};
 
 use super::server::{Server, ok, silent};
 use super::{WEB, answer, answers, error, error_of, fetch, fetch_within, policy};
-use crate::flat::alone;
+use crate::leaks::alone;
 
 /// Writes the same for as long as the other side takes it.
 fn forever(stream: &mut TcpStream, piece: &[u8]) {
@@ -151,10 +151,10 @@ async fn headers_without_end_are_not_read_to_their_end() {
         (trailers, "HTTP protocol error"),
         (extensions, "HTTP protocol error"),
     ] {
-        let before = Held::now().rss;
+        let before = ProcessUsage::now().rss;
         let result = fetch(&http(&server), json!({"url": server.origin()})).await;
         assert!(error(&result).starts_with(says), "{says}: {result:?}");
-        assert!(Held::now().rss < before + (64 << 20), "{says}");
+        assert!(ProcessUsage::now().rss < before + (64 << 20), "{says}");
         eventually("the connection is closed", || server.open() == 0).await;
     }
 }
@@ -177,10 +177,10 @@ fn a_body_of_ten_gigabytes_takes_no_memory_of_the_host() {
             });
             let http = json!({"allow": [server.origin()]});
             let limits = json!({"httpResponseBytes": limit});
-            let house = House::of(WEB, &policy(&http, &limits)).await;
+            let house = TestHost::of(WEB, &policy(&http, &limits)).await;
             // From here on the most there was is counted anew.
             std::fs::write("/proc/self/clear_refs", "5").unwrap();
-            let before = Held::now().rss;
+            let before = ProcessUsage::now().rss;
             let result = house
                 .call("web__run", json!({"url": server.origin()}))
                 .await;
@@ -189,7 +189,7 @@ fn a_body_of_ten_gigabytes_takes_no_memory_of_the_host() {
                 "{result:?}"
             );
             assert!(answer(&result)["bytes"].as_u64().unwrap() <= 8 << 20);
-            let grown = Held::now().peak.saturating_sub(before);
+            let grown = ProcessUsage::now().peak.saturating_sub(before);
             assert!(grown < 64 << 20, "{more}: {grown}");
             eventually("the connection is closed", || server.open() == 0).await;
             // One that reads but a little of it is done with it, too.

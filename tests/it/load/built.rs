@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 use toolhost::bundle::built::{Source, Stamp};
 use toolhost::{Diagnostic, LoadError};
-use toolhost_tests::house::{code, open_step, tool_call};
+use toolhost_tests::test_host::{code, open_step, tool_call};
 use toolhost_tests::{Work, guest};
 
 use super::{codes, host};

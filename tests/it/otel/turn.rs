@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::json;
 use toolhost::TurnStart;
 use toolhost::events::{EventStream, Received, RuntimeEvent};
-use toolhost_tests::house::{House, tool_call};
+use toolhost_tests::test_host::{TestHost, tool_call};
 
 /// Gives the events there were.
 pub(super) async fn run(trace: Option<&str>) -> Vec<Arc<RuntimeEvent>> {
-    let house = House::of(&[("text", "text", &["upper"])], "").await;
+    let house = TestHost::of(&[("text", "text", &["upper"])], "").await;
     let mut stream = house.host.events().subscribe();
     let instance = house.agent.instance("user-1", house.work.workdir.clone());
     let mut start = TurnStart::new("turn-1");

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 use toolhost::{Host, ToolResult, ToolStatus};
-use toolhost_tests::house::{House, code, open_step, tool_call};
+use toolhost_tests::test_host::{TestHost, code, open_step, tool_call};
 use toolhost_tests::{Work, sandbox};
 
 use super::instance;
 
-async fn house() -> House {
-    House::of(&[("later", "pending", &["run"])], "").await
+async fn house() -> TestHost {
+    TestHost::of(&[("later", "pending", &["run"])], "").await
 }
 
-async fn pending(house: &House, handle: &str) -> ToolResult {
+async fn pending(house: &TestHost, handle: &str) -> ToolResult {
     let result = house.call("later__run", json!({"handle": handle})).await;
     assert_eq!(result.status(), ToolStatus::Pending, "{result:?}");
     result
@@ -65,7 +65,7 @@ async fn a_component_may_fail_when_it_is_asked_again_or_want_to_be_asked_once_mo
 #[tokio::test]
 async fn what_comes_later_passes_through_the_middleware_and_the_redactor_too() {
     let policy = "tools: {later: {env: {TOKEN: {secret: sk-12345}}}}";
-    let house = House::of(&[("later", "pending", &["run"])], policy).await;
+    let house = TestHost::of(&[("later", "pending", &["run"])], policy).await;
     house
         .agent
         .extend("ext", |api| {
@@ -93,8 +93,8 @@ async fn what_comes_later_passes_through_the_middleware_and_the_redactor_too() {
 async fn a_guests_handle_survives_a_restart() {
     let (state, work) = (tempfile::tempdir().unwrap(), Work::new());
     let bundle = tempfile::tempdir().unwrap();
-    let manifest = toolhost_tests::house::yaml(&[("later", "pending", &["run"])]);
-    toolhost_tests::house::write_bundle(bundle.path(), &manifest, &["pending"]);
+    let manifest = toolhost_tests::test_host::yaml(&[("later", "pending", &["run"])]);
+    toolhost_tests::test_host::write_bundle(bundle.path(), &manifest, &["pending"]);
     let host = || {
         Host::builder()
             .sandbox(sandbox())
@@ -177,8 +177,8 @@ async fn a_required_tool_that_answers_pending_counts_when_it_is_polled_in_its_tu
         "apiVersion": "goondan.ai/v1", "kind": "Agent", "metadata": {"name": "a"},
         "spec": {"tools": ["Tool/later"], "requiredTools": ["later__run"]},
     });
-    let tools = toolhost_tests::house::yaml(&[("later", "pending", &["run"])]);
-    let house = House::load(&format!("{tools}\n---\n{agent}"), &["pending"], "", None).await;
+    let tools = toolhost_tests::test_host::yaml(&[("later", "pending", &["run"])]);
+    let house = TestHost::load(&format!("{tools}\n---\n{agent}"), &["pending"], "", None).await;
     let turn = instance(&house).open_turn("turn-1").await.unwrap();
     let step = turn.open_step().await.unwrap();
     let call = tool_call("later__run", json!({"handle": "done:1"}));

@@ -5,12 +5,12 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 use toolhost::{Host, ToolStatus};
-use toolhost_tests::house::{code, open_step, write_bundle, yaml};
+use toolhost_tests::test_host::{code, open_step, write_bundle, yaml};
 use toolhost_tests::{Work, sandbox};
 
 use super::{ended, submit};
 
-const TOOLS: &[toolhost_tests::house::TestTool<'_>] = &[
+const TOOLS: &[toolhost_tests::test_host::TestTool<'_>] = &[
     ("write", "write_bytes", &["run"]),
     ("sleep", "sleep_forever", &["run"]),
 ];

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use toolhost::Agent;
-use toolhost_tests::house::{write_bundle, yaml};
+use toolhost_tests::test_host::{write_bundle, yaml};
 
 use super::*;
 
@@ -98,7 +98,7 @@ async fn opening_a_locked_database_holds_up_nobody_else() {
 
 #[tokio::test]
 async fn a_large_result_is_told_by_its_handle_alone() {
-    let house = House::of(&[("echo", "echo", &["say"])], "").await;
+    let house = TestHost::of(&[("echo", "echo", &["say"])], "").await;
     let mut completions = house.host.completions().await.unwrap();
     for (bytes, expected) in [(1_000, ToolStatus::Ok), (100_000, ToolStatus::Pending)] {
         let args = json!({"text": "x".repeat(bytes)});

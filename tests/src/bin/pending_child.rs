@@ -12,8 +12,8 @@ use std::io::Write;
 
 use serde_json::json;
 use toolhost::{AssistantMessage, Host};
-use toolhost_tests::house::{open_step, tool_call_of};
 use toolhost_tests::sandbox;
+use toolhost_tests::test_host::{open_step, tool_call_of};
 
 #[tokio::main]
 async fn main() {

@@ -22,9 +22,9 @@ use toolhost::{
     Agent, AssistantMessage, HandlerContext, HandlerError, Host, Instance, JsonObject, Policy,
     Step, ToolCall, ToolResult, ToolStatus, TurnStart,
 };
-use toolhost_tests::held::Held;
-use toolhost_tests::house::{TestTool, tool_call_of, write_bundle, yaml};
 use toolhost_tests::own_sandbox;
+use toolhost_tests::process_usage::ProcessUsage;
+use toolhost_tests::test_host::{TestTool, tool_call_of, write_bundle, yaml};
 
 /// Calls at once.
 const IN_FLIGHT: usize = 256;
@@ -347,7 +347,7 @@ async fn phase(callers: Vec<Caller>, started: Instant, until: Instant) -> Vec<Ca
         while let Some(tally) = &tally {
             every.tick().await;
             let calls = tally.calls.load(Relaxed);
-            let held = Held::now();
+            let held = ProcessUsage::now();
             println!(
                 "  {:>4} s: {calls} calls, {}/s, {} wrong, RSS {} MiB, {} files, {} threads",
                 started.elapsed().as_secs(),
@@ -379,11 +379,11 @@ async fn phase(callers: Vec<Caller>, started: Instant, until: Instant) -> Vec<Ca
 
 /// What is held once what was told to end has ended: threads that waited for more to do go after ten
 /// seconds.
-async fn at_rest(most: Option<Held>) -> Held {
+async fn at_rest(most: Option<ProcessUsage>) -> ProcessUsage {
     let started = Instant::now();
     loop {
         tokio::time::sleep(Duration::from_millis(500)).await;
-        let held = Held::now();
+        let held = ProcessUsage::now();
         let done = match most {
             Some(most) => held.fds <= most.fds && held.threads <= most.threads,
             None => started.elapsed() >= Duration::from_secs(1),
@@ -394,7 +394,7 @@ async fn at_rest(most: Option<Held>) -> Held {
     }
 }
 
-fn print(tally: &Tally, took: Duration, before: Held, after: Held) {
+fn print(tally: &Tally, took: Duration, before: ProcessUsage, after: ProcessUsage) {
     let calls = tally.calls.load(Relaxed);
     let per_second = calls as f64 / took.as_secs_f64();
     println!(
@@ -422,7 +422,7 @@ fn print(tally: &Tally, took: Duration, before: Held, after: Held) {
 }
 
 /// What went wrong, in words.
-fn faults(tally: &Tally, drift: Option<(Held, Held)>) -> Vec<String> {
+fn faults(tally: &Tally, drift: Option<(ProcessUsage, ProcessUsage)>) -> Vec<String> {
     let mut faults = tally.wrongs();
     faults.truncate(SHOWN);
     if let Some((before, after)) = drift {

@@ -1,0 +1,176 @@
+//! `http-fetch` against real servers on loopback.
+
+use std::io::Write as _;
+
+use serde_json::{Value, json};
+use toolhost::ToolResult;
+use toolhost_tests::test_host::TestHost;
+
+use super::{fails, output};
+use crate::http::server::{Server, ok};
+
+/// The tool, allowed to reach these origins.
+async fn house(allow: &[String]) -> TestHost {
+    let policy = json!({"tools": {"http-fetch": {"http": {"allow": allow}}}}).to_string();
+    TestHost::of(&[("http-fetch", "http-fetch", &["get", "post"])], &policy).await
+}
+
+async fn get(house: &TestHost, args: Value) -> ToolResult {
+    house.call("http-fetch__get", args).await
+}
+
+#[tokio::test]
+async fn gets_a_page_and_says_its_status_headers_and_body() {
+    let server = Server::says(
+        "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nx-a: 1\r\nX-A: 2\r\ncontent-length: 7\r\n\r\nh\u{e9}llo\n",
+    );
+    let house = house(&[server.origin()]).await;
+    let url = format!("{}/a/b?c=d", server.origin());
+    let result = get(&house, json!({"url": url, "headers": {"X-Own": "yes"}})).await;
+    assert_eq!(
+        *output(&result),
+        json!({
+            "url": url, "status": 404, "ok": false, "body": "héllo\n", "truncated": false,
+            "headers": {"content-type": "text/plain", "x-a": "1, 2", "content-length": "7"},
+        })
+    );
+    let asked = server.asked().remove(0).to_lowercase();
+    assert!(asked.starts_with("get /a/b?c=d http/1.1\r\n"), "{asked}");
+    assert!(asked.contains("x-own: yes") && asked.contains("user-agent: toolhost-http-fetch"));
+}
+
+#[tokio::test]
+async fn posts_a_text_or_json() {
+    let server = Server::echo();
+    let house = house(&[server.origin()]).await;
+    for (body, kind, sent) in [
+        (json!({"body": "plain ünï"}), "text/plain", "plain ünï"),
+        (
+            json!({"json": {"n": [1, 2]}}),
+            "application/json",
+            "{\"n\":[1,2]}",
+        ),
+        (
+            json!({"body": "a=1", "headers": {"Content-Type": "application/x-www-form-urlencoded"}}),
+            "application/x-www-form-urlencoded",
+            "a=1",
+        ),
+        (json!({}), "user-agent", ""),
+    ] {
+        let mut args = body;
+        args["url"] = json!(server.origin());
+        let result = house.call("http-fetch__post", args).await;
+        let echoed = output(&result)["body"].as_str().unwrap();
+        assert!(echoed.starts_with("POST / HTTP/1.1\r\n"), "{echoed}");
+        assert!(echoed.contains(kind) && echoed.ends_with(sent), "{echoed}");
+    }
+    // Larger than what is written at once.
+    let large = "x".repeat(300_000);
+    let args = json!({"url": server.origin(), "body": large, "maxBytes": 500_000});
+    let result = house.call("http-fetch__post", args).await;
+    assert!(output(&result)["body"].as_str().unwrap().ends_with(&large));
+}
+
+#[tokio::test]
+async fn an_origin_that_is_not_allowed_is_told_apart_from_a_server_that_fails() {
+    let allowed = Server::says(&ok("in"));
+    let closed = Server::says(&ok("never"));
+    let house = house(&[allowed.origin(), "http://127.0.0.1:1".to_owned()]).await;
+    let result = get(&house, json!({"url": closed.origin()})).await;
+    fails(&result, "ORIGIN_DENIED", &closed.origin());
+    let suggestion = result.tool_error().unwrap().suggestion.clone().unwrap();
+    assert!(suggestion.contains("http"), "{suggestion}");
+    assert_eq!(closed.accepted(), 0);
+    // The twin, with the grant.
+    let result = get(&house, json!({"url": allowed.origin()})).await;
+    assert_eq!(output(&result)["body"], "in");
+    let result = get(&house, json!({"url": "http://127.0.0.1:1/"})).await;
+    fails(&result, "CONNECTION_FAILED", "127.0.0.1:1");
+    for (url, says) in [
+        ("ftp://x/", "ftp"),
+        ("nowhere", "relative URL"),
+        ("http://u:p@x/", "user"),
+    ] {
+        fails(&get(&house, json!({"url": url})).await, "INVALID_URL", says);
+    }
+    let args = json!({"url": allowed.origin(), "headers": {"connection": "upgrade"}});
+    fails(&get(&house, args).await, "INVALID_HEADER", "connection");
+}
+
+#[tokio::test]
+async fn follows_redirects_and_each_is_judged() {
+    let end = Server::echo();
+    let to = end.origin();
+    let server = Server::does(move |request, stream| {
+        let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+        let (status, location) = match path.as_str() {
+            "/relative" => (302, "next/../there".to_owned()),
+            "/out" => (307, format!("{to}/landed")),
+            "/see" => (303, "/there".to_owned()),
+            "/loop" => (301, "/loop".to_owned()),
+            _ => return drop(stream.write_all(ok(request).as_bytes())),
+        };
+        let answer =
+            format!("HTTP/1.1 {status} Moved\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
+        drop(stream.write_all(answer.as_bytes()));
+    });
+    let both = house(&[server.origin(), end.origin()]).await;
+    let url = |path: &str| format!("{}{path}", server.origin());
+
+    let result = get(&both, json!({"url": url("/relative")})).await;
+    assert_eq!(output(&result)["url"], url("/there"));
+    let args = json!({"url": url("/see"), "body": "once"});
+    let result = both.call("http-fetch__post", args).await;
+    assert!(
+        output(&result)["body"]
+            .as_str()
+            .unwrap()
+            .starts_with("GET /there ")
+    );
+    // The body goes along; what is for the first origin alone does not.
+    let args = json!({"url": url("/out"), "body": "again", "headers": {"Authorization": "s3cret"}});
+    let result = both.call("http-fetch__post", args).await;
+    let echoed = output(&result)["body"].as_str().unwrap().to_owned();
+    assert!(
+        echoed.starts_with("POST /landed ") && echoed.ends_with("again"),
+        "{echoed}"
+    );
+    assert!(!echoed.contains("s3cret"), "{echoed}");
+    let result = get(&both, json!({"url": url("/loop"), "maxRedirects": 3})).await;
+    fails(&result, "TOO_MANY_REDIRECTS", "/loop");
+
+    let before = end.accepted();
+    let one = house(&[server.origin()]).await;
+    let result = get(&one, json!({"url": url("/out")})).await;
+    fails(&result, "ORIGIN_DENIED", &end.origin());
+    assert_eq!(end.accepted(), before);
+}
+
+#[tokio::test]
+async fn bodies_are_bounded_and_binary_ones_are_base64() {
+    let binary = Server::does(|_, stream| {
+        drop(stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n\xff\x00\x01"));
+    });
+    let long = Server::says(&ok(&"long ".repeat(100_000)));
+    let house = house(&[binary.origin(), long.origin()]).await;
+    let result = get(&house, json!({"url": binary.origin()})).await;
+    assert_eq!(output(&result)["body"], "/wAB");
+    assert_eq!(output(&result)["base64"], true);
+    let result = get(&house, json!({"url": long.origin(), "maxBytes": 12})).await;
+    assert_eq!(output(&result)["body"], "long long lo");
+    assert_eq!(output(&result)["truncated"], true);
+    let result = get(&house, json!({"url": long.origin()})).await;
+    assert_eq!(output(&result)["body"].as_str().unwrap().len(), 100_000);
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_given_up() {
+    let (_keep, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let silent = Server::does(move |_, _| {
+        let _ended = wait.lock().unwrap().recv();
+    });
+    let house = house(&[silent.origin()]).await;
+    let args = json!({"url": silent.origin(), "timeoutMs": 200});
+    fails(&get(&house, args).await, "TIMEOUT", "");
+}

@@ -1,0 +1,382 @@
+//! Middleware around tool calls.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use toolhost::{AuditLog, JsonObject, Next, Redactor, ToolCall, ToolCallContext, ToolStatus, text};
+use toolhost_tests::test_host::{TestHost, code};
+
+use crate::execute::EXAMPLES;
+
+async fn house() -> TestHost {
+    TestHost::of(&[("text", "text", EXAMPLES)], "").await
+}
+
+async fn call(house: &TestHost, tool: &str, args: Value) -> toolhost::ToolResult {
+    let call = toolhost_tests::test_host::tool_call(tool, args);
+    house.another_step().await.execute_alone(call).await
+}
+
+#[tokio::test]
+async fn a_middleware_changes_the_arguments_before_and_the_result_after() {
+    // tool-spec-v2 §8.1, §8.3
+    let house = house().await;
+    let change = |mut context: ToolCallContext, next: Next<ToolCallContext>| async move {
+        assert_eq!(context.tool_name(), "text__upper");
+        assert_eq!(context.tool_call_id(), "call-1");
+        assert_eq!(context.agent_name(), "default");
+        context.args.insert("text".to_owned(), "changed".into());
+        let metadata = context.metadata.clone();
+        let mut result = next.run(context).await;
+        let output = result.output_mut().unwrap();
+        output["by"] = metadata.get("inner").unwrap();
+        result
+    };
+    let inner = |context: ToolCallContext, next: Next<ToolCallContext>| async move {
+        context.metadata.set("inner", "told");
+        next.run(context).await
+    };
+    house
+        .agent
+        .extend("ext", |api| {
+            api.pipeline().tool_call(10, inner)?;
+            api.pipeline().tool_call(0, change)
+        })
+        .unwrap();
+    let result = call(&house, "text__upper", json!({"text": "asked"})).await;
+    assert_eq!(
+        result.output(),
+        Some(&json!({"text": "CHANGED", "by": "told"}))
+    );
+    let open = house.call("text__upper", json!({"text": "asked"})).await;
+    assert_eq!(
+        open.output(),
+        Some(&json!({"text": "ASKED"})),
+        "an open step is a snapshot"
+    );
+}
+
+#[tokio::test]
+async fn rewritten_arguments_are_checked_and_refusals_are_seen() {
+    // tool-spec-v2 §8.1, §9
+    let house = house().await;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sees = Arc::clone(&seen);
+    house
+        .agent
+        .extend("ext", |api| {
+            api.pipeline()
+                .tool_call(0, move |context: ToolCallContext, next: Next<_>| {
+                    let seen = Arc::clone(&sees);
+                    async move {
+                        let result = next.run(context).await;
+                        seen.lock().unwrap().push(code(&result));
+                        result
+                    }
+                })?;
+            api.pipeline().tool_call(
+                1,
+                |mut context: ToolCallContext, next: Next<_>| async move {
+                    context.args.remove("text");
+                    next.run(context).await
+                },
+            )
+        })
+        .unwrap();
+    let invalid = call(&house, "text__upper", json!({"text": "x"})).await;
+    assert_eq!(code(&invalid), "E_TOOL_INVALID_ARGS");
+    let outside = call(&house, "unknown__tool", json!({})).await;
+    assert_eq!(code(&outside), "E_TOOL_NOT_IN_CATALOG");
+    assert_eq!(
+        *seen.lock().unwrap(),
+        ["E_TOOL_INVALID_ARGS", "E_TOOL_NOT_IN_CATALOG"]
+    );
+}
+
+#[tokio::test]
+async fn a_middleware_can_refuse_but_not_invent_a_result() {
+    let house = house().await;
+    house
+        .agent
+        .extend("guard", |api| {
+            api.pipeline()
+                .tool_call(0, |context: ToolCallContext, next: Next<_>| async move {
+                    match context.args.get("text").and_then(Value::as_str) {
+                        Some("refuse") => context.refuse("needs approval"),
+                        Some("invent") => {
+                            toolhost::ToolResult::ok("other", "name", json!("made up"))
+                        }
+                        Some("panic") => panic!("in the test"),
+                        _ => next.run(context).await,
+                    }
+                })
+        })
+        .unwrap();
+    for (text, message) in [
+        ("refuse", "needs approval"),
+        (
+            "invent",
+            "The toolCall middleware of 'guard' answered without running the rest.",
+        ),
+        ("panic", "The toolCall middleware of 'guard' panicked."),
+    ] {
+        let result = call(&house, "text__upper", json!({"text": text})).await;
+        let error = result.tool_error().unwrap();
+        assert_eq!(
+            (error.code.as_str(), error.message.as_str()),
+            ("E_MIDDLEWARE", message)
+        );
+        assert_eq!(
+            (result.tool_call_id(), result.tool_name()),
+            ("call-1", "text__upper")
+        );
+    }
+    let works = call(&house, "text__upper", json!({"text": "x"})).await;
+    assert_eq!(works.status(), ToolStatus::Ok);
+}
+
+#[tokio::test]
+async fn what_a_middleware_makes_of_an_error_is_cut_at_the_exit() {
+    // tool-spec-v2 §2.4(2)
+    let house = house().await;
+    house
+        .agent
+        .extend("ext", |api| {
+            api.pipeline()
+                .tool_call(0, |context: ToolCallContext, next: Next<_>| async move {
+                    let mut result = next.run(context).await;
+                    result.error_mut().unwrap().message = "m\u{1b}".repeat(5000);
+                    result
+                })
+        })
+        .unwrap();
+    let result = call(&house, "text__upper", json!({})).await;
+    let message = &result.tool_error().unwrap().message;
+    assert!(
+        message.len() <= 1000 && !message.contains('\u{1b}'),
+        "{message}"
+    );
+}
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_audit_log_has_a_line_for_every_decision() {
+    // tool-spec-v2 §9
+    let house = house().await;
+    let lines = Lines::default();
+    let log = AuditLog::to(lines.clone());
+    house
+        .agent
+        .extend("audit", |api| api.pipeline().tool_call(i32::MIN, log))
+        .unwrap();
+    call(&house, "text__upper", json!({"text": "my secret"})).await;
+    call(&house, "text__upper", json!({})).await;
+    call(&house, "evil\n{\"forged\":1}", json!({})).await;
+    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    assert!(!written.contains("my secret"), "{written}");
+    let entries: Vec<Value> = written
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of = |key: &str| -> Vec<&Value> { entries.iter().map(|entry| &entry[key]).collect() };
+    assert_eq!(of("decision"), ["ran", "refused", "refused"]);
+    assert_eq!(of("status"), ["ok", "error", "error"]);
+    let codes = [
+        Value::Null,
+        json!("E_TOOL_INVALID_ARGS"),
+        json!("E_TOOL_NOT_IN_CATALOG"),
+    ];
+    assert_eq!(of("code"), codes.iter().collect::<Vec<_>>());
+    assert_eq!(of("inCatalog"), [true, true, false]);
+    assert!(entries[0]["usage"]["wallMs"].as_f64().unwrap() > 0.0);
+    assert!(entries[0]["time"].as_str().unwrap().ends_with('Z'));
+}
+
+#[tokio::test]
+async fn no_id_breaks_a_line_of_the_audit_log() {
+    let house = house().await;
+    let lines = Lines::default();
+    let log = AuditLog::to(lines.clone());
+    house
+        .agent
+        .extend("audit", |api| api.pipeline().tool_call(0, log))
+        .unwrap();
+    let step = house.another_step().await;
+    let acting: Vec<char> = ('\0'..=char::MAX).filter(|c| text::acts(*c)).collect();
+    let ids: Vec<String> = acting.chunks(100).map(String::from_iter).collect();
+    for id in &ids {
+        let call = ToolCall::new(id, id, JsonObject::new());
+        step.execute_alone(call).await;
+    }
+    let long = "\u{e0041}".repeat(2 << 20);
+    let call = ToolCall::new(&long, "text__upper", JsonObject::new());
+    step.execute_alone(call).await;
+    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    assert!(!written.contains(|c| c != '\n' && text::acts(c)));
+    let entries: Vec<Value> = written
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(entries.len(), ids.len() + 1);
+    for (entry, id) in entries.iter().zip(&ids) {
+        assert_eq!(entry["call"], json!(id));
+    }
+    assert!(written.lines().all(|line| line.len() < 8 << 10));
+    let cut = entries[ids.len()]["call"].as_str().unwrap();
+    assert!(cut.ends_with('…') && long.starts_with(cut.trim_end_matches('…')));
+}
+
+/// Writes to lines; once, its room ends after ten bytes.
+struct Full {
+    lines: Lines,
+    room: usize,
+}
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.room == 0 {
+            self.room = usize::MAX;
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        let bytes = &bytes[..bytes.len().min(self.room)];
+        self.room -= bytes.len();
+        self.lines.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_line_of_the_audit_log_that_is_written_in_part_spoils_no_other() {
+    let house = house().await;
+    let lines = Lines::default();
+    let log = AuditLog::to(Full {
+        lines: lines.clone(),
+        room: 10,
+    });
+    house
+        .agent
+        .extend("audit", |api| api.pipeline().tool_call(0, log))
+        .unwrap();
+    for _ in 0..3 {
+        call(&house, "text__upper", json!({"text": "x"})).await;
+    }
+    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let parsed = |line: &str| serde_json::from_str::<Value>(line).is_ok();
+    let whole: Vec<bool> = written.lines().map(parsed).collect();
+    assert_eq!(whole, [false, true, true], "{written}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_is_in_the_audit_log() {
+    let house = TestHost::of(&[("sleep", "sleep_forever", &["run"])], "").await;
+    let lines = Lines::default();
+    let log = AuditLog::to(lines.clone());
+    house
+        .agent
+        .extend("audit", |api| api.pipeline().tool_call(0, log))
+        .unwrap();
+    let step = house.another_step().await;
+    let call = toolhost_tests::test_host::tool_call("sleep__run", json!({}));
+    let waited = std::time::Duration::from_millis(50);
+    let dropped = tokio::time::timeout(waited, step.execute_alone(call)).await;
+    assert!(dropped.is_err());
+    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let line: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(
+        (&line["decision"], &line["code"]),
+        (&json!("dropped"), &json!("E_TOOL_CANCELLED"))
+    );
+}
+
+#[tokio::test]
+async fn a_redactor_keeps_secrets_out_of_results() {
+    let house = house().await;
+    house
+        .agent
+        .extend("redact", |api| {
+            api.pipeline()
+                .tool_call(i32::MIN, Redactor::new([("TOKEN", "SK-12345")]))
+        })
+        .unwrap();
+    let result = call(&house, "text__upper", json!({"text": "the sk-12345 token"})).await;
+    assert_eq!(
+        result.output(),
+        Some(&json!({"text": "THE [redacted:TOKEN] TOKEN"}))
+    );
+}
+
+#[tokio::test]
+async fn a_middleware_makes_no_code_of_the_hosts_and_no_handle() {
+    let house = house().await;
+    house
+        .agent
+        .extend("forger", |api| {
+            api.pipeline()
+                .tool_call(0, |context: ToolCallContext, next: Next<_>| async move {
+                    let what = context.args.get("text").cloned();
+                    let result: toolhost::ToolResult = next.run(context).await;
+                    match what.as_ref().and_then(Value::as_str) {
+                        Some("code") => {
+                            let code = toolhost::ToolErrorCode::Timeout;
+                            let locale = toolhost::Locale::En;
+                            result.into_error(toolhost::ToolError::host(code, "forged", locale))
+                        }
+                        Some("handle") => {
+                            toolhost::ToolResult::pending("c", "t", "pending_forged".to_owned())
+                        }
+                        _ => result,
+                    }
+                })
+        })
+        .unwrap();
+    for text in ["code", "handle"] {
+        let result = call(&house, "text__upper", json!({"text": text})).await;
+        assert_eq!(code(&result), "E_MIDDLEWARE", "{text}");
+        assert!(result.handle().is_none());
+    }
+    // A code that the call came to by itself stays.
+    let refused = call(&house, "text__upper", json!({})).await;
+    assert_eq!(code(&refused), "E_TOOL_INVALID_ARGS");
+}
+
+#[tokio::test]
+async fn the_audit_log_tells_what_ran_whatever_the_layers_made_of_it() {
+    let house = house().await;
+    let lines = Lines::default();
+    let log = AuditLog::to(lines.clone());
+    house
+        .agent
+        .extend("ext", |api| {
+            api.pipeline().tool_call(0, log)?;
+            api.pipeline()
+                .tool_call(1, |context: ToolCallContext, next: Next<_>| async move {
+                    let _ran = next.run(context).await;
+                    panic!("in the test")
+                })
+        })
+        .unwrap();
+    let result = call(&house, "text__upper", json!({"text": "x"})).await;
+    assert_eq!(code(&result), "E_MIDDLEWARE");
+    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let line: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(
+        (&line["decision"], &line["code"]),
+        (&json!("ran"), &json!("E_MIDDLEWARE"))
+    );
+}

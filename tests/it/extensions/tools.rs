@@ -1,0 +1,336 @@
+//! Tools that an extension registers: the same way as a component's, from the next step on.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolhost::{HandlerContext, HandlerError, JsonObject, ToolStatus};
+use toolhost_tests::test_host::{TestHost, code};
+
+use super::{echo, item};
+
+async fn house(policy: &str) -> TestHost {
+    TestHost::of(&[("text", "text", &["upper"])], policy).await
+}
+
+#[tokio::test]
+async fn a_dynamic_tool_is_in_the_next_steps_catalog_and_runs() {
+    // tool-spec-v2 §2.1(4), §12.1, §12.3, §13.2
+    let house = house("").await;
+    let extended = house.agent.extend("weather-ext", |api| {
+        api.tools().register(item("weather__get"), echo)
+    });
+    extended.unwrap();
+    assert!(house.step.catalog().get("weather__get").is_none());
+    let early = house.call("weather__get", json!({})).await;
+    assert_eq!(code(&early), "E_TOOL_NOT_IN_CATALOG");
+
+    let step = house.another_step().await;
+    let shown = step.catalog().get("weather__get").unwrap();
+    let source = serde_json::to_value(&shown.source).unwrap();
+    assert_eq!(source, json!({"type": "extension", "name": "weather-ext"}));
+    let call = toolhost_tests::test_host::tool_call("weather__get", json!({"city": "Seoul"}));
+    let result = step.execute_alone(call).await;
+    assert_eq!(result.output(), Some(&json!({"city": "Seoul"})));
+
+    assert!(house.agent.remove_extension("weather-ext"));
+    assert!(!house.agent.remove_extension("weather-ext"));
+    let call = toolhost_tests::test_host::tool_call("weather__get", json!({}));
+    let kept = step.execute_alone(call).await;
+    assert_eq!(kept.status(), ToolStatus::Ok, "an open step is a snapshot");
+    assert!(house.agent.catalog().get("weather__get").is_none());
+}
+
+#[tokio::test]
+async fn an_mcp_tool_keeps_its_source_with_the_extensions_name() {
+    // tool-spec-v2 §13.1
+    let house = house("").await;
+    let mcp = serde_json::from_value(json!({
+        "name": "github__create_issue",
+        "source": {"type": "mcp", "name": "mcp-github", "mcp": {"extensionName": "somebody else's"}},
+    }));
+    house
+        .agent
+        .extend("mcp-github", |api| api.tools().register(mcp.unwrap(), echo))
+        .unwrap();
+    let catalog = house.agent.catalog();
+    let source = &catalog.get("github__create_issue").unwrap().source;
+    assert_eq!(
+        serde_json::to_value(source).unwrap(),
+        json!({"type": "mcp", "name": "mcp-github", "mcp": {"extensionName": "mcp-github"}})
+    );
+}
+
+#[tokio::test]
+async fn a_name_belongs_to_whoever_has_it() {
+    let house = house("").await;
+    let agent = &house.agent;
+    let of_bundle = agent.extend("a", |api| api.tools().register(item("text__upper"), echo));
+    assert!(of_bundle.unwrap_err().to_string().contains("the bundle"));
+
+    let again = |_: HandlerContext, _: JsonObject| async { Ok::<Value, HandlerError>(json!(2)) };
+    agent
+        .extend("a", |api| {
+            api.tools().register(item("dyn__x"), echo)?;
+            api.tools().register(item("dyn__x"), again)
+        })
+        .unwrap();
+    let others = agent.extend("b", |api| {
+        api.pipeline()
+            .step(0, |context, next: toolhost::Next<_>| next.run(context))?;
+        api.tools().register(item("dyn__y"), echo)?;
+        api.tools().register(item("dyn__x"), echo)
+    });
+    assert!(others.unwrap_err().to_string().contains("a's"));
+    assert!(
+        agent.catalog().get("dyn__y").is_none(),
+        "nothing of it stays"
+    );
+    let twice = agent.extend("a", |_| Ok(()));
+    assert!(twice.unwrap_err().to_string().contains("already"));
+
+    let result = house.another_step().await;
+    let call = toolhost_tests::test_host::tool_call("dyn__x", json!({}));
+    assert_eq!(result.execute_alone(call).await.output(), Some(&json!(2)));
+}
+
+#[tokio::test]
+async fn a_native_handler_meets_the_same_limits_as_a_component() {
+    // tool-spec-v2 §2.4
+    let policy = "tools: {dyn: {limits: {deadlineMs: 100, outputBytes: 1KiB, jsonDepth: 8}}}";
+    let house = house(policy).await;
+    let schema = json!({
+        "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
+    });
+    let strict: toolhost::ToolCatalogItem =
+        serde_json::from_value(json!({"name": "dyn__strict", "parameters": schema})).unwrap();
+    house
+        .agent
+        .extend("ext", |api| {
+            let tools = api.tools();
+            tools.register(strict, echo)?;
+            tools.register(
+                item("dyn__slow"),
+                async |_: HandlerContext, _: JsonObject| {
+                    tokio::time::sleep(Duration::from_secs(60)).await;
+                    Ok::<_, HandlerError>(json!(1))
+                },
+            )?;
+            tools.register(
+                item("dyn__long"),
+                async |_: HandlerContext, _: JsonObject| {
+                    Ok::<_, HandlerError>(json!("x".repeat(2000)))
+                },
+            )?;
+            tools.register(
+                item("dyn__deep"),
+                async |_: HandlerContext, _: JsonObject| {
+                    Ok::<_, HandlerError>(json!([[[[[[[[[1]]]]]]]]]))
+                },
+            )?;
+            tools.register(
+                item("dyn__panics"),
+                async |_: HandlerContext, _: JsonObject| panic!("in the test"),
+            )?;
+            tools.register(
+                item("dyn__fails"),
+                async |_: HandlerContext, _: JsonObject| {
+                    let error = HandlerError::new("m".repeat(1000)).with_code("E_TOOL_TIMEOUT");
+                    Err::<Value, _>(error)
+                },
+            )?;
+            tools.register(
+                item("dyn__rants"),
+                async |_: HandlerContext, _: JsonObject| {
+                    Err::<Value, _>(HandlerError::new("m".repeat(5000)))
+                },
+            )
+        })
+        .unwrap();
+    let step = house.another_step().await;
+    for (tool, args, expected) in [
+        ("dyn__strict", json!({"n": 1}), None),
+        (
+            "dyn__strict",
+            json!({"n": "1"}),
+            Some("E_TOOL_INVALID_ARGS"),
+        ),
+        ("dyn__slow", json!({}), Some("E_TOOL_TIMEOUT")),
+        ("dyn__long", json!({}), Some("E_TOOL_OUTPUT_TOO_LARGE")),
+        ("dyn__deep", json!({}), Some("E_TOOL_INVALID_OUTPUT")),
+        ("dyn__panics", json!({}), Some("E_TOOL_TRAP")),
+        ("dyn__fails", json!({}), Some("E_TOOL")),
+        ("dyn__rants", json!({}), Some("E_TOOL_OUTPUT_TOO_LARGE")),
+    ] {
+        let call = toolhost_tests::test_host::tool_call(tool, args);
+        let result = step.execute_alone(call).await;
+        let found = result.tool_error().map(|error| error.code.as_str());
+        assert_eq!(found, expected, "{tool}: {result:?}");
+        if let Some(error) = result.tool_error() {
+            assert!(error.message.len() <= 1000, "{tool}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_handler_whose_deadline_panics_is_a_tool_that_crashed() {
+    struct Restless;
+    impl toolhost::ToolHandler for Restless {
+        fn call(
+            &self,
+            _: HandlerContext,
+            input: JsonObject,
+        ) -> toolhost::BoxFuture<'_, Result<Value, toolhost::Raised>> {
+            Box::pin(async { Ok(Value::Object(input)) })
+        }
+
+        fn deadline(&self, input: &JsonObject) -> Option<Duration> {
+            assert!(input.is_empty(), "in the test");
+            None
+        }
+    }
+    let house = house("").await;
+    house
+        .agent
+        .extend("ext", |api| {
+            // Which is not to blame.
+            api.pipeline()
+                .tool_call(0, |context, next: toolhost::Next<_>| next.run(context))?;
+            api.tools().register(item("dyn__restless"), Restless)
+        })
+        .unwrap();
+    let step = house.another_step().await;
+    let call =
+        |args| step.execute_alone(toolhost_tests::test_host::tool_call("dyn__restless", args));
+    let result = call(json!({"a": 1})).await;
+    assert_eq!(code(&result), "E_TOOL_TRAP");
+    assert!(
+        result
+            .tool_error()
+            .unwrap()
+            .message
+            .contains("its handler panicked")
+    );
+    assert_eq!(call(json!({})).await.output(), Some(&json!({})));
+}
+
+#[tokio::test]
+async fn what_an_extensions_tool_says_to_the_model_is_bounded() {
+    let house = house("").await;
+    let said = format!("Gets\u{202e}{}", "\u{e0041}".repeat(100_000));
+    let item = serde_json::from_value(json!({"name": "mcp__get", "description": said})).unwrap();
+    house
+        .agent
+        .extend("mcp", |api| api.tools().register(item, echo))
+        .unwrap();
+    let shown = house.agent.catalog().to_mcp().to_string();
+    assert!(shown.len() < 10_000);
+    assert!(shown.contains("Gets\\\\u{202e}") && !shown.contains(toolhost::text::acts));
+}
+
+#[tokio::test]
+async fn an_api_that_is_kept_registers_later_and_does_not_keep_its_agent() {
+    let house = house("").await;
+    let mut kept = None;
+    house
+        .agent
+        .extend("later", |api| {
+            api.logger().info("registered");
+            kept = Some(api.clone());
+            Ok(())
+        })
+        .unwrap();
+    let api = kept.unwrap();
+    api.tools().register(item("dyn__late"), echo).unwrap();
+    assert!(house.agent.catalog().get("dyn__late").is_some());
+    assert!(api.tools().unregister("dyn__late").unwrap());
+    assert!(!api.tools().unregister("text__upper").unwrap());
+    assert!(house.agent.catalog().get("dyn__late").is_none());
+    drop(house);
+    let gone = api.tools().register(item("dyn__late"), echo);
+    assert!(gone.unwrap_err().to_string().contains("gone"));
+}
+
+#[tokio::test]
+async fn an_api_that_outlives_its_extension_registers_nothing() {
+    let house = house("").await;
+    let mut kept = None;
+    let mut keep = |api: &toolhost::ExtensionApi| {
+        kept = Some(api.clone());
+        Ok(())
+    };
+    house.agent.extend("gone", &mut keep).unwrap();
+    assert!(house.agent.remove_extension("gone"));
+    house.agent.extend("gone", |_| Ok(())).unwrap();
+    let late = kept.unwrap().tools().register(item("dyn__late"), echo);
+    assert!(late.unwrap_err().to_string().contains("removed"));
+    assert!(house.agent.catalog().get("dyn__late").is_none());
+
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        house.agent.extend("half", |api| {
+            api.tools().register(item("dyn__half"), echo)?;
+            panic!("in the test")
+        })
+    }));
+    assert!(panicked.is_err());
+    assert!(
+        house.agent.catalog().get("dyn__half").is_none(),
+        "nothing of it stays"
+    );
+}
+
+#[tokio::test]
+async fn the_operators_deadline_holds_for_a_handler_that_asks_for_more() {
+    struct Patient;
+    impl toolhost::ToolHandler for Patient {
+        fn call(
+            &self,
+            _: HandlerContext,
+            _: JsonObject,
+        ) -> toolhost::BoxFuture<'_, Result<Value, toolhost::Raised>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn deadline(&self, _: &JsonObject) -> Option<Duration> {
+            Some(Duration::from_secs(600))
+        }
+    }
+    let house = house("tools: {dyn: {limits: {deadlineMs: 50}}}").await;
+    house
+        .agent
+        .extend("ext", |api| {
+            api.tools().register(item("dyn__patient"), Patient)
+        })
+        .unwrap();
+    let step = house.another_step().await;
+    let call = toolhost_tests::test_host::tool_call("dyn__patient", json!({}));
+    assert_eq!(code(&step.execute_alone(call).await), "E_TOOL_TIMEOUT");
+}
+
+#[tokio::test]
+async fn a_native_handler_works_in_the_workdir_by_handle() {
+    // tool-spec-v2 §2.5(1), §2.5(2)
+    use std::io::Read;
+    use std::os::fd::AsFd;
+
+    let house = house("").await;
+    std::fs::write(house.work.path("note.txt"), "kept").unwrap();
+    house
+        .agent
+        .extend("ext", |api| {
+            let read = async |context: HandlerContext, _: JsonObject| {
+                let (flags, mode) = (rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty());
+                let opened = rustix::fs::openat(context.workdir().as_fd(), "note.txt", flags, mode);
+                let mut text = String::new();
+                std::fs::File::from(opened?).read_to_string(&mut text)?;
+                Ok::<_, HandlerError>(json!(text))
+            };
+            api.tools().register(item("dyn__read"), read)
+        })
+        .unwrap();
+    let step = house.another_step().await;
+    let call = toolhost_tests::test_host::tool_call("dyn__read", json!({}));
+    assert_eq!(
+        step.execute_alone(call).await.output(),
+        Some(&json!("kept"))
+    );
+}

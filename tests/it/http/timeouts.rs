@@ -1,0 +1,147 @@
+//! A server that takes its time: what ends the wait, and that nothing of it stays.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::time::Duration;
+
+use serde_json::json;
+use toolhost_tests::test_host::{TestHost, code};
+use toolhost_tests::{eventually, sandbox};
+
+use super::server::{Server, silent};
+use super::{WEB, answer, error, fetch_within, policy};
+use crate::leaks::{alone, stays_flat};
+
+#[tokio::test]
+async fn the_deadline_ends_a_call_that_waits_for_a_server() {
+    let limits = json!({"deadlineMs": 1500});
+    let server = silent();
+    let http = json!({"allow": [server.origin()]});
+    let result = fetch_within(&http, &limits, json!({"url": server.origin()})).await;
+    // It has no more time than the call: the guest is told just before, where there is time for that.
+    if result.output().is_some() {
+        assert_eq!(
+            error(&result),
+            "ErrorCode::ConnectionReadTimeout",
+            "{result:?}"
+        );
+    } else {
+        assert_eq!(code(&result), "E_TOOL_TIMEOUT", "{result:?}");
+    }
+    eventually("the connection is closed", || server.open() == 0).await;
+
+    let dripping = Server::does(|_, stream| {
+        let _sent = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        while stream.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let http = json!({"allow": [dripping.origin()]});
+    let result = fetch_within(&http, &limits, json!({"url": dripping.origin()})).await;
+    assert_eq!(code(&result), "E_TOOL_TIMEOUT", "{result:?}");
+    assert!(result.usage().http_received > 0);
+    eventually("the connection is closed", || dripping.open() == 0).await;
+}
+
+#[tokio::test]
+async fn dropping_a_call_closes_its_connection() {
+    let server = silent();
+    let http = json!({"allow": [server.origin()]});
+    let house = TestHost::of(WEB, &policy(&http, &json!({}))).await;
+    {
+        let call = house.call(
+            "web__run",
+            json!({"url": server.origin(), "times": 3, "atOnce": 3}),
+        );
+        tokio::pin!(call);
+        tokio::select! {
+            result = &mut call => panic!("{result:?}"),
+            () = eventually("they are connected", || server.asked().len() == 3) => {}
+        }
+        assert_eq!(server.open(), 3);
+    }
+    eventually("the connections are closed", || server.open() == 0).await;
+    // While it waited it held its place, and now it is free.
+    eventually("its place is free", || sandbox().free_places() == 1_024).await;
+}
+
+#[tokio::test]
+async fn each_wait_has_a_limit_that_the_guest_may_shorten_and_not_lengthen() {
+    let server = silent();
+    let http = json!({"allow": [server.origin()]});
+    let long = 1_000_000_000;
+    let input = json!({"url": server.origin(), "firstByteMs": long});
+    let result = fetch_within(&http, &json!({"httpFirstByteMs": 100}), input).await;
+    assert_eq!(error(&result), "ErrorCode::ConnectionReadTimeout");
+    let input = json!({"url": server.origin(), "firstByteMs": 100});
+    let result = fetch_within(&http, &json!({}), input).await;
+    assert_eq!(error(&result), "ErrorCode::ConnectionReadTimeout");
+
+    let slow = Server::does(|_, stream| {
+        let _sent = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf");
+        let _rest = std::io::copy(stream, &mut std::io::sink());
+    });
+    let http = json!({"allow": [slow.origin()]});
+    let input = json!({"url": slow.origin(), "betweenBytesMs": long});
+    let result = fetch_within(&http, &json!({"httpBetweenBytesMs": 100}), input).await;
+    assert_eq!(error(&result), "connection read timeout");
+    assert_eq!(answer(&result)["body"], "half");
+
+    // A queue that is full takes no connection, and answers none.
+    let full = tokio::net::TcpSocket::new_v4().unwrap();
+    full.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let full = full.listen(0).unwrap();
+    let address = full.local_addr().unwrap();
+    let mut waiting = Vec::new();
+    while let Ok(stream) =
+        std::net::TcpStream::connect_timeout(&address, Duration::from_millis(200))
+    {
+        waiting.push(stream);
+    }
+    let url = format!("http://{address}");
+    let http = json!({"allow": [url]});
+    let input = json!({"url": url, "connectMs": long});
+    let result = fetch_within(&http, &json!({"httpConnectMs": 200}), input).await;
+    assert_eq!(error(&result), "ErrorCode::ConnectionTimeout", "{result:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_up_is_an_error_to_the_guest() {
+    let rude = Server::does(|_, stream| drop(stream.shutdown(std::net::Shutdown::Both)));
+    let http = json!({"allow": [rude.origin()]});
+    let result = fetch_within(&http, &json!({}), json!({"url": rude.origin()})).await;
+    assert!(error(&result).starts_with("ErrorCode::"), "{result:?}");
+    let half = Server::says("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf");
+    let http = json!({"allow": [half.origin()]});
+    let result = fetch_within(&http, &json!({}), json!({"url": half.origin()})).await;
+    assert_eq!(error(&result), "incomplete HTTP response", "{result:?}");
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let url = format!("http://{}", nobody.unwrap());
+    let result = fetch_within(&json!({"allow": [url]}), &json!({}), json!({"url": url})).await;
+    assert_eq!(error(&result), "ErrorCode::ConnectionRefused", "{result:?}");
+}
+
+#[test]
+fn requests_leave_nothing_behind() {
+    alone(async {
+        let server = Server::echo();
+        let http = json!({"allow": [server.origin()]});
+        let house = TestHost::of(WEB, &policy(&http, &json!({}))).await;
+        let denied = "http://localhost:1/";
+        let url = server.origin();
+        stays_flat("requests", 300, async |n| {
+            // One that is read, one that is not, one that is refused.
+            let (url, read) = match n % 3 {
+                0 => (url.as_str(), u64::MAX),
+                1 => (url.as_str(), 0),
+                _ => (denied, 0),
+            };
+            let result = house
+                .call("web__run", json!({"url": url, "read": read}))
+                .await;
+            assert!(result.output().is_some(), "{result:?}");
+            eventually("the connection is closed", || server.open() == 0).await;
+        })
+        .await;
+    });
+}

@@ -1,0 +1,73 @@
+//! Nothing grows: a limit that is met a thousand times leaves the host's memory, files and threads as
+//! they were.
+
+mod admission;
+mod limits;
+mod listings;
+mod outcomes;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use toolhost_tests::process_usage::ProcessUsage;
+
+/// Runs a test in a process of its own: what it measures is then its own. nextest gives every test
+/// one; where another runner does not, the test starts itself again.
+pub(crate) fn alone(test: impl Future<Output = ()>) {
+    const MODE: (&str, &str) = ("NEXTEST_EXECUTION_MODE", "process-per-test");
+    if std::env::var(MODE.0).as_deref() == Ok(MODE.1) {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
+        return runtime.block_on(test);
+    }
+    let name = std::thread::current().name().unwrap().to_owned();
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args([&name, "--exact", "--nocapture"]);
+    assert!(
+        again.env(MODE.0, MODE.1).status().unwrap().success(),
+        "{name}"
+    );
+}
+
+/// Repetitions of what takes a millisecond or two. A tenth of them go before, to warm up.
+pub(crate) const TIMES: usize = 1_000;
+
+/// How much more memory may be held after them: 16 KiB for each of a thousand, which is less than any
+/// instance, file or task that stayed.
+const GROWTH: u64 = 16 << 20;
+
+/// Does something over and over, and asserts that it leaves nothing behind.
+pub(crate) async fn stays_flat(what: &str, times: usize, mut once: impl AsyncFnMut(usize)) {
+    let started = Instant::now();
+    let warm_up = (times / 10).max(3);
+    for n in 0..warm_up {
+        once(n).await;
+    }
+    let before = ProcessUsage::now();
+    for n in warm_up..warm_up + times {
+        once(n).await;
+    }
+    let mut after = ProcessUsage::now();
+    // What was told to end may take its time: a thread without work waits ten seconds for more.
+    for _ in 0..600 {
+        if after.fds <= before.fds && after.threads <= before.threads {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        after = ProcessUsage::now();
+    }
+    let grown = after.rss.saturating_sub(before.rss) >> 10;
+    eprintln!(
+        "{what}: {times} times in {} ms, {grown} KiB more",
+        started.elapsed().as_millis()
+    );
+    assert!(
+        after.rss < before.rss + GROWTH,
+        "{what}: {before:?}, {after:?}"
+    );
+    assert!(after.fds <= before.fds, "{what}: {before:?}, {after:?}");
+    assert!(
+        after.threads <= before.threads,
+        "{what}: {before:?}, {after:?}"
+    );
+}

@@ -1,0 +1,152 @@
+//! What all calls share, used up over and over.
+
+use std::time::Duration;
+
+use serde_json::json;
+use toolhost_sandbox::{Outcome, PrepareError, PreparedTool, Sandbox, SandboxError};
+use toolhost_tests::{eventually, guest, invocation, nothing, own_sandbox};
+
+use super::{TIMES, alone, stays_flat};
+use crate::sandbox::agents_port::Port;
+use crate::sandbox::wat::component;
+
+async fn tool(own: &Sandbox, name: &str) -> PreparedTool {
+    own.prepare(guest(name)).await.unwrap().0
+}
+
+/// A call that holds its place until it is dropped.
+async fn holder(own: &Sandbox) -> tokio::task::JoinHandle<()> {
+    let sleep = tool(own, "sleep_forever").await;
+    let free = own.free_places();
+    let holds = tokio::spawn(async move {
+        let _report = sleep.call(invocation("run", &nothing(), None)).await;
+    });
+    eventually("the place is taken", || own.free_places() == free - 1).await;
+    holds
+}
+
+async fn runs(own: &Sandbox) {
+    let echo = tool(own, "echo").await;
+    let report = echo.call(invocation("say", &json!({"a": 1}), None)).await;
+    assert_eq!(report.outcome.unwrap(), Outcome::Output(json!({"a": 1})));
+}
+
+#[test]
+fn the_line() {
+    alone(async {
+        for (what, waiting_calls, says) in [
+            ("nobody may wait", 0, "too many calls are waiting"),
+            ("nobody may wait long", 10, "none became free in time"),
+        ] {
+            let own = own_sandbox(|config| {
+                config.live_calls = 1;
+                config.waiting_calls = waiting_calls;
+                config.queueing = Duration::from_millis(1);
+            });
+            let holds = holder(&own).await;
+            let echo = tool(&own, "echo").await;
+            stays_flat(what, TIMES, async |_| {
+                let report = echo.call(invocation("say", &nothing(), None)).await;
+                assert!(
+                    matches!(&report.outcome, Err(SandboxError::Busy { reason }) if *reason == says),
+                    "{what}: {report:?}"
+                );
+            })
+            .await;
+            holds.abort();
+            eventually("the place is free", || own.free_places() == 1).await;
+            assert_eq!(own.waiting_calls(), 0);
+            runs(&own).await;
+        }
+
+        let own = own_sandbox(|config| config.live_calls = 1);
+        let holds = holder(&own).await;
+        let echo = tool(&own, "echo").await;
+        stays_flat("dropped in the line", TIMES, async |_| {
+            let call = echo.call(invocation("say", &nothing(), None));
+            assert!(tokio::time::timeout(Duration::ZERO, call).await.is_err());
+        })
+        .await;
+        assert_eq!(own.waiting_calls(), 0);
+        holds.abort();
+        runs(&own).await;
+    });
+}
+
+#[test]
+fn the_memory_of_all_calls() {
+    alone(async {
+        let own = own_sandbox(|config| config.memory_bytes = 24 << 20);
+        let eat = tool(&own, "eat_memory").await;
+        // Each touches all of it.
+        stays_flat("the memory of all calls", TIMES / 5, async |_| {
+            let report = eat.call(invocation("run", &nothing(), None)).await;
+            assert!(
+                matches!(report.outcome, Err(SandboxError::MemoryExhausted)),
+                "{report:?}"
+            );
+        })
+        .await;
+        assert_eq!(own.memory_in_use(), 0);
+        runs(&own).await;
+    });
+}
+
+#[test]
+fn places_to_wait_for_an_agent() {
+    alone(async {
+        for (what, parked_calls) in [("no room to park", 0), ("parked", 1)] {
+            let own = own_sandbox(|config| config.parked_calls = parked_calls);
+            let asks = tool(&own, "ask_agents").await;
+            let port = Port::new();
+            stays_flat(what, TIMES, async |_| {
+                let mut asked = invocation("run", &json!({"do": "request", "target": "a"}), None);
+                asked.agents = Some(port.clone());
+                let report = asks.call(asked).await;
+                let Ok(Outcome::Output(said)) = &report.outcome else {
+                    panic!("{report:?}");
+                };
+                let busy = said["error"]["code"] == "E_TOOL_BUSY";
+                assert_eq!(busy, parked_calls == 0, "{said}");
+                port.take();
+            })
+            .await;
+            assert_eq!(own.parked_calls(), 0);
+            runs(&own).await;
+        }
+    });
+}
+
+#[test]
+fn components() {
+    alone(async {
+        let own = own_sandbox(|_| ());
+        stays_flat("from the cache", TIMES, async |_| {
+            tool(&own, "trap").await;
+        })
+        .await;
+        let own = own_sandbox(|config| config.compile.types = 1);
+        stays_flat("larger than it may be", TIMES, async |_| {
+            let refused = own.prepare(component("answer", "")).await;
+            assert!(matches!(refused, Err(PrepareError::TooLarge { .. })));
+        })
+        .await;
+        let own = own_sandbox(|config| {
+            config.cache = None;
+            config.describing = Duration::from_millis(1);
+        });
+        // Each is compiled: some ten milliseconds.
+        stays_flat("slower than it may be", TIMES / 5, async |_| {
+            let refused = own.prepare(component("loop_in_start", "")).await;
+            assert!(
+                matches!(
+                    refused,
+                    Err(PrepareError::Describe(SandboxError::Timeout { .. }))
+                ),
+                "{refused:?}"
+            );
+        })
+        .await;
+        assert_eq!(own.memory_in_use(), 0);
+    });
+}

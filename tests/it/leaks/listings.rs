@@ -1,0 +1,80 @@
+//! Folders of more names than anybody holds in memory.
+
+use std::fs;
+
+use serde_json::json;
+use toolhost_sandbox::{CallReport, Outcome};
+use toolhost_tests::process_usage::ProcessUsage;
+use toolhost_tests::{Work, invocation, prepared};
+
+use super::{TIMES, alone, stays_flat};
+
+/// A folder of so many names: few files behind them all, as links are made sooner. A file has at most
+/// 65,000 names.
+fn folder(names: usize) -> Work {
+    const LINKS: usize = 50_000;
+    let work = Work::new();
+    let first = |n: usize| work.path(&format!("{}", n - n % LINKS));
+    for n in 0..names {
+        if n % LINKS == 0 {
+            fs::write(first(n), "").unwrap();
+        } else {
+            fs::hard_link(first(n), work.path(&n.to_string())).unwrap();
+        }
+    }
+    work
+}
+
+async fn list(work: &Work, input: serde_json::Value, names: u64) -> CallReport {
+    let mut asked = invocation("run", &input, Some(work));
+    asked.limits.listed_names = names;
+    prepared("list_dir").await.call(asked).await
+}
+
+fn output(report: &CallReport) -> &serde_json::Value {
+    match &report.outcome {
+        Ok(Outcome::Output(output)) => output,
+        other => panic!("no output: {other:?}"),
+    }
+}
+
+#[test]
+fn a_large_folder_is_listed_over_and_over() {
+    alone(async {
+        let work = folder(100_000);
+        stays_flat("a listing that ends early", TIMES, async |_| {
+            let report = list(&work, json!({}), 500).await;
+            assert_eq!(
+                output(&report),
+                &json!({"count": 500, "error": "EOVERFLOW"})
+            );
+        })
+        .await;
+        stays_flat("listings that are held", TIMES / 10, async |_| {
+            let report = list(&work, json!({"hold": 80}), 100_000).await;
+            assert_eq!(output(&report), &json!({"count": 80}));
+        })
+        .await;
+        // A hundred thousand names take a quarter of a second.
+        stays_flat("a listing to the end", 10, async |_| {
+            let report = list(&work, json!({}), 100_000).await;
+            assert_eq!(output(&report), &json!({"count": 100_000}));
+        })
+        .await;
+    });
+}
+
+#[test]
+fn many_listings_of_a_very_large_folder_are_held_in_little_memory() {
+    alone(async {
+        // A million names take half a minute to make; what was collected whole would show with fewer.
+        let work = folder(250_000);
+        list(&work, json!({"hold": 1}), 1_000_000).await;
+        let before = ProcessUsage::now().peak;
+        let report = list(&work, json!({"hold": 80}), 10_000_000).await;
+        assert_eq!(output(&report), &json!({"count": 80}));
+        let grown = ProcessUsage::now().peak - before;
+        // Of each a buffer, and not 250,000 names.
+        assert!(grown < 64 << 20, "{grown}");
+    });
+}

@@ -1,0 +1,134 @@
+//! Every way a call may end, over and over; and turns, steps and handles around calls that end well.
+
+use std::time::Duration;
+
+use serde_json::json;
+use toolhost::{AssistantMessage, Instance, ToolStatus, TurnStart};
+use toolhost_tests::eventually;
+use toolhost_tests::test_host::{TestHost, code, tool_call, tool_call_of};
+
+use super::{TIMES, alone, stays_flat};
+
+const TOOLS: &[toolhost_tests::test_host::TestTool<'_>] = &[
+    ("echo", "echo", &["say"]),
+    ("trap", "trap", &["run"]),
+    ("panics", "panic_with_reason", &["run"]),
+    ("exits", "exit_process", &["run"]),
+    ("spin", "spin_forever", &["run"]),
+    ("sleep", "sleep_forever", &["run"]),
+    ("pending", "pending", &["run"]),
+];
+
+#[test]
+fn traps_deadlines_and_refusals() {
+    alone(async {
+        let soon = "tools: {spin: {limits: {deadlineMs: 1}}, sleep: {limits: {deadlineMs: 1}}}";
+        let house = TestHost::of(TOOLS, soon).await;
+        for (tool, args, expected) in [
+            ("trap__run", json!({}), "E_TOOL_TRAP"),
+            (
+                "panics__run",
+                json!({"reason": "r".repeat(1_000)}),
+                "E_TOOL_TRAP",
+            ),
+            ("exits__run", json!({}), "E_TOOL_EXIT"),
+            ("spin__run", json!({}), "E_TOOL_TIMEOUT"),
+            ("sleep__run", json!({}), "E_TOOL_TIMEOUT"),
+            ("nowhere__run", json!({}), "E_TOOL_NOT_IN_CATALOG"),
+        ] {
+            stays_flat(tool, TIMES, async |_| {
+                assert_eq!(code(&house.call(tool, args.clone()).await), expected);
+            })
+            .await;
+            let after = house.call("echo__say", json!({"after": tool})).await;
+            assert_eq!(after.output(), Some(&json!({"after": tool})));
+        }
+    });
+}
+
+#[test]
+fn dropped_calls() {
+    alone(async {
+        let house = TestHost::of(TOOLS, "").await;
+        let (sandbox, places) = (house.host.sandbox(), house.host.sandbox().free_places());
+        for tool in ["spin__run", "sleep__run"] {
+            stays_flat(tool, TIMES, async |n| {
+                // Some have moved to other threads by then, and some have not.
+                let soon = Duration::from_micros((n as u64 % 40) * 100);
+                let call = house.call(tool, json!({}));
+                assert!(tokio::time::timeout(soon, call).await.is_err());
+            })
+            .await;
+            eventually("all are gone", || sandbox.free_places() == places).await;
+            eventually("and their memory", || sandbox.memory_in_use() == 0).await;
+            let after = house.call("echo__say", json!({"after": tool})).await;
+            assert_eq!(after.output(), Some(&json!({"after": tool})));
+        }
+    });
+}
+
+#[test]
+fn turns_and_steps() {
+    alone(async {
+        let house = TestHost::of(TOOLS, "").await;
+        let instance = house.agent.instance("key", house.work.workdir.clone());
+        stays_flat("turns and steps", TIMES, async |n| {
+            let turn = instance.open_turn(TurnStart::new(format!("turn-{n}")));
+            let turn = turn.await.unwrap();
+            let step = turn.open_step().await.unwrap();
+            let call = tool_call_of(&format!("call-{n}"), "echo__say", json!({"n": n}));
+            let result = step.execute_alone(call).await;
+            assert_eq!(result.output(), Some(&json!({"n": n})));
+            // Some are closed, and some forgotten.
+            if n % 2 == 0 {
+                step.close(json!(n)).await.unwrap();
+                turn.close(json!(n)).await.unwrap();
+            }
+        })
+        .await;
+    });
+}
+
+async fn ended(instance: &Instance, handle: &str) -> toolhost::ToolResult {
+    loop {
+        let result = instance.poll(handle).await;
+        if result.status() != ToolStatus::Pending {
+            return result;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[test]
+fn calls_in_the_background() {
+    alone(async {
+        let house = TestHost::of(TOOLS, "").await;
+        let instance = house.agent.instance("instance", house.work.workdir.clone());
+        let submit = async |n: usize, name: &str, args| {
+            let call = tool_call_of(&format!("call-{n}"), name, args);
+            let message = AssistantMessage::for_call(&call);
+            let accepted = house.step.submit(call, &message).await;
+            accepted.handle().unwrap().to_owned()
+        };
+        // Each result is kept for a day: a row of a kilobyte or two.
+        stays_flat("results that are fetched", TIMES, async |n| {
+            let handle = submit(n, "echo__say", json!({"n": n})).await;
+            let result = ended(&instance, &handle).await;
+            assert_eq!(result.output(), Some(&json!({"n": n})));
+            assert_eq!(result.tool_call_id(), format!("call-{n}"));
+        })
+        .await;
+        stays_flat("calls that are cancelled", TIMES, async |n| {
+            let handle = submit(n, "sleep__run", json!({})).await;
+            assert_eq!(code(&instance.cancel(&handle).await), "E_TOOL_CANCELLED");
+        })
+        .await;
+        stays_flat("a component's handles", TIMES, async |n| {
+            let call = tool_call("pending__run", json!({"handle": format!("done:{n}")}));
+            let accepted = house.step.execute_alone(call).await;
+            let result = ended(&instance, accepted.handle().unwrap()).await;
+            assert_eq!(result.output(), Some(&json!(n)));
+        })
+        .await;
+    });
+}

@@ -1,0 +1,84 @@
+//! A machine that swaps, and a process that is swapped out.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+use rustix::mm::{Advice, madvise};
+use toolhost_tests::process_usage::status_bytes;
+use toolhost_tests::root;
+
+/// Asks for the test. It turns swap on for the whole machine for its time.
+const ASKED_BY: &str = "TOOLHOST_TEST_SWAP";
+
+/// Swap in a file, until dropped. A process of its own turns it off, also where this one is killed.
+pub(super) struct Swap(Child);
+
+impl Swap {
+    /// Turns swap on.
+    ///
+    /// # Errors
+    /// Why there is none: nobody asked for it, or this machine does not allow it.
+    pub(super) fn on() -> Result<Self, String> {
+        if std::env::var_os(ASKED_BY).is_none() {
+            return Err(format!(
+                "{ASKED_BY}=1 asks for it; it takes root, and turns on swap for a minute"
+            ));
+        }
+        let mut guard = Command::new(env!("CARGO_BIN_EXE_swap_file"))
+            .arg(root("target/tmp").join(format!("swap-{}", std::process::id())))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // A test runner that ends this process's group leaves it time to turn swap off.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| error.to_string())?;
+        let mut line = String::new();
+        let read = guard.stdout.as_mut().map(BufReader::new);
+        let read = read.map(|mut stdout| stdout.read_line(&mut line));
+        match (read, line.trim_end()) {
+            (Some(Ok(_)), "on") => Ok(Self(guard)),
+            (_, reason) => {
+                let _ended = guard.wait();
+                Err(format!("this machine does not allow it: {reason}"))
+            }
+        }
+    }
+}
+
+impl Drop for Swap {
+    fn drop(&mut self) {
+        // It waits for the end of its input.
+        drop(self.0.stdin.take());
+        let ended = self.0.wait();
+        let off = ended.is_ok_and(|status| status.success());
+        assert!(off || std::thread::panicking(), "swap is still on");
+    }
+}
+
+/// Pages out all memory of this process that is its own, as a machine short of memory would.
+#[expect(
+    unsafe_code,
+    reason = "the advice moves pages and changes no byte; a range that is gone meanwhile is an error"
+)]
+pub(super) fn page_out() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    for line in maps.lines() {
+        let Some((range, rest)) = line.split_once(' ') else {
+            continue;
+        };
+        if !rest.starts_with("rw-p") {
+            continue;
+        }
+        let address = |text: &str| usize::from_str_radix(text, 16).unwrap();
+        let (start, end) = range.split_once('-').unwrap();
+        let (start, end) = (address(start), address(end));
+        let at = std::ptr::without_provenance_mut(start);
+        let _gone = unsafe { madvise(at, end - start, Advice::LinuxPageOut) };
+    }
+}
+
+/// Bytes of this process that are swapped out now.
+pub(super) fn swapped() -> u64 {
+    status_bytes("VmSwap:")
+}

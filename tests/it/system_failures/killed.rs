@@ -1,0 +1,113 @@
+//! kill -9, whatever the host is doing: the next start finds nothing half done.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use toolhost::{CacheConfig, CacheVerdict, Host, Sandbox, SandboxConfig, ToolStatus};
+use toolhost_tests::test_host::code;
+
+use crate::pending::ended;
+
+use super::host_process::{HostProcess, bundle, events};
+
+const PAGE: u64 = 4096;
+
+fn sandbox(top: &Path) -> Sandbox {
+    let cache = CacheConfig::new(top.join("cache"), top.join("keys/key"));
+    Sandbox::new(SandboxConfig {
+        cache: Some(cache),
+        ..SandboxConfig::default()
+    })
+    .unwrap()
+}
+
+#[tokio::test]
+async fn what_the_next_start_finds_is_whole() {
+    let top = tempfile::tempdir().unwrap();
+    let top = top.path();
+    let place = |name: &str| top.join(name);
+    std::fs::create_dir(place("work")).unwrap();
+    let tools: &[_] = &[
+        ("write", "write_bytes", &["run"] as &[&str]),
+        ("sleep", "sleep_forever", &["run"]),
+    ];
+    bundle(&place("bundle"), tools);
+    let start = json!({
+        "op": "start", "state": place("state"), "cache": place("cache"), "keys": place("keys"),
+    });
+    let load = json!({"op": "load", "bundle": place("bundle"), "work": place("work")});
+    let mut handles = Vec::new();
+    // While it starts, compiles and stores.
+    for milliseconds in [0, 30, 300, 800] {
+        let mut host = HostProcess::after("true");
+        host.ask(&start);
+        host.ask(&load);
+        std::thread::sleep(Duration::from_millis(milliseconds));
+    }
+    // While it calls, writes, logs and submits.
+    const KILLS: usize = 6;
+    for kill in 0..KILLS {
+        let mut host = HostProcess::after("true");
+        host.must(start.clone());
+        host.must(load.clone());
+        host.ask(&json!({"op": "work"}));
+        for _ in 0..=kill * 9 {
+            let handle = host.said.next().unwrap().unwrap();
+            let handle: Option<String> = serde_json::from_str(&handle).unwrap();
+            handles.push(handle.expect("it was accepted"));
+        }
+        std::thread::sleep(Duration::from_millis(3 * kill as u64));
+    }
+
+    let own = sandbox(top);
+    let entries = own.cache().unwrap().entries().unwrap();
+    assert_eq!(entries.len(), tools.len());
+    assert!(
+        entries
+            .iter()
+            .all(|entry| entry.verdict == CacheVerdict::Valid),
+        "{entries:?}"
+    );
+    for entry in std::fs::read_dir(place("work")).unwrap() {
+        let length = entry.unwrap().metadata().unwrap().len();
+        assert_eq!(length % PAGE, 0, "a write is whole or not at all");
+    }
+    let host = Host::builder().sandbox(own).state_root(place("state"));
+    let host = host.build().unwrap();
+    let agent = host
+        .load(place("bundle"))
+        .await
+        .unwrap()
+        .only_agent()
+        .unwrap();
+    let instance = agent.instance("instance", host.workdir(place("work")).unwrap());
+    let mut interrupted = 0;
+    for handle in &handles {
+        let result = ended(&instance, handle).await;
+        match result.status() {
+            ToolStatus::Ok => {}
+            ToolStatus::Error => {
+                assert_eq!(code(&result), "E_TOOL_INTERRUPTED");
+                interrupted += 1;
+            }
+            ToolStatus::Pending => unreachable!("ended"),
+        }
+    }
+    assert!(
+        interrupted >= KILLS,
+        "those asleep were: {interrupted} of {}",
+        handles.len()
+    );
+
+    // What is logged now does not join a half line.
+    let mut last = HostProcess::after("true");
+    last.must(start);
+    last.must(load);
+    let args = json!({"path": "/last", "bytes": 1});
+    assert_eq!(last.call("write__run", args)["status"], "ok");
+    let logged = last.must(json!({"op": "events", "state": place("state")}));
+    let events = events(logged.as_str().unwrap(), KILLS);
+    assert!(events.len() > KILLS, "{}", events.len());
+    assert!(logged.as_str().unwrap().ends_with('\n'));
+}

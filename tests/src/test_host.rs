@@ -1,0 +1,128 @@
+//! A host with a bundle of guests, for tests of the whole way from a call to its result.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use toolhost::{Agent, Host, LoadedBundle, Policy, Step, ToolCall, ToolResult, Workdir};
+
+use crate::{Work, guest, sandbox};
+
+/// One Tool of a test bundle: its name, its guest, and its exports.
+pub type TestTool<'a> = (&'a str, &'a str, &'a [&'a str]);
+
+/// A loaded bundle, an open step and a workdir.
+pub struct TestHost {
+    /// The bundle's directory.
+    pub bundle: tempfile::TempDir,
+    /// The host.
+    pub host: Host,
+    /// The bundle.
+    pub loaded: LoadedBundle,
+    /// Its only agent, or the one named.
+    pub agent: Agent,
+    /// A step of the agent.
+    pub step: Step,
+    /// The workdir of its calls.
+    pub work: Work,
+}
+
+/// The YAML of a bundle, with each guest under its own name.
+#[must_use]
+pub fn yaml(tools: &[TestTool<'_>]) -> String {
+    let document = |(name, guest, exports): &TestTool<'_>| {
+        let exports: Vec<_> = exports.iter().map(|name| json!({"name": name})).collect();
+        let spec = json!({"entry": format!("./{guest}.wasm"), "exports": exports});
+        let tool = json!({
+            "apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": name}, "spec": spec,
+        });
+        tool.to_string()
+    };
+    tools
+        .iter()
+        .map(document)
+        .collect::<Vec<_>>()
+        .join("\n---\n")
+}
+
+/// Writes a bundle: its manifest, and the guests it names.
+pub fn write_bundle(dir: &Path, manifest: &str, guests: &[&str]) {
+    std::fs::write(dir.join("goondan.yaml"), manifest).expect("the manifest is written");
+    for name in guests {
+        let path = dir.join(format!("{name}.wasm"));
+        std::fs::write(path, guest(name)).expect("the component is written");
+    }
+}
+
+impl TestHost {
+    /// Loads Tools without an Agent, under a policy given as YAML.
+    pub async fn of(tools: &[TestTool<'_>], policy: &str) -> Self {
+        let guests: Vec<_> = tools.iter().map(|(_, guest, _)| *guest).collect();
+        Self::load(&yaml(tools), &guests, policy, None).await
+    }
+
+    /// Loads a manifest under a policy; the step is the named agent's, or the only one's.
+    pub async fn load(manifest: &str, guests: &[&str], policy: &str, agent: Option<&str>) -> Self {
+        let bundle = tempfile::tempdir().expect("a temporary directory");
+        write_bundle(bundle.path(), manifest, guests);
+        let policy = match policy {
+            "" => Policy::default(),
+            text => Policy::parse(text, "policy.yaml").expect("the policy parses"),
+        };
+        let host = Host::builder().sandbox(sandbox()).policy(policy).build();
+        let host = host.expect("the host starts");
+        let loaded = host.load(bundle.path()).await.expect("the bundle loads");
+        let agent = match agent {
+            Some(name) => loaded.agent(name).expect("the agent is there"),
+            None => loaded.only_agent().expect("there is one agent"),
+        };
+        let work = Work::new();
+        Self {
+            bundle,
+            host,
+            step: open_step(&agent, "instance", &work.workdir).await,
+            agent,
+            loaded,
+            work,
+        }
+    }
+
+    /// Executes a call.
+    pub async fn call(&self, name: &str, args: Value) -> ToolResult {
+        self.step.execute_alone(tool_call(name, args)).await
+    }
+
+    /// Opens another step of the agent, in the same workdir.
+    pub async fn another_step(&self) -> Step {
+        open_step(&self.agent, "instance", &self.work.workdir).await
+    }
+}
+
+/// Opens the first step of a turn of an agent's instance.
+pub async fn open_step(agent: &Agent, instance: &str, workdir: &Workdir) -> Step {
+    let instance = agent.instance(instance, workdir.clone());
+    let turn = instance.open_turn("turn-1").await;
+    let step = turn.expect("the turn opens").open_step().await;
+    step.expect("the step opens")
+}
+
+/// The call `call-1`.
+#[must_use]
+pub fn tool_call(name: &str, args: Value) -> ToolCall {
+    tool_call_of("call-1", name, args)
+}
+
+/// A call with an id of its own.
+#[must_use]
+pub fn tool_call_of(id: &str, name: &str, args: Value) -> ToolCall {
+    let Value::Object(args) = args else {
+        panic!("arguments are an object");
+    };
+    ToolCall::new(id, name, args)
+}
+
+/// The code of a result's error.
+#[must_use]
+pub fn code(result: &ToolResult) -> String {
+    let error = result.tool_error().map(|error| error.code.to_string());
+    error.unwrap_or_else(|| format!("no error: {result:?}"))
+}
