@@ -1,5 +1,8 @@
 //! The command line, as people write it.
 
+mod help;
+mod tool_arguments;
+
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -8,9 +11,10 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use toolhost::ToolName;
 
 use crate::failure::Failure;
-use crate::help;
-use crate::setting::Loudness;
-use crate::tool_args::ArgsFrom;
+use crate::terminal::Verbosity;
+use crate::toolchains::Engine;
+
+pub(crate) use tool_arguments::ArgsFrom;
 
 /// Name of the bundle where none is given: in the current directory.
 const BUNDLE: &str = "goondan.yaml";
@@ -42,12 +46,12 @@ pub(crate) struct Global {
 
 impl Global {
     /// How much is said on stderr.
-    pub(crate) fn loudness(&self) -> Loudness {
+    pub(crate) fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
-            (true, _) => Loudness::Quiet,
-            (false, 0) => Loudness::Normal,
-            (false, 1) => Loudness::Verbose,
-            (false, _) => Loudness::All,
+            (true, _) => Verbosity::Quiet,
+            (false, 0) => Verbosity::Normal,
+            (false, 1) => Verbosity::Verbose,
+            (false, _) => Verbosity::All,
         }
     }
 }
@@ -142,26 +146,6 @@ pub(crate) struct BuildArgs {
     pub(crate) json: bool,
 }
 
-/// A JavaScript engine that goes into a component.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Engine {
-    /// QuickJS: small, and quick to start
-    Qjs,
-    /// StarlingMonkey: large, with fetch
-    #[value(name = "starlingmonkey")]
-    StarlingMonkey,
-}
-
-impl Engine {
-    /// As the kit calls it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Qjs => "qjs",
-            Self::StarlingMonkey => "starlingmonkey",
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// Bundle file, or directory that holds a goondan.yaml
@@ -180,7 +164,7 @@ pub(crate) struct ListArgs {
     /// Bundle file, or directory that holds a goondan.yaml
     #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
     pub(crate) bundle: PathBuf,
-    /// Whose tools; needed where the bundle has several agents
+    /// ErrorCause tools; needed where the bundle has several agents
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// Print them as JSON, in the shape that a model's provider takes

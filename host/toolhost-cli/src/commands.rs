@@ -26,17 +26,17 @@ pub(crate) use test::test;
 use toolhost::{Agent, Declares, LoadedBundle};
 
 use crate::failure::Failure;
-use crate::setting::Setting;
+use crate::settings::Settings;
 
 /// The agent named, or the only one.
-fn agent(bundle: &LoadedBundle, name: Option<&str>, setting: &Setting) -> Result<Agent, Failure> {
+fn agent(bundle: &LoadedBundle, name: Option<&str>, settings: &Settings) -> Result<Agent, Failure> {
     let found = match name {
         Some(name) => bundle.agent(name),
         None => bundle.only_agent(),
     };
     let agent = found.map_err(|error| Failure::of(error).hint("Pass --agent NAME."))?;
     if bundle.declares() == Declares::OnlyTools {
-        setting.note(&format!(
+        settings.note(&format!(
             "the bundle declares no Agent; the agent is '{}', with every tool",
             agent.name()
         ));

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use toolhost::{Diagnostic, LoadError, YamlSource};
 
 use crate::exit::Exit;
-use crate::findings::{self, Look};
-use crate::{plain, screen};
+use crate::terminal::Style;
+use crate::terminal::diagnostics;
+use crate::terminal::{stderr, text};
 
 /// A signal that stops a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +120,7 @@ impl Failure {
 
     /// What is wrong, on one line.
     pub(crate) fn message(&self) -> String {
-        plain::line(&chain(&self.error))
+        text::line(&chain(&self.error))
     }
 
     /// The next move.
@@ -143,13 +144,13 @@ impl Failure {
     }
 
     /// Tells people: the findings, the error, then, apart from it, the hint.
-    pub(crate) fn show(&self, look: Look) {
-        let mut text = findings::render(&self.findings, &self.sources, look);
-        text += &format!("{} {}\n", look.red("error:"), self.message());
+    pub(crate) fn show(&self, style: Style) {
+        let mut text = diagnostics::render(&self.findings, &self.sources, style);
+        text += &format!("{} {}\n", style.red("error:"), self.message());
         if let Some(hint) = &self.hint {
-            text += &format!("{} {}\n", look.cyan("hint:"), plain::line(hint));
+            text += &format!("{} {}\n", style.cyan("hint:"), text::line(hint));
         }
-        screen::write(&text);
+        stderr::write(&text);
     }
 }
 

@@ -1,27 +1,18 @@
 //! The binary `toolhost`: agents' tools in the terminal.
 
 mod args;
-mod builder;
 mod commands;
 mod environment;
 mod exit;
 mod failure;
-mod file;
-mod findings;
-mod help;
-mod house;
-mod kits;
-mod log;
-mod output;
-mod places;
-mod plain;
-mod progress;
-mod read;
+mod files;
+mod host_context;
 mod run;
-mod screen;
-mod setting;
+mod settings;
+mod state_dirs;
+mod terminal;
 mod test;
-mod tool_args;
+mod toolchains;
 
 use std::process::ExitCode;
 

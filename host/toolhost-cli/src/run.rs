@@ -9,16 +9,16 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinError;
 
 use crate::args::{Cli, Command};
-use crate::builder::TargetDir;
 use crate::commands;
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::failure::{Failure, StopSignal};
-use crate::findings::Look;
-use crate::log;
-use crate::places::Places;
-use crate::setting::Setting;
-use crate::{plain, screen};
+use crate::settings::Settings;
+use crate::state_dirs::StateDirs;
+use crate::terminal::Style;
+use crate::terminal::log;
+use crate::terminal::{stderr, text};
+use crate::toolchains::TargetDir;
 
 /// How long a command that was stopped has to let go of what it holds. One that computes, or waits for
 /// its answer to be read, ends with the process.
@@ -35,8 +35,8 @@ pub(crate) fn run() -> Exit {
             // Wrong usage goes to stderr, and quotes what was written: it may be a model's.
             if told.use_stderr() {
                 let told = told.to_string();
-                let lines: Vec<String> = told.lines().map(plain::line).collect();
-                screen::write(&lines.join("\n"));
+                let lines: Vec<String> = told.lines().map(text::line).collect();
+                stderr::write(&lines.join("\n"));
                 return Exit::Unusable;
             }
             // Help goes to stdout, which may be closed.
@@ -45,26 +45,26 @@ pub(crate) fn run() -> Exit {
         }
     };
     let environment = Environment::read();
-    let setting = Arc::new(Setting {
-        loudness: cli.global.loudness(),
-        look: Look::new(&environment),
+    let settings = Arc::new(Settings {
+        verbosity: cli.global.verbosity(),
+        style: Style::new(&environment),
         target_dir: match environment.cargo_target_dir {
             true => TargetDir::OfTheUser,
             false => TargetDir::Cache,
         },
-        places: Places::find(&environment, cli.global.state_root),
+        dirs: StateDirs::find(&environment, cli.global.state_root),
     });
-    log::start(setting.loudness);
-    match run_to_the_end(cli.command, &setting) {
+    log::start(settings.verbosity);
+    match run_to_the_end(cli.command, &settings) {
         Ok(exit) => exit,
         Err(failure) => {
-            failure.show(setting.look);
+            failure.show(settings.style);
             failure.exit()
         }
     }
 }
 
-fn run_to_the_end(command: Command, setting: &Arc<Setting>) -> Result<Exit, Failure> {
+fn run_to_the_end(command: Command, settings: &Arc<Settings>) -> Result<Exit, Failure> {
     // With tokio's default of 61, a guest that computes delays every timer by tens of milliseconds.
     let runtime = Builder::new_multi_thread()
         .enable_all()
@@ -74,11 +74,11 @@ fn run_to_the_end(command: Command, setting: &Arc<Setting>) -> Result<Exit, Fail
     let runtime = runtime.map_err(|error| {
         Failure::from(anyhow::Error::new(error).context("the host's threads cannot be started"))
     })?;
-    let setting = Arc::clone(setting);
+    let settings = Arc::clone(settings);
     let done = runtime.block_on(async {
         let mut signals = StopSignals::listen();
         // A task of its own: however long it computes, a signal is heard.
-        let mut work = tokio::spawn(async move { carry_out(command, &setting).await });
+        let mut work = tokio::spawn(async move { carry_out(command, &settings).await });
         let signal = tokio::select! {
             biased;
             signal = signals.next() => signal,
@@ -99,19 +99,19 @@ fn run_to_the_end(command: Command, setting: &Arc<Setting>) -> Result<Exit, Fail
     done
 }
 
-async fn carry_out(command: Command, setting: &Setting) -> Result<Exit, Failure> {
+async fn carry_out(command: Command, settings: &Settings) -> Result<Exit, Failure> {
     match command {
         Command::New(args) => commands::new(&args),
-        Command::Build(args) => commands::build(&args, setting).await,
-        Command::Check(args) => commands::check(&args, setting).await,
-        Command::List(args) => commands::list(&args, setting).await,
-        Command::Call(args) => commands::call(&args, setting).await,
-        Command::Poll(args) => commands::poll(&args, setting).await,
-        Command::Cancel(args) => commands::cancel(&args, setting).await,
-        Command::Play(args) => commands::play(&args, setting).await,
-        Command::Test(args) => commands::test(&args, setting).await,
-        Command::Inspect(args) => commands::inspect(&args, setting).await,
-        Command::Cache(args) => commands::cache(&args, setting),
+        Command::Build(args) => commands::build(&args, settings).await,
+        Command::Check(args) => commands::check(&args, settings).await,
+        Command::List(args) => commands::list(&args, settings).await,
+        Command::Call(args) => commands::call(&args, settings).await,
+        Command::Poll(args) => commands::poll(&args, settings).await,
+        Command::Cancel(args) => commands::cancel(&args, settings).await,
+        Command::Play(args) => commands::play(&args, settings).await,
+        Command::Test(args) => commands::test(&args, settings).await,
+        Command::Inspect(args) => commands::inspect(&args, settings).await,
+        Command::Cache(args) => commands::cache(&args, settings),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `toolhost build`: the components of tools whose entries are source.
 
-mod bench;
+mod session;
 
 use std::time::Instant;
 
@@ -10,14 +10,13 @@ use toolhost::bundle::{OpenBundle, SourceEntry};
 use toolhost::{Bundle, LoadError};
 
 use crate::args::BuildArgs;
-use crate::builder::{Fault, Refusal, Whose};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::kits::Shelf;
-use crate::progress::{Progress, size};
-use crate::setting::Setting;
-use crate::{output, plain, screen};
-use bench::Bench;
+use crate::settings::Settings;
+use crate::terminal::progress::{Progress, size};
+use crate::terminal::{stderr, stdout, text};
+use crate::toolchains::{BuildError, ErrorCause, Fault, KitCache};
+use session::BuildSession;
 
 /// What came of one source entry.
 #[derive(Debug)]
@@ -33,47 +32,47 @@ struct Outcome {
 enum State {
     Built { bytes: u64, notes: Vec<Fault> },
     Current { bytes: u64 },
-    Failed(Refusal),
+    Failed(BuildError),
 }
 
 /// Builds what a bundle's entries name.
-pub(crate) async fn build(args: &BuildArgs, setting: &Setting) -> Result<Exit, Failure> {
-    let built = build_all(args, setting).await;
+pub(crate) async fn build(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
+    let built = build_all(args, settings).await;
     let outcomes = match built {
         Ok(outcomes) => outcomes,
         Err(failure) if args.json => {
-            output::json(&failure.to_json())?;
+            stdout::json(&failure.to_json())?;
             return Ok(failure.exit());
         }
         Err(failure) => return Err(failure),
     };
     if args.json {
         let tools: Vec<Value> = outcomes.iter().map(as_json).collect();
-        output::json(&json!({"ok": exit(&outcomes) == Exit::Done, "tools": tools}))?;
+        stdout::json(&json!({"ok": exit(&outcomes) == Exit::Done, "tools": tools}))?;
     } else if outcomes.is_empty() {
-        setting.note("nothing to build: every entry is a component already");
+        settings.note("nothing to build: every entry is a component already");
     }
     Ok(exit(&outcomes))
 }
 
-async fn build_all(args: &BuildArgs, setting: &Setting) -> Result<Vec<Outcome>, Failure> {
+async fn build_all(args: &BuildArgs, settings: &Settings) -> Result<Vec<Outcome>, Failure> {
     let open = open(args)?;
     let mut outcomes = Vec::new();
     if open.source_entries().next().is_none() {
         return Ok(outcomes);
     }
-    let shelf = setting.places.cache.as_deref().map(Shelf::new);
-    let shelf = shelf.ok_or_else(|| {
+    let kit_cache = settings.dirs.cache.as_deref().map(KitCache::new);
+    let kit_cache = kit_cache.ok_or_else(|| {
         let error = anyhow!("there is no place for what builds tools");
         Failure::from(error).hint("Set HOME, or XDG_CACHE_HOME.")
     })?;
-    let progress = Progress::start(setting);
-    let bench = Bench::set_up(&open, &shelf, args, setting, &progress).await?;
+    let progress = Progress::start(settings.verbosity);
+    let session = BuildSession::set_up(&open, &kit_cache, args, settings, &progress).await?;
     for source in open.source_entries() {
-        let outcome = one(&bench, &source).await;
+        let outcome = one(&session, &source).await;
         progress.idle();
         if !args.json {
-            show(&outcome, setting)?;
+            show(&outcome, settings)?;
         }
         outcomes.push(outcome);
     }
@@ -84,11 +83,11 @@ fn open(args: &BuildArgs) -> Result<OpenBundle, Failure> {
     Bundle::open(&args.bundle).map_err(|error: LoadError| Failure::of_bundle(error, None))
 }
 
-async fn one(bench: &Bench<'_>, source: &SourceEntry<'_>) -> Outcome {
+async fn one(session: &BuildSession<'_>, source: &SourceEntry<'_>) -> Outcome {
     let started = Instant::now();
-    let state = match bench.current(source) {
+    let state = match session.current(source) {
         Some(bytes) => State::Current { bytes },
-        None => match bench.build(source).await {
+        None => match session.build(source).await {
             Ok((bytes, notes)) => State::Built { bytes, notes },
             Err(refusal) => State::Failed(refusal),
         },
@@ -103,39 +102,39 @@ async fn one(bench: &Bench<'_>, source: &SourceEntry<'_>) -> Outcome {
 }
 
 fn exit(outcomes: &[Outcome]) -> Exit {
-    let failed = |whose: Whose| {
+    let failed = |whose: ErrorCause| {
         outcomes.iter().any(|outcome| match &outcome.state {
             State::Failed(refusal) => refusal.whose == whose,
             State::Built { .. } | State::Current { .. } => false,
         })
     };
-    match (failed(Whose::Machine), failed(Whose::Source)) {
+    match (failed(ErrorCause::Machine), failed(ErrorCause::Source)) {
         (true, _) => Exit::Unusable,
         (false, true) => Exit::Refused,
         (false, false) => Exit::Done,
     }
 }
 
-fn show(outcome: &Outcome, setting: &Setting) -> anyhow::Result<()> {
-    let (tool, component) = (&outcome.tool, plain::line(&outcome.component));
+fn show(outcome: &Outcome, settings: &Settings) -> anyhow::Result<()> {
+    let (tool, component) = (&outcome.tool, text::line(&outcome.component));
     match &outcome.state {
-        State::Current { bytes } => output::write(&format!(
+        State::Current { bytes } => stdout::write(&format!(
             "{tool}: {component}, {}, is up to date",
             size(*bytes)
         )),
         State::Built { bytes, notes } => {
-            let look = setting.look;
+            let style = settings.style;
             notes
                 .iter()
-                .for_each(|note| tell(&look.cyan("note:"), note, setting));
+                .for_each(|note| tell(&style.cyan("note:"), note, settings));
             let (size, seconds) = (size(*bytes), outcome.seconds);
-            output::write(&format!(
+            stdout::write(&format!(
                 "{tool}: {component}, {size}, built in {seconds:.1} s"
             ))
         }
         State::Failed(refusal) => {
             for fault in &refusal.faults {
-                tell(&setting.look.red("error:"), fault, setting);
+                tell(&settings.style.red("error:"), fault, settings);
             }
             Ok(())
         }
@@ -143,26 +142,26 @@ fn show(outcome: &Outcome, setting: &Setting) -> anyhow::Result<()> {
 }
 
 /// Tells people one thing: the place, what, what shows it, and the next move.
-fn tell(word: &str, fault: &Fault, setting: &Setting) {
+fn tell(word: &str, fault: &Fault, settings: &Settings) {
     let place = fault
         .place()
-        .map(|place| format!("{}: ", plain::line(&place)));
+        .map(|place| format!("{}: ", text::line(&place)));
     let mut text = format!(
         "{word} {}{}\n",
         place.unwrap_or_default(),
-        plain::line(&fault.message)
+        text::line(&fault.message)
     );
     for line in fault
         .detail
         .iter()
         .flat_map(|detail| detail.trim_end().lines())
     {
-        text += &format!("  | {}\n", plain::line(line));
+        text += &format!("  | {}\n", text::line(line));
     }
     if let Some(next) = &fault.next {
-        text += &format!("{} {}\n", setting.look.cyan("hint:"), plain::line(next));
+        text += &format!("{} {}\n", settings.style.cyan("hint:"), text::line(next));
     }
-    screen::write(&text);
+    stderr::write(&text);
 }
 
 fn as_json(outcome: &Outcome) -> Value {

@@ -10,16 +10,17 @@ use toolhost::{CacheEntry, CacheError, CacheVerdict, Sandbox, SandboxConfig, San
 use crate::args::{CacheArgs, CacheDo};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::progress::size;
-use crate::setting::Setting;
-use crate::{house, output, plain};
+use crate::host_context;
+use crate::settings::Settings;
+use crate::terminal::progress::size;
+use crate::terminal::{stdout, text};
 
 /// Columns of a component's digest that are shown: enough to tell it from others.
 const DIGEST: usize = 12;
 
 /// Looks at the cache, or clears it.
-pub(crate) fn cache(args: &CacheArgs, setting: &Setting) -> Result<Exit, Failure> {
-    let config = house::cache(setting).ok_or_else(|| {
+pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failure> {
+    let config = host_context::cache(settings).ok_or_else(|| {
         let error = anyhow!("there is no place for compiled components");
         Failure::from(error).hint("Set HOME, or XDG_CACHE_HOME and TOOLHOST_STATE_ROOT.")
     })?;
@@ -31,47 +32,47 @@ pub(crate) fn cache(args: &CacheArgs, setting: &Setting) -> Result<Exit, Failure
     let cache = sandbox
         .cache()
         .ok_or_else(|| Failure::from(anyhow!("the sandbox keeps no compiled components")))?;
-    let shelf = Shelf {
+    let listing = CacheListing {
         dir: config.dir.to_string_lossy().into_owned(),
         limit: config.bytes,
     };
     match args.what {
-        CacheDo::Ls(look) => {
+        CacheDo::Ls(style) => {
             let entries = cache.entries().map_err(broken)?;
-            match look.json {
-                true => output::json(&shelf.as_json(&entries))?,
-                false => output::write(&shelf.table(&entries, SystemTime::now()))?,
+            match style.json {
+                true => stdout::json(&listing.as_json(&entries))?,
+                false => stdout::write(&listing.table(&entries, SystemTime::now()))?,
             }
             Ok(Exit::Done)
         }
-        CacheDo::Verify(look) => {
+        CacheDo::Verify(style) => {
             let entries = cache.entries().map_err(broken)?;
             let sound = entries.iter().all(|entry| entry.verdict.verifies());
-            match look.json {
+            match style.json {
                 true => {
-                    let mut answer = shelf.as_json(&entries);
+                    let mut answer = listing.as_json(&entries);
                     if let Some(members) = answer.as_object_mut() {
                         members.insert("ok".to_owned(), sound.into());
                     }
-                    output::json(&answer)?;
+                    stdout::json(&answer)?;
                 }
-                false => output::write(&verdicts(&entries))?,
+                false => stdout::write(&verdicts(&entries))?,
             }
-            advise(&entries, setting);
+            advise(&entries, settings);
             Ok(if sound { Exit::Done } else { Exit::Refused })
         }
-        CacheDo::Clear(look) => {
+        CacheDo::Clear(style) => {
             let cleared = cache.clear().map_err(broken)?;
-            match look.json {
-                true => output::json(&json!({
-                    "dir": shelf.dir,
+            match style.json {
+                true => stdout::json(&json!({
+                    "dir": listing.dir,
                     "files": cleared.files,
                     "bytes": cleared.bytes,
                 }))?,
                 false => {
-                    let files = plain::counted(cleared.files, "file");
-                    let dir = plain::line(&shelf.dir);
-                    output::write(&format!(
+                    let files = text::counted(cleared.files, "file");
+                    let dir = text::line(&listing.dir);
+                    stdout::write(&format!(
                         "removed {files}, {}, from {dir}",
                         size(cleared.bytes)
                     ))?;
@@ -101,12 +102,12 @@ fn broken(error: CacheError) -> Failure {
 }
 
 /// Where they are kept, and how much of it there may be.
-struct Shelf {
+struct CacheListing {
     dir: String,
     limit: u64,
 }
 
-impl Shelf {
+impl CacheListing {
     fn as_json(&self, entries: &[CacheEntry]) -> Value {
         let entry = |entry: &CacheEntry| {
             json!({
@@ -127,9 +128,9 @@ impl Shelf {
     }
 
     fn table(&self, entries: &[CacheEntry], now: SystemTime) -> String {
-        let dir = plain::line(&self.dir);
+        let dir = text::line(&self.dir);
         let (used, limit) = (size(sum(entries)), size(self.limit));
-        let count = plain::counted(entries.len() as u64, "component");
+        let count = text::counted(entries.len() as u64, "component");
         let total = format!("{count}, {used} of at most {limit}, in {dir}");
         if entries.is_empty() {
             return total;
@@ -146,8 +147,8 @@ impl Shelf {
                 &handlers.join(", "),
             ])
         }));
-        if let Some(columns) = output::columns() {
-            lines = lines.iter().map(|line| plain::cut(line, columns)).collect();
+        if let Some(columns) = stdout::columns() {
+            lines = lines.iter().map(|line| text::cut(line, columns)).collect();
         }
         lines.push(String::new());
         lines.push(total);
@@ -171,7 +172,7 @@ fn ago(then: SystemTime, now: SystemTime) -> String {
         0..60 => "just now".to_owned(),
         60..3_600 => format!("{} min ago", seconds / 60),
         3_600..86_400 => format!("{} h ago", seconds / 3_600),
-        _ => format!("{} ago", plain::counted(seconds / 86_400, "day")),
+        _ => format!("{} ago", text::counted(seconds / 86_400, "day")),
     }
 }
 
@@ -183,7 +184,7 @@ fn verdicts(entries: &[CacheEntry]) -> String {
         .iter()
         .filter(|entry| entry.verdict.verifies())
         .count();
-    let all = plain::counted(entries.len() as u64, "component");
+    let all = text::counted(entries.len() as u64, "component");
     lines.push(match entries.len() - sound {
         0 => format!("{all}: ok"),
         bad => format!("{all}: {bad} cannot be verified"),
@@ -192,19 +193,19 @@ fn verdicts(entries: &[CacheEntry]) -> String {
 }
 
 /// Says what to do about those that are of no use.
-fn advise(entries: &[CacheEntry], setting: &Setting) {
+fn advise(entries: &[CacheEntry], settings: &Settings) {
     let has = |verdict: CacheVerdict| entries.iter().any(|entry| entry.verdict == verdict);
     if has(CacheVerdict::OtherEngine) {
-        setting.note("other-engine: kept for another version of toolhost, which maps it");
+        settings.note("other-engine: kept for another version of toolhost, which maps it");
     }
     if has(CacheVerdict::OtherKey) {
-        setting.note("other-key: made under another --state-root, or with a key that was lost; `toolhost cache clear` removes it");
+        settings.note("other-key: made under another --state-root, or with a key that was lost; `toolhost cache clear` removes it");
     }
     if has(CacheVerdict::Truncated) || has(CacheVerdict::Unreadable) {
-        setting.note("truncated, unreadable: the disk was full or is failing; it is never mapped, and compiled again when it is needed");
+        settings.note("truncated, unreadable: the disk was full or is failing; it is never mapped, and compiled again when it is needed");
     }
     if has(CacheVerdict::Tampered) || has(CacheVerdict::NotPrivate) {
-        setting.note("tampered, not-private: somebody else wrote it, or the disk is failing; it is never mapped. Find out who can write the directory, then `toolhost cache clear`");
+        settings.note("tampered, not-private: somebody else wrote it, or the disk is failing; it is never mapped. Find out who can write the directory, then `toolhost cache clear`");
     }
 }
 

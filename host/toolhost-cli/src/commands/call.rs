@@ -6,16 +6,16 @@ use super::caller::{self, Handles};
 use crate::args::CallArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::setting::Setting;
+use crate::settings::Settings;
 
 /// Id of the one call that is made.
 const CALL_ID: &str = "call_1";
 
 /// Calls a tool.
-pub(crate) async fn call(args: &CallArgs, setting: &Setting) -> Result<Exit, Failure> {
+pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, Failure> {
     let target = args.target()?;
     let input = args.args.read().await?;
-    let instance = caller::open(target.bundle, &args.caller, Handles::MayBeGiven, setting).await?;
+    let instance = caller::open(target.bundle, &args.caller, Handles::MayBeGiven, settings).await?;
     let turn = instance.open_turn("turn").await.map_err(Failure::of)?;
     let step = turn.open_step().await.map_err(Failure::of)?;
     let call = ToolCall::new(CALL_ID, target.tool.as_ref(), input);
@@ -25,13 +25,13 @@ pub(crate) async fn call(args: &CallArgs, setting: &Setting) -> Result<Exit, Fai
     if is_outside_the_catalog(&result) {
         let meant = step.catalog().closest(target.tool.as_ref());
         let meant = meant.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
-        setting.note(&format!(
+        settings.note(&format!(
             "{meant}`toolhost list {bundle}` lists the tools there are"
         ));
     }
     if result.status() == ToolStatus::Pending {
         let handle = result.handle().unwrap_or_default();
-        setting.note(&if setting.places.state_root.is_some() {
+        settings.note(&if settings.dirs.state_root.is_some() {
             format!("`toolhost poll {bundle} {handle}` asks for the result, with the same --agent, --instance and --workdir")
         } else {
             "the handle is lost: pass --state-root DIR to keep it".to_owned()

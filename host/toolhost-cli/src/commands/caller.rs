@@ -11,9 +11,9 @@ use super::agent;
 use crate::args::CallerArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::house::{House, StateRoot};
-use crate::output;
-use crate::setting::Setting;
+use crate::host_context::{HostContext, StateRoot};
+use crate::settings::Settings;
+use crate::terminal::stdout;
 
 /// What a command has to do with handles, which are kept beneath the state root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,22 +29,22 @@ pub(super) async fn open(
     bundle: &Path,
     args: &CallerArgs,
     handles: Handles,
-    setting: &Setting,
+    settings: &Settings,
 ) -> Result<Instance, Failure> {
     let state_root = match (&args.workdir, handles) {
         (Some(_), Handles::MayBeGiven) => StateRoot::Optional,
         (Some(_), Handles::AreAsked) | (None, _) => StateRoot::Needed,
     };
-    let house = House::open(setting, args.policy.as_deref(), state_root).await?;
+    let context = HostContext::open(settings, args.policy.as_deref(), state_root).await?;
     // Before the bundle, which may take long to compile.
     let given = args.workdir.as_deref();
-    let given = given.map(|dir| workdir(&house.host, dir)).transpose()?;
-    let bundle = house.load(bundle).await?;
-    house.warn_of_policy(&bundle, setting);
-    let agent = agent(&bundle, args.agent.as_deref(), setting)?;
+    let given = given.map(|dir| workdir(&context.host, dir)).transpose()?;
+    let bundle = context.load(bundle).await?;
+    context.warn_of_policy(&bundle, settings);
+    let agent = agent(&bundle, args.agent.as_deref(), settings)?;
     let workdir = match given {
         Some(workdir) => workdir,
-        None => workspace(&bundle, &args.instance, setting)?,
+        None => workspace(&bundle, &args.instance, settings)?,
     };
     Ok(agent.instance(args.instance.as_str(), workdir))
 }
@@ -57,7 +57,7 @@ pub(super) fn print(result: &ToolResult, args: &CallerArgs) -> anyhow::Result<()
         let usage = serde_json::to_value(result.usage()).context(unwritable)?;
         members.insert("usage".to_owned(), usage);
     }
-    output::json(&answer)
+    stdout::json(&answer)
 }
 
 /// How a command ends that has printed a result.
@@ -85,14 +85,18 @@ fn workdir(host: &Host, dir: &Path) -> Result<Workdir, Failure> {
     })
 }
 
-fn workspace(bundle: &LoadedBundle, instance: &str, setting: &Setting) -> Result<Workdir, Failure> {
+fn workspace(
+    bundle: &LoadedBundle,
+    instance: &str,
+    settings: &Settings,
+) -> Result<Workdir, Failure> {
     let wrong = |error| {
         let hint = "Pass --workdir DIR, or --state-root DIR with a directory you can write.";
         Failure::of(error).hint(hint)
     };
     let path = bundle.instance_path(instance).map_err(wrong)?;
     let workdir = bundle.instance_workspace(instance).map_err(wrong)?;
-    setting.note(&format!(
+    settings.note(&format!(
         "the workdir is the workspace of instance '{instance}': {} (--workdir names another)",
         path.display()
     ));

@@ -6,27 +6,27 @@ use toolhost::{Diagnostic, LoadedBundle};
 use crate::args::CheckArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::house::{House, StateRoot};
-use crate::setting::Setting;
-use crate::{findings, output, plain, screen};
+use crate::host_context::{HostContext, StateRoot};
+use crate::settings::Settings;
+use crate::terminal::{diagnostics, stderr, stdout, text};
 
 /// Checks a bundle.
-pub(crate) async fn check(args: &CheckArgs, setting: &Setting) -> Result<Exit, Failure> {
-    let checked = load(args, setting).await;
+pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit, Failure> {
+    let checked = load(args, settings).await;
     match checked {
-        Ok((house, bundle)) if args.json => {
-            drop(house);
-            output::json(&loaded(&bundle))?;
+        Ok((context, bundle)) if args.json => {
+            drop(context);
+            stdout::json(&loaded(&bundle))?;
             Ok(Exit::Done)
         }
-        Ok((house, bundle)) => {
+        Ok((context, bundle)) => {
             let mut sources = vec![bundle.yaml().clone()];
-            sources.extend(house.policy.clone());
-            let remarks = findings::render(bundle.diagnostics(), &sources, setting.look);
+            sources.extend(context.policy.clone());
+            let remarks = diagnostics::render(bundle.diagnostics(), &sources, settings.style);
             if !remarks.is_empty() {
-                screen::write(&remarks);
+                stderr::write(&remarks);
             }
-            output::write(&summary(&bundle))?;
+            stdout::write(&summary(&bundle))?;
             Ok(Exit::Done)
         }
         Err(failure) => {
@@ -36,19 +36,22 @@ pub(crate) async fn check(args: &CheckArgs, setting: &Setting) -> Result<Exit, F
                 _ => Exit::Refused,
             };
             if args.json {
-                output::json(&refused(&failure))?;
+                stdout::json(&refused(&failure))?;
             } else {
-                failure.show(setting.look);
+                failure.show(settings.style);
             }
             Ok(exit)
         }
     }
 }
 
-async fn load(args: &CheckArgs, setting: &Setting) -> Result<(House, LoadedBundle), Failure> {
-    let house = House::open(setting, args.policy.as_deref(), StateRoot::Optional).await?;
-    let bundle = house.load(&args.bundle).await?;
-    Ok((house, bundle))
+async fn load(
+    args: &CheckArgs,
+    settings: &Settings,
+) -> Result<(HostContext, LoadedBundle), Failure> {
+    let context = HostContext::open(settings, args.policy.as_deref(), StateRoot::Optional).await?;
+    let bundle = context.load(&args.bundle).await?;
+    Ok((context, bundle))
 }
 
 fn loaded(bundle: &LoadedBundle) -> Value {
@@ -88,16 +91,16 @@ fn summary(bundle: &LoadedBundle) -> String {
     let exports = tools.iter().map(|tool| tool.spec.exports.len());
     let remarks = bundle.diagnostics().len();
     let mut parts = vec![
-        plain::counted(tools.len(), "tool"),
-        plain::counted(exports.sum::<usize>(), "export"),
-        plain::counted(bundle.bundle().agents().len(), "agent"),
+        text::counted(tools.len(), "tool"),
+        text::counted(exports.sum::<usize>(), "export"),
+        text::counted(bundle.bundle().agents().len(), "agent"),
     ];
     if remarks > 0 {
-        parts.push(plain::counted(remarks, remark_word(bundle.diagnostics())));
+        parts.push(text::counted(remarks, remark_word(bundle.diagnostics())));
     }
     format!(
         "{}: ok: {}",
-        plain::line(bundle.yaml().name()),
+        text::line(bundle.yaml().name()),
         parts.join(", ")
     )
 }

@@ -10,13 +10,15 @@ use toolhost::{HandlerSpec, Inspection, Locale, PrepareError, prepare_error_code
 use crate::args::InspectArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::progress::{Progress, size};
-use crate::setting::Setting;
-use crate::{house, output, plain, read};
+use crate::files as read;
+use crate::host_context;
+use crate::settings::Settings;
+use crate::terminal::progress::{Progress, size};
+use crate::terminal::{stdout, text};
 
 /// Inspects a component.
-pub(crate) async fn inspect(args: &InspectArgs, setting: &Setting) -> Result<Exit, Failure> {
-    let sandbox = house::sandbox(setting)?;
+pub(crate) async fn inspect(args: &InspectArgs, settings: &Settings) -> Result<Exit, Failure> {
+    let sandbox = host_context::sandbox(settings)?;
     let most = sandbox.compile_limits().bytes;
     let bytes = read::file("the component", &args.file, most)
         .await
@@ -24,7 +26,7 @@ pub(crate) async fn inspect(args: &InspectArgs, setting: &Setting) -> Result<Exi
             Failure::from(error).hint("Name a .wasm file, such as cargo builds for wasm32-wasip2.")
         })?;
     let found = {
-        let progress = Progress::start(setting);
+        let progress = Progress::start(settings.verbosity);
         let name = args.file.file_name().unwrap_or_default().to_string_lossy();
         progress.preparing(&name, bytes.len() as u64);
         toolhost::inspect(&sandbox, bytes).await
@@ -36,15 +38,15 @@ pub(crate) async fn inspect(args: &InspectArgs, setting: &Setting) -> Result<Exi
     if args.wit
         && let Some(found) = found
     {
-        output::write(&world(found))?;
+        stdout::write(&world(found))?;
         return Ok(Exit::Done);
     }
     if args.manifest {
         return manifest(&args.file, found, refusal);
     }
     match args.json {
-        true => output::json(&as_json(&args.file, found, refusal))?,
-        false => output::write(&as_text(&args.file, found, refusal))?,
+        true => stdout::json(&as_json(&args.file, found, refusal))?,
+        false => stdout::write(&as_text(&args.file, found, refusal))?,
     }
     Ok(match refusal {
         None => Exit::Done,
@@ -60,7 +62,7 @@ fn world(found: &Inspection) -> String {
         for name in names {
             // What is no interface has a type that its name does not tell.
             let comment = if name.contains('/') { "" } else { "// " };
-            let _ = writeln!(wit, "  {comment}{way} {};", plain::line(name));
+            let _ = writeln!(wit, "  {comment}{way} {};", text::line(name));
         }
     }
     wit + "}"
@@ -72,7 +74,7 @@ fn manifest(
     found: Option<&Inspection>,
     refusal: Option<&PrepareError>,
 ) -> Result<Exit, Failure> {
-    let shown = plain::line(&file.to_string_lossy());
+    let shown = text::line(&file.to_string_lossy());
     if let Some(error) = refusal {
         let error = anyhow!("{shown} would not load: {error}");
         return Err(Failure::from(error).hint(format!("`toolhost inspect {shown}` says more.")));
@@ -84,7 +86,7 @@ fn manifest(
         let error = anyhow!("{shown} serves nothing that a model can be shown");
         Failure::from(error).hint("Its handlers' names are too long, or begin with '_'.")
     })?;
-    output::write(manifest.trim_end())?;
+    stdout::write(manifest.trim_end())?;
     Ok(Exit::Done)
 }
 
@@ -140,12 +142,12 @@ fn handler_json(handler: &HandlerSpec) -> Value {
 }
 
 fn as_text(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareError>) -> String {
-    let mut text = plain::line(&file.to_string_lossy());
+    let mut text = text::line(&file.to_string_lossy());
     match refusal {
         None => text += "\n  loads   yes",
         Some(error) => {
             let code = prepare_error_code(error);
-            let _ = write!(text, "\n  loads   no: {}", plain::line(&error.to_string()));
+            let _ = write!(text, "\n  loads   no: {}", text::line(&error.to_string()));
             let _ = write!(text, "\n  code    {}", code.as_str());
             let _ = write!(text, "\n  next    {}", code.suggestion(Locale::En));
         }
@@ -187,6 +189,6 @@ fn section<T: AsRef<str>>(text: &mut String, title: &str, rows: &[T]) {
         text.push_str("\n  nothing");
     }
     for row in rows {
-        let _ = write!(text, "\n  {}", plain::line(row.as_ref()).trim_end());
+        let _ = write!(text, "\n  {}", text::line(row.as_ref()).trim_end());
     }
 }

@@ -10,11 +10,11 @@ use toolhost::text::shell_word;
 use toolhost::{ResourceName, ToolName};
 
 use crate::args::{Lang, NewArgs};
-use crate::builder::{lay_out_editor_types, lay_out_sdk};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::kits::{Carried, Kit};
-use crate::{output, plain};
+use crate::terminal::{stdout, text};
+use crate::toolchains::kit::{Kit, KitFile};
+use crate::toolchains::{write_editor_types, write_sdk};
 
 /// What stands for the tool's name in a template.
 const NAME: &str = "{{name}}";
@@ -31,9 +31,9 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit, Failure> {
     };
     check_empty(&folder)?;
     make(&folder, &name, args.lang)?;
-    let shown = plain::line(&folder.to_string_lossy());
-    let word = plain::line(&shell_word(&folder.to_string_lossy()));
-    output::write(&format!(
+    let shown = text::line(&folder.to_string_lossy());
+    let word = text::line(&shell_word(&folder.to_string_lossy()));
+    stdout::write(&format!(
         "made {shown}: next\n  cd {word}\n  toolhost build\n  toolhost check\n  toolhost test"
     ))?;
     Ok(Exit::Done)
@@ -41,7 +41,7 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit, Failure> {
 
 fn parse_name(name: &str, lang: Lang) -> Result<ResourceName, Failure> {
     let refused = |why: String| {
-        let error = anyhow!("'{}' is no name for a tool: {why}", plain::line(name));
+        let error = anyhow!("'{}' is no name for a tool: {why}", text::line(name));
         Failure::from(error).hint("Write lower-case letters, digits, - and _, such as word-count.")
     };
     let parsed = ResourceName::parse(name).map_err(|error| refused(error.to_string()))?;
@@ -82,7 +82,7 @@ fn make(folder: &Path, name: &ResourceName, lang: Lang) -> Result<()> {
         Lang::Python => Language::Python,
     };
     let kit = Kit::of(language);
-    for Carried { path, bytes } in kit.template() {
+    for KitFile { path, bytes } in kit.template() {
         let text = std::str::from_utf8(bytes).context("a template is no text")?;
         write(
             &folder.join(path),
@@ -90,8 +90,8 @@ fn make(folder: &Path, name: &ResourceName, lang: Lang) -> Result<()> {
         )?;
     }
     match language {
-        Language::Rust => lay_out_sdk(folder),
-        Language::Python => lay_out_editor_types(folder),
+        Language::Rust => write_sdk(folder),
+        Language::Python => write_editor_types(folder),
         Language::TypeScript => {
             let mut types = kit.builder().filter(|file| file.path == "types.d.ts");
             let types = types.next().context("the kit has no types")?;

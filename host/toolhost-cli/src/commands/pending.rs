@@ -6,21 +6,21 @@ use super::caller::{self, Handles};
 use crate::args::PendingArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::setting::Setting;
+use crate::settings::Settings;
 
 /// Asks for the result.
-pub(crate) async fn poll(args: &PendingArgs, setting: &Setting) -> Result<Exit, Failure> {
+pub(crate) async fn poll(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
-    let instance = caller::open(bundle, &args.caller, Handles::AreAsked, setting).await?;
+    let instance = caller::open(bundle, &args.caller, Handles::AreAsked, settings).await?;
     let result = instance.poll(&handle).await;
     caller::print(&result, &args.caller)?;
     Ok(caller::exit(&result))
 }
 
 /// Says that nobody wants the result any more.
-pub(crate) async fn cancel(args: &PendingArgs, setting: &Setting) -> Result<Exit, Failure> {
+pub(crate) async fn cancel(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
-    let instance = caller::open(bundle, &args.caller, Handles::AreAsked, setting).await?;
+    let instance = caller::open(bundle, &args.caller, Handles::AreAsked, settings).await?;
     let result = instance.cancel(&handle).await;
     caller::print(&result, &args.caller)?;
     let code = result.tool_error().map(|error| &error.code);

@@ -16,10 +16,12 @@ use toolhost::{LoadedBundle, ResourceName, agents_tool};
 use crate::args::PlayArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::findings::Look;
-use crate::house::House;
-use crate::setting::{Loudness, Setting};
-use crate::{output, plain, read, screen};
+use crate::files as read;
+use crate::host_context::HostContext;
+use crate::settings::Settings;
+use crate::terminal::Style;
+use crate::terminal::Verbosity;
+use crate::terminal::{stderr, stdout, text};
 
 /// Largest script, in bytes.
 const SCRIPT_BYTES_MAX: u64 = 1 << 20;
@@ -40,21 +42,21 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Plays a script.
-pub(crate) async fn play(args: &PlayArgs, setting: &Setting) -> Result<Exit, Failure> {
+pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, Failure> {
     let script = read_script(&args.script).await?;
     let kept = Kept::open(args.keep.as_deref())?;
     let beside = |path: &Path| args.script.parent().unwrap_or(Path::new("")).join(path);
-    let house = match (&args.policy, &script.policy) {
+    let context = match (&args.policy, &script.policy) {
         (None, Some(own)) => {
-            House::open_for_script(setting, &args.script, &beside(own), kept.path()).await?
+            HostContext::open_for_script(settings, &args.script, &beside(own), kept.path()).await?
         }
-        (policy, _) => House::open_at(setting, policy.as_deref(), kept.path()).await?,
+        (policy, _) => HostContext::open_at(settings, policy.as_deref(), kept.path()).await?,
     };
-    let bundle = house.load(&beside(&script.bundle)).await?;
-    house.warn_of_policy(&bundle, setting);
-    let told = (setting.loudness > Loudness::Quiet).then(|| {
-        let events = house.host.events().subscribe();
-        tokio::spawn(tell(events, setting.look))
+    let bundle = context.load(&beside(&script.bundle)).await?;
+    context.warn_of_policy(&bundle, settings);
+    let told = (settings.verbosity > Verbosity::Quiet).then(|| {
+        let events = context.host.events().subscribe();
+        tokio::spawn(tell(events, settings.style))
     });
     let orchestrator = orchestrator(&bundle, &script, kept.path()).await?;
     let started = Instant::now();
@@ -62,9 +64,9 @@ pub(crate) async fn play(args: &PlayArgs, setting: &Setting) -> Result<Exit, Fai
     let took = started.elapsed();
     let left = orchestrator.stats().await.map_err(Failure::of)?;
     orchestrator.shutdown(GRACE).await;
-    house.host.events().flush().await;
+    context.host.events().flush().await;
     drop(orchestrator);
-    drop((house, bundle));
+    drop((context, bundle));
     if let Some(told) = told {
         // It ends with the host's last event, unless something still holds the host.
         let _told = tokio::time::timeout(LAST_WORDS, told).await.is_ok();
@@ -169,15 +171,15 @@ fn answer(ended: &Ended, took: Duration, left: OrchestratorStats) -> Result<Exit
     let turns = ended.len();
     let failed: Vec<&String> = ended.iter().filter_map(|one| one.as_ref().err()).collect();
     if let (1, [Ok(answer)]) = (turns, ended.as_slice()) {
-        output::json(answer)?;
+        stdout::json(answer)?;
         return Ok(Exit::Done);
     }
     if let (1, Some(reason)) = (turns, failed.first()) {
-        screen::write(&format!("error: {}", plain::line(reason)));
+        stderr::write(&format!("error: {}", text::line(reason)));
         return Ok(Exit::Refused);
     }
     let answers: Vec<&Value> = ended.iter().filter_map(|one| one.as_ref().ok()).collect();
-    output::json(&json!({
+    stdout::json(&json!({
         "turns": turns,
         "answered": answers.len(),
         "failed": failed.len(),
@@ -194,20 +196,20 @@ fn answer(ended: &Ended, took: Duration, left: OrchestratorStats) -> Result<Exit
 }
 
 /// Tells what happens, a line for each end of a call, a step or a turn.
-async fn tell(mut events: EventStream, look: Look) {
+async fn tell(mut events: EventStream, style: Style) {
     while let Some(received) = events.next().await {
         match received {
             Received::Event(event) => {
-                if let Some(line) = line(&event, look) {
-                    screen::write(&line);
+                if let Some(line) = line(&event, style) {
+                    stderr::write(&line);
                 }
             }
-            Received::Lost(count) => screen::write(&format!("… {count} more")),
+            Received::Lost(count) => stderr::write(&format!("… {count} more")),
         }
     }
 }
 
-fn line(event: &RuntimeEvent, look: Look) -> Option<String> {
+fn line(event: &RuntimeEvent, style: Style) -> Option<String> {
     let what = match event.kind {
         EventKind::TurnStarted => "begins",
         EventKind::TurnCompleted => "has answered",
@@ -239,11 +241,11 @@ fn line(event: &RuntimeEvent, look: Look) -> Option<String> {
         ONLY => "",
         several => several,
     };
-    let text = [whose, &event.agent_name, step, what, &came_to].map(plain::line);
+    let text = [whose, &event.agent_name, step, what, &came_to].map(text::line);
     let words: Vec<&str> = text
         .iter()
         .map(String::as_str)
         .filter(|word| !word.is_empty())
         .collect();
-    Some(format!("{}{took}", look.cyan(&words.join("  "))))
+    Some(format!("{}{took}", style.cyan(&words.join("  "))))
 }

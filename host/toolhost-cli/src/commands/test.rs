@@ -11,26 +11,26 @@ use toolhost::text::shell_word;
 use crate::args::TestArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output;
-use crate::setting::Setting;
+use crate::settings::Settings;
+use crate::terminal::stdout;
 use crate::test::{Files, Lab, Report, Verdict, junit, people, run, update};
 
 /// Runs the cases of a bundle.
-pub(crate) async fn test(args: &TestArgs, setting: &Setting) -> Result<Exit, Failure> {
+pub(crate) async fn test(args: &TestArgs, settings: &Settings) -> Result<Exit, Failure> {
     let started = Instant::now();
     let files = Files::read(&args.bundle).await?;
-    let lab = Lab::open(&args.bundle, args.policy.as_deref(), setting).await?;
+    let lab = Lab::open(&args.bundle, args.policy.as_deref(), settings).await?;
     let lab = Arc::new(lab);
     let items = lab.items(&files, args)?;
     if items.is_empty() {
         return Err(nothing_to_run(args));
     }
     if args.list {
-        output::write(&people::listed(&items))?;
+        stdout::write(&people::listed(&items))?;
         return Ok(Exit::Done);
     }
     if files.is_empty() && args.filter.is_none() {
-        setting.note(&files.how_to_begin());
+        settings.note(&files.how_to_begin());
     }
     let mut report = Report {
         call: call(args),
@@ -40,16 +40,16 @@ pub(crate) async fn test(args: &TestArgs, setting: &Setting) -> Result<Exit, Fai
     };
     if args.update {
         for line in update::accept(&files, &mut report.done).await? {
-            setting.note(&line);
+            settings.note(&line);
         }
     }
     if let Some(path) = &args.junit {
         junit::write(path, &report).await?;
     }
     if args.json {
-        output::json(&report.to_json())?;
+        stdout::json(&report.to_json())?;
     } else {
-        output::write(&people::report(&report, setting.look))?;
+        stdout::write(&people::report(&report, settings.style))?;
     }
     drop(lab);
     let failed = report

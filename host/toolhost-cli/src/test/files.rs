@@ -9,7 +9,8 @@ use toolhost::cases::CaseFile;
 use toolhost::{Diagnostic, YamlSource};
 
 use crate::failure::Failure;
-use crate::{plain, read};
+use crate::files as read;
+use crate::terminal::text;
 
 /// Where case files are, beside the manifest.
 const FOLDER: &str = "tests";
@@ -80,7 +81,7 @@ impl Files {
 /// Case files that cannot be used.
 pub(crate) fn unusable(findings: Vec<Diagnostic>, sources: Vec<YamlSource>) -> Failure {
     let count = findings.iter().filter(|finding| finding.is_error()).count();
-    let errors = plain::counted(count, "error");
+    let errors = text::counted(count, "error");
     let error = anyhow::anyhow!("the case files hold {errors}");
     Failure::of_files(error, findings, sources).hint("Correct what is listed; nothing was run.")
 }

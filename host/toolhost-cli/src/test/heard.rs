@@ -8,8 +8,8 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use crate::log::GUEST;
-use crate::screen;
+use crate::terminal::log::GUEST;
+use crate::terminal::stderr;
 
 /// Most lines kept; the sandbox has a limit of its own for each call.
 const LINES_MAX: usize = 10_000;
@@ -62,7 +62,10 @@ impl Subscriber for Heard {
         };
         if event.metadata().target() != GUEST {
             // The host's own: not the tool's to answer for.
-            screen::write(&format!("{level}: {}", crate::plain::line(&said.message)));
+            stderr::write(&format!(
+                "{level}: {}",
+                crate::terminal::text::line(&said.message)
+            ));
             return;
         }
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,9 +12,9 @@ use super::files::{Files, unusable};
 use super::item::{Item, What};
 use crate::args::TestArgs;
 use crate::failure::Failure;
-use crate::house::{self, House};
-use crate::places::Places;
-use crate::setting::Setting;
+use crate::host_context::{self, HostContext};
+use crate::settings::Settings;
+use crate::state_dirs::StateDirs;
 
 /// Where one case runs.
 pub(super) struct Stage {
@@ -26,10 +26,10 @@ pub(super) struct Stage {
     pub(super) canned: Option<Canned>,
 }
 
-/// A house for cases. What it keeps is gone when it is dropped.
+/// A context for cases. What it keeps is gone when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lab {
-    house: House,
+    context: HostContext,
     bundle: LoadedBundle,
     path: PathBuf,
     top: TempDir,
@@ -43,21 +43,22 @@ impl Lab {
     pub(crate) async fn open(
         bundle: &Path,
         policy: Option<&Path>,
-        setting: &Setting,
+        settings: &Settings,
     ) -> Result<Self, Failure> {
         let top = tempfile::Builder::new().prefix("toolhost-test-").tempdir();
         let top = top.context("a temporary directory cannot be made")?;
         let nobody = Canned::serve(Vec::new()).await;
         let nobody = nobody.context("no server can be started on loopback")?;
-        let house =
-            House::for_tests(&with_cache(setting, top.path()), policy, nobody.address()).await?;
-        let loaded = house.load(bundle).await?;
-        house.warn_of_policy(&loaded, setting);
+        let context =
+            HostContext::for_tests(&with_cache(settings, top.path()), policy, nobody.address())
+                .await?;
+        let loaded = context.load(bundle).await?;
+        context.warn_of_policy(&loaded, settings);
         Ok(Self {
             bundle: loaded,
             path: bundle.to_owned(),
-            home: setting.places.home.clone(),
-            house,
+            home: settings.dirs.home.clone(),
+            context,
             top,
             _nobody: nobody,
         })
@@ -162,16 +163,16 @@ impl Lab {
             What::Written { case, .. } => {
                 // A case comes with the tools: it may lower their limits, and raise none.
                 let own = case.policy.clone();
-                let own = own.map(|policy| policy.within(&self.house.rules));
-                let run = self.house.policy.is_some();
-                let policy = own.or_else(|| run.then(|| self.house.rules.clone()));
+                let own = own.map(|policy| policy.within(&self.context.rules));
+                let run = self.context.policy.is_some();
+                let policy = own.or_else(|| run.then(|| self.context.rules.clone()));
                 policy.map(|policy| (policy, &case.http))
             }
             What::Generated(_) => None,
         };
         let Some((policy, answers)) = own else {
             return Ok(Stage {
-                host: self.house.host.clone(),
+                host: self.context.host.clone(),
                 agent: item.agent.clone(),
                 canned: None,
             });
@@ -190,7 +191,7 @@ impl Lab {
     /// A host with a policy of its own, on the same sandbox.
     fn host_under(&self, policy: Policy) -> Result<Host> {
         let mut builder = Host::builder()
-            .sandbox(self.house.host.sandbox().clone())
+            .sandbox(self.context.host.sandbox().clone())
             .policy(policy);
         if let Some(home) = &self.home {
             builder = builder.keep_out_of("the home directory", home);
@@ -222,20 +223,20 @@ impl Lab {
 }
 
 /// The user's cache, or one for this run: the bundle is loaded for each policy of its own.
-fn with_cache(setting: &Setting, top: &Path) -> Setting {
-    let places = &setting.places;
-    let (state_root, cache) = match house::cache(setting) {
-        Some(_) => (places.state_root.clone(), places.cache.clone()),
+fn with_cache(settings: &Settings, top: &Path) -> Settings {
+    let dirs = &settings.dirs;
+    let (state_root, cache) = match host_context::cache(settings) {
+        Some(_) => (dirs.state_root.clone(), dirs.cache.clone()),
         None => (Some(top.join("state")), Some(top.join("cache"))),
     };
-    Setting {
-        places: Places {
+    Settings {
+        dirs: StateDirs {
             state_root,
             cache,
-            home: places.home.clone(),
+            home: dirs.home.clone(),
         },
-        loudness: setting.loudness,
-        look: setting.look,
-        target_dir: setting.target_dir,
+        verbosity: settings.verbosity,
+        style: settings.style,
+        target_dir: settings.target_dir,
     }
 }

@@ -13,8 +13,8 @@ use toolhost::text::shell_word;
 
 use super::item::{Item, What};
 use super::{Done, Report, Verdict};
-use crate::findings::Look;
-use crate::plain;
+use crate::terminal::Style;
+use crate::terminal::text;
 
 /// Most lines shown of a difference.
 const DIFF_MAX: usize = 40;
@@ -32,10 +32,10 @@ const INDENT: &str = "     ";
 pub(crate) fn listed(items: &[Item]) -> String {
     let line = |item: &Item| {
         let what = &item.what;
-        let name = plain::line(&what.name());
+        let name = text::line(&what.name());
         match what {
             What::Written { .. } => {
-                format!("{}  {name}  ({})", plain::line(&what.place()), what.tool())
+                format!("{}  {name}  ({})", text::line(&what.place()), what.tool())
             }
             What::Generated(_) => format!("generated  {name}"),
         }
@@ -44,23 +44,23 @@ pub(crate) fn listed(items: &[Item]) -> String {
 }
 
 /// The report.
-pub(crate) fn report(report: &Report, look: Look) -> String {
+pub(crate) fn report(report: &Report, style: Style) -> String {
     let mut text = String::new();
     for done in report
         .done
         .iter()
         .filter(|done| done.verdict() == Verdict::Failed)
     {
-        failed(done, &report.call, look, &mut text);
+        failed(done, &report.call, style, &mut text);
     }
     denied(report, &mut text);
     text + &summary(report)
 }
 
-fn failed(done: &Done, call: &str, look: Look, text: &mut String) {
+fn failed(done: &Done, call: &str, style: Style, text: &mut String) {
     let (place, name) = (
-        plain::line(&done.what.place()),
-        plain::line(&done.what.name()),
+        text::line(&done.what.place()),
+        text::line(&done.what.name()),
     );
     let runs = match done.runs {
         1 => String::new(),
@@ -68,7 +68,7 @@ fn failed(done: &Done, call: &str, look: Look, text: &mut String) {
     };
     let mut lines = done.mismatches.iter().map(told);
     let first = lines.next().unwrap_or_default();
-    let _ = writeln!(text, "{} {place} {name}{runs}: {first}", look.red("FAIL"));
+    let _ = writeln!(text, "{} {place} {name}{runs}: {first}", style.red("FAIL"));
     for line in lines {
         let _ = writeln!(text, "{INDENT}{line}");
     }
@@ -91,7 +91,7 @@ pub(super) fn told(mismatch: &Mismatch) -> String {
         got,
         ..
     } = mismatch;
-    plain::line(&format!("{what}: expected {expected} but got {got}"))
+    text::line(&format!("{what}: expected {expected} but got {got}"))
 }
 
 /// What differs, line by line: `-` is expected, `+` is what came.
@@ -102,7 +102,7 @@ fn difference(mismatch: &Mismatch, text: &mut String) {
     let _ = writeln!(
         text,
         "{INDENT}{} (- expected, + got):",
-        plain::line(&mismatch.what)
+        text::line(&mismatch.what)
     );
     let diff = TextDiff::from_lines(expected.as_str(), got.as_str());
     let mut lines = Vec::new();
@@ -116,7 +116,7 @@ fn difference(mismatch: &Mismatch, text: &mut String) {
                 ChangeTag::Insert => '+',
                 ChangeTag::Equal => ' ',
             };
-            let line = plain::line(change.value().trim_end_matches('\n'));
+            let line = text::line(change.value().trim_end_matches('\n'));
             let end = if change.missing_newline() {
                 "  (no line break at the end)"
             } else {
@@ -145,8 +145,8 @@ fn logged(log: &[LogLine]) -> Vec<String> {
             "" => String::new(),
             context => format!(" ({context})"),
         };
-        plain::cut(
-            &plain::line(&format!("{}{context}: {}", line.level, line.text)),
+        text::cut(
+            &text::line(&format!("{}{context}: {}", line.level, line.text)),
             500,
         )
     };
@@ -168,7 +168,7 @@ fn again(done: &Done, call: &str) -> Option<String> {
     if let Some(agent) = &done.agent {
         let _ = write!(command, " --agent {}", shell_word(agent));
     }
-    (command.len() <= COMMAND_MAX).then(|| plain::line(&command))
+    (command.len() <= COMMAND_MAX).then(|| text::line(&command))
 }
 
 /// What was tried and refused in generated cases: worth knowing, and no failure.
@@ -180,7 +180,7 @@ fn denied(report: &Report, text: &mut String) {
         }
     }
     for ((tool, denial), count) in tried {
-        let cases = plain::counted(count, "generated case");
+        let cases = text::counted(count, "generated case");
         let _ = writeln!(text, "note: {tool} was denied '{denial}' in {cases}");
     }
 }
@@ -191,7 +191,7 @@ fn summary(report: &Report) -> String {
     if written > 0 {
         parts.push(format!(
             "{}: {}",
-            plain::counted(written, "case"),
+            text::counted(written, "case"),
             ended(report, false)
         ));
     }

@@ -39,13 +39,13 @@ const PENDING_MAX: Duration = Duration::from_secs(120);
 /// Runs all cases, as many at once as there are processors, and gives them in their order.
 pub(crate) async fn all(items: Vec<Item>, lab: &Arc<Lab>) -> Vec<Done> {
     let at_once = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let places = Arc::new(Semaphore::new(at_once));
+    let dirs = Arc::new(Semaphore::new(at_once));
     let numbers = Arc::new(AtomicU64::new(0));
     let mut running = JoinSet::new();
     for (order, item) in items.into_iter().enumerate() {
-        let (places, lab, numbers) = (Arc::clone(&places), Arc::clone(lab), Arc::clone(&numbers));
+        let (dirs, lab, numbers) = (Arc::clone(&dirs), Arc::clone(lab), Arc::clone(&numbers));
         running.spawn(async move {
-            let _place = places.acquire_owned().await;
+            let _place = dirs.acquire_owned().await;
             (order, one(item, &lab, &numbers).await)
         });
     }

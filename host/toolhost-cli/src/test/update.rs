@@ -7,8 +7,8 @@ use toolhost::cases::Change;
 
 use super::item::What;
 use super::{Done, Files};
-use crate::file::replace;
-use crate::plain;
+use crate::files::replace;
+use crate::terminal::text;
 
 /// Accepts what came, file by file, and marks the cases that expect it now. Gives what was done, in
 /// words.
@@ -52,7 +52,7 @@ pub(crate) async fn accept(files: &Files, done: &mut [Done]) -> Result<Vec<Strin
         }
         if let Some(text) = text {
             write(path, &text).await?;
-            let cases = plain::counted(cases, "case");
+            let cases = text::counted(cases, "case");
             told.push(format!("{}: {cases} updated", path.display()));
         }
     }
@@ -63,7 +63,7 @@ pub(crate) async fn accept(files: &Files, done: &mut [Done]) -> Result<Vec<Strin
 fn fixed(done: &Done) -> String {
     let fixed = done.mismatches.iter().filter(|one| one.change.is_none());
     let fixed: Vec<&str> = fixed.map(|one| one.what.as_str()).collect();
-    plain::line(&fixed.join(", "))
+    text::line(&fixed.join(", "))
 }
 
 /// What to write for a case; none where it says something that no value fulfils.

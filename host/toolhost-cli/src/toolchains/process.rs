@@ -6,7 +6,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
-use super::{Fault, Refusal};
+use super::{BuildError, Fault};
 
 /// Longest part of what a program says that is passed on, in characters.
 const SAID_MAX: usize = 4_000;
@@ -52,7 +52,7 @@ pub(super) async fn run(command: &mut Command) -> io::Result<Said> {
 }
 
 /// The same, where a program that is missing is mended by `next`.
-pub(super) async fn run_installed(command: &mut Command, next: &str) -> Result<Said, Refusal> {
+pub(super) async fn run_installed(command: &mut Command, next: &str) -> Result<Said, BuildError> {
     let name = command
         .as_std()
         .get_program()
@@ -63,7 +63,7 @@ pub(super) async fn run_installed(command: &mut Command, next: &str) -> Result<S
             true => format!("`{name}` is not installed, or not in PATH"),
             false => format!("`{name}` cannot be started: {error}"),
         };
-        Refusal::machine(Fault::new(what).next(next))
+        BuildError::machine(Fault::new(what).next(next))
     })
 }
 

@@ -11,8 +11,8 @@ use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-use crate::setting::Loudness;
-use crate::{plain, screen};
+use crate::terminal::Verbosity;
+use crate::terminal::{stderr, text};
 
 /// Where guests' records come in.
 pub(crate) const GUEST: &str = "toolhost::guest";
@@ -24,9 +24,9 @@ const AUDIT: &str = "toolhost::audit";
 const LINE_MAX: usize = 5_000;
 
 /// Begins to show records.
-pub(crate) fn start(loudness: Loudness) {
+pub(crate) fn start(verbosity: Verbosity) {
     let lines = Lines {
-        loudness,
+        verbosity,
         warned: Mutex::new(Vec::new()),
     };
     // Fails only where it was begun before.
@@ -35,29 +35,29 @@ pub(crate) fn start(loudness: Loudness) {
 
 /// Writes records as lines.
 struct Lines {
-    loudness: Loudness,
+    verbosity: Verbosity,
     /// Warnings of the host that were shown: each once, however many tools it is true of.
     warned: Mutex<Vec<&'static str>>,
 }
 
 /// Which records are shown.
-fn limit(loudness: Loudness, target: &str) -> LevelFilter {
+fn limit(verbosity: Verbosity, target: &str) -> LevelFilter {
     let ours =
         target == "toolhost" || target.starts_with("toolhost::") || target.starts_with("toolhost_");
-    match (loudness, target) {
+    match (verbosity, target) {
         _ if !ours => LevelFilter::OFF,
-        (Loudness::Quiet, GUEST) => LevelFilter::OFF,
-        (Loudness::Quiet, _) => LevelFilter::ERROR,
-        (Loudness::Normal, GUEST | AUDIT) => LevelFilter::INFO,
-        (Loudness::Normal, _) => LevelFilter::WARN,
-        (Loudness::Verbose, _) => LevelFilter::DEBUG,
-        (Loudness::All, _) => LevelFilter::TRACE,
+        (Verbosity::Quiet, GUEST) => LevelFilter::OFF,
+        (Verbosity::Quiet, _) => LevelFilter::ERROR,
+        (Verbosity::Normal, GUEST | AUDIT) => LevelFilter::INFO,
+        (Verbosity::Normal, _) => LevelFilter::WARN,
+        (Verbosity::Verbose, _) => LevelFilter::DEBUG,
+        (Verbosity::All, _) => LevelFilter::TRACE,
     }
 }
 
 impl<S: Subscriber> Layer<S> for Lines {
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        *metadata.level() <= limit(self.loudness, metadata.target())
+        *metadata.level() <= limit(self.verbosity, metadata.target())
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
@@ -66,11 +66,11 @@ impl<S: Subscriber> Layer<S> for Lines {
         let metadata = event.metadata();
         let level = name(*metadata.level());
         if metadata.target() == GUEST {
-            return screen::write(&record.of_guest(level));
+            return stderr::write(&record.of_guest(level));
         }
-        let once = *metadata.level() == Level::WARN && self.loudness <= Loudness::Normal;
+        let once = *metadata.level() == Level::WARN && self.verbosity <= Verbosity::Normal;
         if !once || self.is_first(metadata.name()) {
-            screen::write(&record.of_host(level));
+            stderr::write(&record.of_host(level));
         }
     }
 }
@@ -108,14 +108,14 @@ struct Record {
 impl Record {
     /// `tool: level: text`, each line of the text behind the tool's name.
     fn of_guest(&self, level: &str) -> String {
-        let tool = plain::line(&self.tool);
-        let context = match plain::line(&self.context) {
+        let tool = text::line(&self.tool);
+        let context = match text::line(&self.context) {
             none if none.is_empty() => String::new(),
             context => format!(" ({context})"),
         };
         let mut text = String::new();
         for line in self.message.split('\n') {
-            let line = plain::cut(&plain::line(line), LINE_MAX);
+            let line = text::cut(&text::line(line), LINE_MAX);
             let _ = writeln!(text, "{tool}: {level}{context}: {line}");
         }
         text
@@ -131,8 +131,8 @@ impl Record {
             Some(fields) => format!(" ({fields})"),
             None => String::new(),
         };
-        let line = plain::line(&format!("{level}: {}{fields}", self.message));
-        plain::cut(&line, LINE_MAX)
+        let line = text::line(&format!("{level}: {}{fields}", self.message));
+        text::cut(&line, LINE_MAX)
     }
 
     fn keep(&mut self, field: &Field, value: fmt::Arguments<'_>) {
@@ -174,8 +174,8 @@ mod tests {
 
     #[test]
     fn each_loudness_shows_what_it_promises() {
-        use Loudness::{All, Normal, Quiet, Verbose};
-        for (loudness, target, most) in [
+        use Verbosity::{All, Normal, Quiet, Verbose};
+        for (verbosity, target, most) in [
             (Quiet, GUEST, LevelFilter::OFF),
             (Quiet, "toolhost_sandbox::cache", LevelFilter::ERROR),
             (Normal, GUEST, LevelFilter::INFO),
@@ -185,7 +185,7 @@ mod tests {
             (All, "toolhost::executor", LevelFilter::TRACE),
             (All, "wasmtime::runtime", LevelFilter::OFF),
         ] {
-            assert_eq!(limit(loudness, target), most, "{loudness:?} {target}");
+            assert_eq!(limit(verbosity, target), most, "{verbosity:?} {target}");
         }
     }
 }

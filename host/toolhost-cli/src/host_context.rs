@@ -12,9 +12,9 @@ use toolhost::{
 use crate::COMPILE;
 use crate::environment;
 use crate::failure::Failure;
-use crate::progress::Progress;
-use crate::read;
-use crate::setting::Setting;
+use crate::files as read;
+use crate::settings::Settings;
+use crate::terminal::progress::Progress;
 
 /// Largest policy file, in bytes.
 const POLICY_BYTES_MAX: u64 = 1 << 20;
@@ -33,7 +33,7 @@ pub(crate) enum StateRoot {
 
 /// A host, and the policy's text for showing its lines, without its secrets.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct HostContext {
     /// The host.
     pub(crate) host: Host,
     /// The policy file, where there is one.
@@ -44,30 +44,30 @@ pub(crate) struct House {
     progress: Progress,
 }
 
-impl House {
+impl HostContext {
     /// Sets it up.
     pub(crate) async fn open(
-        setting: &Setting,
+        settings: &Settings,
         policy: Option<&Path>,
         state_root: StateRoot,
     ) -> Result<Self, Failure> {
-        let root = setting.places.state_root.as_deref();
-        Self::set_up(setting, policy, root, state_root).await
+        let root = settings.dirs.state_root.as_deref();
+        Self::set_up(settings, policy, root, state_root).await
     }
 
     /// Sets it up with this place for instances and their state.
     pub(crate) async fn open_at(
-        setting: &Setting,
+        settings: &Settings,
         policy: Option<&Path>,
         root: &Path,
     ) -> Result<Self, Failure> {
-        Self::set_up(setting, policy, Some(root), StateRoot::Needed).await
+        Self::set_up(settings, policy, Some(root), StateRoot::Needed).await
     }
 
     /// Sets it up under the policy that a script brings: no limit is beyond the defaults, no secret is
     /// the operator's, and nothing is sent anywhere.
     pub(crate) async fn open_for_script(
-        setting: &Setting,
+        settings: &Settings,
         script: &Path,
         policy: &Path,
         root: &Path,
@@ -89,52 +89,52 @@ impl House {
             return Err(Failure::from(error).hint(USE_IT));
         }
         let rules = (rules.within(&Policy::default()), source);
-        Self::set_up_under(setting, Some(policy), rules, Some(root), StateRoot::Needed)
+        Self::set_up_under(settings, Some(policy), rules, Some(root), StateRoot::Needed)
     }
 
     /// Sets it up to keep nothing and to reach nothing: each call brings its workdir, and one server
     /// answers every HTTP request that the policy allows.
     pub(crate) async fn for_tests(
-        setting: &Setting,
+        settings: &Settings,
         policy: Option<&Path>,
         server: SocketAddr,
     ) -> Result<Self, Failure> {
         let (rules, source) = read_rules(policy).await?;
         let rules = (rules.answered_by(server), source);
-        Self::set_up_under(setting, policy, rules, None, StateRoot::Optional)
+        Self::set_up_under(settings, policy, rules, None, StateRoot::Optional)
     }
 
     async fn set_up(
-        setting: &Setting,
+        settings: &Settings,
         policy: Option<&Path>,
         root: Option<&Path>,
         state_root: StateRoot,
     ) -> Result<Self, Failure> {
         let rules = read_rules(policy).await?;
-        Self::set_up_under(setting, policy, rules, root, state_root)
+        Self::set_up_under(settings, policy, rules, root, state_root)
     }
 
     fn set_up_under(
-        setting: &Setting,
+        settings: &Settings,
         policy: Option<&Path>,
         (rules, source): Rules,
         root: Option<&Path>,
         state_root: StateRoot,
     ) -> Result<Self, Failure> {
-        let sandbox = sandbox(setting)?;
-        let progress = Progress::start(setting);
+        let sandbox = sandbox(settings)?;
+        let progress = Progress::start(settings.verbosity);
         let builder = || {
             let mut builder = Host::builder()
                 .sandbox(sandbox.clone())
                 .policy(rules.clone())
                 .on_progress(progress.listener());
-            if let Some(home) = &setting.places.home {
+            if let Some(home) = &settings.dirs.home {
                 builder = builder.keep_out_of("the home directory", home);
             }
             if let Some(path) = policy {
                 builder = builder.keep_out_of("the policy file", path);
             }
-            if let Some(cache) = &setting.places.cache {
+            if let Some(cache) = &settings.dirs.cache {
                 builder = builder.keep_private("the cache of compiled components", cache);
             }
             builder
@@ -157,13 +157,13 @@ impl House {
 
     /// Says what of the policy names nothing in the bundle: a misspelt name leaves a tool at the
     /// defaults. For commands that do not list findings.
-    pub(crate) fn warn_of_policy(&self, bundle: &LoadedBundle, setting: &Setting) {
+    pub(crate) fn warn_of_policy(&self, bundle: &LoadedBundle, settings: &Settings) {
         let policy = self.policy.as_ref().map(YamlSource::name);
         let of_policy = |finding: &&Diagnostic| {
             finding.severity == Severity::Warning && Some(&*finding.place.file) == policy
         };
         for finding in bundle.diagnostics().iter().filter(of_policy) {
-            setting.note(&format!("{finding}; {}", finding.help));
+            settings.note(&format!("{finding}; {}", finding.help));
         }
     }
 }
@@ -236,7 +236,7 @@ fn secret(source: SecretSource<'_>, beside: &Path) -> Result<String, String> {
 }
 
 /// Starts a sandbox, with a cache where there is a place for one.
-pub(crate) fn sandbox(setting: &Setting) -> Result<Sandbox, Failure> {
+pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Failure> {
     let start = |cache| {
         Sandbox::new(SandboxConfig {
             // This very program, also where its file was replaced meanwhile.
@@ -245,15 +245,15 @@ pub(crate) fn sandbox(setting: &Setting) -> Result<Sandbox, Failure> {
             ..SandboxConfig::default()
         })
     };
-    let cache = cache(setting);
+    let cache = cache(settings);
     if cache.is_none() {
-        setting.note(
+        settings.note(
             "compiled components are not kept: set HOME, or XDG_CACHE_HOME and TOOLHOST_STATE_ROOT",
         );
     }
     let started = match start(cache) {
         Err(SandboxStartError::Cache(error)) => {
-            setting.note(&format!("compiled components are not kept: {error}"));
+            settings.note(&format!("compiled components are not kept: {error}"));
             start(None)
         }
         started => started,
@@ -262,9 +262,9 @@ pub(crate) fn sandbox(setting: &Setting) -> Result<Sandbox, Failure> {
 }
 
 /// The cache of compiled components; none where there is no place for it.
-pub(crate) fn cache(setting: &Setting) -> Option<CacheConfig> {
-    let key_file = setting.places.state_root.as_ref()?.join("cache.key");
-    Some(CacheConfig::new(setting.places.cache.clone()?, key_file))
+pub(crate) fn cache(settings: &Settings) -> Option<CacheConfig> {
+    let key_file = settings.dirs.state_root.as_ref()?.join("cache.key");
+    Some(CacheConfig::new(settings.dirs.cache.clone()?, key_file))
 }
 
 fn host(

@@ -4,7 +4,7 @@
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Whether the progress line is on the screen.
+/// Whether the progress line is on the stderr.
 static SHOWN: Mutex<bool> = Mutex::new(false);
 
 /// To the beginning of the line, and nothing on it.

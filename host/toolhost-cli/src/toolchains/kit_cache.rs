@@ -1,31 +1,22 @@
 //! Where kits are laid out: a folder of the user's cache for each, named by its digest, so that kits of
 //! two versions stand beside each other. Whatever lies there may be deleted.
 
-use std::fs::{self, File, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::kit::{CONTRACT, Kit, contract, write_files};
 use anyhow::{Context, Result};
-use rustix::fs::OFlags;
-
-use super::{CONTRACT, Kit, contract, lay_out};
 
 /// Says that a folder is complete.
 const COMPLETE: &str = ".complete";
 
 /// The folder of kits in the user's cache.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelf {
+pub(crate) struct KitCache {
     dir: PathBuf,
 }
 
-/// A lock, held until it is dropped, also by a process that is killed.
-#[derive(Debug)]
-pub(crate) struct Held {
-    _file: File,
-}
-
-impl Shelf {
+impl KitCache {
     pub(crate) fn new(cache: &Path) -> Self {
         Self {
             dir: cache.join("kits"),
@@ -46,8 +37,8 @@ impl Shelf {
         install: impl AsyncFnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
         let fill = async |folder: &Path| {
-            lay_out(kit.builder(), folder, "")?;
-            lay_out(contract(), folder, CONTRACT)?;
+            write_files(kit.builder(), folder, "")?;
+            write_files(contract(), folder, CONTRACT)?;
             install(folder).await
         };
         make_folder(&self.dir)?;
@@ -70,7 +61,7 @@ impl Shelf {
         }
         let mut beside = folder.clone().into_os_string();
         beside.push(".lock");
-        let _held = lock(Path::new(&beside)).await?;
+        let _held = crate::files::lock(Path::new(&beside)).await?;
         if complete.exists() {
             return Ok(folder);
         }
@@ -87,35 +78,10 @@ impl Shelf {
 }
 
 /// The contract, laid out in the folder of a kit.
-pub(crate) fn contract_of(kit: &Path) -> PathBuf {
+pub(crate) fn contract_dir(kit: &Path) -> PathBuf {
     kit.join(CONTRACT)
 }
 
 fn make_folder(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))
-}
-
-/// Takes a lock, and waits for whoever has it.
-pub(crate) async fn lock(path: &Path) -> Result<Held> {
-    let cannot = || format!("{} cannot be locked", path.display());
-    // No link is followed, and nobody waited for who would read a pipe.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .custom_flags(flags)
-        .open(path)
-        .with_context(cannot)?;
-    match file.try_lock() {
-        Ok(()) => return Ok(Held { _file: file }),
-        Err(TryLockError::WouldBlock) => {}
-        Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
-    }
-    let waiting = tokio::task::spawn_blocking(move || file.lock().map(|()| file));
-    let file = waiting
-        .await
-        .context("a thread of the host failed")?
-        .with_context(cannot)?;
-    Ok(Held { _file: file })
 }

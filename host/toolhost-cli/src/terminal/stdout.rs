@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use toolhost::text;
 
-use crate::screen;
+use crate::terminal::stderr;
 
 /// Writes JSON: over several lines on a terminal, on one line for a program.
 pub(crate) fn json(value: &Value) -> Result<()> {
@@ -38,5 +38,5 @@ pub(crate) fn write(text: &str) -> Result<()> {
 pub(crate) fn columns() -> Option<usize> {
     std::io::stdout()
         .is_terminal()
-        .then(|| screen::columns_of(std::io::stdout()))?
+        .then(|| stderr::columns_of(std::io::stdout()))?
 }

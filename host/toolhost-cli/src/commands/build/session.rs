@@ -9,38 +9,37 @@ use anyhow::{Context, Result, bail};
 use toolhost::bundle::built::{FOLDER, SOURCE_DEPTH_MAX, SOURCES_MAX, Source, Stamp};
 use toolhost::bundle::{OpenBundle, SourceEntry};
 
-use crate::args::{BuildArgs, Engine};
-use crate::builder::{self, Fault, Job, Made, Refusal};
-use crate::file::replace;
-use crate::kits::{self, Shelf};
-use crate::progress::Progress;
-use crate::setting::Setting;
+use crate::args::BuildArgs;
+use crate::files::{self, replace};
+use crate::settings::Settings;
+use crate::terminal::progress::Progress;
+use crate::toolchains::{self, BuildError, BuildJob, BuiltComponent, Engine, Fault, KitCache};
 
 /// First bytes of a component.
 const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 
 /// A bundle that is being built.
 #[derive(Debug)]
-pub(super) struct Bench<'a> {
+pub(super) struct BuildSession<'a> {
     open: &'a OpenBundle,
     /// The bundle's directory, without links.
     dir: PathBuf,
-    shelf: &'a Shelf,
+    kit_cache: &'a KitCache,
     engine: Option<Engine>,
     is_forced: bool,
-    setting: &'a Setting,
+    settings: &'a Settings,
     progress: &'a Progress,
     /// No other process builds here.
-    _alone: kits::Held,
+    _alone: files::FileLock,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> BuildSession<'a> {
     /// Waits until nobody else builds this bundle.
     pub(super) async fn set_up(
         open: &'a OpenBundle,
-        shelf: &'a Shelf,
+        kit_cache: &'a KitCache,
         args: &BuildArgs,
-        setting: &'a Setting,
+        settings: &'a Settings,
         progress: &'a Progress,
     ) -> Result<Self> {
         let dir = open.dir();
@@ -49,15 +48,15 @@ impl<'a> Bench<'a> {
             .with_context(|| format!("{} cannot be found", dir.display()))?;
         let folder = make_folder(&dir)?;
         progress.working("waiting for another build");
-        let alone = kits::lock(&folder.join("build.lock")).await?;
+        let alone = files::lock(&folder.join("build.lock")).await?;
         progress.idle();
         Ok(Self {
             open,
             dir,
-            shelf,
+            kit_cache,
             engine: args.engine,
             is_forced: args.force,
-            setting,
+            settings,
             progress,
             _alone: alone,
         })
@@ -79,28 +78,28 @@ impl<'a> Bench<'a> {
     }
 
     fn kit(&self, source: &SourceEntry<'_>) -> String {
-        builder::id(source.language, self.engine)
+        toolchains::id(source.language, self.engine)
     }
 
     /// Builds a source entry; gives the component's size and what its author should know.
     pub(super) async fn build(
         &self,
         source: &SourceEntry<'_>,
-    ) -> Result<(u64, Vec<Fault>), Refusal> {
+    ) -> Result<(u64, Vec<Fault>), BuildError> {
         let tool = &source.tool.metadata.name;
         let entry = self.entry(source)?;
         self.progress.working(&format!("building {tool}"));
-        let job = Job {
+        let job = BuildJob {
             entry: &entry,
-            shelf: self.shelf,
+            kit_cache: self.kit_cache,
             engine: self.engine,
-            target_dir: self.setting.target_dir,
+            target_dir: self.settings.target_dir,
             progress: self.progress,
         };
-        let mut made = builder::build(source.language, &job).await?;
+        let mut made = toolchains::build(source.language, &job).await?;
         if !made.component.starts_with(COMPONENT) {
             let fault = Fault::new("what was built is no component");
-            return Err(Refusal::source(fault.next("Build for wasm32-wasip2.")));
+            return Err(BuildError::source(fault.next("Build for wasm32-wasip2.")));
         }
         let stamp = Stamp {
             entry: source.tool.spec.entry.clone(),
@@ -113,7 +112,7 @@ impl<'a> Bench<'a> {
                  more than {SOURCE_DEPTH_MAX} names deep: no loader would compare them"
             );
             let next = "Bundle its packages beforehand, or name a built component in spec.entry.";
-            return Err(Refusal::source(Fault::new(what).next(next)));
+            return Err(BuildError::source(Fault::new(what).next(next)));
         }
         let stamped = stamp.put_on(&mut made.component);
         stamped.context("the component cannot be stamped")?;
@@ -124,14 +123,14 @@ impl<'a> Bench<'a> {
     }
 
     /// The entry, absolute and without links: it lies beneath the bundle's directory.
-    fn entry(&self, source: &SourceEntry<'_>) -> Result<PathBuf, Refusal> {
+    fn entry(&self, source: &SourceEntry<'_>) -> Result<PathBuf, BuildError> {
         let named = &source.tool.spec.entry;
         let refuse = |what: String| {
             let fault = Fault {
                 file: Some(named.clone()),
                 ..Fault::new(what)
             };
-            Refusal::source(fault.next("Correct spec.entry in the manifest."))
+            BuildError::source(fault.next("Correct spec.entry in the manifest."))
         };
         let entry = self.dir.join(named).canonicalize();
         let entry = entry.map_err(|error| refuse(format!("the entry cannot be found: {error}")))?;
@@ -147,7 +146,7 @@ impl<'a> Bench<'a> {
     }
 
     /// What the inputs of a build are now.
-    fn sources(&self, made: &Made) -> Result<Vec<Source>, Refusal> {
+    fn sources(&self, made: &BuiltComponent) -> Result<Vec<Source>, BuildError> {
         let inputs = &made.inputs;
         let mut sources = Vec::new();
         for input in inputs {
@@ -159,7 +158,7 @@ impl<'a> Bench<'a> {
             if changed.with_context(cannot)? > made.started && !is_lock {
                 let fault = Fault::new("the file changed while it was being built");
                 let file = Some(path);
-                return Err(Refusal::source(
+                return Err(BuildError::source(
                     Fault { file, ..fault }.next("Build again."),
                 ));
             }

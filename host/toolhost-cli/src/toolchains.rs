@@ -1,39 +1,63 @@
 //! Turns sources into components, each language by its kit. This is the only part of toolhost that runs
 //! what the author of a bundle wrote outside a sandbox.
 
-mod answer;
-mod child;
+mod build_error;
+pub(crate) mod kit;
+mod kit_cache;
+mod kit_reply;
+mod process;
 mod python;
-mod refusal;
 mod rust;
 mod typescript;
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use clap::ValueEnum;
 use toolhost::bundle::built::Language;
 
-use crate::args::Engine;
-use crate::kits::{Kit, Shelf};
-use crate::progress::Progress;
+use crate::terminal::progress::Progress;
 
-pub(crate) use python::lay_out_editor_types;
-pub(crate) use refusal::{Fault, Refusal, Whose};
-pub(crate) use rust::lay_out_sdk;
+use kit::Kit;
+pub(crate) use python::write_editor_types;
+
+pub(crate) use build_error::{BuildError, ErrorCause, Fault};
+pub(crate) use kit_cache::KitCache;
+pub(crate) use rust::write_sdk;
 
 /// What is to be built.
 #[derive(Debug)]
-pub(crate) struct Job<'a> {
+pub(crate) struct BuildJob<'a> {
     /// The entry, absolute and without links.
     pub(crate) entry: &'a Path,
     /// Where kits are laid out.
-    pub(crate) shelf: &'a Shelf,
+    pub(crate) kit_cache: &'a KitCache,
     /// The engine asked for; of TypeScript alone.
     pub(crate) engine: Option<Engine>,
     /// Whether the user says where cargo builds.
     pub(crate) target_dir: TargetDir,
     /// Says what takes long.
     pub(crate) progress: &'a Progress,
+}
+
+/// A JavaScript engine that goes into a component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// QuickJS: small, and quick to start
+    Qjs,
+    /// StarlingMonkey: large, with fetch
+    #[value(name = "starlingmonkey")]
+    StarlingMonkey,
+}
+
+impl Engine {
+    /// As the kit calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Qjs => "qjs",
+            Self::StarlingMonkey => "starlingmonkey",
+        }
+    }
 }
 
 /// Where cargo builds.
@@ -48,7 +72,7 @@ pub(crate) enum TargetDir {
 
 /// What was built.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct BuiltComponent {
     /// The component.
     pub(crate) component: Vec<u8>,
     /// The files it was built of, absolute.
@@ -60,7 +84,10 @@ pub(crate) struct Made {
 }
 
 /// Builds.
-pub(crate) async fn build(language: Language, job: &Job<'_>) -> Result<Made, Refusal> {
+pub(crate) async fn build(
+    language: Language,
+    job: &BuildJob<'_>,
+) -> Result<BuiltComponent, BuildError> {
     match language {
         Language::Rust => rust::build(job).await,
         Language::TypeScript => typescript::build(job).await,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolhost::JsonObject;
 
 use crate::failure::Failure;
-use crate::read;
+use crate::files as read;
 
 /// Most bytes read for arguments. What a call takes is the policy's; this only keeps a wrong file
 /// from filling the memory.

@@ -6,7 +6,7 @@ use crate::environment::Environment;
 
 /// Directories of this user's host. None where nothing says where they are.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct StateDirs {
     /// Instances' workspaces, and the key of the cache.
     pub(crate) state_root: Option<PathBuf>,
     /// Compiled components.
@@ -18,7 +18,7 @@ pub(crate) struct Places {
 /// Name of the host's directory among those of other programs.
 const OWN: &str = "toolhost";
 
-impl Places {
+impl StateDirs {
     /// Finds them: the flag, then `TOOLHOST_STATE_ROOT`, then XDG's, then beneath the home directory.
     pub(crate) fn find(environment: &Environment, flag: Option<PathBuf>) -> Self {
         let at_home = |below: &str| environment.home.as_ref().map(|home| home.join(below));
@@ -63,14 +63,14 @@ mod tests {
                      flag: Option<&str>,
                      state: Option<&str>,
                      cache: Option<&str>| {
-            let places = Places::find(&environment(variables), flag.map(PathBuf::from));
+            let dirs = StateDirs::find(&environment(variables), flag.map(PathBuf::from));
             assert_eq!(
-                places.state_root,
+                dirs.state_root,
                 state.map(PathBuf::from),
                 "{variables:?} {flag:?}"
             );
             assert_eq!(
-                places.cache,
+                dirs.cache,
                 cache.map(PathBuf::from),
                 "{variables:?} {flag:?}"
             );

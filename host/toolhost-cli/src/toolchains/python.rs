@@ -8,11 +8,12 @@ use anyhow::{Context, Result};
 use tokio::process::Command;
 use toolhost::bundle::built::{Language, Source};
 
-use super::answer::Answer;
-use super::child;
-use super::{Fault, Job, Made, Refusal};
-use crate::kits::{self, Carried, Kit, Shelf, contract_of};
-use crate::progress::Progress;
+use super::kit::{self, Kit, KitFile};
+use super::kit_cache::{KitCache, contract_dir};
+use super::kit_reply::Answer;
+use super::process;
+use super::{BuildError, BuildJob, BuiltComponent, Fault};
+use crate::terminal::progress::Progress;
 
 const KIT: Kit = Kit::of(Language::Python);
 
@@ -22,12 +23,12 @@ const GET_PYTHON: &str = "Install Python 3.10 or newer: https://www.python.org";
 const DEPTH_MAX: usize = 32;
 
 /// Builds a module with `handlers`.
-pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
-    let nothing_more = async |_: &Path| Ok::<_, Refusal>(());
-    let kit = job.shelf.builder(KIT, nothing_more).await?;
-    let python = interpreter(&kit, job.shelf, job.progress).await?;
+pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildError> {
+    let nothing_more = async |_: &Path| Ok::<_, BuildError>(());
+    let kit = job.kit_cache.builder(KIT, nothing_more).await?;
+    let python = interpreter(&kit, job.kit_cache, job.progress).await?;
     lay_out_types(job.entry)?;
-    let out = tempfile::tempdir_in(job.shelf.folder("out")?);
+    let out = tempfile::tempdir_in(job.kit_cache.folder("out")?);
     let out = out.context("there is no room to build in")?;
     let out = out.path().join("tool.wasm");
     let mut build = Command::new(python);
@@ -38,38 +39,43 @@ pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
         .arg("--out")
         .arg(&out)
         .arg("--wit")
-        .arg(contract_of(&kit))
+        .arg(contract_dir(&kit))
         .arg("--work")
-        .arg(job.shelf.folder("python-packages")?)
+        .arg(job.kit_cache.folder("python-packages")?)
         .arg("--json")
         // The kit's own folder stays as it was laid out.
         .env("PYTHONDONTWRITEBYTECODE", "1");
     let started = SystemTime::now();
-    let said = child::run_installed(&mut build, GET_PYTHON).await?;
+    let said = process::run_installed(&mut build, GET_PYTHON).await?;
     let made = Answer::of(&said, "Python")?.made(&out, started)?;
     let inputs = inputs(job.entry)?;
-    Ok(Made { inputs, ..made })
+    Ok(BuiltComponent { inputs, ..made })
 }
 
 /// A Python with what the kit needs, in an environment of its own.
-async fn interpreter(kit: &Path, shelf: &Shelf, progress: &Progress) -> Result<PathBuf, Refusal> {
+async fn interpreter(
+    kit: &Path,
+    kit_cache: &KitCache,
+    progress: &Progress,
+) -> Result<PathBuf, BuildError> {
     let check = "import sys; sys.exit(sys.version_info < (3, 10))";
     let mut python = Command::new("python3");
-    let said = child::run_installed(python.args(["-c", check]), GET_PYTHON).await?;
+    let said = process::run_installed(python.args(["-c", check]), GET_PYTHON).await?;
     if !said.is_ok() {
         let what = "python3 is older than 3.10, which tools are built with";
-        return Err(Refusal::machine(Fault::new(what).next(GET_PYTHON)));
+        return Err(BuildError::machine(Fault::new(what).next(GET_PYTHON)));
     }
     let requirements = kit.join("requirements.txt");
     let fill = async |folder: &Path| {
         progress.working("getting what builds Python, once");
         let mut venv = Command::new("python3");
-        let said = child::run_installed(venv.args(["-m", "venv"]).arg(folder), GET_PYTHON).await?;
+        let said =
+            process::run_installed(venv.args(["-m", "venv"]).arg(folder), GET_PYTHON).await?;
         if !said.is_ok() {
             let fault = Fault::new("python3 cannot make a virtual environment");
             let said = format!("{}\n{}", said.stdout.trim(), said.end());
             let next = "On Debian and Ubuntu: apt install python3-venv";
-            return Err(Refusal::machine(fault.detail(said).next(next)));
+            return Err(BuildError::machine(fault.detail(said).next(next)));
         }
         let mut pip = Command::new(folder.join("bin/python"));
         pip.args([
@@ -81,14 +87,14 @@ async fn interpreter(kit: &Path, shelf: &Shelf, progress: &Progress) -> Result<P
         ])
         .args(["--require-hashes", "--only-binary=:all:", "-r"])
         .arg(&requirements);
-        let said = child::run_installed(&mut pip, GET_PYTHON).await?;
+        let said = process::run_installed(&mut pip, GET_PYTHON).await?;
         if said.is_ok() {
             return Ok(());
         }
         let fault = Fault::new("`pip install` of componentize-py failed").detail(said.end());
         let next =
             "See that pip reaches its index (PIP_INDEX_URL names another), then build again.";
-        Err(Refusal::machine(fault.next(next)))
+        Err(BuildError::machine(fault.next(next)))
     };
     let digest = Source::new(
         "",
@@ -96,8 +102,8 @@ async fn interpreter(kit: &Path, shelf: &Shelf, progress: &Progress) -> Result<P
     )
     .sha256;
     let name = digest.get(..16).unwrap_or(&digest);
-    let venv = shelf.folder("python-venvs")?.join(name);
-    let venv = shelf.complete(venv, fill).await?;
+    let venv = kit_cache.folder("python-venvs")?.join(name);
+    let venv = kit_cache.complete(venv, fill).await?;
     Ok(venv.join("bin/python"))
 }
 
@@ -111,18 +117,18 @@ fn lay_out_types(entry: &Path) -> Result<()> {
     if !asks.is_ok_and(|text| text.contains(".toolhost/sdk/python")) {
         return Ok(());
     }
-    lay_out_editor_types(folder)
+    write_editor_types(folder)
 }
 
 /// Lays out what an editor needs beneath a project's folder.
-pub(crate) fn lay_out_editor_types(project: &Path) -> Result<()> {
+pub(crate) fn write_editor_types(project: &Path) -> Result<()> {
     let types = KIT.builder();
     let types = types.filter_map(|file| {
         let path = file.path.strip_prefix("sdk/")?;
         path.starts_with("toolhost/")
-            .then_some(Carried { path, ..file })
+            .then_some(KitFile { path, ..file })
     });
-    kits::lay_out(types, project, ".toolhost/sdk/python")
+    kit::write_files(types, project, ".toolhost/sdk/python")
 }
 
 /// What goes into the component: the modules and packages beside the entry, and `requirements.txt`.

@@ -1,10 +1,16 @@
 //! Reads what the user names: bounded, and where it may wait without holding up Ctrl-C.
 
+mod lock;
+mod replace;
+
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+
+pub(crate) use lock::{FileLock, lock};
+pub(crate) use replace::replace;
 
 /// Reads a file of at most `max` bytes; `what` names it in errors.
 pub(crate) async fn file(what: &'static str, path: &Path, max: u64) -> Result<Vec<u8>> {

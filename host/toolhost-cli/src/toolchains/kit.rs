@@ -1,8 +1,6 @@
 //! What the binary carries for authors: for each language the kit that builds its tools, with a
 //! template to begin with, and the contract.
 
-mod shelf;
-
 use std::fs;
 use std::path::Path;
 
@@ -11,13 +9,11 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use toolhost::bundle::built::Language;
 
-pub(crate) use shelf::{Held, Shelf, contract_of, lock};
-
 /// Each file: its path, which begins with the folder of its kit or of the contract, and its bytes.
 static CARRIED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/carried.rs"));
 
 /// Folder of the contract.
-const CONTRACT: &str = "wit";
+pub(super) const CONTRACT: &str = "wit";
 
 /// One language's part of what is carried.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +24,7 @@ pub(crate) struct Kit {
 
 /// A file that is carried.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Carried {
+pub(crate) struct KitFile {
     /// Its path in the folder asked for.
     pub(crate) path: &'static str,
     pub(crate) bytes: &'static [u8],
@@ -45,15 +41,15 @@ impl Kit {
     }
 
     /// What builds tools.
-    pub(crate) fn builder(self) -> impl Iterator<Item = Carried> {
+    pub(crate) fn builder(self) -> impl Iterator<Item = KitFile> {
         below(self.name).filter(|file| !file.path.starts_with("template/"))
     }
 
     /// What a new tool begins with.
-    pub(crate) fn template(self) -> impl Iterator<Item = Carried> {
+    pub(crate) fn template(self) -> impl Iterator<Item = KitFile> {
         below(self.name).filter_map(|file| {
             let path = file.path.strip_prefix("template/")?;
-            Some(Carried { path, ..file })
+            Some(KitFile { path, ..file })
         })
     }
 
@@ -67,21 +63,21 @@ impl Kit {
 }
 
 /// The contract's files.
-pub(crate) fn contract() -> impl Iterator<Item = Carried> {
+pub(crate) fn contract() -> impl Iterator<Item = KitFile> {
     below(CONTRACT)
 }
 
-fn below(folder: &'static str) -> impl Iterator<Item = Carried> {
+fn below(folder: &'static str) -> impl Iterator<Item = KitFile> {
     CARRIED.iter().filter_map(move |(path, bytes)| {
         let path = path.strip_prefix(folder)?.strip_prefix('/')?;
-        Some(Carried { path, bytes })
+        Some(KitFile { path, bytes })
     })
 }
 
 /// Writes files beneath a folder, which lies beneath `top`. One that is the same stays as it is:
 /// compilers go by the time of a change. No link is followed from `top` on: a guest may have made it.
-pub(crate) fn lay_out(
-    files: impl Iterator<Item = Carried>,
+pub(crate) fn write_files(
+    files: impl Iterator<Item = KitFile>,
     top: &Path,
     folder: &str,
 ) -> Result<()> {
@@ -108,15 +104,15 @@ pub(crate) fn lay_out(
 }
 
 /// Makes a folder hold exactly these files.
-pub(crate) fn lay_out_alone(
-    files: impl Iterator<Item = Carried> + Clone,
+pub(crate) fn sync_folder(
+    files: impl Iterator<Item = KitFile> + Clone,
     top: &Path,
     folder: &str,
 ) -> Result<()> {
     let dir = open(top)?;
     check_no_links(&dir, top, Path::new(folder))?;
     remove_others(&dir, Path::new(folder), Path::new(""), &files)?;
-    lay_out(files, top, folder)
+    write_files(files, top, folder)
 }
 
 fn open(top: &Path) -> Result<Dir> {
@@ -140,7 +136,7 @@ fn remove_others(
     dir: &Dir,
     folder: &Path,
     own: &Path,
-    files: &(impl Iterator<Item = Carried> + Clone),
+    files: &(impl Iterator<Item = KitFile> + Clone),
 ) -> Result<()> {
     let here = folder.join(own);
     let Ok(entries) = dir.read_dir(&here) else {
@@ -179,7 +175,7 @@ mod tests {
             ("python", "build.py", "tool.py"),
         ] {
             let kit = Kit { name: kit };
-            let has = |mut files: Box<dyn Iterator<Item = Carried>>, path| {
+            let has = |mut files: Box<dyn Iterator<Item = KitFile>>, path| {
                 files.any(|file| file.path == path)
             };
             assert!(has(Box::new(kit.builder()), builds), "{kit:?}");
@@ -208,12 +204,12 @@ mod tests {
             fs::write(at(stray), "").unwrap();
         }
         let files: Vec<_> = kit.builder().collect();
-        lay_out_alone(files.iter().copied(), dir.path(), "kit").unwrap();
+        sync_folder(files.iter().copied(), dir.path(), "kit").unwrap();
         assert!(
             !at("build.rs").exists() && !at("src/stray.rs").exists() && !at("src/old").exists()
         );
         let before = fs::metadata(at("src/lib.rs")).unwrap().modified().unwrap();
-        lay_out_alone(files.iter().copied(), dir.path(), "kit").unwrap();
+        sync_folder(files.iter().copied(), dir.path(), "kit").unwrap();
         assert_eq!(
             fs::metadata(at("src/lib.rs")).unwrap().modified().unwrap(),
             before
@@ -230,7 +226,7 @@ mod tests {
         let files: Vec<_> = kit.builder().collect();
         let kept = outside.path().join("lib.rs");
         fs::write(&kept, "kept").unwrap();
-        let lay = || lay_out_alone(files.iter().copied(), project.path(), "sdk/rust");
+        let lay = || sync_folder(files.iter().copied(), project.path(), "sdk/rust");
         // A folder on the way, and the folder itself.
         for link in ["sdk", "sdk/rust", "sdk/rust/src"] {
             let link = project.path().join(link);

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use toolhost::LoadProgress;
 
-use crate::setting::{Loudness, Setting};
-use crate::{plain, screen};
+use super::Verbosity;
+use crate::terminal::{stderr, text};
 
 /// How often the line is written anew.
 const TICK: Duration = Duration::from_millis(100);
@@ -68,10 +68,10 @@ impl Work {
 
 impl Progress {
     /// Starts; where somebody wants quiet, it shows nothing.
-    pub(crate) fn start(setting: &Setting) -> Self {
+    pub(crate) fn start(verbosity: Verbosity) -> Self {
         let current = Current::default();
-        let show = if screen::is_terminal() { tick } else { say };
-        let ticking = (setting.loudness > Loudness::Quiet).then(|| {
+        let show = if stderr::is_terminal() { tick } else { say };
+        let ticking = (verbosity > Verbosity::Quiet).then(|| {
             let (stop, stopped) = channel();
             let watching = Arc::clone(&current);
             (stop, std::thread::spawn(move || show(&watching, &stopped)))
@@ -111,7 +111,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.ticking.take() {
             drop(stop);
-            // It ends within one write to the screen.
+            // It ends within one write to the stderr.
             let _ = thread.join();
         }
     }
@@ -128,10 +128,10 @@ fn tick(current: &Current, stopped: &Receiver<()>) {
             work.as_ref()
                 .and_then(|work| line(work, work.since.elapsed()))
         };
-        let columns = screen::columns().unwrap_or(80);
-        screen::progress(line.map(|line| plain::cut(&line, columns)).as_deref());
+        let columns = stderr::columns().unwrap_or(80);
+        stderr::progress(line.map(|line| text::cut(&line, columns)).as_deref());
     }
-    screen::progress(None);
+    stderr::progress(None);
 }
 
 /// Says once of each work that it takes long.
@@ -143,7 +143,7 @@ fn say(current: &Current, stopped: &Receiver<()>) {
         };
         // Not while it is locked: nobody may be reading.
         if let Some(what) = what {
-            screen::write(&format!("note: {}: it takes a while", plain::line(&what)));
+            stderr::write(&format!("note: {}: it takes a while", text::line(&what)));
         }
     }
 }
@@ -155,7 +155,7 @@ fn line(work: &Work, elapsed: Duration) -> Option<String> {
     }
     Some(format!(
         "{}, {} s",
-        plain::line(&work.what),
+        text::line(&work.what),
         elapsed.as_secs()
     ))
 }

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 /// A build that made nothing.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct BuildError {
     /// Who can mend it.
-    pub(crate) whose: Whose,
+    pub(crate) whose: ErrorCause,
     /// At least one.
     pub(crate) faults: Vec<Fault>,
 }
@@ -14,7 +14,7 @@ pub(crate) struct Refusal {
 /// Who can mend what is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Whose {
+pub(crate) enum ErrorCause {
     /// The tool's author.
     Source,
     /// Whoever keeps the machine: something is not installed, or cannot be fetched.
@@ -80,11 +80,11 @@ impl Fault {
     }
 }
 
-impl Refusal {
+impl BuildError {
     /// What the author mends.
     pub(crate) fn source(fault: Fault) -> Self {
         Self {
-            whose: Whose::Source,
+            whose: ErrorCause::Source,
             faults: vec![fault],
         }
     }
@@ -92,13 +92,13 @@ impl Refusal {
     /// What is wrong with the machine.
     pub(crate) fn machine(fault: Fault) -> Self {
         Self {
-            whose: Whose::Machine,
+            whose: ErrorCause::Machine,
             faults: vec![fault],
         }
     }
 }
 
-impl From<anyhow::Error> for Refusal {
+impl From<anyhow::Error> for BuildError {
     fn from(error: anyhow::Error) -> Self {
         Self::machine(Fault::new(format!("{error:#}")))
     }

@@ -1,6 +1,6 @@
 //! Rust: cargo, for `wasm32-wasip2`, with the SDK laid out in the package.
 
-mod messages;
+mod cargo_messages;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,11 @@ use anyhow::{Context, Result};
 use tokio::process::Command;
 use toolhost::bundle::built::Language;
 
-use super::child::{self, Said};
-use super::{Fault, Job, Made, Refusal, TargetDir, Whose};
-use crate::kits::{self, Kit, lay_out_alone};
-use messages::Messages;
+use super::kit::{self, Kit, sync_folder};
+use super::process::{self, Said};
+use super::{BuildError, BuildJob, BuiltComponent, ErrorCause, Fault, TargetDir};
+use crate::files;
+use cargo_messages::Messages;
 
 const TARGET: &str = "wasm32-wasip2";
 
@@ -23,12 +24,12 @@ const GET_RUST: &str = "Install Rust: https://rustup.rs";
 const SDK: &str = ".toolhost/sdk/rust";
 
 /// Builds a package.
-pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
+pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildError> {
     let manifest = job.entry;
     let package = manifest.parent().unwrap_or(Path::new("/"));
     let text = fs::read_to_string(manifest).context("Cargo.toml cannot be read")?;
     if text.contains(&format!("\"{SDK}\"")) {
-        lay_out_sdk(package)?;
+        write_sdk(package)?;
     }
     let mut cargo = Command::new("cargo");
     cargo
@@ -39,13 +40,13 @@ pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
         .current_dir(package);
     let mut own = None;
     if job.target_dir == TargetDir::Cache {
-        let folder = job.shelf.folder("cargo")?;
+        let folder = job.kit_cache.folder("cargo")?;
         // Two packages may give their components the same name: it is read before the next is built.
-        own = Some(kits::lock(&folder.join("lock")).await?);
+        own = Some(files::lock(&folder.join("lock")).await?);
         cargo.arg("--target-dir").arg(folder);
     }
     let started = SystemTime::now();
-    let said = child::run_installed(&mut cargo, GET_RUST).await?;
+    let said = process::run_installed(&mut cargo, GET_RUST).await?;
     let messages = Messages::parse(&said.stdout);
     if !said.is_ok() {
         return Err(refused(&messages, &said));
@@ -55,11 +56,11 @@ pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
             file: Some("Cargo.toml".to_owned()),
             ..Fault::new("the package is no component: its library is not a `cdylib`")
         };
-        return Err(Refusal::source(
+        return Err(BuildError::source(
             fault.next("Write `crate-type = [\"cdylib\"]` under `[lib]`."),
         ));
     };
-    let made = Made {
+    let made = BuiltComponent {
         component: fs::read(&component).context("cargo left no component")?,
         inputs: inputs(manifest, &component, &messages)?,
         started,
@@ -70,22 +71,22 @@ pub(super) async fn build(job: &Job<'_>) -> Result<Made, Refusal> {
 }
 
 /// Lays out the SDK and the contract that it reads.
-pub(crate) fn lay_out_sdk(package: &Path) -> Result<()> {
+pub(crate) fn write_sdk(package: &Path) -> Result<()> {
     let files: Vec<_> = Kit::of(Language::Rust).builder().collect();
-    lay_out_alone(files.iter().copied(), package, SDK)?;
-    let files: Vec<_> = kits::contract().collect();
-    lay_out_alone(files.iter().copied(), package, ".toolhost/wit")
+    sync_folder(files.iter().copied(), package, SDK)?;
+    let files: Vec<_> = kit::contract().collect();
+    sync_folder(files.iter().copied(), package, ".toolhost/wit")
 }
 
-fn refused(messages: &Messages, said: &Said) -> Refusal {
-    if messages.lack_std() || messages::lacks_std(&said.stderr) {
+fn refused(messages: &Messages, said: &Said) -> BuildError {
+    if messages.lack_std() || cargo_messages::lacks_std(&said.stderr) {
         let fault = Fault::new(format!("rustc has no standard library for {TARGET}"));
-        return Refusal::machine(fault.next(format!("rustup target add {TARGET}")));
+        return BuildError::machine(fault.next(format!("rustup target add {TARGET}")));
     }
     let faults = messages.errors();
     if !faults.is_empty() {
-        return Refusal {
-            whose: Whose::Source,
+        return BuildError {
+            whose: ErrorCause::Source,
             faults,
         };
     }
@@ -96,7 +97,7 @@ fn refused(messages: &Messages, said: &Said) -> Refusal {
     let message = message.unwrap_or("cargo failed").to_owned();
     let rest: Vec<&str> = lines.collect();
     let fault = Fault::new(format!("cargo: {message}")).detail(rest.join("\n"));
-    Refusal::source(fault.next("Correct Cargo.toml; see that cargo reaches its registry."))
+    BuildError::source(fault.next("Correct Cargo.toml; see that cargo reaches its registry."))
 }
 
 /// The files that the component was built of: those of the package and of packages it names by path,
@@ -105,7 +106,7 @@ fn inputs(manifest: &Path, component: &Path, messages: &Messages) -> Result<Vec<
     let list = component.with_extension("d");
     let list =
         fs::read_to_string(&list).with_context(|| format!("cargo left no {}", list.display()))?;
-    let mut inputs = messages::sources_of(&list);
+    let mut inputs = cargo_messages::sources_of(&list);
     // TARGET_DIR/wasm32-wasip2/release/NAME.wasm
     if let Some(target_dir) = component.ancestors().nth(3) {
         inputs.retain(|input| !input.starts_with(target_dir));

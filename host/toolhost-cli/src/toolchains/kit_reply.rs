@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use anyhow::Context;
 use serde::Deserialize;
 
-use super::child::Said;
-use super::{Fault, Made, Refusal, Whose};
+use super::process::Said;
+use super::{BuildError, BuiltComponent, ErrorCause, Fault};
 
 /// What a kit answers.
 #[derive(Debug, Deserialize)]
@@ -55,27 +55,31 @@ impl From<Told> for Fault {
 
 impl Answer {
     /// Reads what a kit said.
-    pub(super) fn of(said: &Said, kit: &str) -> Result<Self, Refusal> {
+    pub(super) fn of(said: &Said, kit: &str) -> Result<Self, BuildError> {
         let last = said.stdout.lines().last().unwrap_or_default();
         serde_json::from_str(last).map_err(|_| {
             let fault = Fault::new(format!("the {kit} kit ended without an answer"));
-            Refusal::machine(fault.detail(said.end()))
+            BuildError::machine(fault.detail(said.end()))
         })
     }
 
     /// The component that the kit left at `out`, or why there is none.
-    pub(super) fn made(self, out: &Path, started: SystemTime) -> Result<Made, Refusal> {
+    pub(super) fn made(
+        self,
+        out: &Path,
+        started: SystemTime,
+    ) -> Result<BuiltComponent, BuildError> {
         match self {
-            Self::Built { inputs, warnings } => Ok(Made {
+            Self::Built { inputs, warnings } => Ok(BuiltComponent {
                 component: fs::read(out).context("the kit left no component")?,
                 inputs,
                 started,
                 notes: warnings.into_iter().map(Fault::from).collect(),
             }),
-            Self::Refused { kind, errors } => Err(Refusal {
+            Self::Refused { kind, errors } => Err(BuildError {
                 whose: match kind.as_str() {
-                    "source" => Whose::Source,
-                    _ => Whose::Machine,
+                    "source" => ErrorCause::Source,
+                    _ => ErrorCause::Machine,
                 },
                 faults: errors.into_iter().map(Fault::from).collect(),
             }),

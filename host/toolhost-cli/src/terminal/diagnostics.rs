@@ -8,7 +8,7 @@ use toolhost::bundle::{Place, Position};
 use toolhost::{Diagnostic, Severity, YamlSource};
 
 use crate::environment::Environment;
-use crate::{plain, screen};
+use crate::terminal::{stderr, text};
 
 /// Longest line of a file that is shown, in bytes; of a longer one only its place is told.
 const LINE_MAX: usize = 400;
@@ -21,7 +21,7 @@ const DRAWN_MAX: usize = 100;
 
 /// How stderr is written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct Style {
     colours: Colours,
     /// Columns to wrap at; none where nobody's terminal is that wide or narrow.
     columns: Option<usize>,
@@ -33,16 +33,16 @@ enum Colours {
     Ansi,
 }
 
-impl Look {
+impl Style {
     /// Colours on a terminal alone, and only where the environment does not forbid them.
     pub(crate) fn new(environment: &Environment) -> Self {
-        let colours = match screen::is_terminal() && !environment.colourless {
+        let colours = match stderr::is_terminal() && !environment.colourless {
             true => Colours::Ansi,
             false => Colours::Plain,
         };
         Self {
             colours,
-            columns: screen::columns(),
+            columns: stderr::columns(),
         }
     }
 
@@ -82,10 +82,10 @@ impl Look {
 
 /// Writes findings: the first with the lines they are about, each followed by an empty line, the rest
 /// on one line each.
-pub(crate) fn render(findings: &[Diagnostic], sources: &[YamlSource], look: Look) -> String {
-    let handler = look.handler();
+pub(crate) fn render(findings: &[Diagnostic], sources: &[YamlSource], style: Style) -> String {
+    let handler = style.handler();
     let lines = |source: &YamlSource| {
-        NamedSource::new(plain::line(source.name()), plain::source(source.text()))
+        NamedSource::new(text::line(source.name()), text::source(source.text()))
     };
     let lines: Vec<NamedSource<String>> = sources.iter().map(lines).collect();
     let mut text = String::new();
@@ -97,12 +97,12 @@ pub(crate) fn render(findings: &[Diagnostic], sources: &[YamlSource], look: Look
         let mut drawn = String::new();
         match handler.render_report(&mut drawn, &shown) {
             Ok(()) => text += &drawn,
-            Err(fmt::Error) => text += &format!("{}\n", plain::line(&finding.to_string())),
+            Err(fmt::Error) => text += &format!("{}\n", text::line(&finding.to_string())),
         }
         text.push('\n');
     }
     for finding in findings.iter().skip(DRAWN_MAX) {
-        text += &format!("{}\n", plain::line(&finding.to_string()));
+        text += &format!("{}\n", text::line(&finding.to_string()));
     }
     text
 }
@@ -124,15 +124,15 @@ impl<'a> Shown<'a> {
     ) -> Self {
         let (source, lines) = source.unzip();
         let place = &finding.place;
-        let mut help = plain::line(&finding.help);
+        let mut help = text::line(&finding.help);
         let mut labels = Vec::new();
         if let Some(span) = source.and_then(|source| span(source, place)) {
-            let path = plain::cut(&plain::line(&place.document_path), PATH_MAX);
+            let path = text::cut(&text::line(&place.document_path), PATH_MAX);
             let label = Some(path).filter(|path| !path.is_empty());
             labels.push(LabeledSpan::new_primary_with_span(label, span));
         }
         for related in &finding.related {
-            let message = plain::line(&related.message);
+            let message = text::line(&related.message);
             let own = source.filter(|source| source.name() == related.place.file);
             match own.and_then(|source| span(source, &related.place)) {
                 Some(span) => labels.push(LabeledSpan::new_with_span(Some(message), span)),
@@ -141,7 +141,7 @@ impl<'a> Shown<'a> {
         }
         let lines = lines.filter(|_| !labels.is_empty());
         let primary = labels.iter().any(LabeledSpan::primary);
-        let message = plain::line(&finding.message);
+        let message = text::line(&finding.message);
         Self {
             finding,
             message: if primary {
@@ -161,7 +161,7 @@ fn written(place: &Place) -> String {
     let at = place
         .position
         .map(|at| format!(":{}:{}", at.line, at.column));
-    plain::line(&format!("{}{}", place.file, at.unwrap_or_default()))
+    text::line(&format!("{}{}", place.file, at.unwrap_or_default()))
 }
 
 /// The part of a place on its first line; none where the lines around it are too long to show.

@@ -3,7 +3,7 @@ use toolhost::bundle::Span;
 
 use super::*;
 
-const PLAIN: Look = Look {
+const PLAIN: Style = Style {
     colours: Colours::Plain,
     columns: None,
 };
@@ -90,7 +90,7 @@ fn nothing_of_a_file_acts_on_the_terminal() {
 #[test]
 fn colours_are_for_terminals() {
     let finding = error(Place::file("b.yaml"), "odd");
-    let coloured = Look {
+    let coloured = Style {
         colours: Colours::Ansi,
         columns: Some(80),
     };

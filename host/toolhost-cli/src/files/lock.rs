@@ -1,0 +1,39 @@
+//! Locks between processes.
+
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use rustix::fs::OFlags;
+
+/// A lock, held until it is dropped, also by a process that is killed.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    _file: File,
+}
+
+/// Takes a lock, and waits for whoever has it.
+pub(crate) async fn lock(path: &Path) -> Result<FileLock> {
+    let cannot = || format!("{} cannot be locked", path.display());
+    // No link is followed, and nobody waited for who would read a pipe.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .custom_flags(flags)
+        .open(path)
+        .with_context(cannot)?;
+    match file.try_lock() {
+        Ok(()) => return Ok(FileLock { _file: file }),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
+    }
+    let waiting = tokio::task::spawn_blocking(move || file.lock().map(|()| file));
+    let file = waiting
+        .await
+        .context("a thread of the host failed")?
+        .with_context(cannot)?;
+    Ok(FileLock { _file: file })
+}
