@@ -29,7 +29,6 @@ extern crate self as wasmtime;
 mod house {
     pub(crate) mod bundle;
     pub(crate) mod policy;
-    pub(crate) mod result;
     pub(crate) mod schema;
     pub(crate) mod workspace;
 
@@ -84,7 +83,7 @@ mod cell {
 }
 
 pub(crate) use cell::{compile, imports, output};
-pub(crate) use house::{bundle, middleware, result, schema};
+pub(crate) use house::{bundle, middleware, schema};
 
 pub use cell::error::{PrepareError, SandboxError, SandboxStartError};
 pub use cell::grants::{Grants, WorkdirAccess};

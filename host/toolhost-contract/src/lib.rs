@@ -10,6 +10,7 @@ mod code;
 mod context;
 mod denial;
 mod error;
+mod error_limits;
 mod json;
 mod name;
 mod resource;
@@ -28,6 +29,7 @@ pub use code::{Locale, ToolErrorCode};
 pub use context::{AssistantMessage, MessageError, ToolContext};
 pub use denial::Denial;
 pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};
+pub use error_limits::{guard_error, limit_error, normalise_error};
 pub use json::{JsonShape, json_depth};
 pub use name::{ExportName, NameError, ResourceName, ToolName};
 pub use resource::{

@@ -1,7 +1,12 @@
 //! The one list of characters that act, JSON in which none does, and words for a shell.
 
+mod display;
+
 use std::borrow::Cow;
 use std::fmt::Write;
+
+pub(crate) use display::is_plain;
+pub use display::{cut, escape_lines, escape_within, listed, shorten};
 
 /// Whether a character can act on whoever shows or reads a text, instead of being seen.
 ///

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use toolhost_contract::{Locale, ToolCatalogItem, ToolError, ToolErrorCode};
 
 use crate::bundle::reader::closest;
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Longest name quoted from a call, in characters: as long as a tool name may be.
 const NAME_SHOWN: usize = 64;

@@ -20,10 +20,10 @@ use crate::native;
 use crate::pending;
 use crate::pipeline::{BoxFuture, Panicked, unpanicked};
 use crate::registry::{RegisteredTool, Runs};
-use crate::result::{limit_error, text};
 use crate::schema::json;
 use crate::step::Scope;
 use crate::telemetry;
+use toolhost_contract::{limit_error, text};
 
 /// Longest tool name echoed in a result, in characters.
 const NAME_SHOWN: usize = 128;

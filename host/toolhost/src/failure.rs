@@ -8,10 +8,10 @@ use toolhost_sandbox::{CallReport, Outcome, PrepareError, SandboxError};
 
 use crate::executor::Answer;
 use crate::registry::RegisteredTool;
-use crate::result::normalise_error;
 use crate::turn::TurnInner;
 pub(crate) use clues::raisable;
 use clues::{Clues, explained};
+use toolhost_contract::normalise_error;
 
 /// What a component's call came to, in the model's words.
 pub(crate) fn answer_of(

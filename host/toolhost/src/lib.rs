@@ -35,7 +35,6 @@ mod pending;
 mod pipeline;
 mod policy;
 mod registry;
-mod result;
 mod schema;
 pub mod script;
 mod step;

@@ -24,9 +24,9 @@ use crate::host::{HostInner, LoadProgress};
 use crate::loaded::{Declares, LoadedBundle, LoadedInner};
 use crate::overlay::Current;
 use crate::registry::{RegisteredTool, Runs, ToolRegistry};
-use crate::result::text;
 use crate::schema::{ArgsSchema, PatternBudget};
 use asks::not_granted;
+use toolhost_contract::text;
 
 /// Longest entry quoted, in characters.
 const ENTRY_SHOWN: usize = 200;

@@ -11,9 +11,9 @@ use crate::executor::{Answer, ValidCall};
 use crate::extension::{HandlerContext, Logger, Raised, RaisedBy, ToolHandler};
 use crate::failure::failure;
 use crate::pipeline::{Panicked, unpanicked};
-use crate::result::normalise_error;
 use crate::schema::json;
 use crate::step::Scope;
+use toolhost_contract::normalise_error;
 
 /// Runs a valid call.
 pub(crate) async fn run(

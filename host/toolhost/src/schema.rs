@@ -17,12 +17,12 @@ use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator};
 use serde_json::Value;
 use toolhost_contract::{JsonSchemaObject, ToolName};
 
-use crate::result::text;
 pub(crate) use args::ArgsError;
 use cost::Cost;
 pub(crate) use cost::pattern::PatternBudget;
 use cost::pattern::{PATTERN_MAX_BYTES, PATTERNS_MAX_BYTES};
 use issues::Issues;
+use toolhost_contract::text;
 
 /// Longest schema, as JSON, in bytes.
 const SCHEMA_MAX_BYTES: usize = 256 * 1024;

@@ -18,8 +18,8 @@ use crate::overlay::Overlay;
 use crate::pending::Handle;
 use crate::pipeline::{Held, Opened, Pipeline};
 use crate::registry::RegisteredTool;
-use crate::result::normalise_error;
 use crate::turn::{TurnInner, unopened};
+use toolhost_contract::normalise_error;
 
 /// A step that is open. Share it by reference or in an [`Arc`]: its calls may run at the same time.
 ///

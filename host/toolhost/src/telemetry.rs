@@ -6,9 +6,9 @@ use toolhost_contract::ToolCall;
 use toolhost_sandbox::{CallReport, LogLevel, SandboxError};
 
 use crate::registry::RegisteredTool;
-use crate::result::text;
 use crate::step::Scope;
 use crate::turn::TurnInner;
+use toolhost_contract::text;
 
 /// A call outside the catalog that the policy lets through.
 pub(crate) fn registry_call(scope: &Scope, call: &ToolCall) {
@@ -41,16 +41,16 @@ pub(crate) fn ran(turn: &TurnInner, tool: &RegisteredTool, report: &CallReport) 
     }
     // Redacted as a whole: a secret may have several lines.
     for line in redactor.text(&report.stdout).lines() {
-        say!(debug, "stdout", &text::escape(line));
+        say!(debug, "stdout", &text::escape_lines(line));
     }
     // What a tool printed before it crashed is what its author needs.
     let crashed = matches!(report.outcome, Err(SandboxError::Trap { .. }));
     let stderr = redactor.text(&report.stderr);
     for line in stderr.lines().filter(|line| !line.is_empty()) {
         if crashed {
-            say!(warn, "stderr", &text::escape(line));
+            say!(warn, "stderr", &text::escape_lines(line));
         } else {
-            say!(debug, "stderr", &text::escape(line));
+            say!(debug, "stderr", &text::escape_lines(line));
         }
     }
 }

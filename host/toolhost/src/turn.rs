@@ -19,8 +19,8 @@ use crate::instance::{Instance, TurnStart};
 use crate::middleware::{TurnContext, unforged_error};
 use crate::pending::PendingCall;
 use crate::pipeline::{Held, Opened};
-use crate::result::{limit_error, normalise_error};
 use crate::step::Step;
+use toolhost_contract::{limit_error, normalise_error};
 
 /// A turn that is open. [`Turn::close`] ends it well, [`Turn::fail`] does not; dropped, it has failed,
 /// and the second halves of its middleware do not run.

@@ -9,7 +9,7 @@ use toolhost_contract::{
 
 use super::cost::within;
 use super::{BETWEEN, shown};
-use crate::result::limit_error;
+use toolhost_contract::limit_error;
 use crate::schema::{ArgsSchema, PatternBudget, json};
 
 /// Longest a schema may take to be compiled: a hundred patterns of 10 ms, unoptimised by much.

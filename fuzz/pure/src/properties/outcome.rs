@@ -15,7 +15,7 @@ use crate::house::failure::clues::{Clues, explained};
 use crate::middleware::Redactor;
 use crate::middleware::progress::Progress;
 use crate::output::{HeadTail, LogBook, LogLevel, parse_json};
-use crate::result::{limit_error, normalise_error};
+use toolhost_contract::{limit_error, normalise_error};
 use crate::schema::json;
 use crate::{DiskLimit, Limits};
 

@@ -10,7 +10,7 @@ use super::dispatch::{Dispatch, new_id};
 use super::ledger::Settled;
 use super::pending::Answer;
 use super::{InstanceId, lock, wire};
-use crate::result::text;
+use toolhost_contract::text;
 
 /// How often the end of a turn is stored where that fails, and how long between.
 const STORE: (u32, Duration) = (3, Duration::from_secs(1));

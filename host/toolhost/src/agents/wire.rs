@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolhost_contract::{AgentEvent, HandlerError, JsonObject, RESPONSE_TYPE, ToolErrorCode};
 
 use super::AgentsError;
-use crate::result::guard_error;
+use toolhost_contract::guard_error;
 
 /// The orchestrator's name in messages.
 pub(super) const ORCHESTRATOR: &str = "orchestrator";

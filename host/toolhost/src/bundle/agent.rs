@@ -7,7 +7,7 @@ use toolhost_contract::{AgentSpec, ResourceName, ToolErrorCode, ToolName, ToolRe
 use super::diagnostic::{Diagnostic, Place};
 use super::reader::{Cursor, Fields, Findings};
 use super::yaml::Value;
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Longest text quoted, in characters.
 const QUOTED_MAX: usize = 80;

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use toolhost_contract::{Locale, ToolErrorCode};
 
-use crate::result::text;
+use toolhost_contract::text;
 
 pub(crate) use list::DiagnosticList;
 

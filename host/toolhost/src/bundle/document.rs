@@ -7,7 +7,7 @@ use toolhost_contract::{Metadata, ResourceName, ToolErrorCode};
 
 use super::diagnostic::{Diagnostic, Place};
 use super::reader::{Cursor, Fields, Findings, closest};
-use crate::result::text;
+use toolhost_contract::text;
 
 /// The version of the resources that is read here.
 const API_VERSION: &str = "goondan.ai/v1";

@@ -15,7 +15,7 @@ use super::guarded::Guarded;
 use super::read::{ReadError, ids_to_the_root, read_beneath};
 use super::resources::FILE_MAX;
 use super::{Bundle, Diagnostic, MANIFEST, Place, YamlSource};
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Endings of source files that `toolhost build` does not build.
 const OTHER_SOURCE_ENDINGS: [&str; 5] = ["rs", "cts", "cjs", "go", "c"];

@@ -8,8 +8,8 @@ use toolhost_contract::ToolErrorCode;
 
 use super::diagnostic::{Diagnostic, DiagnosticList, Place};
 use super::yaml::{self, Key, Mark, Node, Value, YamlSource};
-use crate::result::text;
 use crate::schema::PatternBudget;
+use toolhost_contract::text;
 
 pub(crate) use suggest::closest;
 

@@ -10,8 +10,8 @@ use toolhost_contract::{
 use super::diagnostic::{Diagnostic, Place};
 use super::reader::{Cursor, Fields, Findings};
 use super::yaml::Value;
-use crate::result::text;
 use crate::schema::{ArgsSchema, SchemaError};
+use toolhost_contract::text;
 
 /// Longest text quoted, in characters.
 const QUOTED_MAX: usize = 80;

@@ -11,7 +11,7 @@ use serde_saphyr::{Error, Options};
 pub(crate) use node::{Key, Mark, Node, Value};
 pub use source::YamlSource;
 
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Deepest nesting of a document.
 const DEPTH_MAX: usize = 64;

@@ -19,9 +19,9 @@ use toolhost_contract::{
 };
 
 use super::Mismatch;
-use crate::result::text;
 use crate::schema::{ArgsSchema, PatternBudget};
 use random::Random;
+use toolhost_contract::text;
 use values::Maker;
 pub(super) use values::SAMPLE;
 

@@ -6,7 +6,7 @@ use toolhost_contract::ToolResult;
 use super::expect::{ErrorIs, Expect, FileIs, LogIs, TextIs};
 use super::mismatch::{Mismatch, SHOWN_MAX};
 use super::tree::{FileState, WorkTree};
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Most log lines shown where one is missing.
 const LINES_SHOWN: usize = 20;

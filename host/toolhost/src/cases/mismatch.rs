@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Longest value shown within a line, in characters.
 pub(super) const SHOWN_MAX: usize = 200;

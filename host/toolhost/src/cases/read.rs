@@ -13,7 +13,7 @@ use crate::bundle::reader::{Cursor, Fields, Findings, Unread};
 use crate::bundle::yaml::{Node, Value};
 use crate::bundle::{Diagnostic, Place, YamlSource};
 use crate::policy;
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Largest file, in bytes.
 const FILE_MAX: usize = 16 << 20;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toolhost_contract::{JsonSchemaObject, ToolCatalogItem};
 
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Longest description of a tool or of a part of its arguments, in bytes.
 pub(crate) const WORDS_MAX: usize = 8 << 10;

@@ -15,7 +15,7 @@ use toolhost_contract::{ErrorCode, ToolErrorCode, ToolResult, ToolStatus};
 use crate::events::Timestamp;
 use crate::middleware::{Occasion, Progress, ToolCallContext};
 use crate::pipeline::{BoxFuture, Middleware, Next};
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Longest id written, in characters: of a call, a turn, a trace, an instance.
 const ID_SHOWN: usize = 128;

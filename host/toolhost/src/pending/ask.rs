@@ -10,8 +10,8 @@ use super::guest::{self, Again};
 use super::record::{Handle, Record, Source, State};
 use super::{Asked, Pending, owner, unreadable};
 use crate::instance::Instance;
-use crate::result::text;
 use crate::turn::TurnInner;
+use toolhost_contract::text;
 
 /// Longest handle quoted, in characters.
 const HANDLE_SHOWN: usize = 64;

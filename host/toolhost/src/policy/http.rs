@@ -11,7 +11,7 @@ use super::read::{QUOTED_MAX, read_variable};
 use super::{Secrets, Variable};
 use crate::bundle::Diagnostic;
 use crate::bundle::reader::{Cursor, Findings};
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Most rules, networks and credentials of one tool, each: every request is held against all.
 const ENTRIES_MAX: usize = 1_000;

@@ -10,7 +10,7 @@ use super::{AgentRules, Environment, Policy, Rule, SecretSource, Secrets, Variab
 use crate::bundle::reader::{Cursor, Fields, Findings, Unread};
 use crate::bundle::yaml::Value;
 use crate::bundle::{Diagnostic, Place, YamlSource};
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Largest file, in bytes.
 pub(super) const FILE_MAX: usize = 1 << 20;

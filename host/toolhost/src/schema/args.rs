@@ -5,7 +5,7 @@ use std::fmt;
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName};
 
 use super::issues::Issues;
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Most names listed as required or allowed.
 const NAMES_MAX: usize = 50;

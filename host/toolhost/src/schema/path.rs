@@ -2,7 +2,7 @@
 
 use jsonschema::paths::{Location, LocationSegment};
 
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Longest member name shown, in characters.
 const MEMBER_MAX: usize = 80;

@@ -5,7 +5,7 @@ use jsonschema::{ReferencingError, ValidationError};
 use serde_json::Value;
 
 use super::path;
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Longest value quoted, in characters.
 const VALUE_MAX: usize = 80;

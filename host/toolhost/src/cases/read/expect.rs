@@ -8,7 +8,7 @@ use crate::bundle::reader::{Cursor, Fields, Findings, closest};
 use crate::bundle::yaml::Value;
 use crate::cases::expect::{ErrorIs, Expect, FileIs, LogIs, TextIs};
 use crate::policy::parse_bytes;
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Largest compiled regular expression, in bytes.
 const REGEX_MAX: usize = 1 << 20;

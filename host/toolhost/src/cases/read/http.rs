@@ -6,7 +6,7 @@ use super::{json, number};
 use crate::bundle::reader::{Cursor, Findings};
 use crate::bundle::yaml::Value;
 use crate::cases::CannedAnswer;
-use crate::result::text;
+use toolhost_contract::text;
 
 /// Longest that an answer is held back, in milliseconds.
 const DELAY_MAX: i128 = 600_000;

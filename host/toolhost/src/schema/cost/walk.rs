@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::graph::Subschema;
 use super::pattern::PatternBudget;
 use super::{PATTERNS_MAX, SUBSCHEMAS_MAX};
-use crate::result::text;
 use crate::schema::SchemaError;
+use toolhost_contract::text;
 
 /// Longest reference shown, in characters.
 const REFERENCE_MAX: usize = 80;

@@ -1,6 +1,6 @@
 //! Cuts a message to a Tool's `errorMessageLimit`.
 
-use toolhost_contract::ErrorMessageLimit;
+use crate::ErrorMessageLimit;
 
 /// Ends a message that was cut.
 const SUFFIX: &str = "... (truncated)";

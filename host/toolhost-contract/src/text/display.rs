@@ -1,20 +1,20 @@
 //! Makes text that strangers wrote safe to show: to a model, in a terminal, in a log.
 
-use toolhost_contract::text;
-
-/// Whether a character [`acts`](text::acts), but for the line breaks and tabs that a text is made of.
+/// Whether a character [`acts`](super::acts), but for the line breaks and tabs that a text is made of.
 fn acts(c: char) -> bool {
-    !matches!(c, '\n' | '\t') && text::acts(c)
+    !matches!(c, '\n' | '\t') && super::acts(c)
 }
 
 /// Writes the characters that act instead of being displayed as `\u{…}`.
-pub(crate) fn escape(text: &str) -> String {
+#[must_use]
+pub fn escape_lines(text: &str) -> String {
     escape_chars(text.chars())
 }
 
-/// [`escape`] on no more than the first `limit + 1` characters: enough for whoever cuts the
+/// [`escape_lines`] on no more than the first `limit + 1` characters: enough for whoever cuts the
 /// result to `limit` units to see that there was more, without growing a message of megabytes.
-pub(crate) fn escape_within(text: &str, limit: usize) -> String {
+#[must_use]
+pub fn escape_within(text: &str, limit: usize) -> String {
     escape_chars(text.chars().take(limit.saturating_add(1)))
 }
 
@@ -32,7 +32,8 @@ fn escape_chars(chars: impl Iterator<Item = char>) -> String {
 
 /// Quotes text from outside within one line of a message: escaped, line breaks too, and cut to
 /// `max` characters, with `…` where it was cut.
-pub(crate) fn shorten(text: &str, max: usize) -> String {
+#[must_use]
+pub fn shorten(text: &str, max: usize) -> String {
     let line = |c: char| if matches!(c, '\n' | '\t') { ' ' } else { c };
     let mut short = escape_chars(text.chars().take(max).map(line));
     if text.chars().nth(max).is_some() {
@@ -42,7 +43,8 @@ pub(crate) fn shorten(text: &str, max: usize) -> String {
 }
 
 /// Lists names in one line, `most` of them, each cut to 80 characters; `…` stands for the rest.
-pub(crate) fn listed<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> String {
+#[must_use]
+pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> String {
     const NAME_MAX: usize = 80;
     let mut names = names.into_iter();
     let mut shown: Vec<String> = names
@@ -57,7 +59,8 @@ pub(crate) fn listed<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) 
 }
 
 /// Cuts text to `max` characters.
-pub(crate) fn cut(text: &str, max: usize) -> String {
+#[must_use]
+pub fn cut(text: &str, max: usize) -> String {
     text.chars().take(max).collect()
 }
 
@@ -73,9 +76,9 @@ mod tests {
     #[test]
     fn escapes_what_would_act_on_a_terminal_or_reorder_text() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(escape(text), expected);
+            assert_eq!(escape_lines(text), expected);
             assert_eq!(
-                escape(expected),
+                escape_lines(expected),
                 expected,
                 "escaping twice is escaping once"
             );
@@ -88,7 +91,7 @@ mod tests {
         check("\u{202e}gpj\u{2066}", "\\u{202e}gpj\\u{2066}");
         check("a\u{200f}\u{61c}\u{e0041}", "a\\u{200f}\\u{61c}\\u{e0041}");
         let all: String = ('\0'..=char::MAX).filter(|c| acts(*c)).collect();
-        assert!(!escape(&all).contains(acts));
+        assert!(!escape_lines(&all).contains(acts));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Turns what a handler raised into the error a model reads.
 
-use toolhost_contract::{
-    ErrorCode, ErrorMessageLimit, HandlerCode, HandlerError, Locale, ToolError, ToolErrorCode,
-};
+mod truncate;
 
-use super::text;
-use super::truncate::truncate;
+use crate::{
+    ErrorCode, ErrorMessageLimit, HandlerCode, HandlerError, Locale, ToolError, ToolErrorCode, text,
+};
+use truncate::truncate;
 
 /// Longest `name` of an error, in characters.
 const NAME_MAX: usize = 128;
@@ -23,11 +23,7 @@ const HELP_URL_MAX: usize = 2048;
 ///
 /// Spec: tool-spec-v2 §2.4, §10.3.
 #[must_use]
-pub(crate) fn normalise_error(
-    error: HandlerError,
-    limit: ErrorMessageLimit,
-    locale: Locale,
-) -> ToolError {
+pub fn normalise_error(error: HandlerError, limit: ErrorMessageLimit, locale: Locale) -> ToolError {
     let own_code = error.code.as_deref().and_then(HandlerCode::parse);
     let mut normal = match own_code {
         Some(code) => ToolError {
@@ -61,7 +57,7 @@ pub(crate) fn normalise_error(
 ///
 /// Spec: tool-spec-v2 §2.4(2).
 #[must_use]
-pub(crate) fn limit_error(error: ToolError, limit: ErrorMessageLimit) -> ToolError {
+pub fn limit_error(error: ToolError, limit: ErrorMessageLimit) -> ToolError {
     let for_suggestion = if limit.units() < ErrorMessageLimit::DEFAULT.units() {
         ErrorMessageLimit::DEFAULT
     } else {
@@ -86,7 +82,7 @@ pub(crate) fn limit_error(error: ToolError, limit: ErrorMessageLimit) -> ToolErr
 /// Bounds what an agent's turn raised, for whoever asked it: as [`normalise_error`] does, but what it
 /// did not say stays unsaid.
 #[must_use]
-pub(crate) fn guard_error(error: HandlerError) -> HandlerError {
+pub fn guard_error(error: HandlerError) -> HandlerError {
     let limit = ErrorMessageLimit::DEFAULT;
     HandlerError {
         message: limit_text(&error.message, limit),
