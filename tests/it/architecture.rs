@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use toolhost_tests::root;
 
-/// What each crate of the house may depend on among its own, in the order of ARCHITECTURE.md.
+/// What each crate may depend on among its own, in the order of ARCHITECTURE.md.
 const ORDER: [(&str, &[&str]); 5] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),

@@ -19,7 +19,7 @@ pub(crate) async fn base(policy: &str) -> TestHost {
         ("json-query", "json-query", &["query"]),
         ("wait", "wait", &["seconds", "until"]),
     ];
-    TestHost::of(tools, policy).await
+    TestHost::with_tools(tools, policy).await
 }
 
 #[tokio::test]

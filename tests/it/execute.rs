@@ -16,8 +16,8 @@ pub(crate) const EXAMPLES: &[&str] = &["upper", "count", "fail"];
 #[tokio::test]
 async fn answers_with_the_calls_own_id_and_name() {
     // tool-spec-v2 §10.1, §10.2
-    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
-    let result = house.call("text__upper", json!({"text": "hi"})).await;
+    let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
+    let result = test_host.call("text__upper", json!({"text": "hi"})).await;
     assert_eq!(
         serde_json::to_value(&result).unwrap(),
         json!({
@@ -30,13 +30,13 @@ async fn answers_with_the_calls_own_id_and_name() {
 #[tokio::test]
 async fn a_single_export_is_called_by_both_its_names() {
     // tool-spec-v2 §2.2(4), §5.2(4)
-    let house = TestHost::of(&[("text", "text", &["upper"])], "").await;
+    let test_host = TestHost::with_tools(&[("text", "text", &["upper"])], "").await;
     let args = json!({"text": "hi"});
-    let result = house.call("text__upper", args.clone()).await;
+    let result = test_host.call("text__upper", args.clone()).await;
     assert_eq!(result.status(), ToolStatus::Ok);
     for name in ["text", "upper"] {
         assert_eq!(
-            code(&house.call(name, args.clone()).await),
+            code(&test_host.call(name, args.clone()).await),
             "E_TOOL_NOT_IN_CATALOG"
         );
     }
@@ -57,7 +57,7 @@ const TWO_TOOLS_ONE_SHOWN: &str = r#"
 async fn refuses_a_call_outside_the_catalog_and_runs_nothing() {
     // tool-spec-v2 §2.3, §9.1, §9.2
     let guests = ["text", "write_bytes"];
-    let house = TestHost::load(TWO_TOOLS_ONE_SHOWN, &guests, "", Some("coder")).await;
+    let test_host = TestHost::load(TWO_TOOLS_ONE_SHOWN, &guests, "", Some("coder")).await;
     let args = json!({"path": "/made", "bytes": 10});
     for outside in [
         "hidden__run",
@@ -66,7 +66,7 @@ async fn refuses_a_call_outside_the_catalog_and_runs_nothing() {
         "text__upper ",
         "text___upper",
     ] {
-        let result = house.call(outside, args.clone()).await;
+        let result = test_host.call(outside, args.clone()).await;
         let error = result.tool_error().unwrap();
         assert_eq!(result.status(), ToolStatus::Error);
         assert_eq!(error.code.as_str(), "E_TOOL_NOT_IN_CATALOG");
@@ -74,14 +74,14 @@ async fn refuses_a_call_outside_the_catalog_and_runs_nothing() {
         let message = format!("Tool '{outside}' is not available in the current Tool Catalog.");
         assert_eq!(error.message, message);
     }
-    assert!(!house.work.path("made").exists());
+    assert!(!test_host.work.path("made").exists());
 }
 
 #[tokio::test]
 async fn the_refusal_in_korean_is_the_specifications_own() {
     // tool-spec-v2 §9.2
-    let house = TestHost::of(&[("text", "text", EXAMPLES)], "locale: ko").await;
-    let result = house.call("unknown__action", json!({})).await;
+    let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "locale: ko").await;
+    let result = test_host.call("unknown__action", json!({})).await;
     assert_eq!(
         result.tool_error().unwrap().suggestion.as_deref(),
         Some(
@@ -95,14 +95,14 @@ async fn the_policy_alone_lets_a_call_go_to_the_registry() {
     // tool-spec-v2 §2.3(3), §9.1
     let guests = ["text", "write_bytes"];
     let policy = "registryDirectCall: true";
-    let house = TestHost::load(TWO_TOOLS_ONE_SHOWN, &guests, policy, Some("coder")).await;
-    let result = house
+    let test_host = TestHost::load(TWO_TOOLS_ONE_SHOWN, &guests, policy, Some("coder")).await;
+    let result = test_host
         .call("hidden__run", json!({"path": "/made", "bytes": 10}))
         .await;
     assert_eq!(result.status(), ToolStatus::Ok);
-    assert!(house.work.path("made").exists());
+    assert!(test_host.work.path("made").exists());
     assert_eq!(
-        code(&house.call("unknown__action", json!({})).await),
+        code(&test_host.call("unknown__action", json!({})).await),
         "E_TOOL_NOT_FOUND"
     );
 }
@@ -110,8 +110,10 @@ async fn the_policy_alone_lets_a_call_go_to_the_registry() {
 #[tokio::test]
 async fn a_pending_result_carries_a_handle() {
     // tool-spec-v2 §10.2
-    let house = TestHost::of(&[("later", "pending", &["run"])], "").await;
-    let result = house.call("later__run", json!({"handle": "job-7"})).await;
+    let test_host = TestHost::with_tools(&[("later", "pending", &["run"])], "").await;
+    let result = test_host
+        .call("later__run", json!({"handle": "job-7"}))
+        .await;
     assert_eq!(result.status(), ToolStatus::Pending);
     assert!(result.handle().is_some());
     assert!(result.output().is_none() && result.tool_error().is_none());
@@ -123,7 +125,7 @@ async fn arguments_that_do_not_fit_never_reach_the_tool() {
         "spec": {"entry": "./write_bytes.wasm", "exports": [{"name": "run", "parameters": {
             "type": "object", "additionalProperties": false, "required": ["path", "bytes"],
             "properties": {"path": {"type": "string"}, "bytes": {"type": "integer", "maximum": 100}}}}]}}"#;
-    let house = TestHost::load(manifest, &["write_bytes"], "", None).await;
+    let test_host = TestHost::load(manifest, &["write_bytes"], "", None).await;
     let mut deep = json!(1);
     for _ in 0..100 {
         deep = json!([deep]);
@@ -145,18 +147,18 @@ async fn arguments_that_do_not_fit_never_reach_the_tool() {
             "bytes, at most 1048576",
         ),
     ] {
-        let result = house.call("w__run", args).await;
+        let result = test_host.call("w__run", args).await;
         assert_eq!(code(&result), "E_TOOL_INVALID_ARGS", "{says}");
         let message = &result.tool_error().unwrap().message;
         assert!(message.contains(says), "{message}");
     }
     assert!(
-        std::fs::read_dir(house.work.dir.path())
+        std::fs::read_dir(test_host.work.dir.path())
             .unwrap()
             .next()
             .is_none()
     );
-    let fits = house
+    let fits = test_host
         .call("w__run", json!({"path": "/made", "bytes": 100}))
         .await;
     assert_eq!(fits.status(), ToolStatus::Ok);
@@ -164,7 +166,7 @@ async fn arguments_that_do_not_fit_never_reach_the_tool() {
 
 #[tokio::test]
 async fn the_message_of_a_call_has_its_limits_too() {
-    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
+    let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
     let call = tool_call("text__upper", json!({"text": "hi"}));
     let with = |more: Value| {
         let content = json!([{"type": "tool-call", "toolCallId": call.id}, more]);
@@ -180,7 +182,7 @@ async fn the_message_of_a_call_has_its_limits_too() {
         (json!("x".repeat(5 << 20)), "E_TOOL_INVALID_ARGS"),
         (deep, "E_TOOL_INVALID_ARGS"),
     ] {
-        let result = house.step.execute(call.clone(), &with(more)).await;
+        let result = test_host.step.execute(call.clone(), &with(more)).await;
         assert!(code(&result).starts_with(expected), "{}", code(&result));
     }
 }
@@ -188,11 +190,13 @@ async fn the_message_of_a_call_has_its_limits_too() {
 #[tokio::test]
 async fn a_call_needs_the_message_that_holds_it() {
     // tool-spec-v2 §2.5(4)
-    let house = TestHost::of(&[("echo", "echo", &["context"])], "").await;
+    let test_host = TestHost::with_tools(&[("echo", "echo", &["context"])], "").await;
     let one = ToolCall::new("one", "echo__context", serde_json::Map::new());
     let other = ToolCall::new("other", "echo__context", serde_json::Map::new());
     let message = AssistantMessage::for_call(&one);
-    let instance = house.agent.instance("key", house.work.workdir.clone());
+    let instance = test_host
+        .agent
+        .instance("key", test_host.work.workdir.clone());
     let start = TurnStart::new("turn-9").with_trace_id("trace-9");
     let turn = instance.open_turn(start).await.unwrap();
     let step = turn.open_step().await.unwrap();
@@ -218,11 +222,11 @@ async fn arguments_that_take_long_to_check_are_answered_as_others_are() {
         "apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
         "spec": {"entry": "./text.wasm", "exports": [{"name": "upper", "parameters": parameters}]},
     });
-    let house = TestHost::load(&tool.to_string(), &["text"], "", None).await;
+    let test_host = TestHost::load(&tool.to_string(), &["text"], "", None).await;
     let items: Vec<_> = (0..2_000).map(|n| json!({"n": n})).collect();
-    let fits = house.call("text__upper", json!({"l": items, "text": "a"}));
+    let fits = test_host.call("text__upper", json!({"l": items, "text": "a"}));
     assert_eq!(fits.await.output(), Some(&json!({"text": "A"})));
     let same = vec![json!({"n": 1}); 2_000];
-    let does_not = house.call("text__upper", json!({"l": same, "text": "a"}));
+    let does_not = test_host.call("text__upper", json!({"l": same, "text": "a"}));
     assert_eq!(code(&does_not.await), "E_TOOL_INVALID_ARGS");
 }

@@ -29,8 +29,8 @@ async fn fetch(http: &Value, input: Value) -> ToolResult {
 
 /// The same, within these limits.
 async fn fetch_within(http: &Value, limits: &Value, input: Value) -> ToolResult {
-    let house = TestHost::of(WEB, &policy(http, limits)).await;
-    house.call("web__run", input).await
+    let test_host = TestHost::with_tools(WEB, &policy(http, limits)).await;
+    test_host.call("web__run", input).await
 }
 
 /// A host whose network is not that of other tests.

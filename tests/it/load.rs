@@ -148,8 +148,8 @@ async fn an_export_without_a_handler_is_an_error_and_the_other_way_a_note() {
     );
     assert!(found[0].place.document_path.contains("exports[1]"));
 
-    let house = TestHost::of(&[("two", "two_handlers", &["a"])], "").await;
-    let notes = house.loaded.diagnostics();
+    let test_host = TestHost::with_tools(&[("two", "two_handlers", &["a"])], "").await;
+    let notes = test_host.loaded.diagnostics();
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert_eq!(notes[0].severity, Severity::Note);
     assert_eq!(notes[0].code.as_str(), "E_COMPONENT_EXTRA_HANDLER");
@@ -162,13 +162,13 @@ async fn two_tools_may_share_one_component() {
         ("one", "two_handlers", &["a"] as &[&str]),
         ("other", "two_handlers", &["b"]),
     ];
-    let house = TestHost::of(tools, "").await;
+    let test_host = TestHost::with_tools(tools, "").await;
     for (name, handler) in [("one__a", "a"), ("other__b", "b")] {
-        let result = house.call(name, json!({})).await;
+        let result = test_host.call(name, json!({})).await;
         assert_eq!(result.output().unwrap()["handler"], handler);
     }
     assert_eq!(
-        code(&house.call("one__b", json!({})).await),
+        code(&test_host.call("one__b", json!({})).await),
         "E_TOOL_NOT_IN_CATALOG"
     );
 }
@@ -262,9 +262,9 @@ async fn agents_have_the_tools_they_name() {
                "spec": {"tools": ["Tool/echo", {"kind": "Tool", "name": "text"}]}}),
         json!({"apiVersion": "goondan.ai/v1", "kind": "Agent", "metadata": {"name": "none"}, "spec": {}}),
     );
-    let house = TestHost::load(&manifest, &["text", "echo"], "", Some("both")).await;
+    let test_host = TestHost::load(&manifest, &["text", "echo"], "", Some("both")).await;
     let names = |agent: &str| -> Vec<String> {
-        let catalog = house.loaded.agent(agent).unwrap().catalog();
+        let catalog = test_host.loaded.agent(agent).unwrap().catalog();
         catalog
             .items()
             .iter()
@@ -273,12 +273,12 @@ async fn agents_have_the_tools_they_name() {
     };
     assert_eq!(names("both"), ["echo__say", "text__upper"]);
     assert!(names("none").is_empty());
-    assert_eq!(house.loaded.declares(), Declares::Agents);
-    let unknown = house.loaded.agent("other").unwrap_err().to_string();
+    assert_eq!(test_host.loaded.declares(), Declares::Agents);
+    let unknown = test_host.loaded.agent("other").unwrap_err().to_string();
     assert!(unknown.contains("both, none"), "{unknown}");
-    assert!(house.loaded.only_agent().is_err());
+    assert!(test_host.loaded.only_agent().is_err());
 
-    let implicit = TestHost::of(&[("text", "text", &["upper"])], "").await;
+    let implicit = TestHost::with_tools(&[("text", "text", &["upper"])], "").await;
     assert_eq!(implicit.loaded.declares(), Declares::OnlyTools);
     assert_eq!(implicit.loaded.only_agent().unwrap().name(), "default");
 }
@@ -288,8 +288,8 @@ async fn the_manifest_goes_before_describe_and_describe_fills_in() {
     let manifest = r#"{"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
         "spec": {"entry": "./text.wasm", "exports": [
             {"name": "upper"}, {"name": "count", "description": "Mine", "parameters": {"type": "object"}}]}}"#;
-    let house = TestHost::load(manifest, &["text"], "", None).await;
-    let items = house.step.catalog().items();
+    let test_host = TestHost::load(manifest, &["text"], "", None).await;
+    let items = test_host.step.catalog().items();
     assert!(
         items[0]
             .description
@@ -428,8 +428,8 @@ async fn what_a_tool_says_to_the_model_is_bounded_and_told() {
         "apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
         "spec": {"entry": "./text.wasm", "exports": exports},
     });
-    let house = TestHost::load(&manifest.to_string(), &["text"], "", None).await;
-    let catalog = house.agent.catalog();
+    let test_host = TestHost::load(&manifest.to_string(), &["text"], "", None).await;
+    let catalog = test_host.agent.catalog();
     for shown in [
         catalog.to_openai(),
         catalog.to_anthropic(),
@@ -441,7 +441,7 @@ async fn what_a_tool_says_to_the_model_is_bounded_and_told() {
         assert!(!shown.contains(toolhost::text::acts), "{shown}");
         assert!(shown.contains("Upper\\\\u{202e}") && shown.contains("a\\\\u{200f}b"));
     }
-    let told: Vec<_> = house
+    let told: Vec<_> = test_host
         .loaded
         .diagnostics()
         .iter()

@@ -14,8 +14,10 @@ use toolhost_tests::{Work, sandbox};
 use crate::execute::EXAMPLES;
 
 /// The instance whose step [`TestHost`] opens.
-fn instance(house: &TestHost) -> Instance {
-    house.agent.instance("instance", house.work.workdir.clone())
+fn instance(test_host: &TestHost) -> Instance {
+    test_host
+        .agent
+        .instance("instance", test_host.work.workdir.clone())
 }
 
 async fn submit(step: &Step, id: &str, name: &str, args: Value) -> ToolResult {
@@ -40,15 +42,21 @@ pub(crate) async fn ended(instance: &Instance, handle: &str) -> ToolResult {
 #[tokio::test]
 async fn a_submitted_call_answers_at_once_and_its_result_comes_later() {
     // tool-spec-v2 §10.2
-    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
-    let accepted = submit(&house.step, "c7", "text__upper", json!({"text": "later"})).await;
+    let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
+    let accepted = submit(
+        &test_host.step,
+        "c7",
+        "text__upper",
+        json!({"text": "later"}),
+    )
+    .await;
     assert_eq!(accepted.status(), ToolStatus::Pending);
     assert_eq!(
         (accepted.tool_call_id(), accepted.tool_name()),
         ("c7", "text__upper")
     );
     let handle = accepted.handle().unwrap();
-    let instance = instance(&house);
+    let instance = instance(&test_host);
     let result = ended(&instance, handle).await;
     assert_eq!(result.output(), Some(&json!({"text": "LATER"})));
     assert_eq!(
@@ -64,7 +72,7 @@ async fn a_submitted_call_answers_at_once_and_its_result_comes_later() {
         ("unknown__tool", json!({}), "E_TOOL_NOT_IN_CATALOG"),
         ("text__fail", json!({"length": 5}), "E_TOOL"),
     ] {
-        let accepted = submit(&house.step, "c", name, args).await;
+        let accepted = submit(&test_host.step, "c", name, args).await;
         let result = ended(&instance, accepted.handle().unwrap()).await;
         assert_eq!(code(&result), expected, "{name}: {result:?}");
         assert_eq!(result.status(), ToolStatus::Error, "{name}");
@@ -114,12 +122,14 @@ async fn a_submitted_call_is_refused_as_any_other_and_not_stored() {
 
 #[tokio::test]
 async fn only_the_instance_that_made_a_call_can_ask_for_it() {
-    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
-    let accepted = submit(&house.step, "c", "text__upper", json!({"text": "x"})).await;
+    let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
+    let accepted = submit(&test_host.step, "c", "text__upper", json!({"text": "x"})).await;
     let handle = accepted.handle().unwrap();
-    let other = house.agent.instance("other", house.work.workdir.clone());
+    let other = test_host
+        .agent
+        .instance("other", test_host.work.workdir.clone());
     let made_up = format!("pending_{}", "a".repeat(32));
-    let own = instance(&house);
+    let own = instance(&test_host);
     for (instance, handle) in [
         (&other, handle),
         (&own, made_up.as_str()),
@@ -141,10 +151,10 @@ async fn a_cancelled_call_stops_and_stays_cancelled() {
         ("sleep", "sleep_forever", &["run"]),
         ("text", "text", EXAMPLES),
     ];
-    let house = TestHost::of(tools, "").await;
-    let instance = instance(&house);
-    let mut completions = house.host.completions().await.unwrap();
-    let accepted = submit(&house.step, "c", "sleep__run", json!({"seconds": 0.2})).await;
+    let test_host = TestHost::with_tools(tools, "").await;
+    let instance = instance(&test_host);
+    let mut completions = test_host.host.completions().await.unwrap();
+    let accepted = submit(&test_host.step, "c", "sleep__run", json!({"seconds": 0.2})).await;
     let handle = accepted.handle().unwrap();
     assert_eq!(instance.poll(handle).await.status(), ToolStatus::Pending);
     let cancelled = instance.cancel(handle).await;
@@ -160,7 +170,7 @@ async fn a_cancelled_call_stops_and_stays_cancelled() {
     );
     assert_eq!(code(&told.result), "E_TOOL_CANCELLED");
 
-    let accepted = submit(&house.step, "d", "text__upper", json!({"text": "x"})).await;
+    let accepted = submit(&test_host.step, "d", "text__upper", json!({"text": "x"})).await;
     let handle = accepted.handle().unwrap();
     let result = ended(&instance, handle).await;
     assert_eq!(
@@ -173,11 +183,11 @@ async fn a_cancelled_call_stops_and_stays_cancelled() {
 #[tokio::test]
 async fn completions_are_told_as_they_happen() {
     // tool-spec-v2 §10.2
-    let house = TestHost::of(&[("echo", "echo", &["say"])], "").await;
-    let mut completions = house.host.completions().await.unwrap();
+    let test_host = TestHost::with_tools(&[("echo", "echo", &["say"])], "").await;
+    let mut completions = test_host.host.completions().await.unwrap();
     let mut handles = std::collections::BTreeSet::new();
     for number in 0..100 {
-        let accepted = submit(&house.step, "c", "echo__say", json!({"n": number})).await;
+        let accepted = submit(&test_host.step, "c", "echo__say", json!({"n": number})).await;
         handles.insert(accepted.handle().unwrap().to_owned());
     }
     assert_eq!(handles.len(), 100);
@@ -221,8 +231,8 @@ async fn a_handle_expires() {
 
 #[tokio::test]
 async fn a_tool_of_an_extension_can_be_submitted() {
-    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
-    house
+    let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
+    test_host
         .agent
         .extend("ext", |api| {
             let item =
@@ -236,9 +246,9 @@ async fn a_tool_of_an_extension_can_be_submitted() {
             )
         })
         .unwrap();
-    let step = house.another_step().await;
+    let step = test_host.another_step().await;
     let accepted = submit(&step, "c", "dyn__slow", json!({})).await;
-    let result = ended(&instance(&house), accepted.handle().unwrap()).await;
+    let result = ended(&instance(&test_host), accepted.handle().unwrap()).await;
     assert_eq!(result.output(), Some(&json!("slept")));
 }
 
@@ -251,13 +261,13 @@ fn a_call_whose_runtime_ends_is_interrupted() {
             .unwrap()
     };
     let (first, second) = (runtime(), runtime());
-    let (house, handle) = first.block_on(async {
-        let house = TestHost::of(&[("sleep", "sleep_forever", &["run"])], "").await;
-        let accepted = submit(&house.step, "c", "sleep__run", json!({})).await;
+    let (test_host, handle) = first.block_on(async {
+        let test_host = TestHost::with_tools(&[("sleep", "sleep_forever", &["run"])], "").await;
+        let accepted = submit(&test_host.step, "c", "sleep__run", json!({})).await;
         let handle = accepted.handle().unwrap().to_owned();
-        (house, handle)
+        (test_host, handle)
     });
     first.shutdown_background();
-    let result = second.block_on(ended(&instance(&house), &handle));
+    let result = second.block_on(ended(&instance(&test_host), &handle));
     assert_eq!(code(&result), "E_TOOL_INTERRUPTED");
 }

@@ -32,17 +32,17 @@ async fn a_registered_tool_is_in_the_registry_also_where_the_step_hides_it() {
         ("registryDirectCall: true", None),
         ("registryDirectCall: false", Some("E_TOOL_NOT_IN_CATALOG")),
     ] {
-        let house = TestHost::of(ECHO, policy).await;
+        let test_host = TestHost::with_tools(ECHO, policy).await;
         let hide = |mut context: StepContext, next: Next<_>| async move {
             context.tool_catalog.clear();
             next.run(context).await
         };
-        let extended = house.agent.extend("ext", |api| {
+        let extended = test_host.agent.extend("ext", |api| {
             api.pipeline().step(0, hide)?;
             api.tools().register(item("dyn__x"), context)
         });
         extended.unwrap();
-        let step = house.another_step().await;
+        let step = test_host.another_step().await;
         assert!(step.catalog().items().is_empty());
         for name in ["dyn__x", "echo__context"] {
             let result = step.execute_alone(tool_call(name, json!({}))).await;
@@ -84,12 +84,14 @@ fn the_contract_tells_a_guest_seven_things_and_nothing_of_v1() {
 #[tokio::test]
 async fn a_native_handler_is_told_the_same_as_a_component() {
     // tool-spec-v2 §7.3; requirements-v2 §12.5
-    let house = TestHost::of(ECHO, "").await;
-    let extended = house.agent.extend("ext", |api| {
+    let test_host = TestHost::with_tools(ECHO, "").await;
+    let extended = test_host.agent.extend("ext", |api| {
         api.tools().register(item("dyn__context"), context)
     });
     extended.unwrap();
-    let instance = house.agent.instance("key", house.work.workdir.clone());
+    let instance = test_host
+        .agent
+        .instance("key", test_host.work.workdir.clone());
     let start = TurnStart::new("turn-1").with_trace_id("trace-1");
     let turn = instance.open_turn(start).await.unwrap();
     let step = turn.open_step().await.unwrap();
@@ -119,8 +121,8 @@ impl AgentRuntime for Echo {
 #[tokio::test]
 async fn a_hand_off_names_an_agent_and_gives_it_an_input() {
     // tool-spec-v2-earlier §9.3(1); requirements-v2 §12.6.1(1); requirements-v1 §12.5(1)
-    let house = TestHost::of(ECHO, "").await;
-    house.agent.extend("agents", agents_tool).unwrap();
+    let test_host = TestHost::with_tools(ECHO, "").await;
+    test_host.agent.extend("agents", agents_tool).unwrap();
     let orchestrator = Orchestrator::in_memory(OrchestratorConfig::default());
     let orchestrator = orchestrator.await.unwrap();
     let coder = ResourceName::parse("coder").unwrap();
@@ -128,7 +130,9 @@ async fn a_hand_off_names_an_agent_and_gives_it_an_input() {
     orchestrator.register(&coder, setup).await.unwrap();
 
     let client = orchestrator.client("planner", "key", None);
-    let instance = house.agent.instance("key", house.work.workdir.clone());
+    let instance = test_host
+        .agent
+        .instance("key", test_host.work.workdir.clone());
     let start = TurnStart::new("turn-1").with_agents(client.clone());
     let turn = instance.open_turn(start).await.unwrap();
     let step = turn.open_step().await.unwrap();

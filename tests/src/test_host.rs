@@ -55,7 +55,7 @@ pub fn write_bundle(dir: &Path, manifest: &str, guests: &[&str]) {
 
 impl TestHost {
     /// Loads Tools without an Agent, under a policy given as YAML.
-    pub async fn of(tools: &[TestTool<'_>], policy: &str) -> Self {
+    pub async fn with_tools(tools: &[TestTool<'_>], policy: &str) -> Self {
         let guests: Vec<_> = tools.iter().map(|(_, guest, _)| *guest).collect();
         Self::load(&yaml(tools), &guests, policy, None).await
     }

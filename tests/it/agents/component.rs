@@ -11,8 +11,8 @@ const ASK: &[toolhost_tests::test_host::TestTool<'_>] = &[("ask", "ask_agents", 
 #[tokio::test]
 async fn a_component_asks_another_agent_where_the_policy_grants_it() {
     // tool-spec-v2 §11
-    let house = TestHost::of(ASK, "tools: {ask: {agents: true}}").await;
-    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let test_host = TestHost::with_tools(ASK, "tools: {ask: {agents: true}}").await;
+    let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     let args = json!({"do": "request", "target": "b", "input": {"n": 1}});
     let result = ask(&client(&orchestrator), "a", call("ask__run", args)).await;
     assert_eq!(
@@ -30,8 +30,8 @@ async fn a_component_asks_another_agent_where_the_policy_grants_it() {
 
 #[tokio::test]
 async fn a_component_that_is_not_granted_agents_reaches_none() {
-    let house = TestHost::of(ASK, "").await;
-    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let test_host = TestHost::with_tools(ASK, "").await;
+    let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     for what in ["request", "send", "spawn", "list", "catalog"] {
         let args = json!({"do": what, "target": "b", "input": 1});
         let result = ask(&client(&orchestrator), "a", call("ask__run", args)).await;
@@ -49,8 +49,8 @@ async fn a_component_that_is_not_granted_agents_reaches_none() {
 
 #[tokio::test]
 async fn a_component_that_is_granted_agents_reaches_them_by_every_function() {
-    let house = TestHost::of(ASK, "tools: {ask: {agents: true}}").await;
-    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let test_host = TestHost::with_tools(ASK, "tools: {ask: {agents: true}}").await;
+    let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     for (what, field, expected) in [
         ("request", "/response", json!({"n": 1})),
         ("send", "/accepted", json!(true)),
@@ -113,8 +113,8 @@ async fn requests_nest_deeper_than_there_are_running_places() {
 #[tokio::test]
 async fn what_is_asked_and_not_granted_is_a_warning_when_the_bundle_loads() {
     let warned = |policy: &'static str| async move {
-        let house = TestHost::of(ASK, policy).await;
-        let findings = house.loaded.diagnostics().iter();
+        let test_host = TestHost::with_tools(ASK, policy).await;
+        let findings = test_host.loaded.diagnostics().iter();
         findings.map(ToString::to_string).collect::<Vec<_>>()
     };
     let [warning] = &warned("").await[..] else {
@@ -136,8 +136,8 @@ async fn what_is_asked_and_not_granted_is_a_warning_when_the_bundle_loads() {
         (one_agent, false),
         ("agents: {coder: {tools: {ask: {agents: true}}}}", true),
     ] {
-        let house = TestHost::load(&manifest, &["ask_agents"], policy, Some("coder")).await;
-        let findings = house.loaded.diagnostics().iter();
+        let test_host = TestHost::load(&manifest, &["ask_agents"], policy, Some("coder")).await;
+        let findings = test_host.loaded.diagnostics().iter();
         let asked = findings.filter(|finding| finding.message.contains("asks for other agents"));
         assert_eq!(asked.count(), usize::from(!granted), "{policy}");
     }
@@ -145,24 +145,24 @@ async fn what_is_asked_and_not_granted_is_a_warning_when_the_bundle_loads() {
 
 #[tokio::test]
 async fn a_network_that_is_asked_for_is_a_note_that_nothing_grants_it() {
-    let house = TestHost::of(&[("dial", "dial_out", &["run"])], "").await;
-    let [note] = house.loaded.diagnostics() else {
-        panic!("one note: {:?}", house.loaded.diagnostics())
+    let test_host = TestHost::with_tools(&[("dial", "dial_out", &["run"])], "").await;
+    let [note] = test_host.loaded.diagnostics() else {
+        panic!("one note: {:?}", test_host.loaded.diagnostics())
     };
     assert_eq!(note.severity, toolhost::Severity::Note);
     assert_eq!(
         note.message,
         "tool dial: it asks for what no policy grants: network: dns, network: tcp, network: udp"
     );
-    let house = TestHost::of(&[("look", "look_at_environment", &["run"])], "").await;
-    assert!(house.loaded.diagnostics().is_empty());
+    let test_host = TestHost::with_tools(&[("look", "look_at_environment", &["run"])], "").await;
+    assert!(test_host.loaded.diagnostics().is_empty());
 }
 
 #[tokio::test]
 async fn a_secret_that_a_component_holds_does_not_reach_another_agent() {
     let policy = "tools: {ask: {agents: true, env: {TOKEN: {secret: sk-12345}}}}";
-    let house = TestHost::of(ASK, policy).await;
-    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let test_host = TestHost::with_tools(ASK, policy).await;
+    let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     let args = json!({"do": "request", "target": "b", "input": {"found": "sk-12345"}});
     let result = ask(&client(&orchestrator), "a", call("ask__run", args)).await;
     assert_eq!(
@@ -174,8 +174,8 @@ async fn a_secret_that_a_component_holds_does_not_reach_another_agent() {
 
 #[tokio::test]
 async fn a_turn_without_a_way_to_other_agents_is_told_from_one_that_is_not_granted() {
-    let house = TestHost::of(ASK, "tools: {ask: {agents: true}}").await;
-    let result = house.call("ask__run", json!({"do": "list"})).await;
+    let test_host = TestHost::with_tools(ASK, "tools: {ask: {agents: true}}").await;
+    let result = test_host.call("ask__run", json!({"do": "list"})).await;
     assert_eq!(
         result.output().unwrap()["error"]["code"],
         "IPC_DELIVERY_FAILED"

@@ -7,17 +7,17 @@ use toolhost_tests::test_host::TestHost;
 
 use super::{ask, call, callers, callers_of, client};
 
-async fn house() -> TestHost {
-    let house = TestHost::of(&[("echo", "echo", &["say", "context"])], "").await;
-    house.agent.extend("agents", agents_tool).unwrap();
-    house
+async fn test_host() -> TestHost {
+    let test_host = TestHost::with_tools(&[("echo", "echo", &["say", "context"])], "").await;
+    test_host.agent.extend("agents", agents_tool).unwrap();
+    test_host
 }
 
 #[tokio::test]
 async fn an_agent_asks_another_and_reads_its_answer() {
     // tool-spec-v2 §2.6(2), §2.6(7), §11.1
-    let house = house().await;
-    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let test_host = test_host().await;
+    let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     let args = json!({"target": "b", "input": {"n": 1}});
     let result = ask(&client(&orchestrator), "a", call("agents__request", args)).await;
     assert_eq!(result["status"], "ok", "{result}");
@@ -34,8 +34,8 @@ async fn an_agent_asks_another_and_reads_its_answer() {
 #[tokio::test]
 async fn sending_does_not_wait_and_spawning_listing_and_naming_work() {
     // tool-spec-v2 §2.6(3), §11.1
-    let house = house().await;
-    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let test_host = test_host().await;
+    let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     let client = client(&orchestrator);
     let output = |tool: &'static str, args| {
         let client = client.clone();
@@ -68,8 +68,8 @@ async fn sending_does_not_wait_and_spawning_listing_and_naming_work() {
 #[tokio::test]
 async fn what_goes_wrong_is_a_result_with_a_code() {
     // tool-spec-v2 §2.6(5), §11.3
-    let house = house().await;
-    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let test_host = test_host().await;
+    let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     let client = client(&orchestrator);
     let back = call("agents__request", json!({"target": "a", "input": 1}));
     for (args, code, says) in [
@@ -111,7 +111,7 @@ async fn what_goes_wrong_is_a_result_with_a_code() {
     );
 
     // Without a way to others the tool says so.
-    let step = house.another_step().await;
+    let step = test_host.another_step().await;
     let lone = toolhost_tests::test_host::tool_call("agents__list", json!({}));
     let result = step.execute_alone(lone).await;
     assert_eq!(
@@ -123,9 +123,9 @@ async fn what_goes_wrong_is_a_result_with_a_code() {
 #[tokio::test]
 async fn an_answer_that_does_not_come_in_time_is_a_result() {
     // tool-spec-v2 §2.6(5)
-    let house = TestHost::of(&[("sleep", "sleep_forever", &["run"])], "").await;
-    house.agent.extend("agents", agents_tool).unwrap();
-    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let test_host = TestHost::with_tools(&[("sleep", "sleep_forever", &["run"])], "").await;
+    test_host.agent.extend("agents", agents_tool).unwrap();
+    let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     let asleep = call("sleep__run", json!({}));
     let args = json!({"target": "b", "input": asleep, "timeoutMs": 50});
     let result = ask(&client(&orchestrator), "a", call("agents__request", args)).await;
@@ -136,10 +136,12 @@ async fn an_answer_that_does_not_come_in_time_is_a_result() {
 #[tokio::test]
 async fn an_asynchronous_answer_comes_before_a_later_step() {
     // tool-spec-v2 §2.6(2), §2.6(4)
-    let house = house().await;
-    let orchestrator = callers(&house.agent, &["b"]).await;
+    let test_host = test_host().await;
+    let orchestrator = callers(&test_host.agent, &["b"]).await;
     let client = orchestrator.client("default", "k", None);
-    let instance = house.agent.instance("k", house.work.workdir.clone());
+    let instance = test_host
+        .agent
+        .instance("k", test_host.work.workdir.clone());
     let start = toolhost::TurnStart::new("turn-1").with_agents(client);
     let turn = instance.open_turn(start).await.unwrap();
     let step = turn.open_step().await.unwrap();
@@ -174,8 +176,8 @@ async fn an_asynchronous_answer_comes_before_a_later_step() {
 #[tokio::test]
 async fn the_trace_of_a_turn_goes_with_its_requests() {
     // tool-spec-v2 §2.6(4)
-    let house = house().await;
-    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let test_host = test_host().await;
+    let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     let inner = call("echo__context", json!({}));
     let args = json!({"target": "b", "input": inner});
     let client = orchestrator.client("runtime", "k", Some("trace-9".to_owned()));
@@ -189,8 +191,8 @@ async fn the_trace_of_a_turn_goes_with_its_requests() {
 
 #[tokio::test]
 async fn an_agent_reaches_no_conversation_but_its_own() {
-    let house = house().await;
-    let orchestrator = callers(&house.agent, &["a", "b"]).await;
+    let test_host = test_host().await;
+    let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     let client = client(&orchestrator);
     let other = orchestrator.client("runtime", "somebody-else", None);
     ask(&other, "b", json!("theirs")).await;
@@ -224,12 +226,12 @@ async fn an_agent_reaches_no_conversation_but_its_own() {
 
 #[tokio::test]
 async fn an_agent_of_an_orchestrator_that_lets_it_reaches_any_conversation() {
-    let house = house().await;
+    let test_host = test_host().await;
     let config = OrchestratorConfig {
         reach: Reach::Any,
         ..OrchestratorConfig::default()
     };
-    let orchestrator = callers_of(config, &house.agent, &["a", "b"]).await;
+    let orchestrator = callers_of(config, &test_host.agent, &["a", "b"]).await;
     let client = client(&orchestrator);
     let other = orchestrator.client("runtime", "somebody-else", None);
     ask(&other, "b", json!("theirs")).await;

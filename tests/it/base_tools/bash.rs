@@ -9,8 +9,8 @@ use super::{base, command, fails, output};
 
 #[tokio::test]
 async fn an_exit_code_is_output_and_no_error() {
-    let house = base("").await;
-    let result = house
+    let test_host = base("").await;
+    let result = test_host
         .call("bash__exec", command("echo out; echo err >&2; exit 3"))
         .await;
     assert_eq!(result.status(), ToolStatus::Ok);
@@ -22,46 +22,46 @@ async fn an_exit_code_is_output_and_no_error() {
 
 #[tokio::test]
 async fn files_are_those_of_the_workdir_and_relative_to_its_root() {
-    let house = base("").await;
-    fs::write(house.work.path("in.txt"), "from the host\n").unwrap();
+    let test_host = base("").await;
+    fs::write(test_host.work.path("in.txt"), "from the host\n").unwrap();
     let script = "cat /in.txt; cat in.txt | tr a-z A-Z > out.txt; mkdir -p d; cd d; pwd; ls ..";
-    let result = house.call("bash__exec", command(script)).await;
+    let result = test_host.call("bash__exec", command(script)).await;
     assert_eq!(
         output(&result)["stdout"],
         "from the host\n/d\nd\nin.txt\nout.txt\n"
     );
-    let written = fs::read_to_string(house.work.path("out.txt")).unwrap();
+    let written = fs::read_to_string(test_host.work.path("out.txt")).unwrap();
     assert_eq!(written, "FROM THE HOST\n");
 }
 
 #[tokio::test]
 async fn nothing_but_files_outlives_a_call() {
-    let house = base("").await;
+    let test_host = base("").await;
     let first = "x=kept; cd /; echo t > /tmp/t; alias l=ls; echo f > f; cat /tmp/t";
-    let result = house.call("bash__exec", command(first)).await;
+    let result = test_host.call("bash__exec", command(first)).await;
     assert_eq!(output(&result)["stdout"], "t\n");
     let second = "echo \"[$x]\"; cat /tmp/t; cat f";
-    let result = house.call("bash__exec", command(second)).await;
+    let result = test_host.call("bash__exec", command(second)).await;
     assert_eq!(output(&result)["stdout"], "[]\nf\n");
     // `/tmp` is in the call's memory.
-    assert!(!house.work.path("tmp").exists());
+    assert!(!test_host.work.path("tmp").exists());
 }
 
 #[tokio::test]
 async fn takes_folder_variables_and_stdin() {
-    let house = base("").await;
-    fs::create_dir_all(house.work.path("a/b")).unwrap();
+    let test_host = base("").await;
+    fs::create_dir_all(test_host.work.path("a/b")).unwrap();
     let args = json!({
         "command": "pwd; read -r line; echo \"$line $GREETING\"; bash -c 'echo $GREETING'; cat",
         "cwd": "a/b", "env": {"GREETING": "hi there"}, "stdin": "first\nsecond\n",
     });
-    let result = house.call("bash__exec", args).await;
+    let result = test_host.call("bash__exec", args).await;
     assert_eq!(
         output(&result)["stdout"],
         "/a/b\nfirst hi there\nhi there\nsecond\n"
     );
     // Without any, what reads finds the end.
-    let result = house
+    let result = test_host
         .call("bash__exec", command("cat; read -r x; echo $?"))
         .await;
     assert_eq!(output(&result)["stdout"], "1\n");
@@ -69,25 +69,27 @@ async fn takes_folder_variables_and_stdin() {
 
 #[tokio::test]
 async fn runs_a_script_of_the_workdir_with_arguments() {
-    let house = base("").await;
+    let test_host = base("").await;
     let script = "#!/bin/bash\nset -e\nfor word; do echo \"$0: $word\"; done\nexit $#\n";
-    fs::create_dir(house.work.path("bin")).unwrap();
-    fs::write(house.work.path("bin/say.sh"), script).unwrap();
+    fs::create_dir(test_host.work.path("bin")).unwrap();
+    fs::write(test_host.work.path("bin/say.sh"), script).unwrap();
     let args = json!({"path": "bin/say.sh", "args": ["a b", "$HOME"]});
-    let result = house.call("bash__script", args).await;
+    let result = test_host.call("bash__script", args).await;
     assert_eq!(
         *output(&result),
         json!({"stdout": "bin/say.sh: a b\nbin/say.sh: $HOME\n", "stderr": "", "exitCode": 2})
     );
     // What begins with `#!` may be executed, though the host keeps no modes.
-    let result = house.call("bash__exec", command("./bin/say.sh x")).await;
+    let result = test_host
+        .call("bash__exec", command("./bin/say.sh x"))
+        .await;
     assert_eq!(output(&result)["stdout"], "./bin/say.sh: x\n");
 }
 
 #[tokio::test]
 async fn says_what_is_wrong_with_its_input() {
-    let house = base("").await;
-    fs::write(house.work.path("file"), [0xff, 0xfe]).unwrap();
+    let test_host = base("").await;
+    fs::write(test_host.work.path("file"), [0xff, 0xfe]).unwrap();
     for (tool, args, code, says) in [
         ("script", json!({"path": "no.sh"}), "NOT_FOUND", "no.sh"),
         ("script", json!({"path": "file"}), "NOT_TEXT", "file"),
@@ -116,15 +118,15 @@ async fn says_what_is_wrong_with_its_input() {
             "A=B",
         ),
     ] {
-        let result = house.call(&format!("bash__{tool}"), args).await;
+        let result = test_host.call(&format!("bash__{tool}"), args).await;
         fails(&result, code, says);
     }
 }
 
 #[tokio::test]
 async fn a_script_that_bash_cannot_read_is_told_where() {
-    let house = base("").await;
-    let result = house
+    let test_host = base("").await;
+    let result = test_host
         .call("bash__exec", command("echo one\nif then fi\n"))
         .await;
     let output = output(&result);
@@ -138,7 +140,7 @@ async fn a_script_that_bash_cannot_read_is_told_where() {
 
 #[tokio::test]
 async fn a_command_that_is_not_there_says_why() {
-    let house = base("").await;
+    let test_host = base("").await;
     for (name, why) in [
         ("curl https://example.com", "no network here"),
         ("wget -q x", "no network here"),
@@ -148,7 +150,7 @@ async fn a_command_that_is_not_there_says_why() {
         ("pip install x", "nothing can be installed"),
         ("frobnicate", "command not found"),
     ] {
-        let result = house.call("bash__exec", command(name)).await;
+        let result = test_host.call("bash__exec", command(name)).await;
         let output = output(&result);
         let stderr = output["stderr"].as_str().unwrap();
         assert_eq!(output["exitCode"], 127, "{name}: {stderr}");
@@ -159,7 +161,7 @@ async fn a_command_that_is_not_there_says_why() {
         assert_eq!(output["stdout"], "");
     }
     // As bash does: what follows still runs.
-    let result = house
+    let result = test_host
         .call(
             "bash__exec",
             command("curl x 2>/dev/null || echo \"no: $?\""),
@@ -170,7 +172,7 @@ async fn a_command_that_is_not_there_says_why() {
 
 #[tokio::test]
 async fn time_that_is_over_leaves_what_was_written() {
-    let house = base("").await;
+    let test_host = base("").await;
     for endless in [
         "while :; do :; done",
         "sleep 1000",
@@ -178,27 +180,27 @@ async fn time_that_is_over_leaves_what_was_written() {
     ] {
         let script = format!("echo before; echo kept > kept.txt; {endless}; echo never");
         let args = json!({"command": script, "timeoutMs": 300});
-        let result = house.call("bash__exec", args).await;
+        let result = test_host.call("bash__exec", args).await;
         let output = output(&result);
         assert_eq!(output["timedOut"], true, "{endless}: {output}");
         assert_eq!(output["exitCode"], 124);
         assert_eq!(output["stdout"], "before\n", "{endless}");
         assert!(output["stderr"].as_str().unwrap().contains("300 ms"));
-        let kept = fs::read_to_string(house.work.path("kept.txt")).unwrap();
+        let kept = fs::read_to_string(test_host.work.path("kept.txt")).unwrap();
         assert_eq!(kept, "kept\n");
     }
 }
 
 #[tokio::test]
 async fn output_is_bounded_and_says_what_is_left_out() {
-    let house = base("").await;
+    let test_host = base("").await;
     for flood in [
         "for ((i=0;i<20000;i++)); do echo \"line $i of a flood\"; done",
         // Each byte is six in JSON.
         "head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2",
         "head -c 900000 /dev/zero | tr '\\0' x; head -c 900000 /dev/zero | tr '\\0' y >&2",
     ] {
-        let result = house.call("bash__exec", command(flood)).await;
+        let result = test_host.call("bash__exec", command(flood)).await;
         let output = output(&result);
         assert_eq!(output["truncated"], true, "{flood}");
         assert!(
@@ -213,11 +215,11 @@ async fn output_is_bounded_and_says_what_is_left_out() {
         assert!(bytes < 1 << 20, "{flood}: {bytes}");
     }
     let head = "for ((i=0;i<20000;i++)); do echo \"line $i of a flood\"; done";
-    let result = house.call("bash__exec", command(head)).await;
+    let result = test_host.call("bash__exec", command(head)).await;
     let text = output(&result)["stdout"].as_str().unwrap();
     assert!(text.starts_with("line 0 of a flood\n") && text.ends_with("line 19999 of a flood\n"));
     // A pipe carries all of it.
-    let result = house
+    let result = test_host
         .call(
             "bash__exec",
             command("seq 100000 | tail -1; seq 100000 > f; wc -l < f"),

@@ -116,11 +116,11 @@ fn real(script: &str) -> Came {
 }
 
 /// Runs it with the tool.
-async fn ours(house: &TestHost, script: &str) -> (Came, Value) {
+async fn ours(test_host: &TestHost, script: &str) -> (Came, Value) {
     let dir = tempfile::tempdir().unwrap();
     seed(dir.path());
-    let workdir = house.host.workdir(dir.path()).unwrap();
-    let step = open_step(&house.agent, "instance", &workdir).await;
+    let workdir = test_host.host.workdir(dir.path()).unwrap();
+    let step = open_step(&test_host.agent, "instance", &workdir).await;
     let result = step
         .execute_alone(tool_call("bash__exec", command(script)))
         .await;
@@ -135,11 +135,11 @@ async fn ours(house: &TestHost, script: &str) -> (Came, Value) {
 
 #[tokio::test]
 async fn scripts_come_to_what_bash_makes_of_them() {
-    let house = base("").await;
+    let test_host = base("").await;
     let (mut compared, mut wrong) = (0, Vec::new());
     for script in scripts() {
         let expected = real(script.text);
-        let (came, output) = ours(&house, script.text).await;
+        let (came, output) = ours(&test_host, script.text).await;
         match script.differs {
             None if came != expected => wrong.push(format!(
                 "{}: expected {expected:#?}, but got {came:#?}: {}",

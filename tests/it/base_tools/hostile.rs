@@ -41,7 +41,7 @@ fn plant(work: &Path, top: &Path) {
 
 impl Beside {
     async fn new(policy: &str) -> Self {
-        let house = base(policy).await;
+        let test_host = base(policy).await;
         let top = tempfile::tempdir().unwrap();
         let work = top.path().join("a/b/work");
         fs::create_dir_all(&work).unwrap();
@@ -49,11 +49,11 @@ impl Beside {
             fs::write(top.path().join(name), format!("{SECRET}\n")).unwrap();
         }
         plant(&work, top.path());
-        let workdir = house.host.workdir(&work).unwrap();
-        let step = open_step(&house.agent, "instance", &workdir).await;
+        let workdir = test_host.host.workdir(&work).unwrap();
+        let step = open_step(&test_host.agent, "instance", &workdir).await;
         let before = tree(top.path(), Some(&work));
         Self {
-            _house: house,
+            _house: test_host,
             top,
             step,
             before,

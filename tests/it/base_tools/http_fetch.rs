@@ -10,13 +10,13 @@ use super::{fails, output};
 use crate::http::server::{Server, ok};
 
 /// The tool, allowed to reach these origins.
-async fn house(allow: &[String]) -> TestHost {
+async fn test_host(allow: &[String]) -> TestHost {
     let policy = json!({"tools": {"http-fetch": {"http": {"allow": allow}}}}).to_string();
-    TestHost::of(&[("http-fetch", "http-fetch", &["get", "post"])], &policy).await
+    TestHost::with_tools(&[("http-fetch", "http-fetch", &["get", "post"])], &policy).await
 }
 
-async fn get(house: &TestHost, args: Value) -> ToolResult {
-    house.call("http-fetch__get", args).await
+async fn get(test_host: &TestHost, args: Value) -> ToolResult {
+    test_host.call("http-fetch__get", args).await
 }
 
 #[tokio::test]
@@ -24,9 +24,9 @@ async fn gets_a_page_and_says_its_status_headers_and_body() {
     let server = Server::says(
         "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nx-a: 1\r\nX-A: 2\r\ncontent-length: 7\r\n\r\nh\u{e9}llo\n",
     );
-    let house = house(&[server.origin()]).await;
+    let test_host = test_host(&[server.origin()]).await;
     let url = format!("{}/a/b?c=d", server.origin());
-    let result = get(&house, json!({"url": url, "headers": {"X-Own": "yes"}})).await;
+    let result = get(&test_host, json!({"url": url, "headers": {"X-Own": "yes"}})).await;
     assert_eq!(
         *output(&result),
         json!({
@@ -42,7 +42,7 @@ async fn gets_a_page_and_says_its_status_headers_and_body() {
 #[tokio::test]
 async fn posts_a_text_or_json() {
     let server = Server::echo();
-    let house = house(&[server.origin()]).await;
+    let test_host = test_host(&[server.origin()]).await;
     for (body, kind, sent) in [
         (json!({"body": "plain ünï"}), "text/plain", "plain ünï"),
         (
@@ -59,7 +59,7 @@ async fn posts_a_text_or_json() {
     ] {
         let mut args = body;
         args["url"] = json!(server.origin());
-        let result = house.call("http-fetch__post", args).await;
+        let result = test_host.call("http-fetch__post", args).await;
         let echoed = output(&result)["body"].as_str().unwrap();
         assert!(echoed.starts_with("POST / HTTP/1.1\r\n"), "{echoed}");
         assert!(echoed.contains(kind) && echoed.ends_with(sent), "{echoed}");
@@ -67,7 +67,7 @@ async fn posts_a_text_or_json() {
     // Larger than what is written at once.
     let large = "x".repeat(300_000);
     let args = json!({"url": server.origin(), "body": large, "maxBytes": 500_000});
-    let result = house.call("http-fetch__post", args).await;
+    let result = test_host.call("http-fetch__post", args).await;
     assert!(output(&result)["body"].as_str().unwrap().ends_with(&large));
 }
 
@@ -75,26 +75,30 @@ async fn posts_a_text_or_json() {
 async fn an_origin_that_is_not_allowed_is_told_apart_from_a_server_that_fails() {
     let allowed = Server::says(&ok("in"));
     let closed = Server::says(&ok("never"));
-    let house = house(&[allowed.origin(), "http://127.0.0.1:1".to_owned()]).await;
-    let result = get(&house, json!({"url": closed.origin()})).await;
+    let test_host = test_host(&[allowed.origin(), "http://127.0.0.1:1".to_owned()]).await;
+    let result = get(&test_host, json!({"url": closed.origin()})).await;
     fails(&result, "ORIGIN_DENIED", &closed.origin());
     let suggestion = result.tool_error().unwrap().suggestion.clone().unwrap();
     assert!(suggestion.contains("http"), "{suggestion}");
     assert_eq!(closed.accepted(), 0);
     // The twin, with the grant.
-    let result = get(&house, json!({"url": allowed.origin()})).await;
+    let result = get(&test_host, json!({"url": allowed.origin()})).await;
     assert_eq!(output(&result)["body"], "in");
-    let result = get(&house, json!({"url": "http://127.0.0.1:1/"})).await;
+    let result = get(&test_host, json!({"url": "http://127.0.0.1:1/"})).await;
     fails(&result, "CONNECTION_FAILED", "127.0.0.1:1");
     for (url, says) in [
         ("ftp://x/", "ftp"),
         ("nowhere", "relative URL"),
         ("http://u:p@x/", "user"),
     ] {
-        fails(&get(&house, json!({"url": url})).await, "INVALID_URL", says);
+        fails(
+            &get(&test_host, json!({"url": url})).await,
+            "INVALID_URL",
+            says,
+        );
     }
     let args = json!({"url": allowed.origin(), "headers": {"connection": "upgrade"}});
-    fails(&get(&house, args).await, "INVALID_HEADER", "connection");
+    fails(&get(&test_host, args).await, "INVALID_HEADER", "connection");
 }
 
 #[tokio::test]
@@ -114,7 +118,7 @@ async fn follows_redirects_and_each_is_judged() {
             format!("HTTP/1.1 {status} Moved\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
         drop(stream.write_all(answer.as_bytes()));
     });
-    let both = house(&[server.origin(), end.origin()]).await;
+    let both = test_host(&[server.origin(), end.origin()]).await;
     let url = |path: &str| format!("{}{path}", server.origin());
 
     let result = get(&both, json!({"url": url("/relative")})).await;
@@ -140,7 +144,7 @@ async fn follows_redirects_and_each_is_judged() {
     fails(&result, "TOO_MANY_REDIRECTS", "/loop");
 
     let before = end.accepted();
-    let one = house(&[server.origin()]).await;
+    let one = test_host(&[server.origin()]).await;
     let result = get(&one, json!({"url": url("/out")})).await;
     fails(&result, "ORIGIN_DENIED", &end.origin());
     assert_eq!(end.accepted(), before);
@@ -152,14 +156,14 @@ async fn bodies_are_bounded_and_binary_ones_are_base64() {
         drop(stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n\xff\x00\x01"));
     });
     let long = Server::says(&ok(&"long ".repeat(100_000)));
-    let house = house(&[binary.origin(), long.origin()]).await;
-    let result = get(&house, json!({"url": binary.origin()})).await;
+    let test_host = test_host(&[binary.origin(), long.origin()]).await;
+    let result = get(&test_host, json!({"url": binary.origin()})).await;
     assert_eq!(output(&result)["body"], "/wAB");
     assert_eq!(output(&result)["base64"], true);
-    let result = get(&house, json!({"url": long.origin(), "maxBytes": 12})).await;
+    let result = get(&test_host, json!({"url": long.origin(), "maxBytes": 12})).await;
     assert_eq!(output(&result)["body"], "long long lo");
     assert_eq!(output(&result)["truncated"], true);
-    let result = get(&house, json!({"url": long.origin()})).await;
+    let result = get(&test_host, json!({"url": long.origin()})).await;
     assert_eq!(output(&result)["body"].as_str().unwrap().len(), 100_000);
 }
 
@@ -170,7 +174,7 @@ async fn a_server_that_says_nothing_is_given_up() {
     let silent = Server::does(move |_, _| {
         let _ended = wait.lock().unwrap().recv();
     });
-    let house = house(&[silent.origin()]).await;
+    let test_host = test_host(&[silent.origin()]).await;
     let args = json!({"url": silent.origin(), "timeoutMs": 200});
-    fails(&get(&house, args).await, "TIMEOUT", "");
+    fails(&get(&test_host, args).await, "TIMEOUT", "");
 }

@@ -14,8 +14,8 @@ const ORDERS: &str = r#"{"orders": [
 
 #[tokio::test]
 async fn answers_what_jq_answers() {
-    let house = base("").await;
-    fs::write(house.work.path("orders.json"), ORDERS).unwrap();
+    let test_host = base("").await;
+    fs::write(test_host.work.path("orders.json"), ORDERS).unwrap();
     for (query, results) in [
         (".orders | length", json!([3])),
         (
@@ -64,32 +64,32 @@ async fn answers_what_jq_answers() {
         ("1700000000 | todate", json!(["2023-11-14T22:13:20Z"])),
     ] {
         let args = json!({"query": query, "path": "orders.json"});
-        let result = house.call("json-query__query", args).await;
+        let result = test_host.call("json-query__query", args).await;
         assert_eq!(output(&result)["results"], results, "{query}");
         let count = results.as_array().map(Vec::len);
         assert_eq!(output(&result)["count"].as_u64(), count.map(|it| it as u64));
         let args = json!({"query": query, "json": ORDERS});
-        let inline = house.call("json-query__query", args).await;
+        let inline = test_host.call("json-query__query", args).await;
         assert_eq!(output(&inline)["results"], results, "{query}");
     }
 }
 
 #[tokio::test]
 async fn asks_each_line_of_json_lines() {
-    let house = base("").await;
+    let test_host = base("").await;
     fs::write(
-        house.work.path("log.jsonl"),
+        test_host.work.path("log.jsonl"),
         "{\"n\":1}\n{\"n\":2}\n\n{\"n\":3}\n",
     )
     .unwrap();
     let args = json!({"query": "select(.n != 2) | .n", "path": "log.jsonl"});
-    let result = house.call("json-query__query", args).await;
+    let result = test_host.call("json-query__query", args).await;
     assert_eq!(output(&result)["results"], json!([1, 3]));
 }
 
 #[tokio::test]
 async fn results_are_bounded() {
-    let house = base("").await;
+    let test_host = base("").await;
     for (query, bounds, count) in [
         ("range(1000000)", json!({}), 1_000),
         ("range(1000000)", json!({"maxResults": 5}), 5),
@@ -99,7 +99,7 @@ async fn results_are_bounded() {
         let mut args = bounds;
         args["query"] = json!(query);
         args["json"] = json!("null");
-        let result = house.call("json-query__query", args).await;
+        let result = test_host.call("json-query__query", args).await;
         assert_eq!(output(&result)["count"], count, "{query}");
         assert_eq!(output(&result)["truncated"], true);
     }
@@ -107,8 +107,12 @@ async fn results_are_bounded() {
 
 #[tokio::test]
 async fn says_where_a_query_or_a_document_is_wrong() {
-    let house = base("").await;
-    fs::write(house.work.path("bad.json"), "{\n  \"a\": [1, 2,,3]\n}\n").unwrap();
+    let test_host = base("").await;
+    fs::write(
+        test_host.work.path("bad.json"),
+        "{\n  \"a\": [1, 2,,3]\n}\n",
+    )
+    .unwrap();
     let query = |query: &str, json: &str| json!({"query": query, "json": json});
     for (args, code, says) in [
         (query(".a | | .b", "{}"), "INVALID_QUERY", "line 1 column 6"),
@@ -160,14 +164,14 @@ async fn says_where_a_query_or_a_document_is_wrong() {
             "`path` or `json`",
         ),
     ] {
-        let result = house.call("json-query__query", args.clone()).await;
+        let result = test_host.call("json-query__query", args.clone()).await;
         fails(&result, code, says);
     }
 }
 
 #[tokio::test]
 async fn hostile_queries_end_and_the_next_one_works() {
-    let house = base("tools: {json-query: {limits: {deadlineMs: 2000}}}").await;
+    let test_host = base("tools: {json-query: {limits: {deadlineMs: 2000}}}").await;
     for (query, codes) in [
         ("def f: f; f", &["E_TOOL_TIMEOUT"][..]),
         (
@@ -197,11 +201,11 @@ async fn hostile_queries_end_and_the_next_one_works() {
         ),
     ] {
         let args = json!({"query": query, "json": "null"});
-        let result = house.call("json-query__query", args).await;
+        let result = test_host.call("json-query__query", args).await;
         let code = toolhost_tests::test_host::code(&result);
         assert!(codes.contains(&code.as_str()), "{query}: {result:?}");
         let next = json!({"query": ". + 1", "json": "1"});
-        let next = house.call("json-query__query", next).await;
+        let next = test_host.call("json-query__query", next).await;
         assert_eq!(output(&next)["results"], json!([2]), "after {query}");
     }
 }

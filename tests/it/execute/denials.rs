@@ -21,9 +21,9 @@ async fn dialled(policy: &str, then: &str, files: u32) -> ToolResult {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
-    let house = TestHost::of(&[("dial", "dial_out", &["run"])], policy).await;
+    let test_host = TestHost::with_tools(&[("dial", "dial_out", &["run"])], policy).await;
     let args = json!({"port": port, "then": then, "files": files});
-    let result = house.call("dial__run", args).await;
+    let result = test_host.call("dial__run", args).await;
     assert!(listener.accept().is_err(), "nobody called");
     assert_eq!(result.usage().denials, NETWORK, "{result:?}");
     result
@@ -81,14 +81,14 @@ async fn in_korean_as_well() {
 
 #[tokio::test]
 async fn the_suggestion_names_the_line_of_the_policy_that_would_allow_it() {
-    let write = |house: TestHost| async move {
+    let write = |test_host: TestHost| async move {
         let args = json!({"path": "note", "content": "x"});
-        let result = house.call("files__write", args).await;
-        (result, house.work.path("note").exists())
+        let result = test_host.call("files__write", args).await;
+        (result, test_host.work.path("note").exists())
     };
     let files: &[_] = &[("files", "file-system", &["write"] as &[&str])];
     let (refused, exists) =
-        write(TestHost::of(files, "tools: {files: {readOnly: true}}").await).await;
+        write(TestHost::with_tools(files, "tools: {files: {readOnly: true}}").await).await;
     assert_eq!((code(&refused).as_str(), exists), ("READ_ONLY", false));
     assert_eq!(refused.usage().denials, [Denial::ReadOnly]);
     let told = suggestion(&refused);
@@ -101,15 +101,15 @@ async fn the_suggestion_names_the_line_of_the_policy_that_would_allow_it() {
         told.ends_with(&format!("(the policy may grant it with `{line}`).")),
         "{told}"
     );
-    let (allowed, exists) = write(TestHost::of(files, line).await).await;
+    let (allowed, exists) = write(TestHost::with_tools(files, line).await).await;
     assert_eq!((allowed.status(), exists), (ToolStatus::Ok, true));
 }
 
 #[tokio::test]
 async fn what_a_bundle_needs_is_no_policys_to_grant() {
-    let house = TestHost::of(&[("files", "file-system", &["write"])], "").await;
-    let workdir = house.host.workdir(house.bundle.path()).unwrap();
-    let step = toolhost_tests::test_host::open_step(&house.agent, "instance", &workdir).await;
+    let test_host = TestHost::with_tools(&[("files", "file-system", &["write"])], "").await;
+    let workdir = test_host.host.workdir(test_host.bundle.path()).unwrap();
+    let step = toolhost_tests::test_host::open_step(&test_host.agent, "instance", &workdir).await;
     let args = json!({"path": "goondan.yaml", "content": "x"});
     let call = toolhost_tests::test_host::tool_call("files__write", args);
     let result = step.execute_alone(call).await;
@@ -117,7 +117,7 @@ async fn what_a_bundle_needs_is_no_policys_to_grant() {
     let told = suggestion(&result);
     let ends = "filesystem: change a write-protected file (no policy grants it).";
     assert!(told.ends_with(ends), "{told}");
-    let manifest = std::fs::read_to_string(house.bundle.path().join("goondan.yaml")).unwrap();
+    let manifest = std::fs::read_to_string(test_host.bundle.path().join("goondan.yaml")).unwrap();
     assert_ne!(manifest, "x");
 }
 
@@ -198,21 +198,21 @@ async fn a_limit_that_was_met_is_named_by_its_key_and_raising_it_lets_the_call_p
         let name = guest.replace('_', "-");
         let tool = format!("{name}__{handler}");
         let policy = format!("tools: {{{name}: {{limits: {{{key}: {limit}}}}}}}");
-        let house = TestHost::of(&[(&name, guest, &[handler])], &policy).await;
-        let result = house.call(&tool, args.clone()).await;
+        let test_host = TestHost::with_tools(&[(&name, guest, &[handler])], &policy).await;
+        let result = test_host.call(&tool, args.clone()).await;
         assert_eq!(code(&result), expected, "{policy}");
         let told = suggestion(&result);
         assert!(
             told.contains(&format!("raise {key} for")),
             "{policy}: {told}"
         );
-        let written = std::fs::metadata(house.work.path("f")).map_or(0, |file| file.len());
+        let written = std::fs::metadata(test_host.work.path("f")).map_or(0, |file| file.len());
         assert!(written <= 1024, "{policy}: {written}");
         if guest == "spin_forever" {
             continue;
         }
-        let house = TestHost::of(&[(&name, guest, &[handler])], "").await;
-        let result = house.call(&tool, args).await;
+        let test_host = TestHost::with_tools(&[(&name, guest, &[handler])], "").await;
+        let result = test_host.call(&tool, args).await;
         assert_eq!(
             result.status(),
             ToolStatus::Ok,
@@ -224,8 +224,8 @@ async fn a_limit_that_was_met_is_named_by_its_key_and_raising_it_lets_the_call_p
 #[tokio::test]
 async fn what_is_outside_the_catalog_keeps_the_suggestion_of_the_specification() {
     // tool-spec-v2 §9.2
-    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
-    let result = house.call("unknown__action", json!({})).await;
+    let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
+    let result = test_host.call("unknown__action", json!({})).await;
     assert_eq!(
         suggestion(&result),
         "Add the tool to spec.tools of the Agent, or register it in a step middleware."

@@ -96,8 +96,8 @@ async fn every_way_to_misbehave_has_its_code() {
                   tools: {flood-output: {limits: {deadlineMs: 5000, memoryBytes: 64MiB}}, echo-raw: {limits: {deadlineMs: 5000}}}";
     for (guest, args, expected, says) in cases {
         let tool = guest.replace('_', "-");
-        let house = TestHost::of(&[(&tool, guest, &["run"])], policy).await;
-        let result = house.call(&format!("{tool}__run"), args()).await;
+        let test_host = TestHost::with_tools(&[(&tool, guest, &["run"])], policy).await;
+        let result = test_host.call(&format!("{tool}__run"), args()).await;
         assert_eq!(code(&result), expected, "{guest} {}", args());
         let error = result.tool_error().unwrap();
         assert!(error.message.contains(says), "{guest}: {}", error.message);
@@ -114,7 +114,7 @@ async fn every_way_to_misbehave_has_its_code() {
 
 #[tokio::test]
 async fn a_guest_cannot_pose_as_the_host() {
-    let house = TestHost::of(&[("forge", "forge_host_code", &["run"])], "").await;
+    let test_host = TestHost::with_tools(&[("forge", "forge_host_code", &["run"])], "").await;
     let forged = |code: &str| json!({"message": "m", "code": code});
     for host_code in [
         "E_TOOL_NOT_IN_CATALOG",
@@ -131,11 +131,11 @@ async fn a_guest_cannot_pose_as_the_host() {
         "A\nB",
         "",
     ] {
-        let result = house.call("forge__run", forged(host_code)).await;
+        let result = test_host.call("forge__run", forged(host_code)).await;
         assert_eq!(code(&result), "E_TOOL", "{host_code:?}");
     }
     assert_eq!(
-        code(&house.call("forge__run", forged("ENOENT")).await),
+        code(&test_host.call("forge__run", forged("ENOENT")).await),
         "ENOENT"
     );
 
@@ -143,7 +143,7 @@ async fn a_guest_cannot_pose_as_the_host() {
         "message": "a\u{1b}[31mb", "name": "n".repeat(500), "code": "X",
         "suggestion": "s".repeat(5000), "helpUrl": "javascript:alert(1)",
     });
-    let result = house.call("forge__run", all).await;
+    let result = test_host.call("forge__run", all).await;
     let error = result.tool_error().unwrap();
     assert!(!error.message.contains('\u{1b}'));
     assert!(error.name.as_ref().unwrap().chars().count() <= 128);
@@ -169,8 +169,10 @@ async fn an_error_message_is_cut_to_the_tools_limit() {
         ("\"errorMessageLimit\": 5,", 10, 5),
         ("\"errorMessageLimit\": 2000,", 1999, 1999),
     ] {
-        let house = TestHost::load(&limited(limit), &["text"], "", None).await;
-        let result = house.call("text__fail", json!({"length": length})).await;
+        let test_host = TestHost::load(&limited(limit), &["text"], "", None).await;
+        let result = test_host
+            .call("text__fail", json!({"length": length}))
+            .await;
         let message = &result.tool_error().unwrap().message;
         assert_eq!(message.encode_utf16().count(), expected, "{limit} {length}");
         let cut = length > expected;
@@ -185,8 +187,8 @@ async fn an_error_message_is_cut_to_the_tools_limit() {
 #[tokio::test]
 async fn a_refused_call_is_cut_to_the_default_limit() {
     // tool-spec-v2 §2.4(2)
-    let house = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
-    let result = house.call(&"x".repeat(100_000), json!({})).await;
+    let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
+    let result = test_host.call(&"x".repeat(100_000), json!({})).await;
     assert!(result.tool_error().unwrap().message.len() <= 1000);
     assert!(result.tool_name().chars().count() <= 129);
 }
@@ -198,8 +200,8 @@ async fn a_denial_is_named_and_a_disk_limit_has_its_own_code() {
         ("dial", "dial_out", &["run"] as &[&str]),
         ("writer", "write_bytes", &["run"]),
     ];
-    let house = TestHost::of(tools, policy).await;
-    let result = house
+    let test_host = TestHost::with_tools(tools, policy).await;
+    let result = test_host
         .call("dial__run", json!({"host": "127.0.0.1", "port": 9}))
         .await;
     assert_eq!(
@@ -207,10 +209,10 @@ async fn a_denial_is_named_and_a_disk_limit_has_its_own_code() {
         [Denial::NetworkDns, Denial::NetworkTcp, Denial::NetworkUdp]
     );
 
-    let result = house
+    let result = test_host
         .call("writer__run", json!({"path": "/f", "bytes": 5000}))
         .await;
-    let written = std::fs::metadata(house.work.path("f")).map_or(0, |file| file.len());
+    let written = std::fs::metadata(test_host.work.path("f")).map_or(0, |file| file.len());
     assert!(written <= 1000);
     assert_eq!(result.usage().bytes_written, written);
 }
@@ -227,11 +229,12 @@ async fn a_tool_that_fails_for_a_disk_limit_has_its_code() {
         ("workdirBytes: 9096", None),
     ] {
         let policy = format!("tools: {{files: {{limits: {{{limit}}}}}}}");
-        let house = TestHost::of(&[("files", "file-system", &["write"])], &policy).await;
-        let result = house.call("files__write", content.clone()).await;
+        let test_host =
+            TestHost::with_tools(&[("files", "file-system", &["write"])], &policy).await;
+        let result = test_host.call("files__write", content.clone()).await;
         let refused = result.tool_error().map(|error| error.code.as_str());
         assert_eq!(refused, expected, "{limit}: {result:?}");
-        let written = std::fs::metadata(house.work.path("f")).map_or(0, |file| file.len());
+        let written = std::fs::metadata(test_host.work.path("f")).map_or(0, |file| file.len());
         assert!(expected.is_none() || written <= 1_000, "{limit}: {written}");
         assert!(expected.is_some() || written == 5_000, "{limit}: {written}");
     }

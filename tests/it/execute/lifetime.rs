@@ -49,8 +49,8 @@ async fn execute_dropped_in_the_middle_stops_the_guest() {
 
 #[tokio::test]
 async fn two_hosts_share_one_sandbox() {
-    let strict = TestHost::of(&[("spin", "spin_forever", &["run"])], SOON).await;
-    let other = TestHost::of(&[("text", "text", EXAMPLES)], "").await;
+    let strict = TestHost::with_tools(&[("spin", "spin_forever", &["run"])], SOON).await;
+    let other = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
     let (stopped, answered) = tokio::join!(
         strict.call("spin__run", json!({})),
         other.call("text__upper", json!({"text": "x"})),
@@ -92,8 +92,8 @@ async fn a_host_may_be_dropped_in_async_code() {
 #[test]
 fn a_caller_needs_no_runtime() {
     let result = futures_executor::block_on(async {
-        let house = TestHost::of(&[("spin", "spin_forever", &["run"])], SOON).await;
-        house.call("spin__run", json!({})).await
+        let test_host = TestHost::with_tools(&[("spin", "spin_forever", &["run"])], SOON).await;
+        test_host.call("spin__run", json!({})).await
     });
     assert_eq!(code(&result), "E_TOOL_TIMEOUT");
 }

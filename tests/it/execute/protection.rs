@@ -11,10 +11,10 @@ use toolhost_tests::{guest, sandbox};
 
 #[tokio::test]
 async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
-    let house = TestHost::of(&[("climb", "climb_out_of_workdir", &["run"])], "").await;
-    let workdir = house.host.workdir(house.bundle.path()).unwrap();
-    let step = open_step(&house.agent, "instance", &workdir).await;
-    let before = std::fs::read(house.bundle.path().join("goondan.yaml")).unwrap();
+    let test_host = TestHost::with_tools(&[("climb", "climb_out_of_workdir", &["run"])], "").await;
+    let workdir = test_host.host.workdir(test_host.bundle.path()).unwrap();
+    let step = open_step(&test_host.agent, "instance", &workdir).await;
+    let before = std::fs::read(test_host.bundle.path().join("goondan.yaml")).unwrap();
     let paths = json!(["goondan.yaml", "climb_out_of_workdir.wasm"]);
     for op in [
         "write",
@@ -33,10 +33,10 @@ async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
         for attempt in result.output().unwrap()["results"].as_array().unwrap() {
             assert_eq!(attempt["ok"], false, "{op}: {attempt}");
         }
-        let after = std::fs::read(house.bundle.path().join("goondan.yaml")).unwrap();
+        let after = std::fs::read(test_host.bundle.path().join("goondan.yaml")).unwrap();
         assert_eq!(after, before, "{op}");
         assert!(
-            house
+            test_host
                 .bundle
                 .path()
                 .join("climb_out_of_workdir.wasm")
@@ -55,14 +55,14 @@ async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
 
 #[tokio::test]
 async fn the_files_of_a_bundle_that_is_dropped_are_ordinary_files() {
-    let house = TestHost::of(&[("climb", "climb_out_of_workdir", &["run"])], "").await;
+    let test_host = TestHost::with_tools(&[("climb", "climb_out_of_workdir", &["run"])], "").await;
     let other = tempfile::tempdir().unwrap();
     let manifest = toolhost_tests::test_host::yaml(&[("climb", "climb_out_of_workdir", &["run"])]);
     toolhost_tests::test_host::write_bundle(other.path(), &manifest, &["climb_out_of_workdir"]);
-    let loaded = house.host.load(other.path()).await.unwrap();
-    let workdir = house.host.workdir(other.path()).unwrap();
+    let loaded = test_host.host.load(other.path()).await.unwrap();
+    let workdir = test_host.host.workdir(other.path()).unwrap();
     let write = async || {
-        let step = open_step(&house.agent, "instance", &workdir).await;
+        let step = open_step(&test_host.agent, "instance", &workdir).await;
         let call = json!({"op": "write", "paths": ["goondan.yaml"]});
         let result = step.execute_alone(tool_call("climb__run", call)).await;
         result.output().unwrap()["results"][0]["ok"].clone()

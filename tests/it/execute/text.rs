@@ -52,7 +52,7 @@ const SPEAKERS: &[(&str, &str, &[&str])] = &[
 
 #[tokio::test]
 async fn nothing_that_acts_reaches_a_model_or_a_log() {
-    let house = TestHost::of(SPEAKERS, "").await;
+    let test_host = TestHost::with_tools(SPEAKERS, "").await;
     let (logged, _guard) = Logged::begin();
     let all: Vec<char> = ('\0'..=char::MAX).filter(|c| text::acts(*c)).collect();
     for some in all.chunks(50) {
@@ -64,7 +64,7 @@ async fn nothing_that_acts_reaches_a_model_or_a_log() {
             ("log__run", json!({"message": said, "context": said})),
             ("fail__run", fields),
         ] {
-            let result = house.call(tool, args).await;
+            let result = test_host.call(tool, args).await;
             told.extend(result.tool_error().cloned());
         }
         assert_eq!(told.len(), 2);
@@ -101,7 +101,7 @@ async fn no_line_of_a_secret_is_told_or_logged_however_a_tool_says_it() {
             .redactor()
             .is_empty()
     );
-    let house = TestHost::of(SPEAKERS, &policy).await;
+    let test_host = TestHost::with_tools(SPEAKERS, &policy).await;
     let (logged, _guard) = Logged::begin();
     let secret = lines.join("\n");
     let mut told = Vec::new();
@@ -113,7 +113,7 @@ async fn no_line_of_a_secret_is_told_or_logged_however_a_tool_says_it() {
             ("log__run", json!({"message": said})),
             ("fail__run", json!({"message": said, "suggestion": said})),
         ] {
-            told.push(json!(house.call(tool, args).await).to_string());
+            told.push(json!(test_host.call(tool, args).await).to_string());
         }
     }
     let all: String = told.join("\n") + &logged.guests();
@@ -130,14 +130,14 @@ async fn an_error_is_output_too_and_has_its_limits() {
         json!({"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "fail"}, "spec": spec}).to_string()
     };
     let guests = &["forge_host_code"];
-    let house = TestHost::load(&manifest(u64::from(u32::MAX)), guests, "", None).await;
-    let result = house.call("fail__run", json!({"bytes": 2 << 20})).await;
+    let test_host = TestHost::load(&manifest(u64::from(u32::MAX)), guests, "", None).await;
+    let result = test_host.call("fail__run", json!({"bytes": 2 << 20})).await;
     assert_eq!(code(&result), "E_TOOL_OUTPUT_TOO_LARGE");
     assert!(json!(result).to_string().len() < 2000);
     assert!(result.usage().output_bytes >= 2 << 20);
 
     let acting = "\u{1b}".repeat(40_000);
-    let result = house
+    let result = test_host
         .call(
             "fail__run",
             json!({"message": acting, "suggestion": acting}),
@@ -151,14 +151,14 @@ async fn an_error_is_output_too_and_has_its_limits() {
     assert_eq!(result.usage().output_bytes, 80_000);
 
     // Within its limit a message stays whole.
-    let house = TestHost::load(&manifest(2000), guests, "", None).await;
-    let result = house.call("fail__run", json!({"bytes": 2000})).await;
+    let test_host = TestHost::load(&manifest(2000), guests, "", None).await;
+    let result = test_host.call("fail__run", json!({"bytes": 2000})).await;
     assert_eq!(result.tool_error().unwrap().message, "m".repeat(2000));
     assert_eq!(result.usage().output_bytes, 2000);
 
     let policy = "tools: {fail: {limits: {outputBytes: 1KiB}}}";
-    let house = TestHost::load(&manifest(2000), guests, policy, None).await;
-    let result = house.call("fail__run", json!({"bytes": 2000})).await;
+    let test_host = TestHost::load(&manifest(2000), guests, policy, None).await;
+    let result = test_host.call("fail__run", json!({"bytes": 2000})).await;
     assert_eq!(code(&result), "E_TOOL_OUTPUT_TOO_LARGE");
     let told: Value = json!(result);
     assert!(!told.to_string().contains("mmmm"), "{told}");
@@ -177,8 +177,8 @@ impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Brittle {
 async fn a_log_that_panics_is_the_hosts_failure_and_the_next_call_works() {
     use tracing_subscriber::layer::SubscriberExt;
 
-    let house = TestHost::of(SPEAKERS, "").await;
-    let call = || house.call("log__run", json!({"message": "x"}));
+    let test_host = TestHost::with_tools(SPEAKERS, "").await;
+    let call = || test_host.call("log__run", json!({"message": "x"}));
     let result = {
         let subscriber = tracing_subscriber::registry().with(Brittle);
         let _guard = tracing::subscriber::set_default(subscriber);

@@ -75,8 +75,8 @@ impl Model {
 }
 
 async fn follow(events: Vec<Event>) {
-    let house = TestHost::of(&[("echo", "echo", &["say", "context"])], "").await;
-    let agent = &house.agent;
+    let test_host = TestHost::with_tools(&[("echo", "echo", &["say", "context"])], "").await;
+    let agent = &test_host.agent;
     let hidden: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
     let hides = Arc::clone(&hidden);
     agent
@@ -102,7 +102,7 @@ async fn follow(events: Vec<Event>) {
             .unwrap();
     }
     let mut model = Model::default();
-    let mut step = house.another_step().await;
+    let mut step = test_host.another_step().await;
     model.open_step();
     for event in events {
         match event {
@@ -134,7 +134,7 @@ async fn follow(events: Vec<Event>) {
                 *hidden.lock().unwrap() = model.hidden.clone();
             }
             Event::OpenStep => {
-                step = house.another_step().await;
+                step = test_host.another_step().await;
                 model.open_step();
             }
             Event::Call { tool } => {

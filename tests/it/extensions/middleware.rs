@@ -9,19 +9,19 @@ use toolhost_tests::test_host::{TestHost, code};
 
 use crate::execute::EXAMPLES;
 
-async fn house() -> TestHost {
-    TestHost::of(&[("text", "text", EXAMPLES)], "").await
+async fn test_host() -> TestHost {
+    TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await
 }
 
-async fn call(house: &TestHost, tool: &str, args: Value) -> toolhost::ToolResult {
+async fn call(test_host: &TestHost, tool: &str, args: Value) -> toolhost::ToolResult {
     let call = toolhost_tests::test_host::tool_call(tool, args);
-    house.another_step().await.execute_alone(call).await
+    test_host.another_step().await.execute_alone(call).await
 }
 
 #[tokio::test]
 async fn a_middleware_changes_the_arguments_before_and_the_result_after() {
     // tool-spec-v2 §8.1, §8.3
-    let house = house().await;
+    let test_host = test_host().await;
     let change = |mut context: ToolCallContext, next: Next<ToolCallContext>| async move {
         assert_eq!(context.tool_name(), "text__upper");
         assert_eq!(context.tool_call_id(), "call-1");
@@ -37,19 +37,21 @@ async fn a_middleware_changes_the_arguments_before_and_the_result_after() {
         context.metadata.set("inner", "told");
         next.run(context).await
     };
-    house
+    test_host
         .agent
         .extend("ext", |api| {
             api.pipeline().tool_call(10, inner)?;
             api.pipeline().tool_call(0, change)
         })
         .unwrap();
-    let result = call(&house, "text__upper", json!({"text": "asked"})).await;
+    let result = call(&test_host, "text__upper", json!({"text": "asked"})).await;
     assert_eq!(
         result.output(),
         Some(&json!({"text": "CHANGED", "by": "told"}))
     );
-    let open = house.call("text__upper", json!({"text": "asked"})).await;
+    let open = test_host
+        .call("text__upper", json!({"text": "asked"}))
+        .await;
     assert_eq!(
         open.output(),
         Some(&json!({"text": "ASKED"})),
@@ -60,10 +62,10 @@ async fn a_middleware_changes_the_arguments_before_and_the_result_after() {
 #[tokio::test]
 async fn rewritten_arguments_are_checked_and_refusals_are_seen() {
     // tool-spec-v2 §8.1, §9
-    let house = house().await;
+    let test_host = test_host().await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sees = Arc::clone(&seen);
-    house
+    test_host
         .agent
         .extend("ext", |api| {
             api.pipeline()
@@ -84,9 +86,9 @@ async fn rewritten_arguments_are_checked_and_refusals_are_seen() {
             )
         })
         .unwrap();
-    let invalid = call(&house, "text__upper", json!({"text": "x"})).await;
+    let invalid = call(&test_host, "text__upper", json!({"text": "x"})).await;
     assert_eq!(code(&invalid), "E_TOOL_INVALID_ARGS");
-    let outside = call(&house, "unknown__tool", json!({})).await;
+    let outside = call(&test_host, "unknown__tool", json!({})).await;
     assert_eq!(code(&outside), "E_TOOL_NOT_IN_CATALOG");
     assert_eq!(
         *seen.lock().unwrap(),
@@ -96,8 +98,8 @@ async fn rewritten_arguments_are_checked_and_refusals_are_seen() {
 
 #[tokio::test]
 async fn a_middleware_can_refuse_but_not_invent_a_result() {
-    let house = house().await;
-    house
+    let test_host = test_host().await;
+    test_host
         .agent
         .extend("guard", |api| {
             api.pipeline()
@@ -121,7 +123,7 @@ async fn a_middleware_can_refuse_but_not_invent_a_result() {
         ),
         ("panic", "The toolCall middleware of 'guard' panicked."),
     ] {
-        let result = call(&house, "text__upper", json!({"text": text})).await;
+        let result = call(&test_host, "text__upper", json!({"text": text})).await;
         let error = result.tool_error().unwrap();
         assert_eq!(
             (error.code.as_str(), error.message.as_str()),
@@ -132,15 +134,15 @@ async fn a_middleware_can_refuse_but_not_invent_a_result() {
             ("call-1", "text__upper")
         );
     }
-    let works = call(&house, "text__upper", json!({"text": "x"})).await;
+    let works = call(&test_host, "text__upper", json!({"text": "x"})).await;
     assert_eq!(works.status(), ToolStatus::Ok);
 }
 
 #[tokio::test]
 async fn what_a_middleware_makes_of_an_error_is_cut_at_the_exit() {
     // tool-spec-v2 §2.4(2)
-    let house = house().await;
-    house
+    let test_host = test_host().await;
+    test_host
         .agent
         .extend("ext", |api| {
             api.pipeline()
@@ -151,7 +153,7 @@ async fn what_a_middleware_makes_of_an_error_is_cut_at_the_exit() {
                 })
         })
         .unwrap();
-    let result = call(&house, "text__upper", json!({})).await;
+    let result = call(&test_host, "text__upper", json!({})).await;
     let message = &result.tool_error().unwrap().message;
     assert!(
         message.len() <= 1000 && !message.contains('\u{1b}'),
@@ -175,16 +177,16 @@ impl Write for Lines {
 #[tokio::test]
 async fn the_audit_log_has_a_line_for_every_decision() {
     // tool-spec-v2 §9
-    let house = house().await;
+    let test_host = test_host().await;
     let lines = Lines::default();
     let log = AuditLog::to(lines.clone());
-    house
+    test_host
         .agent
         .extend("audit", |api| api.pipeline().tool_call(i32::MIN, log))
         .unwrap();
-    call(&house, "text__upper", json!({"text": "my secret"})).await;
-    call(&house, "text__upper", json!({})).await;
-    call(&house, "evil\n{\"forged\":1}", json!({})).await;
+    call(&test_host, "text__upper", json!({"text": "my secret"})).await;
+    call(&test_host, "text__upper", json!({})).await;
+    call(&test_host, "evil\n{\"forged\":1}", json!({})).await;
     let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     assert!(!written.contains("my secret"), "{written}");
     let entries: Vec<Value> = written
@@ -207,14 +209,14 @@ async fn the_audit_log_has_a_line_for_every_decision() {
 
 #[tokio::test]
 async fn no_id_breaks_a_line_of_the_audit_log() {
-    let house = house().await;
+    let test_host = test_host().await;
     let lines = Lines::default();
     let log = AuditLog::to(lines.clone());
-    house
+    test_host
         .agent
         .extend("audit", |api| api.pipeline().tool_call(0, log))
         .unwrap();
-    let step = house.another_step().await;
+    let step = test_host.another_step().await;
     let acting: Vec<char> = ('\0'..=char::MAX).filter(|c| text::acts(*c)).collect();
     let ids: Vec<String> = acting.chunks(100).map(String::from_iter).collect();
     for id in &ids {
@@ -263,18 +265,18 @@ impl Write for Full {
 
 #[tokio::test]
 async fn a_line_of_the_audit_log_that_is_written_in_part_spoils_no_other() {
-    let house = house().await;
+    let test_host = test_host().await;
     let lines = Lines::default();
     let log = AuditLog::to(Full {
         lines: lines.clone(),
         room: 10,
     });
-    house
+    test_host
         .agent
         .extend("audit", |api| api.pipeline().tool_call(0, log))
         .unwrap();
     for _ in 0..3 {
-        call(&house, "text__upper", json!({"text": "x"})).await;
+        call(&test_host, "text__upper", json!({"text": "x"})).await;
     }
     let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     let parsed = |line: &str| serde_json::from_str::<Value>(line).is_ok();
@@ -284,14 +286,14 @@ async fn a_line_of_the_audit_log_that_is_written_in_part_spoils_no_other() {
 
 #[tokio::test]
 async fn a_call_that_is_dropped_is_in_the_audit_log() {
-    let house = TestHost::of(&[("sleep", "sleep_forever", &["run"])], "").await;
+    let test_host = TestHost::with_tools(&[("sleep", "sleep_forever", &["run"])], "").await;
     let lines = Lines::default();
     let log = AuditLog::to(lines.clone());
-    house
+    test_host
         .agent
         .extend("audit", |api| api.pipeline().tool_call(0, log))
         .unwrap();
-    let step = house.another_step().await;
+    let step = test_host.another_step().await;
     let call = toolhost_tests::test_host::tool_call("sleep__run", json!({}));
     let waited = std::time::Duration::from_millis(50);
     let dropped = tokio::time::timeout(waited, step.execute_alone(call)).await;
@@ -306,15 +308,20 @@ async fn a_call_that_is_dropped_is_in_the_audit_log() {
 
 #[tokio::test]
 async fn a_redactor_keeps_secrets_out_of_results() {
-    let house = house().await;
-    house
+    let test_host = test_host().await;
+    test_host
         .agent
         .extend("redact", |api| {
             api.pipeline()
                 .tool_call(i32::MIN, Redactor::new([("TOKEN", "SK-12345")]))
         })
         .unwrap();
-    let result = call(&house, "text__upper", json!({"text": "the sk-12345 token"})).await;
+    let result = call(
+        &test_host,
+        "text__upper",
+        json!({"text": "the sk-12345 token"}),
+    )
+    .await;
     assert_eq!(
         result.output(),
         Some(&json!({"text": "THE [redacted:TOKEN] TOKEN"}))
@@ -323,8 +330,8 @@ async fn a_redactor_keeps_secrets_out_of_results() {
 
 #[tokio::test]
 async fn a_middleware_makes_no_code_of_the_hosts_and_no_handle() {
-    let house = house().await;
-    house
+    let test_host = test_host().await;
+    test_host
         .agent
         .extend("forger", |api| {
             api.pipeline()
@@ -346,21 +353,21 @@ async fn a_middleware_makes_no_code_of_the_hosts_and_no_handle() {
         })
         .unwrap();
     for text in ["code", "handle"] {
-        let result = call(&house, "text__upper", json!({"text": text})).await;
+        let result = call(&test_host, "text__upper", json!({"text": text})).await;
         assert_eq!(code(&result), "E_MIDDLEWARE", "{text}");
         assert!(result.handle().is_none());
     }
     // A code that the call came to by itself stays.
-    let refused = call(&house, "text__upper", json!({})).await;
+    let refused = call(&test_host, "text__upper", json!({})).await;
     assert_eq!(code(&refused), "E_TOOL_INVALID_ARGS");
 }
 
 #[tokio::test]
 async fn the_audit_log_tells_what_ran_whatever_the_layers_made_of_it() {
-    let house = house().await;
+    let test_host = test_host().await;
     let lines = Lines::default();
     let log = AuditLog::to(lines.clone());
-    house
+    test_host
         .agent
         .extend("ext", |api| {
             api.pipeline().tool_call(0, log)?;
@@ -371,7 +378,7 @@ async fn the_audit_log_tells_what_ran_whatever_the_layers_made_of_it() {
                 })
         })
         .unwrap();
-    let result = call(&house, "text__upper", json!({"text": "x"})).await;
+    let result = call(&test_host, "text__upper", json!({"text": "x"})).await;
     assert_eq!(code(&result), "E_MIDDLEWARE");
     let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     let line: Value = serde_json::from_str(&written).unwrap();

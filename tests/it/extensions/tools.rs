@@ -8,23 +8,23 @@ use toolhost_tests::test_host::{TestHost, code};
 
 use super::{echo, item};
 
-async fn house(policy: &str) -> TestHost {
-    TestHost::of(&[("text", "text", &["upper"])], policy).await
+async fn test_host(policy: &str) -> TestHost {
+    TestHost::with_tools(&[("text", "text", &["upper"])], policy).await
 }
 
 #[tokio::test]
 async fn a_dynamic_tool_is_in_the_next_steps_catalog_and_runs() {
     // tool-spec-v2 §2.1(4), §12.1, §12.3, §13.2
-    let house = house("").await;
-    let extended = house.agent.extend("weather-ext", |api| {
+    let test_host = test_host("").await;
+    let extended = test_host.agent.extend("weather-ext", |api| {
         api.tools().register(item("weather__get"), echo)
     });
     extended.unwrap();
-    assert!(house.step.catalog().get("weather__get").is_none());
-    let early = house.call("weather__get", json!({})).await;
+    assert!(test_host.step.catalog().get("weather__get").is_none());
+    let early = test_host.call("weather__get", json!({})).await;
     assert_eq!(code(&early), "E_TOOL_NOT_IN_CATALOG");
 
-    let step = house.another_step().await;
+    let step = test_host.another_step().await;
     let shown = step.catalog().get("weather__get").unwrap();
     let source = serde_json::to_value(&shown.source).unwrap();
     assert_eq!(source, json!({"type": "extension", "name": "weather-ext"}));
@@ -32,27 +32,27 @@ async fn a_dynamic_tool_is_in_the_next_steps_catalog_and_runs() {
     let result = step.execute_alone(call).await;
     assert_eq!(result.output(), Some(&json!({"city": "Seoul"})));
 
-    assert!(house.agent.remove_extension("weather-ext"));
-    assert!(!house.agent.remove_extension("weather-ext"));
+    assert!(test_host.agent.remove_extension("weather-ext"));
+    assert!(!test_host.agent.remove_extension("weather-ext"));
     let call = toolhost_tests::test_host::tool_call("weather__get", json!({}));
     let kept = step.execute_alone(call).await;
     assert_eq!(kept.status(), ToolStatus::Ok, "an open step is a snapshot");
-    assert!(house.agent.catalog().get("weather__get").is_none());
+    assert!(test_host.agent.catalog().get("weather__get").is_none());
 }
 
 #[tokio::test]
 async fn an_mcp_tool_keeps_its_source_with_the_extensions_name() {
     // tool-spec-v2 §13.1
-    let house = house("").await;
+    let test_host = test_host("").await;
     let mcp = serde_json::from_value(json!({
         "name": "github__create_issue",
         "source": {"type": "mcp", "name": "mcp-github", "mcp": {"extensionName": "somebody else's"}},
     }));
-    house
+    test_host
         .agent
         .extend("mcp-github", |api| api.tools().register(mcp.unwrap(), echo))
         .unwrap();
-    let catalog = house.agent.catalog();
+    let catalog = test_host.agent.catalog();
     let source = &catalog.get("github__create_issue").unwrap().source;
     assert_eq!(
         serde_json::to_value(source).unwrap(),
@@ -62,8 +62,8 @@ async fn an_mcp_tool_keeps_its_source_with_the_extensions_name() {
 
 #[tokio::test]
 async fn a_name_belongs_to_whoever_has_it() {
-    let house = house("").await;
-    let agent = &house.agent;
+    let test_host = test_host("").await;
+    let agent = &test_host.agent;
     let of_bundle = agent.extend("a", |api| api.tools().register(item("text__upper"), echo));
     assert!(of_bundle.unwrap_err().to_string().contains("the bundle"));
 
@@ -88,7 +88,7 @@ async fn a_name_belongs_to_whoever_has_it() {
     let twice = agent.extend("a", |_| Ok(()));
     assert!(twice.unwrap_err().to_string().contains("already"));
 
-    let result = house.another_step().await;
+    let result = test_host.another_step().await;
     let call = toolhost_tests::test_host::tool_call("dyn__x", json!({}));
     assert_eq!(result.execute_alone(call).await.output(), Some(&json!(2)));
 }
@@ -97,13 +97,13 @@ async fn a_name_belongs_to_whoever_has_it() {
 async fn a_native_handler_meets_the_same_limits_as_a_component() {
     // tool-spec-v2 §2.4
     let policy = "tools: {dyn: {limits: {deadlineMs: 100, outputBytes: 1KiB, jsonDepth: 8}}}";
-    let house = house(policy).await;
+    let test_host = test_host(policy).await;
     let schema = json!({
         "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
     });
     let strict: toolhost::ToolCatalogItem =
         serde_json::from_value(json!({"name": "dyn__strict", "parameters": schema})).unwrap();
-    house
+    test_host
         .agent
         .extend("ext", |api| {
             let tools = api.tools();
@@ -146,7 +146,7 @@ async fn a_native_handler_meets_the_same_limits_as_a_component() {
             )
         })
         .unwrap();
-    let step = house.another_step().await;
+    let step = test_host.another_step().await;
     for (tool, args, expected) in [
         ("dyn__strict", json!({"n": 1}), None),
         (
@@ -188,8 +188,8 @@ async fn a_handler_whose_deadline_panics_is_a_tool_that_crashed() {
             None
         }
     }
-    let house = house("").await;
-    house
+    let test_host = test_host("").await;
+    test_host
         .agent
         .extend("ext", |api| {
             // Which is not to blame.
@@ -198,7 +198,7 @@ async fn a_handler_whose_deadline_panics_is_a_tool_that_crashed() {
             api.tools().register(item("dyn__restless"), Restless)
         })
         .unwrap();
-    let step = house.another_step().await;
+    let step = test_host.another_step().await;
     let call =
         |args| step.execute_alone(toolhost_tests::test_host::tool_call("dyn__restless", args));
     let result = call(json!({"a": 1})).await;
@@ -215,23 +215,23 @@ async fn a_handler_whose_deadline_panics_is_a_tool_that_crashed() {
 
 #[tokio::test]
 async fn what_an_extensions_tool_says_to_the_model_is_bounded() {
-    let house = house("").await;
+    let test_host = test_host("").await;
     let said = format!("Gets\u{202e}{}", "\u{e0041}".repeat(100_000));
     let item = serde_json::from_value(json!({"name": "mcp__get", "description": said})).unwrap();
-    house
+    test_host
         .agent
         .extend("mcp", |api| api.tools().register(item, echo))
         .unwrap();
-    let shown = house.agent.catalog().to_mcp().to_string();
+    let shown = test_host.agent.catalog().to_mcp().to_string();
     assert!(shown.len() < 10_000);
     assert!(shown.contains("Gets\\\\u{202e}") && !shown.contains(toolhost::text::acts));
 }
 
 #[tokio::test]
 async fn an_api_that_is_kept_registers_later_and_does_not_keep_its_agent() {
-    let house = house("").await;
+    let test_host = test_host("").await;
     let mut kept = None;
-    house
+    test_host
         .agent
         .extend("later", |api| {
             api.logger().info("registered");
@@ -241,39 +241,39 @@ async fn an_api_that_is_kept_registers_later_and_does_not_keep_its_agent() {
         .unwrap();
     let api = kept.unwrap();
     api.tools().register(item("dyn__late"), echo).unwrap();
-    assert!(house.agent.catalog().get("dyn__late").is_some());
+    assert!(test_host.agent.catalog().get("dyn__late").is_some());
     assert!(api.tools().unregister("dyn__late").unwrap());
     assert!(!api.tools().unregister("text__upper").unwrap());
-    assert!(house.agent.catalog().get("dyn__late").is_none());
-    drop(house);
+    assert!(test_host.agent.catalog().get("dyn__late").is_none());
+    drop(test_host);
     let gone = api.tools().register(item("dyn__late"), echo);
     assert!(gone.unwrap_err().to_string().contains("gone"));
 }
 
 #[tokio::test]
 async fn an_api_that_outlives_its_extension_registers_nothing() {
-    let house = house("").await;
+    let test_host = test_host("").await;
     let mut kept = None;
     let mut keep = |api: &toolhost::ExtensionApi| {
         kept = Some(api.clone());
         Ok(())
     };
-    house.agent.extend("gone", &mut keep).unwrap();
-    assert!(house.agent.remove_extension("gone"));
-    house.agent.extend("gone", |_| Ok(())).unwrap();
+    test_host.agent.extend("gone", &mut keep).unwrap();
+    assert!(test_host.agent.remove_extension("gone"));
+    test_host.agent.extend("gone", |_| Ok(())).unwrap();
     let late = kept.unwrap().tools().register(item("dyn__late"), echo);
     assert!(late.unwrap_err().to_string().contains("removed"));
-    assert!(house.agent.catalog().get("dyn__late").is_none());
+    assert!(test_host.agent.catalog().get("dyn__late").is_none());
 
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        house.agent.extend("half", |api| {
+        test_host.agent.extend("half", |api| {
             api.tools().register(item("dyn__half"), echo)?;
             panic!("in the test")
         })
     }));
     assert!(panicked.is_err());
     assert!(
-        house.agent.catalog().get("dyn__half").is_none(),
+        test_host.agent.catalog().get("dyn__half").is_none(),
         "nothing of it stays"
     );
 }
@@ -294,14 +294,14 @@ async fn the_operators_deadline_holds_for_a_handler_that_asks_for_more() {
             Some(Duration::from_secs(600))
         }
     }
-    let house = house("tools: {dyn: {limits: {deadlineMs: 50}}}").await;
-    house
+    let test_host = test_host("tools: {dyn: {limits: {deadlineMs: 50}}}").await;
+    test_host
         .agent
         .extend("ext", |api| {
             api.tools().register(item("dyn__patient"), Patient)
         })
         .unwrap();
-    let step = house.another_step().await;
+    let step = test_host.another_step().await;
     let call = toolhost_tests::test_host::tool_call("dyn__patient", json!({}));
     assert_eq!(code(&step.execute_alone(call).await), "E_TOOL_TIMEOUT");
 }
@@ -312,9 +312,9 @@ async fn a_native_handler_works_in_the_workdir_by_handle() {
     use std::io::Read;
     use std::os::fd::AsFd;
 
-    let house = house("").await;
-    std::fs::write(house.work.path("note.txt"), "kept").unwrap();
-    house
+    let test_host = test_host("").await;
+    std::fs::write(test_host.work.path("note.txt"), "kept").unwrap();
+    test_host
         .agent
         .extend("ext", |api| {
             let read = async |context: HandlerContext, _: JsonObject| {
@@ -327,7 +327,7 @@ async fn a_native_handler_works_in_the_workdir_by_handle() {
             api.tools().register(item("dyn__read"), read)
         })
         .unwrap();
-    let step = house.another_step().await;
+    let step = test_host.another_step().await;
     let call = toolhost_tests::test_host::tool_call("dyn__read", json!({}));
     assert_eq!(
         step.execute_alone(call).await.output(),

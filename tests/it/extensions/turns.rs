@@ -10,8 +10,8 @@ use toolhost_tests::test_host::{TestHost, code, tool_call, yaml};
 
 use crate::execute::EXAMPLES;
 
-async fn house() -> TestHost {
-    TestHost::of(
+async fn test_host() -> TestHost {
+    TestHost::with_tools(
         &[
             ("text", "text", EXAMPLES),
             ("echo", "echo", &["say", "context"]),
@@ -24,8 +24,8 @@ async fn house() -> TestHost {
 #[tokio::test]
 async fn step_middleware_makes_the_catalog_that_calls_are_admitted_against() {
     // tool-spec-v2 §2.1(1), §2.1(3), §9.1
-    let house = house().await;
-    house
+    let test_host = test_host().await;
+    test_host
         .agent
         .extend("filter", |api| {
             api.pipeline()
@@ -44,7 +44,9 @@ async fn step_middleware_makes_the_catalog_that_calls_are_admitted_against() {
                 })
         })
         .unwrap();
-    let instance = house.agent.instance("key", house.work.workdir.clone());
+    let instance = test_host
+        .agent
+        .instance("key", test_host.work.workdir.clone());
     let turn = instance.open_turn("turn-1").await.unwrap();
     let first = turn.open_step().await.unwrap();
     let second = turn.open_step().await.unwrap();
@@ -67,17 +69,17 @@ async fn step_middleware_makes_the_catalog_that_calls_are_admitted_against() {
         .execute_alone(tool_call("ghost__tool", json!({})))
         .await;
     assert_eq!(code(&ghost), "E_TOOL_NOT_FOUND");
-    assert_eq!(house.agent.catalog().items().len(), EXAMPLES.len() + 2);
+    assert_eq!(test_host.agent.catalog().items().len(), EXAMPLES.len() + 2);
 }
 
 #[tokio::test]
 async fn turns_and_steps_pass_through_their_layers_and_back() {
     // tool-spec-v2 §8.1
-    let house = house().await;
+    let test_host = test_host().await;
     let seen = Arc::new(Mutex::new(Vec::<String>::new()));
     let say = |seen: &Arc<Mutex<Vec<String>>>, what: &str| seen.lock().unwrap().push(what.into());
     let (of_turn, of_step) = (Arc::clone(&seen), Arc::clone(&seen));
-    house
+    test_host
         .agent
         .extend("ext", |api| {
             api.pipeline()
@@ -103,7 +105,9 @@ async fn turns_and_steps_pass_through_their_layers_and_back() {
                 })
         })
         .unwrap();
-    let instance = house.agent.instance("key", house.work.workdir.clone());
+    let instance = test_host
+        .agent
+        .instance("key", test_host.work.workdir.clone());
     let start = TurnStart::new("turn-1").with_input("hello");
     let turn = instance.open_turn(start).await.unwrap();
     assert_eq!(turn.input(), &json!({"was": "hello"}));
@@ -126,8 +130,8 @@ async fn turns_and_steps_pass_through_their_layers_and_back() {
 
 #[tokio::test]
 async fn a_middleware_may_keep_a_turn_or_a_step_from_opening() {
-    let house = house().await;
-    house
+    let test_host = test_host().await;
+    test_host
         .agent
         .extend("guard", |api| {
             api.pipeline()
@@ -144,7 +148,9 @@ async fn a_middleware_may_keep_a_turn_or_a_step_from_opening() {
                 })
         })
         .unwrap();
-    let instance = house.agent.instance("key", house.work.workdir.clone());
+    let instance = test_host
+        .agent
+        .instance("key", test_host.work.workdir.clone());
     for (turn, expected) in [
         ("refused", "not today"),
         (
@@ -164,9 +170,9 @@ async fn a_middleware_may_keep_a_turn_or_a_step_from_opening() {
 
 #[tokio::test]
 async fn no_middleware_of_a_turn_or_a_step_makes_a_code_of_the_hosts() {
-    let house = house().await;
+    let test_host = test_host().await;
     let forged = || ToolError::host(ToolErrorCode::NotInCatalog, "forged", Locale::En);
-    house
+    test_host
         .agent
         .extend("forger", |api| {
             api.pipeline()
@@ -194,7 +200,9 @@ async fn no_middleware_of_a_turn_or_a_step_makes_a_code_of_the_hosts() {
                 })
         })
         .unwrap();
-    let instance = house.agent.instance("key", house.work.workdir.clone());
+    let instance = test_host
+        .agent
+        .instance("key", test_host.work.workdir.clone());
     let of = |error: ToolError| (error.code.as_str().to_owned(), error.message);
     let expected = || ("E_MIDDLEWARE".to_owned(), "forged".to_owned());
     let closed = instance.open_turn("closed").await.unwrap();
@@ -217,8 +225,10 @@ async fn a_required_tool_must_have_succeeded_before_the_turn_may_end() {
     });
     let tools = yaml(&[("text", "text", EXAMPLES), ("echo", "echo", &["say"])]);
     let manifest = format!("{tools}\n---\n{agent}");
-    let house = TestHost::load(&manifest, &["text", "echo"], "", None).await;
-    let instance = house.agent.instance("key", house.work.workdir.clone());
+    let test_host = TestHost::load(&manifest, &["text", "echo"], "", None).await;
+    let instance = test_host
+        .agent
+        .instance("key", test_host.work.workdir.clone());
     let turn = instance.open_turn("turn-1").await.unwrap();
     let step = turn.open_step().await.unwrap();
     assert!(!turn.may_end());
@@ -235,7 +245,7 @@ async fn a_required_tool_must_have_succeeded_before_the_turn_may_end() {
         !instance.open_turn("turn-2").await.unwrap().may_end(),
         "each turn anew"
     );
-    let free = self::house().await;
+    let free = self::test_host().await;
     let instance = free.agent.instance("key", free.work.workdir.clone());
     assert!(
         instance.open_turn("turn-1").await.unwrap().may_end(),

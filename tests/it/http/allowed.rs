@@ -74,9 +74,9 @@ async fn without_a_grant_the_denial_names_the_line_that_would_allow_it_and_that_
     let server = Server::says(&ok("hello"));
     let url = format!("{}/x", server.origin());
     let tools: &[_] = &[("web", "fetch", &["run"] as &[&str])];
-    let house = TestHost::of(tools, "").await;
+    let test_host = TestHost::with_tools(tools, "").await;
     let input = json!({"url": url, "then": "panic"});
-    let refused = house.call("web__run", input).await;
+    let refused = test_host.call("web__run", input).await;
     assert_eq!(server.accepted(), 0);
     let told = refused.tool_error().unwrap();
     assert_eq!(told.code.to_string(), "E_TOOL_DENIED", "{told:?}");
@@ -88,8 +88,8 @@ async fn without_a_grant_the_denial_names_the_line_that_would_allow_it_and_that_
         )),
         "{suggestion}"
     );
-    let house = TestHost::of(tools, &line).await;
-    let result = house.call("web__run", json!({"url": url})).await;
+    let test_host = TestHost::with_tools(tools, &line).await;
+    let result = test_host.call("web__run", json!({"url": url})).await;
     assert_eq!(result.status(), ToolStatus::Ok);
     assert_eq!(answer(&result)["body"], "hello");
 }
@@ -120,8 +120,8 @@ async fn components_of_every_release_of_wasi_are_served() {
         let guest = format!("fetch@{version}");
         let policy = json!({"tools": {"web": {"http": {"allow": [server.origin()]}}}});
         let tools = [("web", guest.as_str(), &["run"] as &[&str])];
-        let house = TestHost::of(&tools, &policy.to_string()).await;
-        let result = house
+        let test_host = TestHost::with_tools(&tools, &policy.to_string()).await;
+        let result = test_host
             .call("web__run", json!({"url": server.origin()}))
             .await;
         assert_eq!(answer(&result)["body"], "hello", "{version}");
@@ -144,8 +144,9 @@ async fn an_agents_own_rules_replace_the_tools() {
         "agents": {"kept": {"tools": {"web": {"http": {"allow": []}}}}},
     });
     for (name, comes) in [("kept", 0), ("free", 1)] {
-        let house = TestHost::load(&manifest, &["fetch"], &policy.to_string(), Some(name)).await;
-        let result = house
+        let test_host =
+            TestHost::load(&manifest, &["fetch"], &policy.to_string(), Some(name)).await;
+        let result = test_host
             .call("web__run", json!({"url": server.origin()}))
             .await;
         assert_eq!(result.usage().denials.len(), 1 - comes, "{result:?}");

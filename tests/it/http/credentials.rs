@@ -118,11 +118,13 @@ async fn a_secret_that_a_tool_knows_from_elsewhere_is_redacted_too() {
 async fn no_event_holds_it() {
     let server = Server::echo();
     let http = json!({"allow": [server.origin()], "credentials": [credential(&server.origin())]});
-    let house =
-        toolhost_tests::test_host::TestHost::of(super::WEB, &super::policy(&http, &json!({})))
-            .await;
-    let mut events = house.host.events().subscribe();
-    let result = house
+    let test_host = toolhost_tests::test_host::TestHost::with_tools(
+        super::WEB,
+        &super::policy(&http, &json!({})),
+    )
+    .await;
+    let mut events = test_host.host.events().subscribe();
+    let result = test_host
         .call(
             "web__run",
             json!({"url": server.origin(), "headers": {"x": "y"}}),

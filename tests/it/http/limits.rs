@@ -177,11 +177,11 @@ fn a_body_of_ten_gigabytes_takes_no_memory_of_the_host() {
             });
             let http = json!({"allow": [server.origin()]});
             let limits = json!({"httpResponseBytes": limit});
-            let house = TestHost::of(WEB, &policy(&http, &limits)).await;
+            let test_host = TestHost::with_tools(WEB, &policy(&http, &limits)).await;
             // From here on the most there was is counted anew.
             std::fs::write("/proc/self/clear_refs", "5").unwrap();
             let before = ProcessUsage::now().rss;
-            let result = house
+            let result = test_host
                 .call("web__run", json!({"url": server.origin()}))
                 .await;
             assert!(
@@ -194,7 +194,7 @@ fn a_body_of_ten_gigabytes_takes_no_memory_of_the_host() {
             eventually("the connection is closed", || server.open() == 0).await;
             // One that reads but a little of it is done with it, too.
             let input = json!({"url": server.origin(), "read": 1000});
-            let result = house.call("web__run", input).await;
+            let result = test_host.call("web__run", input).await;
             assert_eq!(answer(&result)["failed"], Value::Null, "{result:?}");
             eventually("the connection is closed", || server.open() == 0).await;
         }

@@ -47,9 +47,9 @@ async fn the_deadline_ends_a_call_that_waits_for_a_server() {
 async fn dropping_a_call_closes_its_connection() {
     let server = silent();
     let http = json!({"allow": [server.origin()]});
-    let house = TestHost::of(WEB, &policy(&http, &json!({}))).await;
+    let test_host = TestHost::with_tools(WEB, &policy(&http, &json!({}))).await;
     {
-        let call = house.call(
+        let call = test_host.call(
             "web__run",
             json!({"url": server.origin(), "times": 3, "atOnce": 3}),
         );
@@ -126,7 +126,7 @@ fn requests_leave_nothing_behind() {
     alone(async {
         let server = Server::echo();
         let http = json!({"allow": [server.origin()]});
-        let house = TestHost::of(WEB, &policy(&http, &json!({}))).await;
+        let test_host = TestHost::with_tools(WEB, &policy(&http, &json!({}))).await;
         let denied = "http://localhost:1/";
         let url = server.origin();
         stays_flat("requests", 300, async |n| {
@@ -136,7 +136,7 @@ fn requests_leave_nothing_behind() {
                 1 => (url.as_str(), 0),
                 _ => (denied, 0),
             };
-            let result = house
+            let result = test_host
                 .call("web__run", json!({"url": url, "read": read}))
                 .await;
             assert!(result.output().is_some(), "{result:?}");

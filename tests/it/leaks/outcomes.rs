@@ -23,7 +23,7 @@ const TOOLS: &[toolhost_tests::test_host::TestTool<'_>] = &[
 fn traps_deadlines_and_refusals() {
     alone(async {
         let soon = "tools: {spin: {limits: {deadlineMs: 1}}, sleep: {limits: {deadlineMs: 1}}}";
-        let house = TestHost::of(TOOLS, soon).await;
+        let test_host = TestHost::with_tools(TOOLS, soon).await;
         for (tool, args, expected) in [
             ("trap__run", json!({}), "E_TOOL_TRAP"),
             (
@@ -37,10 +37,10 @@ fn traps_deadlines_and_refusals() {
             ("nowhere__run", json!({}), "E_TOOL_NOT_IN_CATALOG"),
         ] {
             stays_flat(tool, TIMES, async |_| {
-                assert_eq!(code(&house.call(tool, args.clone()).await), expected);
+                assert_eq!(code(&test_host.call(tool, args.clone()).await), expected);
             })
             .await;
-            let after = house.call("echo__say", json!({"after": tool})).await;
+            let after = test_host.call("echo__say", json!({"after": tool})).await;
             assert_eq!(after.output(), Some(&json!({"after": tool})));
         }
     });
@@ -49,19 +49,22 @@ fn traps_deadlines_and_refusals() {
 #[test]
 fn dropped_calls() {
     alone(async {
-        let house = TestHost::of(TOOLS, "").await;
-        let (sandbox, places) = (house.host.sandbox(), house.host.sandbox().free_places());
+        let test_host = TestHost::with_tools(TOOLS, "").await;
+        let (sandbox, places) = (
+            test_host.host.sandbox(),
+            test_host.host.sandbox().free_places(),
+        );
         for tool in ["spin__run", "sleep__run"] {
             stays_flat(tool, TIMES, async |n| {
                 // Some have moved to other threads by then, and some have not.
                 let soon = Duration::from_micros((n as u64 % 40) * 100);
-                let call = house.call(tool, json!({}));
+                let call = test_host.call(tool, json!({}));
                 assert!(tokio::time::timeout(soon, call).await.is_err());
             })
             .await;
             eventually("all are gone", || sandbox.free_places() == places).await;
             eventually("and their memory", || sandbox.memory_in_use() == 0).await;
-            let after = house.call("echo__say", json!({"after": tool})).await;
+            let after = test_host.call("echo__say", json!({"after": tool})).await;
             assert_eq!(after.output(), Some(&json!({"after": tool})));
         }
     });
@@ -70,8 +73,10 @@ fn dropped_calls() {
 #[test]
 fn turns_and_steps() {
     alone(async {
-        let house = TestHost::of(TOOLS, "").await;
-        let instance = house.agent.instance("key", house.work.workdir.clone());
+        let test_host = TestHost::with_tools(TOOLS, "").await;
+        let instance = test_host
+            .agent
+            .instance("key", test_host.work.workdir.clone());
         stays_flat("turns and steps", TIMES, async |n| {
             let turn = instance.open_turn(TurnStart::new(format!("turn-{n}")));
             let turn = turn.await.unwrap();
@@ -102,12 +107,14 @@ async fn ended(instance: &Instance, handle: &str) -> toolhost::ToolResult {
 #[test]
 fn calls_in_the_background() {
     alone(async {
-        let house = TestHost::of(TOOLS, "").await;
-        let instance = house.agent.instance("instance", house.work.workdir.clone());
+        let test_host = TestHost::with_tools(TOOLS, "").await;
+        let instance = test_host
+            .agent
+            .instance("instance", test_host.work.workdir.clone());
         let submit = async |n: usize, name: &str, args| {
             let call = tool_call_of(&format!("call-{n}"), name, args);
             let message = AssistantMessage::for_call(&call);
-            let accepted = house.step.submit(call, &message).await;
+            let accepted = test_host.step.submit(call, &message).await;
             accepted.handle().unwrap().to_owned()
         };
         // Each result is kept for a day: a row of a kilobyte or two.
@@ -125,7 +132,7 @@ fn calls_in_the_background() {
         .await;
         stays_flat("a component's handles", TIMES, async |n| {
             let call = tool_call("pending__run", json!({"handle": format!("done:{n}")}));
-            let accepted = house.step.execute_alone(call).await;
+            let accepted = test_host.step.execute_alone(call).await;
             let result = ended(&instance, accepted.handle().unwrap()).await;
             assert_eq!(result.output(), Some(&json!(n)));
         })

@@ -9,9 +9,11 @@ use toolhost_tests::test_host::{TestHost, tool_call};
 
 /// Gives the events there were.
 pub(super) async fn run(trace: Option<&str>) -> Vec<Arc<RuntimeEvent>> {
-    let house = TestHost::of(&[("text", "text", &["upper"])], "").await;
-    let mut stream = house.host.events().subscribe();
-    let instance = house.agent.instance("user-1", house.work.workdir.clone());
+    let test_host = TestHost::with_tools(&[("text", "text", &["upper"])], "").await;
+    let mut stream = test_host.host.events().subscribe();
+    let instance = test_host
+        .agent
+        .instance("user-1", test_host.work.workdir.clone());
     let mut start = TurnStart::new("turn-1");
     if let Some(trace) = trace {
         start = start.with_trace_id(trace);

@@ -7,12 +7,14 @@ use toolhost_tests::{Work, sandbox};
 
 use super::instance;
 
-async fn house() -> TestHost {
-    TestHost::of(&[("later", "pending", &["run"])], "").await
+async fn test_host() -> TestHost {
+    TestHost::with_tools(&[("later", "pending", &["run"])], "").await
 }
 
-async fn pending(house: &TestHost, handle: &str) -> ToolResult {
-    let result = house.call("later__run", json!({"handle": handle})).await;
+async fn pending(test_host: &TestHost, handle: &str) -> ToolResult {
+    let result = test_host
+        .call("later__run", json!({"handle": handle}))
+        .await;
     assert_eq!(result.status(), ToolStatus::Pending, "{result:?}");
     result
 }
@@ -20,15 +22,15 @@ async fn pending(house: &TestHost, handle: &str) -> ToolResult {
 #[tokio::test]
 async fn the_hosts_own_handle_stands_for_the_guests() {
     // tool-spec-v2 §10.2
-    let house = house().await;
-    let one = pending(&house, "done:{\"n\":1}").await;
-    let two = pending(&house, "done:{\"n\":1}").await;
+    let test_host = test_host().await;
+    let one = pending(&test_host, "done:{\"n\":1}").await;
+    let two = pending(&test_host, "done:{\"n\":1}").await;
     assert_ne!(one.handle(), two.handle());
     assert!(
         !one.handle().unwrap().contains("done"),
         "the guest's own stays with the host"
     );
-    let instance = instance(&house);
+    let instance = instance(&test_host);
     for handle in [one.handle().unwrap(), two.handle().unwrap()] {
         let result = instance.poll(handle).await;
         assert_eq!(result.output(), Some(&json!({"n": 1})));
@@ -39,14 +41,14 @@ async fn the_hosts_own_handle_stands_for_the_guests() {
 
 #[tokio::test]
 async fn a_component_may_fail_when_it_is_asked_again_or_want_to_be_asked_once_more() {
-    let house = house().await;
-    let instance = instance(&house);
-    let failing = pending(&house, "fail:it broke").await;
+    let test_host = test_host().await;
+    let instance = instance(&test_host);
+    let failing = pending(&test_host, "fail:it broke").await;
     let result = instance.poll(failing.handle().unwrap()).await;
     assert_eq!(result.tool_error().unwrap().message, "it broke");
     assert_eq!(code(&result), "E_TOOL");
 
-    let waiting = pending(&house, "not yet").await;
+    let waiting = pending(&test_host, "not yet").await;
     let handle = waiting.handle().unwrap();
     for _ in 0..3 {
         let result = instance.poll(handle).await;
@@ -55,9 +57,9 @@ async fn a_component_may_fail_when_it_is_asked_again_or_want_to_be_asked_once_mo
             (ToolStatus::Pending, Some(handle))
         );
     }
-    assert!(!house.work.path("cancelled").exists());
+    assert!(!test_host.work.path("cancelled").exists());
     assert_eq!(code(&instance.cancel(handle).await), "E_TOOL_CANCELLED");
-    let told = std::fs::read_to_string(house.work.path("cancelled")).unwrap();
+    let told = std::fs::read_to_string(test_host.work.path("cancelled")).unwrap();
     assert_eq!(told, "not yet", "the component is told");
     assert_eq!(code(&instance.poll(handle).await), "E_TOOL_CANCELLED");
 }
@@ -65,8 +67,8 @@ async fn a_component_may_fail_when_it_is_asked_again_or_want_to_be_asked_once_mo
 #[tokio::test]
 async fn what_comes_later_passes_through_the_middleware_and_the_redactor_too() {
     let policy = "tools: {later: {env: {TOKEN: {secret: sk-12345}}}}";
-    let house = TestHost::of(&[("later", "pending", &["run"])], policy).await;
-    house
+    let test_host = TestHost::with_tools(&[("later", "pending", &["run"])], policy).await;
+    test_host
         .agent
         .extend("ext", |api| {
             api.pipeline().tool_call(
@@ -81,8 +83,8 @@ async fn what_comes_later_passes_through_the_middleware_and_the_redactor_too() {
             )
         })
         .unwrap();
-    let accepted = pending(&house, "done:{\"token\":\"sk-12345\"}").await;
-    let result = instance(&house).poll(accepted.handle().unwrap()).await;
+    let accepted = pending(&test_host, "done:{\"token\":\"sk-12345\"}").await;
+    let result = instance(&test_host).poll(accepted.handle().unwrap()).await;
     assert_eq!(
         result.output(),
         Some(&json!({"token": "[redacted:TOKEN]", "seen": true}))
@@ -121,25 +123,25 @@ async fn a_guests_handle_survives_a_restart() {
 
 #[tokio::test]
 async fn a_submitted_call_is_asked_again_in_the_background() {
-    let house = house().await;
-    let step = &house.step;
+    let test_host = test_host().await;
+    let step = &test_host.step;
     let accepted = super::submit(step, "c", "later__run", json!({"handle": "done:[1]"})).await;
-    let result = super::ended(&instance(&house), accepted.handle().unwrap()).await;
+    let result = super::ended(&instance(&test_host), accepted.handle().unwrap()).await;
     assert_eq!(result.output(), Some(&json!([1])));
 }
 
 #[tokio::test]
 async fn a_submitted_call_has_one_handle_also_where_its_component_answers_pending() {
-    let house = house().await;
-    let mut completions = house.host.completions().await.unwrap();
-    let instance = instance(&house);
+    let test_host = test_host().await;
+    let mut completions = test_host.host.completions().await.unwrap();
+    let instance = instance(&test_host);
     let args = json!({"handle": "not yet"});
-    let accepted = super::submit(&house.step, "c", "later__run", args).await;
+    let accepted = super::submit(&test_host.step, "c", "later__run", args).await;
     let handle = accepted.handle().unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(150)).await;
     assert_eq!(instance.poll(handle).await.handle(), Some(handle));
     assert_eq!(code(&instance.cancel(handle).await), "E_TOOL_CANCELLED");
-    let told = std::fs::read_to_string(house.work.path("cancelled")).unwrap();
+    let told = std::fs::read_to_string(test_host.work.path("cancelled")).unwrap();
     assert_eq!(told, "not yet", "the component is told");
     let Some(toolhost::Completed::Call(told)) = completions.next().await else {
         panic!("it is told")
@@ -159,9 +161,9 @@ async fn a_submitted_call_has_one_handle_also_where_its_component_answers_pendin
 
 #[tokio::test]
 async fn many_polls_of_one_handle_get_one_result() {
-    let house = house().await;
-    let accepted = pending(&house, "done:5").await;
-    let instance = instance(&house);
+    let test_host = test_host().await;
+    let accepted = pending(&test_host, "done:5").await;
+    let instance = instance(&test_host);
     let polls = (0..20).map(|_| {
         let (instance, handle) = (instance.clone(), accepted.handle().unwrap().to_owned());
         tokio::spawn(async move { instance.poll(&handle).await })
@@ -178,8 +180,8 @@ async fn a_required_tool_that_answers_pending_counts_when_it_is_polled_in_its_tu
         "spec": {"tools": ["Tool/later"], "requiredTools": ["later__run"]},
     });
     let tools = toolhost_tests::test_host::yaml(&[("later", "pending", &["run"])]);
-    let house = TestHost::load(&format!("{tools}\n---\n{agent}"), &["pending"], "", None).await;
-    let turn = instance(&house).open_turn("turn-1").await.unwrap();
+    let test_host = TestHost::load(&format!("{tools}\n---\n{agent}"), &["pending"], "", None).await;
+    let turn = instance(&test_host).open_turn("turn-1").await.unwrap();
     let step = turn.open_step().await.unwrap();
     let call = tool_call("later__run", json!({"handle": "done:1"}));
     let accepted = step.execute_alone(call).await;

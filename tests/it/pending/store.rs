@@ -45,19 +45,19 @@ impl Rooted {
 
 #[tokio::test]
 async fn a_result_that_the_store_cannot_keep_is_interrupted_and_not_pending_for_ever() {
-    let house = Rooted::new().await;
-    let step = house.step().await;
+    let test_host = Rooted::new().await;
+    let step = test_host.step().await;
     let first = submit(&step, "a", "echo__say", json!({})).await;
-    ended(&house.instance(), first.handle().unwrap()).await;
+    ended(&test_host.instance(), first.handle().unwrap()).await;
     let full = "CREATE TRIGGER full BEFORE UPDATE ON pending BEGIN SELECT RAISE(FAIL, 'full'); END";
-    house.database().execute_batch(full).unwrap();
+    test_host.database().execute_batch(full).unwrap();
 
     let accepted = submit(&step, "b", "echo__say", json!({})).await;
     let handle = accepted.handle().unwrap();
     let mut result = accepted.clone();
     // It is tried for some seconds.
     for _ in 0..1_000 {
-        result = house.instance().poll(handle).await;
+        result = test_host.instance().poll(handle).await;
         if result.status() != ToolStatus::Pending {
             break;
         }
@@ -65,11 +65,14 @@ async fn a_result_that_the_store_cannot_keep_is_interrupted_and_not_pending_for_
     }
     assert_eq!(code(&result), "E_TOOL_INTERRUPTED");
 
-    house.database().execute_batch("DROP TRIGGER full").unwrap();
-    let result = house.instance().poll(handle).await;
+    test_host
+        .database()
+        .execute_batch("DROP TRIGGER full")
+        .unwrap();
+    let result = test_host.instance().poll(handle).await;
     assert_eq!(code(&result), "E_TOOL_INTERRUPTED");
     let state = "SELECT state FROM pending WHERE call_id = 'b'";
-    let state: String = house
+    let state: String = test_host
         .database()
         .query_row(state, [], |row| row.get(0))
         .unwrap();
@@ -78,9 +81,9 @@ async fn a_result_that_the_store_cannot_keep_is_interrupted_and_not_pending_for_
 
 #[tokio::test]
 async fn opening_a_locked_database_holds_up_nobody_else() {
-    let house = Rooted::new().await;
-    let step = house.step().await;
-    let locked = house.database();
+    let test_host = Rooted::new().await;
+    let step = test_host.step().await;
+    let locked = test_host.database();
     locked.execute_batch("BEGIN EXCLUSIVE").unwrap();
     // Only one thread: were it held, the lock would never be given back.
     let beside = async {
@@ -92,23 +95,23 @@ async fn opening_a_locked_database_holds_up_nobody_else() {
     let submitted = submit(&step, "c", "echo__say", json!({}));
     let (accepted, ()) = tokio::join!(submitted, beside);
     assert_eq!(accepted.status(), ToolStatus::Pending, "{accepted:?}");
-    let result = ended(&house.instance(), accepted.handle().unwrap()).await;
+    let result = ended(&test_host.instance(), accepted.handle().unwrap()).await;
     assert_eq!(result.status(), ToolStatus::Ok);
 }
 
 #[tokio::test]
 async fn a_large_result_is_told_by_its_handle_alone() {
-    let house = TestHost::of(&[("echo", "echo", &["say"])], "").await;
-    let mut completions = house.host.completions().await.unwrap();
+    let test_host = TestHost::with_tools(&[("echo", "echo", &["say"])], "").await;
+    let mut completions = test_host.host.completions().await.unwrap();
     for (bytes, expected) in [(1_000, ToolStatus::Ok), (100_000, ToolStatus::Pending)] {
         let args = json!({"text": "x".repeat(bytes)});
-        let accepted = submit(&house.step, "c", "echo__say", args).await;
+        let accepted = submit(&test_host.step, "c", "echo__say", args).await;
         let Some(Completed::Call(told)) = completions.next().await else {
             panic!("it is told")
         };
         assert_eq!(Some(told.handle.as_str()), accepted.handle());
         assert_eq!(told.result.status(), expected);
-        let whole = instance(&house).poll(&told.handle).await;
+        let whole = instance(&test_host).poll(&told.handle).await;
         assert!(whole.output().unwrap().to_string().len() > bytes);
     }
 }

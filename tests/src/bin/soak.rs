@@ -314,7 +314,7 @@ async fn echo(_: HandlerContext, input: JsonObject) -> Result<Value, HandlerErro
 }
 
 /// The host, and the agent that calls.
-async fn house(top: &std::path::Path) -> (Host, Agent) {
+async fn test_host(top: &std::path::Path) -> (Host, Agent) {
     let bundle = top.join("bundle");
     std::fs::create_dir(&bundle).expect("it is made");
     let guests: Vec<_> = TOOLS.iter().map(|(_, guest, _)| *guest).collect();
@@ -447,7 +447,7 @@ async fn main() -> ExitCode {
     let drift = !args.iter().any(|word| word == "--without-drift");
 
     let top = tempfile::tempdir().expect("a temporary directory");
-    let (host, agent) = house(top.path()).await;
+    let (host, agent) = test_host(top.path()).await;
     let tally = Arc::new(Tally::default());
     let callers = (0..IN_FLIGHT).map(|number| {
         let work = top.path().join(format!("work-{number}"));
