@@ -48,37 +48,11 @@ mod house {
 mod cell {
     pub(crate) mod compile;
     pub(crate) mod error;
-    pub(crate) mod grants;
-    pub(crate) mod limits;
     pub(crate) mod output;
-
-    pub(crate) mod http {
-        mod address;
-        mod credential;
-        mod grant;
-        mod headers;
-        mod origin;
-        mod rule;
-        pub use address::{AddressBlock, AddressBlockError};
-        pub use credential::{HttpCredential, HttpCredentialError};
-        pub use grant::HttpGrant;
-        pub use origin::OriginError;
-        pub use rule::{HttpRule, HttpRuleError};
-    }
 
     pub(crate) mod imports {
         mod served;
         pub(crate) use served::serves;
-    }
-
-    pub(crate) mod workdir {
-        mod identity;
-        mod protected;
-        pub use identity::FileId;
-        pub use protected::{Protected, WriteProtected};
-
-        /// Most folders above a directory that are looked at.
-        const DEPTH_MAX: usize = 4096;
     }
 }
 
@@ -86,14 +60,12 @@ pub(crate) use cell::{compile, imports, output};
 pub(crate) use house::{bundle, middleware, schema};
 
 pub use cell::error::{PrepareError, SandboxError, SandboxStartError};
-pub use cell::grants::{Grants, WorkdirAccess};
-pub use cell::http::{
-    AddressBlock, AddressBlockError, HttpCredential, HttpCredentialError, HttpGrant, HttpRule,
-    HttpRuleError, OriginError,
-};
-pub use cell::limits::{DiskLimit, Limits};
 pub use cell::output::cuts;
-pub use cell::workdir::{FileId, Protected, WriteProtected};
+pub use toolhost_contract::{
+    AddressBlock, AddressBlockError, DiskLimit, FileId, Grants, HttpCredential,
+    HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, Limits, OriginError, Protected,
+    WorkdirAccess,
+};
 
 /// Stands for the error of the engine, which is not here.
 pub use std::io::Error;

@@ -11,8 +11,14 @@ mod context;
 mod denial;
 mod error;
 mod error_limits;
+mod file_id;
+mod grants;
+mod handler_spec;
+pub mod http;
 mod json;
+mod limits;
 mod name;
+mod protected;
 mod resource;
 mod result;
 mod schema;
@@ -30,8 +36,17 @@ pub use context::{AssistantMessage, MessageError, ToolContext};
 pub use denial::Denial;
 pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};
 pub use error_limits::{guard_error, limit_error, normalise_error};
+pub use file_id::FileId;
+pub use grants::{Grants, WorkdirAccess};
+pub use handler_spec::HandlerSpec;
+pub use http::{
+    AddressBlock, AddressBlockError, HttpCredential, HttpCredentialError, HttpGrant, HttpRule,
+    HttpRuleError, OriginError,
+};
 pub use json::{JsonShape, json_depth};
+pub use limits::{DiskLimit, Limits};
 pub use name::{ExportName, NameError, ResourceName, ToolName};
+pub use protected::Protected;
 pub use resource::{
     AgentResource, AgentSpec, ErrorMessageLimit, Metadata, ToolExportSpec, ToolResource, ToolSpec,
 };

@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use toolhost_contract::ExportName;
+use toolhost_contract::HandlerSpec;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::prepared::HandlerSpec;
 use artefact::{Key, Name, Refused};
 use private::{private_dir, random_hex, read_or_make_key, write_new};
 use room::Item;

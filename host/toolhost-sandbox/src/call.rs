@@ -9,10 +9,10 @@ use toolhost_contract::{ExportName, HandlerError, ToolContext, Usage};
 
 use crate::agents::AgentsPort;
 use crate::bindings::handlers;
-use crate::limits::{DiskLimit, Limits};
 use crate::meter::{Meter, lock};
 use crate::output::{LogRecord, parse_json};
 use crate::workdir::{Workdir, WriteProtected};
+use crate::{DiskLimit, Limits};
 use crate::{Grants, SandboxError};
 
 /// Longest handle of a pending outcome, in bytes.

@@ -19,11 +19,9 @@ mod component_code;
 mod engine;
 mod error;
 mod fs;
-mod grants;
 mod http;
 mod imports;
 mod lanes;
-mod limits;
 mod memory;
 mod meter;
 mod output;
@@ -47,14 +45,15 @@ pub use call::{Ask, CallReport, Invocation, Outcome};
 pub use compile::CompileLimits;
 pub use compiler::Compiler;
 pub use error::{PrepareError, SandboxError, SandboxStartError};
-pub use grants::{Grants, WorkdirAccess};
-pub use http::{
-    AddressBlock, AddressBlockError, HttpConfig, HttpCredential, HttpCredentialError, HttpGrant,
-    HttpResolved, HttpResolver, HttpRule, HttpRuleError, OriginError, SystemResolver,
-};
-pub use limits::{DiskLimit, Limits};
+pub use http::{HttpConfig, HttpResolved, HttpResolver, SystemResolver};
 pub use output::{LogLevel, LogRecord, cuts};
 pub use pools::Allocation;
-pub use prepared::{CodeOrigin, ComponentFacts, HandlerSpec, PreparedTool};
+pub use prepared::{CodeOrigin, ComponentFacts, PreparedTool};
 pub use sandbox::{Sandbox, SandboxConfig};
-pub use workdir::{FileId, FileIo, Protected, Workdir, WorkdirError, WorkdirRules, WriteProtected};
+pub use workdir::{FileIo, Workdir, WorkdirError, WorkdirRules, WriteProtected};
+
+pub use toolhost_contract::{
+    AddressBlock, AddressBlockError, DiskLimit, FileId, Grants, HandlerSpec, HttpCredential,
+    HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, Limits, OriginError, Protected,
+    WorkdirAccess,
+};

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use toolhost_contract::{Denial, Usage};
 
-use crate::limits::{DiskLimit, Limits};
 use crate::output::{HeadTail, LogBook};
 use crate::places::ComponentId;
 use crate::shares::Shares;
+use crate::{DiskLimit, Limits};
 
 /// Most denials told of: those of requests are as many as the guest likes.
 const DENIALS_MAX: usize = 32;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
-use toolhost_contract::{ExportName, ToolContext};
+use toolhost_contract::{ExportName, HandlerSpec, ToolContext};
 use wasmtime::component::Component;
 
 use crate::bindings::handlers;
@@ -39,17 +39,6 @@ const DESCRIBE_BYTES_MAX: usize = 1 << 20;
 
 /// Longest reason of the engine's, in bytes.
 const REASON_MAX: usize = 4 << 10;
-
-/// One handler a component serves, as its `describe` names it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct HandlerSpec {
-    /// Name in `call`.
-    pub name: ExportName,
-    /// What it does.
-    pub description: Option<String>,
-    /// JSON Schema of its input, as text; nothing in it has been checked.
-    pub parameters: Option<String>,
-}
 
 /// Whether the compiled code came from the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,9 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 pub(crate) use growth::{Growth, Growths};
-pub use identity::FileId;
-pub use protected::{Protected, WriteProtected};
+pub(crate) use identity::file_id;
+pub use protected::WriteProtected;
+pub(crate) use toolhost_contract::{FileId, Protected};
 
 /// Most folders above a directory that are looked at.
 const DEPTH_MAX: usize = 4096;
@@ -104,11 +105,11 @@ impl WorkdirRules {
 
 /// The identity of a directory and of those above it, found by `..` on handles.
 fn ancestors(dir: &Dir) -> std::io::Result<Vec<FileId>> {
-    let mut chain = vec![FileId::of(&dir.dir_metadata()?)];
+    let mut chain = vec![file_id(&dir.dir_metadata()?)];
     let mut here = dir.try_clone()?;
     while chain.len() < DEPTH_MAX {
         let above = here.open_parent_dir(ambient_authority())?;
-        let id = FileId::of(&above.dir_metadata()?);
+        let id = file_id(&above.dir_metadata()?);
         if chain.last() == Some(&id) {
             return Ok(chain);
         }

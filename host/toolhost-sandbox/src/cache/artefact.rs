@@ -12,11 +12,11 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use toolhost_contract::HandlerSpec;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use super::private::custom;
-use crate::prepared::HandlerSpec;
 
 /// The end of every artefact.
 const MARK: &[u8; 8] = b"toolhost";

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use toolhost_contract::Denial;
 
 use super::code::{FsError, FsResult};
+use crate::DiskLimit;
 use crate::bindings::filesystem::types::ErrorCode;
-use crate::limits::DiskLimit;
 use crate::meter::Meter;
 use crate::places::ComponentId;
 use crate::shares::Share;

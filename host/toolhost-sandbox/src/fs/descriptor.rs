@@ -25,7 +25,7 @@ use crate::bindings::filesystem::types::{
     self, Advice, DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, MetadataHashValue,
     NewTimestamp, OpenFlags, PathFlags,
 };
-use crate::workdir::FileId;
+use crate::workdir::file_id;
 
 /// An open file or directory.
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]
@@ -278,7 +278,7 @@ impl types::HostDescriptor for FilesystemView<'_> {
         self.fs.check_writable()?;
         let descriptor = self.descriptor(&handle)?;
         self.fs
-            .check_unprotected_now(FileId::of(&descriptor.metadata()?))?;
+            .check_unprotected_now(file_id(&descriptor.metadata()?))?;
         let times = timestamps(accessed, modified)?;
         match descriptor {
             Descriptor::File(file) => Ok(rustix::fs::futimens(&file.file, &times)?),
@@ -348,7 +348,7 @@ impl types::HostDescriptor for FilesystemView<'_> {
         let dir = self.dir_to_change(&handle)?;
         let times = timestamps(accessed, modified)?;
         let target = open_path(&dir.dir, &path, flags)?;
-        let id = FileId::of(&Metadata::from_file(&target)?);
+        let id = file_id(&Metadata::from_file(&target)?);
         let follows = flags.contains(PathFlags::SYMLINK_FOLLOW);
         self.fs.check_unprotected_at(&dir.dir, &path, follows, id)?;
         set_times_by_path(&target, &times)
@@ -470,7 +470,7 @@ impl types::HostDescriptor for FilesystemView<'_> {
     ) -> wasmtime::Result<bool> {
         let (one, other) = (self.table.get(&handle)?, self.table.get(&other)?);
         Ok(match (one.metadata(), other.metadata()) {
-            (Ok(one), Ok(other)) => FileId::of(&one) == FileId::of(&other),
+            (Ok(one), Ok(other)) => file_id(&one) == file_id(&other),
             _ => false,
         })
     }

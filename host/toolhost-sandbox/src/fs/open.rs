@@ -19,7 +19,7 @@ use super::file::OpenFile;
 use super::place::{Place, last_name};
 use crate::WorkdirAccess;
 use crate::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
-use crate::workdir::FileId;
+use crate::workdir::{FileId, file_id};
 
 /// Most times that somebody else may make and remove what is to be opened or made.
 const TRIES: usize = 8;
@@ -122,7 +122,7 @@ impl Filesystem {
         let through_link = || {
             let itself = open_path(dir, path, PathFlags::empty());
             let itself = itself.and_then(|itself| Metadata::from_file(&itself));
-            itself.is_ok_and(|itself| FileId::of(&itself) != id)
+            itself.is_ok_and(|itself| file_id(&itself) != id)
         };
         let protected = &self.protected;
         let may_be = protected.knows(last_name(path))
@@ -224,13 +224,13 @@ impl Filesystem {
         if !metadata.is_file() {
             return Err(ErrorCode::NotPermitted.into());
         }
-        let id = FileId::of(&metadata);
+        let id = file_id(&metadata);
         if asked.writes() {
             self.check_unprotected_at(dir, asked.path, asked.follows(), id)?;
         }
         let file = reopen(dir, asked, &found)?;
         let opened = Metadata::from_file(&file)?;
-        if FileId::of(&opened) != id {
+        if file_id(&opened) != id {
             return Err(ErrorCode::WouldBlock.into());
         }
         let file = OpenFile::new(file, asked.flags, self.budget.clone(), slot);

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::beneath::open_beneath;
 use super::budget::Gone;
-use crate::workdir::FileId;
+use crate::workdir::{FileId, file_id};
 
 /// A name in a directory. The way there is walked once and held, so that what was looked at is what
 /// is changed, even while another call swaps what lies on the way.
@@ -68,7 +68,7 @@ impl<'a> Place<'a> {
 
     /// The folder.
     pub(super) fn folder(&self) -> io::Result<FileId> {
-        Ok(FileId::of(&self.dir().dir_metadata()?))
+        Ok(file_id(&self.dir().dir_metadata()?))
     }
 
     /// The name, without the slashes behind it.
@@ -168,7 +168,7 @@ impl Held {
     }
 
     pub(super) fn id(&self) -> FileId {
-        FileId::of(&self.metadata)
+        file_id(&self.metadata)
     }
 
     /// What went with its last name: nothing where the name was no longer its own, or where it has

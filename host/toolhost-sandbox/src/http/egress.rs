@@ -7,16 +7,15 @@ use std::time::{Duration, Instant};
 use http::{HeaderName, Request, header};
 use tokio::sync::Semaphore;
 use toolhost_contract::Denial;
+use toolhost_contract::HttpGrant;
+use toolhost_contract::http::{Origin, Scheme, is_served, is_the_hosts, plain};
 use wasmtime_wasi_http::{
     Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpHooks,
 };
 
+use super::Network;
 use super::exchange::{Exchange, Exchanged, Route, Times};
-use super::headers::is_the_hosts;
-use super::origin::{Origin, Scheme};
-use super::rule::{is_served, plain};
 use super::unread::{SharedBody, Unread};
-use super::{HttpGrant, Network};
 use crate::meter::Meter;
 
 /// Most bytes of a body that a guest hands over at once; two such pieces are kept.
@@ -245,8 +244,8 @@ fn shown(method: &str, origin: &Origin, path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::HttpRule;
     use super::*;
+    use toolhost_contract::HttpRule;
 
     #[test]
     fn the_rule_that_is_told_allows_the_request_and_is_plain() {

@@ -21,13 +21,14 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 use toolhost_contract::Denial;
+use toolhost_contract::http::{Host, Origin, Scheme, not_public};
+use toolhost_contract::{HttpCredential, HttpGrant};
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, WasiBody};
 
+use super::Network;
 use super::body::{Received, Sent};
-use super::origin::{Host, Origin, Scheme};
 use super::veil::Veil;
-use super::{HttpCredential, HttpGrant, Network, address};
 use crate::meter::Meter;
 
 /// Most addresses of one name that are tried.
@@ -207,7 +208,7 @@ impl Route {
         let mut allowed = Vec::new();
         let mut refused = None;
         for address in found {
-            match address::not_public(address) {
+            match not_public(address) {
                 Some(block) if !self.reaches(name, address) => refused = refused.or(Some(block)),
                 Some(_) | None => allowed.push(address),
             }

@@ -2,9 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue};
-
-use super::HttpCredential;
-use super::origin::Origin;
+use toolhost_contract::http::{HttpCredential, Origin};
 
 /// Covers each secret that went to an origin in what its server sends, with as many `*`.
 ///

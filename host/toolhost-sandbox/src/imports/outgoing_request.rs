@@ -1,6 +1,7 @@
 //! What a guest says of a request before it is sent: short, as the host keeps it. Answers, of which a
 //! tool sends none, cannot be made.
 
+use toolhost_contract::http::METHOD_MAX;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
 use wasmtime_wasi_http::FieldMap;
@@ -8,7 +9,6 @@ use wasmtime_wasi_http::p2::bindings::http::types::{HostOutgoingRequest, Method,
 use wasmtime_wasi_http::p2::types::HostOutgoingResponse;
 
 use super::http_of;
-use crate::http::METHOD_MAX;
 use crate::state::CallState;
 
 /// The release that the other functions are linked under.

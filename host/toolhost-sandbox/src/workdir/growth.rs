@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use cap_std::fs::Dir;
 use cap_std::time::SystemTime;
 
-use super::FileId;
+use super::{FileId, file_id};
 use crate::meter::lock;
 
 /// Most workdirs remembered that no call holds.
@@ -27,7 +27,7 @@ impl Growths {
         let Ok(metadata) = dir.dir_metadata() else {
             return Growth::default();
         };
-        let birth = (FileId::of(&metadata), metadata.created().ok());
+        let birth = (file_id(&metadata), metadata.created().ok());
         let mut known = lock(&self.0);
         if known.len() >= REMEMBERED {
             forget_half(&mut known);

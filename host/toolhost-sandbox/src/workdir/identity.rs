@@ -1,21 +1,12 @@
 //! What a file is, whatever its name.
 
 use cap_std::fs::{Metadata, MetadataExt};
+use toolhost_contract::FileId;
 
-/// Identity of a file or directory: what stays the same when it is renamed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FileId {
-    /// Device.
-    pub device: u64,
-    /// Inode.
-    pub inode: u64,
-}
-
-impl FileId {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        }
+/// The identity of the file that this metadata describes.
+pub(crate) fn file_id(metadata: &Metadata) -> FileId {
+    FileId {
+        device: metadata.dev(),
+        inode: metadata.ino(),
     }
 }

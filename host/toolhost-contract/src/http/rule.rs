@@ -96,7 +96,7 @@ impl HttpRule {
     }
 
     /// Whether it allows a request: its method, its origin, and its path as it is sent.
-    pub(crate) fn allows(&self, method: &str, origin: &Origin, path: &str) -> bool {
+    pub fn allows(&self, method: &str, origin: &Origin, path: &str) -> bool {
         let of_method = self.method.as_deref().is_none_or(|own| own == method);
         of_method
             && self.scheme == origin.scheme
@@ -107,7 +107,7 @@ impl HttpRule {
 }
 
 /// Longest method that is sent, in bytes.
-pub(crate) const METHOD_MAX: usize = 32;
+pub const METHOD_MAX: usize = 32;
 
 /// Whether a rule may name a method.
 fn is_method(method: &str) -> bool {
@@ -116,7 +116,7 @@ fn is_method(method: &str) -> bool {
 }
 
 /// Whether a method is ever sent: a tunnel and an echo of one's own headers are not.
-pub(crate) fn is_served(method: &str) -> bool {
+pub fn is_served(method: &str) -> bool {
     let refused = ["CONNECT", "TRACE"];
     method.len() <= METHOD_MAX && !refused.iter().any(|own| own.eq_ignore_ascii_case(method))
 }
@@ -190,7 +190,7 @@ impl PathPattern {
 }
 
 /// The path with its escapes in one form; none where a server might read another path in it.
-pub(crate) fn plain(path: &str) -> Option<String> {
+pub fn plain(path: &str) -> Option<String> {
     let mut plain = String::with_capacity(path.len());
     let mut meant = Vec::with_capacity(path.len());
     let mut bytes = path.bytes();

@@ -25,7 +25,7 @@ const IN_PLACE_OF_THE_LINE: [&str; 5] = [
 ];
 
 /// Whether a header is the host's to make: the connection's, or one in place of the request's line.
-pub(crate) fn is_the_hosts(name: &HeaderName) -> bool {
+pub fn is_the_hosts(name: &HeaderName) -> bool {
     name.as_str().starts_with("proxy-")
         || OF_THE_CONNECTION.contains(name)
         || IN_PLACE_OF_THE_LINE.contains(&name.as_str())

@@ -53,7 +53,7 @@ impl AddressBlock {
     }
 
     /// Whether an address is in it. An IPv4 address is in no block of IPv6, whatever its clothes.
-    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+    pub fn contains(&self, address: IpAddr) -> bool {
         self.first.is_ipv4() == address.is_ipv4() && masked(address, self.prefix) == self.first
     }
 }
@@ -150,7 +150,7 @@ static NOT_PUBLIC: [AddressBlock; 34] = [
 const HOLD_ANOTHER: std::ops::Range<usize> = 18..25;
 
 /// The block that keeps an address from being anybody's; none of a public one.
-pub(crate) fn not_public(address: IpAddr) -> Option<AddressBlock> {
+pub fn not_public(address: IpAddr) -> Option<AddressBlock> {
     let holds = |block: &&AddressBlock| block.contains(address);
     NOT_PUBLIC.iter().find(holds).copied()
 }

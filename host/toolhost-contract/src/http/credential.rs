@@ -80,17 +80,17 @@ impl HttpCredential {
     }
 
     /// What no guest may read.
-    pub(crate) fn secret(&self) -> &str {
+    pub fn secret(&self) -> &str {
         &self.secret
     }
 
     /// Whether it is added to requests to an origin.
-    pub(crate) fn goes_to(&self, origin: &Origin) -> bool {
+    pub fn goes_to(&self, origin: &Origin) -> bool {
         self.origin == *origin
     }
 
     /// Sets the headers of what is bound to an origin.
-    pub(crate) fn add(all: &[Self], origin: &Origin, headers: &mut HeaderMap) {
+    pub fn add(all: &[Self], origin: &Origin, headers: &mut HeaderMap) {
         let mut bound = all.iter().filter(|own| own.goes_to(origin)).peekable();
         if bound.peek().is_some() {
             // What comes back must be readable to the veil, and whole.

@@ -9,13 +9,19 @@ const LABEL_MAX: usize = 63;
 
 /// The scheme of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scheme {
+pub enum Scheme {
+    /// `http`.
     Http,
+    /// `https`.
     Https,
 }
 
 impl Scheme {
-    pub(crate) fn parse(text: &str) -> Result<Self, OriginError> {
+    /// Parses `http` or `https`, in any case.
+    ///
+    /// # Errors
+    /// [`OriginError::Scheme`] for any other text.
+    pub fn parse(text: &str) -> Result<Self, OriginError> {
         match text.to_ascii_lowercase().as_str() {
             "http" => Ok(Self::Http),
             "https" => Ok(Self::Https),
@@ -40,14 +46,16 @@ impl Scheme {
 
 /// A host: a name in lower case, or an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Host {
+pub enum Host {
+    /// A name, in lower case.
     Name(String),
+    /// An address.
     Address(IpAddr),
 }
 
 impl Host {
     /// Reads a host. What a resolver might take for an address is one in its usual form, or nothing.
-    pub(crate) fn parse(text: &str) -> Result<Self, OriginError> {
+    pub fn parse(text: &str) -> Result<Self, OriginError> {
         if let Some(inner) = text.strip_prefix('[') {
             let inner = inner.strip_suffix(']').ok_or(OriginError::Host)?;
             let address: Ipv6Addr = inner.parse().map_err(|_| OriginError::OddAddress)?;
@@ -100,28 +108,31 @@ impl fmt::Display for Host {
 
 /// Scheme, host and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Origin {
-    pub(crate) scheme: Scheme,
-    pub(crate) host: Host,
-    pub(crate) port: u16,
+pub struct Origin {
+    /// Its scheme.
+    pub scheme: Scheme,
+    /// Its host.
+    pub host: Host,
+    /// Its port.
+    pub port: u16,
 }
 
 impl Origin {
     /// Reads `scheme://host[:port]`.
-    pub(crate) fn parse(text: &str) -> Result<Self, OriginError> {
+    pub fn parse(text: &str) -> Result<Self, OriginError> {
         let (scheme, authority) = text.split_once("://").ok_or(OriginError::Scheme)?;
         Self::of(Scheme::parse(scheme)?, authority)
     }
 
     /// Reads `host[:port]`.
-    pub(crate) fn of(scheme: Scheme, authority: &str) -> Result<Self, OriginError> {
+    pub fn of(scheme: Scheme, authority: &str) -> Result<Self, OriginError> {
         let (host, port) = split(scheme, authority)?;
         let host = Host::parse(host)?;
         Ok(Self { scheme, host, port })
     }
 
     /// What a `Host` header says: the port only where it is not the scheme's own.
-    pub(crate) fn authority(&self) -> String {
+    pub fn authority(&self) -> String {
         if self.port == self.scheme.default_port() {
             self.host.to_string()
         } else {
