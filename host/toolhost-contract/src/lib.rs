@@ -23,6 +23,7 @@ mod resource;
 mod result;
 mod schema;
 pub mod text;
+mod timestamp;
 mod usage;
 
 pub use agent_event::{
@@ -52,6 +53,7 @@ pub use resource::{
 };
 pub use result::{ToolResult, ToolStatus};
 pub use schema::{JsonSchemaObject, SchemaShapeError};
+pub use timestamp::Timestamp;
 pub use usage::Usage;
 
 /// A JSON object, in the order its author wrote it.

@@ -23,12 +23,11 @@ mod emitter;
 mod event;
 mod log;
 mod span;
-mod timestamp;
 mod trace;
 
 pub use bus::{EventBus, EventBusConfig, EventStream, Received};
 pub use event::{EventError, EventKind, RuntimeEvent};
-pub use timestamp::Timestamp;
+pub use toolhost_contract::Timestamp;
 pub use trace::{SpanId, TraceContext, TraceId};
 
 pub(crate) use activity::{StepSpan, TurnSpan};

@@ -10,7 +10,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 
 use super::event::RuntimeEvent;
 use super::log::{EventLog, InstanceLog};
-use super::timestamp::Timestamp;
+use toolhost_contract::Timestamp;
 
 /// How events are kept and given out.
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use toolhost_contract::{ToolError, ToolStatus, Usage};
 
-use super::timestamp::Timestamp;
 use super::trace::TraceContext;
+use toolhost_contract::Timestamp;
 
 /// Longest id or name in an event, in bytes; longer ones are cut, and end in `…`.
 const ID_MAX_BYTES: usize = 256;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::event::RuntimeEvent;
-use super::timestamp::Timestamp;
+use toolhost_contract::Timestamp;
 
 /// How long events are gathered before they are written: one wake-up and one write for many.
 const GATHER: Duration = Duration::from_millis(20);

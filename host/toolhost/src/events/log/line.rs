@@ -4,7 +4,7 @@ use serde::Serialize;
 use toolhost_contract::text::escape_json;
 
 use super::super::event::RuntimeEvent;
-use super::super::timestamp::Timestamp;
+use toolhost_contract::Timestamp;
 
 /// Appends an event and a line feed.
 pub(super) fn event(to: &mut Vec<u8>, event: &RuntimeEvent) {
