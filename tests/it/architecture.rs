@@ -7,17 +7,29 @@ use serde_json::Value;
 use toolhost_tests::root;
 
 /// What each crate may depend on among its own, in the order of ARCHITECTURE.md.
-const ORDER: [(&str, &[&str]); 5] = [
+const ORDER: [(&str, &[&str]); 8] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     (
         "toolhost-sandbox",
         &["toolhost-contract", "toolhost-features"],
     ),
+    ("toolhost-store", &["toolhost-features"]),
+    (
+        "toolhost-agents",
+        &["toolhost-contract", "toolhost-features", "toolhost-store"],
+    ),
     (
         "toolhost",
-        &["toolhost-contract", "toolhost-features", "toolhost-sandbox"],
+        &[
+            "toolhost-agents",
+            "toolhost-contract",
+            "toolhost-features",
+            "toolhost-sandbox",
+            "toolhost-store",
+        ],
     ),
+    ("toolhost-otel", &["toolhost-features"]),
     (
         "toolhost-cli",
         &["toolhost", "toolhost-contract", "toolhost-features"],
@@ -32,8 +44,8 @@ const OWNERS: [(&str, &[&str]); 12] = [
     ("rustls", &["toolhost-sandbox"]),
     ("jsonschema", &["toolhost"]),
     ("serde-saphyr", &["toolhost"]),
-    ("rusqlite", &["toolhost"]),
-    ("opentelemetry", &["toolhost"]),
+    ("rusqlite", &["toolhost-store"]),
+    ("opentelemetry", &["toolhost-otel"]),
     ("rmcp", &["toolhost-mcp"]),
     ("clap", &["toolhost-cli", "xtask"]),
     ("miette", &["toolhost-cli"]),

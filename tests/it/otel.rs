@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use opentelemetry_proto::tonic::trace::v1::{Span, status::StatusCode};
 use toolhost::events::{EventKind, RuntimeEvent};
-use toolhost::otel::{OtelConfig, OtelError, layer};
+use toolhost_otel::{OtelConfig, OtelError, layer};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;

@@ -9,8 +9,8 @@ use toolhost_sandbox::{
     AgentsFuture, AgentsPort,
 };
 
-use crate::agents::{AgentsClient, AgentsError, Message, Mode, Request};
 use crate::middleware::Redactor;
+use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
 
 /// The agents of a turn, as a component's import reaches them; none where the turn has no way there.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ impl AgentsPort for TurnsAgents {
         Box::pin(async move {
             let agents = agents?;
             let agents = agents.catalog().await.map_err(told)?;
-            let entry = |agent: crate::agents::AgentInfo| AgentEntry {
+            let entry = |agent: toolhost_agents::AgentInfo| AgentEntry {
                 name: agent.name,
                 description: agent.description,
             };

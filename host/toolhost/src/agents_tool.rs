@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolhost_contract::{HandlerError, JsonObject, ToolCatalogItem};
 
-use crate::agents::{AgentsClient, AgentsError, Message, Mode, Request};
 use crate::extension::{ExtensionApi, ExtensionError, HandlerContext, Raised, ToolHandler};
 use crate::pipeline::BoxFuture;
+use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
 
 /// What a request is given beyond the time it waits for its answer.
 const GRACE: Duration = Duration::from_secs(5);

@@ -19,7 +19,7 @@ use crate::loader;
 use crate::middleware::Redactor;
 use crate::pending::{self, Completions, Pending};
 use crate::policy::Policy;
-use crate::store::{Store, StoreError};
+use toolhost_store::{Store, StoreError, make_private};
 
 /// Why a host cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -178,15 +178,6 @@ impl HostBuilder {
             guarded: Mutex::default(),
         })))
     }
-}
-
-/// Makes a directory that only this user can enter.
-pub(crate) fn make_private(dir: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
 }
 
 /// Loads bundles and opens workdirs. Cheap to clone; send it anywhere, share it between threads.

@@ -7,12 +7,12 @@ use toolhost_contract::{ErrorMessageLimit, ToolError, ToolResult};
 use toolhost_sandbox::Workdir;
 
 use crate::agent::Agent;
-use crate::agents::AgentsClient;
 use crate::events::Emitter;
 use crate::executor;
-use crate::host::make_private;
 use crate::turn::Turn;
 use crate::workspace::instance_directory;
+use toolhost_agents::AgentsClient;
+use toolhost_store::make_private;
 
 /// An instance of an agent: its key and its workspace. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -10,7 +10,6 @@
 //! ```
 
 mod agent;
-pub mod agents;
 mod agents_port;
 mod agents_tool;
 pub mod bundle;
@@ -28,8 +27,6 @@ mod loader;
 pub mod message;
 mod middleware;
 mod native;
-#[cfg(feature = "otel")]
-pub mod otel;
 mod overlay;
 mod pending;
 mod pipeline;
@@ -38,7 +35,6 @@ mod registry;
 mod schema;
 pub mod script;
 mod step;
-mod store;
 mod telemetry;
 mod turn;
 mod workspace;
@@ -66,6 +62,7 @@ pub use policy::{LimitInfo, Policy, PolicyError, SecretSource};
 pub use step::Step;
 pub use turn::Turn;
 
+pub use toolhost_agents as agents;
 pub use toolhost_contract::{
     AssistantMessage, Denial, ErrorCode, HandlerError, JsonObject, JsonSchemaObject, Locale,
     McpSource, MessageError, NameError, ResourceName, SourceType, ToolCall, ToolCatalogItem,

@@ -7,8 +7,9 @@ use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
 
 use crate::agent::Agent;
 use crate::bundle::{Bundle, Diagnostic, YamlSource};
-use crate::host::{HostInner, make_private};
+use crate::host::HostInner;
 use crate::workspace::instance_workspace;
+use toolhost_store::make_private;
 
 /// Why there is no such agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

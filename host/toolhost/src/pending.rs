@@ -20,11 +20,11 @@ use toolhost_contract::{AssistantMessage, Locale, ToolError, ToolErrorCode, Tool
 
 use crate::events::SettledCall;
 use crate::instance::Instance;
-use crate::store::{Store, StoreError};
 use crate::turn::TurnInner;
 pub(crate) use guest::accept;
 use record::{AcceptError, NewRecord, NewSource, Owner, Records, State};
 pub(crate) use record::{Handle, PendingCall};
+use toolhost_store::{Store, StoreError};
 
 /// How long a handle can be asked for, by default.
 pub(crate) const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);

@@ -12,7 +12,6 @@ use toolhost_sandbox::{Ask, Invocation, WriteProtected};
 use tracing::Instrument;
 
 use crate::agent::{AgentInner, Permit};
-use crate::agents::AgentsClient;
 use crate::agents_port;
 use crate::events::TurnSpan;
 use crate::instance::{Instance, TurnStart};
@@ -20,6 +19,7 @@ use crate::middleware::{TurnContext, unforged_error};
 use crate::pending::PendingCall;
 use crate::pipeline::{Held, Opened};
 use crate::step::Step;
+use toolhost_agents::AgentsClient;
 use toolhost_contract::{limit_error, normalise_error};
 
 /// A turn that is open. [`Turn::close`] ends it well, [`Turn::fail`] does not; dropped, it has failed,

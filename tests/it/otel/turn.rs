@@ -3,17 +3,30 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolhost::TurnStart;
-use toolhost::events::{EventStream, Received, RuntimeEvent};
-use toolhost_tests::test_host::{TestHost, tool_call};
+use toolhost::events::{EventBusConfig, EventStream, Received, RuntimeEvent};
+use toolhost::{Host, TurnStart};
+use toolhost_tests::test_host::{tool_call, write_bundle, yaml};
+use toolhost_tests::{Work, sandbox};
 
 /// Gives the events there were.
 pub(super) async fn run(trace: Option<&str>) -> Vec<Arc<RuntimeEvent>> {
-    let test_host = TestHost::with_tools(&[("text", "text", &["upper"])], "").await;
-    let mut stream = test_host.host.events().subscribe();
-    let instance = test_host
-        .agent
-        .instance("user-1", test_host.work.workdir.clone());
+    let bundle = tempfile::tempdir().unwrap();
+    write_bundle(
+        bundle.path(),
+        &yaml(&[("text", "text", &["upper"])]),
+        &["text"],
+    );
+    let events = EventBusConfig {
+        current_traceparent: toolhost_otel::current_traceparent,
+        ..EventBusConfig::default()
+    };
+    let host = Host::builder().sandbox(sandbox()).events(events).build();
+    let host = host.unwrap();
+    let loaded = host.load(bundle.path()).await.unwrap();
+    let work = Work::new();
+    let mut stream = host.events().subscribe();
+    let agent = loaded.only_agent().unwrap();
+    let instance = agent.instance("user-1", work.workdir.clone());
     let mut start = TurnStart::new("turn-1");
     if let Some(trace) = trace {
         start = start.with_trace_id(trace);

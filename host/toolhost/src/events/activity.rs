@@ -39,7 +39,7 @@ pub(super) struct Ending {
 impl TurnSpan {
     pub(super) fn begin(emitter: Emitter, turn_id: &str, trace: Option<&str>) -> Self {
         let trace = trace.filter(|text| !text.is_empty()).map_or_else(
-            || TraceContext::root(span::surrounding().as_deref()),
+            || TraceContext::root(emitter.current_traceparent().as_deref()),
             |trace| TraceContext::root(Some(trace)),
         );
         let subject = Subject {

@@ -25,6 +25,9 @@ pub struct EventBusConfig {
     pub log_bytes: u64,
     /// The wall clock. Default: the system's.
     pub clock: fn() -> SystemTime,
+    /// Returns the `traceparent` of the current span: a turn that is opened without a trace id becomes
+    /// its child. Default: none. `toolhost_otel::current_traceparent` returns that of an exported span.
+    pub current_traceparent: fn() -> Option<String>,
 }
 
 impl Default for EventBusConfig {
@@ -34,6 +37,7 @@ impl Default for EventBusConfig {
             log_queue: 8192,
             log_bytes: 16 << 20,
             clock: SystemTime::now,
+            current_traceparent: || None,
         }
     }
 }
@@ -50,6 +54,7 @@ struct BusInner {
     listeners: Arc<AtomicUsize>,
     log: EventLog,
     clock: fn() -> SystemTime,
+    current_traceparent: fn() -> Option<String>,
 }
 
 impl fmt::Debug for EventBus {
@@ -75,6 +80,7 @@ impl EventBus {
             listeners: Arc::default(),
             log: EventLog::new(config.log_queue, config.log_bytes),
             clock: config.clock,
+            current_traceparent: config.current_traceparent,
         }))
     }
 
@@ -115,6 +121,10 @@ impl EventBus {
 
     pub(super) fn now(&self) -> Timestamp {
         Timestamp((self.0.clock)())
+    }
+
+    pub(super) fn current_traceparent(&self) -> Option<String> {
+        (self.0.current_traceparent)()
     }
 }
 

@@ -117,6 +117,11 @@ impl Emitter {
         self.0.log.is_some() || self.0.bus.is_watched()
     }
 
+    /// Returns the `traceparent` of the current span, where a layer exports it.
+    pub(super) fn current_traceparent(&self) -> Option<String> {
+        self.0.bus.current_traceparent()
+    }
+
     /// Says that something has begun.
     pub(super) fn began(&self, kind: EventKind, subject: &Subject, trace: &TraceContext) {
         if self.is_watched() {

@@ -115,16 +115,6 @@ pub(super) fn ended(span: &Span, ending: &Ending) {
     }
 }
 
-/// The span this is called in, as a `traceparent`, where it is one that is exported: then what begins
-/// here belongs to its trace.
-pub(super) fn surrounding() -> Option<String> {
-    #[cfg(feature = "otel")]
-    let surrounding = crate::otel::surrounding();
-    #[cfg(not(feature = "otel"))]
-    let surrounding = None;
-    surrounding
-}
-
 fn tool(subject: &Subject) -> &str {
     subject.tool_name.as_deref().unwrap_or_default()
 }

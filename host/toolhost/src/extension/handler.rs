@@ -8,8 +8,8 @@ use toolhost_contract::{HandlerError, JsonObject, ToolContext, ToolErrorCode};
 use toolhost_sandbox::Workdir;
 
 use super::Logger;
-use crate::agents::AgentsClient;
 use crate::pipeline::BoxFuture;
+use toolhost_agents::AgentsClient;
 
 /// What a native handler is told of its call.
 ///

@@ -79,7 +79,7 @@ pub(crate) enum Source {
     },
     /// A call in the process of this run.
     Background {
-        /// The run of the store: see [`Store::run_id`](crate::store::Store::run_id).
+        /// The run of the store: see [`Store::run_id`](toolhost_store::Store::run_id).
         run_id: String,
     },
 }

@@ -14,12 +14,12 @@ use toolhost_contract::{
 use super::reference::{resolve, resolve_object};
 use super::{AgentScript, ScriptedCall};
 use crate::agent::Agent;
-use crate::agents::{AgentRuntime, TurnPort};
 use crate::instance::{Instance, TurnStart};
 use crate::loaded::LoadedBundle;
 use crate::message::model_text;
 use crate::step::Step;
 use crate::turn::Turn;
+use toolhost_agents::{AgentRuntime, TurnPort};
 
 /// How long a pending call is left alone before it is asked for again.
 const ASK_AGAIN: Duration = Duration::from_millis(10);

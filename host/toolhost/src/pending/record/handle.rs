@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use rusqlite::ToSql;
-use rusqlite::types::ToSqlOutput;
+use toolhost_store::rusqlite::types::ToSqlOutput;
+use toolhost_store::rusqlite::{self, ToSql};
 
-use crate::store::{is_random_text, random_text};
+use toolhost_store::{is_random_text, random_text};
 
 /// Beginning of every handle.
 const PREFIX: &str = "pending_";

@@ -1,11 +1,11 @@
 //! What a process left running when it died.
 
-use rusqlite::Transaction;
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult};
+use toolhost_store::rusqlite::{self, Transaction};
 
 use super::records::{BATCH, storable};
 use super::{Record, Records, Source, State, row};
-use crate::store::StoreError;
+use toolhost_store::StoreError;
 
 impl Records {
     /// Ends what dead processes left running with `E_TOOL_INTERRUPTED`, and gives what it ended:

@@ -2,12 +2,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Transaction, named_params};
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult, json_depth};
+use toolhost_store::rusqlite::{self, Transaction, named_params};
 
 use super::interrupt::interrupted;
 use super::{Handle, NewRecord, NewSource, Owner, Record, Source, State, row};
-use crate::store::{Store, StoreError};
+use toolhost_store::{Store, StoreError};
 
 /// Open records one owner may have: each is a promise that the host keeps on disk.
 const OPEN_PER_OWNER: u32 = 10_000;

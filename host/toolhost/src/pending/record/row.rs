@@ -1,9 +1,9 @@
 //! A record as a row of the table `pending`.
 
-use rusqlite::types::Type;
-use rusqlite::{OptionalExtension, Row, Transaction, named_params};
 use serde_json::Value;
 use toolhost_contract::{AssistantMessage, JsonObject, ToolCall, ToolResult};
+use toolhost_store::rusqlite::types::Type;
+use toolhost_store::rusqlite::{self, OptionalExtension, Row, Transaction, named_params};
 
 use super::{Handle, Owner, PendingCall, Record, Source, State};
 

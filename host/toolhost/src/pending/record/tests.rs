@@ -1,3 +1,7 @@
+#[path = "../../../../toolhost-store/src/second_process.rs"]
+#[expect(dead_code, reason = "the tests of the store use the rest")]
+mod second_process;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,9 +13,9 @@ use toolhost_contract::{
     Denial, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolStatus, Usage,
 };
 
+use self::second_process::{SecondProcess, say, told_root};
 use super::*;
-use crate::store::second_process::{SecondProcess, say, told_root};
-use crate::store::{Store, StoreError};
+use toolhost_store::{Store, StoreError};
 
 fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(seconds)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::store::StoreError;
+use toolhost_store::StoreError;
 
 use super::dispatch::Dispatch;
 use super::mailbox::Entry;

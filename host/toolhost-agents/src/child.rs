@@ -2,9 +2,9 @@
 //!
 //! ```no_run
 //! # use std::sync::Arc;
-//! # fn start(agent: Arc<dyn toolhost::agents::AgentRuntime>) -> Result<(), Box<dyn std::error::Error>> {
+//! # fn start(agent: Arc<dyn toolhost_agents::AgentRuntime>) -> Result<(), Box<dyn std::error::Error>> {
 //! let runtime = tokio::runtime::Runtime::new()?;
-//! let serve = toolhost::agents::child::serve(agent, tokio::io::stdin(), tokio::io::stdout());
+//! let serve = toolhost_agents::child::serve(agent, tokio::io::stdin(), tokio::io::stdout());
 //! let served = runtime.block_on(serve);
 //! // A thread of tokio's waits for more input: it would hold up the end.
 //! runtime.shutdown_background();

@@ -20,7 +20,7 @@ pub(crate) struct SecondProcess {
 }
 
 impl SecondProcess {
-    /// Starts `test`, such as `store::tests::adds_rows_as_a_second_process`.
+    /// Starts `test`, such as `tests::adds_rows_as_a_second_process`.
     pub(crate) fn start(test: &str, state_root: &Path) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
             .args([test, "--exact", "--nocapture", "--test-threads=1"])

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use toolhost_contract::{HandlerError, ResourceName};
 
-use crate::store::Store;
+use toolhost_store::Store;
 
 use super::*;
 

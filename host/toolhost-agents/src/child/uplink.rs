@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use toolhost_contract::{AgentEvent, IpcMessage};
 
-use crate::events::Timestamp;
+use toolhost_contract::Timestamp;
 
 use super::super::{Undelivered, lock, wire};
 

@@ -5,8 +5,8 @@
 //! use tracing_subscriber::util::SubscriberInitExt;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let config = toolhost::otel::OtelConfig::new("http://127.0.0.1:4318");
-//! let (layer, guard) = toolhost::otel::layer(config)?;
+//! let config = toolhost_otel::OtelConfig::new("http://127.0.0.1:4318");
+//! let (layer, guard) = toolhost_otel::layer(config)?;
 //! tracing_subscriber::registry().with(layer).init();
 //! // … and at the end, or by dropping it:
 //! guard.shutdown();
@@ -175,8 +175,11 @@ fn traces_url(endpoint: &str) -> Result<String, OtelError> {
     }
 }
 
-/// The current span as a `traceparent`, where a layer exports it.
-pub(crate) fn surrounding() -> Option<String> {
+/// Returns the `traceparent` of the current span, where the layer exports it: the value of
+/// `toolhost::events::EventBusConfig::current_traceparent`, with which a turn that is opened without a
+/// trace id becomes a child of the span around it.
+#[must_use]
+pub fn current_traceparent() -> Option<String> {
     let context = tracing::Span::current().context();
     let span = context.span();
     let span = span.span_context();

@@ -10,9 +10,9 @@ use toolhost_contract::{
     AgentEvent, Delegation, EventSource, HandlerError, IpcBody, IpcMessage, JsonObject,
 };
 
-use crate::agents::delivery::check_answer;
-use crate::agents::dispatch::new_id;
-use crate::agents::{AgentRuntime, AgentsClient, TurnPort, wire};
+use crate::delivery::check_answer;
+use crate::dispatch::new_id;
+use crate::{AgentRuntime, AgentsClient, TurnPort, wire};
 
 use super::ServeError;
 use super::remote::Remote;

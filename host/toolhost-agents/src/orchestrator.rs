@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolhost_contract::{AgentEvent, ResourceName};
 
-use crate::store::{Store, StoreError};
+use toolhost_store::{Store, StoreError};
 
 use super::delivery::{Asker, Envelope, ReplyMode};
 use super::dispatch::{Dispatch, Phase};
@@ -29,9 +29,9 @@ const AFTER_GRACE: Duration = Duration::from_secs(1);
 /// its [`TurnPort`](super::TurnPort): one that held a clone of this would keep it for ever.
 ///
 /// ```no_run
-/// # async fn example(root: &std::path::Path, name: toolhost::ResourceName)
+/// # async fn example(root: &std::path::Path, name: toolhost_contract::ResourceName)
 /// # -> Result<(), Box<dyn std::error::Error>> {
-/// use toolhost::agents::{AgentSetup, Orchestrator, OrchestratorConfig, ProcessSetup, Request};
+/// use toolhost_agents::{AgentSetup, Orchestrator, OrchestratorConfig, ProcessSetup, Request};
 ///
 /// let agents = Orchestrator::open(root, OrchestratorConfig::default()).await?;
 /// let coder = ProcessSetup::new("/opt/agents/coder");

@@ -1,6 +1,7 @@
 //! What outlives a process: one SQLite database under the state root, worked by one thread.
 
 mod open;
+mod private_dir;
 mod random;
 mod runs;
 mod schema;
@@ -16,7 +17,9 @@ use tokio::sync::{mpsc, oneshot};
 use self::runs::Runs;
 use self::worker::{Failure, Job};
 
-pub(crate) use self::random::{is_random_text, random_text};
+pub use self::private_dir::make_private;
+pub use self::random::{is_random_text, random_text};
+pub use rusqlite;
 
 /// Name of the database in the state root.
 const FILE_NAME: &str = "toolhost.db";
@@ -24,7 +27,7 @@ const FILE_NAME: &str = "toolhost.db";
 /// Why the store cannot be opened, or cannot do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub(crate) enum StoreError {
+pub enum StoreError {
     /// The state root or the database's file cannot be made.
     #[error("{} cannot be made", .path.display())]
     Make {
@@ -129,7 +132,7 @@ impl StoreError {
 /// What was written survives a process that is killed at any moment. A machine that loses power may
 /// lose the last writes, never the database's consistency.
 #[derive(Clone)]
-pub(crate) struct Store(Arc<Inner>);
+pub struct Store(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
@@ -155,8 +158,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where a file or a lock cannot be made, or the database is damaged, busy or of
     /// a newer version.
-    pub(crate) fn open(state_root: &Path) -> Result<Self, StoreError> {
-        crate::host::make_private(state_root).map_err(|source| StoreError::Make {
+    pub fn open(state_root: &Path) -> Result<Self, StoreError> {
+        private_dir::make_private(state_root).map_err(|source| StoreError::Make {
             path: state_root.to_owned(),
             source,
         })?;
@@ -171,7 +174,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where the system gives no memory, thread or random bytes.
-    pub(crate) fn in_memory() -> Result<Self, StoreError> {
+    pub fn in_memory() -> Result<Self, StoreError> {
         let path = PathBuf::from(":memory:");
         let connection = open::memory(&path)?;
         let runs = Runs::alone()?;
@@ -187,7 +190,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where SQLite or `work` fails, or `work` panics.
-    pub(crate) async fn write<T: Send + 'static>(
+    pub async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -199,7 +202,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where SQLite or `work` fails, or `work` panics.
-    pub(crate) async fn read<T: Send + 'static>(
+    pub async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -207,13 +210,13 @@ impl Store {
     }
 
     /// Id of this run of the store: its rows are told from those of a process that died.
-    pub(crate) fn run_id(&self) -> &str {
+    pub fn run_id(&self) -> &str {
         self.0.runs.own_id()
     }
 
     /// Whether the store of another run id is still open in a living process. Once false, always
     /// false: an id is never used again.
-    pub(crate) fn is_alive(&self, run_id: &str) -> bool {
+    pub fn is_alive(&self, run_id: &str) -> bool {
         self.0.runs.is_alive(run_id)
     }
 
@@ -242,6 +245,6 @@ impl Store {
 }
 
 #[cfg(test)]
-pub(crate) mod second_process;
+mod second_process;
 #[cfg(test)]
 mod tests;

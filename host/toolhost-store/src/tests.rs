@@ -386,7 +386,7 @@ async fn opens_the_store_as_a_second_process() {
 async fn a_killed_process_is_dead_and_its_lock_is_removed_by_the_next() {
     let root = state_root();
     let store = Store::open(root.path()).unwrap();
-    let test = "store::tests::opens_the_store_as_a_second_process";
+    let test = "tests::opens_the_store_as_a_second_process";
     let mut other = SecondProcess::start(test, root.path());
     let run_id = other.hear();
     assert!(store.is_alive(&run_id));
@@ -419,7 +419,7 @@ async fn adds_rows_as_a_second_process() {
 async fn several_processes_may_be_the_first_to_open_it() {
     for _ in 0..3 {
         let root = state_root();
-        let test = "store::tests::adds_rows_as_a_second_process";
+        let test = "tests::adds_rows_as_a_second_process";
         let mut others: Vec<_> = (0..4)
             .map(|_| SecondProcess::start(test, root.path()))
             .collect();

@@ -4,7 +4,7 @@
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 /// Makes a text of `N` random letters of base32, 5 bits each.
-pub(crate) fn random_text<const N: usize>() -> Result<String, getrandom::Error> {
+pub fn random_text<const N: usize>() -> Result<String, getrandom::Error> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)?;
     // 32 divides 256: each letter is as likely as the others.
@@ -13,6 +13,6 @@ pub(crate) fn random_text<const N: usize>() -> Result<String, getrandom::Error> 
 }
 
 /// Whether a text is what [`random_text`] makes.
-pub(crate) fn is_random_text<const N: usize>(text: &str) -> bool {
+pub fn is_random_text<const N: usize>(text: &str) -> bool {
     text.len() == N && text.bytes().all(|byte| ALPHABET.contains(&byte))
 }

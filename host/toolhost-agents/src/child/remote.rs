@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use toolhost_contract::{AgentEvent, EventSource, IpcError, IpcMessage, JsonObject, ReplyTo};
 
-use crate::agents::client::Port;
-use crate::agents::dispatch::new_id;
-use crate::agents::request::DEFAULT_TIMEOUT;
-use crate::agents::{
+use crate::client::Port;
+use crate::dispatch::new_id;
+use crate::request::DEFAULT_TIMEOUT;
+use crate::{
     AgentInfo, AgentsError, InstanceInfo, Message, Mode, Request, Requested, Sent, Spawned,
     Undelivered, wire,
 };

@@ -1,8 +1,8 @@
 //! Events that a run left behind: another run takes them over.
 
-use rusqlite::Connection;
+use toolhost_store::rusqlite::Connection;
 
-use crate::store::StoreError;
+use toolhost_store::StoreError;
 
 use super::super::InstanceId;
 use super::super::mailbox::{Entry, Standing};
@@ -10,7 +10,7 @@ use super::Ledger;
 
 impl Ledger {
     /// The agents that runs which died owe a turn, and those runs.
-    pub(in crate::agents) async fn orphans(&self) -> Result<Vec<(String, String)>, StoreError> {
+    pub(crate) async fn orphans(&self) -> Result<Vec<(String, String)>, StoreError> {
         let own = self.store.run_id().to_owned();
         let select = "SELECT DISTINCT agent, run_id FROM agent_events WHERE run_id <> ?1";
         let mut orphans: Vec<(String, String)> = self
@@ -26,7 +26,7 @@ impl Ledger {
     }
 
     /// Takes over the events that a run owes the instances of an agent, in their order.
-    pub(in crate::agents) async fn claim(
+    pub(crate) async fn claim(
         &self,
         agent: &str,
         run: &str,
@@ -56,7 +56,7 @@ impl Ledger {
     }
 
     /// The id of this run.
-    pub(in crate::agents) fn own_run(&self) -> &str {
+    pub(crate) fn own_run(&self) -> &str {
         self.store.run_id()
     }
 }

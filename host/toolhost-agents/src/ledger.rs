@@ -3,11 +3,11 @@
 
 mod claim;
 
-use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, params};
 use toolhost_contract::AgentEvent;
+use toolhost_store::rusqlite::types::Type;
+use toolhost_store::rusqlite::{self, Connection, OptionalExtension, Row, params};
 
-use crate::store::{Store, StoreError};
+use toolhost_store::{Store, StoreError};
 
 use super::InstanceId;
 use super::delivery::{Asker, Delivered, Kept, ReplyMode};

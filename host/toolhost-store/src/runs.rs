@@ -47,7 +47,7 @@ impl Runs {
             dir: dir.clone(),
             source,
         };
-        crate::host::make_private(&dir).map_err(failed)?;
+        super::make_private(&dir).map_err(failed)?;
         for _ in 0..ATTEMPTS {
             let own_id = random_text::<ID_LETTERS>()?;
             let path = lock_path(&dir, &own_id);

@@ -7,8 +7,8 @@ use std::time::UNIX_EPOCH;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::events::Timestamp;
-use crate::store::{Store, random_text};
+use toolhost_contract::Timestamp;
+use toolhost_store::{Store, random_text};
 
 use super::delivery::{Envelope, ReplyMode};
 use super::ledger::{Inserted, Ledger, NewEvent};

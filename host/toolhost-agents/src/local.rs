@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use toolhost_contract::{AgentEvent, EventSource};
 
-use crate::events::Timestamp;
-use crate::store::StoreError;
+use toolhost_contract::Timestamp;
+use toolhost_store::StoreError;
 
 use super::delivery::{Asker, Envelope, ReplyMode};
 use super::dispatch::Dispatch;

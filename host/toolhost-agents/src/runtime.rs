@@ -17,7 +17,7 @@ pub trait AgentRuntime: Send + Sync {
     /// the turn takes too long or the orchestrator stops, this future is dropped.
     ///
     /// An error of this library's own (`open_turn`, `open_step`, `close`) is best passed on with
-    /// [`ToolError::into_raised`](crate::ToolError::into_raised), which keeps its words.
+    /// [`ToolError::into_raised`](toolhost_contract::ToolError::into_raised), which keeps its words.
     ///
     /// # Errors
     /// What the one who asked is told: [`AgentsError::TurnFailed`](super::AgentsError::TurnFailed).
