@@ -46,21 +46,31 @@ mod house {
 /// Files of `toolhost-sandbox`.
 #[path = "../../../host/toolhost-sandbox/src"]
 mod cell {
-    pub(crate) mod compile;
     pub(crate) mod error;
-    pub(crate) mod output;
 
-    pub(crate) mod imports {
-        mod served;
-        pub(crate) use served::serves;
+    pub(crate) mod accounting {
+        pub(crate) mod output;
+    }
+
+    pub(crate) mod component {
+        pub(crate) mod inspect;
+        pub(crate) mod served_imports;
+
+        /// Stands for the cache of compiled components, which is not here.
+        pub(crate) mod cache {
+            /// Never made.
+            #[derive(Debug, thiserror::Error)]
+            #[error("there is no cache")]
+            pub struct CacheError;
+        }
     }
 }
 
-pub(crate) use cell::{compile, imports, output};
+pub(crate) use cell::{accounting, component};
 pub(crate) use house::{bundle, middleware, schema};
 
 pub use cell::error::{PrepareError, SandboxError, SandboxStartError};
-pub use cell::output::cuts;
+pub use cell::accounting::output::cuts;
 pub use toolhost_contract::{
     AddressBlock, AddressBlockError, DiskLimit, FileId, Grants, HttpCredential,
     HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, Limits, OriginError, Protected,
@@ -69,11 +79,3 @@ pub use toolhost_contract::{
 
 /// Stands for the error of the engine, which is not here.
 pub use std::io::Error;
-
-/// Stands for the cache of compiled components, which is not here.
-mod cache {
-    /// Never made.
-    #[derive(Debug, thiserror::Error)]
-    #[error("there is no cache")]
-    pub struct CacheError;
-}

@@ -1,5 +1,12 @@
 //! One call: what is asked, and what it comes to.
 
+pub(crate) mod call_hook;
+pub(crate) mod linker;
+pub(crate) mod resource_limiter;
+pub(crate) mod run;
+pub(crate) mod store_data;
+pub(crate) mod trap;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -7,10 +14,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use toolhost_contract::{ExportName, HandlerError, ToolContext, Usage};
 
-use crate::agents::AgentsPort;
-use crate::bindings::handlers;
-use crate::meter::{Meter, lock};
-use crate::output::{LogRecord, parse_json};
+use crate::accounting::meter::{Meter, lock};
+use crate::accounting::output::{LogRecord, parse_json};
+use crate::host::agents::port::AgentsPort;
+use crate::host::bindings::handlers;
 use crate::workdir::{Workdir, WriteProtected};
 use crate::{DiskLimit, Limits};
 use crate::{Grants, SandboxError};

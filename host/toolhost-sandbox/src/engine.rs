@@ -1,5 +1,6 @@
 //! The engines and their clock.
 
+pub(crate) mod pools;
 pub(crate) mod settings;
 
 use std::sync::Arc;

@@ -8,47 +8,32 @@
 //!
 //! This crate alone names the engine.
 
-mod after_host_calls;
-mod agents;
-mod bindings;
-mod cache;
+mod accounting;
 mod call;
-mod compile;
-mod compiler;
-mod component_code;
+mod component;
 mod engine;
 mod error;
-mod fs;
-mod http;
-mod imports;
-mod lanes;
-mod memory;
-mod meter;
-mod output;
-mod placement;
-mod places;
-mod pools;
-mod prepared;
+mod host;
+mod prepare;
 mod sandbox;
-mod shares;
-mod state;
-mod stopped;
-mod visit;
+mod scheduler;
 mod workdir;
 
-pub use agents::{
+pub use accounting::output::{LogLevel, LogRecord, cuts};
+pub use call::{Ask, CallReport, Invocation, Outcome};
+pub use component::cache::{
+    CacheCleared, CacheConfig, CacheEntry, CacheError, CacheVerdict, ComponentCache,
+};
+pub use component::compiler::Compiler;
+pub use component::inspect::CompileLimits;
+pub use engine::pools::Allocation;
+pub use error::{PrepareError, SandboxError, SandboxStartError};
+pub use host::agents::port::{
     AgentEntry, AgentInstance, AgentReceipt, AgentRequest, AgentResponse, AgentSend, AgentSpawn,
     AgentsFuture, AgentsPort,
 };
-pub use cache::{CacheCleared, CacheConfig, CacheEntry, CacheError, CacheVerdict, ComponentCache};
-pub use call::{Ask, CallReport, Invocation, Outcome};
-pub use compile::CompileLimits;
-pub use compiler::Compiler;
-pub use error::{PrepareError, SandboxError, SandboxStartError};
-pub use http::{HttpConfig, HttpResolved, HttpResolver, SystemResolver};
-pub use output::{LogLevel, LogRecord, cuts};
-pub use pools::Allocation;
-pub use prepared::{CodeOrigin, ComponentFacts, PreparedTool};
+pub use host::http::{HttpConfig, HttpResolved, HttpResolver, SystemResolver};
+pub use prepare::{CodeOrigin, ComponentFacts, PreparedTool};
 pub use sandbox::{Sandbox, SandboxConfig};
 pub use workdir::{FileIo, Workdir, WorkdirError, WorkdirRules, WriteProtected};
 

@@ -7,16 +7,16 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use crate::cache::{CacheConfig, ComponentCache};
-use crate::compile::CompileLimits;
-use crate::compiler::Compiler;
+use crate::accounting::meter;
+use crate::accounting::quota::Shares;
+use crate::component::cache::{CacheConfig, ComponentCache};
+use crate::component::compiler::Compiler;
+use crate::component::inspect::CompileLimits;
 use crate::engine::Ticker;
-use crate::http::{HttpConfig, Network};
-use crate::meter;
-use crate::placement::{GuestThreads, NoThread, spawn_blocking};
-use crate::places::{MOST_HANGING, Places};
-use crate::pools::{Allocation, InstancePools};
-use crate::shares::Shares;
+use crate::engine::pools::{Allocation, InstancePools};
+use crate::host::http::{HttpConfig, Network};
+use crate::scheduler::admission::{MOST_HANGING, Places};
+use crate::scheduler::executor::{GuestThreads, NoThread, spawn_blocking};
 use crate::workdir::{Growths, Workdir, WorkdirError, WorkdirRules};
 use crate::{SandboxError, SandboxStartError};
 

@@ -8,7 +8,7 @@ use wasmparser::{Parser, Validator, WasmFeatures};
 use super::cost::within;
 use super::shown;
 use crate::PrepareError;
-use crate::compile::{CompileLimits, read, weigh};
+use crate::component::inspect::{CompileLimits, read, weigh};
 
 /// Longest a component of the size fuzzed may take to be read.
 const READING_MAX: Duration = Duration::from_secs(2);

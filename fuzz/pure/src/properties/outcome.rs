@@ -14,7 +14,7 @@ use super::{BETWEEN, shown};
 use crate::house::failure::clues::{Clues, explained};
 use crate::middleware::Redactor;
 use crate::middleware::progress::Progress;
-use crate::output::{HeadTail, LogBook, LogLevel, parse_json};
+use crate::accounting::output::{HeadTail, LogBook, LogLevel, parse_json};
 use toolhost_contract::{limit_error, normalise_error};
 use crate::schema::json;
 use crate::{DiskLimit, Limits};

@@ -1,0 +1,5 @@
+//! What a call has used, and how components share what all of them use.
+
+pub(crate) mod meter;
+pub(crate) mod output;
+pub(crate) mod quota;

@@ -1,0 +1,7 @@
+//! A component: checked, compiled or mapped from the cache, and loaded.
+
+pub(crate) mod cache;
+pub(crate) mod code;
+pub(crate) mod compiler;
+pub(crate) mod inspect;
+pub(crate) mod served_imports;

@@ -1,0 +1,251 @@
+//! One artefact: its name, its signature, and how it is verified before it is mapped.
+//!
+//! A file holds the compiled code, the `describe` answer as JSON, the answer's length (8 bytes,
+//! little-endian), the signature (32 bytes), and a mark by which one that was cut short is known.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::hash::{Hash, Hasher};
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use toolhost_contract::HandlerSpec;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use super::private_file::custom;
+
+/// The end of every artefact.
+const MARK: &[u8; 8] = b"toolhost";
+
+/// Length of the `describe` answer, signature and mark, in bytes.
+const TRAILER: u64 = 8 + MAC + 8;
+
+/// Signature, in bytes.
+const MAC: u64 = blake3::OUT_LEN as u64;
+
+/// Largest artefact that is read, in bytes.
+const ARTEFACT_MAX: u64 = 1 << 30;
+
+/// Bytes hashed at once: enough for the hash to work on several blocks side by side.
+const CHUNK: usize = 128 << 10;
+
+/// What artefacts are signed with.
+pub(super) struct Key {
+    secret: [u8; blake3::KEY_LEN],
+    id: String,
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Key").field(&self.id).finish()
+    }
+}
+
+impl Key {
+    pub(super) fn new(secret: [u8; blake3::KEY_LEN]) -> Self {
+        // The format of artefacts is part of it, so that those of another format have other names.
+        let id = blake3::keyed_hash(&secret, b"toolhost cache key, format 2").to_hex();
+        Self {
+            secret,
+            id: id.chars().take(KEY_ID).collect(),
+        }
+    }
+
+    /// Tells the artefacts of one key from those of another in the same directory.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn hasher(&self, name: &Name) -> blake3::Hasher {
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(name.sha256.as_bytes());
+        hasher.update(&name.engine.to_le_bytes());
+        hasher
+    }
+}
+
+/// Hexadecimal digits of a SHA-256, of an engine, and of a key's id.
+const SHA256: usize = 64;
+const ENGINE: usize = 16;
+const KEY_ID: usize = 8;
+
+/// What an artefact says it is, by its file name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Name {
+    pub(super) sha256: String,
+    pub(super) engine: u64,
+    pub(super) key_id: String,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (engine, key) = (self.engine, &self.key_id);
+        write!(f, "{}-{engine:016x}-{key}.cwasm", self.sha256)
+    }
+}
+
+impl Name {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let hex = |text: &str, digits: usize| {
+            let digit = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
+            text.len() == digits && text.bytes().all(digit)
+        };
+        let (sha256, rest) = text.strip_suffix(".cwasm")?.split_once('-')?;
+        let (engine, key_id) = rest.split_once('-')?;
+        let name = hex(sha256, SHA256) && hex(engine, ENGINE) && hex(key_id, KEY_ID);
+        name.then_some(())?;
+        Some(Self {
+            sha256: sha256.to_owned(),
+            engine: u64::from_str_radix(engine, 16).ok()?,
+            key_id: key_id.to_owned(),
+        })
+    }
+}
+
+/// An artefact whose signature holds.
+pub(super) struct Verified {
+    pub(super) file: File,
+    pub(super) handlers: Vec<HandlerSpec>,
+}
+
+/// Why an artefact is not mapped.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    #[error("there is none")]
+    Absent,
+    #[error("not a private file of ours")]
+    NotPrivate,
+    #[error("its end is missing")]
+    Truncated,
+    #[error("its signature does not match")]
+    Tampered,
+    #[error("it cannot be read: {0}")]
+    Io(#[source] io::Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Adds the answer and the signature to compiled code.
+pub(super) fn sign(bytes: &mut Vec<u8>, answer: &[u8], key: &Key, name: &Name) {
+    bytes.extend_from_slice(answer);
+    bytes.extend_from_slice(&(answer.len() as u64).to_le_bytes());
+    let mac = key.hasher(name).update(bytes).finalize();
+    bytes.extend_from_slice(mac.as_bytes());
+    bytes.extend_from_slice(MARK);
+}
+
+/// Opens an artefact once and checks that this key signed it for that component and engine.
+pub(super) fn verify(path: &Path, key: &Key, name: &Name) -> Result<Verified, Refused> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(custom(OFlags::NOFOLLOW | OFlags::NONBLOCK))
+        .open(path);
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        // It is a link.
+        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => Refused::NotPrivate,
+        _ if error.kind() == io::ErrorKind::NotFound => Refused::Absent,
+        _ => Refused::Io(error),
+    })?;
+    let metadata = file.metadata()?;
+    let ours = metadata.is_file()
+        && metadata.uid() == rustix::process::geteuid().as_raw()
+        && metadata.mode() & 0o022 == 0;
+    if !ours || metadata.len() > ARTEFACT_MAX {
+        return Err(Refused::NotPrivate);
+    }
+    let length = metadata.len();
+    let signed = length
+        .checked_sub(MAC + MARK.len() as u64)
+        .filter(|_| length >= TRAILER)
+        .ok_or(Refused::Truncated)?;
+    let mut end = [0; MAC as usize + MARK.len()];
+    file.read_exact_at(&mut end, signed)?;
+    let (mac, mark) = end.split_first_chunk().ok_or(Refused::Truncated)?;
+    if mark != MARK {
+        return Err(Refused::Truncated);
+    }
+    if hash(&file, signed, key.hasher(name))? != blake3::Hash::from_bytes(*mac) {
+        return Err(Refused::Tampered);
+    }
+    let handlers = handlers_of(&file, signed)?;
+    Ok(Verified { file, handlers })
+}
+
+/// Hashes the signed bytes, from where the file stands: its beginning.
+fn hash(file: &File, signed: u64, mut hasher: blake3::Hasher) -> io::Result<blake3::Hash> {
+    let mut reader = file.take(signed);
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match reader.read(&mut chunk) {
+            Ok(0) => return Ok(hasher.finalize()),
+            Ok(read) => hasher.update(chunk.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+    }
+}
+
+/// The `describe` answer: the JSON before its length, at the end of the signed bytes.
+fn handlers_of(file: &File, signed: u64) -> Result<Vec<HandlerSpec>, Refused> {
+    let end = signed.checked_sub(8).ok_or(Refused::Truncated)?;
+    let mut length = [0; 8];
+    file.read_exact_at(&mut length, end)?;
+    let length = u64::from_le_bytes(length);
+    let start = end.checked_sub(length).ok_or(Refused::Tampered)?;
+    let mut answer = vec![0; usize::try_from(length).map_err(|_| Refused::Tampered)?];
+    file.read_exact_at(&mut answer, start)?;
+    serde_json::from_slice(&answer).map_err(|_| Refused::Tampered)
+}
+
+/// Maps the very file that was verified, also where its name has gone meanwhile.
+#[expect(
+    unsafe_code,
+    reason = "the bytes behind this descriptor were signed with our key, and the file is ours and read-only"
+)]
+pub(super) fn map(engine: &Engine, file: &File) -> Result<Component, Refused> {
+    let same = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let mapped = unsafe { Component::deserialize_file(engine, same) };
+    mapped.map_err(|error| Refused::Io(io::Error::other(error)))
+}
+
+/// What makes compiled code fit one engine and no other.
+pub(super) fn compatibility(engine: &Engine) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_reads_back_and_others_are_none() {
+        let name = Name {
+            sha256: "ab".repeat(32),
+            engine: 0x00c0_ffee,
+            key_id: "0123abcd".to_owned(),
+        };
+        assert_eq!(Name::parse(&name.to_string()), Some(name.clone()));
+        let written = name.to_string();
+        for other in [
+            "",
+            "x.cwasm",
+            &written.replace(".cwasm", ".wasm"),
+            &written.replace("ab", "AB"),
+            &written.replace('-', ""),
+            &written.replace("0123abcd", "0123abcde"),
+            &format!("x{written}"),
+        ] {
+            assert_eq!(Name::parse(other), None, "{other}");
+        }
+    }
+}

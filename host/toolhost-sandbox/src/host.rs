@@ -1,0 +1,6 @@
+//! The interfaces that the host implements for guests.
+
+pub(crate) mod agents;
+pub(crate) mod bindings;
+pub(crate) mod filesystem;
+pub(crate) mod http;

@@ -1,0 +1,295 @@
+//! `goondan:tool/agents`: what a guest asks of other agents, bounded both ways, and its call parked
+//! while it waits.
+
+pub(crate) mod port;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use toolhost_contract::{Denial, HandlerError, JsonObject, Locale, ToolErrorCode, json_depth};
+use wasmtime::component::HasData;
+
+use crate::SandboxError;
+use crate::accounting::meter::Meter;
+use crate::accounting::output::parse_json;
+use crate::host::agents::port::{
+    AgentEntry, AgentRequest, AgentResponse, AgentSend, AgentSpawn, AgentsFuture, AgentsPort,
+};
+use crate::host::bindings::agents::{
+    self, Agent, Instance, Receipt, RequestOptions, Response, SendOptions, ToolError,
+};
+use crate::scheduler::admission::Place;
+
+/// How long a request waits where the guest does not say.
+const TIMEOUT_MS: u32 = 60_000;
+
+/// What a request leaves of the call's own time, so that the guest can answer for its failure.
+const MARGIN: Duration = Duration::from_millis(50);
+
+/// Longest name, key or type a guest may pass, in bytes.
+const NAME_BYTES: usize = 1 << 10;
+
+/// Longest text of an error that a guest is given, in bytes.
+const ERROR_BYTES: usize = 4 << 10;
+
+/// What one call needs to speak to other agents.
+pub(crate) struct Agents {
+    /// None where it is not granted.
+    pub(crate) port: Option<Arc<dyn AgentsPort>>,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) place: Arc<Place>,
+    /// Where the call is awaited.
+    pub(crate) caller: Handle,
+    /// When the call is stopped; none is beyond what the clock can tell.
+    pub(crate) ends: Option<Instant>,
+}
+
+/// Where the bindings find it in a store.
+pub(crate) struct HasAgents;
+
+impl HasData for HasAgents {
+    type Data<'a> = &'a mut Agents;
+}
+
+/// What a guest is answered; the outer error ends its call.
+type Answered<T> = wasmtime::Result<Result<T, ToolError>>;
+
+impl agents::Host for Agents {
+    async fn request(&mut self, options: RequestOptions) -> Answered<Response> {
+        let request = self.request_of(options);
+        let ask = |port: &dyn AgentsPort, request| port.request(request);
+        let answer = self.ask(Denial::AgentsRequest, request, ask).await?;
+        Ok(answer.and_then(|answer| self.response_of(answer)))
+    }
+
+    async fn send(&mut self, options: SendOptions) -> Answered<Receipt> {
+        let send = self.send_of(options);
+        let ask = |port: &dyn AgentsPort, send| port.send(send);
+        let answer = self.ask(Denial::AgentsSend, send, ask).await?;
+        Ok(answer.map(|receipt| Receipt {
+            target: receipt.target,
+            event_id: receipt.event_id,
+            accepted: receipt.accepted,
+        }))
+    }
+
+    async fn spawn(&mut self, target: String, instance_key: Option<String>) -> Answered<Instance> {
+        let spawn = spawn_of(target, instance_key);
+        let ask = |port: &dyn AgentsPort, spawn| port.spawn(spawn);
+        let answer = self.ask(Denial::AgentsSpawn, spawn, ask).await?;
+        Ok(answer.map(|instance| Instance {
+            target: instance.target,
+            instance_key: instance.instance_key,
+            spawned: instance.spawned,
+        }))
+    }
+
+    async fn list(&mut self) -> Answered<String> {
+        let ask = |port: &dyn AgentsPort, ()| port.list();
+        let answer = self.ask(Denial::AgentsList, Ok(()), ask).await?;
+        Ok(answer.and_then(|instances| self.json_of(&instances)))
+    }
+
+    async fn catalog(&mut self) -> Answered<Vec<Agent>> {
+        let ask = |port: &dyn AgentsPort, ()| port.catalog();
+        let answer = self.ask(Denial::AgentsCatalog, Ok(()), ask).await?;
+        Ok(answer.and_then(|agents| self.agents_of(agents)))
+    }
+}
+
+impl Agents {
+    /// Asks the port where there is one, with the call parked until it answers.
+    async fn ask<Q: Send + 'static, T: Send + 'static>(
+        &self,
+        what: Denial,
+        question: Result<Q, ToolError>,
+        ask: fn(&dyn AgentsPort, Q) -> AgentsFuture<T>,
+    ) -> Answered<T> {
+        let Some(port) = self.port.clone() else {
+            self.meter.deny(what);
+            let message = "The operator's policy does not grant this tool to speak to agents.";
+            return Ok(Err(host_error(ToolErrorCode::Denied, message)));
+        };
+        let question = match question {
+            Ok(question) => question,
+            Err(invalid) => return Ok(Err(invalid)),
+        };
+        if self.place.park().is_err() {
+            let message = "Too many calls are waiting for other agents.";
+            return Ok(Err(host_error(ToolErrorCode::Busy, message)));
+        }
+        // A task, so that the port's code never runs on a guest's stack; aborted when this is dropped.
+        let mut asking = JoinSet::new();
+        asking.spawn_on(async move { ask(&*port, question).await }, &self.caller);
+        let answer = asking.join_next().await;
+        self.place.resume().await?;
+        match answer {
+            Some(Ok(answer)) => Ok(answer.map_err(raised)),
+            Some(Err(_)) | None => Err(SandboxError::HostPanic.into()),
+        }
+    }
+
+    fn request_of(&self, options: RequestOptions) -> Result<AgentRequest, ToolError> {
+        let RequestOptions {
+            target,
+            input,
+            instance_key,
+            event_type,
+            timeout_ms,
+            async_,
+            metadata,
+        } = options;
+        let asked = Duration::from_millis(timeout_ms.unwrap_or(TIMEOUT_MS).into());
+        let left = self.ends.map_or(Duration::MAX, |ends| {
+            ends.saturating_duration_since(Instant::now())
+        });
+        let most = left.saturating_sub(MARGIN);
+        let send = self.send_of(SendOptions {
+            target,
+            input,
+            instance_key,
+            event_type,
+            metadata,
+        })?;
+        Ok(AgentRequest {
+            target: send.target,
+            input: send.input,
+            instance_key: send.instance_key,
+            event_type: send.event_type,
+            timeout: asked.min(most).max(Duration::from_millis(1)),
+            no_wait: async_.unwrap_or(false),
+            metadata: send.metadata,
+        })
+    }
+
+    fn send_of(&self, options: SendOptions) -> Result<AgentSend, ToolError> {
+        within("target", Some(&options.target))?;
+        within("instance-key", options.instance_key.as_ref())?;
+        within("event-type", options.event_type.as_ref())?;
+        let metadata = match options.metadata {
+            None => None,
+            Some(metadata) => Some(self.object_of("metadata", &metadata)?),
+        };
+        Ok(AgentSend {
+            input: self.value_of("input", &options.input)?,
+            target: options.target,
+            instance_key: options.instance_key,
+            event_type: options.event_type,
+            metadata,
+        })
+    }
+
+    fn value_of(&self, what: &str, json: &str) -> Result<Value, ToolError> {
+        let limits = &self.meter.limits;
+        parse_json(json, limits.input_bytes, limits)
+            .map_err(|error| invalid(format!("`{what}` {error}.")))
+    }
+
+    fn object_of(&self, what: &str, json: &str) -> Result<JsonObject, ToolError> {
+        let Value::Object(object) = self.value_of(what, json)? else {
+            return Err(invalid(format!("`{what}` is not a JSON object.")));
+        };
+        Ok(object)
+    }
+
+    fn response_of(&self, answer: AgentResponse) -> Result<Response, ToolError> {
+        let response = match answer.response {
+            None => None,
+            Some(response) => Some(self.json_of(&response)?),
+        };
+        Ok(Response {
+            target: answer.target,
+            event_id: answer.event_id,
+            correlation_id: answer.correlation_id,
+            accepted: answer.accepted,
+            async_: answer.no_wait,
+            response,
+        })
+    }
+
+    /// What a guest is given is held to the limits of an input.
+    fn json_of(&self, value: &Value) -> Result<String, ToolError> {
+        let limits = &self.meter.limits;
+        let json = value.to_string();
+        let depth = json_depth(&json);
+        if depth > limits.json_depth {
+            let most = limits.json_depth;
+            let message = format!("The answer is nested {depth} deep, at most {most} is allowed.");
+            return Err(host_error(ToolErrorCode::OutputTooLarge, message));
+        }
+        self.fits(json.len())?;
+        Ok(json)
+    }
+
+    fn agents_of(&self, agents: Vec<AgentEntry>) -> Result<Vec<Agent>, ToolError> {
+        let length = |agent: &AgentEntry| {
+            agent.name.len() + agent.description.as_ref().map_or(0, String::len)
+        };
+        self.fits(agents.iter().map(length).sum())?;
+        let agent = |entry: AgentEntry| Agent {
+            name: entry.name,
+            description: entry.description,
+        };
+        Ok(agents.into_iter().map(agent).collect())
+    }
+
+    fn fits(&self, bytes: usize) -> Result<(), ToolError> {
+        let most = self.meter.limits.input_bytes;
+        if bytes as u64 <= most {
+            return Ok(());
+        }
+        let message = format!("The answer has {bytes} bytes, at most {most} are allowed.");
+        Err(host_error(ToolErrorCode::OutputTooLarge, message))
+    }
+}
+
+fn spawn_of(target: String, instance_key: Option<String>) -> Result<AgentSpawn, ToolError> {
+    within("target", Some(&target))?;
+    within("instance-key", instance_key.as_ref())?;
+    Ok(AgentSpawn {
+        target,
+        instance_key,
+    })
+}
+
+fn within(what: &str, text: Option<&String>) -> Result<(), ToolError> {
+    match text.map(String::len) {
+        Some(bytes) if bytes > NAME_BYTES => Err(invalid(format!(
+            "`{what}` has {bytes} bytes, at most {NAME_BYTES} are allowed."
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn invalid(message: String) -> ToolError {
+    host_error(ToolErrorCode::InvalidArgs, message)
+}
+
+/// An error of the host's table, in the guest's types.
+fn host_error(code: ToolErrorCode, message: impl Into<String>) -> ToolError {
+    ToolError {
+        message: message.into(),
+        name: Some(code.error_name().to_owned()),
+        code: Some(code.as_str().to_owned()),
+        suggestion: Some(code.suggestion(Locale::En).to_owned()),
+        help_url: Some(code.help_url()),
+    }
+}
+
+/// A port's error, in the guest's types: another agent's words may be in it.
+fn raised(error: HandlerError) -> ToolError {
+    let cut = |mut text: String| {
+        text.truncate(text.floor_char_boundary(ERROR_BYTES));
+        text
+    };
+    ToolError {
+        message: cut(error.message),
+        name: error.name.map(cut),
+        code: error.code.map(cut),
+        suggestion: error.suggestion.map(cut),
+        help_url: error.help_url.map(cut),
+    }
+}

@@ -1,0 +1,81 @@
+//! Generated bindings: what the host serves itself, and what it calls.
+//!
+//! A published version of `goondan:tool` is frozen and has a module of its own here. A new minor
+//! version gets another module and a converter beside this one.
+
+use wasmtime::component::InstancePre;
+
+use crate::call::store_data::CallState;
+
+/// `goondan:tool@2.0`.
+pub(crate) mod since_2_0 {
+    wasmtime::component::bindgen!({
+        inline: "
+            package toolhost:sandbox;
+            world host {
+                import wasi:filesystem/types@0.2.12;
+                import wasi:filesystem/preopens@0.2.12;
+                import wasi:sockets/tcp-create-socket@0.2.12;
+                import wasi:sockets/udp-create-socket@0.2.12;
+                import wasi:sockets/ip-name-lookup@0.2.12;
+                include goondan:tool/async-tool@2.0.0;
+                include goondan:tool/agent-tool@2.0.0;
+            }
+        ",
+        path: "../../wit",
+        world: "toolhost:sandbox/host",
+        imports: {
+            "goondan:tool/agents": async | trappable,
+            "wasi:filesystem/types.[method]descriptor.sync": async | trappable,
+            "wasi:filesystem/types.[method]descriptor.sync-data": async | trappable,
+            default: trappable,
+        },
+        exports: { default: async },
+        with: {
+            "wasi:io": wasmtime_wasi::p2::bindings::io,
+            "wasi:clocks": wasmtime_wasi::p2::bindings::clocks,
+            "wasi:sockets/network": wasmtime_wasi::p2::bindings::sockets::network,
+            "wasi:sockets/tcp": wasmtime_wasi::p2::bindings::sockets::tcp,
+            "wasi:sockets/udp": wasmtime_wasi::p2::bindings::sockets::udp,
+            "wasi:filesystem/types.descriptor": crate::host::filesystem::Descriptor,
+            "wasi:filesystem/types.directory-entry-stream": crate::host::filesystem::Listing,
+            "wasi:sockets/ip-name-lookup.resolve-address-stream": crate::call::linker::NoAddresses,
+        },
+        trappable_error_type: {
+            "wasi:filesystem/types.error-code" => crate::host::filesystem::FsError,
+        },
+        require_store_data_send: true,
+    });
+}
+
+pub(crate) use since_2_0::exports::goondan::tool::{handlers, polling};
+pub(crate) use since_2_0::goondan::tool::agents;
+pub(crate) use since_2_0::wasi::filesystem;
+pub(crate) use since_2_0::wasi::logging::logging;
+
+/// The export that a component may do without.
+const POLLING: &str = "goondan:tool/polling@2.0.0";
+
+/// A component whose imports are linked and whose exports are found by name. The types of the
+/// exports are checked when an instance of it is asked something.
+#[derive(Clone)]
+pub(crate) struct Linked {
+    pub(crate) pre: InstancePre<CallState>,
+    pub(crate) handlers: handlers::GuestIndices,
+    pub(crate) polling: Option<polling::GuestIndices>,
+}
+
+impl Linked {
+    /// Finds the exports.
+    pub(crate) fn new(pre: InstancePre<CallState>) -> wasmtime::Result<Self> {
+        let found = pre.component().get_export_index(None, POLLING);
+        let polling = found
+            .map(|_| polling::GuestIndices::new(&pre))
+            .transpose()?;
+        Ok(Self {
+            handlers: handlers::GuestIndices::new(&pre)?,
+            polling,
+            pre,
+        })
+    }
+}
