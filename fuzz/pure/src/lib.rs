@@ -32,8 +32,8 @@ mod house {
     pub(crate) mod schema;
     pub(crate) mod workspace;
 
-    pub(crate) mod failure {
-        pub(crate) mod clues;
+    pub(crate) mod call {
+        pub(crate) mod hints;
     }
 
     pub(crate) mod middleware {

@@ -12,9 +12,9 @@ use crate::catalog::ToolCatalog;
 use crate::extension::{ExtensionApi, ExtensionError};
 use crate::host::HostInner;
 use crate::instance::Instance;
-use crate::overlay::{Current, Overlay};
 use crate::policy::Policy;
 use crate::registry::ToolRegistry;
+use crate::registry::overlay::{Current, Overlay};
 
 /// What the policy gives to one tool of one agent.
 #[derive(Debug, Clone, Default)]

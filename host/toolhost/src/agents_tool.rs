@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolhost_contract::{HandlerError, JsonObject, ToolCatalogItem};
 
-use crate::extension::{ExtensionApi, ExtensionError, HandlerContext, Raised, ToolHandler};
-use crate::pipeline::BoxFuture;
+use crate::extension::{ExtensionApi, ExtensionError};
+use crate::handler::{HandlerContext, Raised, ToolHandler};
+use crate::middleware::BoxFuture;
 use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
 
 /// What a request is given beyond the time it waits for its answer.

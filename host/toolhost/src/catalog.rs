@@ -1,7 +1,7 @@
 //! The Tool Catalog: what one step shows the model, and therefore all it may call.
 
-mod export;
-pub(crate) mod words;
+pub(crate) mod descriptions;
+mod formats;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -14,8 +14,8 @@ use toolhost_sandbox::{
 
 use crate::bundle::{Guarded, LoadError};
 use crate::events::{EventBus, EventBusConfig};
+use crate::load;
 use crate::loaded::LoadedBundle;
-use crate::loader;
 use crate::middleware::Redactor;
 use crate::pending::{self, Completions, Pending};
 use crate::policy::Policy;
@@ -313,7 +313,7 @@ impl Host {
     /// # Errors
     /// [`LoadError`] carries every finding at once.
     pub async fn load(&self, path: impl AsRef<Path>) -> Result<LoadedBundle, LoadError> {
-        loader::load(&self.0, path.as_ref()).await
+        load::load(&self.0, path.as_ref()).await
     }
 
     /// Opens a directory to be a guest's `/`. The path is followed once; from then on only the

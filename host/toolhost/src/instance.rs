@@ -7,8 +7,8 @@ use toolhost_contract::{ErrorMessageLimit, ToolError, ToolResult};
 use toolhost_sandbox::Workdir;
 
 use crate::agent::Agent;
+use crate::call::executor;
 use crate::events::Emitter;
-use crate::executor;
 use crate::turn::Turn;
 use crate::workspace::instance_directory;
 use toolhost_agents::AgentsClient;

@@ -13,51 +13,44 @@ mod agent;
 mod agents_port;
 mod agents_tool;
 pub mod bundle;
+mod call;
 pub mod cases;
 mod catalog;
 pub mod events;
-mod executor;
 mod extension;
-mod failure;
+mod handler;
 mod host;
 mod inspect;
 mod instance;
+mod load;
 mod loaded;
-mod loader;
 pub mod message;
 mod middleware;
-mod native;
-mod overlay;
 mod pending;
-mod pipeline;
 mod policy;
 mod registry;
 mod schema;
 pub mod script;
 mod step;
-mod telemetry;
 mod turn;
 mod workspace;
 
 pub use agent::Agent;
 pub use agents_tool::agents_tool;
 pub use bundle::{Bundle, Diagnostic, LoadError, Severity, YamlSource};
+pub use call::failure::prepare_error_code;
 pub use catalog::ToolCatalog;
-pub use extension::{
-    ExtensionApi, ExtensionError, HandlerContext, Logger, PipelineApi, Raised, ToolHandler,
-    ToolsApi,
-};
-pub use failure::prepare_error_code;
+pub use extension::{ExtensionApi, ExtensionError, PipelineApi, ToolsApi};
+pub use handler::{HandlerContext, Logger, Raised, ToolHandler};
 pub use host::{Host, HostBuilder, HostError, LoadProgress};
 pub use inspect::{Inspection, inspect, manifest};
 pub use instance::{Instance, TurnStart};
 pub use loaded::{AgentError, Declares, LoadedBundle, WorkspaceError};
 pub use middleware::{
-    AuditLog, AuditLogError, Metadata, Occasion, Redactor, StepContext, ToolCallContext,
-    TurnContext,
+    AuditLog, AuditLogError, BoxFuture, Metadata, Middleware, Next, Occasion, Passage, Redactor,
+    StepContext, ToolCallContext, TurnContext,
 };
 pub use pending::{Completed, Completion, Completions};
-pub use pipeline::{BoxFuture, Middleware, Next, Passage};
 pub use policy::{LimitInfo, Policy, PolicyError, SecretSource};
 pub use step::Step;
 pub use turn::Turn;

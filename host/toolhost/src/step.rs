@@ -10,14 +10,14 @@ use toolhost_sandbox::WriteProtected;
 use tracing::Instrument;
 
 use crate::agent::{Permit, RegistryCalls};
+use crate::call::executor;
 use crate::catalog::ToolCatalog;
 use crate::events::{StepSpan, TurnSpan};
-use crate::executor;
+use crate::middleware::{Held, Opened, pipeline::Pipeline};
 use crate::middleware::{StepContext, ToolCallContext};
-use crate::overlay::Overlay;
 use crate::pending::Handle;
-use crate::pipeline::{Held, Opened, Pipeline};
 use crate::registry::RegisteredTool;
+use crate::registry::overlay::Overlay;
 use crate::turn::{TurnInner, unopened};
 use toolhost_contract::normalise_error;
 

@@ -11,7 +11,7 @@ use toolhost_contract::{
 };
 
 use super::{BETWEEN, shown};
-use crate::house::failure::clues::{Clues, explained};
+use crate::house::call::hints::{Clues, explained};
 use crate::middleware::Redactor;
 use crate::middleware::progress::Progress;
 use crate::accounting::output::{HeadTail, LogBook, LogLevel, parse_json};

@@ -12,9 +12,9 @@ use serde_json::json;
 use toolhost_contract::text::escape_json;
 use toolhost_contract::{ErrorCode, ToolErrorCode, ToolResult, ToolStatus};
 
+use super::pipeline::{BoxFuture, Middleware, Next};
 use crate::events::Timestamp;
 use crate::middleware::{Occasion, Progress, ToolCallContext};
-use crate::pipeline::{BoxFuture, Middleware, Next};
 use toolhost_contract::text;
 
 /// Longest id written, in characters: of a call, a turn, a trace, an instance.

@@ -9,13 +9,13 @@ use toolhost_contract::{
 use toolhost_sandbox::{Ask, CallReport, PreparedTool};
 
 use super::record::PendingCall;
-use crate::executor::{self, Answer};
-use crate::failure::answer_of;
+use crate::call::executor::{self, Answer};
+use crate::call::failure::answer_of;
+use crate::call::telemetry;
+use crate::middleware::BoxFuture;
 use crate::middleware::{Occasion, Progress, ToolCallContext};
-use crate::pipeline::BoxFuture;
 use crate::registry::{RegisteredTool, Runs};
 use crate::step::Scope;
-use crate::telemetry;
 use crate::turn::TurnInner;
 
 /// What a component said when it was asked again.

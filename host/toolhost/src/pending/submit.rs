@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode, ToolResult};
 
-use super::Pending;
-use super::ask::Polled;
+use super::calls::Pending;
+use super::poll::Polled;
 use super::record::{Handle, NewSource};
-use crate::executor;
+use crate::call::executor;
 use crate::turn::TurnInner;
 
 /// How long a component that answers `pending` in the background is left alone at first, and at most.

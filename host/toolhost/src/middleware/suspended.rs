@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::{BoxFuture, Passage, Pipeline};
+use super::pipeline::{BoxFuture, Passage, Pipeline};
 
 /// A pipeline that has reached its core.
 pub(crate) struct Opened<C: Passage> {

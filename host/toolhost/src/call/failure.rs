@@ -1,16 +1,14 @@
 //! What a component's call came to, or was stopped for, as the model reads it. The one place that
 //! knows both.
 
-mod clues;
-
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage};
 use toolhost_sandbox::{CallReport, Outcome, PrepareError, SandboxError};
 
-use crate::executor::Answer;
+use super::executor::Answer;
+pub(crate) use super::hints::raisable;
+use super::hints::{Clues, explained};
 use crate::registry::RegisteredTool;
 use crate::turn::TurnInner;
-pub(crate) use clues::raisable;
-use clues::{Clues, explained};
 use toolhost_contract::normalise_error;
 
 /// What a component's call came to, in the model's words.

@@ -2,8 +2,8 @@
 
 use toolhost_contract::ToolResult;
 
+use super::pipeline::{BoxFuture, Middleware, Next};
 use super::{Redactor, ToolCallContext};
-use crate::pipeline::{BoxFuture, Middleware, Next};
 
 impl Middleware<ToolCallContext> for Redactor {
     fn handle(

@@ -6,9 +6,9 @@ use std::time::SystemTime;
 use tokio::sync::oneshot;
 use toolhost_contract::{ErrorCode, ToolError, ToolErrorCode, ToolResult};
 
+use super::calls::{Asked, Pending, owner, unreadable};
 use super::guest::{self, Again};
 use super::record::{Handle, Record, Source, State};
-use super::{Asked, Pending, owner, unreadable};
 use crate::instance::Instance;
 use crate::turn::TurnInner;
 use toolhost_contract::text;

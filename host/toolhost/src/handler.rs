@@ -1,5 +1,7 @@
 //! A tool that runs in the host's own process.
 
+mod logger;
+
 use std::future::Future;
 use std::time::Duration;
 
@@ -7,8 +9,8 @@ use serde_json::Value;
 use toolhost_contract::{HandlerError, JsonObject, ToolContext, ToolErrorCode};
 use toolhost_sandbox::Workdir;
 
-use super::Logger;
-use crate::pipeline::BoxFuture;
+use crate::middleware::BoxFuture;
+pub use logger::Logger;
 use toolhost_agents::AgentsClient;
 
 /// What a native handler is told of its call.

@@ -7,10 +7,10 @@ use serde_json::Value;
 use toolhost_contract::{ToolContext, ToolError, ToolErrorCode, Usage};
 use toolhost_sandbox::{Limits, SandboxError};
 
-use crate::executor::{Answer, ValidCall};
-use crate::extension::{HandlerContext, Logger, Raised, RaisedBy, ToolHandler};
-use crate::failure::failure;
-use crate::pipeline::{Panicked, unpanicked};
+use super::executor::{Answer, ValidCall};
+use super::failure::failure;
+use crate::handler::{HandlerContext, Logger, Raised, RaisedBy, ToolHandler};
+use crate::middleware::{Panicked, unpanicked};
 use crate::schema::json;
 use crate::step::Scope;
 use toolhost_contract::normalise_error;

@@ -1,6 +1,6 @@
 //! From a path to a bundle whose every tool can run: read, check, prepare; all or nothing.
 
-mod asks;
+mod ungranted;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,15 @@ use crate::bundle::{
     Bundle, Diagnostic, DiagnosticList, Guarded, IMPLICIT_AGENT, LoadError, MANIFEST, OpenBundle,
     Place,
 };
-use crate::catalog::{ToolCatalog, words};
-use crate::failure::prepare_error_code;
+use crate::call::failure::prepare_error_code;
+use crate::catalog::{ToolCatalog, descriptions};
 use crate::host::{HostInner, LoadProgress};
 use crate::loaded::{Declares, LoadedBundle, LoadedInner};
-use crate::overlay::Current;
+use crate::registry::overlay::Current;
 use crate::registry::{RegisteredTool, Runs, ToolRegistry};
 use crate::schema::{ArgsSchema, PatternBudget};
-use asks::not_granted;
 use toolhost_contract::text;
+use ungranted::not_granted;
 
 /// Longest entry quoted, in characters.
 const ENTRY_SHOWN: usize = 200;
@@ -161,7 +161,7 @@ fn register(open: &OpenBundle, tool: &ToolResource, component: &PreparedTool, fo
         };
         match registered(tool, export, handler, component, &mut found.patterns) {
             Ok(mut registered) => {
-                if words::bound(&mut registered.item) {
+                if descriptions::bound(&mut registered.item) {
                     let place = place.unwrap_or_else(whole);
                     found.diagnostics.add(bounded(tool, export, place));
                 }
@@ -198,7 +198,7 @@ fn bounded(tool: &ToolResource, export: &ToolExportSpec, place: Place) -> Diagno
     let (tool, export) = (&tool.metadata.name, &export.name);
     let message = format!(
         "tool {tool}: the descriptions of '{export}' are not shown as written: characters that act are escaped, and each is cut to {} bytes",
-        words::WORDS_MAX
+        descriptions::WORDS_MAX
     );
     let warning = Diagnostic::warning(ToolErrorCode::ComponentDescribe, place, message);
     warning.with_help("Shorten them, and write them without invisible and control characters.")

@@ -3,6 +3,7 @@ use std::sync::Mutex;
 use toolhost_contract::{ErrorCode, ToolErrorCode};
 
 use super::*;
+use crate::middleware::{Held, Opened};
 
 /// A passage that records who saw it.
 struct Visited(Vec<String>);

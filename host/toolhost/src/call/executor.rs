@@ -13,16 +13,16 @@ use toolhost_contract::{
 };
 use toolhost_sandbox::{Ask, Limits};
 
+use super::failure::{answer_of, failure, raisable};
+use super::native;
+use super::telemetry;
 use crate::agent::Permit;
-use crate::failure::{answer_of, failure, raisable};
+use crate::middleware::{BoxFuture, Panicked, unpanicked};
 use crate::middleware::{Occasion, Progress, Redactor, ToolCallContext};
-use crate::native;
 use crate::pending;
-use crate::pipeline::{BoxFuture, Panicked, unpanicked};
 use crate::registry::{RegisteredTool, Runs};
 use crate::schema::json;
 use crate::step::Scope;
-use crate::telemetry;
 use toolhost_contract::{limit_error, text};
 
 /// Longest tool name echoed in a result, in characters.

@@ -1,8 +1,5 @@
 //! The onion: layers around a core, each of which may look at what goes in and what comes out.
 
-mod held;
-mod layer;
-
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,9 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use toolhost_contract::{Locale, ToolError};
 
-pub(crate) use held::{Held, Opened};
-use layer::Layer;
-pub(crate) use layer::{Panicked, unpanicked};
+use super::layer::Layer;
 
 /// A future on the heap, to be awaited on any thread.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -89,7 +84,7 @@ pub struct Next<C: Passage> {
     layers: Arc<[Layer<C>]>,
     at: usize,
     core: Core<C>,
-    ran: Arc<AtomicBool>,
+    pub(super) ran: Arc<AtomicBool>,
 }
 
 impl<C: Passage> std::fmt::Debug for Next<C> {

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use toolhost_contract::{ErrorCode, Locale, ToolError, ToolErrorCode};
 
-use super::{Middleware, Next, Passage};
+use super::pipeline::{Middleware, Next, Passage};
 
 /// A middleware, whose it is and where it stands.
 pub(super) struct Layer<C: Passage> {

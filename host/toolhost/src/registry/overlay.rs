@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use toolhost_contract::ToolCatalogItem;
 
+use super::{RegisteredTool, Runs};
+use crate::middleware::pipeline::Pipeline;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
-use crate::pipeline::Pipeline;
-use crate::registry::{RegisteredTool, Runs};
 
 /// What an agent's extensions have registered: a snapshot.
 #[derive(Clone, Default)]

@@ -1,0 +1,75 @@
+//! The Tool Registry: everything that can run, whether a step shows it or not.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use toolhost_contract::{ErrorMessageLimit, ToolCatalogItem, ToolName};
+use toolhost_sandbox::PreparedTool;
+
+use crate::handler::ToolHandler;
+use crate::schema::ArgsSchema;
+
+/// One tool that can run.
+#[derive(Debug, Clone)]
+pub(crate) struct RegisteredTool {
+    /// What a model is shown of it.
+    pub(crate) item: ToolCatalogItem,
+    /// What its arguments must fit.
+    pub(crate) schema: Arc<ArgsSchema>,
+    /// Longest error message of its Tool.
+    pub(crate) error_message_limit: ErrorMessageLimit,
+    /// What runs.
+    pub(crate) runs: Runs,
+}
+
+impl RegisteredTool {
+    /// Whether it can be asked again for what it answered `pending` to.
+    pub(crate) fn polls(&self) -> bool {
+        match &self.runs {
+            Runs::Component(component) => component.polls(),
+            Runs::Native { .. } => false,
+        }
+    }
+}
+
+/// What runs when a tool is called.
+#[derive(Clone)]
+pub(crate) enum Runs {
+    /// A handler of a component, in the sandbox.
+    Component(PreparedTool),
+    /// A handler of an extension, in this process.
+    Native {
+        /// The extension.
+        owner: Arc<str>,
+        /// The handler.
+        handler: Arc<dyn ToolHandler>,
+    },
+}
+
+impl std::fmt::Debug for Runs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Component(_) => f.write_str("Component"),
+            Self::Native { owner, .. } => write!(f, "Native({owner})"),
+        }
+    }
+}
+
+/// All tools of a bundle. Shared by its agents and never changed.
+///
+/// Spec: tool-spec-v2 §3.
+#[derive(Debug, Default)]
+pub(crate) struct ToolRegistry(HashMap<ToolName, RegisteredTool>);
+
+impl ToolRegistry {
+    pub(crate) fn get(&self, name: &str) -> Option<&RegisteredTool> {
+        self.0.get(name)
+    }
+}
+
+impl FromIterator<RegisteredTool> for ToolRegistry {
+    fn from_iter<I: IntoIterator<Item = RegisteredTool>>(tools: I) -> Self {
+        let named = |tool: RegisteredTool| (tool.item.name.clone(), tool);
+        Self(tools.into_iter().map(named).collect())
+    }
+}
