@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use toolhost_contract::{ExportName, HandlerError, ToolContext, Usage};
 
-use crate::accounting::meter::{Meter, lock};
+use crate::accounting::meter::Meter;
 use crate::accounting::output::{LogRecord, parse_json};
 use crate::host::agents::port::AgentsPort;
 use crate::host::bindings::handlers;
+use crate::sync::lock;
 use crate::workdir::{Workdir, WriteProtected};
 use crate::{DiskLimit, Limits};
 use crate::{Grants, SandboxError};

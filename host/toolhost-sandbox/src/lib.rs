@@ -11,12 +11,14 @@
 mod accounting;
 mod call;
 mod component;
+mod component_id;
 mod engine;
 mod error;
 mod host;
 mod prepare;
 mod sandbox;
 mod scheduler;
+mod sync;
 mod workdir;
 
 pub use accounting::output::{LogLevel, LogRecord, cuts};

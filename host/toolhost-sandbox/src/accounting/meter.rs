@@ -3,14 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use toolhost_contract::{Denial, Usage};
 
 use crate::accounting::output::{HeadTail, LogBook};
 use crate::accounting::quota::Shares;
-use crate::scheduler::admission::ComponentId;
+use crate::component_id::ComponentId;
+use crate::sync::lock;
 use crate::{DiskLimit, Limits};
 
 /// Most denials told of: those of requests are as many as the guest likes.
@@ -52,11 +53,6 @@ pub(crate) struct Meter {
     denials: Mutex<BTreeSet<Denial>>,
     /// Whether nothing was done since the last denial.
     just_denied: AtomicBool,
-}
-
-/// Takes a lock; a panic elsewhere never makes the counters unreadable.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Meter {

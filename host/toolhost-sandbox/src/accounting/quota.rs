@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use crate::accounting::meter::lock;
-use crate::scheduler::admission::ComponentId;
+use crate::component_id::ComponentId;
+use crate::sync::lock;
 
 /// Whether one that holds so much may take more of what is free.
 pub(crate) fn fair(held: u64, free: u64, share: u64) -> bool {

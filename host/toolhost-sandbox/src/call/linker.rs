@@ -16,7 +16,7 @@ use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView};
 use wasmtime_wasi_http::p2::bindings::http;
 use wasmtime_wasi_http::{WasiHttp, WasiHttpCtxView};
 
-use crate::accounting::meter::{Meter, lock};
+use crate::accounting::meter::Meter;
 use crate::accounting::output::LogLevel;
 use crate::call::store_data::CallState;
 use crate::host::bindings::since_2_0::wasi::sockets::{
@@ -24,6 +24,7 @@ use crate::host::bindings::since_2_0::wasi::sockets::{
 };
 use crate::host::bindings::{agents as agents_import, filesystem, logging};
 use crate::host::filesystem::{FilesystemView, HasFilesystem};
+use crate::sync::lock;
 
 use crate::host::agents::{Agents, HasAgents};
 

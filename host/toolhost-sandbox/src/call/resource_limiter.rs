@@ -8,8 +8,8 @@ use wasmtime::ResourceLimiter;
 
 use crate::accounting::meter::Meter;
 use crate::accounting::quota::Shares;
+use crate::component_id::ComponentId;
 use crate::engine::settings::{INSTANCES, MEMORIES, TABLES};
-use crate::scheduler::admission::ComponentId;
 
 /// What must be free for one more call to start, in bytes: a smaller rest only lets it fail.
 const ROOM_TO_START: u64 = 16 << 20;

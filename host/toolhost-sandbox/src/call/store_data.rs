@@ -7,11 +7,12 @@ use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, async_trait};
 
-use crate::accounting::meter::{Meter, lock};
+use crate::accounting::meter::Meter;
 use crate::call::resource_limiter::MemoryLimiter;
 use crate::host::agents::Agents;
 use crate::host::filesystem::Filesystem;
 use crate::host::http::{Http, held_for};
+use crate::sync::lock;
 use crate::{Grants, Limits};
 
 /// The store's data: the guest's handles, its WASI context, its filesystem, its ways to other agents

@@ -7,8 +7,9 @@ use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::I32Exit;
 
 use crate::SandboxError;
-use crate::accounting::meter::{Meter, lock};
+use crate::accounting::meter::Meter;
 use crate::accounting::output::printable;
+use crate::sync::lock;
 
 /// Longest reason taken from a guest's stderr, in bytes.
 const REASON_MAX: usize = 4 << 10;

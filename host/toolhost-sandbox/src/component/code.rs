@@ -8,10 +8,10 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::SandboxError;
+use crate::component_id::ComponentId;
 use crate::engine::pools::{InstancePool, InstancePools, MemorySlots};
 use crate::host::bindings::Linked;
 use crate::sandbox::Sandbox;
-use crate::scheduler::admission::ComponentId;
 
 /// A component that is compiled and linked.
 pub(crate) struct ComponentCode {

@@ -22,8 +22,8 @@ use crate::accounting::quota::{Share, Shares};
 use crate::call::linker;
 use crate::call::store_data::CallState;
 use crate::component::inspect::DeclaredMemory;
+use crate::component_id::ComponentId;
 use crate::engine::settings::{self, KEPT_OF_MEMORY, KEPT_OF_TABLE, MEMORIES, PoolSettings};
-use crate::scheduler::admission::ComponentId;
 
 /// Of `idle_memory_bytes`, the thirds that go to the slots of each size: 128 small and 32 large ones of
 /// 1.5 GiB. From 128 slots on the engine divides a pool into shards, so that each core finds its own

@@ -21,24 +21,13 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::SandboxError;
-use crate::accounting::meter::lock;
 use crate::accounting::quota::{Share, Shares};
 use crate::call::resource_limiter::has_room;
+use crate::component_id::ComponentId;
 use crate::engine::Running;
 use crate::sandbox::{Cell, SandboxConfig};
 use crate::scheduler::queue::{Line, Purpose, Ticket};
-
-/// Which component a call is of: the beginning of its SHA-256. However often it was prepared, its
-/// calls have one share.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ComponentId(pub(crate) u64);
-
-impl ComponentId {
-    pub(crate) fn of(sha256: &str) -> Self {
-        let digits = sha256.get(..16).unwrap_or_default();
-        Self(u64::from_str_radix(digits, 16).unwrap_or_default())
-    }
-}
+use crate::sync::lock;
 
 /// Most calls whose place is another's while a file call of theirs hangs. Each keeps a slot, a thread
 /// and its memory.

@@ -16,9 +16,9 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::SandboxError;
-use crate::accounting::meter::lock;
-use crate::scheduler::admission::ComponentId;
+use crate::component_id::ComponentId;
 use crate::scheduler::run_queue::{Lanes, Running};
+use crate::sync::lock;
 
 /// Time a call may keep its caller's thread busy before it moves away.
 const BUSY: Duration = Duration::from_millis(2);

@@ -7,8 +7,9 @@ use tokio::sync::oneshot;
 
 use crate::SandboxError;
 use crate::accounting::quota;
+use crate::component_id::ComponentId;
 use crate::sandbox::SandboxConfig;
-use crate::scheduler::admission::{ComponentId, Permit};
+use crate::scheduler::admission::Permit;
 
 /// What a place is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,8 +18,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::accounting::meter::lock;
-use crate::scheduler::admission::ComponentId;
+use crate::component_id::ComponentId;
+use crate::sync::lock;
 
 /// How long a lane computes before the others have their turn: as long as a call does before it gives
 /// way.

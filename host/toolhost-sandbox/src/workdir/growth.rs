@@ -8,7 +8,7 @@ use cap_std::fs::Dir;
 use cap_std::time::SystemTime;
 
 use super::{FileId, file_id};
-use crate::accounting::meter::lock;
+use crate::sync::lock;
 
 /// Most workdirs remembered that no call holds.
 const REMEMBERED: usize = 10_000;

@@ -11,8 +11,8 @@ use super::code::{FsError, FsResult};
 use crate::DiskLimit;
 use crate::accounting::meter::Meter;
 use crate::accounting::quota::Share;
+use crate::component_id::ComponentId;
 use crate::host::bindings::filesystem::types::ErrorCode;
-use crate::scheduler::admission::ComponentId;
 use crate::workdir::Growth;
 
 /// What a name takes of the disk, in bytes: a block of its folder, or of its own.

@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use wasmtime_wasi::runtime::{AbortOnDropJoinHandle, spawn};
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use crate::accounting::meter::lock;
+use crate::sync::lock;
 
 /// Most bodies of one call that are read on at once.
 const AT_ONCE: usize = 16;
