@@ -42,7 +42,7 @@ impl AgentRuntime for Caller {
         let turn = instance.open_turn(start).await?;
         let step = turn.open_step().await?;
         let call = tool_call_of("call-1", tool, input["args"].clone());
-        let result = step.execute_alone(call).await;
+        let result = step.execute_without_message(call).await;
         step.close(()).await?;
         turn.close(()).await?;
         Ok(json!(result))

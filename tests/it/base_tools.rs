@@ -30,7 +30,7 @@ async fn the_bundle_of_base_tools_loads() {
     let work = Work::new();
     let step = open_step(&loaded.only_agent().unwrap(), "instance", &work.workdir).await;
     let call = tool_call("bash__exec", command("echo loaded"));
-    let result = step.execute_alone(call).await;
+    let result = step.execute_without_message(call).await;
     assert_eq!(output(&result)["stdout"], "loaded\n");
 }
 

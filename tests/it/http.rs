@@ -68,7 +68,9 @@ impl Web {
     }
 
     async fn fetch(&self, input: Value) -> ToolResult {
-        self.step.execute_alone(tool_call("web__run", input)).await
+        self.step
+            .execute_without_message(tool_call("web__run", input))
+            .await
     }
 }
 

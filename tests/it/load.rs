@@ -400,7 +400,10 @@ async fn an_instance_has_a_workspace_of_its_own_beneath_the_state_root() {
             toolhost_tests::test_host::tool_call("w__run", json!({"path": "mine", "bytes": 1}));
         let workspace = loaded.instance_workspace(key).unwrap();
         let step = toolhost_tests::test_host::open_step(&agent, key, &workspace).await;
-        assert_eq!(step.execute_alone(call).await.status(), ToolStatus::Ok);
+        assert_eq!(
+            step.execute_without_message(call).await.status(),
+            ToolStatus::Ok
+        );
         let path = loaded.instance_path(key).unwrap();
         assert!(
             path.starts_with(state.path()) && path.join("mine").exists(),
@@ -475,7 +478,7 @@ async fn a_bundle_is_loaded_anew_while_its_calls_run() {
     };
     let call = async |step: &toolhost::Step| {
         let call = toolhost_tests::test_host::tool_call("t__run", json!({"bytes": 8}));
-        step.execute_alone(call).await
+        step.execute_without_message(call).await
     };
     write_bundle(dir.path(), &yaml(&[("t", "t", &["run"])]), &[]);
     put(ways[0].0);
@@ -547,7 +550,7 @@ async fn an_instance_does_not_reach_the_files_of_another() {
     ] {
         let args = json!({"op": op, "paths": paths});
         let call = toolhost_tests::test_host::tool_call("climb__run", args);
-        let result = step.execute_alone(call).await;
+        let result = step.execute_without_message(call).await;
         let results = result.output().unwrap()["results"].as_array().unwrap();
         // A hard link of a link is the link's own.
         let refused = results.iter().filter(|result| result["ok"] == false);
@@ -562,7 +565,7 @@ async fn an_instance_does_not_reach_the_files_of_another() {
     // Its own it does reach.
     let args = json!({"op": "read", "paths": ["inside"]});
     let result = step
-        .execute_alone(toolhost_tests::test_host::tool_call("climb__run", args))
+        .execute_without_message(toolhost_tests::test_host::tool_call("climb__run", args))
         .await;
     assert_eq!(result.output().unwrap()["results"][0]["detail"], "own's");
 }

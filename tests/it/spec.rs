@@ -45,7 +45,9 @@ async fn a_registered_tool_is_in_the_registry_also_where_the_step_hides_it() {
         let step = test_host.another_step().await;
         assert!(step.catalog().items().is_empty());
         for name in ["dyn__x", "echo__context"] {
-            let result = step.execute_alone(tool_call(name, json!({}))).await;
+            let result = step
+                .execute_without_message(tool_call(name, json!({})))
+                .await;
             let refused = result.tool_error().map(|error| error.code.as_str());
             assert_eq!(refused, expected, "{name}");
         }
@@ -97,7 +99,9 @@ async fn a_native_handler_is_told_the_same_as_a_component() {
     let step = turn.open_step().await.unwrap();
     let mut told = Vec::new();
     for name in ["echo__context", "dyn__context"] {
-        let result = step.execute_alone(tool_call(name, json!({}))).await;
+        let result = step
+            .execute_without_message(tool_call(name, json!({})))
+            .await;
         let mut output = result.output().unwrap().clone();
         let message = output["message"].take().to_string();
         assert!(message.contains(name), "{message}");
@@ -143,14 +147,18 @@ async fn a_hand_off_names_an_agent_and_gives_it_an_input() {
             json!({"input": 1}),
             json!({"target": 5, "input": 1}),
         ] {
-            let result = step.execute_alone(tool_call(tool, args.clone())).await;
+            let result = step
+                .execute_without_message(tool_call(tool, args.clone()))
+                .await;
             assert_eq!(code(&result), "E_TOOL_INVALID_ARGS", "{tool} {args}");
         }
     }
     assert_eq!(client.list().await.unwrap(), [], "nobody was started");
 
     let args = json!({"target": "coder", "input": {"task": 1}});
-    let result = step.execute_alone(tool_call("agents__request", args)).await;
+    let result = step
+        .execute_without_message(tool_call("agents__request", args))
+        .await;
     assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
     assert_eq!(result.output().unwrap()["response"], json!({"task": 1}));
     assert_eq!(client.list().await.unwrap().len(), 1);

@@ -88,7 +88,9 @@ impl TestHost {
 
     /// Executes a call.
     pub async fn call(&self, name: &str, args: Value) -> ToolResult {
-        self.step.execute_alone(tool_call(name, args)).await
+        self.step
+            .execute_without_message(tool_call(name, args))
+            .await
     }
 
     /// Opens another step of the agent, in the same workdir.

@@ -49,7 +49,8 @@ pub use limits::{DiskLimit, Limits};
 pub use name::{ExportName, NameError, ResourceName, ToolName};
 pub use protected::Protected;
 pub use resource::{
-    AgentResource, AgentSpec, ErrorMessageLimit, Metadata, ToolExportSpec, ToolResource, ToolSpec,
+    AgentResource, AgentSpec, ErrorMessageLimit, ResourceMetadata, ToolExportSpec, ToolResource,
+    ToolSpec,
 };
 pub use result::{ToolResult, ToolStatus};
 pub use schema::{JsonSchemaObject, SchemaShapeError};

@@ -6,7 +6,7 @@ use crate::{ExportName, JsonSchemaObject, ResourceName, ToolName};
 
 /// `metadata` of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Metadata {
+pub struct ResourceMetadata {
     /// Name, unique among the resources of its kind.
     pub name: ResourceName,
     /// Labels, free for the author's use.
@@ -19,7 +19,7 @@ pub struct Metadata {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResource {
     /// Name and labels.
-    pub metadata: Metadata,
+    pub metadata: ResourceMetadata,
     /// What the tool is.
     pub spec: ToolSpec,
 }
@@ -94,7 +94,7 @@ impl Default for ErrorMessageLimit {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentResource {
     /// Name and labels.
-    pub metadata: Metadata,
+    pub metadata: ResourceMetadata,
     /// What the agent may call.
     pub spec: AgentSpec,
 }

@@ -34,7 +34,7 @@ impl AgentRuntime for Writer {
         let args = json!({"target": "reviewer", "input": {"draft": event.input}});
         let args = args.as_object().cloned().unwrap_or_default();
         let call = ToolCall::new("call_1", "agents__request", args);
-        let result = step.execute_alone(call).await;
+        let result = step.execute_without_message(call).await;
         step.close(()).await.map_err(ToolError::into_raised)?;
         turn.close(json!(result))
             .await

@@ -61,7 +61,7 @@ impl Demo {
         self.calls += 1;
         let args = args.as_object().cloned().unwrap_or_default();
         let call = ToolCall::new(format!("call_{}", self.calls), name, args);
-        self.step.execute_alone(call).await
+        self.step.execute_without_message(call).await
     }
 
     async fn tell(&mut self, title: &str, name: &str, args: Value) -> ToolResult {

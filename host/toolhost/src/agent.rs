@@ -7,7 +7,7 @@ use std::sync::Arc;
 use toolhost_contract::{Locale, ResourceName, ToolName};
 use toolhost_sandbox::{Grants, Limits, Workdir};
 
-use crate::bundle::Guarded;
+use crate::bundle::WriteGuard;
 use crate::catalog::ToolCatalog;
 use crate::extension::{ExtensionApi, ExtensionError};
 use crate::host::HostInner;
@@ -59,7 +59,7 @@ pub(crate) struct AgentInner {
     pub(crate) permits: HashMap<ResourceName, Permit>,
     pub(crate) host: Arc<HostInner>,
     /// Kept from guests while the agent lives.
-    pub(crate) _guarded: Arc<Guarded>,
+    pub(crate) _guarded: Arc<WriteGuard>,
     pub(crate) locale: Locale,
     pub(crate) registry_calls: RegistryCalls,
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolhost_contract::{HandlerError, JsonObject, ToolCatalogItem};
 
 use crate::extension::{ExtensionApi, ExtensionError};
-use crate::handler::{HandlerContext, Raised, ToolHandler};
+use crate::handler::{HandlerContext, HandlerFailure, ToolHandler};
 use crate::middleware::BoxFuture;
 use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
 
@@ -129,7 +129,7 @@ struct Said {
 }
 
 impl Said {
-    fn read(input: JsonObject) -> Result<Self, Raised> {
+    fn read(input: JsonObject) -> Result<Self, HandlerFailure> {
         serde_json::from_value(Value::Object(input))
             .map_err(|reason| HandlerError::from(reason).into())
     }
@@ -172,7 +172,7 @@ enum Verb {
 }
 
 impl Verb {
-    async fn ask(self, agents: &AgentsClient, input: JsonObject) -> Result<Value, Raised> {
+    async fn ask(self, agents: &AgentsClient, input: JsonObject) -> Result<Value, HandlerFailure> {
         Ok(match self {
             Self::Request => {
                 let request = Said::read(input)?.into_request();
@@ -199,7 +199,7 @@ impl ToolHandler for Verb {
         &self,
         context: HandlerContext,
         input: JsonObject,
-    ) -> BoxFuture<'_, Result<Value, Raised>> {
+    ) -> BoxFuture<'_, Result<Value, HandlerFailure>> {
         Box::pin(async move { self.ask(others(&context)?, input).await })
     }
 
@@ -217,23 +217,23 @@ fn counted<T: Serialize>(agents: &[T]) -> Value {
     json!({"count": agents.len(), "agents": agents})
 }
 
-fn others(context: &HandlerContext) -> Result<&AgentsClient, Raised> {
+fn others(context: &HandlerContext) -> Result<&AgentsClient, HandlerFailure> {
     context.agents().ok_or_else(|| {
         let code = toolhost_contract::ToolErrorCode::IpcDeliveryFailed;
-        Raised::host(code, "This turn was opened without a way to other agents.")
+        HandlerFailure::host(code, "This turn was opened without a way to other agents.")
     })
 }
 
 /// The host's code; or, where the other agent's turn failed, its own error.
-fn raised(error: AgentsError) -> Raised {
+fn raised(error: AgentsError) -> HandlerFailure {
     match error.handler_error() {
         Some(own) => {
             let message = error.to_string();
-            Raised::from(HandlerError {
+            HandlerFailure::from(HandlerError {
                 message,
                 ..own.clone()
             })
         }
-        None => Raised::host(error.code(), format!("{error}.")),
+        None => HandlerFailure::host(error.code(), format!("{error}.")),
     }
 }

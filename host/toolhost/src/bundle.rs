@@ -22,7 +22,7 @@ use toolhost_contract::{AgentResource, ResourceName, ToolResource};
 
 pub(crate) use diagnostic::DiagnosticList;
 pub use diagnostic::{Diagnostic, Place, Position, Related, Severity, Span};
-pub(crate) use guarded::Guarded;
+pub(crate) use guarded::WriteGuard;
 pub use open::{Entry, LoadError, OpenBundle, SourceEntry};
 pub use read::ReadError;
 pub use tool::ToolPlaces;

@@ -49,25 +49,25 @@ impl HandlerContext {
 
 /// What a handler raised: its own failure, whose code is checked like a guest's, or the host's.
 #[derive(Debug, Clone)]
-pub struct Raised(pub(crate) RaisedBy);
+pub struct HandlerFailure(pub(crate) FailureSource);
 
 #[derive(Debug, Clone)]
-pub(crate) enum RaisedBy {
+pub(crate) enum FailureSource {
     /// An extension.
     Handler(HandlerError),
     /// A handler of this library, with a code that only the host can make.
     Host(ToolErrorCode, String),
 }
 
-impl Raised {
+impl HandlerFailure {
     pub(crate) fn host(code: ToolErrorCode, message: impl Into<String>) -> Self {
-        Self(RaisedBy::Host(code, message.into()))
+        Self(FailureSource::Host(code, message.into()))
     }
 }
 
-impl From<HandlerError> for Raised {
+impl From<HandlerError> for HandlerFailure {
     fn from(error: HandlerError) -> Self {
-        Self(RaisedBy::Handler(error))
+        Self(FailureSource::Handler(error))
     }
 }
 
@@ -85,7 +85,7 @@ pub trait ToolHandler: Send + Sync + 'static {
         &self,
         context: HandlerContext,
         input: JsonObject,
-    ) -> BoxFuture<'_, Result<Value, Raised>>;
+    ) -> BoxFuture<'_, Result<Value, HandlerFailure>>;
 
     /// How long a call with this input may take. Default: none of its own, so the policy's.
     fn deadline(&self, input: &JsonObject) -> Option<Duration> {
@@ -103,8 +103,8 @@ where
         &self,
         context: HandlerContext,
         input: JsonObject,
-    ) -> BoxFuture<'_, Result<Value, Raised>> {
+    ) -> BoxFuture<'_, Result<Value, HandlerFailure>> {
         let called = self(context, input);
-        Box::pin(async move { called.await.map_err(Raised::from) })
+        Box::pin(async move { called.await.map_err(HandlerFailure::from) })
     }
 }

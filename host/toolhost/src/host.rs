@@ -12,7 +12,7 @@ use toolhost_sandbox::{
     WorkdirRules, WriteProtected,
 };
 
-use crate::bundle::{Guarded, LoadError};
+use crate::bundle::{LoadError, WriteGuard};
 use crate::events::{EventBus, EventBusConfig};
 use crate::load;
 use crate::loaded::LoadedBundle;
@@ -193,7 +193,7 @@ impl HostBuilder {
 /// let turn = instance.open_turn("turn-1").await?;
 /// let step = turn.open_step().await?;
 /// let tools = step.catalog().to_openai(); // what the model is shown
-/// let result = step.execute_alone(call).await; // never an error
+/// let result = step.execute_without_message(call).await; // never an error
 /// step.close("done").await?;
 /// turn.close("done").await?;
 /// # let _ = (tools, result);
@@ -215,12 +215,12 @@ pub(crate) struct HostInner {
     pending: OnceCell<Arc<Pending>>,
     pending_expiry: Duration,
     /// The files of every bundle that is loaded.
-    guarded: Mutex<Vec<Weak<Guarded>>>,
+    guarded: Mutex<Vec<Weak<WriteGuard>>>,
 }
 
 impl HostInner {
     /// Keeps a bundle's files from guests for as long as it is held.
-    pub(crate) fn guard(&self, guarded: Guarded) -> Arc<Guarded> {
+    pub(crate) fn guard(&self, guarded: WriteGuard) -> Arc<WriteGuard> {
         let guarded = Arc::new(guarded);
         let mut all = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|known| known.strong_count() > 0);

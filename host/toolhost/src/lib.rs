@@ -41,14 +41,14 @@ pub use bundle::{Bundle, Diagnostic, LoadError, Severity, YamlSource};
 pub use call::failure::prepare_error_code;
 pub use catalog::ToolCatalog;
 pub use extension::{ExtensionApi, ExtensionError, PipelineApi, ToolsApi};
-pub use handler::{HandlerContext, Logger, Raised, ToolHandler};
+pub use handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 pub use host::{Host, HostBuilder, HostError, LoadProgress};
 pub use inspect::{Inspection, inspect, manifest};
 pub use instance::{Instance, TurnStart};
 pub use loaded::{AgentError, Declares, LoadedBundle, WorkspaceError};
 pub use middleware::{
-    AuditLog, AuditLogError, BoxFuture, Metadata, Middleware, Next, Occasion, Passage, Redactor,
-    StepContext, ToolCallContext, TurnContext,
+    AuditLog, AuditLogError, BoxFuture, CallKind, Metadata, Middleware, MiddlewareContext, Next,
+    Redactor, StepContext, ToolCallContext, TurnContext,
 };
 pub use pending::{Completed, Completion, Completions};
 pub use policy::{LimitInfo, Policy, PolicyError, SecretSource};

@@ -15,8 +15,8 @@ use toolhost_sandbox::{HandlerSpec, PrepareError, PreparedTool};
 
 use crate::agent::{Agent, AgentInner, Permit, RegistryCalls};
 use crate::bundle::{
-    Bundle, Diagnostic, DiagnosticList, Guarded, IMPLICIT_AGENT, LoadError, MANIFEST, OpenBundle,
-    Place,
+    Bundle, Diagnostic, DiagnosticList, IMPLICIT_AGENT, LoadError, MANIFEST, OpenBundle, Place,
+    WriteGuard,
 };
 use crate::call::failure::prepare_error_code;
 use crate::catalog::{ToolCatalog, descriptions};
@@ -275,7 +275,7 @@ fn assemble(
     open: &OpenBundle,
     path: PathBuf,
     found: Found,
-    guarded: Guarded,
+    guarded: WriteGuard,
 ) -> LoadedBundle {
     let bundle = open.bundle();
     let all: Vec<ToolCatalogItem> = found.tools.iter().map(|tool| tool.item.clone()).collect();

@@ -11,10 +11,10 @@ mod redaction;
 mod suspended;
 
 pub use audit::{AuditLog, AuditLogError};
-pub use context::{Occasion, StepContext, ToolCallContext, TurnContext};
+pub use context::{CallKind, StepContext, ToolCallContext, TurnContext};
 pub(crate) use layer::{Panicked, unpanicked};
 pub use metadata::Metadata;
-pub use pipeline::{BoxFuture, Middleware, Next, Passage};
-pub(crate) use progress::{Progress, unforged_error};
+pub use pipeline::{BoxFuture, Middleware, MiddlewareContext, Next};
+pub(crate) use progress::{Progress, sanitize_error_code};
 pub use redact::Redactor;
-pub(crate) use suspended::{Held, Opened};
+pub(crate) use suspended::{Opened, SuspendedPipeline};

@@ -13,7 +13,7 @@ use crate::agent::{Permit, RegistryCalls};
 use crate::call::executor;
 use crate::catalog::ToolCatalog;
 use crate::events::{StepSpan, TurnSpan};
-use crate::middleware::{Held, Opened, pipeline::Pipeline};
+use crate::middleware::{Opened, SuspendedPipeline, pipeline::Pipeline};
 use crate::middleware::{StepContext, ToolCallContext};
 use crate::pending::Handle;
 use crate::registry::RegisteredTool;
@@ -29,7 +29,7 @@ use toolhost_contract::normalise_error;
 #[must_use = "a step is closed, so that its middleware is told"]
 pub struct Step {
     scope: Scope,
-    held: Held<StepContext>,
+    held: SuspendedPipeline<StepContext>,
     span: StepSpan,
     responses: Vec<AgentEvent>,
 }
@@ -105,10 +105,11 @@ impl Step {
         let span = of_turn.step(&step_id);
         let shown = agent.shown(&overlay);
         let (catalog, held) = if overlay.step.is_empty() {
-            (shown, Held::closed())
+            (shown, SuspendedPipeline::closed())
         } else {
             let context = StepContext::new(shown.items().to_vec(), &step_id, turn);
-            let opened = Held::open(&overlay.step, context).instrument(span.span().clone());
+            let opened =
+                SuspendedPipeline::open(&overlay.step, context).instrument(span.span().clone());
             match opened.await {
                 Ok(Opened { context, held }) => (context.tool_catalog.into_iter().collect(), held),
                 Err(ended) => {
@@ -171,7 +172,7 @@ impl Step {
     }
 
     /// Executes a call that came without a message, such as one from a command line.
-    pub async fn execute_alone(&self, call: ToolCall) -> ToolResult {
+    pub async fn execute_without_message(&self, call: ToolCall) -> ToolResult {
         let message = AssistantMessage::for_call(&call);
         self.execute(call, &message).await
     }

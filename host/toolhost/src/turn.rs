@@ -15,8 +15,8 @@ use crate::agent::{AgentInner, Permit};
 use crate::agents_port;
 use crate::events::TurnSpan;
 use crate::instance::{Instance, TurnStart};
-use crate::middleware::{Held, Opened};
-use crate::middleware::{TurnContext, unforged_error};
+use crate::middleware::{Opened, SuspendedPipeline};
+use crate::middleware::{TurnContext, sanitize_error_code};
 use crate::pending::PendingCall;
 use crate::step::Step;
 use toolhost_agents::AgentsClient;
@@ -32,7 +32,7 @@ use toolhost_contract::{limit_error, normalise_error};
 pub struct Turn {
     inner: Arc<TurnInner>,
     input: Value,
-    held: Held<TurnContext>,
+    held: SuspendedPipeline<TurnContext>,
     span: TurnSpan,
 }
 
@@ -97,7 +97,7 @@ impl TurnInner {
 
     /// An error as it leaves the layers and the host; `before` is the code they were given.
     pub(crate) fn told(&self, error: ToolError, before: Option<&ErrorCode>) -> ToolError {
-        let error = unforged_error(error, before, self.locale());
+        let error = sanitize_error_code(error, before, self.locale());
         let redactor = &self.agent().host.redactor;
         limit_error(redactor.error(error), ErrorMessageLimit::DEFAULT)
     }
@@ -157,7 +157,7 @@ impl Turn {
             steps: AtomicU32::new(0),
         });
         let context = TurnContext::new(start.input, &inner);
-        let opened = Held::open(&pipeline, context).instrument(span.span().clone());
+        let opened = SuspendedPipeline::open(&pipeline, context).instrument(span.span().clone());
         match opened.await {
             Ok(Opened { context, held }) => Ok(Self {
                 input: context.input,
@@ -209,7 +209,7 @@ impl Turn {
     ///
     /// See [`Agent::required_tools`](crate::Agent::required_tools).
     #[must_use]
-    pub fn may_end(&self) -> bool {
+    pub fn required_tools_satisfied(&self) -> bool {
         self.inner.agent().required.is_empty() || self.inner.required_succeeded.load(Relaxed)
     }
 

@@ -113,7 +113,7 @@ async fn what_goes_wrong_is_a_result_with_a_code() {
     // Without a way to others the tool says so.
     let step = test_host.another_step().await;
     let lone = toolhost_tests::test_host::tool_call("agents__list", json!({}));
-    let result = step.execute_alone(lone).await;
+    let result = step.execute_without_message(lone).await;
     assert_eq!(
         toolhost_tests::test_host::code(&result),
         "IPC_DELIVERY_FAILED"
@@ -148,7 +148,7 @@ async fn an_asynchronous_answer_comes_before_a_later_step() {
     assert!(step.responses().is_empty());
     let args = json!({"target": "b", "input": {"n": 7}, "async": true});
     let accepted = step
-        .execute_alone(toolhost_tests::test_host::tool_call(
+        .execute_without_message(toolhost_tests::test_host::tool_call(
             "agents__request",
             args,
         ))

@@ -122,7 +122,7 @@ async fn ours(test_host: &TestHost, script: &str) -> (Came, Value) {
     let workdir = test_host.host.workdir(dir.path()).unwrap();
     let step = open_step(&test_host.agent, "instance", &workdir).await;
     let result = step
-        .execute_alone(tool_call("bash__exec", command(script)))
+        .execute_without_message(tool_call("bash__exec", command(script)))
         .await;
     let output = output(&result).clone();
     let came = Came {

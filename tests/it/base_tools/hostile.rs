@@ -61,7 +61,9 @@ impl Beside {
     }
 
     async fn call(&self, args: serde_json::Value) -> ToolResult {
-        self.step.execute_alone(tool_call("bash__exec", args)).await
+        self.step
+            .execute_without_message(tool_call("bash__exec", args))
+            .await
     }
 
     /// Asserts that nothing of the host was said or changed, and that the tool still works.

@@ -39,7 +39,7 @@ async fn a_long_wait_ends_at_the_deadline_or_when_nobody_waits_for_it() {
 
     let test_host = base("").await;
     let call = tool_call("wait__seconds", json!({"seconds": 3600}));
-    let waiting = test_host.step.execute_alone(call);
+    let waiting = test_host.step.execute_without_message(call);
     let dropped = tokio::time::timeout(Duration::from_millis(200), waiting).await;
     assert!(dropped.is_err());
     let sandbox = test_host.host.sandbox();

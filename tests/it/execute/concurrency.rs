@@ -36,7 +36,7 @@ async fn at_once(
             Arc::clone(step),
             tool_call_of(&format!("call-{n}"), name, args),
         );
-        tokio::spawn(async move { (n, step.execute_alone(call).await) })
+        tokio::spawn(async move { (n, step.execute_without_message(call).await) })
     });
     let mut results = Vec::with_capacity(CALLS);
     for call in calls.collect::<Vec<_>>() {
@@ -119,7 +119,7 @@ async fn whoever_finds_the_line_full_is_told_so_and_the_rest_are_answered() {
     assert!(busy > CALLS / 2, "{ends:?}");
     assert_given_back(&own, RUNNING).await;
     let again = step
-        .execute_alone(tool_call_of("again", "echo__say", json!({})))
+        .execute_without_message(tool_call_of("again", "echo__say", json!({})))
         .await;
     assert!(again.output().is_some(), "{again:?}");
 }

@@ -112,7 +112,7 @@ async fn what_a_bundle_needs_is_no_policys_to_grant() {
     let step = toolhost_tests::test_host::open_step(&test_host.agent, "instance", &workdir).await;
     let args = json!({"path": "goondan.yaml", "content": "x"});
     let call = toolhost_tests::test_host::tool_call("files__write", args);
-    let result = step.execute_alone(call).await;
+    let result = step.execute_without_message(call).await;
     assert_eq!(result.usage().denials, [Denial::WriteProtected]);
     let told = suggestion(&result);
     let ends = "filesystem: change a write-protected file (no policy grants it).";

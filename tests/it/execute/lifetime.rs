@@ -38,7 +38,7 @@ async fn execute_dropped_in_the_middle_stops_the_guest() {
     let call = tool_call("spin__run", json!({}));
     let (sandbox, places) = (own.sandbox(), own.sandbox().free_places());
 
-    let running = tokio::spawn(async move { step.execute_alone(call).await });
+    let running = tokio::spawn(async move { step.execute_without_message(call).await });
     eventually("it runs", || sandbox.free_places() == places - 1).await;
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert!(!running.is_finished());
@@ -80,7 +80,7 @@ async fn a_host_may_be_dropped_in_async_code() {
     let agent = own.load(dir.path()).await.unwrap().only_agent().unwrap();
     let step = open_step(&agent, "key", &workdir).await;
     drop((own, agent));
-    let result: ToolResult = step.execute_alone(call).await;
+    let result: ToolResult = step.execute_without_message(call).await;
     assert_eq!(
         result.status(),
         ToolStatus::Ok,

@@ -29,7 +29,7 @@ async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
             "climb__run",
             json!({"op": op, "paths": paths, "other": "/elsewhere"}),
         );
-        let result = step.execute_alone(call).await;
+        let result = step.execute_without_message(call).await;
         for attempt in result.output().unwrap()["results"].as_array().unwrap() {
             assert_eq!(attempt["ok"], false, "{op}: {attempt}");
         }
@@ -45,7 +45,7 @@ async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
         );
     }
     let call = tool_call("climb__run", json!({"op": "read", "paths": paths}));
-    let result = step.execute_alone(call).await;
+    let result = step.execute_without_message(call).await;
     assert_eq!(
         result.output().unwrap()["results"][0]["ok"],
         true,
@@ -64,7 +64,9 @@ async fn the_files_of_a_bundle_that_is_dropped_are_ordinary_files() {
     let write = async || {
         let step = open_step(&test_host.agent, "instance", &workdir).await;
         let call = json!({"op": "write", "paths": ["goondan.yaml"]});
-        let result = step.execute_alone(tool_call("climb__run", call)).await;
+        let result = step
+            .execute_without_message(tool_call("climb__run", call))
+            .await;
         result.output().unwrap()["results"][0]["ok"].clone()
     };
     assert_eq!(write().await, false);
@@ -126,7 +128,7 @@ async fn no_tool_rewrites_another_bundle_or_what_replaced_a_file_of_its_own() {
     ]);
     for op in ["write", "append", "unlink"] {
         let call = tool_call("climb__run", json!({"op": op, "paths": paths}));
-        let result = step.execute_alone(call).await;
+        let result = step.execute_without_message(call).await;
         for attempt in result.output().unwrap()["results"].as_array().unwrap() {
             assert_eq!(attempt["ok"], false, "{op}: {attempt}");
         }
@@ -140,7 +142,9 @@ async fn no_tool_rewrites_another_bundle_or_what_replaced_a_file_of_its_own() {
 async fn refused(step: &Step, ops: &[&str], paths: &[&str], other: &str) {
     for op in ops {
         let args = json!({"op": op, "paths": paths, "other": other});
-        let result = step.execute_alone(tool_call("climb__run", args)).await;
+        let result = step
+            .execute_without_message(tool_call("climb__run", args))
+            .await;
         for attempt in result.output().unwrap()["results"].as_array().unwrap() {
             assert_eq!(attempt["ok"], false, "{op}: {attempt}");
         }
@@ -197,7 +201,8 @@ async fn what_replaces_a_tool_while_a_step_is_open_is_kept_as_well() {
     // Through a link that it made.
     let target = "a/dist/climb_out_of_workdir.wasm";
     let link = json!({"op": "symlink", "paths": [target], "other": "/way"});
-    step.execute_alone(tool_call("climb__run", link)).await;
+    step.execute_without_message(tool_call("climb__run", link))
+        .await;
     refused(&step, &["write", "append"], &["/way"], "").await;
     assert!(at("way").is_symlink() && !at("a/dist/climb_out_of_workdir.wasm").exists());
 
@@ -229,7 +234,7 @@ async fn what_replaces_a_tool_while_a_step_is_open_is_kept_as_well() {
         "/goondan.yaml"
     ]);
     let call = tool_call("climb__run", json!({"op": "write", "paths": paths}));
-    let result = step.execute_alone(call).await;
+    let result = step.execute_without_message(call).await;
     for attempt in result.output().unwrap()["results"].as_array().unwrap() {
         assert_eq!(attempt["ok"], true, "{attempt}");
     }
@@ -376,7 +381,7 @@ async fn what_a_tool_was_built_of_and_what_the_next_build_would_run_are_kept() {
         "/a/data/build.rs"
     ]);
     let call = tool_call("climb__run", json!({"op": "write", "paths": paths}));
-    let result = step.execute_alone(call).await;
+    let result = step.execute_without_message(call).await;
     for attempt in result.output().unwrap()["results"].as_array().unwrap() {
         assert_eq!(attempt["ok"], true, "{attempt}");
     }

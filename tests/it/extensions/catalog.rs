@@ -144,7 +144,9 @@ async fn follow(events: Vec<Event>) {
                     shown,
                     "{event:?}"
                 );
-                let result = step.execute_alone(tool_call(TOOLS[tool], json!({}))).await;
+                let result = step
+                    .execute_without_message(tool_call(TOOLS[tool], json!({})))
+                    .await;
                 if shown {
                     assert_eq!(result.status(), ToolStatus::Ok, "{event:?}: {result:?}");
                 } else {

@@ -15,7 +15,11 @@ async fn test_host() -> TestHost {
 
 async fn call(test_host: &TestHost, tool: &str, args: Value) -> toolhost::ToolResult {
     let call = toolhost_tests::test_host::tool_call(tool, args);
-    test_host.another_step().await.execute_alone(call).await
+    test_host
+        .another_step()
+        .await
+        .execute_without_message(call)
+        .await
 }
 
 #[tokio::test]
@@ -221,11 +225,11 @@ async fn no_id_breaks_a_line_of_the_audit_log() {
     let ids: Vec<String> = acting.chunks(100).map(String::from_iter).collect();
     for id in &ids {
         let call = ToolCall::new(id, id, JsonObject::new());
-        step.execute_alone(call).await;
+        step.execute_without_message(call).await;
     }
     let long = "\u{e0041}".repeat(2 << 20);
     let call = ToolCall::new(&long, "text__upper", JsonObject::new());
-    step.execute_alone(call).await;
+    step.execute_without_message(call).await;
     let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     assert!(!written.contains(|c| c != '\n' && text::acts(c)));
     let entries: Vec<Value> = written
@@ -296,7 +300,7 @@ async fn a_call_that_is_dropped_is_in_the_audit_log() {
     let step = test_host.another_step().await;
     let call = toolhost_tests::test_host::tool_call("sleep__run", json!({}));
     let waited = std::time::Duration::from_millis(50);
-    let dropped = tokio::time::timeout(waited, step.execute_alone(call)).await;
+    let dropped = tokio::time::timeout(waited, step.execute_without_message(call)).await;
     assert!(dropped.is_err());
     let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     let line: Value = serde_json::from_str(&written).unwrap();

@@ -29,13 +29,13 @@ async fn a_dynamic_tool_is_in_the_next_steps_catalog_and_runs() {
     let source = serde_json::to_value(&shown.source).unwrap();
     assert_eq!(source, json!({"type": "extension", "name": "weather-ext"}));
     let call = toolhost_tests::test_host::tool_call("weather__get", json!({"city": "Seoul"}));
-    let result = step.execute_alone(call).await;
+    let result = step.execute_without_message(call).await;
     assert_eq!(result.output(), Some(&json!({"city": "Seoul"})));
 
     assert!(test_host.agent.remove_extension("weather-ext"));
     assert!(!test_host.agent.remove_extension("weather-ext"));
     let call = toolhost_tests::test_host::tool_call("weather__get", json!({}));
-    let kept = step.execute_alone(call).await;
+    let kept = step.execute_without_message(call).await;
     assert_eq!(kept.status(), ToolStatus::Ok, "an open step is a snapshot");
     assert!(test_host.agent.catalog().get("weather__get").is_none());
 }
@@ -90,7 +90,10 @@ async fn a_name_belongs_to_whoever_has_it() {
 
     let result = test_host.another_step().await;
     let call = toolhost_tests::test_host::tool_call("dyn__x", json!({}));
-    assert_eq!(result.execute_alone(call).await.output(), Some(&json!(2)));
+    assert_eq!(
+        result.execute_without_message(call).await.output(),
+        Some(&json!(2))
+    );
 }
 
 #[tokio::test]
@@ -162,7 +165,7 @@ async fn a_native_handler_meets_the_same_limits_as_a_component() {
         ("dyn__rants", json!({}), Some("E_TOOL_OUTPUT_TOO_LARGE")),
     ] {
         let call = toolhost_tests::test_host::tool_call(tool, args);
-        let result = step.execute_alone(call).await;
+        let result = step.execute_without_message(call).await;
         let found = result.tool_error().map(|error| error.code.as_str());
         assert_eq!(found, expected, "{tool}: {result:?}");
         if let Some(error) = result.tool_error() {
@@ -179,7 +182,7 @@ async fn a_handler_whose_deadline_panics_is_a_tool_that_crashed() {
             &self,
             _: HandlerContext,
             input: JsonObject,
-        ) -> toolhost::BoxFuture<'_, Result<Value, toolhost::Raised>> {
+        ) -> toolhost::BoxFuture<'_, Result<Value, toolhost::HandlerFailure>> {
             Box::pin(async { Ok(Value::Object(input)) })
         }
 
@@ -199,8 +202,9 @@ async fn a_handler_whose_deadline_panics_is_a_tool_that_crashed() {
         })
         .unwrap();
     let step = test_host.another_step().await;
-    let call =
-        |args| step.execute_alone(toolhost_tests::test_host::tool_call("dyn__restless", args));
+    let call = |args| {
+        step.execute_without_message(toolhost_tests::test_host::tool_call("dyn__restless", args))
+    };
     let result = call(json!({"a": 1})).await;
     assert_eq!(code(&result), "E_TOOL_TRAP");
     assert!(
@@ -286,7 +290,7 @@ async fn the_operators_deadline_holds_for_a_handler_that_asks_for_more() {
             &self,
             _: HandlerContext,
             _: JsonObject,
-        ) -> toolhost::BoxFuture<'_, Result<Value, toolhost::Raised>> {
+        ) -> toolhost::BoxFuture<'_, Result<Value, toolhost::HandlerFailure>> {
             Box::pin(std::future::pending())
         }
 
@@ -303,7 +307,10 @@ async fn the_operators_deadline_holds_for_a_handler_that_asks_for_more() {
         .unwrap();
     let step = test_host.another_step().await;
     let call = toolhost_tests::test_host::tool_call("dyn__patient", json!({}));
-    assert_eq!(code(&step.execute_alone(call).await), "E_TOOL_TIMEOUT");
+    assert_eq!(
+        code(&step.execute_without_message(call).await),
+        "E_TOOL_TIMEOUT"
+    );
 }
 
 #[tokio::test]
@@ -330,7 +337,7 @@ async fn a_native_handler_works_in_the_workdir_by_handle() {
     let step = test_host.another_step().await;
     let call = toolhost_tests::test_host::tool_call("dyn__read", json!({}));
     assert_eq!(
-        step.execute_alone(call).await.output(),
+        step.execute_without_message(call).await.output(),
         Some(&json!("kept"))
     );
 }

@@ -53,11 +53,11 @@ async fn step_middleware_makes_the_catalog_that_calls_are_admitted_against() {
     assert_eq!((first.id(), second.id()), ("step-1", "step-2"));
     let say = || tool_call("echo__say", json!({"a": 1}));
     assert_eq!(
-        first.execute_alone(say()).await.output(),
+        first.execute_without_message(say()).await.output(),
         Some(&json!({"a": 1}))
     );
     assert_eq!(
-        code(&second.execute_alone(say()).await),
+        code(&second.execute_without_message(say()).await),
         "E_TOOL_NOT_IN_CATALOG"
     );
     let described = |item: &toolhost::ToolCatalogItem| item.description.clone();
@@ -66,7 +66,7 @@ async fn step_middleware_makes_the_catalog_that_calls_are_admitted_against() {
         Some("changed")
     );
     let ghost = second
-        .execute_alone(tool_call("ghost__tool", json!({})))
+        .execute_without_message(tool_call("ghost__tool", json!({})))
         .await;
     assert_eq!(code(&ghost), "E_TOOL_NOT_FOUND");
     assert_eq!(test_host.agent.catalog().items().len(), EXAMPLES.len() + 2);
@@ -231,24 +231,32 @@ async fn a_required_tool_must_have_succeeded_before_the_turn_may_end() {
         .instance("key", test_host.work.workdir.clone());
     let turn = instance.open_turn("turn-1").await.unwrap();
     let step = turn.open_step().await.unwrap();
-    assert!(!turn.may_end());
+    assert!(!turn.required_tools_satisfied());
     assert_eq!(turn.required_tools().len(), 2);
     let failed = step
-        .execute_alone(tool_call("text__upper", json!({})))
+        .execute_without_message(tool_call("text__upper", json!({})))
         .await;
     assert_eq!(code(&failed), "E_TOOL_INVALID_ARGS");
-    assert!(!turn.may_end(), "it did not succeed");
-    step.execute_alone(tool_call("text__upper", json!({"text": "x"})))
+    assert!(!turn.required_tools_satisfied(), "it did not succeed");
+    step.execute_without_message(tool_call("text__upper", json!({"text": "x"})))
         .await;
-    assert!(turn.may_end());
+    assert!(turn.required_tools_satisfied());
     assert!(
-        !instance.open_turn("turn-2").await.unwrap().may_end(),
+        !instance
+            .open_turn("turn-2")
+            .await
+            .unwrap()
+            .required_tools_satisfied(),
         "each turn anew"
     );
     let free = self::test_host().await;
     let instance = free.agent.instance("key", free.work.workdir.clone());
     assert!(
-        instance.open_turn("turn-1").await.unwrap().may_end(),
+        instance
+            .open_turn("turn-1")
+            .await
+            .unwrap()
+            .required_tools_satisfied(),
         "none is required"
     );
 }

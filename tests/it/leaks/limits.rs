@@ -106,12 +106,14 @@ async fn stay_flat(rows: &[Row]) {
     for (index, row) in rows.iter().enumerate() {
         let name = format!("row-{index}__run");
         stays_flat(row.what, row.times, async |n| {
-            let result = step.execute_alone(tool_call(&name, (row.input)(n))).await;
+            let result = step
+                .execute_without_message(tool_call(&name, (row.input)(n)))
+                .await;
             assert_eq!(came_to(&result), row.comes_to, "{}: {result:?}", row.what);
         })
         .await;
         let echo = tool_call("echo__say", json!({"after": row.what}));
-        let result = step.execute_alone(echo).await;
+        let result = step.execute_without_message(echo).await;
         assert_eq!(result.status(), ToolStatus::Ok, "{}", row.what);
         assert_eq!(result.output().unwrap()["after"], row.what);
         assert_eq!(sandbox().free_places(), free, "{}", row.what);

@@ -82,7 +82,7 @@ fn turns_and_steps() {
             let turn = turn.await.unwrap();
             let step = turn.open_step().await.unwrap();
             let call = tool_call_of(&format!("call-{n}"), "echo__say", json!({"n": n}));
-            let result = step.execute_alone(call).await;
+            let result = step.execute_without_message(call).await;
             assert_eq!(result.output(), Some(&json!({"n": n})));
             // Some are closed, and some forgotten.
             if n % 2 == 0 {
@@ -132,7 +132,7 @@ fn calls_in_the_background() {
         .await;
         stays_flat("a component's handles", TIMES, async |n| {
             let call = tool_call("pending__run", json!({"handle": format!("done:{n}")}));
-            let accepted = test_host.step.execute_alone(call).await;
+            let accepted = test_host.step.execute_without_message(call).await;
             let result = ended(&instance, accepted.handle().unwrap()).await;
             assert_eq!(result.output(), Some(&json!(n)));
         })

@@ -84,7 +84,7 @@ async fn what_was_built_of_a_source_loads_and_runs() {
     let agent = loaded.only_agent().unwrap();
     let step = open_step(&agent, "key", &work.workdir).await;
     let call = tool_call("text__upper", json!({"text": "hi"}));
-    let result = step.execute_alone(call).await;
+    let result = step.execute_without_message(call).await;
     assert_eq!(
         result.output(),
         Some(&json!({"text": "HI"})),

@@ -36,7 +36,7 @@ pub(super) async fn run(trace: Option<&str>) -> Vec<Arc<RuntimeEvent>> {
     for (id, name) in [("call-good", "text__upper"), ("call-bad", "nobody__knows")] {
         let mut call = tool_call(name, json!({"text": "a secret"}));
         id.clone_into(&mut call.id);
-        step.execute_alone(call).await;
+        step.execute_without_message(call).await;
     }
     step.close(json!(null)).await.unwrap();
     turn.close(json!(null)).await.unwrap();

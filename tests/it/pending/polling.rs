@@ -111,7 +111,7 @@ async fn a_guests_handle_survives_a_restart() {
     let (before, bundle) = agent(host()).await;
     let step = open_step(&before, "instance", &work.workdir).await;
     let accepted = step
-        .execute_alone(tool_call("later__run", json!({"handle": "done:7"})))
+        .execute_without_message(tool_call("later__run", json!({"handle": "done:7"})))
         .await;
     drop((step, before));
     let loaded = host().load(bundle.path()).await.unwrap();
@@ -184,8 +184,11 @@ async fn a_required_tool_that_answers_pending_counts_when_it_is_polled_in_its_tu
     let turn = instance(&test_host).open_turn("turn-1").await.unwrap();
     let step = turn.open_step().await.unwrap();
     let call = tool_call("later__run", json!({"handle": "done:1"}));
-    let accepted = step.execute_alone(call).await;
-    assert!(!turn.may_end());
+    let accepted = step.execute_without_message(call).await;
+    assert!(!turn.required_tools_satisfied());
     let result = turn.poll(accepted.handle().unwrap()).await;
-    assert_eq!((result.status(), turn.may_end()), (ToolStatus::Ok, true));
+    assert_eq!(
+        (result.status(), turn.required_tools_satisfied()),
+        (ToolStatus::Ok, true)
+    );
 }

@@ -72,7 +72,7 @@ impl Told {
             "call" => {
                 let call = tool_call_of("call-1", text("tool"), part(asked, "args"));
                 let step = self.step.as_ref().ok_or("no step")?;
-                return Ok(shown(&step.execute_alone(call).await));
+                return Ok(shown(&step.execute_without_message(call).await));
             }
             "submit" => {
                 let call = tool_call_of("call-1", text("tool"), part(asked, "args"));
@@ -122,7 +122,8 @@ impl Told {
         let step = self.step.as_ref().ok_or("no step")?;
         for round in 0_u64.. {
             let page = json!({"path": format!("/{}", round % 7), "bytes": 4096, "mode": "append"});
-            let written = step.execute_alone(tool_call_of("w", "write__run", page.clone()));
+            let written =
+                step.execute_without_message(tool_call_of("w", "write__run", page.clone()));
             written.await;
             for (tool, args) in [("write__run", page), ("sleep__run", json!({}))] {
                 // As many as a host keeps apart from its limits.

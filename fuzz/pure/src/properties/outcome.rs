@@ -248,13 +248,13 @@ fn is_unforged(result: &ToolResult, locale: Locale) {
     ] {
         let progress = Progress::default();
         progress.said(&said);
-        let out = progress.unforged(result.clone(), locale);
+        let out = progress.sanitize_codes(result.clone(), locale);
         if let Some(ErrorCode::Host(code)) = out.tool_error().map(|error| error.code.clone()) {
             let known = said.tool_error().map(|error| error.code.clone());
             let is_known = known == Some(ErrorCode::Host(code));
             assert!(is_known || code == ToolErrorCode::Middleware, "{code:?}");
         }
-        let made_up = progress.unforged(ToolResult::pending("c", "t", "x".to_owned()), locale);
+        let made_up = progress.sanitize_codes(ToolResult::pending("c", "t", "x".to_owned()), locale);
         assert_eq!(made_up.handle(), None);
     }
 }

@@ -19,7 +19,7 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
     let turn = instance.open_turn("turn").await.map_err(Failure::of)?;
     let step = turn.open_step().await.map_err(Failure::of)?;
     let call = ToolCall::new(CALL_ID, target.tool.as_ref(), input);
-    let result = step.execute_alone(call).await;
+    let result = step.execute_without_message(call).await;
     caller::print(&result, &args.caller)?;
     let bundle = target.bundle.display();
     if is_outside_the_catalog(&result) {

@@ -243,7 +243,7 @@ async fn call(instance: &Instance, asked: Asked) -> anyhow::Result<ToolResult> {
             let message = AssistantMessage::parse(message, CALL_ID)?;
             step.execute(call, &message).await
         }
-        None => step.execute_alone(call).await,
+        None => step.execute_without_message(call).await,
     };
     let began = Instant::now();
     while asked.waits && result.status() == ToolStatus::Pending && began.elapsed() < PENDING_MAX {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use toolhost_contract::{Metadata, ResourceName, ToolErrorCode};
+use toolhost_contract::{ResourceMetadata, ResourceName, ToolErrorCode};
 
 use super::diagnostic::{Diagnostic, Place};
 use super::reader::{Cursor, Fields, Findings, closest};
@@ -56,7 +56,7 @@ pub(super) struct Document<'n> {
 /// A resource's metadata, and where its name stands.
 #[derive(Debug)]
 pub(super) struct Named {
-    pub(super) metadata: Metadata,
+    pub(super) metadata: ResourceMetadata,
     pub(super) place: Place,
 }
 
@@ -124,7 +124,7 @@ pub(super) fn read_metadata(fields: &Fields<'_>, findings: &mut Findings) -> Opt
     let at = metadata.required("name", findings)?;
     let name = at.name(ResourceName::parse, findings)?;
     Some(Named {
-        metadata: Metadata { name, labels },
+        metadata: ResourceMetadata { name, labels },
         place: findings.place(&at),
     })
 }

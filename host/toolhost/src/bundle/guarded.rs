@@ -33,7 +33,7 @@ const NOTICED: [&str; 13] = [
 /// Looked up whenever that is needed: an editor or a build replaces a file by another of the same
 /// name, which is then what must be kept.
 #[derive(Debug)]
-pub(crate) struct Guarded {
+pub(crate) struct WriteGuard {
     dir: Arc<Dir>,
     /// The bundle's directory, all above it, and the links that led there.
     folders: Protected,
@@ -66,7 +66,7 @@ const HOLDS_FOR: u32 = 4;
 /// Most steps of one look.
 const STEPS_MAX: usize = 200_000;
 
-impl Guarded {
+impl WriteGuard {
     /// Guards these; what they are now is looked up for the times when it cannot be.
     pub(super) fn new(dir: Arc<Dir>, folders: Protected, files: Vec<PathBuf>) -> Self {
         let guarded = Self {
@@ -230,7 +230,7 @@ fn is_package(folder: &Path) -> bool {
 
 /// What is kept now.
 #[cfg(test)]
-pub(super) fn ids(guarded: &Guarded) -> Result<Vec<FileId>, ReadError> {
+pub(super) fn ids(guarded: &WriteGuard) -> Result<Vec<FileId>, ReadError> {
     Ok(guarded.now()?.ids().collect())
 }
 
@@ -246,9 +246,9 @@ mod tests {
     use super::super::read::read_beneath;
     use super::*;
 
-    fn guarded(dir: &Path) -> Guarded {
+    fn guarded(dir: &Path) -> WriteGuard {
         let dir = Dir::open_ambient_dir(dir, ambient_authority()).unwrap();
-        Guarded::new(
+        WriteGuard::new(
             Arc::new(dir),
             Protected::default(),
             vec!["tools/x.wasm".into()],
@@ -307,7 +307,7 @@ mod tests {
     fn of_many_files_no_more_than_a_part_of_the_time_goes_into_looking() {
         let dir = furnished();
         let mut guarded = guarded(dir.path());
-        let holds = |guarded: &Guarded, took| {
+        let holds = |guarded: &WriteGuard, took| {
             let found = Arc::new(Protected::default());
             let all = Some((Arc::clone(&found), Instant::now(), took));
             guarded.looked.lock().unwrap().all = all;

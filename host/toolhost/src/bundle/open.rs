@@ -11,7 +11,7 @@ use toolhost_contract::{ToolErrorCode, ToolResource};
 use toolhost_sandbox::Protected;
 
 use super::built::{self, Budget, Language, Source, Stale, Stamp};
-use super::guarded::Guarded;
+use super::guarded::WriteGuard;
 use super::read::{ReadError, ids_to_the_root, read_beneath};
 use super::resources::FILE_MAX;
 use super::{Bundle, Diagnostic, MANIFEST, Place, YamlSource};
@@ -234,11 +234,11 @@ impl OpenBundle {
     }
 
     /// What no guest may change; `files` are those of the entries.
-    pub(crate) fn guarded(&self, files: Vec<PathBuf>) -> Guarded {
+    pub(crate) fn guarded(&self, files: Vec<PathBuf>) -> WriteGuard {
         let tools = self.bundle.tools().iter();
         let entries = tools.map(|tool| PathBuf::from(&tool.spec.entry));
         let own = std::iter::once(self.manifest.clone()).chain(entries);
-        let guarded = Guarded::new(Arc::clone(&self.dir), self.folders.clone(), own.collect());
+        let guarded = WriteGuard::new(Arc::clone(&self.dir), self.folders.clone(), own.collect());
         guarded.with_sources(files, &self.dir_path)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use toolhost_contract::{
-    AgentResource, AgentSpec, Metadata, ResourceName, ToolErrorCode, ToolResource,
+    AgentResource, AgentSpec, ResourceMetadata, ResourceName, ToolErrorCode, ToolResource,
 };
 
 use super::agent::{self, References};
@@ -52,7 +52,7 @@ struct Reading {
     /// Names taken, by kind.
     names: HashMap<(Kind, ResourceName), Place>,
     tools: Vec<(ToolResource, ToolPlaces)>,
-    agents: Vec<(Metadata, References)>,
+    agents: Vec<(ResourceMetadata, References)>,
     /// Tools that are there, also those with an error in their spec.
     declared: HashSet<ResourceName>,
     /// Whether the name of every Tool that is there is known.

@@ -18,7 +18,7 @@ use super::native;
 use super::telemetry;
 use crate::agent::Permit;
 use crate::middleware::{BoxFuture, Panicked, unpanicked};
-use crate::middleware::{Occasion, Progress, Redactor, ToolCallContext};
+use crate::middleware::{CallKind, Progress, Redactor, ToolCallContext};
 use crate::pending;
 use crate::registry::{RegisteredTool, Runs};
 use crate::schema::json;
@@ -67,12 +67,12 @@ pub(crate) async fn execute(
     let result = if scope.layers().is_empty() {
         run_admitted(scope, call, message, None).await
     } else {
-        let occasion = match scope.catalog.get(&call.name) {
-            Some(_) => Occasion::Call,
-            None => Occasion::CallOutsideCatalog,
+        let call_kind = match scope.catalog.get(&call.name) {
+            Some(_) => CallKind::Call,
+            None => CallKind::CallOutsideCatalog,
         };
         let progress = Arc::default();
-        let context = ToolCallContext::new(call, occasion, &progress, &scope.step_id, &scope.turn);
+        let context = ToolCallContext::new(call, call_kind, &progress, &scope.step_id, &scope.turn);
         let (inner, message, beneath) = (scope.clone(), message.clone(), Arc::clone(&progress));
         let core = move |context: ToolCallContext| -> BoxFuture<'static, ToolResult> {
             Box::pin(async move {
@@ -83,7 +83,7 @@ pub(crate) async fn execute(
             })
         };
         let result = scope.layers().run(context, core).await;
-        progress.unforged(result, scope.turn.locale())
+        progress.sanitize_codes(result, scope.turn.locale())
     };
     let redactor = &scope.turn.agent().host.redactor;
     let result = exit(redactor, result.answering(&id, &name), limit);

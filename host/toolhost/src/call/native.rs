@@ -9,7 +9,7 @@ use toolhost_sandbox::{Limits, SandboxError};
 
 use super::executor::{Answer, ValidCall};
 use super::failure::failure;
-use crate::handler::{HandlerContext, Logger, Raised, RaisedBy, ToolHandler};
+use crate::handler::{FailureSource, HandlerContext, HandlerFailure, Logger, ToolHandler};
 use crate::middleware::{Panicked, unpanicked};
 use crate::schema::json;
 use crate::step::Scope;
@@ -65,10 +65,10 @@ pub(crate) async fn run(
                 Some(error) => Err(failure(name, &error, locale)),
             }
         }
-        Some(Ok(Err(Raised(RaisedBy::Host(code, message))))) => {
+        Some(Ok(Err(HandlerFailure(FailureSource::Host(code, message))))) => {
             Err(ToolError::host(code, message, locale))
         }
-        Some(Ok(Err(Raised(RaisedBy::Handler(error))))) => {
+        Some(Ok(Err(HandlerFailure(FailureSource::Handler(error))))) => {
             let (bytes, limit) = (error.bytes(), limits.output_bytes);
             usage.output_bytes = bytes;
             Err(if bytes > limit {

@@ -255,7 +255,7 @@ impl PipelineApi<'_> {
     }
 
     /// Around every tool call, from the next step on; and around every question for the result of one
-    /// that is pending: see [`ToolCallContext::occasion`].
+    /// that is pending: see [`ToolCallContext::call_kind`].
     ///
     /// # Errors
     /// [`ExtensionError::Gone`].

@@ -14,7 +14,7 @@ use toolhost_contract::{ErrorCode, ToolErrorCode, ToolResult, ToolStatus};
 
 use super::pipeline::{BoxFuture, Middleware, Next};
 use crate::events::Timestamp;
-use crate::middleware::{Occasion, Progress, ToolCallContext};
+use crate::middleware::{CallKind, Progress, ToolCallContext};
 use toolhost_contract::text;
 
 /// Longest id written, in characters: of a call, a turn, a trace, an instance.
@@ -133,7 +133,7 @@ fn id(whole: &str) -> String {
 /// A line that is written whatever becomes of the call.
 struct Entry<'a> {
     log: &'a AuditLog,
-    occasion: Occasion,
+    call_kind: CallKind,
     progress: Arc<Progress>,
     line: serde_json::Value,
     started: Instant,
@@ -144,7 +144,7 @@ impl<'a> Entry<'a> {
     fn of(context: &ToolCallContext, log: &'a AuditLog) -> Self {
         Self {
             log,
-            occasion: context.occasion(),
+            call_kind: context.call_kind(),
             progress: Arc::clone(context.progress()),
             line: json!({
                 "time": Timestamp(SystemTime::now()),
@@ -155,7 +155,7 @@ impl<'a> Entry<'a> {
                 "trace": id(context.trace_id()),
                 "call": id(context.tool_call_id()),
                 "tool": text::shorten(context.tool_name(), 128),
-                "inCatalog": context.occasion() != Occasion::CallOutsideCatalog,
+                "inCatalog": context.call_kind() != CallKind::CallOutsideCatalog,
             }),
             started: Instant::now(),
             is_ended: false,
@@ -165,10 +165,10 @@ impl<'a> Entry<'a> {
     fn ended(&mut self, result: &ToolResult) {
         self.is_ended = true;
         let code = result.tool_error().map(|error| &error.code);
-        let decision = match (self.progress.has_run(), self.occasion) {
+        let decision = match (self.progress.has_run(), self.call_kind) {
             (false, _) => "refused",
-            (true, Occasion::Poll) => "polled",
-            (true, Occasion::Call | Occasion::CallOutsideCatalog) => "ran",
+            (true, CallKind::Poll) => "polled",
+            (true, CallKind::Call | CallKind::CallOutsideCatalog) => "ran",
         };
         self.finish(decision, result.status(), code);
         if let (Some(line), Ok(usage)) = (

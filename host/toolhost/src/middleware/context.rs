@@ -10,7 +10,7 @@ use toolhost_contract::{
 use super::metadata::Metadata;
 use super::progress::Progress;
 
-use super::pipeline::{Passage, sealed::Sealed};
+use super::pipeline::{MiddlewareContext, sealed::Sealed};
 use crate::turn::TurnInner;
 
 macro_rules! whose {
@@ -76,7 +76,7 @@ pub struct ToolCallContext {
     pub metadata: Metadata,
     id: String,
     name: String,
-    occasion: Occasion,
+    call_kind: CallKind,
     progress: Arc<Progress>,
     step_id: Arc<str>,
     turn: Arc<TurnInner>,
@@ -84,7 +84,7 @@ pub struct ToolCallContext {
 
 /// What a layer is asked to pass on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occasion {
+pub enum CallKind {
     /// A call of a tool that the step shows.
     Call,
     /// A call of a tool that the step does not show: it is refused, unless the policy admits calls of
@@ -100,13 +100,13 @@ whose!(ToolCallContext);
 impl ToolCallContext {
     pub(crate) fn new(
         call: ToolCall,
-        occasion: Occasion,
+        call_kind: CallKind,
         progress: &Arc<Progress>,
         step_id: &Arc<str>,
         turn: &Arc<TurnInner>,
     ) -> Self {
         Self {
-            occasion,
+            call_kind,
             progress: Arc::clone(progress),
             args: call.args,
             metadata: Metadata::default(),
@@ -129,8 +129,8 @@ impl ToolCallContext {
 
     /// What the layer is asked to pass on.
     #[must_use]
-    pub fn occasion(&self) -> Occasion {
-        self.occasion
+    pub fn call_kind(&self) -> CallKind {
+        self.call_kind
     }
 
     /// How far the call gets, to be looked at when it has ended.
@@ -157,7 +157,7 @@ impl ToolCallContext {
     }
 }
 
-impl Passage for ToolCallContext {
+impl MiddlewareContext for ToolCallContext {
     type Answer = ToolResult;
     const KIND: &'static str = "toolCall";
 
@@ -247,7 +247,7 @@ impl TurnContext {
 
 macro_rules! passes_a_value {
     ($context:ident, $kind:literal) => {
-        impl Passage for $context {
+        impl MiddlewareContext for $context {
             type Answer = Result<Value, ToolError>;
             const KIND: &'static str = $kind;
 

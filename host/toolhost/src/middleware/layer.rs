@@ -7,10 +7,10 @@ use std::task::Poll;
 
 use toolhost_contract::{ErrorCode, Locale, ToolError, ToolErrorCode};
 
-use super::pipeline::{Middleware, Next, Passage};
+use super::pipeline::{Middleware, MiddlewareContext, Next};
 
 /// A middleware, whose it is and where it stands.
-pub(super) struct Layer<C: Passage> {
+pub(super) struct Layer<C: MiddlewareContext> {
     /// The extension that registered it.
     pub(super) owner: Arc<str>,
     /// Lower is outer.
@@ -18,7 +18,7 @@ pub(super) struct Layer<C: Passage> {
     middleware: Arc<dyn Middleware<C>>,
 }
 
-impl<C: Passage> Clone for Layer<C> {
+impl<C: MiddlewareContext> Clone for Layer<C> {
     fn clone(&self) -> Self {
         Self {
             owner: Arc::clone(&self.owner),
@@ -28,7 +28,7 @@ impl<C: Passage> Clone for Layer<C> {
     }
 }
 
-impl<C: Passage> Layer<C> {
+impl<C: MiddlewareContext> Layer<C> {
     pub(super) fn new(owner: &Arc<str>, priority: i32, middleware: Arc<dyn Middleware<C>>) -> Self {
         Self {
             owner: Arc::clone(owner),

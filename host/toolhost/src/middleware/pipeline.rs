@@ -14,7 +14,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What goes through a pipeline: a [`ToolCallContext`](crate::ToolCallContext), a
 /// [`StepContext`](crate::StepContext) or a [`TurnContext`](crate::TurnContext).
-pub trait Passage: sealed::Sealed + Send + Sized + 'static {
+pub trait MiddlewareContext: sealed::Sealed + Send + Sized + 'static {
     /// What comes back.
     type Answer: Send + 'static;
 
@@ -59,14 +59,14 @@ pub(crate) mod sealed {
 /// ```
 ///
 /// Spec: tool-spec-v2 §8.
-pub trait Middleware<C: Passage>: Send + Sync + 'static {
+pub trait Middleware<C: MiddlewareContext>: Send + Sync + 'static {
     /// Handles one passage.
     fn handle(&self, context: C, next: Next<C>) -> BoxFuture<'_, C::Answer>;
 }
 
 impl<C, F, Fut> Middleware<C> for F
 where
-    C: Passage,
+    C: MiddlewareContext,
     F: Fn(C, Next<C>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = C::Answer> + Send + 'static,
 {
@@ -76,25 +76,25 @@ where
 }
 
 /// What the layers are around.
-type Core<C> = Box<dyn FnOnce(C) -> BoxFuture<'static, <C as Passage>::Answer> + Send>;
+type Core<C> = Box<dyn FnOnce(C) -> BoxFuture<'static, <C as MiddlewareContext>::Answer> + Send>;
 
 /// The layers that are left, and the core. Running it consumes it: a passage cannot be run twice.
 #[must_use = "a layer that does not run the rest answers with an error"]
-pub struct Next<C: Passage> {
+pub struct Next<C: MiddlewareContext> {
     layers: Arc<[Layer<C>]>,
     at: usize,
     core: Core<C>,
     pub(super) ran: Arc<AtomicBool>,
 }
 
-impl<C: Passage> std::fmt::Debug for Next<C> {
+impl<C: MiddlewareContext> std::fmt::Debug for Next<C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let left = self.layers.len().saturating_sub(self.at);
         write!(f, "Next({}, {left} layers left)", C::KIND)
     }
 }
 
-impl<C: Passage> Next<C> {
+impl<C: MiddlewareContext> Next<C> {
     /// Runs the rest. Dropping the future stops it.
     pub async fn run(self, context: C) -> C::Answer {
         self.ran.store(true, Relaxed);
@@ -103,11 +103,11 @@ impl<C: Passage> Next<C> {
 }
 
 /// Layers in order: a lower priority is outer, of equal ones the one registered first.
-pub(crate) struct Pipeline<C: Passage> {
+pub(crate) struct Pipeline<C: MiddlewareContext> {
     layers: Arc<[Layer<C>]>,
 }
 
-impl<C: Passage> Clone for Pipeline<C> {
+impl<C: MiddlewareContext> Clone for Pipeline<C> {
     fn clone(&self) -> Self {
         Self {
             layers: Arc::clone(&self.layers),
@@ -115,7 +115,7 @@ impl<C: Passage> Clone for Pipeline<C> {
     }
 }
 
-impl<C: Passage> Default for Pipeline<C> {
+impl<C: MiddlewareContext> Default for Pipeline<C> {
     fn default() -> Self {
         Self {
             layers: Arc::new([]),
@@ -123,7 +123,7 @@ impl<C: Passage> Default for Pipeline<C> {
     }
 }
 
-impl<C: Passage> Pipeline<C> {
+impl<C: MiddlewareContext> Pipeline<C> {
     pub(crate) fn is_empty(&self) -> bool {
         self.layers.is_empty()
     }
@@ -164,7 +164,7 @@ impl<C: Passage> Pipeline<C> {
     }
 }
 
-fn run<C: Passage>(
+fn run<C: MiddlewareContext>(
     layers: Arc<[Layer<C>]>,
     at: usize,
     core: Core<C>,

@@ -40,7 +40,7 @@ impl Progress {
     }
 
     /// What the layers made of it, with no code of the host's and no handle that was not there before.
-    pub(crate) fn unforged(&self, result: ToolResult, locale: Locale) -> ToolResult {
+    pub(crate) fn sanitize_codes(&self, result: ToolResult, locale: Locale) -> ToolResult {
         let said = self.said.get();
         let code = result.tool_error().map(|error| &error.code);
         let forged = match code {
@@ -74,7 +74,7 @@ fn is_forged(code: &ErrorCode, before: Option<&ErrorCode>) -> bool {
 
 /// What the layers of a turn or a step made of a failure, with no code of the host's that was not there
 /// `before`.
-pub(crate) fn unforged_error(
+pub(crate) fn sanitize_error_code(
     error: ToolError,
     before: Option<&ErrorCode>,
     locale: Locale,

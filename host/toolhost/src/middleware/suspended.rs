@@ -4,34 +4,34 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::pipeline::{BoxFuture, Passage, Pipeline};
+use super::pipeline::{BoxFuture, MiddlewareContext, Pipeline};
 
 /// A pipeline that has reached its core.
-pub(crate) struct Opened<C: Passage> {
+pub(crate) struct Opened<C: MiddlewareContext> {
     /// What the layers made of the context.
     pub(crate) context: C,
     /// The way back.
-    pub(crate) held: Held<C>,
+    pub(crate) held: SuspendedPipeline<C>,
 }
 
 /// The way back through a pipeline's layers. Dropped, their second halves do not run.
-pub(crate) struct Held<C: Passage> {
+pub(crate) struct SuspendedPipeline<C: MiddlewareContext> {
     /// Only the one who closes it takes it out: the lock makes it shareable.
     waiting: Mutex<Option<Waiting<C>>>,
 }
 
-struct Waiting<C: Passage> {
+struct Waiting<C: MiddlewareContext> {
     onion: BoxFuture<'static, C::Answer>,
     end: oneshot::Sender<C::Answer>,
 }
 
-impl<C: Passage> std::fmt::Debug for Held<C> {
+impl<C: MiddlewareContext> std::fmt::Debug for SuspendedPipeline<C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Held({})", C::KIND)
+        write!(f, "SuspendedPipeline({})", C::KIND)
     }
 }
 
-impl<C: Passage> Held<C> {
+impl<C: MiddlewareContext> SuspendedPipeline<C> {
     /// Of a pipeline without layers: there is nothing on the way back.
     pub(crate) fn closed() -> Self {
         Self {

@@ -13,13 +13,13 @@ use crate::call::executor::{self, Answer};
 use crate::call::failure::answer_of;
 use crate::call::telemetry;
 use crate::middleware::BoxFuture;
-use crate::middleware::{Occasion, Progress, ToolCallContext};
+use crate::middleware::{CallKind, Progress, ToolCallContext};
 use crate::registry::{RegisteredTool, Runs};
 use crate::step::Scope;
 use crate::turn::TurnInner;
 
 /// What a component said when it was asked again.
-pub(super) enum Again {
+pub(super) enum PollReply {
     /// The call has ended, well or not.
     Ended(ToolResult),
     /// Not yet; ask with this handle the next time.
@@ -84,13 +84,17 @@ async fn forget(
 }
 
 /// Asks; what comes of it passes through the agent's `toolCall` layers, as every result does.
-pub(super) async fn ask(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle: String) -> Again {
+pub(super) async fn ask(
+    turn: &Arc<TurnInner>,
+    call: &PendingCall,
+    guest_handle: String,
+) -> PollReply {
     let agent = turn.agent();
     let tool = agent.registry.get(&call.tool_name).cloned();
     let limit = tool
         .as_ref()
         .map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
-    let fate: Arc<OnceLock<Fate>> = Arc::default();
+    let fate: Arc<OnceLock<PollOutcome>> = Arc::default();
     let layers = agent.overlay.snapshot().tool_call.clone();
     let progress = Arc::default();
     let core = {
@@ -110,23 +114,23 @@ pub(super) async fn ask(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle:
         call.tool_name.as_str(),
         JsonObject::new(),
     );
-    let context = ToolCallContext::new(asked, Occasion::Poll, &progress, &"".into(), turn);
+    let context = ToolCallContext::new(asked, CallKind::Poll, &progress, &"".into(), turn);
     let result = layers.run(context, core).await;
-    let result = progress.unforged(result, turn.locale());
+    let result = progress.sanitize_codes(result, turn.locale());
     let result = executor::exit(
         &agent.host.redactor,
         result.answering(&call.call_id, &call.tool_name),
         limit,
     );
     match fate.get() {
-        Some(Fate::Ended) => Again::Ended(result),
-        Some(Fate::Pending(renewed)) => Again::Pending(renewed.clone()),
-        None => Again::Unanswered(result),
+        Some(PollOutcome::Ended) => PollReply::Ended(result),
+        Some(PollOutcome::Pending(renewed)) => PollReply::Pending(renewed.clone()),
+        None => PollReply::Unanswered(result),
     }
 }
 
 /// What became of a call that was asked for.
-enum Fate {
+enum PollOutcome {
     Ended,
     Pending(String),
 }
@@ -136,7 +140,7 @@ async fn core(
     call: &PendingCall,
     tool: Option<RegisteredTool>,
     guest_handle: String,
-    fate: &OnceLock<Fate>,
+    fate: &OnceLock<PollOutcome>,
 ) -> ToolResult {
     let locale = turn.locale();
     let (id, name) = (&call.call_id, &call.tool_name);
@@ -153,13 +157,13 @@ async fn core(
     let result = match answer {
         Ok(Answer::Output(output)) => ToolResult::ok(id, name, output),
         Ok(Answer::Pending(renewed)) => {
-            let _first = fate.set(Fate::Pending(renewed)).is_ok();
+            let _first = fate.set(PollOutcome::Pending(renewed)).is_ok();
             ToolResult::pending(id, name, String::new())
         }
         Err(error) => ToolResult::error(id, name, error),
     };
     if answered {
-        let _first = fate.set(Fate::Ended).is_ok();
+        let _first = fate.set(PollOutcome::Ended).is_ok();
     }
     result.with_usage(usage)
 }

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use toolhost_contract::{ErrorCode, ToolError, ToolErrorCode, ToolResult};
 
 use super::calls::{Asked, Pending, owner, unreadable};
-use super::guest::{self, Again};
+use super::guest::{self, PollReply};
 use super::record::{Handle, Record, Source, State};
 use crate::instance::Instance;
 use crate::turn::TurnInner;
@@ -43,19 +43,19 @@ impl Pending {
 
     /// Asks, one at a time for each handle: a component that renews its handle must not be asked with
     /// the old one meanwhile.
-    pub(super) async fn ask(&self, instance: &Instance, handle: &str) -> Polled {
+    pub(super) async fn ask(&self, instance: &Instance, handle: &str) -> PollStatus {
         let Some(known) = Handle::parse(handle) else {
-            return Polled::Ended(ToolResult::error("", "", unknown(handle, instance)));
+            return PollStatus::Ended(ToolResult::error("", "", unknown(handle, instance)));
         };
-        let turnstile = Turnstile::of(&self.asked, known);
+        let turnstile = PerHandleLock::of(&self.asked, known);
         let _alone = turnstile.gate.lock().await;
         self.ask_alone(instance, handle).await
     }
 
-    async fn ask_alone(&self, instance: &Instance, handle: &str) -> Polled {
+    async fn ask_alone(&self, instance: &Instance, handle: &str) -> PollStatus {
         let record = match self.find(instance, handle).await {
             Ok(record) => record,
-            Err(error) => return Polled::of_error(error),
+            Err(error) => return PollStatus::of_error(error),
         };
         let turn = Arc::new(TurnInner::resumed(instance, &record.call));
         if self.is_lost(&record) {
@@ -69,14 +69,14 @@ impl Pending {
         };
         let asked = guest::ask(&turn, &record.call, guest_handle.clone()).await;
         let result = match asked {
-            Again::Ended(result) => result,
-            Again::Unanswered(result) => return Polled::Unanswered(result),
-            Again::Pending(renewed) => {
+            PollReply::Ended(result) => result,
+            PollReply::Unanswered(result) => return PollStatus::Unanswered(result),
+            PollReply::Pending(renewed) => {
                 if renewed != *guest_handle {
                     let renewed = self.records.renew_guest_handle(&record.handle, renewed);
                     if let Err(error) = renewed.await {
                         let error = unreadable(&error, turn.locale());
-                        return Polled::Unanswered(failed(&record, error));
+                        return PollStatus::Unanswered(failed(&record, error));
                     }
                 }
                 return told(&record, instance);
@@ -92,19 +92,19 @@ impl Pending {
         instance: &Instance,
         record: &Record,
         result: ToolResult,
-    ) -> Polled {
+    ) -> PollStatus {
         match self.settle(turn, &record.handle, &result).await {
-            Ok(true) => Polled::Ended(result),
+            Ok(true) => PollStatus::Ended(result),
             // Another process ended it first, or it ended since it was read.
             Ok(false) => match self.find(instance, record.handle.as_str()).await {
                 Ok(record) => told(&record, instance),
-                Err(error) => Polled::of_error(error),
+                Err(error) => PollStatus::of_error(error),
             },
             // The component may not give it twice: it is answered, though nobody can ask again.
             Err(error) => {
                 let call_id = result.tool_call_id();
                 tracing::error!(%error, call_id, "the result of a pending call is not recorded");
-                Polled::Ended(result)
+                PollStatus::Ended(result)
             }
         }
     }
@@ -157,13 +157,13 @@ impl Pending {
 }
 
 /// One who asks for a handle, or waits to: the last of them takes its gate away.
-struct Turnstile<'a> {
+struct PerHandleLock<'a> {
     asked: &'a Asked,
     handle: Handle,
     gate: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl<'a> Turnstile<'a> {
+impl<'a> PerHandleLock<'a> {
     fn of(asked: &'a Asked, handle: Handle) -> Self {
         let mut all = asked.lock().unwrap_or_else(PoisonError::into_inner);
         let gate = Arc::clone(all.entry(handle.clone()).or_default());
@@ -176,7 +176,7 @@ impl<'a> Turnstile<'a> {
     }
 }
 
-impl Drop for Turnstile<'_> {
+impl Drop for PerHandleLock<'_> {
     fn drop(&mut self) {
         let mut all = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         // This one's and the map's: nobody else waits.
@@ -187,7 +187,7 @@ impl Drop for Turnstile<'_> {
 }
 
 /// What came of asking for a pending call.
-pub(super) enum Polled {
+pub(super) enum PollStatus {
     /// It has ended, well or not; or there is no such call.
     Ended(ToolResult),
     /// It has not ended.
@@ -196,7 +196,7 @@ pub(super) enum Polled {
     Unanswered(ToolResult),
 }
 
-impl Polled {
+impl PollStatus {
     /// Of a record that was not found, or could not be.
     fn of_error(error: ToolError) -> Self {
         let transient = error.code == ErrorCode::Host(ToolErrorCode::Host);
@@ -216,14 +216,14 @@ impl Polled {
 }
 
 /// How far a record is.
-fn told(record: &Record, instance: &Instance) -> Polled {
+fn told(record: &Record, instance: &Instance) -> PollStatus {
     let (id, name) = (&record.call.call_id, &record.call.tool_name);
     match &record.state {
-        State::Done(result) => Polled::Ended((**result).clone().answering(id, name)),
-        State::Cancelled => Polled::Ended(failed(record, cancelled(instance))),
+        State::Done(result) => PollStatus::Ended((**result).clone().answering(id, name)),
+        State::Cancelled => PollStatus::Ended(failed(record, cancelled(instance))),
         State::Running | State::Waiting => {
             let handle = record.handle.as_str().to_owned();
-            Polled::NotYet(ToolResult::pending(id, name, handle))
+            PollStatus::NotYet(ToolResult::pending(id, name, handle))
         }
     }
 }
@@ -269,9 +269,9 @@ mod tests {
         let handle = Handle::parse(&format!("pending_{}", "a".repeat(32))).unwrap();
         let left = || asked.lock().unwrap().len();
         {
-            let first = Turnstile::of(&asked, handle.clone());
+            let first = PerHandleLock::of(&asked, handle.clone());
             let _alone = first.gate.lock().await;
-            let second = Turnstile::of(&asked, handle.clone());
+            let second = PerHandleLock::of(&asked, handle.clone());
             let waits = async { drop(second.gate.lock().await) };
             let gave_up = tokio::time::timeout(std::time::Duration::from_millis(1), waits).await;
             assert!(gave_up.is_err(), "one at a time");
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(left(), 0);
         // A future that was begun and is dropped.
         let cancelled = async {
-            let _own = Turnstile::of(&asked, handle);
+            let _own = PerHandleLock::of(&asked, handle);
             std::future::pending::<()>().await;
         };
         let _gone = tokio::time::timeout(std::time::Duration::from_millis(1), cancelled).await;

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode, ToolResult};
 
 use super::calls::Pending;
-use super::poll::Polled;
+use super::poll::PollStatus;
 use super::record::{Handle, NewSource};
 use crate::call::executor;
 use crate::turn::TurnInner;
@@ -52,7 +52,7 @@ impl Pending {
                     return;
                 }
             };
-            let over = Over::begin(&own, &turn, &handle, named);
+            let over = BackgroundCall::begin(&own, &turn, &handle, named);
             if tell.send(Ok(handle.clone())).is_err() {
                 over.settle(cancelled(&turn, named)).await;
                 return;
@@ -71,7 +71,7 @@ impl Pending {
         }
     }
 
-    async fn run(&self, over: Over, work: impl Future<Output = ToolResult> + Send) {
+    async fn run(&self, over: BackgroundCall, work: impl Future<Output = ToolResult> + Send) {
         let (turn, handle) = (Arc::clone(&over.turn), over.handle.clone());
         let stopped = over.stopped.clone();
         let ended = async {
@@ -85,9 +85,9 @@ impl Pending {
                 let _waited = sandbox.within(wait, std::future::pending::<()>()).await;
                 wait = (wait * 2).min(longest);
                 match self.ask(&turn.instance, handle.as_str()).await {
-                    Polled::NotYet(_) | Polled::Unanswered(_) => {}
+                    PollStatus::NotYet(_) | PollStatus::Unanswered(_) => {}
                     // Whoever asked has recorded it.
-                    Polled::Ended(_) => return None,
+                    PollStatus::Ended(_) => return None,
                 }
             }
         };
@@ -119,7 +119,7 @@ fn cancelled(turn: &TurnInner, (call_id, tool_name): (&str, &str)) -> ToolResult
 
 /// A background call until its record has ended. Dropped before, with the runtime it ran in, it ends
 /// as interrupted.
-struct Over {
+struct BackgroundCall {
     pending: Arc<Pending>,
     turn: Arc<TurnInner>,
     handle: Handle,
@@ -128,7 +128,7 @@ struct Over {
     is_settled: bool,
 }
 
-impl Over {
+impl BackgroundCall {
     fn begin(
         pending: &Arc<Pending>,
         turn: &Arc<TurnInner>,
@@ -181,7 +181,7 @@ async fn keep(pending: &Pending, turn: &TurnInner, handle: &Handle, result: &Too
     );
 }
 
-impl Drop for Over {
+impl Drop for BackgroundCall {
     fn drop(&mut self) {
         let running = self.pending.running.lock();
         let mut running = running.unwrap_or_else(PoisonError::into_inner);

@@ -79,7 +79,7 @@ impl ScriptedAgent {
             last = calls_of(instance, Arc::new(step), asked).await?;
             known.extend(last.clone());
         }
-        if !turn.may_end() {
+        if !turn.required_tools_satisfied() {
             let names: Vec<&str> = turn
                 .required_tools()
                 .iter()

@@ -156,7 +156,7 @@ fn a_manifest_that_is_no_text_or_too_much_of_it_is_a_finding() {
     assert_eq!(found(b"a: ["), "E_CONFIG_PARSE_ERROR");
 }
 
-fn ids(guarded: &Guarded) -> HashSet<FileId> {
+fn ids(guarded: &WriteGuard) -> HashSet<FileId> {
     super::super::guarded::ids(guarded)
         .unwrap()
         .into_iter()

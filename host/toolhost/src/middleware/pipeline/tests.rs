@@ -3,14 +3,14 @@ use std::sync::Mutex;
 use toolhost_contract::{ErrorCode, ToolErrorCode};
 
 use super::*;
-use crate::middleware::{Held, Opened};
+use crate::middleware::{Opened, SuspendedPipeline};
 
 /// A passage that records who saw it.
 struct Visited(Vec<String>);
 
 impl sealed::Sealed for Visited {}
 
-impl Passage for Visited {
+impl MiddlewareContext for Visited {
     type Answer = Result<Vec<String>, ToolError>;
     const KIND: &'static str = "test";
 
@@ -27,7 +27,7 @@ impl Passage for Visited {
     }
 }
 
-type Answer = <Visited as Passage>::Answer;
+type Answer = <Visited as MiddlewareContext>::Answer;
 
 fn named(name: &'static str) -> Arc<dyn Middleware<Visited>> {
     Arc::new(
@@ -123,7 +123,7 @@ fn layers_of_one_extension_go_together() {
 #[tokio::test]
 async fn a_pipeline_is_held_open_around_a_core_that_somebody_else_runs() {
     let pipeline = with(vec![(0, named("A")), (1, named("B"))]);
-    let opened = Held::open(&pipeline, Visited(Vec::new())).await;
+    let opened = SuspendedPipeline::open(&pipeline, Visited(Vec::new())).await;
     let Ok(Opened { context, held }) = opened else {
         panic!("it opens")
     };
@@ -141,7 +141,7 @@ async fn a_layer_may_keep_a_pipeline_from_opening() {
             Locale::En,
         ))
     });
-    let opened = Held::open(&with(vec![(0, refuses)]), Visited(Vec::new())).await;
+    let opened = SuspendedPipeline::open(&with(vec![(0, refuses)]), Visited(Vec::new())).await;
     assert_eq!(
         message(opened.map(|_| Vec::new()).map_err(|e| e.unwrap_err())).1,
         "closed"
@@ -162,7 +162,7 @@ async fn dropped_while_held_the_second_halves_do_not_run() {
             }
         });
     let pipeline = with(vec![(0, layer)]);
-    let opened = Held::open(&pipeline, Visited(Vec::new())).await;
+    let opened = SuspendedPipeline::open(&pipeline, Visited(Vec::new())).await;
     drop(opened);
     assert_eq!(*ended.lock().unwrap(), 0);
 }
