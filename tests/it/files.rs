@@ -1,5 +1,5 @@
-//! Our own `wasi:filesystem`: the workdir and nothing else. What a guest is told is compared with
-//! what the host sees; what is refused must leave no trace.
+//! The sandbox's implementation of `wasi:filesystem`. Results are compared with the files on the host;
+//! a refused operation must change nothing.
 
 mod budgets;
 mod contents;

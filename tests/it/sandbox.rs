@@ -1,4 +1,4 @@
-//! The cell: where calls run, how they end, and what they give back.
+//! Calls in the sandbox: limits, denials, reports, and the release of resources.
 
 mod agents;
 pub(crate) mod agents_port;
@@ -33,9 +33,9 @@ fn output(report: &toolhost_sandbox::CallReport) -> &Value {
 async fn a_component_reads_back_the_context_it_was_given() {
     // tool-spec-v2 §2.5, §7.3
     let work = Work::new();
-    let asked = invocation("context", &nothing(), Some(&work));
-    let expected = serde_json::to_value(&asked.context).unwrap();
-    let report = prepared("echo").await.call(asked).await;
+    let call = invocation("context", &nothing(), Some(&work));
+    let expected = serde_json::to_value(&call.context).unwrap();
+    let report = prepared("echo").await.call(call).await;
     let context = output(&report);
     for field in [
         "agentName",
@@ -52,7 +52,7 @@ async fn a_component_reads_back_the_context_it_was_given() {
 }
 
 #[tokio::test]
-async fn nothing_survives_a_call() {
+async fn no_state_survives_a_call() {
     let tool = prepared("keep_state").await;
     let mut randoms = std::collections::BTreeSet::new();
     for _ in 0..20 {
@@ -60,48 +60,48 @@ async fn nothing_survives_a_call() {
         assert_eq!(output(&report)["count"], 1);
         randoms.insert(output(&report)["random"].to_string());
     }
-    assert_eq!(randoms.len(), 20, "each call has randomness of its own");
+    assert_eq!(randoms.len(), 20, "every call gets different random bytes");
 }
 
 #[tokio::test]
-async fn a_dropped_call_gives_back_its_place_and_its_memory() {
-    let own = Sandbox::new(SandboxConfig::default()).unwrap();
-    let places = own.free_places();
+async fn dropping_a_call_frees_its_slot_and_its_memory() {
+    let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
+    let places = sandbox.free_places();
     for name in ["spin_forever", "sleep_forever"] {
-        let (tool, _) = own.prepare(guest(name)).await.unwrap();
-        let asked = invocation("run", &nothing(), None);
-        let call = tokio::spawn(async move { tool.call(asked).await });
-        eventually("the guest runs", || own.memory_in_use() > 0).await;
-        // Long enough that a computing guest has moved away from its caller.
+        let (tool, _) = sandbox.prepare(guest(name)).await.unwrap();
+        let call = invocation("run", &nothing(), None);
+        let call = tokio::spawn(async move { tool.call(call).await });
+        eventually("the guest runs", || sandbox.memory_in_use() > 0).await;
+        // Long enough for a computing guest to move to the sandbox's threads.
         tokio::time::sleep(Duration::from_millis(20)).await;
-        assert_eq!(own.free_places(), places - 1);
+        assert_eq!(sandbox.free_places(), places - 1);
         call.abort();
-        eventually("the place is free", || own.free_places() == places).await;
-        eventually("the memory is free", || own.memory_in_use() == 0).await;
+        eventually("the slot is free", || sandbox.free_places() == places).await;
+        eventually("the memory is free", || sandbox.memory_in_use() == 0).await;
     }
 }
 
 #[test]
-fn a_caller_needs_no_runtime_and_no_timers() {
+fn a_call_runs_without_a_runtime_and_without_timers() {
     let report = futures_executor::block_on(async {
-        let mut asked = invocation("run", &nothing(), None);
-        asked.limits.deadline = Duration::from_millis(50);
-        prepared("sleep_forever").await.call(asked).await
+        let mut call = invocation("run", &nothing(), None);
+        call.limits.deadline = Duration::from_millis(50);
+        prepared("sleep_forever").await.call(call).await
     });
     assert!(matches!(report.outcome, Err(SandboxError::Timeout { .. })));
 }
 
 #[test]
-fn a_spinning_guest_leaves_a_single_threaded_caller_alone() {
+fn a_spinning_guest_does_not_block_a_single_threaded_caller() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
     runtime.block_on(async {
         let work = Work::new();
         let (spinner, echo) = (prepared("spin_forever").await, prepared("echo").await);
-        let mut asked = invocation("run", &nothing(), None);
-        asked.limits.deadline = Duration::from_millis(1500);
-        let spinning = tokio::spawn(async move { spinner.call(asked).await });
+        let mut call = invocation("run", &nothing(), None);
+        call.limits.deadline = Duration::from_millis(1500);
+        let spinning = tokio::spawn(async move { spinner.call(call).await });
         tokio::task::yield_now().await;
         for _ in 0..20 {
             let report = echo
@@ -119,74 +119,74 @@ fn a_spinning_guest_leaves_a_single_threaded_caller_alone() {
 }
 
 #[tokio::test]
-async fn a_sandbox_may_be_dropped_in_async_code() {
-    let own = Sandbox::new(SandboxConfig::default()).unwrap();
-    let (tool, _) = own.prepare(guest("spin_forever")).await.unwrap();
-    let mut asked = invocation("run", &nothing(), None);
-    asked.limits.deadline = Duration::from_millis(30);
-    let report = tool.call(asked).await;
+async fn a_sandbox_can_be_dropped_in_async_code() {
+    let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
+    let (tool, _) = sandbox.prepare(guest("spin_forever")).await.unwrap();
+    let mut call = invocation("run", &nothing(), None);
+    call.limits.deadline = Duration::from_millis(30);
+    let report = tool.call(call).await;
     assert!(matches!(report.outcome, Err(SandboxError::Timeout { .. })));
     drop(tool);
-    drop(own);
+    drop(sandbox);
 }
 
 #[tokio::test]
-async fn a_call_beyond_the_places_waits_and_one_beyond_the_line_is_refused() {
-    let own = Sandbox::new(SandboxConfig {
+async fn a_call_waits_for_a_free_slot_and_is_refused_when_the_queue_is_full() {
+    let sandbox = Sandbox::new(SandboxConfig {
         live_calls: 1,
         waiting_calls: 1,
         queueing: Duration::from_millis(100),
         ..SandboxConfig::default()
     })
     .unwrap();
-    let (spinner, _) = own.prepare(guest("sleep_forever")).await.unwrap();
-    let (echo, _) = own.prepare(guest("echo")).await.unwrap();
+    let (spinner, _) = sandbox.prepare(guest("sleep_forever")).await.unwrap();
+    let (echo, _) = sandbox.prepare(guest("echo")).await.unwrap();
     let say = || invocation("say", &json!({"a": 1}), None);
 
     let sleeping =
         tokio::spawn(async move { spinner.call(invocation("run", &nothing(), None)).await });
-    eventually("it sleeps", || own.free_places() == 0).await;
+    eventually("the guest sleeps", || sandbox.free_places() == 0).await;
     let report = echo.call(say()).await;
     assert!(
         matches!(report.outcome, Err(SandboxError::Busy { .. })),
-        "waited too long"
+        "the queueing time has passed"
     );
     assert!(report.usage.queued >= Duration::from_millis(100));
 
     let (first, second) = (echo.clone(), echo.clone());
     let waits = tokio::spawn(async move { first.call(say()).await });
-    eventually("one waits", || own.waiting_calls() == 1).await;
+    eventually("one call waits", || sandbox.waiting_calls() == 1).await;
     let refused = second.call(say()).await;
     assert!(
         matches!(refused.outcome, Err(SandboxError::Busy { .. })),
-        "the line is full"
+        "the queue is full"
     );
     sleeping.abort();
     assert_eq!(output(&waits.await.unwrap())["a"], 1);
-    assert_eq!(own.waiting_calls(), 0);
+    assert_eq!(sandbox.waiting_calls(), 0);
 }
 
 #[tokio::test]
-async fn memory_is_limited_over_the_call_and_over_all_calls() {
+async fn memory_is_limited_per_call_and_for_all_calls_together() {
     let report = run("eat_memory", nothing()).await;
     let limit = limits(|_| ()).memory_bytes;
     assert!(matches!(report.outcome, Err(SandboxError::OutOfMemory { limit: l }) if l == limit));
     assert!(report.usage.memory_peak <= limit);
     assert!(report.usage.memory_peak > limit / 2);
 
-    let own = Sandbox::new(SandboxConfig {
+    let sandbox = Sandbox::new(SandboxConfig {
         memory_bytes: 64 << 20,
         ..SandboxConfig::default()
     })
     .unwrap();
-    let (tool, _) = own.prepare(guest("eat_memory")).await.unwrap();
+    let (tool, _) = sandbox.prepare(guest("eat_memory")).await.unwrap();
     let report = tool.call(invocation("run", &nothing(), None)).await;
     assert!(
         matches!(report.outcome, Err(SandboxError::MemoryExhausted)),
         "{:?}",
         report.outcome
     );
-    assert_eq!(own.memory_in_use(), 0);
+    assert_eq!(sandbox.memory_in_use(), 0);
     let small = tool
         .call(invocation("run", &json!({"bytes": 1_000_000}), None))
         .await;
@@ -194,7 +194,7 @@ async fn memory_is_limited_over_the_call_and_over_all_calls() {
 }
 
 #[tokio::test]
-async fn the_receipt_is_true_also_after_a_trap_and_a_timeout() {
+async fn usage_is_reported_after_a_trap_and_after_a_timeout() {
     let touched = run("eat_memory", json!({"bytes": 20_000_000})).await;
     assert!(
         touched.usage.memory_peak >= 20_000_000,
@@ -209,16 +209,16 @@ async fn the_receipt_is_true_also_after_a_trap_and_a_timeout() {
     assert!(trapped.usage.memory_peak > 0);
     assert!(trapped.usage.stderr_bytes > 0);
 
-    let mut asked = invocation("run", &json!({"bytes": 1_000_000_000}), None);
-    asked.limits.deadline = Duration::from_millis(100);
-    let stopped = prepared("flood_stdout").await.call(asked).await;
+    let mut call = invocation("run", &json!({"bytes": 1_000_000_000}), None);
+    call.limits.deadline = Duration::from_millis(100);
+    let stopped = prepared("flood_stdout").await.call(call).await;
     assert!(matches!(stopped.outcome, Err(SandboxError::Timeout { .. })));
     assert!(stopped.usage.stdout_bytes > 10_000);
     assert!(stopped.usage.wall >= Duration::from_millis(100));
 }
 
 #[tokio::test]
-async fn stdout_is_kept_head_and_tail_and_is_no_error() {
+async fn long_stdout_keeps_its_head_and_tail_and_is_not_an_error() {
     let report = run("flood_stdout", json!({"bytes": 300_000})).await;
     assert!(report.outcome.is_ok());
     assert_eq!(report.usage.stdout_bytes, 300_000);
@@ -228,7 +228,7 @@ async fn stdout_is_kept_head_and_tail_and_is_no_error() {
 }
 
 #[tokio::test]
-async fn everything_but_the_workdir_is_closed() {
+async fn a_guest_without_grants_reaches_only_its_workdir() {
     let seen = run("look_at_environment", nothing()).await;
     let seen = output(&seen);
     assert_eq!(seen["env"], json!({}));
@@ -236,44 +236,44 @@ async fn everything_but_the_workdir_is_closed() {
     assert_eq!(seen["stdin"]["bytes"], 0);
     assert_eq!(seen["preopens"], json!(["/"]));
 
-    // Listeners of ours, on loopback, that must never hear of the guest.
+    // A listener on loopback that must receive no connection.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
     let report = run("dial_out", json!({"host": "127.0.0.1", "port": port})).await;
-    for way in ["tcp", "udp", "dns", "listen"] {
-        assert_eq!(output(&report)[way]["ok"], false, "{way}");
+    for operation in ["tcp", "udp", "dns", "listen"] {
+        assert_eq!(output(&report)[operation]["ok"], false, "{operation}");
     }
     assert_eq!(
         report.usage.denials,
         [Denial::NetworkDns, Denial::NetworkTcp, Denial::NetworkUdp]
     );
-    assert!(listener.accept().is_err(), "nobody called");
+    assert!(listener.accept().is_err(), "no connection arrived");
 }
 
 #[tokio::test]
-async fn no_packet_leaves() {
+async fn a_guest_sends_no_packet() {
     let listener = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
-    let mut heard = [0; 16];
+    let mut received = [0; 16];
     let report = run(
         "dial_out",
         json!({"host": "127.0.0.1", "port": address.port()}),
     )
     .await;
     assert_eq!(output(&report)["udp"]["ok"], false);
-    assert!(listener.recv(&mut heard).is_err(), "nothing came");
-    // It would have heard.
+    assert!(listener.recv(&mut received).is_err(), "no packet arrived");
+    // The listener does receive packets.
     let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     other.send_to(b"hello", address).unwrap();
     listener.set_nonblocking(false).unwrap();
-    assert_eq!(listener.recv(&mut heard).unwrap(), 5);
+    assert_eq!(listener.recv(&mut received).unwrap(), 5);
 }
 
 #[tokio::test]
-async fn no_name_is_looked_up() {
-    // Who looks up a name opens a socket; a thread of ours would see it.
+async fn a_guest_looks_up_no_name() {
+    // A lookup opens a socket, which the watching thread would see.
     let sockets = || {
         let fds = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
         let links = fds.filter_map(|fd| std::fs::read_link(fd.path()).ok());
@@ -283,26 +283,26 @@ async fn no_name_is_looked_up() {
     };
     let before = sockets();
     let calls = Arc::new(());
-    let going_on = Arc::downgrade(&calls);
-    let watched = std::thread::spawn(move || {
+    let running = Arc::downgrade(&calls);
+    let watcher = std::thread::spawn(move || {
         let mut most = 0;
-        while going_on.strong_count() > 0 {
+        while running.strong_count() > 0 {
             most = most.max(sockets());
         }
         most
     });
     for _ in 0..20 {
-        let asked = json!({"host": "nobody.invalid", "port": 9});
-        let report = run("dial_out", asked).await;
+        let call = json!({"host": "unknown.invalid", "port": 9});
+        let report = run("dial_out", call).await;
         assert_eq!(output(&report)["dns"]["ok"], false);
         assert!(report.usage.denials.contains(&Denial::NetworkDns));
     }
     drop(calls);
-    assert_eq!(watched.join().unwrap(), before);
+    assert_eq!(watcher.join().unwrap(), before);
 }
 
 #[tokio::test]
-async fn parallel_calls_see_nothing_of_each_other() {
+async fn parallel_calls_share_no_data() {
     let tool = prepared("echo").await;
     let calls: Vec<_> = (0..300)
         .map(|n| {
@@ -333,17 +333,17 @@ async fn a_trap_leaves_the_tool_usable() {
 }
 
 #[test]
-fn refuses_the_root_as_a_workdir() {
+fn the_root_directory_is_refused_as_a_workdir() {
     let refused = sandbox().open_workdir("/".as_ref(), &WorkdirRules::default());
     assert!(refused.is_err());
 }
 
 #[tokio::test]
-async fn a_deadline_counts_running_and_not_waiting() {
+async fn the_deadline_counts_from_the_start_of_the_call() {
     let started = Instant::now();
-    let mut asked = invocation("run", &nothing(), None);
-    asked.limits.deadline = Duration::from_millis(40);
-    let report = prepared("spin_forever").await.call(asked).await;
+    let mut call = invocation("run", &nothing(), None);
+    call.limits.deadline = Duration::from_millis(40);
+    let report = prepared("spin_forever").await.call(call).await;
     assert!(
         matches!(report.outcome, Err(SandboxError::Timeout { deadline }) if deadline.as_millis() == 40)
     );
@@ -382,14 +382,14 @@ async fn handles_and_random_bytes_are_limited() {
 }
 
 #[tokio::test]
-async fn a_flood_of_log_records_is_cut_dropped_and_counted() {
+async fn log_records_beyond_the_limits_are_cut_or_dropped_and_counted() {
     let report = run("flood_log", json!({"records": 1_500, "bytes": 100})).await;
     assert_eq!(
         (report.usage.log_records, report.usage.log_dropped),
         (1_500, 500)
     );
     assert_eq!(report.log.len(), 1_000);
-    // Long ones are cut, and half a megabyte of them kept.
+    // Long records are truncated, and half a megabyte of them is kept.
     let report = run("flood_log", json!({"records": 1_500, "bytes": 10_000})).await;
     let kept = report.log.len();
     assert!((100..=130).contains(&kept), "{kept}");
@@ -398,34 +398,34 @@ async fn a_flood_of_log_records_is_cut_dropped_and_counted() {
 }
 
 #[tokio::test]
-async fn a_call_on_a_network_file_system_has_a_thread_of_its_own() {
+async fn a_call_with_offloaded_file_io_runs_on_its_own_thread() {
     let work = Work::new();
     let offloaded = |handler: &str, input: Value| {
-        let mut asked = invocation(handler, &input, Some(&work));
-        asked.workdir = asked.workdir.map(|root| root.with_file_io(FileIo::Offload));
-        asked
+        let mut call = invocation(handler, &input, Some(&work));
+        call.workdir = call.workdir.map(|root| root.with_file_io(FileIo::Offload));
+        call
     };
     let inline = prepared("busy_files")
         .await
         .call(invocation("run", &json!({"dir": "/a"}), Some(&work)))
         .await;
-    let own = prepared("busy_files")
+    let sandbox = prepared("busy_files")
         .await
         .call(offloaded("run", json!({"dir": "/b"})))
         .await;
-    assert_eq!(output(&inline), output(&own));
+    assert_eq!(output(&inline), output(&sandbox));
 
-    let mut asked = offloaded("run", nothing());
-    asked.limits.deadline = Duration::from_millis(50);
-    let report = prepared("spin_forever").await.call(asked).await;
+    let mut call = offloaded("run", nothing());
+    call.limits.deadline = Duration::from_millis(50);
+    let report = prepared("spin_forever").await.call(call).await;
     assert!(matches!(report.outcome, Err(SandboxError::Timeout { .. })));
 
     let spinning = Sandbox::new(SandboxConfig::default()).unwrap();
     let (tool, _) = spinning.prepare(guest("spin_forever")).await.unwrap();
     let places = spinning.free_places();
-    let asked = offloaded("run", nothing());
-    let call = tokio::spawn(async move { tool.call(asked).await });
-    eventually("it runs", || spinning.free_places() == places - 1).await;
+    let call = offloaded("run", nothing());
+    let call = tokio::spawn(async move { tool.call(call).await });
+    eventually("the guest runs", || spinning.free_places() == places - 1).await;
     call.abort();
-    eventually("it ended", || spinning.free_places() == places).await;
+    eventually("the call has ended", || spinning.free_places() == places).await;
 }

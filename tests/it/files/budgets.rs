@@ -1,4 +1,4 @@
-//! What a call may do to the disk, and what its receipt says of it.
+//! Disk limits of a call and of a workdir, and the usage they report.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use toolhost_tests::{Work, sandbox};
 
 use super::probe::{Ran, assert_codes, call, code, open, output, script};
 
-/// Sizes of all files beneath a folder, together.
+/// Returns the sum of the sizes of all files beneath a folder.
 fn on_disk(dir: &Path) -> u64 {
     let mut bytes = 0;
     for entry in fs::read_dir(dir).unwrap() {
@@ -25,7 +25,7 @@ fn on_disk(dir: &Path) -> u64 {
     bytes
 }
 
-/// Names beneath a folder.
+/// Counts the names beneath a folder.
 fn names(dir: &Path) -> u64 {
     let beneath = |path: &Path| {
         if path.is_dir() && !path.is_symlink() {
@@ -53,12 +53,12 @@ async fn limited(workdir: &Workdir, steps: &[Value], limit: impl FnOnce(&mut Lim
 
 const LIMIT: u64 = 100_000;
 
-/// What each name takes of the disk.
+/// Bytes that each name counts for.
 const NAME: u64 = 4_096;
 
 #[tokio::test]
-async fn bytes_are_limited_however_they_reach_the_disk() {
-    // What is asked for, how much of it is there in the end, and whether that was all.
+async fn the_disk_limit_holds_for_every_way_to_write() {
+    // The input, the bytes on disk afterwards, and whether the call succeeded.
     let cases = [
         (json!({ "bytes": LIMIT }), LIMIT, true),
         (json!({ "bytes": LIMIT, "chunk": 7 }), LIMIT, true),
@@ -97,7 +97,7 @@ async fn bytes_are_limited_however_they_reach_the_disk() {
         })
         .await;
         let answer = output(&report);
-        // wasi-libc does not ask why a stream's write failed: to it all is EIO.
+        // wasi-libc maps every error of a stream to EIO.
         let error = match input["mode"].as_str() {
             _ if all => Value::Null,
             Some("set_size") => json!("ENOSPC"),
@@ -121,7 +121,7 @@ async fn bytes_are_limited_however_they_reach_the_disk() {
 }
 
 #[tokio::test]
-async fn every_way_to_write_is_told_that_there_is_no_space() {
+async fn every_way_to_write_reports_insufficient_space() {
     let work = Work::new();
     let steps = [
         open("f", &["create"], &["read", "write"]),
@@ -139,11 +139,11 @@ async fn every_way_to_write_is_told_that_there_is_no_space() {
         json!({ "op": "write", "on": 1, "bytes": 1, "offset": u64::MAX - 1 }),
         json!({ "op": "write", "on": 1, "bytes": 2, "offset": u64::MAX }),
         json!({ "op": "set-size", "on": 1, "size": u64::MAX }),
-        // What was refused took nothing, so the rest is still there.
+        // A refused write takes nothing of the budget.
         json!({ "op": "write", "on": 1, "bytes": 100, "offset": 900 }),
-        // To write again over what is there is to write: the budget is spent.
+        // Overwriting counts as writing: the budget is spent.
         json!({ "op": "write", "on": 1, "bytes": 1 }),
-        // What costs nothing is still done.
+        // Operations that write no bytes still succeed.
         json!({ "op": "write", "on": 1, "bytes": 0 }),
         json!({ "op": "set-size", "on": 1, "size": 10 }),
     ];
@@ -180,7 +180,7 @@ async fn every_way_to_write_is_told_that_there_is_no_space() {
 }
 
 #[tokio::test]
-async fn other_errors_are_not_taken_for_a_full_disk() {
+async fn other_write_errors_are_not_reported_as_a_full_disk() {
     let work = Work::new();
     let steps = [
         open("none/x", &["create"], &["write"]),
@@ -200,7 +200,7 @@ async fn other_errors_are_not_taken_for_a_full_disk() {
 }
 
 #[tokio::test]
-async fn each_call_has_a_budget_of_its_own() {
+async fn every_call_has_its_own_disk_budget() {
     let work = Work::new();
     for round in 1..=3 {
         let input = json!({ "bytes": LIMIT, "mode": "append", "chunk": 50_000 });
@@ -212,7 +212,7 @@ async fn each_call_has_a_budget_of_its_own() {
 }
 
 #[tokio::test]
-async fn whatever_is_made_counts_as_a_file() {
+async fn files_folders_and_links_count_towards_the_file_limit() {
     for kind in ["file", "dir", "deep"] {
         let work = Work::new();
         for (count, error) in [(9, Value::Null), (10, json!("ENOSPC"))] {
@@ -259,7 +259,7 @@ async fn whatever_is_made_counts_as_a_file() {
 }
 
 #[tokio::test]
-async fn open_descriptors_are_limited_and_given_back() {
+async fn open_descriptors_are_limited_and_released() {
     let work = Work::new();
     let report = call(
         "open_many",
@@ -279,9 +279,9 @@ async fn open_descriptors_are_limited_and_given_back() {
     let listing = || json!({ "op": "read-directory", "as": 2 });
     let mut steps = vec![read(), listing(), read(), listing()];
     let full = "insufficient-memory";
-    // A listing takes two: the folder, and the system's own reading of it.
+    // A listing takes two descriptors: the folder's, and one that the system reads from.
     let mut expected = vec!["ok", "ok", full, full];
-    // A stream keeps its file open when the file's own handle is gone.
+    // A stream keeps its file open after the file's handle is closed.
     steps.extend([
         close(2),
         json!({ "op": "read-via-stream", "on": 1, "as": 3 }),
@@ -298,7 +298,7 @@ async fn open_descriptors_are_limited_and_given_back() {
     }
     let ran = limited(&work.workdir, &steps, |limits| limits.open_files = 3).await;
     assert_codes(&steps, &ran, &expected);
-    // A file that could not be opened was not made either.
+    // A file that could not be opened was not created.
     let steps = [read(), open("new", &["create"], &["write"])];
     let mut steps = Vec::from(steps);
     steps[1]["as"] = json!(2);
@@ -308,7 +308,7 @@ async fn open_descriptors_are_limited_and_given_back() {
 }
 
 #[tokio::test]
-async fn the_workdir_itself_takes_no_descriptor() {
+async fn the_workdir_does_not_count_as_an_open_descriptor() {
     let work = Work::new();
     fs::write(work.path("f"), "").unwrap();
     let steps = [
@@ -321,7 +321,7 @@ async fn the_workdir_itself_takes_no_descriptor() {
 }
 
 #[tokio::test]
-async fn every_name_that_is_made_grows_the_workdir_until_it_is_removed() {
+async fn every_created_name_counts_as_growth_until_it_is_removed() {
     let input =
         |kind: &str, n: u64| json!({ "count": 1_000, "kind": kind, "dir": format!("/{n}") });
     for kind in ["file", "dir"] {
@@ -341,11 +341,11 @@ async fn every_name_that_is_made_grows_the_workdir_until_it_is_removed() {
             made.push(report.usage.files_made);
             assert_eq!(report.disk_limit.is_some(), n > 0, "{kind} {n}");
         }
-        // The folder of each is a name as well; the last two share what the first left.
+        // Each folder is a name too; the last two calls share the rest of the first.
         assert_eq!(made.iter().sum::<u64>(), 2_000, "{kind}: {made:?}");
         assert_eq!(names(work.dir.path()), 2_000, "{kind}");
     }
-    // A call's own bytes are taken too, and what was not made takes nothing.
+    // Bytes count as well; a refused creation takes nothing.
     let work = Work::new();
     let make = |name: &str| json!({ "op": "create-directory-at", "path": name });
     let remove = |name: &str| json!({ "op": "remove-directory-at", "path": name });
@@ -369,7 +369,7 @@ async fn every_name_that_is_made_grows_the_workdir_until_it_is_removed() {
 }
 
 #[tokio::test]
-async fn the_workdirs_growth_is_shared_by_all_its_calls() {
+async fn all_calls_in_a_workdir_share_its_growth_limit() {
     let work = Work::new();
     let again = sandbox()
         .open_workdir(work.dir.path(), &WorkdirRules::default())
@@ -382,7 +382,7 @@ async fn the_workdirs_growth_is_shared_by_all_its_calls() {
         let ran = limited(workdir, &steps, |limits| limits.workdir_bytes = 1_000).await;
         (code(&ran.results[1]).to_owned(), ran.report.disk_limit)
     };
-    // Names of the host's own: what guests make of them are bytes alone.
+    // The host made these names: what guests write to them counts in bytes only.
     for name in ["a", "b", "c"] {
         fs::write(work.path(name), "").unwrap();
     }
@@ -400,14 +400,14 @@ async fn the_workdirs_growth_is_shared_by_all_its_calls() {
     assert_eq!(grow(&again, "a", 0).await, ok);
     assert_eq!(grow(&work.workdir, "c", 600).await, ok);
     assert_eq!(on_disk(work.dir.path()), 1_000);
-    // What the host itself put there is not the guests' growth.
+    // What the host writes does not count as growth.
     fs::write(work.path("host"), vec![0; 5_000]).unwrap();
     assert_eq!(grow(&work.workdir, "c", 0).await, ok);
     assert_eq!(grow(&work.workdir, "c", 600).await, ok);
 }
 
 #[tokio::test]
-async fn a_workdir_that_is_opened_anew_keeps_its_count() {
+async fn reopening_a_workdir_keeps_its_growth_count() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["a", "b"] {
         fs::write(dir.path().join(name), "").unwrap();
@@ -429,7 +429,7 @@ async fn a_workdir_that_is_opened_anew_keeps_its_count() {
 }
 
 #[tokio::test]
-async fn concurrent_calls_do_not_grow_the_workdir_beyond_its_limit() {
+async fn concurrent_calls_stay_within_the_growth_limit() {
     for round in 0..20 {
         let work = Work::new();
         let grow = async |workdir: Workdir, path: String| {
@@ -453,8 +453,8 @@ async fn concurrent_calls_do_not_grow_the_workdir_beyond_its_limit() {
 }
 
 #[tokio::test]
-async fn no_two_calls_are_given_back_the_same_bytes() {
-    // All names that there can be at once, and more than any is made to hold.
+async fn freed_bytes_are_credited_to_one_call_only() {
+    // Bytes for every name that can exist at once, and for the largest file.
     const MOST: u64 = 4 * NAME + 1_000;
     let work = Work::new();
     let session = async |workdir: Workdir, other: &str| {
@@ -470,7 +470,7 @@ async fn no_two_calls_are_given_back_the_same_bytes() {
             json!({ "op": "unlink-file-at", "path": "f" }),
         ];
         let steps: Vec<Value> = std::iter::repeat_n(round, 10).flatten().collect();
-        // One that finds its file taken away ends there.
+        // A call ends when its file is removed by another.
         let _either = call(
             "fs_probe",
             "run",
@@ -496,14 +496,14 @@ async fn no_two_calls_are_given_back_the_same_bytes() {
         open("rest", &["create"], &["write"]),
         json!({ "op": "set-size", "on": 1, "size": MOST - there - NAME + 1 }),
     ];
-    // A file that loses its name in a race may count longer than it is there, never shorter.
+    // A file whose name is removed in a race may count for longer than it exists, never for less time.
     let ran = limited(&work.workdir, &grow, |limits| limits.workdir_bytes = MOST).await;
     assert_codes(&grow, &ran, &["ok", "insufficient-space"]);
 }
 
 #[tokio::test]
-async fn a_new_workdir_has_none_of_the_growth_of_one_that_is_gone() {
-    // A file system gives the inode of a directory that is gone to the next one.
+async fn a_new_workdir_does_not_inherit_the_growth_of_a_removed_one() {
+    // File systems reuse the inode of a removed directory.
     let fill = async || {
         for _ in 0..100 {
             let work = Work::new();
@@ -525,8 +525,8 @@ async fn a_new_workdir_has_none_of_the_growth_of_one_that_is_gone() {
     });
 }
 
-/// Runs steps in a workdir, then says how many bytes more fit into 1,000, beside its names.
-async fn room_after(work: &Work, steps: &[Value]) -> u64 {
+/// Runs steps in a workdir, then returns how many more bytes fit into 1,000, not counting names.
+async fn bytes_left_after(work: &Work, steps: &[Value]) -> u64 {
     let ran = limited(&work.workdir, steps, |limits| {
         limits.workdir_bytes = 1_000 + 8 * NAME;
     })
@@ -552,7 +552,7 @@ async fn room_after(work: &Work, steps: &[Value]) -> u64 {
 }
 
 #[tokio::test]
-async fn what_a_guest_frees_may_be_written_again_and_no_more() {
+async fn a_guest_can_write_again_exactly_the_bytes_it_freed() {
     let make = |path: &str, slot: u64, bytes: u64| {
         let mut step = open(path, &["create"], &["read", "write"]);
         step["as"] = json!(slot);
@@ -569,7 +569,7 @@ async fn what_a_guest_frees_may_be_written_again_and_no_more() {
         ("unlinked", vec![unlink("f")], 600),
         ("emptied", vec![truncate("f")], 600),
         ("cut", vec![size(1, 100)], 500),
-        ("cut and grown", vec![size(1, 0), size(1, 600)], 0),
+        ("truncated and grown", vec![size(1, 0), size(1, 600)], 0),
         ("replaced", vec![rename("g", "f")], 600),
         ("replaced by itself", vec![rename("f", "f")], 0),
         (
@@ -596,12 +596,12 @@ async fn what_a_guest_frees_may_be_written_again_and_no_more() {
             0,
         ),
         (
-            "removed while open, then cut",
+            "removed while open, then truncated",
             vec![unlink("f"), size(1, 0)],
             600,
         ),
         (
-            "replaced while open, then cut",
+            "replaced while open, then truncated",
             vec![rename("g", "f"), size(1, 0)],
             600,
         ),
@@ -619,7 +619,7 @@ async fn what_a_guest_frees_may_be_written_again_and_no_more() {
             600,
         ),
         (
-            "removed, then cut, over and over",
+            "removed, then truncated, repeatedly",
             {
                 let mut steps = vec![unlink("f")];
                 for slot in 3..9 {
@@ -634,13 +634,13 @@ async fn what_a_guest_frees_may_be_written_again_and_no_more() {
     for (what, freed, expected) in cases {
         let work = Work::new();
         let steps = [make("f", 1, 600), make("g", 2, 400), freed].concat();
-        let room = room_after(&work, &steps).await;
+        let room = bytes_left_after(&work, &steps).await;
         assert_eq!(room, expected, "{what}");
     }
 }
 
 #[tokio::test]
-async fn the_receipt_counts_what_was_read() {
+async fn usage_counts_the_bytes_read() {
     let work = Work::new();
     fs::write(work.path("f"), vec![b'x'; 1_000]).unwrap();
     let steps = [

@@ -1,4 +1,4 @@
-//! Opening, reading and writing: what the guest is told is what the host finds.
+//! Opening, reading and writing: results match the files on the host.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use toolhost_tests::Work;
 use super::probe::{assert_codes, check, furnished, open, script};
 use super::snapshot::tree;
 
-/// A name, whether a symlink is followed, how it is opened, with which flags, and what comes of it.
+/// A name, whether a symlink is followed, the open flags, the descriptor flags, and the result.
 type Opening<'a> = (&'a str, bool, &'a [&'a str], &'a [&'a str], &'a str);
 
 #[tokio::test]
@@ -84,12 +84,12 @@ async fn open_obeys_its_flags() {
     assert_eq!(
         tree(work.dir.path(), None),
         before,
-        "nothing was made or changed"
+        "nothing was created or changed"
     );
 }
 
 #[tokio::test]
-async fn open_makes_and_empties_what_it_is_asked_to() {
+async fn open_creates_and_truncates_as_its_flags_say() {
     let work = furnished();
     let mut through_link = open("dangling", &["create"], &["write"]);
     through_link["follow"] = json!(true);
@@ -113,7 +113,7 @@ async fn open_makes_and_empties_what_it_is_asked_to() {
 }
 
 #[tokio::test]
-async fn a_handle_does_what_it_was_opened_for() {
+async fn a_handle_allows_only_the_access_it_was_opened_with() {
     let work = furnished();
     let ops = [
         json!({ "op": "read", "length": 1, "on": 1 }),
@@ -157,14 +157,14 @@ async fn a_handle_does_what_it_was_opened_for() {
             ],
         ),
     ];
-    for (path, flags, told, expected) in cases {
+    for (path, flags, granted, expected) in cases {
         let mut steps = vec![
             open(path, &[], flags),
             json!({ "op": "get-flags", "on": 1 }),
         ];
         steps.extend(ops.iter().cloned());
         let ran = script(&work.workdir, &steps, |_| ()).await;
-        assert_eq!(ran.results[1]["flags"], json!(told), "{path} {flags:?}");
+        assert_eq!(ran.results[1]["flags"], json!(granted), "{path} {flags:?}");
         assert_eq!(ran.codes()[2..], expected, "{path} {flags:?}");
     }
     assert_eq!(fs::read(work.path("file")).unwrap(), b"hello");
@@ -202,7 +202,7 @@ async fn reads_and_writes_reach_the_file() {
                 json!({ "op": "read", "on": 1, "length": 9, "offset": 1_000_000 }),
                 json!({ "text": "", "end": true }),
             ),
-            // Beyond what the system can count.
+            // Beyond the largest file offset.
             (
                 json!({ "op": "read", "on": 1, "length": 9, "offset": u64::MAX }),
                 json!("invalid"),
@@ -255,7 +255,7 @@ async fn reads_and_writes_reach_the_file() {
 }
 
 #[tokio::test]
-async fn a_large_read_comes_in_pieces_and_none_is_lost() {
+async fn a_large_read_returns_all_bytes_in_pieces() {
     let work = Work::new();
     let bytes: Vec<u8> = (0..200_000_u32).map(|n| b'a' + (n % 23) as u8).collect();
     fs::write(work.path("large"), &bytes).unwrap();
@@ -280,7 +280,7 @@ async fn a_large_read_comes_in_pieces_and_none_is_lost() {
 }
 
 #[tokio::test]
-async fn streams_read_and_write_where_they_stand() {
+async fn streams_read_and_write_at_their_own_position() {
     let work = furnished();
     check(
         &work,
@@ -333,7 +333,7 @@ async fn streams_read_and_write_where_they_stand() {
                 json!({}),
             ),
             (json!({ "op": "stream-wait", "on": 3 }), json!({})),
-            // A stream that stood at the end reads on when the file has grown.
+            // A stream at the end of a file continues when the file has grown.
             (
                 json!({ "op": "stream-read", "on": 2, "length": 99 }),
                 json!({ "text": " world" }),
@@ -370,7 +370,7 @@ async fn streams_read_and_write_where_they_stand() {
                 json!({ "op": "stream-write-zeroes", "on": 4, "bytes": 2 }),
                 json!({}),
             ),
-            // Streams live on when the file's own handle is closed.
+            // Streams stay usable after the file's handle is closed.
             (json!({ "op": "close", "on": 1 }), json!({})),
             (
                 json!({ "op": "stream-write", "on": 4, "text": "." }),

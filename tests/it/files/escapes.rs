@@ -1,4 +1,4 @@
-//! Ways out of the workdir. Whatever a guest names, nothing outside is read, made or changed.
+//! Paths that lead out of the workdir: nothing outside is read, created or changed.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -14,12 +14,12 @@ use super::snapshot::{Tree, tree};
 
 const SECRET: &str = "the canary's secret";
 
-/// The releases of WASI that guests are built against here.
+/// The WASI releases against which the guests are built.
 const WASI: [&str; 4] = ["0.2.0", "0.2.6", "0.2.9", "0.2.12"];
 
-/// A workdir, with links out of it, beside what no guest may reach.
-struct World {
-    /// The release of WASI that the guests in it are built against.
+/// A workdir with links that lead out of it, beside files that no guest may reach.
+struct Fixture {
+    /// The WASI release against which its guests are built.
     wasi: &'static str,
     top: tempfile::TempDir,
     workdir: Workdir,
@@ -27,7 +27,7 @@ struct World {
     inside: Tree,
 }
 
-impl World {
+impl Fixture {
     fn new(wasi: &'static str) -> Self {
         let top = tempfile::tempdir().unwrap();
         let at = |path: &str| top.path().join(path);
@@ -100,30 +100,31 @@ impl World {
         self.top.path().join("work").join(path)
     }
 
-    /// Whether nothing inside of the workdir was made or changed.
-    fn is_as_made(&self) -> bool {
+    /// Whether nothing in the workdir was created or changed.
+    fn inside_is_unchanged(&self) -> bool {
         tree(&self.path(""), None) == self.inside
     }
 
-    /// The same where it is as it was made, else another.
-    fn or_new(self) -> Self {
-        if self.is_as_made() {
+    /// Returns itself if it is unchanged, else a new one.
+    fn unchanged_or_new(self) -> Self {
+        if self.inside_is_unchanged() {
             self
         } else {
             Self::new(self.wasi)
         }
     }
 
-    /// Nothing outside of the workdir was made or changed, and nothing of it is in what was said.
-    fn assert_untouched(&self, what: &str, said: &Value) {
+    /// Asserts that nothing outside of the workdir was created or changed, and that the output holds no
+    /// part of it.
+    fn assert_outside_unchanged(&self, what: &str, output: &Value) {
         let now = tree(self.top.path(), Some(&self.path("")));
         assert_eq!(now, self.outside, "{what}");
-        assert!(!said.to_string().contains(SECRET), "{what}: {said}");
+        assert!(!output.to_string().contains(SECRET), "{what}: {output}");
     }
 }
 
 /// Paths that leave the workdir before their last component, or with it.
-const WAYS_OUT: [&str; 38] = [
+const PATHS_OUT: [&str; 38] = [
     "..",
     "../",
     "../.",
@@ -164,7 +165,7 @@ const WAYS_OUT: [&str; 38] = [
     "out_file/..",
 ];
 
-/// Absolute paths: to a component they are as much outside as `..`.
+/// Absolute paths, which a component may use no more than `..`.
 const ABSOLUTE: [&str; 9] = [
     "/",
     "//",
@@ -177,7 +178,7 @@ const ABSOLUTE: [&str; 9] = [
     "/proc/self/environ",
 ];
 
-/// Links that themselves lead out: followed, they are ways out; unfollowed, they are links.
+/// Links that lead out of the workdir: they can be read and not followed.
 const LINKS_OUT: [&str; 13] = [
     "out_abs",
     "out_rel",
@@ -194,7 +195,7 @@ const LINKS_OUT: [&str; 13] = [
     "out_and_back",
 ];
 
-/// Every op that follows a link at the end of its path.
+/// Every operation that follows a link at the end of its path.
 fn following(path: &str) -> Vec<Value> {
     let open = |how: &[&str], flags: &[&str]| json!({ "op": "open-at", "path": path, "follow": true, "open": how, "flags": flags });
     vec![
@@ -211,7 +212,7 @@ fn following(path: &str) -> Vec<Value> {
     ]
 }
 
-/// Every op that takes the end of its path as it is.
+/// Every operation that does not follow a link at the end of its path.
 fn unfollowing(path: &str) -> Vec<Value> {
     vec![
         json!({ "op": "open-at", "path": path }),
@@ -236,16 +237,16 @@ fn unfollowing(path: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn no_op_goes_a_way_out() {
+async fn no_operation_leaves_the_workdir() {
     for wasi in WASI {
-        let world = World::new(wasi);
-        let own = world.path("inside").to_str().unwrap().to_owned();
-        let paths = WAYS_OUT.into_iter().chain(ABSOLUTE).chain([own.as_str()]);
+        let fixture = Fixture::new(wasi);
+        let own = fixture.path("inside").to_str().unwrap().to_owned();
+        let paths = PATHS_OUT.into_iter().chain(ABSOLUTE).chain([own.as_str()]);
         let mut wrong = Vec::new();
         for path in paths {
             let steps = [following(path), unfollowing(path)].concat();
-            let ran = world.script(&steps).await;
-            world.assert_untouched(path, output(&ran.report));
+            let ran = fixture.script(&steps).await;
+            fixture.assert_outside_unchanged(path, output(&ran.report));
             for (step, result) in steps.iter().zip(&ran.results) {
                 if code(result) != "not-permitted" {
                     wrong.push(format!("{} {step}", code(result)));
@@ -253,32 +254,35 @@ async fn no_op_goes_a_way_out() {
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-        assert!(world.is_as_made(), "nothing inside was changed either");
+        assert!(
+            fixture.inside_is_unchanged(),
+            "nothing in the workdir was changed"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_link_out_is_a_link_and_no_way() {
+async fn a_link_that_leads_out_can_be_read_and_not_followed() {
     for wasi in WASI {
-        let mut world = World::new(wasi);
+        let mut fixture = Fixture::new(wasi);
         for path in LINKS_OUT {
-            world = world.or_new();
-            let ran = world.script(&following(path)).await;
-            world.assert_untouched(path, output(&ran.report));
-            assert!(world.is_as_made(), "{path}");
+            fixture = fixture.unchanged_or_new();
+            let ran = fixture.script(&following(path)).await;
+            fixture.assert_outside_unchanged(path, output(&ran.report));
+            assert!(fixture.inside_is_unchanged(), "{path}");
             for (step, code) in following(path).iter().zip(ran.codes()) {
                 assert_eq!(code, "not-permitted", "{step}");
             }
 
             for step in unfollowing(path) {
-                world = world.or_new();
-                let ran = world.script(std::slice::from_ref(&step)).await;
-                world.assert_untouched(&step.to_string(), output(&ran.report));
+                fixture = fixture.unchanged_or_new();
+                let ran = fixture.script(std::slice::from_ref(&step)).await;
+                fixture.assert_outside_unchanged(&step.to_string(), output(&ran.report));
                 let seen = &ran.results[0];
                 if seen["type"].is_string() {
                     assert_eq!(seen["type"], "symbolic-link", "{step}");
                 }
-                // Where on the host a link leads is the host's own affair.
+                // The absolute target of a link is a path of the host, which guests do not see.
                 assert!(
                     !seen["target"].as_str().unwrap_or("").starts_with('/'),
                     "{step}: {seen}"
@@ -289,15 +293,15 @@ async fn a_link_out_is_a_link_and_no_way() {
 }
 
 #[tokio::test]
-async fn a_slash_after_a_link_out_leads_nowhere() {
+async fn a_slash_after_a_link_that_leads_out_is_refused() {
     for wasi in WASI {
-        let world = World::new(wasi);
+        let fixture = Fixture::new(wasi);
         for path in LINKS_OUT {
             for slashed in [format!("{path}/"), format!("{path}//"), format!("{path}/.")] {
                 let steps = [following(&slashed), unfollowing(&slashed)].concat();
-                let ran = world.script(&steps).await;
-                world.assert_untouched(&slashed, output(&ran.report));
-                assert!(world.is_as_made(), "{slashed}");
+                let ran = fixture.script(&steps).await;
+                fixture.assert_outside_unchanged(&slashed, output(&ran.report));
+                assert!(fixture.inside_is_unchanged(), "{slashed}");
                 for (step, code) in steps.iter().zip(ran.codes()) {
                     assert_ne!(code, "ok", "{step}");
                 }
@@ -307,9 +311,9 @@ async fn a_slash_after_a_link_out_leads_nowhere() {
 }
 
 #[tokio::test]
-async fn what_exists_outside_cannot_be_told_from_what_does_not() {
+async fn existing_and_missing_paths_outside_give_the_same_error() {
     for wasi in WASI {
-        let world = World::new(wasi);
+        let fixture = Fixture::new(wasi);
         let everything = |path: &str| [following(path), unfollowing(path)].concat();
         for (there, not_there, steps) in [
             (
@@ -326,10 +330,10 @@ async fn what_exists_outside_cannot_be_told_from_what_does_not() {
             ("out_file", "dangling_out", &following),
             ("out_file_abs", "dangling_out_abs", &following),
         ] {
-            let told = async |path: &str| world.script(&steps(path)).await.results;
+            let results = async |path: &str| fixture.script(&steps(path)).await.results;
             assert_eq!(
-                told(there).await,
-                told(not_there).await,
+                results(there).await,
+                results(not_there).await,
                 "{there} and {not_there}"
             );
         }
@@ -337,7 +341,7 @@ async fn what_exists_outside_cannot_be_told_from_what_does_not() {
 }
 
 #[tokio::test]
-async fn odd_paths_come_to_an_error_and_to_nothing_else() {
+async fn malformed_paths_return_an_error_and_change_nothing() {
     for wasi in WASI {
         let long = "x".repeat(5_000);
         let long_way = "dir/../".repeat(800);
@@ -357,28 +361,32 @@ async fn odd_paths_come_to_an_error_and_to_nothing_else() {
             (&deep_component, &["name-too-long"]),
             ("inside/x", &["not-directory"]),
         ];
-        let world = World::new(wasi);
+        let fixture = Fixture::new(wasi);
         for (path, expected) in cases {
             let mut steps = following(path);
-            // What concerns the looping link itself is allowed.
+            // Operations on the looping link itself succeed.
             if path != "loop_a" {
                 steps.extend(unfollowing(path));
             }
-            let ran = world.script(&steps).await;
-            let shown: String = path.chars().take(40).collect();
-            world.assert_untouched(&shown, output(&ran.report));
-            assert!(world.is_as_made(), "{shown}");
+            let ran = fixture.script(&steps).await;
+            let display: String = path.chars().take(40).collect();
+            fixture.assert_outside_unchanged(&display, output(&ran.report));
+            assert!(fixture.inside_is_unchanged(), "{display}");
             for (step, code) in steps.iter().zip(ran.codes()) {
-                assert!(expected.contains(&code), "{code}: {shown}: {}", step["op"]);
+                assert!(
+                    expected.contains(&code),
+                    "{code}: {display}: {}",
+                    step["op"]
+                );
             }
         }
     }
 }
 
 #[tokio::test]
-async fn links_of_the_guests_own_making_lead_no_further() {
+async fn links_that_a_guest_creates_do_not_leave_the_workdir() {
     for wasi in WASI {
-        let world = World::new(wasi);
+        let fixture = Fixture::new(wasi);
         let link = |target: &str, path: &str| json!({ "op": "symlink-at", "target": target, "path": path });
         let read = |path: &str| json!({ "op": "open-at", "path": path, "follow": true });
         let make = |path: &str| json!({ "op": "open-at", "path": path, "follow": true, "open": ["create"], "flags": ["write"] });
@@ -398,7 +406,7 @@ async fn links_of_the_guests_own_making_lead_no_further() {
             (link("dir/..", "back_home"), "ok"),
             (read("back_home/inside"), "ok"),
             (link("/etc/passwd", "absolute"), "not-permitted"),
-            // Inside as long as it lies two folders deep.
+            // This link stays inside only while it lies two folders deep.
             (link("../../inside", "dir/sub/near"), "ok"),
             (read("dir/sub/near"), "ok"),
             (rename("dir/sub/near", "near"), "ok"),
@@ -410,18 +418,18 @@ async fn links_of_the_guests_own_making_lead_no_further() {
             (make("sub/far"), "not-permitted"),
         ];
         let steps = cases.clone().map(|(step, _)| step);
-        let ran = world.script(&steps).await;
+        let ran = fixture.script(&steps).await;
         for ((step, expected), found) in cases.iter().zip(ran.codes()) {
             assert_eq!(found, *expected, "{step}");
         }
-        world.assert_untouched("links of its own", output(&ran.report));
+        fixture.assert_outside_unchanged("links that the guest created", output(&ran.report));
     }
 }
 
 #[tokio::test]
-async fn a_folder_handle_is_no_way_out_either() {
+async fn a_folder_handle_does_not_lead_above_its_folder() {
     for wasi in WASI {
-        let world = World::new(wasi);
+        let fixture = Fixture::new(wasi);
         let mut steps =
             vec![json!({ "op": "open-at", "path": "dir/sub", "open": ["directory"], "as": 1 })];
         for path in [
@@ -438,8 +446,8 @@ async fn a_folder_handle_is_no_way_out_either() {
                 steps.push(step);
             }
         }
-        // From a handle beneath, the workdir itself is outside.
-        let ran = world.script(&steps).await;
+        // From the handle of a folder in it, the workdir is outside.
+        let ran = fixture.script(&steps).await;
         for (step, code) in steps.iter().zip(ran.codes()).skip(1) {
             let about_a_name_of_its_own = step["path"] == "inside" || step["path"] == "dir/sub";
             let expected: &[&str] = match about_a_name_of_its_own {
@@ -448,11 +456,11 @@ async fn a_folder_handle_is_no_way_out_either() {
             };
             assert!(expected.contains(&code), "{code}: {step}");
         }
-        world.assert_untouched("a folder's handle", output(&ran.report));
+        fixture.assert_outside_unchanged("a folder's handle", output(&ran.report));
     }
 }
 
-/// Every op of the guest that climbs; those of the second list may act on a link itself.
+/// Every operation of the guest `climb_out_of_workdir`; those of the second list act on a link itself.
 const CLIMBS: [&str; 18] = [
     "read",
     "write",
@@ -483,28 +491,28 @@ const OF_LINKS: [&str; 6] = [
 ];
 
 #[tokio::test]
-async fn ordinary_programs_climb_no_better() {
+async fn programs_that_use_std_cannot_leave_the_workdir() {
     for wasi in WASI {
-        let climb = async |world: &World, op: &str, paths: &[String]| {
+        let climb = async |fixture: &Fixture, op: &str, paths: &[String]| {
             let input = json!({ "op": op, "paths": paths });
-            let report = world.call("climb_out_of_workdir", "run", input).await;
-            world.assert_untouched(&format!("{op} {paths:?}"), output(&report));
+            let report = fixture.call("climb_out_of_workdir", "run", input).await;
+            fixture.assert_outside_unchanged(&format!("{op} {paths:?}"), output(&report));
             output(&report)["results"].as_array().unwrap().clone()
         };
         let spelled = |path: &&str| [(*path).to_owned(), format!("/{path}"), format!("{path}/")];
-        let ways: Vec<String> = WAYS_OUT.iter().flat_map(spelled).collect();
-        let mut world = World::new(wasi);
-        // `symlink` only makes a link of that target, and follows nothing.
+        let ways: Vec<String> = PATHS_OUT.iter().flat_map(spelled).collect();
+        let mut fixture = Fixture::new(wasi);
+        // `symlink` creates a link with that target and follows nothing.
         for op in CLIMBS.into_iter().filter(|op| *op != "symlink") {
-            for result in climb(&world, op, &ways).await {
+            for result in climb(&fixture, op, &ways).await {
                 assert_eq!(result["ok"], false, "{op}: {result}");
             }
-            assert!(world.is_as_made(), "{op}");
+            assert!(fixture.inside_is_unchanged(), "{op}");
         }
         for op in CLIMBS {
             for link in LINKS_OUT {
-                world = world.or_new();
-                for result in climb(&world, op, &[format!("{link}/"), format!("/{link}")]).await {
+                fixture = fixture.unchanged_or_new();
+                for result in climb(&fixture, op, &[format!("{link}/"), format!("/{link}")]).await {
                     let may_succeed = op == "symlink" || OF_LINKS.contains(&op);
                     assert!(may_succeed || result["ok"] == false, "{op}: {result}");
                 }
@@ -514,10 +522,10 @@ async fn ordinary_programs_climb_no_better() {
 }
 
 #[tokio::test]
-async fn an_absolute_path_begins_at_the_workdir() {
+async fn std_resolves_absolute_paths_beneath_the_workdir() {
     for wasi in WASI {
-        let world = World::new(wasi);
-        let own = world.path("inside").to_str().unwrap().to_owned();
+        let fixture = Fixture::new(wasi);
+        let own = fixture.path("inside").to_str().unwrap().to_owned();
         for (path, expected) in [
             ("/dir/inside", true),
             ("/inside", true),
@@ -526,24 +534,24 @@ async fn an_absolute_path_begins_at_the_workdir() {
         ] {
             for op in ["read", "append", "stat"] {
                 let input = json!({ "op": op, "paths": [path] });
-                let report = world.call("climb_out_of_workdir", "run", input).await;
+                let report = fixture.call("climb_out_of_workdir", "run", input).await;
                 assert_eq!(output(&report)["results"][0]["ok"], expected, "{op} {path}");
-                world.assert_untouched(path, output(&report));
+                fixture.assert_outside_unchanged(path, output(&report));
             }
         }
         assert_eq!(
-            fs::read(world.path("dir/inside")).unwrap(),
+            fs::read(fixture.path("dir/inside")).unwrap(),
             b"insideclimbed"
         );
         let own = Path::new(&own).strip_prefix("/").unwrap();
-        assert!(!world.path("etc").exists() && !world.path(own.to_str().unwrap()).exists());
+        assert!(!fixture.path("etc").exists() && !fixture.path(own.to_str().unwrap()).exists());
     }
 }
 
 #[tokio::test]
-async fn the_file_system_tool_stays_inside() {
+async fn the_file_system_tool_stays_in_the_workdir() {
     for wasi in WASI {
-        let world = World::new(wasi);
+        let fixture = Fixture::new(wasi);
         for path in [
             "../x",
             "dir/../../x",
@@ -564,47 +572,47 @@ async fn the_file_system_tool_stays_inside() {
                 ("mkdir", json!({ "path": path })),
                 ("list", json!({ "path": path })),
             ] {
-                let report = world.call("file-system", handler, input).await;
-                let said = format!("{:?}", report.outcome);
+                let report = fixture.call("file-system", handler, input).await;
+                let output = format!("{:?}", report.outcome);
                 assert!(
                     matches!(report.outcome, Ok(toolhost_sandbox::Outcome::Failed(_))),
-                    "{handler} {path}: {said}"
+                    "{handler} {path}: {output}"
                 );
-                world.assert_untouched(path, &json!(said));
+                fixture.assert_outside_unchanged(path, &json!(output));
             }
         }
         for (path, lands) in [("/dir/x", "dir/x"), ("dir/y", "dir/y"), ("z", "z")] {
             let input = json!({ "path": path, "content": "written" });
-            let report = world.call("file-system", "write", input).await;
+            let report = fixture.call("file-system", "write", input).await;
             output(&report);
-            assert_eq!(fs::read(world.path(lands)).unwrap(), b"written");
+            assert_eq!(fs::read(fixture.path(lands)).unwrap(), b"written");
         }
-        let report = world
+        let report = fixture
             .call(
                 "file-system",
                 "list",
                 json!({ "path": ".", "recursive": true }),
             )
             .await;
-        world.assert_untouched("list", output(&report));
+        fixture.assert_outside_unchanged("list", output(&report));
     }
 }
 
 #[tokio::test]
-async fn a_hard_link_to_outside_is_a_file_of_the_workdir() {
-    // What holds: a file has no one place. A name that the operator put into the workdir gives the
-    // file to its tools, wherever its other names are; nothing short of copying could tell.
-    let world = World::new(WASI[3]);
-    let shared = world.top.path().join("shared");
+async fn a_hard_link_in_the_workdir_is_a_file_of_the_workdir() {
+    // A file can have several names. A hard link that the operator put into the workdir gives the
+    // file to the tools, wherever its other names are; it cannot be distinguished from a copy.
+    let fixture = Fixture::new(WASI[3]);
+    let shared = fixture.top.path().join("shared");
     fs::write(&shared, "shared").unwrap();
-    fs::hard_link(&shared, world.path("name")).unwrap();
+    fs::hard_link(&shared, fixture.path("name")).unwrap();
     let steps = [
         json!({ "op": "open-at", "path": "name", "flags": ["read", "write"], "as": 1 }),
         json!({ "op": "read", "on": 1, "length": 99 }),
         json!({ "op": "write", "on": 1, "text": "SHARED" }),
         json!({ "op": "unlink-file-at", "path": "name" }),
     ];
-    let ran = world.script(&steps).await;
+    let ran = fixture.script(&steps).await;
     assert_eq!(ran.codes(), ["ok"; 4]);
     assert_eq!(ran.results[1]["text"], "shared");
     assert_eq!(fs::read(&shared).unwrap(), b"SHARED");

@@ -1,5 +1,5 @@
-//! The same session twice: by a guest in its workdir, by the host's own system calls beside it.
-//! Both must come to the same, step by step, and leave the same.
+//! Runs a random session twice: by a guest in its workdir, and by system calls of the host.
+//! Every step must have the same result, and the same files must remain.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,7 +17,8 @@ use toolhost_tests::Work;
 
 use super::probe::{code, script};
 
-/// Few names, so that sessions meet their own traces. None leads out: there the two must differ.
+/// Few names, so that the steps of a session use the same files. None leads out of the directory, where
+/// the guest and the host differ.
 const PATHS: [&str; 20] = [
     "a", "b", "c", "d", "l", "m", "d/a", "d/b", "d/l", "l/a", "l/b", "m/a", "a/", "d/", "l/",
     "new/", "./a", "d/../a", "d/.", "",
@@ -101,11 +102,12 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What an op came to: nothing where it failed, else what was seen.
-type Seen = Option<Value>;
+/// The result of an operation; `None` if it failed.
+type StepResult = Option<Value>;
 
-/// Three steps for every op: the slot is reset to the workdir, so that what follows a failed open is
-/// refused; the op, or the open it begins with; what is done with what it opened.
+/// Returns three steps for every operation: reset the slot to the workdir, so that steps after a failed
+/// open are
+/// refused; the operation, or its open; the use of the opened descriptor.
 fn steps(op: &Op) -> [Value; 3] {
     let open = |path: &str, how: &[&str], flags: &[&str], follow: bool| json!({ "op": "open-at", "path": path, "open": how, "flags": flags, "follow": follow, "as": 1 });
     let nothing = || json!({ "op": "get-type", "on": 1 });
@@ -172,8 +174,8 @@ fn steps(op: &Op) -> [Value; 3] {
     ]
 }
 
-/// What a guest saw, of the three results of an op.
-fn guest_saw(op: &Op, results: &[Value]) -> Seen {
+/// Returns the guest's result of an operation from those of its three steps.
+fn guest_result(op: &Op, results: &[Value]) -> StepResult {
     let [_, first, then] = results else {
         panic!("three results");
     };
@@ -203,8 +205,8 @@ fn kind_of(kind: FileType) -> &'static str {
     }
 }
 
-/// The same by the host's own system calls.
-fn host_does(twin: &File, op: &Op) -> Result<Value, Errno> {
+/// Performs the operation with system calls of the host.
+fn host_result(twin: &File, op: &Op) -> Result<Value, Errno> {
     let mode = Mode::from_raw_mode(0o777);
     let open = |path: &str, how: OFlags, follow: bool| {
         let nofollow = if follow {
@@ -273,8 +275,8 @@ fn host_does(twin: &File, op: &Op) -> Result<Value, Errno> {
     Ok(Value::Null)
 }
 
-/// All beneath a directory but what no two directories share: times and inodes.
-fn left(top: &Path) -> BTreeMap<PathBuf, String> {
+/// Returns all entries beneath a directory, without times and inodes.
+fn entries(top: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![top.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -295,10 +297,10 @@ fn left(top: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// Bytes of all files, each once.
+/// Returns the bytes of all files, each counted once.
 fn on_disk(top: &Path) -> u64 {
     let mut sizes = BTreeMap::new();
-    for path in left(top).into_keys() {
+    for path in entries(top).into_keys() {
         let metadata = fs::symlink_metadata(top.join(path)).unwrap();
         if metadata.is_file() {
             sizes.insert(metadata.ino(), metadata.len());
@@ -309,7 +311,7 @@ fn on_disk(top: &Path) -> u64 {
 
 const MOST: u64 = 10_000;
 
-/// What each name takes beside.
+/// Bytes that each name counts for.
 const NAME: u64 = 4_096;
 
 fn check(session: &[Op]) -> Result<(), TestCaseError> {
@@ -320,14 +322,20 @@ fn check(session: &[Op]) -> Result<(), TestCaseError> {
     }));
     let handle = File::open(twin.path()).unwrap();
     for (op, results) in session.iter().zip(ran.results.chunks(3)) {
-        let host = host_does(&handle, op);
-        prop_assert_eq!(guest_saw(op, results), host.ok(), "{:?} {:?}", op, results);
+        let host = host_result(&handle, op);
+        prop_assert_eq!(
+            guest_result(op, results),
+            host.ok(),
+            "{:?} {:?}",
+            op,
+            results
+        );
     }
-    prop_assert_eq!(left(work.dir.path()), left(twin.path()));
+    prop_assert_eq!(entries(work.dir.path()), entries(twin.path()));
 
-    // Every byte is accounted for: exactly the rest of the workdir's limit is left.
+    // The growth count is exact: the rest of the workdir's limit can be written, and no more.
     let rest = MOST - on_disk(work.dir.path());
-    let names = 1 + left(work.dir.path()).len() as u64;
+    let names = 1 + entries(work.dir.path()).len() as u64;
     let size = |size: u64| json!({ "op": "set-size", "on": 1, "size": size });
     let open =
         json!({ "op": "open-at", "path": "rest", "open": ["create"], "flags": ["write"], "as": 1 });
@@ -343,13 +351,13 @@ fn check(session: &[Op]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn a_session_comes_to_what_the_hosts_own_calls_come_to() {
+fn a_guest_gets_the_same_results_as_the_host() {
     let config = Config {
         cases: 200,
         failure_persistence: None,
         ..Config::default()
     };
-    // The same sessions in every run.
+    // The seed is fixed: every run has the same sessions.
     let chosen = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(config, chosen);
     let sessions = proptest::collection::vec(op(), 1..40);

@@ -1,4 +1,4 @@
-//! What a call leaves behind that was stopped while it wrote.
+//! Files that a call leaves when it is stopped while the guest writes.
 
 use std::fs;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::probe::{call, output};
 
 const CHUNK: u64 = 64;
 
-/// Asserts that the file holds whole chunks and nothing else, and that the next call goes on there.
+/// Asserts that the file holds only complete chunks, and that the next call can append to it.
 async fn assert_usable(work: &Work) -> u64 {
     let left = fs::read(work.path("f")).unwrap();
     assert!(
@@ -31,7 +31,7 @@ fn endless() -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn a_call_stopped_at_its_deadline_leaves_whole_writes_and_a_true_receipt() {
+async fn a_call_stopped_at_its_deadline_leaves_complete_writes_and_correct_usage() {
     let work = Work::new();
     let report = call("write_bytes", "run", endless(), &work.workdir, |asked| {
         asked.limits.deadline = Duration::from_millis(50);
@@ -48,7 +48,7 @@ async fn a_call_stopped_at_its_deadline_leaves_whole_writes_and_a_true_receipt()
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_stops_writing() {
+async fn dropping_a_call_stops_its_writes() {
     let work = Work::new();
     let own = Sandbox::new(SandboxConfig::default()).unwrap();
     let places = own.free_places();
@@ -56,10 +56,10 @@ async fn a_call_that_is_dropped_stops_writing() {
     let asked = invocation("run", &endless(), Some(&work));
     let writing = tokio::spawn(async move { tool.call(asked).await });
     let size = || fs::metadata(work.path("f")).map_or(0, |metadata| metadata.len());
-    eventually("it writes", || size() > 0).await;
+    eventually("the guest writes", || size() > 0).await;
     writing.abort();
     assert!(writing.await.unwrap_err().is_cancelled());
-    eventually("it is gone", || own.free_places() == places).await;
+    eventually("the slot is free", || own.free_places() == places).await;
     let left = size();
     assert_eq!(assert_usable(&work).await, left);
 }

@@ -1,4 +1,4 @@
-//! What is neither a regular file nor a directory, and names that are no text.
+//! Files that are neither regular nor directories, and names that are not UTF-8.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,15 +13,15 @@ use toolhost_tests::Work;
 
 use super::probe::{assert_codes, call, check, output, script};
 
-/// A workdir with one of each thing that is not to be opened; gives their names and types.
-fn zoo() -> (Work, Vec<(&'static str, &'static str)>) {
+/// Returns a workdir with one of each file type that cannot be opened, with names and types.
+fn irregular_files() -> (Work, Vec<(&'static str, &'static str)>) {
     let work = Work::new();
     let mut there = vec![("fifo", "fifo"), ("socket", "socket")];
     let mode = Mode::from_raw_mode(0o600);
     mknodat(CWD, work.path("fifo"), FileType::Fifo, mode, 0).unwrap();
-    // The name stays when the listener is gone.
+    // The name stays after the listener is closed.
     drop(UnixListener::bind(work.path("socket")).unwrap());
-    // Only root may make a device: /dev/zero's twin.
+    // Only root can create a device; this one is /dev/zero.
     let zero = rustix::fs::makedev(1, 5);
     match mknodat(
         CWD,
@@ -31,14 +31,14 @@ fn zoo() -> (Work, Vec<(&'static str, &'static str)>) {
         zero,
     ) {
         Ok(()) => there.push(("device", "character-device")),
-        Err(error) => eprintln!("no character device is tested: {error}"),
+        Err(error) => eprintln!("NOT TESTED: a character device: {error}"),
     }
     (work, there)
 }
 
 #[tokio::test]
-async fn nothing_but_regular_files_and_folders_is_opened() {
-    let (work, there) = zoo();
+async fn only_regular_files_and_folders_can_be_opened() {
+    let (work, there) = irregular_files();
     let before = super::snapshot::tree(work.dir.path(), None);
     for (name, kind) in there {
         let open = |how: &[&str], flags: &[&str]| json!({ "op": "open-at", "path": name, "open": how, "flags": flags });
@@ -53,7 +53,7 @@ async fn nothing_but_regular_files_and_folders_is_opened() {
             json!({ "op": "stat-at", "path": name }),
         ];
         let ran = script(&work.workdir, &steps, |asked| {
-            // A host thread that waits for a FIFO's other end would wait for ever.
+            // A host thread that opened a FIFO would wait for its other end forever.
             asked.limits.deadline = Duration::from_secs(5);
         })
         .await;
@@ -81,8 +81,8 @@ async fn nothing_but_regular_files_and_folders_is_opened() {
 }
 
 #[test]
-fn a_fifo_that_is_refused_was_never_opened() {
-    let (work, _) = zoo();
+fn a_refused_fifo_is_never_opened() {
+    let (work, _) = irregular_files();
     let path = work.path("fifo");
     let (opened, seen) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
@@ -99,19 +99,16 @@ fn a_fifo_that_is_refused_was_never_opened() {
             let ran = futures_executor::block_on(script(&work.workdir, &steps, |_| ()));
             assert!(ran.codes().iter().all(|code| *code == "not-permitted"));
         }
-        assert!(
-            seen.try_recv().is_err(),
-            "whoever waits at its other end waits"
-        );
-        // One that reads lets it go.
+        assert!(seen.try_recv().is_err(), "the other end still waits");
+        // A reader ends the wait.
         let _reads = fs::File::open(&path).unwrap();
         assert!(seen.recv().unwrap());
     });
 }
 
 #[tokio::test]
-async fn irregular_files_are_listed_moved_and_removed() {
-    let (work, there) = zoo();
+async fn irregular_files_can_be_listed_moved_and_removed() {
+    let (work, there) = irregular_files();
     let entries: BTreeSet<(&str, &str)> = there.iter().copied().collect();
     let entries: Vec<Value> = entries
         .iter()
@@ -134,7 +131,7 @@ async fn irregular_files_are_listed_moved_and_removed() {
 }
 
 #[tokio::test]
-async fn names_that_are_no_text_are_listed_with_marks() {
+async fn names_that_are_not_utf_8_are_listed_with_replacement_characters() {
     let work = Work::new();
     for name in [
         &b"plain"[..],
@@ -158,7 +155,7 @@ async fn names_that_are_no_text_are_listed_with_marks() {
         &[(json!({ "op": "list" }), json!({ "entries": entries }))],
     )
     .await;
-    // What cannot be named cannot be reached, and nothing else is reached instead.
+    // A path with a replacement character reaches no file.
     for unreachable in ["caf\u{fffd}", "\u{fffd}\u{fffd}"] {
         check(
             &work,
@@ -175,9 +172,9 @@ async fn names_that_are_no_text_are_listed_with_marks() {
 }
 
 #[tokio::test]
-async fn a_large_folder_is_listed_whole_or_not_at_all() {
+async fn a_large_folder_is_listed_completely_or_refused() {
     let work = Work::new();
-    // Names are what is listed: one file behind them all is made sooner.
+    // All names are links to one file, which is faster to create.
     fs::write(work.path("0"), "").unwrap();
     for n in 1..20_000 {
         fs::hard_link(work.path("0"), work.path(&n.to_string())).unwrap();
@@ -193,7 +190,7 @@ async fn a_large_folder_is_listed_whole_or_not_at_all() {
     assert_eq!(list(json!({}), 20_000).await, json!({ "count": 20_000 }));
     let cut = list(json!({}), 1_000).await;
     assert_eq!(cut, json!({ "count": 1_000, "error": "EOVERFLOW" }));
-    // All listings of a call count together.
+    // All listings of a call count towards one limit.
     let held = list(json!({ "hold": 20 }), 10).await;
     assert_eq!(held, json!({ "count": 10, "error": "EOVERFLOW" }));
 }

@@ -1,4 +1,4 @@
-//! Names: listing, making, moving, linking and removing them.
+//! Names: listing, creating, moving, linking and removing them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::probe::{assert_codes, check, furnished, open, script};
 use super::snapshot::tree;
 
-fn as_the_host_sees(metadata: &fs::Metadata) -> Value {
+fn stat_of(metadata: &fs::Metadata) -> Value {
     let time =
         |seconds: i64, nanoseconds: i64| json!({ "seconds": seconds, "nanoseconds": nanoseconds });
     let kind = match metadata.file_type() {
@@ -30,7 +30,7 @@ fn as_the_host_sees(metadata: &fs::Metadata) -> Value {
 }
 
 #[tokio::test]
-async fn stat_says_what_the_host_sees() {
+async fn stat_returns_what_the_host_sees() {
     let work = furnished();
     let paths = [
         "file",
@@ -51,8 +51,8 @@ async fn stat_says_what_the_host_sees() {
         "dir/sub/..",
     ];
     for path in paths {
-        let followed = as_the_host_sees(&fs::metadata(work.path(path)).unwrap());
-        let mut itself = as_the_host_sees(&fs::symlink_metadata(work.path(path)).unwrap());
+        let followed = stat_of(&fs::metadata(work.path(path)).unwrap());
+        let mut itself = stat_of(&fs::symlink_metadata(work.path(path)).unwrap());
         if itself["type"] == "symbolic-link" {
             // Following a link is an access.
             itself.as_object_mut().unwrap().remove("accessed");
@@ -99,7 +99,7 @@ async fn stat_says_what_the_host_sees() {
 }
 
 #[tokio::test]
-async fn listings_name_what_the_host_lists() {
+async fn listings_return_the_names_that_the_host_sees() {
     let work = furnished();
     let results = check(
         &work,
@@ -112,7 +112,7 @@ async fn listings_name_what_the_host_lists() {
                 { "name": "inner", "type": "regular-file" }, { "name": "sub", "type": "directory" },
             ] }),
             ),
-            // Two listings of one handle do not disturb each other.
+            // Two listings of one handle are independent.
             (
                 json!({ "op": "read-directory", "on": 1, "as": 2 }),
                 json!({}),
@@ -135,7 +135,7 @@ async fn listings_name_what_the_host_lists() {
         .unwrap()
         .map(|entry| {
             let entry = entry.unwrap();
-            let kind = &as_the_host_sees(&entry.metadata().unwrap())["type"];
+            let kind = &stat_of(&entry.metadata().unwrap())["type"];
             json!({ "name": entry.file_name().to_str().unwrap(), "type": kind })
         })
         .collect();
@@ -145,7 +145,7 @@ async fn listings_name_what_the_host_lists() {
 }
 
 #[tokio::test]
-async fn directories_are_made_and_removed() {
+async fn directories_can_be_created_and_removed() {
     let cases = [
         ("create-directory-at", "new", "ok"),
         ("create-directory-at", "new/", "exist"),
@@ -197,7 +197,7 @@ async fn directories_are_made_and_removed() {
 }
 
 #[tokio::test]
-async fn folders_nest_deeper_than_a_path_can_say() {
+async fn folders_can_nest_deeper_than_the_longest_path() {
     const DEPTH: usize = 10_000;
     let work = furnished();
     let mut steps = vec![json!({ "op": "open-at", "path": ".", "as": 1 })];
@@ -221,7 +221,7 @@ async fn folders_nest_deeper_than_a_path_can_say() {
         depth += 1;
     }
     assert_eq!(depth, DEPTH);
-    // std would hold a descriptor for every folder.
+    // std would keep a descriptor open for every folder.
     let removed = Command::new("rm")
         .arg("-rf")
         .arg(work.path("n"))
@@ -231,8 +231,8 @@ async fn folders_nest_deeper_than_a_path_can_say() {
 }
 
 #[tokio::test]
-async fn names_are_moved_over_others() {
-    // From, to, and what must come of it.
+async fn renaming_replaces_what_the_host_would_replace() {
+    // Source, target, and expected result.
     let cases = [
         ("file", "moved", "ok"),
         ("moved", "dir/inner", "ok"),
@@ -271,7 +271,7 @@ async fn names_are_moved_over_others() {
     assert_eq!(
         fs::metadata(work.path("file")).unwrap().ino(),
         inode,
-        "still the same file"
+        "the same file"
     );
     assert_eq!(
         fs::read_link(work.path("dirlink")).unwrap(),
@@ -324,7 +324,7 @@ async fn hard_links_name_the_same_file() {
 }
 
 #[tokio::test]
-async fn symlinks_are_made_and_read() {
+async fn symlinks_can_be_created_and_read() {
     let cases = [
         ("file", "one", "ok"),
         ("dir/inner", "two", "ok"),
@@ -392,7 +392,7 @@ async fn symlinks_are_made_and_read() {
 }
 
 #[tokio::test]
-async fn the_same_object_is_known_under_all_its_names() {
+async fn handles_to_one_object_are_the_same_object() {
     let work = furnished();
     let slots = [
         "file",
@@ -471,14 +471,14 @@ async fn the_metadata_hash_follows_every_change() {
         assert_eq!(
             repeats,
             step == 2,
-            "{step}: only the link followed is the file again"
+            "{step}: only the followed link is the file"
         );
     }
     assert_eq!(ran.codes()[8], "no-entry");
 }
 
 #[tokio::test]
-async fn every_descriptor_is_synced_and_advised() {
+async fn every_descriptor_accepts_sync_and_advice() {
     let work = furnished();
     for path in ["file", "dir", "."] {
         let is_file = path == "file";

@@ -8,32 +8,32 @@ use serde_json::{Value, json};
 use toolhost_sandbox::{CallReport, Invocation, Outcome, Workdir};
 use toolhost_tests::{Work, invocation, prepared};
 
-/// What a script came to.
+/// The results of a script.
 pub(crate) struct Ran {
-    /// One result for every step.
+    /// One result for each step.
     pub(crate) results: Vec<Value>,
     pub(crate) report: CallReport,
 }
 
 impl Ran {
-    /// What `fs_probe` says of a script.
+    /// Reads the output of `fs_probe`.
     pub(crate) fn of(report: CallReport) -> Self {
         let results = output(&report)["results"].as_array().unwrap().clone();
         Self { results, report }
     }
 
-    /// What each step came to: `ok`, or the name of the error.
+    /// Returns the code of each step: `ok`, or the name of the error.
     pub(crate) fn codes(&self) -> Vec<&str> {
         self.results.iter().map(code).collect()
     }
 }
 
-/// `ok`, or the name of the error.
+/// Returns `ok`, or the name of the error.
 pub(crate) fn code(result: &Value) -> &str {
     result["error"].as_str().unwrap_or("ok")
 }
 
-/// The answer of a handler that must give one.
+/// Returns the output of a handler that must succeed.
 pub(crate) fn output(report: &CallReport) -> &Value {
     match &report.outcome {
         Ok(Outcome::Output(output)) => output,
@@ -41,7 +41,7 @@ pub(crate) fn output(report: &CallReport) -> &Value {
     }
 }
 
-/// Runs one handler of a guest in a workdir, with what `change` makes of the invocation.
+/// Runs one handler of a guest in a workdir; `change` modifies the invocation.
 pub(crate) async fn call(
     guest: &str,
     handler: &str,
@@ -55,7 +55,7 @@ pub(crate) async fn call(
     prepared(guest).await.call(asked).await
 }
 
-/// Runs a script, with what `change` makes of the invocation.
+/// Runs a script; `change` modifies the invocation.
 pub(crate) async fn script(
     workdir: &Workdir,
     steps: &[Value],
@@ -65,8 +65,8 @@ pub(crate) async fn script(
     Ran::of(call("fs_probe", "run", input, workdir, change).await)
 }
 
-/// Runs a script of steps, each with what must come of it: an error's name, or an object whose
-/// members must be in the result. Gives the results.
+/// Runs a script and compares each step with its expected result: an error's name, or an object whose
+/// members must be in the result. Returns the results.
 pub(crate) async fn check(work: &Work, cases: &[(Value, Value)]) -> Vec<Value> {
     let steps: Vec<Value> = cases.iter().map(|(step, _)| step.clone()).collect();
     let ran = script(&work.workdir, &steps, |_| ()).await;
@@ -83,7 +83,7 @@ pub(crate) async fn check(work: &Work, cases: &[(Value, Value)]) -> Vec<Value> {
     ran.results
 }
 
-/// Asserts what each step came to, and names every step that came to something else.
+/// Asserts the code of each step; lists every step with a different code.
 pub(crate) fn assert_codes(steps: &[Value], ran: &Ran, expected: &[&str]) {
     assert_eq!(steps.len(), expected.len());
     let differ = |((step, expected), found): ((&Value, &&str), &str)| {
@@ -94,7 +94,7 @@ pub(crate) fn assert_codes(steps: &[Value], ran: &Ran, expected: &[&str]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A workdir with one of each thing.
+/// Returns a workdir with a file, a folder and links.
 pub(crate) fn furnished() -> Work {
     let work = Work::new();
     fs::write(work.path("file"), "hello").unwrap();
@@ -115,7 +115,7 @@ pub(crate) fn set_modified(work: &Work, path: &str, seconds: u64, nanoseconds: u
         .unwrap();
 }
 
-/// A step that opens `path` into slot 1.
+/// Returns a step that opens `path` into slot 1.
 pub(crate) fn open(path: &str, open: &[&str], flags: &[&str]) -> Value {
     json!({ "op": "open-at", "path": path, "open": open, "flags": flags, "as": 1 })
 }

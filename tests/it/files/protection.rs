@@ -1,4 +1,4 @@
-//! Write-protected files, met under any name, and read-only workdirs.
+//! Write-protected files under all their names, and read-only workdirs.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -12,7 +12,7 @@ use toolhost_tests::Work;
 use super::probe::{assert_codes, call, furnished, open, output, script};
 use super::snapshot::tree;
 
-/// A workdir that holds a bundle. Its manifest, its entry, a link on the way to it and the folders
+/// A workdir that holds a bundle. Its manifest, its entry, a link to its tools and the folders
 /// above them are protected.
 struct Bundle {
     work: Work,
@@ -55,7 +55,7 @@ impl Bundle {
 }
 
 #[tokio::test]
-async fn what_is_protected_changes_under_no_name() {
+async fn protected_files_cannot_be_changed_through_any_name() {
     let follow = |mut step: Value| {
         step["follow"] = json!(true);
         step
@@ -184,7 +184,7 @@ async fn what_is_protected_changes_under_no_name() {
             );
         }
         let mut after = tree(bundle.work.dir.path(), None);
-        // The workdir's own time follows the link that was made in it and removed.
+        // The modification time of the workdir changes with the link created and removed in it.
         let mut before = before;
         for tree in [&mut before, &mut after] {
             tree.retain(|path, _| !path.as_os_str().is_empty());
@@ -194,7 +194,7 @@ async fn what_is_protected_changes_under_no_name() {
 }
 
 #[tokio::test]
-async fn what_is_protected_is_read_and_its_neighbours_are_changed() {
+async fn protected_files_can_be_read_and_files_beside_them_changed() {
     let bundle = Bundle::new();
     let steps = [
         open(MANIFEST, &[], &["read"]),
@@ -218,7 +218,7 @@ async fn what_is_protected_is_read_and_its_neighbours_are_changed() {
 }
 
 #[tokio::test]
-async fn ordinary_programs_are_told_eperm_for_what_is_protected() {
+async fn programs_that_use_std_get_eperm_for_protected_files() {
     let bundle = Bundle::new();
     let before = tree(bundle.work.dir.path(), None);
     for op in [
@@ -260,7 +260,7 @@ async fn ordinary_programs_are_told_eperm_for_what_is_protected() {
 }
 
 #[tokio::test]
-async fn a_read_only_workdir_is_read_and_never_changed() {
+async fn a_read_only_workdir_can_be_read_and_not_changed() {
     let on_handle = |op: Value| vec![open("file", &[], &["read"]), op];
     let one = |op: Value| vec![op];
     let mutations: Vec<Vec<Value>> = vec![

@@ -1,4 +1,4 @@
-//! What lies in the workdir is swapped while a guest uses it.
+//! Names in the workdir are exchanged while a guest uses them.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -15,10 +15,10 @@ use toolhost_tests::{Work, eventually, guest, invocation, own_sandbox, sandbox};
 use super::probe::{assert_codes, call, code, output, script};
 use super::snapshot::tree;
 
-/// How often names are swapped while guests use them.
+/// Exchanges of names while guests use them.
 const FLIPS: u32 = 100_000;
 
-/// Swaps two names over and over, on a thread of its own.
+/// Exchanges two names repeatedly, on its own thread.
 struct Flipper {
     stop: Arc<AtomicBool>,
     flips: Arc<AtomicU32>,
@@ -65,7 +65,7 @@ impl Drop for Flipper {
 }
 
 #[tokio::test]
-async fn a_folder_that_turns_into_a_link_out_is_no_way_out() {
+async fn replacing_a_folder_by_a_link_does_not_lead_out_of_the_workdir() {
     let top = tempfile::tempdir().unwrap();
     let at = |path: &str| top.path().join(path);
     fs::create_dir_all(at("work/d")).unwrap();
@@ -82,7 +82,7 @@ async fn a_folder_that_turns_into_a_link_out_is_no_way_out() {
     let round = [
         json!({ "op": "open-at", "path": "d/secret", "follow": true, "as": 1 }),
         json!({ "op": "stat-at", "path": "d/secret", "follow": true }),
-        // Where `d` leads out, the workdir itself is listed.
+        // While `d` leads out, the workdir is listed instead.
         json!({ "op": "open-at", "path": ".", "open": ["directory"], "as": 2 }),
         json!({ "op": "open-at", "path": "d", "follow": true, "open": ["directory"], "as": 2 }),
         json!({ "op": "list", "on": 2 }),
@@ -130,8 +130,8 @@ async fn a_folder_that_turns_into_a_link_out_is_no_way_out() {
 }
 
 #[tokio::test]
-async fn a_name_that_turns_into_a_protected_one_is_looked_at_again() {
-    // Two calls share a workdir: one flips a link, the other removes what lies behind it.
+async fn a_name_that_becomes_protected_during_a_call_is_checked_again() {
+    // One thread exchanges a link while a call removes the file behind it.
     let work = Work::new();
     for (path, contents) in [("bundle/tools", "the tools"), ("harmless/tools", "x")] {
         fs::create_dir(work.path(path).parent().unwrap()).unwrap();
@@ -183,7 +183,7 @@ fn id(path: &Path) -> FileId {
 
 type Change = fn(&Path, &Path);
 
-/// What the host does to `work` beside `decoy`, and where the opened directory is afterwards.
+/// Changes that the host makes to `work`, beside `decoy`, and the path of the opened directory afterwards.
 const CHANGES: [(&str, Change, Option<&str>); 5] = [
     ("nothing", |_, _| (), Some("work")),
     (
@@ -208,9 +208,9 @@ const CHANGES: [(&str, Change, Option<&str>); 5] = [
         Some("moved"),
     ),
     (
-        "removed and made again",
+        "removed and created again",
         |work, _| {
-            // A guest may make files in it all the while.
+            // A guest can create files in it at any time.
             while fs::remove_dir_all(work).is_err() {}
             fs::create_dir(work).unwrap();
             fs::write(work.join("file"), "the decoy's").unwrap();
@@ -220,7 +220,7 @@ const CHANGES: [(&str, Change, Option<&str>); 5] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nor_while_a_call_waits_for_its_place_or_runs() {
+async fn the_workdir_stays_the_opened_directory_while_a_call_waits_or_runs() {
     for (what, change, now_at) in CHANGES {
         for waits in [true, false] {
             let top = tempfile::tempdir().unwrap();
@@ -238,14 +238,14 @@ async fn nor_while_a_call_waits_for_its_place_or_runs() {
                 let asked = invocation("run", &json!({}), None);
                 tokio::spawn(async move { sleep.call(asked).await })
             });
-            eventually("a place is taken", || own.free_places() == 0 || !waits).await;
+            eventually("the slot is taken", || own.free_places() == 0 || !waits).await;
             let input = json!({ "dir": "/made", "count": 3_000 });
             let mut asked = invocation("run", &input, None);
             asked.workdir = Some(workdir);
             let call = tokio::spawn(async move { make.call(asked).await });
             match &holds {
-                Some(_) => eventually("it waits", || own.waiting_calls() == 1).await,
-                None => eventually("it runs", || at("work/made/10").exists()).await,
+                Some(_) => eventually("the call waits", || own.waiting_calls() == 1).await,
+                None => eventually("the call runs", || at("work/made/10").exists()).await,
             }
             change(&at("work"), top.path());
             let before = tree(top.path(), now_at.map(at).as_deref());
@@ -271,7 +271,7 @@ async fn nor_while_a_call_waits_for_its_place_or_runs() {
 }
 
 #[tokio::test]
-async fn a_workdir_whose_own_name_is_swapped_is_the_same_all_along() {
+async fn swapping_the_name_of_a_workdir_does_not_change_the_workdir() {
     let top = tempfile::tempdir().unwrap();
     let at = |path: &str| top.path().join(path);
     fs::create_dir(at("work")).unwrap();
@@ -317,7 +317,7 @@ async fn a_workdir_whose_own_name_is_swapped_is_the_same_all_along() {
 }
 
 #[tokio::test]
-async fn the_workdir_is_the_directory_that_was_opened_whatever_becomes_of_its_path() {
+async fn the_workdir_stays_the_opened_directory_when_its_path_changes() {
     for (what, change, now_at) in CHANGES {
         let top = tempfile::tempdir().unwrap();
         let at = |path: &str| top.path().join(path);
@@ -363,7 +363,7 @@ async fn the_workdir_is_the_directory_that_was_opened_whatever_becomes_of_its_pa
 }
 
 #[tokio::test]
-async fn appends_of_concurrent_calls_are_all_kept() {
+async fn appends_of_concurrent_calls_lose_no_data() {
     let work = Work::new();
     fs::write(work.path("log"), "").unwrap();
     let lines = 2_000;
@@ -394,8 +394,8 @@ async fn appends_of_concurrent_calls_are_all_kept() {
 }
 
 #[test]
-fn whatever_tools_open_the_embedder_opens_its_own_files() {
-    // 240 at once: half of them are guests', and three quarters of these one tool's.
+fn the_embedder_can_open_files_while_tools_open_all_they_can() {
+    // 240 descriptors: guests get half of them, and one tool three quarters of that.
     let few = "ulimit -n 240; exec \"$0\"";
     let ran = std::process::Command::new("sh")
         .args(["-c", few, env!("CARGO_BIN_EXE_few_descriptors")])
@@ -405,7 +405,7 @@ fn whatever_tools_open_the_embedder_opens_its_own_files() {
     let said: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
     assert_eq!(said["embedder"]["refused"], 0, "{said}");
     assert!(said["embedder"]["opened"].as_u64().unwrap() > 100, "{said}");
-    // A walk that is disturbed all the time is given up on, and never made by hand.
+    // A path whose lookup is disturbed repeatedly returns an error; there is no fallback.
     for (code, _) in said["tools"]["walks"].as_object().unwrap() {
         assert!(["ok", "would-block"].contains(&code.as_str()), "{said}");
     }
@@ -414,7 +414,7 @@ fn whatever_tools_open_the_embedder_opens_its_own_files() {
         "{said}"
     );
     for held in said["tools"]["held"].as_array().unwrap() {
-        // Each takes three: the guest's own handle of the folder, the listing's, and the system's.
+        // Each listing takes three: the guest's handle of the folder, the listing's, and the system's.
         assert_eq!(*held, json!({ "count": 30, "error": "ENOMEM" }), "{said}");
     }
 }

@@ -1,11 +1,11 @@
-//! Everything beneath a directory as the host sees it, to be compared before and after.
+//! Snapshots of a directory on the host, to compare before and after a call.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// One name: all that a change would show in.
+/// The metadata and contents of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     inode: u64,
@@ -25,7 +25,7 @@ enum Contents {
 /// Names relative to the directory; the directory itself is the empty name.
 pub(crate) type Tree = BTreeMap<PathBuf, Entry>;
 
-/// Reads all beneath `top`, except what lies beneath `except`.
+/// Reads everything beneath `top`, except beneath `except`.
 pub(crate) fn tree(top: &Path, except: Option<&Path>) -> Tree {
     let mut found = Tree::new();
     let mut folders = vec![top.to_owned()];

@@ -1,4 +1,4 @@
-//! Timestamps: what is set is what the host sees, and no time makes the host stumble.
+//! Timestamps: the host sees the times that a guest sets.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use toolhost_tests::Work;
 
 use super::probe::{check, furnished, open, script};
 
-/// Access and modification time of the name itself, seconds and nanoseconds.
+/// Returns the access and modification time of a name, in seconds and nanoseconds.
 fn times(work: &Work, path: &str) -> [(i64, i64); 2] {
     let it = fs::symlink_metadata(work.path(path)).unwrap();
     [(it.atime(), it.atime_nsec()), (it.mtime(), it.mtime_nsec())]
@@ -25,28 +25,28 @@ fn recent((seconds, _): (i64, i64)) -> bool {
 }
 
 #[tokio::test]
-async fn times_are_set_kept_or_now_on_the_handle_and_on_the_name() {
+async fn times_can_be_set_on_a_handle_and_on_a_name() {
     let at =
         |seconds: u64, nanoseconds: u32| json!({ "seconds": seconds, "nanoseconds": nanoseconds });
     for path in ["file", "dir", "link", "dangling", "."] {
         let by_name =
             |follow: bool| json!({ "op": "set-times-at", "path": path, "follow": follow });
-        let mut ways = vec![by_name(false)];
+        let mut cases = vec![by_name(false)];
         if ["file", "dir", "."].contains(&path) {
-            ways.push(by_name(true));
-            ways.push(json!({ "op": "set-times", "on": 1 }));
+            cases.push(by_name(true));
+            cases.push(json!({ "op": "set-times", "on": 1 }));
         }
         if path == "." {
-            ways.push(json!({ "op": "set-times", "on": 0 }));
+            cases.push(json!({ "op": "set-times", "on": 0 }));
         }
-        for way in ways {
+        for case in cases {
             let work = furnished();
             let set = async |accessed: Value, modified: Value| {
-                let mut step = way.clone();
+                let mut step = case.clone();
                 step["accessed"] = accessed;
                 step["modified"] = modified;
                 let mut cases = vec![(step, json!({}))];
-                if way["on"] == 1 {
+                if case["on"] == 1 {
                     cases.insert(
                         0,
                         (json!({ "op": "open-at", "path": path, "as": 1 }), json!({})),
@@ -56,21 +56,21 @@ async fn times_are_set_kept_or_now_on_the_handle_and_on_the_name() {
                 times(&work, path)
             };
             let both = set(at(1_000, 1), at(2_000, 999_999_999)).await;
-            assert_eq!(both, [(1_000, 1), (2_000, 999_999_999)], "{way}");
+            assert_eq!(both, [(1_000, 1), (2_000, 999_999_999)], "{case}");
             let first = set(at(0, 0), json!("no-change")).await;
-            assert_eq!(first, [(0, 0), (2_000, 999_999_999)], "{way}");
+            assert_eq!(first, [(0, 0), (2_000, 999_999_999)], "{case}");
             let second = set(Value::Null, at(3_000, 0)).await;
-            assert_eq!(second, [(0, 0), (3_000, 0)], "{way}");
+            assert_eq!(second, [(0, 0), (3_000, 0)], "{case}");
             let [accessed, modified] = set(json!("now"), json!("no-change")).await;
-            assert!(recent(accessed) && modified == (3_000, 0), "{way}");
+            assert!(recent(accessed) && modified == (3_000, 0), "{case}");
             let [_, modified] = set(json!("no-change"), json!("now")).await;
-            assert!(recent(modified), "{way}");
+            assert!(recent(modified), "{case}");
         }
     }
 }
 
 #[tokio::test]
-async fn times_set_through_a_symlink_are_those_of_its_target() {
+async fn setting_times_through_a_symlink_changes_its_target() {
     let work = furnished();
     let (link, file) = (times(&work, "link")[1], times(&work, "file")[1]);
     let step = |path: &str, follow: bool, seconds: u64| json!({ "op": "set-times-at", "path": path, "follow": follow, "modified": { "seconds": seconds } });
@@ -95,17 +95,17 @@ async fn times_set_through_a_symlink_are_those_of_its_target() {
 }
 
 #[tokio::test]
-async fn no_time_makes_the_host_stumble() {
+async fn extreme_times_return_an_error_or_the_nearest_time() {
     let cases = [
         (u64::MAX, 0, "overflow"),
         (1 << 63, 0, "overflow"),
         (0, 1_000_000_000, "invalid"),
-        // The system's own words for "now" and "leave it" among the nanoseconds.
+        // The nanosecond values that mean "now" and "unchanged" to the system.
         (0, (1 << 30) - 1, "invalid"),
         (0, (1 << 30) - 2, "invalid"),
         (0, u32::MAX, "invalid"),
         (u64::MAX, u32::MAX, "invalid"),
-        // ProcessUsage by the system's types, if not by the file system: it keeps the last it can.
+        // The system's types can hold it and the file system cannot: it stores the largest time it can.
         ((1 << 63) - 1, 999_999_999, "ok"),
         (1 << 40, 0, "ok"),
     ];
@@ -133,7 +133,7 @@ async fn no_time_makes_the_host_stumble() {
 }
 
 #[tokio::test]
-async fn a_time_before_1970_is_not_told() {
+async fn a_time_before_1970_is_not_reported() {
     let work = furnished();
     for before in [
         Duration::new(1, 0),

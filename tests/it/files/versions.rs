@@ -1,4 +1,4 @@
-//! Components built against any WASI 0.2.x meet the same filesystem.
+//! Components built against any WASI 0.2.x use the same filesystem.
 
 use serde_json::json;
 use toolhost_sandbox::PrepareError;
@@ -8,7 +8,7 @@ use toolhost_tests::{Work, guest, invocation, sandbox};
 use super::probe::{call, output};
 
 #[tokio::test]
-async fn components_of_every_wasi_0_2_do_the_same() {
+async fn components_of_every_wasi_0_2_release_get_the_same_results() {
     let work = Work::new();
     let usual = call("busy_files", "run", json!({}), &work.workdir, |_| ()).await;
     for version in ["0.2.0", "0.2.6", "0.2.9", "0.2.12", "0.2.100"] {
@@ -40,7 +40,7 @@ async fn components_of_every_wasi_0_2_do_the_same() {
 }
 
 #[tokio::test]
-async fn a_component_of_another_wasi_is_refused_by_the_name_of_its_import() {
+async fn a_component_of_another_wasi_version_is_refused_with_the_name_of_its_import() {
     for version in ["0.3.0", "0.1.0", "1.0.0"] {
         let component = importing(version, &guest("busy_files"));
         let refused = sandbox().prepare(component).await.unwrap_err();

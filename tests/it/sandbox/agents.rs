@@ -1,4 +1,4 @@
-//! What a guest asks of other agents, and what it is answered.
+//! Requests of guests to other agents, and the responses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,26 +10,26 @@ use toolhost_sandbox::{
 };
 use toolhost_tests::{Work, invocation, nothing, prepared};
 
-use super::agents_port::{Asked, Port};
+use super::agents_port::{Port, Recorded};
 use super::output;
 
-fn asking(asked: &Value, port: &Arc<Port>) -> Invocation {
-    let mut invocation = invocation("run", asked, None);
+fn asking(call: &Value, port: &Arc<Port>) -> Invocation {
+    let mut invocation = invocation("run", call, None);
     let port = Arc::clone(port);
     invocation.agents = Some(port);
     invocation
 }
 
-async fn ask(asked: &Value, port: &Arc<Port>) -> CallReport {
-    prepared("ask_agents").await.call(asking(asked, port)).await
+async fn ask(call: &Value, port: &Arc<Port>) -> CallReport {
+    prepared("ask_agents").await.call(asking(call, port)).await
 }
 
 #[tokio::test]
-async fn what_is_not_granted_is_denied_and_recorded() {
+async fn ungranted_agent_functions_are_denied_and_recorded() {
     for function in ["request", "send", "spawn", "list", "catalog"] {
-        let asked = json!({"do": function, "target": "coder", "input": 1});
+        let call = json!({"do": function, "target": "coder", "input": 1});
         let tool = prepared("ask_agents").await;
-        let report = tool.call(invocation("run", &asked, None)).await;
+        let report = tool.call(invocation("run", &call, None)).await;
         let error = &output(&report)["error"];
         assert_eq!(error["code"], "E_TOOL_DENIED", "{function}");
         assert_eq!(error["name"], "ToolDeniedError");
@@ -39,14 +39,14 @@ async fn what_is_not_granted_is_denied_and_recorded() {
 }
 
 #[tokio::test]
-async fn a_tool_that_imports_agents_says_so() {
+async fn a_component_that_imports_agents_reports_the_import() {
     let tool = prepared("ask_agents").await;
     let import = "goondan:tool/agents@2.0.0".to_owned();
     assert!(tool.facts().imports.contains(&import));
 }
 
 #[tokio::test]
-async fn the_port_is_asked_exactly_what_the_guest_asked() {
+async fn the_port_receives_exactly_the_request_of_the_guest() {
     let port = Port::new();
     let report = ask(
         &json!({
@@ -65,7 +65,7 @@ async fn the_port_is_asked_exactly_what_the_guest_asked() {
         no_wait: false,
         metadata: json!({"why": "test"}).as_object().cloned(),
     };
-    assert_eq!(port.take(), [Asked::Request(whole)]);
+    assert_eq!(port.take(), [Recorded::Request(whole)]);
     assert_eq!(
         output(&report)["ok"],
         json!({
@@ -89,22 +89,22 @@ async fn the_port_is_asked_exactly_what_the_guest_asked() {
         no_wait: true,
         metadata: None,
     };
-    assert_eq!(port.take(), [Asked::Request(least)]);
+    assert_eq!(port.take(), [Recorded::Request(least)]);
     assert_eq!(output(&report)["ok"]["async"], true);
     assert_eq!(output(&report)["ok"]["response"], Value::Null);
 }
 
 #[tokio::test]
-async fn the_other_functions_reach_the_port_too() {
+async fn send_spawn_list_and_catalog_reach_the_port() {
     let port = Port::new();
-    let check = async |asked: Value, heard: Asked, answer: Value| {
-        let report = ask(&asked, &port).await;
-        assert_eq!(port.take(), [heard]);
+    let check = async |call: Value, recorded: Recorded, answer: Value| {
+        let report = ask(&call, &port).await;
+        assert_eq!(port.take(), [recorded]);
         assert_eq!(output(&report)["ok"], answer);
     };
     check(
         json!({"do": "send", "target": "critic", "input": "hi", "eventType": "note"}),
-        Asked::Send(AgentSend {
+        Recorded::Send(AgentSend {
             target: "critic".to_owned(),
             input: json!("hi"),
             instance_key: None,
@@ -115,7 +115,7 @@ async fn the_other_functions_reach_the_port_too() {
     )
     .await;
     let spawned = |key: Option<&str>| {
-        Asked::Spawn(AgentSpawn {
+        Recorded::Spawn(AgentSpawn {
             target: "coder".to_owned(),
             instance_key: key.map(str::to_owned),
         })
@@ -134,13 +134,13 @@ async fn the_other_functions_reach_the_port_too() {
     .await;
     check(
         json!({"do": "list"}),
-        Asked::List,
+        Recorded::List,
         json!({"count": 0, "agents": []}),
     )
     .await;
     check(
         json!({"do": "catalog"}),
-        Asked::Catalog,
+        Recorded::Catalog,
         json!([
             {"name": "coder", "description": "Writes code"},
             {"name": "critic", "description": null},
@@ -150,7 +150,7 @@ async fn the_other_functions_reach_the_port_too() {
 }
 
 #[tokio::test]
-async fn what_is_malformed_or_too_large_never_reaches_the_port() {
+async fn malformed_or_oversized_requests_never_reach_the_port() {
     let port = Port::new();
     let deep = format!("{}{}", "[".repeat(65), "]".repeat(65));
     let long = "x".repeat(1025);
@@ -165,10 +165,10 @@ async fn what_is_malformed_or_too_large_never_reaches_the_port() {
         ("type", json!({"input": 1, "eventType": long})),
     ] {
         for function in ["request", "send"] {
-            let mut asked = json!({"do": function, "target": "coder"});
+            let mut call = json!({"do": function, "target": "coder"});
             let options = options.as_object().unwrap().clone();
-            asked.as_object_mut().unwrap().extend(options);
-            let report = ask(&asked, &port).await;
+            call.as_object_mut().unwrap().extend(options);
+            let report = ask(&call, &port).await;
             let error = &output(&report)["error"];
             assert_eq!(error["code"], "E_TOOL_INVALID_ARGS", "{function}: {what}");
             assert!(error["message"].as_str().unwrap().len() < 200);
@@ -183,7 +183,7 @@ async fn what_is_malformed_or_too_large_never_reaches_the_port() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_is_an_error_to_the_guest() {
+async fn the_guest_gets_an_error_for_an_oversized_response() {
     let mut deep = Value::Null;
     for _ in 0..65 {
         deep = json!([deep]);
@@ -200,7 +200,7 @@ async fn an_answer_that_is_too_large_is_an_error_to_the_guest() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_port_is_read_by_the_guest() {
+async fn the_guest_gets_the_error_of_the_port() {
     let port = Port::replying(|_| async {
         Err(HandlerError {
             message: "é".repeat(1 << 20),
@@ -219,30 +219,30 @@ async fn an_error_of_the_port_is_read_by_the_guest() {
 }
 
 #[tokio::test]
-async fn a_request_ends_before_the_call_that_makes_it() {
+async fn a_request_times_out_before_its_call_does() {
     let port = Port::new();
-    for (deadline, asked, least, most) in [
+    for (deadline, call, least, most) in [
         (10_000, None, 5_000, 9_950),
         (10_000, Some(300), 300, 300),
         (10_000, Some(u32::MAX), 5_000, 9_950),
         (10_000, Some(0), 1, 1),
         (120_000, None, 60_000, 60_000),
     ] {
-        let options = json!({"do": "request", "input": 1, "timeoutMs": asked});
+        let options = json!({"do": "request", "input": 1, "timeoutMs": call});
         let mut invocation = asking(&options, &port);
         invocation.limits.deadline = Duration::from_millis(deadline);
         prepared("ask_agents").await.call(invocation).await;
-        let heard = port.take();
-        let [Asked::Request(request)] = heard.as_slice() else {
-            panic!("{heard:?}");
+        let recorded = port.take();
+        let [Recorded::Request(request)] = recorded.as_slice() else {
+            panic!("{recorded:?}");
         };
         let given = u64::try_from(request.timeout.as_millis()).unwrap();
-        assert!((least..=most).contains(&given), "{asked:?}: {given}");
+        assert!((least..=most).contains(&given), "{call:?}: {given}");
     }
 }
 
 #[tokio::test]
-async fn a_port_that_panics_is_the_hosts_fault_and_the_next_call_works() {
+async fn a_panic_in_the_port_is_a_host_error_and_the_next_call_works() {
     for at_once in [true, false] {
         let port = Port::replying(move |_| {
             assert!(!at_once, "the test's own panic");
@@ -254,7 +254,7 @@ async fn a_port_that_panics_is_the_hosts_fault_and_the_next_call_works() {
             "{:?}",
             report.outcome
         );
-        assert!(report.usage.memory_peak > 0, "the receipt is there");
+        assert!(report.usage.memory_peak > 0, "usage is reported");
         let next = ask(&json!({"do": "send", "input": 1}), &port).await;
         assert_eq!(output(&next)["ok"]["accepted"], true);
     }
@@ -267,22 +267,22 @@ async fn the_port_runs_on_the_callers_runtime() {
         tokio::time::sleep(Duration::from_millis(5)).await;
         Ok(json!(tokio::runtime::Handle::current().id().to_string()))
     });
-    let asked = json!({"do": "request", "input": 1});
+    let call = json!({"do": "request", "input": 1});
     let here = tokio::runtime::Handle::current().id().to_string();
-    let report = ask(&asked, &port).await;
+    let report = ask(&call, &port).await;
     assert_eq!(output(&report)["ok"]["response"], json!(here));
 
     let work = Work::new();
-    let mut offloaded = asking(&asked, &port);
+    let mut offloaded = asking(&call, &port);
     offloaded.workdir = Some(work.workdir.clone().with_file_io(FileIo::Offload));
     let report = prepared("ask_agents").await.call(offloaded).await;
     assert_eq!(output(&report)["ok"]["response"], json!(here));
 }
 
 #[test]
-fn a_caller_without_a_runtime_may_grant_agents() {
+fn agents_can_be_granted_by_a_caller_without_a_runtime() {
     let report = futures_executor::block_on(ask(&json!({"do": "list"}), &Port::new()));
     assert_eq!(output(&report)["ok"]["count"], 0);
     let report = futures_executor::block_on(ask(&nothing(), &Port::new()));
-    assert_eq!(output(&report)["ok"], "nothing was asked");
+    assert_eq!(output(&report)["ok"], "no request");
 }

@@ -1,4 +1,4 @@
-//! A scripted port to other agents: it keeps what it was asked and answers as it was told to.
+//! A scripted agents port: records requests and answers them with a closure.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -10,9 +10,9 @@ use toolhost_sandbox::{
     AgentsFuture, AgentsPort,
 };
 
-/// What a port was asked.
+/// A recorded operation.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Asked {
+pub(crate) enum Recorded {
     Request(AgentRequest),
     Send(AgentSend),
     Spawn(AgentSpawn),
@@ -20,11 +20,11 @@ pub(crate) enum Asked {
     Catalog,
 }
 
-/// How requests are answered.
+/// Answers a request.
 type Reply = dyn Fn(AgentRequest) -> AgentsFuture<Value> + Send + Sync;
 
 pub(crate) struct Port {
-    asked: Mutex<Vec<Asked>>,
+    recorded: Mutex<Vec<Recorded>>,
     reply: Box<Reply>,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Debug for Port {
 }
 
 impl Port {
-    /// Answers requests as told, and everything else at once.
+    /// Answers requests with `reply`, and everything else immediately.
     pub(crate) fn replying<F>(
         reply: impl Fn(AgentRequest) -> F + Send + Sync + 'static,
     ) -> Arc<Self>
@@ -43,7 +43,7 @@ impl Port {
         F: Future<Output = Result<Value, HandlerError>> + Send + 'static,
     {
         Arc::new(Self {
-            asked: Mutex::default(),
+            recorded: Mutex::default(),
             reply: Box::new(move |request| Box::pin(reply(request))),
         })
     }
@@ -53,19 +53,19 @@ impl Port {
         Self::replying(|_| async { Ok(json!({"done": true})) })
     }
 
-    /// What it was asked since the last time.
-    pub(crate) fn take(&self) -> Vec<Asked> {
-        std::mem::take(&mut *self.asked.lock().unwrap())
+    /// Takes the operations recorded since the previous call.
+    pub(crate) fn take(&self) -> Vec<Recorded> {
+        std::mem::take(&mut *self.recorded.lock().unwrap())
     }
 
-    fn keep(&self, asked: Asked) {
-        self.asked.lock().unwrap().push(asked);
+    fn record(&self, recorded: Recorded) {
+        self.recorded.lock().unwrap().push(recorded);
     }
 }
 
 impl AgentsPort for Port {
     fn request(&self, request: AgentRequest) -> AgentsFuture<AgentResponse> {
-        self.keep(Asked::Request(request.clone()));
+        self.record(Recorded::Request(request.clone()));
         let (target, no_wait) = (request.target.clone(), request.no_wait);
         let reply = (self.reply)(request);
         Box::pin(async move {
@@ -86,7 +86,7 @@ impl AgentsPort for Port {
 
     fn send(&self, send: AgentSend) -> AgentsFuture<AgentReceipt> {
         let target = send.target.clone();
-        self.keep(Asked::Send(send));
+        self.record(Recorded::Send(send));
         Box::pin(async {
             Ok(AgentReceipt {
                 target,
@@ -97,7 +97,7 @@ impl AgentsPort for Port {
     }
 
     fn spawn(&self, spawn: AgentSpawn) -> AgentsFuture<AgentInstance> {
-        self.keep(Asked::Spawn(spawn.clone()));
+        self.record(Recorded::Spawn(spawn.clone()));
         Box::pin(async {
             Ok(AgentInstance {
                 target: spawn.target,
@@ -108,12 +108,12 @@ impl AgentsPort for Port {
     }
 
     fn list(&self) -> AgentsFuture<Value> {
-        self.keep(Asked::List);
+        self.record(Recorded::List);
         Box::pin(async { Ok(json!({"count": 0, "agents": []})) })
     }
 
     fn catalog(&self) -> AgentsFuture<Vec<AgentEntry>> {
-        self.keep(Asked::Catalog);
+        self.record(Recorded::Catalog);
         let entry = |name: &str, description: Option<&str>| AgentEntry {
             name: name.to_owned(),
             description: description.map(str::to_owned),

@@ -1,4 +1,4 @@
-//! What `describe` may say, and how long it may take.
+//! Limits of `describe`: time, names, length.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use toolhost_tests::{eventually, guest, own_sandbox};
 
 use super::wat::{component_of, refused, text};
 
-/// The guest `answer`, whose description has these changes.
+/// Returns the guest `answer` with these replacements in its text.
 fn described(changes: &[(&str, &str)]) -> Vec<u8> {
     let mut guest = text("answer");
     for (from, to) in changes {
@@ -21,32 +21,38 @@ const LIST: &str = r#"(i32.const 16) "\20\00\00\00\01\00\00\00""#;
 const NAME: &str = r#"(i32.const 32) "\50\00\00\00\03\00\00\00""#;
 
 #[tokio::test]
-async fn one_that_never_answers_is_stopped_and_gives_back_its_place() {
-    let own = own_sandbox(|config| config.describing = Duration::from_millis(200));
-    let places = own.free_places();
+async fn a_describe_that_never_returns_is_stopped_and_frees_its_slot() {
+    let sandbox = own_sandbox(|config| config.describing = Duration::from_millis(200));
+    let places = sandbox.free_places();
     let started = Instant::now();
-    let error = own.prepare(guest("describe_forever")).await.unwrap_err();
+    let error = sandbox
+        .prepare(guest("describe_forever"))
+        .await
+        .unwrap_err();
     assert!(
         matches!(error, PrepareError::Describe(SandboxError::Timeout { .. })),
         "{error:?}"
     );
     assert!(started.elapsed() < Duration::from_secs(60));
-    assert_eq!((own.free_places(), own.memory_in_use()), (places, 0));
+    assert_eq!(
+        (sandbox.free_places(), sandbox.memory_in_use()),
+        (places, 0)
+    );
 
-    // Whoever waits for it may go away sooner.
-    let own = own_sandbox(|_| ());
+    // Dropping the future of `prepare` stops it too.
+    let sandbox = own_sandbox(|_| ());
     let preparing = tokio::spawn({
-        let own = own.clone();
-        async move { own.prepare(guest("describe_forever")).await.err() }
+        let sandbox = sandbox.clone();
+        async move { sandbox.prepare(guest("describe_forever")).await.err() }
     });
-    eventually("it describes", || own.memory_in_use() > 0).await;
+    eventually("`describe` runs", || sandbox.memory_in_use() > 0).await;
     preparing.abort();
-    eventually("it is gone", || own.free_places() == places).await;
-    eventually("so is its memory", || own.memory_in_use() == 0).await;
+    eventually("the slot is free", || sandbox.free_places() == places).await;
+    eventually("the memory is free", || sandbox.memory_in_use() == 0).await;
 }
 
 #[tokio::test]
-async fn a_name_twice_or_none_is_refused() {
+async fn duplicate_or_invalid_handler_names_are_refused() {
     let twice = described(&[
         (LIST, r#"(i32.const 16) "\20\00\00\00\02\00\00\00""#),
         (
@@ -72,8 +78,9 @@ async fn a_name_twice_or_none_is_refused() {
 }
 
 #[tokio::test]
-async fn it_has_a_length() {
-    // A description of the memory's first bytes: as many as are allowed with the name, and one more.
+async fn the_length_of_a_description_is_limited() {
+    // The description is the start of the memory: as long as the limit allows beside the name, and one
+    // byte longer.
     let long = |bytes: u32| {
         let length = bytes
             .to_le_bytes()
@@ -87,8 +94,8 @@ async fn it_has_a_length() {
         ])
     };
     let allowed = (1 << 20) - 3;
-    let own = own_sandbox(|config| config.cache = None);
-    let (tool, _) = own.prepare(long(allowed)).await.unwrap();
+    let sandbox = own_sandbox(|config| config.cache = None);
+    let (tool, _) = sandbox.prepare(long(allowed)).await.unwrap();
     let description = tool.handlers()[0].description.as_ref().unwrap();
     assert_eq!(description.len(), allowed as usize);
     let error = refused(long(allowed + 1)).await;
@@ -106,7 +113,7 @@ async fn it_has_a_length() {
 }
 
 #[tokio::test]
-async fn a_list_of_a_hundred_million_is_refused() {
+async fn a_list_of_a_hundred_million_handlers_is_refused() {
     let list = described(&[(LIST, r#"(i32.const 16) "\20\00\00\00\00\e1\f5\05""#)]);
     let error = refused(list).await;
     assert!(

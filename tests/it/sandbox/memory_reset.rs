@@ -1,4 +1,4 @@
-//! Whether an instance is as its component made it, whatever ran in its memory before.
+//! A new instance sees its sandbox_keeping image and zeros, whatever ran in its memory slot before.
 
 mod swap;
 
@@ -12,31 +12,31 @@ use super::output;
 use super::wat::component_of;
 use swap::{Swap, page_out, swapped};
 
-/// Calls at once: more than the slots that a pool reserves for the component that used them last.
-const AT_ONCE: usize = 12;
+/// Concurrent calls: more than the slots that a pool reserves for the component that used them last.
+const CALLS: usize = 12;
 
-/// What the guest does, as `remember.wat` describes.
+/// The mode of the guest, see `remember.wat`.
 #[derive(Debug, Clone, Copy)]
 enum Mode {
     Return = 0,
     Compute = 1,
-    ComputeAndLook = 2,
+    ComputeAndInspect = 2,
 }
 
-/// A guest's memory, in pages of 64 KiB, and a sandbox in which its pool has no more than four slots:
-/// calls of all components use these one after the other, and calls beyond them another pool.
+/// A guest's memory in pages of 64 KiB, and a sandbox in which its pool has at most four slots:
+/// calls of all components reuse these slots, and further calls use another pool.
 struct Memory {
     at_first: u32,
     grown: u32,
     image: u32,
     idle_mib: u64,
-    /// What the four slots keep.
+    /// MiB that the four slots keep resident.
     kept_mib: u64,
 }
 
-/// One for each way in which a slot is reset.
+/// One for each way to reset a slot.
 const MEMORIES: [Memory; 3] = [
-    // Small, and grown beyond what its slot keeps.
+    // Small, and grows beyond the part that its slot keeps resident.
     Memory {
         at_first: 30,
         grown: 70,
@@ -44,7 +44,7 @@ const MEMORIES: [Memory; 3] = [
         idle_mib: 48,
         kept_mib: 16,
     },
-    // Large, and mostly image.
+    // Large and mostly image.
     Memory {
         at_first: 400,
         grown: 10,
@@ -52,7 +52,7 @@ const MEMORIES: [Memory; 3] = [
         idle_mib: 192,
         kept_mib: 128,
     },
-    // Large, and mostly zeros.
+    // Large and mostly zeros.
     Memory {
         at_first: 130,
         grown: 10,
@@ -62,8 +62,8 @@ const MEMORIES: [Memory; 3] = [
     },
 ];
 
-/// The guest with such a memory and an image of its own, which is this word over and over.
-async fn remember(own: &Sandbox, memory: &Memory, word: &str) -> PreparedTool {
+/// Prepares the guest with this memory; its image repeats `word`.
+async fn prepare(sandbox: &Sandbox, memory: &Memory, word: &str) -> PreparedTool {
     let text = super::wat::text("remember")
         .replace("PAGES", &memory.at_first.to_string())
         .replace("GROWN", &memory.grown.to_string())
@@ -73,30 +73,30 @@ async fn remember(own: &Sandbox, memory: &Memory, word: &str) -> PreparedTool {
             "IMAGES",
             &word.repeat((memory.image << 16) as usize / word.len()),
         );
-    own.prepare(component_of(&text, "")).await.unwrap().0
+    sandbox.prepare(component_of(&text, "")).await.unwrap().0
 }
 
-/// A sandbox whose idle slots keep so much memory.
-fn own(idle_mib: u64) -> Sandbox {
-    let own = Sandbox::new(SandboxConfig {
-        live_calls: u32::try_from(AT_ONCE).unwrap(),
+/// Returns a sandbox whose idle slots keep at most `idle_mib` resident.
+fn sandbox_keeping(idle_mib: u64) -> Sandbox {
+    let sandbox = Sandbox::new(SandboxConfig {
+        live_calls: u32::try_from(CALLS).unwrap(),
         parked_calls: 0,
         share_per_free: u32::MAX,
         idle_memory_bytes: idle_mib << 20,
         ..SandboxConfig::default()
     });
-    let own = own.unwrap();
-    assert_eq!(own.allocation(), Allocation::Pooling);
-    own
+    let sandbox = sandbox.unwrap();
+    assert_eq!(sandbox.allocation(), Allocation::Pooling);
+    sandbox
 }
 
-/// Calls the guest [`AT_ONCE`] times; each call finds nothing and loses nothing.
+/// Runs [`CALLS`] concurrent calls; none finds data of another call or loses its own.
 async fn call_all(tool: &PreparedTool, mode: Mode) {
-    let calls: Vec<_> = (0..AT_ONCE)
+    let calls: Vec<_> = (0..CALLS)
         .map(|_| {
             let tool = tool.clone();
-            let asked = invocation("run", &json!(mode as u8), None);
-            tokio::spawn(async move { tool.call(asked).await })
+            let call = invocation("run", &json!(mode as u8), None);
+            tokio::spawn(async move { tool.call(call).await })
         })
         .collect();
     for call in calls {
@@ -109,31 +109,31 @@ async fn call_all(tool: &PreparedTool, mode: Mode) {
     }
 }
 
-/// Fills memories, tables and stacks, then looks into them from the same and from another tool.
-async fn fill_and_look(own: &Sandbox, memory: &Memory, fill: Mode) {
-    let one = remember(own, memory, "image-1.").await;
-    let other = remember(own, memory, "image-2.").await;
+/// Fills memories, tables and stacks, then inspects them from the same and from another component.
+async fn fill_and_inspect(sandbox: &Sandbox, memory: &Memory, fill: Mode) {
+    let one = prepare(sandbox, memory, "image-1.").await;
+    let other = prepare(sandbox, memory, "image-2.").await;
     call_all(&one, fill).await;
     call_all(&other, Mode::Return).await;
     call_all(&one, fill).await;
     call_all(&one, Mode::Return).await;
-    call_all(&other, Mode::ComputeAndLook).await;
+    call_all(&other, Mode::ComputeAndInspect).await;
 }
 
 #[tokio::test]
-async fn memories_and_tables_are_as_the_component_made_them() {
+async fn a_new_instance_sees_only_its_image_and_zeros() {
     for memory in &MEMORIES {
         for idle_mib in [memory.idle_mib, 1536] {
-            fill_and_look(&own(idle_mib), memory, Mode::Return).await;
+            fill_and_inspect(&sandbox_keeping(idle_mib), memory, Mode::Return).await;
         }
     }
 }
 
 #[tokio::test]
-async fn no_slot_is_made_fresh_by_what_the_kernel_knows_of_its_pages() {
-    // A page that is swapped out looks as if nobody had written to it.
-    let own = own(1536);
-    let tool = remember(&own, &MEMORIES[0], "image-1.").await;
+async fn memory_is_reset_without_reading_the_page_map() {
+    // For a swapped-out page, the page map reports that it was not written to.
+    let sandbox = sandbox_keeping(1536);
+    let tool = prepare(&sandbox, &MEMORIES[0], "image-1.").await;
     call_all(&tool, Mode::Return).await;
     let files = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
     let files = files.filter_map(|file| std::fs::read_link(file.path()).ok());
@@ -142,13 +142,13 @@ async fn no_slot_is_made_fresh_by_what_the_kernel_knows_of_its_pages() {
 }
 
 #[tokio::test]
-async fn idle_slots_keep_no_more_memory_than_they_may() {
+async fn idle_memory_stays_within_its_limit() {
     for memory in &MEMORIES {
-        let own = own(memory.idle_mib);
-        let tool = remember(&own, memory, "image-1.").await;
-        // A slot for each of them would keep more.
+        let sandbox = sandbox_keeping(memory.idle_mib);
+        let tool = prepare(&sandbox, memory, "image-1.").await;
+        // One slot for each call would keep more memory.
         call_all(&tool, Mode::Compute).await;
-        let (idle, most) = (own.idle_memory(), memory.kept_mib << 20);
+        let (idle, most) = (sandbox.idle_memory(), memory.kept_mib << 20);
         let tables = 4 * (64 << 10);
         assert!(idle <= most + tables, "{idle} of {most}");
         assert_eq!(idle > 0, most > 0, "{idle} of {most}");
@@ -156,11 +156,11 @@ async fn idle_slots_keep_no_more_memory_than_they_may() {
 }
 
 #[test]
-fn memories_and_tables_are_as_the_component_made_them_where_the_machine_swaps() {
+fn a_new_instance_sees_only_its_image_and_zeros_while_the_process_is_swapped_out() {
     let swap = match Swap::on() {
         Ok(swap) => swap,
         Err(reason) => {
-            println!("NOT TESTED: calls of a process that is swapped out: {reason}");
+            println!("NOT TESTED: calls while the process is swapped out: {reason}");
             return;
         }
     };
@@ -177,8 +177,8 @@ fn memories_and_tables_are_as_the_component_made_them_where_the_machine_swaps() 
         let calls = std::panic::catch_unwind(|| {
             let runtime = tokio::runtime::Runtime::new().unwrap();
             for memory in &MEMORIES {
-                let own = own(memory.idle_mib);
-                runtime.block_on(fill_and_look(&own, memory, Mode::Compute));
+                let sandbox = sandbox_keeping(memory.idle_mib);
+                runtime.block_on(fill_and_inspect(&sandbox, memory, Mode::Compute));
             }
         });
         ended.store(true, Relaxed);
@@ -186,7 +186,7 @@ fn memories_and_tables_are_as_the_component_made_them_where_the_machine_swaps() 
     });
     drop(swap);
     match most {
-        Ok(0) => println!("NOT TESTED: the kernel swapped nothing of this process out"),
+        Ok(0) => println!("NOT TESTED: the kernel swapped out no page of this process"),
         Ok(most) => assert!(most > 8 << 20, "only {most} bytes were swapped out"),
         Err(panic) => std::panic::resume_unwind(panic),
     }

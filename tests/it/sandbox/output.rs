@@ -1,4 +1,4 @@
-//! Guests that say more than anybody would read.
+//! Guests that write gigabytes of output or millions of log records.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use toolhost_tests::{invocation, prepared};
 use super::output;
 use crate::leaks::alone;
 
-/// Memory that a flood may take of the host, beyond the guest's own.
+/// Largest memory of the host that a flood may take, beyond the guest's own.
 const MOST_MEMORY: u64 = 64 << 20;
 
 async fn flood(guest: &str, input: serde_json::Value, grown: u64) -> toolhost_sandbox::CallReport {
     let tool = prepared(guest).await;
-    let mut asked = invocation("run", &input, None);
-    asked.limits.deadline = Duration::from_secs(300);
+    let mut call = invocation("run", &input, None);
+    call.limits.deadline = Duration::from_secs(300);
     let before = ProcessUsage::now();
-    let report = tool.call(asked).await;
+    let report = tool.call(call).await;
     assert!(ProcessUsage::now().peak < before.peak + grown, "{before:?}");
     report
 }
 
 #[test]
-fn a_gigabyte_of_stdout_and_stderr_is_taken_to_the_end() {
+fn a_gigabyte_of_stdout_and_stderr_is_accepted_and_truncated() {
     alone(async {
         const GIB: u64 = 1 << 30;
         let report = flood("flood_stdout", json!({"bytes": GIB}), MOST_MEMORY).await;
@@ -56,14 +56,14 @@ fn a_million_log_records_are_counted() {
 }
 
 #[test]
-fn log_messages_beyond_a_host_calls_bytes_stop_the_call() {
+fn log_messages_beyond_the_host_call_byte_limit_stop_the_call() {
     alone(async {
-        // Half of what may be passed at once is taken, and kept as a record's worth.
+        // Half of the host-call byte limit is accepted, and truncated to the limit of one record.
         let most = json!({"records": 100, "bytes": 8 << 20});
         let report = flood("flood_log", most, 128 << 20).await;
         assert!(report.outcome.is_ok(), "{:?}", report.outcome);
         assert!(report.log.iter().all(|record| record.message.len() < 4_200));
-        // 128 MiB in the guest, and none of it here.
+        // The message takes 128 MiB in the guest and nothing in the host.
         let report = flood(
             "flood_log",
             json!({"records": 1_000, "bytes": 128 << 20}),

@@ -1,4 +1,4 @@
-//! Handles: asked about again, and given up.
+//! Polling and cancelling handles.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use serde_json::json;
 use toolhost_sandbox::{Ask, CallReport, Outcome, PrepareError, SandboxError};
 use toolhost_tests::{Work, guest, invocation, nothing, prepared, sandbox};
 
-async fn asked(name: &str, ask: Ask, work: &Work) -> CallReport {
-    let mut asked = invocation("run", &nothing(), Some(work));
-    asked.ask = ask;
-    asked.limits.deadline = Duration::from_millis(500);
-    prepared(name).await.call(asked).await
+async fn invoke(name: &str, ask: Ask, work: &Work) -> CallReport {
+    let mut call = invocation("run", &nothing(), Some(work));
+    call.ask = ask;
+    call.limits.deadline = Duration::from_millis(500);
+    prepared(name).await.call(call).await
 }
 
 async fn poll(handle: &str) -> Result<Outcome, SandboxError> {
     let handle = handle.to_owned();
-    let report = asked("pending", Ask::Poll { handle }, &Work::new()).await;
+    let report = invoke("pending", Ask::Poll { handle }, &Work::new()).await;
     report.outcome
 }
 
 #[tokio::test]
-async fn a_handle_comes_to_an_outcome_an_error_or_a_handle_again() {
+async fn polling_a_handle_returns_an_outcome_an_error_or_another_handle() {
     assert_eq!(
         poll("done:{\"n\":1}").await.unwrap(),
         Outcome::Output(json!({"n": 1}))
@@ -33,16 +33,16 @@ async fn a_handle_comes_to_an_outcome_an_error_or_a_handle_again() {
 }
 
 #[tokio::test]
-async fn what_a_poll_says_is_held_to_the_limits_of_a_call() {
+async fn the_result_of_a_poll_meets_the_limits_of_a_call() {
     assert_eq!(
         poll("long:1024").await.unwrap(),
         Outcome::Pending("h".repeat(1024))
     );
     for too_long in ["long:1025", "long:0", "done:nonsense"] {
-        let said = poll(too_long).await;
+        let polled = poll(too_long).await;
         assert!(
-            matches!(said, Err(SandboxError::InvalidOutput { .. })),
-            "{too_long}: {said:?}"
+            matches!(polled, Err(SandboxError::InvalidOutput { .. })),
+            "{too_long}: {polled:?}"
         );
     }
     assert!(matches!(
@@ -52,12 +52,12 @@ async fn what_a_poll_says_is_held_to_the_limits_of_a_call() {
 }
 
 #[tokio::test]
-async fn a_cancelled_handle_is_told_to_the_component() {
+async fn cancelling_a_handle_calls_the_component() {
     let work = Work::new();
     let cancel = |handle: &str| Ask::Cancel {
         handle: handle.to_owned(),
     };
-    let report = asked("pending", cancel("job-1"), &work).await;
+    let report = invoke("pending", cancel("job-1"), &work).await;
     assert_eq!(report.outcome.unwrap(), Outcome::Output(json!(null)));
     assert_eq!(
         std::fs::read_to_string(work.path("cancelled")).unwrap(),
@@ -76,7 +76,7 @@ async fn a_cancelled_handle_is_told_to_the_component() {
 }
 
 #[tokio::test]
-async fn only_a_component_that_exports_polling_is_asked_about_handles() {
+async fn a_component_without_polling_cannot_be_polled() {
     assert!(prepared("pending").await.polls());
     assert!(!prepared("echo").await.polls());
     let handle = || "job-1".to_owned();
@@ -84,14 +84,14 @@ async fn only_a_component_that_exports_polling_is_asked_about_handles() {
         Ask::Poll { handle: handle() },
         Ask::Cancel { handle: handle() },
     ] {
-        let report = asked("echo", ask, &Work::new()).await;
+        let report = invoke("echo", ask, &Work::new()).await;
         assert!(matches!(report.outcome, Err(SandboxError::NoPolling)));
         assert_eq!(report.usage.memory_peak, 0, "nothing ran");
     }
 }
 
 #[tokio::test]
-async fn polling_of_another_shape_is_refused_when_the_component_is_prepared() {
+async fn preparing_a_component_with_a_different_polling_interface_fails() {
     let refused = sandbox().prepare(guest("altered_polling")).await;
     let Err(PrepareError::WrongShape { reason }) = refused else {
         panic!("{refused:?}");

@@ -1,4 +1,4 @@
-//! Guests in text: what no compiler of Rust makes.
+//! Guests written in WAT, for behaviour that the Rust compiler does not produce.
 
 mod imports;
 
@@ -12,7 +12,7 @@ use toolhost_sandbox::{
 };
 use toolhost_tests::{invocation, nothing, root};
 
-/// How late an answer may be on a busy machine.
+/// Largest delay of an answer on a busy machine.
 const LATE: Duration = Duration::from_secs(5);
 
 pub(super) fn text(name: &str) -> String {
@@ -20,12 +20,12 @@ pub(super) fn text(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// A component of this guest, with more beside it.
+/// Returns the component of a guest, with further definitions.
 pub(crate) fn component(guest: &str, beside: &str) -> Vec<u8> {
     component_of(&text(guest), beside)
 }
 
-/// A component of a guest's text, with more beside it.
+/// Returns the component of a guest's text, with further definitions.
 pub(crate) fn component_of(guest: &str, beside: &str) -> Vec<u8> {
     let mark = "  ;; GUEST\n";
     let around = text("tool");
@@ -34,7 +34,7 @@ pub(crate) fn component_of(guest: &str, beside: &str) -> Vec<u8> {
     wat::parse_str(whole).unwrap()
 }
 
-pub(super) fn own() -> Sandbox {
+pub(super) fn small_sandbox() -> Sandbox {
     Sandbox::new(SandboxConfig {
         live_calls: 4,
         describing: Duration::from_millis(200),
@@ -43,52 +43,52 @@ pub(super) fn own() -> Sandbox {
     .unwrap()
 }
 
-/// Everything that was given to calls is back.
-pub(super) fn assert_idle(own: &Sandbox) {
-    assert_eq!((own.free_places(), own.waiting_calls()), (4, 0));
-    assert_eq!(own.memory_in_use(), 0);
+/// Asserts that calls hold no slot and no memory.
+pub(super) fn assert_idle(sandbox: &Sandbox) {
+    assert_eq!((sandbox.free_places(), sandbox.waiting_calls()), (4, 0));
+    assert_eq!(sandbox.memory_in_use(), 0);
 }
 
-pub(super) async fn prepare(own: &Sandbox, guest: &str) -> PreparedTool {
-    own.prepare(component(guest, "")).await.unwrap().0
+pub(super) async fn prepare(sandbox: &Sandbox, guest: &str) -> PreparedTool {
+    sandbox.prepare(component(guest, "")).await.unwrap().0
 }
 
-/// Calls it twice, within a deadline: what it leaves behind shows in the second.
+/// Calls a guest twice with a deadline; the second call would show state that the first left.
 async fn call(guest: &str) -> [CallReport; 2] {
-    let own = own();
-    let tool = prepare(&own, guest).await;
+    let sandbox = small_sandbox();
+    let tool = prepare(&sandbox, guest).await;
     let deadline = Duration::from_millis(200);
     let mut reports = Vec::new();
     for _ in 0..2 {
-        let mut asked = invocation("run", &nothing(), None);
-        asked.limits.deadline = deadline;
+        let mut call = invocation("run", &nothing(), None);
+        call.limits.deadline = deadline;
         let started = Instant::now();
-        reports.push(tool.call(asked).await);
+        reports.push(tool.call(call).await);
         assert!(started.elapsed() < deadline + LATE, "{guest}");
-        assert_idle(&own);
+        assert_idle(&sandbox);
     }
-    let answer = prepare(&own, "answer").await;
+    let answer = prepare(&sandbox, "answer").await;
     let report = answer.call(invocation("run", &nothing(), None)).await;
     assert!(report.outcome.is_ok(), "after {guest}: {report:?}");
     reports.try_into().unwrap()
 }
 
 pub(super) async fn refused(bytes: Vec<u8>) -> PrepareError {
-    let own = own();
+    let sandbox = small_sandbox();
     let started = Instant::now();
-    let Err(error) = own.prepare(bytes).await else {
+    let Err(error) = sandbox.prepare(bytes).await else {
         panic!("it loads");
     };
     assert!(started.elapsed() < LATE, "{error}: {:?}", started.elapsed());
-    assert_idle(&own);
-    prepare(&own, "answer").await;
+    assert_idle(&sandbox);
+    prepare(&sandbox, "answer").await;
     error
 }
 
 #[tokio::test]
-async fn a_guest_in_text_is_a_tool() {
-    let own = own();
-    let tool = prepare(&own, "answer").await;
+async fn a_guest_written_in_wat_is_a_tool() {
+    let sandbox = small_sandbox();
+    let tool = prepare(&sandbox, "answer").await;
     assert_eq!(tool.handlers().len(), 1);
     assert_eq!(tool.handlers()[0].name.as_str(), "run");
     for report in call("answer").await {
@@ -97,7 +97,7 @@ async fn a_guest_in_text_is_a_tool() {
 }
 
 #[tokio::test]
-async fn a_loop_that_the_host_runs_into_is_stopped_at_the_deadline() {
+async fn the_deadline_stops_loops_in_start_realloc_and_post_return() {
     for guest in ["loop_in_realloc", "loop_in_post_return"] {
         for report in call(guest).await {
             assert!(
@@ -114,7 +114,7 @@ async fn a_loop_that_the_host_runs_into_is_stopped_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_guest_that_lies_to_the_host_traps() {
+async fn an_out_of_bounds_answer_or_allocation_is_a_trap() {
     for guest in [
         "trap_in_post_return",
         "realloc_out_of_bounds",
@@ -133,7 +133,7 @@ async fn a_guest_that_lies_to_the_host_traps() {
 }
 
 #[tokio::test]
-async fn memories_and_tables_are_limited_in_their_sum() {
+async fn the_sum_of_memories_and_the_sum_of_tables_are_limited() {
     for report in call("grow_memories").await {
         assert!(
             matches!(report.outcome, Err(SandboxError::OutOfMemory { .. })),
@@ -167,8 +167,8 @@ async fn more_memories_or_instances_than_a_component_may_have_are_refused() {
 }
 
 #[tokio::test]
-async fn a_limit_that_is_met_while_an_instance_is_made_is_told_as_one() {
-    // However instances get their memory, a component has no more of them than a slot has.
+async fn a_limit_reached_during_instantiation_is_reported_as_a_limit() {
+    // With every allocation strategy, a component has at most as many memories as a slot.
     let on_demand = Sandbox::new(SandboxConfig {
         allocation: Allocation::OnDemand,
         ..SandboxConfig::default()
@@ -196,15 +196,15 @@ async fn a_limit_that_is_met_while_an_instance_is_made_is_told_as_one() {
         matches!(&error, PrepareError::Describe(SandboxError::Trap { reason }) if reason.contains("elements")),
         "{error:?}"
     );
-    // What a policy allows of them meets a tool when it is called.
-    let own = own();
-    let tool = own.prepare(component("answer", &tables.replace("60000", "50000")));
+    // The limits of a policy apply when the tool is called.
+    let sandbox = small_sandbox();
+    let tool = sandbox.prepare(component("answer", &tables.replace("60000", "50000")));
     let (tool, _) = tool.await.unwrap();
     for (limit, elements, instances) in [("elements", 99_999, 64), ("instance", 100_000, 1)] {
-        let mut asked = invocation("run", &nothing(), None);
-        asked.limits.table_elements = elements;
-        asked.limits.instances = instances;
-        let report = tool.call(asked).await;
+        let mut call = invocation("run", &nothing(), None);
+        call.limits.table_elements = elements;
+        call.limits.instances = instances;
+        let report = tool.call(call).await;
         let error = report.outcome.unwrap_err().to_string();
         assert!(error.contains(limit), "{error}");
     }
@@ -213,7 +213,7 @@ async fn a_limit_that_is_met_while_an_instance_is_made_is_told_as_one() {
 }
 
 #[tokio::test]
-async fn memory_that_is_needed_from_the_start_counts() {
+async fn initial_memory_counts_towards_the_limit() {
     let error = refused(component("sparse_data", "")).await;
     assert!(
         matches!(
@@ -225,7 +225,7 @@ async fn memory_that_is_needed_from_the_start_counts() {
 }
 
 #[tokio::test]
-async fn tables_and_instances_that_are_there_from_the_start_count() {
+async fn initial_tables_and_instances_count_towards_the_limits() {
     let table = "(core module (table 60000 funcref))";
     let twice = format!(
         "{} (core instance (instantiate $table)) (core instance (instantiate $table))",
@@ -237,37 +237,37 @@ async fn tables_and_instances_that_are_there_from_the_start_count() {
         "{error:?}"
     );
 
-    let own = own();
+    let sandbox = small_sandbox();
     let once = twice.replacen("(core instance (instantiate $table))", "", 1);
-    let (tool, _) = own.prepare(component("answer", &once)).await.unwrap();
+    let (tool, _) = sandbox.prepare(component("answer", &once)).await.unwrap();
     for (table_elements, instances, runs) in
         [(60_000, 2, true), (59_999, 2, false), (60_000, 1, false)]
     {
-        let mut asked = invocation("run", &nothing(), None);
-        asked.limits.table_elements = table_elements;
-        asked.limits.instances = instances;
-        let outcome = tool.call(asked).await.outcome;
+        let mut call = invocation("run", &nothing(), None);
+        call.limits.table_elements = table_elements;
+        call.limits.instances = instances;
+        let outcome = tool.call(call).await.outcome;
         let trapped = matches!(outcome, Err(SandboxError::Trap { .. }));
         assert_eq!((outcome.is_ok(), trapped), (runs, !runs), "{outcome:?}");
-        assert_idle(&own);
+        assert_idle(&sandbox);
     }
 }
 
 #[tokio::test]
-async fn a_large_data_segment_is_a_large_tool_and_no_more() {
-    let own = own();
+async fn a_large_data_segment_loads_and_traps_when_out_of_bounds() {
+    let sandbox = small_sandbox();
     let bytes = "x".repeat(8 << 20);
     let large = format!(
         "(core module $large (memory 129) (data (i32.const 0) \"{bytes}\"))\n\
          (core instance (instantiate $large))"
     );
-    let (tool, _) = own.prepare(component("answer", &large)).await.unwrap();
+    let (tool, _) = sandbox.prepare(component("answer", &large)).await.unwrap();
     for _ in 0..3 {
         let report = tool.call(invocation("run", &nothing(), None)).await;
         assert_eq!(report.outcome.unwrap(), Outcome::Output(Value::Null));
-        assert_idle(&own);
+        assert_idle(&sandbox);
     }
-    // Beyond the memory it is for, it is a trap before anything is asked.
+    // Outside of its memory, it traps during instantiation.
     let beyond = large.replace("(memory 129)", "(memory 1)");
     let error = refused(component("answer", &beyond)).await;
     assert!(
@@ -276,8 +276,8 @@ async fn a_large_data_segment_is_a_large_tool_and_no_more() {
     );
 }
 
-/// Components that each instantiate the one before so many times.
-fn tower(levels: usize, times: usize) -> String {
+/// Returns components that each instantiate the previous one `times` times.
+fn nested_components(levels: usize, times: usize) -> String {
     let mut text = "(component $c0)\n".to_owned();
     for level in 1..=levels {
         let below = level - 1;
@@ -292,20 +292,20 @@ fn tower(levels: usize, times: usize) -> String {
 }
 
 #[tokio::test]
-async fn instances_that_multiply_are_counted_and_not_made() {
-    // A few kilobytes that come to 10^100 instances.
+async fn nested_instances_are_counted_before_they_are_created() {
+    // A few kilobytes describe 10^100 instances.
     for (levels, times) in [(100, 10), (60, 2), (3, 300)] {
-        let error = refused(component("answer", &tower(levels, times))).await;
+        let error = refused(component("answer", &nested_components(levels, times))).await;
         assert!(
             matches!(error, PrepareError::TooLarge { what, .. } if what.contains("instances")),
             "{levels}, {times}: {error:?}"
         );
     }
-    let own = own();
-    let few = component("answer", &tower(3, 5));
-    own.prepare(few).await.unwrap();
+    let sandbox = small_sandbox();
+    let few = component("answer", &nested_components(3, 5));
+    sandbox.prepare(few).await.unwrap();
 
-    // A component that is given to another hides how large it is.
+    // The size of a component that is passed to another cannot be counted.
     let given = "(component $small) (component $outer
         (import \"inner\" (component $inner)) (instance (instantiate $inner)))
         (instance (instantiate $outer (with \"inner\" (component $small))))";
@@ -330,7 +330,7 @@ async fn instances_that_multiply_are_counted_and_not_made() {
 }
 
 #[tokio::test]
-async fn bombs_of_functions_and_types_are_refused_before_they_are_compiled() {
+async fn too_many_functions_or_types_are_refused_before_compiling() {
     let functions = format!("(core module {})", "(func)".repeat(500_001));
     let error = refused(component("answer", &functions)).await;
     assert!(
@@ -366,7 +366,7 @@ async fn bombs_of_functions_and_types_are_refused_before_they_are_compiled() {
         ),
         "{error:?}"
     );
-    // Each type holds the one before twice: 2^60 strings.
+    // Each type contains the previous one twice: 2^60 strings.
     let mut doubling = "(type $t0 string)\n".to_owned();
     for n in 1..=60 {
         let _ = writeln!(doubling, "(type $t{n} (tuple $t{0} $t{0}))", n - 1);
@@ -375,8 +375,8 @@ async fn bombs_of_functions_and_types_are_refused_before_they_are_compiled() {
     assert!(matches!(error, PrepareError::Compile { .. }), "{error:?}");
 }
 
-/// What a bomb is refused for.
-async fn too_many(beside: &str) -> &'static str {
+/// Returns the exceeded limit for which a component with these definitions is refused.
+async fn exceeded_limit(beside: &str) -> &'static str {
     let error = refused(component("answer", beside)).await;
     let PrepareError::TooLarge { what, .. } = error else {
         panic!("{error:?}");
@@ -385,8 +385,8 @@ async fn too_many(beside: &str) -> &'static str {
 }
 
 #[tokio::test]
-async fn bombs_that_are_small_are_refused_for_what_they_come_to() {
-    // The compiler keeps each local for each block.
+async fn small_components_with_a_high_compile_cost_are_refused() {
+    // The compiler stores each local for each block.
     let locals = "i32 ".repeat(40_000);
     let sets: String = (0..40_000)
         .map(|local| format!("i32.const 0 local.set {local} "))
@@ -394,15 +394,15 @@ async fn bombs_that_are_small_are_refused_for_what_they_come_to() {
     let blocks = "block end ".repeat(50_000);
     let function = format!("(core module (func (local {locals}) {blocks} {sets}))");
     assert_eq!(
-        too_many(&function).await,
+        exceeded_limit(&function).await,
         "locals times blocks in one function"
     );
 
-    // It looks at each loop once more for each that is around it.
+    // The compiler visits a loop once for each loop around it.
     let (loops, ends) = ("loop ".repeat(1_001), "end ".repeat(1_001));
     let loops = format!("(core module (func {loops} {ends}))");
     assert_eq!(
-        too_many(&loops).await,
+        exceeded_limit(&loops).await,
         "loops within each other in one function"
     );
 
@@ -410,23 +410,29 @@ async fn bombs_that_are_small_are_refused_for_what_they_come_to() {
         "(core module (table 1 funcref) (func $f) (elem func {}))",
         "$f ".repeat(200_001)
     );
-    assert_eq!(too_many(&elements).await, "elements");
+    assert_eq!(exceeded_limit(&elements).await, "elements");
 
-    // Each instance keeps a copy of its elements, which no memory limit sees.
+    // Each instance keeps a copy of its elements, which the memory limit does not count.
     let kept = |instances: usize| {
         let segment = format!("(elem func {})", "$f ".repeat(60_000));
         let instances = "(core instance (instantiate $m))".repeat(instances);
         format!("(core module $m (func $f) {segment}) {instances}")
     };
-    assert_eq!(too_many(&kept(30)).await, "bytes kept by all its instances");
-    own().prepare(component("answer", &kept(3))).await.unwrap();
+    assert_eq!(
+        exceeded_limit(&kept(30)).await,
+        "bytes kept by all its instances"
+    );
+    small_sandbox()
+        .prepare(component("answer", &kept(3)))
+        .await
+        .unwrap();
 
     let segments = format!("(core module (memory 1) {})", "(data \"\")".repeat(100_001));
-    assert_eq!(too_many(&segments).await, "segments");
+    assert_eq!(exceeded_limit(&segments).await, "segments");
 
     let long = "i32.const 1 i32.add ".repeat(1_500_000);
     let global = format!("(core module (global i32 (i32.const 0 {long})))");
-    assert_eq!(too_many(&global).await, "bytes of initialisers");
+    assert_eq!(exceeded_limit(&global).await, "bytes of initialisers");
 
     let adapters = "(core func (canon lower (func $describe) (memory $guest \"memory\") \
                     (realloc (func $guest \"realloc\"))))"

@@ -1,7 +1,7 @@
-//! Swap in a file until the standard input ends: `swap_file FILE`.
+//! Turns on swap in a file: `swap_file FILE`.
 //!
-//! Prints `on`, or the reason why there is no swap. Turns swap off when whoever started it ends,
-//! however that is.
+//! Prints `on`, or the error. Disables swap when its standard input closes, so also when the parent
+//! process is killed.
 
 use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -29,18 +29,18 @@ fn with_swap(path: &Path) -> io::Result<()> {
     run("mkswap", &file.0)?;
     run("swapon", &file.0)?;
     print("on");
-    // However it ends, whoever reads and writes the other sides has gone.
+    // An error means that the parent process has gone, as the end of the input does.
     let _ended = io::stdin().read_to_end(&mut Vec::new());
     run("swapoff", &file.0)
 }
 
-/// Prints a line, where somebody reads it.
+/// Prints a line; ignores the error if the parent process has gone.
 fn print(line: &str) {
     let mut out = io::stdout();
     let _gone = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-/// The file, until dropped.
+/// A file that is removed when dropped.
 struct File(PathBuf);
 
 impl Drop for File {
@@ -50,7 +50,7 @@ impl Drop for File {
 }
 
 impl File {
-    /// Writes the file whole: the kernel takes none with holes.
+    /// Writes every byte of the file: the kernel refuses a swap file with holes.
     fn write(path: &Path) -> io::Result<Self> {
         if let Some(dir) = path.parent() {
             std::fs::create_dir_all(dir)?;
@@ -68,7 +68,7 @@ impl File {
 }
 
 fn run(program: &str, path: &Path) -> io::Result<()> {
-    // Not every PATH names the folders of root's programs.
+    // Not every PATH has the directories of the administrator's programs.
     let done = Command::new(program)
         .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
         .arg(path)

@@ -1,4 +1,4 @@
-//! A machine that swaps, and a process that is swapped out.
+//! Turns on swap, and swaps out this process.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -8,28 +8,29 @@ use rustix::mm::{Advice, madvise};
 use toolhost_tests::process_usage::status_bytes;
 use toolhost_tests::root;
 
-/// Asks for the test. It turns swap on for the whole machine for its time.
-const ASKED_BY: &str = "TOOLHOST_TEST_SWAP";
+/// Enables the test, which turns on swap for the whole machine while it runs.
+const ENABLED_BY: &str = "TOOLHOST_TEST_SWAP";
 
-/// Swap in a file, until dropped. A process of its own turns it off, also where this one is killed.
+/// Swap in a file until this value is dropped. A child process turns swap off, also if this process
+/// is killed.
 pub(super) struct Swap(Child);
 
 impl Swap {
     /// Turns swap on.
     ///
     /// # Errors
-    /// Why there is none: nobody asked for it, or this machine does not allow it.
+    /// Swap is not enabled by [`ENABLED_BY`], or the machine does not allow it.
     pub(super) fn on() -> Result<Self, String> {
-        if std::env::var_os(ASKED_BY).is_none() {
+        if std::env::var_os(ENABLED_BY).is_none() {
             return Err(format!(
-                "{ASKED_BY}=1 asks for it; it takes root, and turns on swap for a minute"
+                "{ENABLED_BY}=1 enables it; it needs root and turns on swap for a minute"
             ));
         }
         let mut guard = Command::new(env!("CARGO_BIN_EXE_swap_file"))
             .arg(root("target/tmp").join(format!("swap-{}", std::process::id())))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // A test runner that ends this process's group leaves it time to turn swap off.
+            // Its own group, so that a test runner that kills this group leaves it time to turn swap off.
             .process_group(0)
             .spawn()
             .map_err(|error| error.to_string())?;
@@ -40,7 +41,7 @@ impl Swap {
             (Some(Ok(_)), "on") => Ok(Self(guard)),
             (_, reason) => {
                 let _ended = guard.wait();
-                Err(format!("this machine does not allow it: {reason}"))
+                Err(format!("swap cannot be turned on: {reason}"))
             }
         }
     }
@@ -48,7 +49,7 @@ impl Swap {
 
 impl Drop for Swap {
     fn drop(&mut self) {
-        // It waits for the end of its input.
+        // The child process turns swap off at the end of its input.
         drop(self.0.stdin.take());
         let ended = self.0.wait();
         let off = ended.is_ok_and(|status| status.success());
@@ -56,7 +57,7 @@ impl Drop for Swap {
     }
 }
 
-/// Pages out all memory of this process that is its own, as a machine short of memory would.
+/// Pages out all private memory of this process, as memory pressure would.
 #[expect(
     unsafe_code,
     reason = "the advice moves pages and changes no byte; a range that is gone meanwhile is an error"
@@ -78,7 +79,7 @@ pub(super) fn page_out() {
     }
 }
 
-/// Bytes of this process that are swapped out now.
+/// Returns the bytes of this process that are swapped out now.
 pub(super) fn swapped() -> u64 {
     status_bytes("VmSwap:")
 }

@@ -1,13 +1,13 @@
-//! Guests in text that call the host in ways no compiler does.
+//! WAT guests that call the host in ways that compilers do not.
 
 use std::time::{Duration, Instant};
 
 use toolhost_sandbox::{PrepareError, SandboxError};
 use toolhost_tests::{eventually, invocation, nothing};
 
-use super::{LATE, assert_idle, own, text};
+use super::{LATE, assert_idle, small_sandbox, text};
 
-/// A component of a guest that takes these from the host, beside the memory it shares with it.
+/// Returns the component of a guest that imports these functions of the host and a shared memory.
 fn component(guest: &str, taken: &[&str], changes: &[(&str, &str)]) -> Vec<u8> {
     let exports: String = taken
         .iter()
@@ -27,7 +27,7 @@ fn component(guest: &str, taken: &[&str], changes: &[(&str, &str)]) -> Vec<u8> {
     wat::parse_str(whole).unwrap()
 }
 
-/// Logs 16 MB so many times in a row when it is called, or when it is asked what it serves.
+/// Returns a guest that logs 16 MB 20,000 times without a loop, in `call` or in `describe`.
 fn straight_line(describe: bool) -> Vec<u8> {
     let log = "(call $log (local.get $none) (local.get $none) (local.get $none) \
                (local.get $at) (local.get $length))\n";
@@ -40,18 +40,18 @@ fn straight_line(describe: bool) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn host_calls_in_a_row_are_stopped_at_the_deadline_and_let_others_run() {
-    let own = own();
-    let (tool, _) = own.prepare(straight_line(false)).await.unwrap();
-    let mut asked = invocation("run", &nothing(), None);
-    asked.limits.deadline = Duration::from_millis(300);
-    asked.limits.hostcall_bytes = 32 << 20;
+async fn the_deadline_stops_consecutive_host_calls_and_the_caller_keeps_running() {
+    let sandbox = small_sandbox();
+    let (tool, _) = sandbox.prepare(straight_line(false)).await.unwrap();
+    let mut call = invocation("run", &nothing(), None);
+    call.limits.deadline = Duration::from_millis(300);
+    call.limits.hostcall_bytes = 32 << 20;
     let started = Instant::now();
     let mut ticks = 0;
     let report = {
-        let mut call = Box::pin(tool.call(asked.clone()));
+        let mut call = Box::pin(tool.call(call.clone()));
         loop {
-            // The caller has one thread.
+            // The runtime of the caller has one thread.
             tokio::select! {
                 report = &mut call => break report,
                 () = tokio::time::sleep(Duration::from_millis(10)) => ticks += 1,
@@ -63,20 +63,23 @@ async fn host_calls_in_a_row_are_stopped_at_the_deadline_and_let_others_run() {
         "{report:?}"
     );
     assert!(started.elapsed() < LATE, "{:?}", started.elapsed());
-    assert!(ticks > 5, "the caller's own timer came {ticks} times");
-    assert_idle(&own);
+    assert!(ticks > 5, "the caller's timer fired {ticks} times");
+    assert_idle(&sandbox);
 
-    // Dropped, it ends too.
-    asked.limits.deadline = Duration::from_secs(600);
-    let dropped = tokio::time::timeout(Duration::from_millis(50), tool.call(asked)).await;
+    // Dropping the call stops it too.
+    call.limits.deadline = Duration::from_secs(600);
+    let dropped = tokio::time::timeout(Duration::from_millis(50), tool.call(call)).await;
     assert!(dropped.is_err());
-    eventually("its place is free", || own.free_places() == 4).await;
+    eventually("the slot is free", || sandbox.free_places() == 4).await;
 }
 
 #[tokio::test]
-async fn a_description_of_host_calls_in_a_row_is_stopped_too() {
+async fn the_describe_deadline_stops_consecutive_host_calls() {
     let started = Instant::now();
-    let refused = own().prepare(straight_line(true)).await.unwrap_err();
+    let refused = small_sandbox()
+        .prepare(straight_line(true))
+        .await
+        .unwrap_err();
     assert!(
         matches!(
             refused,
@@ -88,20 +91,20 @@ async fn a_description_of_host_calls_in_a_row_is_stopped_too() {
 }
 
 #[tokio::test]
-async fn a_poll_list_is_no_longer_than_there_may_be_handles() {
-    let own = own();
-    // The pollable itself is a handle too.
+async fn the_length_of_a_poll_list_is_limited_by_the_handle_limit() {
+    let sandbox = small_sandbox();
+    // The pollable counts as a handle too.
     for (length, expected) in [
         ("900", "deadline"),
         ("1000", "handle limit"),
         ("1398000", "handle limit"),
     ] {
         let guest = component("poll_list", &["subscribe", "poll"], &[("LENGTH", length)]);
-        let (tool, _) = own.prepare(guest).await.unwrap();
-        let mut asked = invocation("run", &nothing(), None);
-        asked.limits.deadline = Duration::from_millis(200);
-        let error = tool.call(asked).await.outcome.unwrap_err();
+        let (tool, _) = sandbox.prepare(guest).await.unwrap();
+        let mut call = invocation("run", &nothing(), None);
+        call.limits.deadline = Duration::from_millis(200);
+        let error = tool.call(call).await.outcome.unwrap_err();
         assert!(error.to_string().contains(expected), "{length}: {error}");
-        assert_idle(&own);
+        assert_idle(&sandbox);
     }
 }
