@@ -104,7 +104,11 @@ impl Crate {
         let (first, rest) = path.split_first()?;
         let here = self.modules.get(module)?;
         if here.children.contains(first) {
-            return self.within(&[module.as_slice(), &[first.clone()]].concat(), rest, depth);
+            return self.within(
+                &[module.as_slice(), std::slice::from_ref(first)].concat(),
+                rest,
+                depth,
+            );
         }
         if here.names.contains_key(first) {
             return self.definition(module, path, depth + 1);
@@ -158,7 +162,7 @@ fn read_items(
             Item::Mod(inner) if !is_for_tests(&inner.attrs) => {
                 let name = inner.ident.to_string();
                 module.children.insert(name.clone());
-                let below = [path.as_slice(), &[name.clone()]].concat();
+                let below = [path.as_slice(), std::slice::from_ref(&name)].concat();
                 match &inner.content {
                     Some((_, items)) => read_items(items, file, &dir.join(&name), below, modules),
                     None => {

@@ -4,7 +4,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::wildcard_enum_match_arm,
-    clippy::expect_used,
+    clippy::indexing_slicing,
     reason = "a test fails by panicking; syntax trees have variants that no test looks at"
 )]
 
