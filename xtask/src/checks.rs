@@ -7,17 +7,6 @@ use anyhow::Result;
 use crate::workspace::Workspace;
 use crate::{child, sources};
 
-/// Runs the demo on the bundle of examples.
-pub(crate) fn demo(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let mut demo = Command::new(workspace.built("examples/demo")?);
-    demo.arg("--bundle")
-        .arg(workspace.examples().join("goondan.yaml"))
-        .arg("--guests")
-        .arg(workspace.guests())
-        .args(args);
-    child::run(&mut demo)
-}
-
 /// Runs every test, those of the kits too where all are meant. cargo-nextest leaves out the examples in
 /// the docs, so cargo runs those.
 pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
@@ -89,14 +78,14 @@ pub(crate) fn bench(workspace: &Workspace, args: &[String]) -> Result<()> {
 
 /// Calls tools of every kind for so many minutes.
 pub(crate) fn soak(workspace: &Workspace, minutes: u32) -> Result<()> {
-    let mut soak = Command::new(workspace.built("soak")?);
+    let mut soak = Command::new(workspace.built("toolhost-tests", "soak")?);
     let seconds = u64::from(minutes).saturating_mul(60);
     child::run(soak.arg(seconds.to_string()))
 }
 
 /// Measures the base tools.
 pub(crate) fn base_tools(workspace: &Workspace, args: &[String]) -> Result<()> {
-    let mut base_tools = Command::new(workspace.built("base_tools")?);
+    let mut base_tools = Command::new(workspace.built("toolhost-tests", "base_tools")?);
     child::run(base_tools.args(args))
 }
 

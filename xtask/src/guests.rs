@@ -23,36 +23,21 @@ struct GuestWorkspace {
     target_dir: PathBuf,
 }
 
+/// The hostile guests that the demo calls.
+const HOSTILE_OF_DEMO: [&str; 2] = ["eat_memory", "spin_forever"];
+
 /// Builds every guest to `target/guests/<name>.wasm`, and the examples to where their bundles find
 /// them. Cargo decides what has to be compiled again; a component is replaced only when it differs.
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     let compiler = wasip2::setup(workspace)?;
     let started = Instant::now();
-    let examples = GuestWorkspace {
-        dir: workspace.examples(),
-        crates: workspace.examples().join("rust"),
-        target_dir: workspace.root().join("target/guests-build/examples"),
-    };
-    let hostile = GuestWorkspace {
-        dir: workspace.root().join("tests/guests"),
-        crates: workspace.root().join("tests/guests"),
-        target_dir: workspace.root().join("target/guests-build/tests"),
-    };
-    let example_components = examples.build(&compiler)?;
-    let hostile_components = hostile.build(&compiler)?;
-
-    // Beside each bundle: a bundle loads nothing from outside its own folder.
-    for bundle in [workspace.examples(), workspace.examples().join("base")] {
-        let manifest = bundle.join("goondan.yaml");
-        let manifest = fs::read_to_string(&manifest)
-            .with_context(|| format!("cannot read {}", manifest.display()))?;
-        let named = named_in(&manifest, &example_components);
-        install(&named, &bundle.join(".toolhost"))?;
-    }
-    let all: Vec<&Component> = example_components
-        .iter()
-        .chain(&hostile_components)
-        .collect();
+    let examples = GuestWorkspace::examples(workspace);
+    let examples = examples.build(&compiler, &examples.package_names()?)?;
+    let hostile = GuestWorkspace::hostile(workspace);
+    let hostile = hostile.build(&compiler, &hostile.package_names()?)?;
+    install_beside_bundles(workspace, &examples)?;
+    let all: Vec<&Component> = examples.iter().chain(&hostile).collect();
+    remove_others(&all, &workspace.guests())?;
     let replaced = install(&all, &workspace.guests())?;
     println!(
         "guests: {} components in target/guests, {replaced} of them new, {:.1} s",
@@ -60,6 +45,49 @@ pub(crate) fn build(workspace: &Workspace) -> Result<()> {
         started.elapsed().as_secs_f64(),
     );
     sources::build_examples(workspace)
+}
+
+/// Builds the few guests that the demo calls, and leaves the others as they are.
+pub(crate) fn build_for_demo(workspace: &Workspace, compiler: &Compiler) -> Result<()> {
+    let examples = GuestWorkspace::examples(workspace);
+    let manifest = read_manifest(&workspace.examples())?;
+    let mut named = examples.package_names()?;
+    named.retain(|name| is_entry(&manifest, name));
+    let named = examples.build(compiler, &named)?;
+    install(
+        &named.iter().collect::<Vec<_>>(),
+        &workspace.examples().join(".toolhost"),
+    )?;
+    let hostile = GuestWorkspace::hostile(workspace);
+    let hostile = hostile.build(compiler, &HOSTILE_OF_DEMO.map(String::from))?;
+    install(&hostile.iter().collect::<Vec<_>>(), &workspace.guests())?;
+    Ok(())
+}
+
+/// Puts the entries of each Rust bundle beside it: a bundle loads nothing from outside its own folder.
+fn install_beside_bundles(workspace: &Workspace, components: &[Component]) -> Result<()> {
+    for bundle in [workspace.examples(), workspace.examples().join("base")] {
+        let manifest = read_manifest(&bundle)?;
+        let named: Vec<_> = components
+            .iter()
+            .filter(|component| is_entry(&manifest, &component.name))
+            .collect();
+        let dir = bundle.join(".toolhost");
+        remove_others(&named, &dir)?;
+        install(&named, &dir)?;
+    }
+    Ok(())
+}
+
+fn read_manifest(bundle: &Path) -> Result<String> {
+    let manifest = bundle.join("goondan.yaml");
+    fs::read_to_string(&manifest).with_context(|| format!("cannot read {}", manifest.display()))
+}
+
+/// Returns whether a component is an entry of a manifest.
+fn is_entry(manifest: &str, component: &str) -> bool {
+    let entry = format!("entry: ./.toolhost/{component}.wasm");
+    manifest.lines().any(|line| line.trim() == entry)
 }
 
 /// A built component.
@@ -70,7 +98,23 @@ struct Component {
 }
 
 impl GuestWorkspace {
-    fn build(&self, compiler: &Compiler) -> Result<Vec<Component>> {
+    fn examples(workspace: &Workspace) -> Self {
+        Self {
+            dir: workspace.examples(),
+            crates: workspace.examples().join("rust"),
+            target_dir: workspace.root().join("target/guests-build/examples"),
+        }
+    }
+
+    fn hostile(workspace: &Workspace) -> Self {
+        Self {
+            dir: workspace.root().join("tests/guests"),
+            crates: workspace.root().join("tests/guests"),
+            target_dir: workspace.root().join("target/guests-build/tests"),
+        }
+    }
+
+    fn build(&self, compiler: &Compiler, packages: &[String]) -> Result<Vec<Component>> {
         let mut cargo = child::guest_cargo(&self.dir);
         compiler.choose_for(&mut cargo);
         cargo.args([
@@ -80,10 +124,14 @@ impl GuestWorkspace {
             wasip2::TARGET,
             "--target-dir",
         ]);
-        child::run(cargo.arg(&self.target_dir))?;
-        self.package_names()?
-            .into_iter()
-            .map(|name| Component::read(name, &self.target_dir))
+        cargo.arg(&self.target_dir);
+        for package in packages {
+            cargo.args(["--package", package]);
+        }
+        child::run(&mut cargo)?;
+        packages
+            .iter()
+            .map(|name| Component::read(name.clone(), &self.target_dir))
             .collect()
     }
 
@@ -126,32 +174,24 @@ impl Component {
     }
 }
 
-/// Returns the components that are entries of a manifest.
-fn named_in<'c>(manifest: &str, components: &'c [Component]) -> Vec<&'c Component> {
-    let is_named = |component: &&Component| {
-        let entry = format!("entry: ./.toolhost/{}.wasm", component.name);
-        manifest.lines().any(|line| line.trim() == entry)
-    };
-    components.iter().filter(is_named).collect()
-}
-
-/// Makes `dir` hold exactly these components and returns how many were written.
-fn install(components: &[&Component], dir: &Path) -> Result<usize> {
-    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    for entry in fs::read_dir(dir)? {
+/// Removes the components in `dir` that are not among these.
+fn remove_others(components: &[&Component], dir: &Path) -> Result<()> {
+    for entry in fs::read_dir(dir).into_iter().flatten() {
         let path = entry?.path();
-        let known = components.iter().any(|it| {
-            path.file_stem()
-                .is_some_and(|stem| stem == it.name.as_str())
-        });
-        if !known
-            && path
-                .extension()
-                .is_some_and(|extension| extension == "wasm")
-        {
+        let is_component = path
+            .extension()
+            .is_some_and(|extension| extension == "wasm");
+        let stem = path.file_stem().unwrap_or_default();
+        if is_component && !components.iter().any(|kept| stem == kept.name.as_str()) {
             fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
     }
+    Ok(())
+}
+
+/// Writes these components to `dir` and returns how many differed from what was there.
+fn install(components: &[&Component], dir: &Path) -> Result<usize> {
+    fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let mut written = 0;
     for component in components {
         let path = dir.join(format!("{}.wasm", component.name));
@@ -174,10 +214,10 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Component, install, named_in};
+    use super::{Component, install, is_entry, remove_others};
 
     #[test]
-    fn installs_what_differs_and_removes_what_is_gone() {
+    fn writes_components_that_differ_and_removes_the_others() {
         let dir = std::env::temp_dir().join(format!("xtask-install-{}", std::process::id()));
         let component = |name: &str, bytes: &[u8]| Component {
             name: name.into(),
@@ -188,9 +228,11 @@ mod tests {
         assert_eq!(install(&both, &dir).unwrap(), 2);
         assert_eq!(install(&both, &dir).unwrap(), 0);
         let manifest = "spec:\n  entry: ./.toolhost/c.wasm\n";
-        let named = named_in(manifest, &first);
-        assert_eq!(named.len(), 1);
-        assert_eq!(install(&[&component("a-b", b"3")], &dir).unwrap(), 1);
+        assert!(is_entry(manifest, "c"));
+        assert!(!is_entry(manifest, "a-b"));
+        let changed = component("a-b", b"3");
+        remove_others(&[&changed], &dir).unwrap();
+        assert_eq!(install(&[&changed], &dir).unwrap(), 1);
         let left: Vec<_> = std::fs::read_dir(&dir)
             .unwrap()
             .map(|it| it.unwrap().file_name())

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 mod checks;
 mod child;
+mod demo;
 mod deny;
 mod fuzz;
 mod guests;

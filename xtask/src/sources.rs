@@ -69,7 +69,7 @@ pub(crate) fn build_examples(workspace: &Workspace) -> Result<()> {
         }
         let program = match &program {
             Some(program) => program,
-            None => program.insert(workspace.built("toolhost")?),
+            None => program.insert(workspace.built("toolhost-cli", "toolhost")?),
         };
         for bundle in bundles {
             child::run(
@@ -107,7 +107,7 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
 
 /// Runs the cases of a language's examples, as their authors do.
 fn test_examples(workspace: &Workspace, language: &str) -> Result<()> {
-    let program = workspace.built("toolhost")?;
+    let program = workspace.built("toolhost-cli", "toolhost")?;
     for bundle in bundles(&workspace.examples().join(language))? {
         let mut test = in_own_cache(Command::new(&program), workspace);
         child::run(test.arg("test").arg(bundle))?;
@@ -132,7 +132,7 @@ fn test_typescript(workspace: &Workspace) -> Result<()> {
         .join("tests/fixtures/tool-spec-v2-examples.md");
     node.args(["--test", "test/"])
         .current_dir(&kit)
-        .env("TOOLHOST", workspace.built("toolhost")?)
+        .env("TOOLHOST", workspace.built("toolhost-cli", "toolhost")?)
         .env("TOOLHOST_SPEC", spec);
     child::run(&mut node)
 }
@@ -166,7 +166,7 @@ fn test_python(workspace: &Workspace) -> Result<()> {
         .args(["-m", "unittest", "discover", "-s", "test"])
         .current_dir(&kit)
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("TOOLHOST", workspace.built("toolhost")?);
+        .env("TOOLHOST", workspace.built("toolhost-cli", "toolhost")?);
     child::run(&mut tests)
 }
 

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::fuzz::{self, FuzzRun};
 use crate::workspace::Workspace;
-use crate::{checks, deny, guests, wasip2};
+use crate::{checks, demo, deny, guests, wasip2};
 
 const HELP: &str = "\
 Set-up and build commands that need only cargo.
@@ -97,10 +97,7 @@ impl Task {
             }
             Self::Setup => wasip2::setup(workspace).map(drop),
             Self::Guests => guests::build(workspace),
-            Self::Demo(args) => {
-                guests::build(workspace)?;
-                checks::demo(workspace, args)
-            }
+            Self::Demo(args) => demo::run(workspace, args),
             Self::Test(args) => {
                 guests::build(workspace)?;
                 checks::test(workspace, args)

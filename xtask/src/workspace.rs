@@ -62,12 +62,18 @@ impl Workspace {
         self.root.join("guest-examples")
     }
 
-    /// A program of the workspace, built.
+    /// Builds a program of the host and returns where it is.
     ///
-    /// Everything is built at once, as the tests need it: cargo gives dependencies the features that
-    /// the selected crates ask for, so that any smaller selection would compile the engine once more.
-    pub(crate) fn built(&self, program: &str) -> Result<PathBuf> {
-        child::run(child::cargo(&self.root).args(["build", "--workspace", "--all-targets"]))?;
+    /// A package alone shares the build of its dependencies with the whole workspace:
+    /// `host/toolhost-features` makes their features the same.
+    pub(crate) fn built(&self, package: &str, program: &str) -> Result<PathBuf> {
+        child::run(child::cargo(&self.root).args([
+            "build",
+            "--package",
+            package,
+            "--bin",
+            program,
+        ]))?;
         let program = self.target().join("debug").join(program);
         if !program.is_file() {
             bail!("cargo built no {}", program.display());

@@ -1,5 +1,5 @@
-//! The story in a terminal page: `cargo xtask demo`.
-#![expect(clippy::print_stdout, reason = "an example for the terminal")]
+//! Calls real tools, good and hostile, and prints what an agent gets: `cargo xtask demo`.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use toolhost::{Agent, Host, Limits, Policy, Step, ToolCall, ToolResult, Workdir}
 
 type Error = Box<dyn std::error::Error>;
 
-/// What the demo needs of the command line: `--bundle FILE --guests DIR`.
+/// The arguments: `--bundle FILE --guests DIR`.
 struct Paths {
     bundle: PathBuf,
     guests: PathBuf,
@@ -32,7 +32,7 @@ impl Paths {
     }
 }
 
-/// The bundle of hostile tools, written for the demo.
+/// The manifest of the hostile tools.
 const HOSTILE: &str = "\
 apiVersion: goondan.ai/v1
 kind: Tool
@@ -64,7 +64,7 @@ impl Demo {
         self.step.execute_without_message(call).await
     }
 
-    async fn tell(&mut self, title: &str, name: &str, args: Value) -> ToolResult {
+    async fn call_and_print(&mut self, title: &str, name: &str, args: Value) -> ToolResult {
         println!("\n● {title}\n  {name} {}", short(&args.to_string(), 100));
         let result = self.call(name, args).await;
         if let Some(output) = result.output() {
@@ -105,7 +105,7 @@ async fn main() -> Result<(), Error> {
 
     let workdir = host.workdir(&work)?;
     let mut demo = Demo::of(&bundle.agent("coder")?, workdir.clone()).await?;
-    println!("\n● what the model is shown: the Tool Catalog of this step");
+    println!("\n● the Tool Catalog of this step, as the model gets it");
     for item in demo.step.catalog().items() {
         println!(
             "  {:<22} {}",
@@ -113,30 +113,31 @@ async fn main() -> Result<(), Error> {
             item.description.as_deref().unwrap_or("")
         );
     }
-    story(&mut demo, &work).await;
+    calls(&mut demo, &work).await;
     hostile(&host, &paths.guests, top.path(), &workdir).await?;
-    warm(&mut demo).await;
+    time_calls(&mut demo).await;
     Ok(())
 }
 
-async fn story(demo: &mut Demo, work: &Path) {
+async fn calls(demo: &mut Demo, work: &Path) {
     let content = json!({"path": "notes/a.txt", "content": "written by a tool"});
     let written = demo
-        .tell("write a file, then read it", "file-system__write", content)
+        .call_and_print("write a file, then read it", "file-system__write", content)
         .await;
-    demo.tell("…", "file-system__read", json!({"path": "notes/a.txt"}))
+    demo.call_and_print("…", "file-system__read", json!({"path": "notes/a.txt"}))
         .await;
-    let there = std::fs::read_to_string(work.join("notes/a.txt"));
-    println!("  on the host: workdir/notes/a.txt holds {there:?}");
+    let on_host = std::fs::read_to_string(work.join("notes/a.txt"));
+    println!("  on the host: workdir/notes/a.txt holds {on_host:?}");
     println!("  receipt of the write: {}", receipt(&written));
 
     let title = "a call outside the catalog is refused";
-    demo.tell(title, "unknown__action", json!({})).await;
-    let title = "arguments that do not fit never reach the tool";
-    demo.tell(title, "file-system__write", json!({"path": 7, "mode": "x"}))
+    demo.call_and_print(title, "unknown__action", json!({}))
         .await;
-    let title = "the workdir is all there is: a climb to the host's /etc/passwd";
-    demo.tell(
+    let title = "arguments that do not match the schema do not reach the tool";
+    demo.call_and_print(title, "file-system__write", json!({"path": 7, "mode": "x"}))
+        .await;
+    let title = "a path out of the workdir: the host's /etc/passwd";
+    demo.call_and_print(
         title,
         "file-system__read",
         json!({"path": "../../../etc/passwd"}),
@@ -144,7 +145,7 @@ async fn story(demo: &mut Demo, work: &Path) {
     .await;
     let title = "a 5,000-character error is cut to the Tool's errorMessageLimit";
     let result = demo
-        .tell(title, "text__fail", json!({"length": 5000}))
+        .call_and_print(title, "text__fail", json!({"length": 5000}))
         .await;
     let units = result
         .tool_error()
@@ -152,7 +153,7 @@ async fn story(demo: &mut Demo, work: &Path) {
     println!("  the model reads {units} characters of it");
 }
 
-/// A bundle of tools that misbehave, under an operator's policy.
+/// Calls tools that misbehave, under an operator's policy.
 async fn hostile(host: &Host, guests: &Path, top: &Path, workdir: &Workdir) -> Result<(), Error> {
     let dir = top.join("hostile");
     std::fs::create_dir(&dir)?;
@@ -170,7 +171,7 @@ async fn hostile(host: &Host, guests: &Path, top: &Path, workdir: &Workdir) -> R
     println!("\n● the operator's policy: {policy}");
     let started = Instant::now();
     let stopped = demo
-        .tell(
+        .call_and_print(
             "an endless loop is stopped at its deadline",
             "spin__run",
             json!({}),
@@ -182,13 +183,17 @@ async fn hostile(host: &Host, guests: &Path, top: &Path, workdir: &Workdir) -> R
         receipt(&stopped)
     );
     let stopped = demo
-        .tell("a memory eater is stopped", "eat__run", json!({}))
+        .call_and_print(
+            "a tool that allocates without end is stopped at its memory limit",
+            "eat__run",
+            json!({}),
+        )
         .await;
     println!("  receipt: {}", receipt(&stopped));
     Ok(())
 }
 
-async fn warm(demo: &mut Demo) {
+async fn time_calls(demo: &mut Demo) {
     const CALLS: u32 = 2000;
     let mut each = Duration::ZERO;
     for _ in 0..2 {
@@ -200,7 +205,7 @@ async fn warm(demo: &mut Demo) {
     }
     let limits = Limits::default();
     println!(
-        "\n● a warm call, in a fresh sandbox each time: {} µs",
+        "\n● a call, in a new instance each time: {} µs",
         each.as_micros()
     );
     println!(
