@@ -10,7 +10,7 @@ use toolhost::{AssistantMessage, Host, Step, ToolCall, ToolStatus, Workdir};
 use toolhost_tests::test_host::open_step;
 use toolhost_tests::{own_sandbox, root};
 
-use crate::{call, median};
+use crate::measure::{call, median};
 
 /// Calls at once.
 const IN_FLIGHT: [usize; 3] = [1, 4, 16];

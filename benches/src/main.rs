@@ -9,6 +9,7 @@
 )]
 
 mod languages;
+mod measure;
 mod raw;
 
 use std::path::Path;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
+use measure::{call, median};
 use raw::Raw;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -48,13 +50,6 @@ struct Bench {
 enum Way {
     Raw,
     Execute,
-}
-
-fn call(name: &str, args: Value) -> ToolCall {
-    let Value::Object(args) = args else {
-        unreachable!("arguments are an object")
-    };
-    ToolCall::new("call-1", name, args)
 }
 
 fn runtime() -> Runtime {
@@ -121,11 +116,6 @@ impl Bench {
             Way::Execute => self.execute().await,
         }
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// Raw and execute in turns: the ratio, and both medians in microseconds.

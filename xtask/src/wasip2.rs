@@ -9,11 +9,11 @@ use anyhow::{Context as _, Result, bail};
 use crate::child;
 use crate::workspace::Workspace;
 
+pub(crate) use target::TARGET;
+
 mod apt;
 mod debian;
-
-/// The target that guests are compiled for.
-pub(crate) const TARGET: &str = "wasm32-wasip2";
+mod target;
 
 /// Which rustc compiles guests.
 pub(crate) enum Compiler {

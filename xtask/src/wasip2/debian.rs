@@ -13,8 +13,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::TARGET;
 use super::apt::{Apt, KEYRING};
+use super::target::TARGET;
 use crate::child;
 
 /// Suites from new to old. The first one whose rustc and wasm standard library agree is taken: in
