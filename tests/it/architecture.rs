@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolhost_tests::root;
 
 /// What each crate may depend on among its own, in the order of ARCHITECTURE.md.
-const ORDER: [(&str, &[&str]); 8] = [
+const ORDER: [(&str, &[&str]); 9] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     (
@@ -31,8 +31,17 @@ const ORDER: [(&str, &[&str]); 8] = [
     ),
     ("toolhost-otel", &["toolhost-features"]),
     (
-        "toolhost-cli",
+        "toolhost-testing",
         &["toolhost", "toolhost-contract", "toolhost-features"],
+    ),
+    (
+        "toolhost-cli",
+        &[
+            "toolhost",
+            "toolhost-contract",
+            "toolhost-features",
+            "toolhost-testing",
+        ],
     ),
 ];
 

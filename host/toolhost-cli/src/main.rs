@@ -7,22 +7,19 @@ mod exit;
 mod failure;
 mod files;
 mod host_context;
+mod policy_file;
 mod run;
 mod settings;
 mod state_dirs;
 mod terminal;
-mod test;
 mod toolchains;
 
 use std::process::ExitCode;
 
-/// The only argument of the processes that compile components for this one.
-const COMPILE: &str = "compile-component";
-
 fn main() -> ExitCode {
     if std::env::args_os()
         .nth(1)
-        .is_some_and(|word| word == COMPILE)
+        .is_some_and(|word| word == host_context::COMPILE_ARG)
     {
         return toolhost::Compiler::run();
     }

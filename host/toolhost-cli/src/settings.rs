@@ -6,7 +6,7 @@ use crate::terminal::{Verbosity, stderr, text};
 use crate::toolchains::TargetDir;
 
 /// What holds for the whole command.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// Where the host keeps what it keeps.
     pub(crate) dirs: StateDirs,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::environment::Environment;
 
 /// Directories of this user's host. None where nothing says where they are.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct StateDirs {
     /// Instances' workspaces, and the key of the cache.
     pub(crate) state_root: Option<PathBuf>,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolhost::JsonObject;
 
 use crate::failure::Failure;
-use crate::files as read;
+use crate::files;
 
 /// Most bytes read for arguments. What a call takes is the policy's; this only keeps a wrong file
 /// from filling the memory.
@@ -47,11 +47,11 @@ impl ArgsFrom {
         match self {
             Self::Inline(text) => parse("--args", text),
             Self::Stdin => {
-                let text = read::stdin(BYTES_MAX).await.map_err(wrong)?;
+                let text = files::stdin(BYTES_MAX).await.map_err(wrong)?;
                 parse("what stdin holds", &text)
             }
             Self::File(path) => {
-                let text = read::text_file("the arguments file", path, BYTES_MAX).await;
+                let text = files::text_file("the arguments file", path, BYTES_MAX).await;
                 parse(&named(path), &text.map_err(wrong)?)
             }
         }

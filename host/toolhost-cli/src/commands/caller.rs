@@ -39,8 +39,7 @@ pub(super) async fn open(
     // Before the bundle, which may take long to compile.
     let given = args.workdir.as_deref();
     let given = given.map(|dir| workdir(&context.host, dir)).transpose()?;
-    let bundle = context.load(bundle).await?;
-    context.warn_of_policy(&bundle, settings);
+    let bundle = context.load_with_notes(bundle, settings).await?;
     let agent = agent(&bundle, args.agent.as_deref(), settings)?;
     let workdir = match given {
         Some(workdir) => workdir,

@@ -10,7 +10,7 @@ use toolhost::{HandlerSpec, Inspection, Locale, PrepareError, prepare_error_code
 use crate::args::InspectArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::files as read;
+use crate::files;
 use crate::host_context;
 use crate::settings::Settings;
 use crate::terminal::progress::{Progress, size};
@@ -20,7 +20,7 @@ use crate::terminal::{stdout, text};
 pub(crate) async fn inspect(args: &InspectArgs, settings: &Settings) -> Result<Exit, Failure> {
     let sandbox = host_context::sandbox(settings)?;
     let most = sandbox.compile_limits().bytes;
-    let bytes = read::file("the component", &args.file, most)
+    let bytes = files::read_async("the component", &args.file, most)
         .await
         .map_err(|error| {
             Failure::from(error).hint("Name a .wasm file, such as cargo builds for wasm32-wasip2.")

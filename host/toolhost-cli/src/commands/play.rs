@@ -16,8 +16,9 @@ use toolhost::{LoadedBundle, ResourceName, agents_tool};
 use crate::args::PlayArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::files as read;
+use crate::files;
 use crate::host_context::HostContext;
+use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::Style;
 use crate::terminal::Verbosity;
@@ -46,14 +47,14 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
     let script = read_script(&args.script).await?;
     let kept = Kept::open(args.keep.as_deref())?;
     let beside = |path: &Path| args.script.parent().unwrap_or(Path::new("")).join(path);
-    let context = match (&args.policy, &script.policy) {
-        (None, Some(own)) => {
-            HostContext::open_for_script(settings, &args.script, &beside(own), kept.path()).await?
-        }
-        (policy, _) => HostContext::open_at(settings, policy.as_deref(), kept.path()).await?,
+    let policy = match (&args.policy, &script.policy) {
+        (None, Some(own)) => PolicyFile::read_of_script(&beside(own), &args.script).await?,
+        (policy, _) => PolicyFile::read(policy.as_deref()).await?,
     };
-    let bundle = context.load(&beside(&script.bundle)).await?;
-    context.warn_of_policy(&bundle, settings);
+    let context = HostContext::open_at(settings, policy, kept.path())?;
+    let bundle = context
+        .load_with_notes(&beside(&script.bundle), settings)
+        .await?;
     let told = (settings.verbosity > Verbosity::Quiet).then(|| {
         let events = context.host.events().subscribe();
         tokio::spawn(tell(events, settings.style))
@@ -75,7 +76,7 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
 }
 
 async fn read_script(path: &Path) -> Result<Script, Failure> {
-    let text = read::text_file("the script", path, SCRIPT_BYTES_MAX).await?;
+    let text = files::text_file("the script", path, SCRIPT_BYTES_MAX).await?;
     let name = path.display().to_string();
     let hint = "See `toolhost play --help` for an example.";
     Script::parse(&text, &name).map_err(|error| Failure::of(error).hint(hint))

@@ -1,5 +1,7 @@
 //! What is not as a case expects, and what to write for it to be.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use toolhost_contract::text;
@@ -34,6 +36,19 @@ pub struct Change {
     pub path: Vec<String>,
     /// The value.
     pub value: Value,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            what,
+            expected,
+            got,
+            ..
+        } = self;
+        let line = format!("{what}: expected {expected} but got {got}");
+        f.write_str(&text::shorten(&line, usize::MAX))
+    }
 }
 
 impl Mismatch {

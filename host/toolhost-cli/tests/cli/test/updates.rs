@@ -104,7 +104,7 @@ fn what_no_value_fulfils_is_left_to_the_author() {
     let ran = terminal
         .run(["test", "--no-generated", "--update"])
         .exits(1);
-    let said = "'a' is not updated: only you can change what it says of output";
+    let said = "'a' is not updated: change what it expects of output by hand";
     assert!(ran.stderr.contains(said), "{ran:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 

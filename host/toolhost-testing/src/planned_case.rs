@@ -1,68 +1,73 @@
-//! One case to be run: written or generated, with the agent it is run for.
+//! A test case, written or generated, with the agent that calls.
 
 use toolhost::Agent;
-use toolhost::cases::{Case, Generated, GeneratedKind};
+use toolhost::cases::{Case, Generated};
 
-/// One case to be run.
+/// A case to run.
 #[derive(Debug, Clone)]
-pub(crate) struct Item {
-    /// What it is.
-    pub(crate) what: What,
+pub struct PlannedCase {
+    /// The case.
+    pub case: TestCase,
     /// The agent that calls, under the policy of the run.
-    pub(crate) agent: Agent,
+    pub agent: Agent,
 }
 
 /// A case, and where it comes from.
 #[derive(Debug, Clone)]
-pub(crate) enum What {
-    /// Of a case file.
+pub enum TestCase {
+    /// From a case file.
     Written {
-        /// Number of the file.
+        /// Index of the file in its [`CaseFiles`](crate::CaseFiles).
         file: usize,
-        /// Number of the case in it.
-        number: usize,
+        /// Index of the case in the file.
+        index: usize,
         /// The case.
         case: Box<Case>,
     },
-    /// Of a tool's schema.
+    /// From a tool's schema.
     Generated(Box<Generated>),
 }
 
-impl What {
-    /// Where it comes from: `tests/a.yaml`, `generated`.
-    pub(crate) fn file(&self) -> &str {
+impl TestCase {
+    /// The case file, such as `tests/a.yaml`, or `generated`.
+    #[must_use]
+    pub fn file(&self) -> &str {
         match self {
             Self::Written { case, .. } => &case.place.file,
             Self::Generated(_) => "generated",
         }
     }
 
-    /// The line of its file.
-    pub(crate) fn line(&self) -> Option<u32> {
+    /// The line of the case file.
+    #[must_use]
+    pub fn line(&self) -> Option<u32> {
         match self {
             Self::Written { case, .. } => case.place.position.map(|at| at.line),
             Self::Generated(_) => None,
         }
     }
 
-    /// Where it comes from, for people: `tests/a.yaml:3`.
-    pub(crate) fn place(&self) -> String {
+    /// File and line: `tests/a.yaml:3`.
+    #[must_use]
+    pub fn location(&self) -> String {
         match self.line() {
             Some(line) => format!("{}:{line}", self.file()),
             None => self.file().to_owned(),
         }
     }
 
-    /// The tool it calls.
-    pub(crate) fn tool(&self) -> &str {
+    /// The tool that the case calls.
+    #[must_use]
+    pub fn tool(&self) -> &str {
         match self {
             Self::Written { case, .. } => &case.tool,
             Self::Generated(case) => case.tool.as_str(),
         }
     }
 
-    /// Its name.
-    pub(crate) fn name(&self) -> String {
+    /// The name of the case.
+    #[must_use]
+    pub fn name(&self) -> String {
         match self {
             Self::Written { case, .. } => case.name.clone(),
             Self::Generated(case) => {
@@ -71,16 +76,14 @@ impl What {
         }
     }
 
-    /// Its kind, where it was generated.
-    pub(crate) fn kind(&self) -> Option<GeneratedKind> {
-        match self {
-            Self::Written { .. } => None,
-            Self::Generated(case) => Some(case.kind),
-        }
+    /// Whether the case was generated.
+    #[must_use]
+    pub fn is_generated(&self) -> bool {
+        matches!(self, Self::Generated(_))
     }
 
-    /// Whether a text is in its file, name or tool.
-    pub(crate) fn has(&self, text: &str) -> bool {
+    /// Whether the file, the tool or the name contains `text`.
+    pub(crate) fn matches(&self, text: &str) -> bool {
         [self.file(), self.tool(), &self.name()]
             .iter()
             .any(|part| part.contains(text))

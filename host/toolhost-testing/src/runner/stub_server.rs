@@ -1,4 +1,5 @@
-//! Answers a tool's HTTP requests from its case, on loopback. Nothing of the network is reached.
+//! Answers the HTTP requests of one case from the case itself, on loopback. No request reaches the
+//! network.
 
 use std::convert::Infallible;
 use std::io;
@@ -16,15 +17,15 @@ use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use toolhost::cases::CannedAnswer;
 
-/// Status of what no answer is given for. No server sends it.
+/// Status of a request without an answer. No real server sends it.
 const UNANSWERED: u16 = 599;
 
-/// Most requests remembered that none answers.
+/// Most requests without an answer that are reported.
 const UNANSWERED_MAX: usize = 20;
 
-/// A server that answers as a case says. It ends when it is dropped.
+/// A server with the answers of a case. Stops when dropped.
 #[derive(Debug)]
-pub(super) struct Canned {
+pub(super) struct StubServer {
     address: SocketAddr,
     answers: Arc<Answers>,
     serving: JoinHandle<()>,
@@ -33,17 +34,17 @@ pub(super) struct Canned {
 #[derive(Debug)]
 struct Answers {
     all: Vec<CannedAnswer>,
-    /// Which have been given.
-    given: Mutex<Vec<bool>>,
+    /// Which answers have been sent.
+    sent: Mutex<Vec<bool>>,
     unanswered: Mutex<Vec<String>>,
 }
 
-impl Canned {
-    /// Begins to serve these answers.
-    pub(super) async fn serve(answers: Vec<CannedAnswer>) -> io::Result<Self> {
+impl StubServer {
+    /// Starts a server with these answers.
+    pub(super) async fn start(answers: Vec<CannedAnswer>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let answers = Arc::new(Answers {
-            given: Mutex::new(vec![false; answers.len()]),
+            sent: Mutex::new(vec![false; answers.len()]),
             unanswered: Mutex::default(),
             all: answers,
         });
@@ -54,12 +55,12 @@ impl Canned {
         })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The requests that it had no answer for: `GET api.example.com/x`.
+    /// The requests that had no answer, such as `GET api.example.com/x`.
     pub(super) fn unanswered(&self) -> Vec<String> {
         let unanswered = &self.answers.unanswered;
         let unanswered = unanswered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,17 +68,17 @@ impl Canned {
     }
 }
 
-impl Drop for Canned {
+impl Drop for StubServer {
     fn drop(&mut self) {
         self.serving.abort();
     }
 }
 
-/// Serves connections until it is stopped, and they with it.
+/// Serves connections until the task is aborted.
 async fn serve(listener: TcpListener, answers: Arc<Answers>) {
     let mut connections = JoinSet::new();
     loop {
-        // One connection that fails is not the end of all.
+        // One failed connection does not end the server.
         let Ok((stream, _)) = listener.accept().await else {
             tokio::task::yield_now().await;
             continue;
@@ -87,7 +88,7 @@ async fn serve(listener: TcpListener, answers: Arc<Answers>) {
             let service = service_fn(|request| answer(Arc::clone(&answers), request));
             let connection = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service);
-            // The tool may break it off.
+            // The tool may close the connection early.
             let _served = connection.await.is_ok();
         });
         while connections.try_join_next().is_some() {}
@@ -99,23 +100,25 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, mut body) = request.into_parts();
-    // To its end: who is answered before may take it for a failure.
+    // A client that is answered before it has sent its body may report a failure.
     while let Some(Ok(_)) = body.frame().await {}
     let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
     let host = host.unwrap_or_default().to_ascii_lowercase();
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let method = head.method.as_str();
-    let Some(canned) = answers.next(method, &host, path) else {
-        let asked = format!("{method} {host}{path}");
-        let response = unanswered(&asked);
-        answers.remember(asked);
+    let Some(stub) = answers.next(method, &host, path) else {
+        let line = format!("{method} {host}{path}");
+        let text = format!("no answer in the case's `http` for {line}\n");
+        answers.record_unanswered(line);
+        let mut response = Response::new(Full::new(Bytes::from(text)));
+        *response.status_mut() = StatusCode::from_u16(UNANSWERED).unwrap_or_default();
         return Ok(response);
     };
-    tokio::time::sleep(Duration::from_millis(canned.delay_ms)).await;
-    let mut response = Response::new(Full::new(Bytes::from(canned.body.clone())));
-    *response.status_mut() = StatusCode::from_u16(canned.status).unwrap_or_default();
-    for (name, value) in &canned.headers {
-        // Both were checked when the case was read.
+    tokio::time::sleep(Duration::from_millis(stub.delay_ms)).await;
+    let mut response = Response::new(Full::new(Bytes::from(stub.body.clone())));
+    *response.status_mut() = StatusCode::from_u16(stub.status).unwrap_or_default();
+    for (name, value) in &stub.headers {
+        // Both were checked when the case file was read.
         if let (Ok(name), Ok(value)) = (
             HeaderName::from_bytes(name.as_bytes()),
             HeaderValue::from_bytes(value.as_bytes()),
@@ -126,42 +129,35 @@ async fn answer(
     Ok(response)
 }
 
-fn unanswered(asked: &str) -> Response<Full<Bytes>> {
-    let text = format!("no answer in the case's `http` for {asked}\n");
-    let mut response = Response::new(Full::new(Bytes::from(text)));
-    *response.status_mut() = StatusCode::from_u16(UNANSWERED).unwrap_or_default();
-    response
-}
-
 impl Answers {
-    /// The answer to a request: the first of those that fit which was not given yet, else the last.
+    /// Returns the answer to a request: the first that fits and was not sent yet, else the last that fits.
     fn next(&self, method: &str, host: &str, path: &str) -> Option<&CannedAnswer> {
         let fits = |answer: &CannedAnswer| {
             answer.method.as_deref().is_none_or(|own| own == method)
                 && answer.authority == host
                 && answer.path == path
         };
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         let mut last = None;
-        for (answer, given) in self.all.iter().zip(given.iter_mut()) {
+        for (answer, sent) in self.all.iter().zip(sent.iter_mut()) {
             if !fits(answer) {
                 continue;
             }
             last = Some(answer);
-            if !std::mem::replace(given, true) {
+            if !std::mem::replace(sent, true) {
                 break;
             }
         }
         last
     }
 
-    fn remember(&self, asked: String) {
+    fn record_unanswered(&self, request: String) {
         let mut all = self
             .unanswered
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if all.len() < UNANSWERED_MAX {
-            all.push(asked);
+            all.push(request);
         }
     }
 }
@@ -185,18 +181,18 @@ mod tests {
             body: b"fine".to_vec(),
             delay_ms: 0,
         };
-        let server = Canned::serve(vec![answer]).await.unwrap();
+        let server = StubServer::start(vec![answer]).await.unwrap();
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
         let head = format!(
             "POST / HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\ncontent-length: {BODY}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).await.unwrap();
         stream.write_all(&vec![b'x'; BODY]).await.unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
         assert!(
-            said.starts_with("HTTP/1.1 200") && said.ends_with("fine"),
-            "{said}"
+            response.starts_with("HTTP/1.1 200") && response.ends_with("fine"),
+            "{response}"
         );
     }
 }

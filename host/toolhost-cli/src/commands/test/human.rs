@@ -1,0 +1,195 @@
+//! The report for people: for each failed case a line and what differed, then one summary line.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+use toolhost::Denial;
+use toolhost::cases::{LogLine, Mismatch};
+use toolhost::text::{escape_json, shell_word};
+use toolhost_testing::{CaseReport, PlannedCase, Report, TestCase, Verdict};
+
+use crate::terminal::{Style, text};
+
+/// Most lines displayed of a difference.
+const DIFF_MAX: usize = 40;
+
+/// Most lines displayed of a log.
+const LOG_MAX: usize = 10;
+
+/// Longest command displayed for repeating a call.
+const COMMAND_MAX: usize = 400;
+
+/// Indents what belongs to the line above.
+const INDENT: &str = "     ";
+
+/// Lists planned cases.
+pub(super) fn list(cases: &[PlannedCase]) -> String {
+    let line = |planned: &PlannedCase| {
+        let case = &planned.case;
+        let name = text::line(&case.name());
+        match case {
+            TestCase::Written { .. } => {
+                format!(
+                    "{}  {name}  ({})",
+                    text::line(&case.location()),
+                    case.tool()
+                )
+            }
+            TestCase::Generated(_) => format!("generated  {name}"),
+        }
+    };
+    cases.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Writes the report. `call` is the command that calls a tool of the bundle, up to the tool's name.
+pub(super) fn report(report: &Report, call: &str, style: Style) -> String {
+    let mut out = String::new();
+    for case in &report.cases {
+        if case.verdict() == Verdict::Failed {
+            write_failed(case, call, style, &mut out);
+        }
+    }
+    write_denials(report, &mut out);
+    out + &summary(report)
+}
+
+fn write_failed(report: &CaseReport, call: &str, style: Style, out: &mut String) {
+    let (place, name) = (
+        text::line(&report.case.location()),
+        text::line(&report.case.name()),
+    );
+    let runs = match report.runs {
+        1 => String::new(),
+        runs => format!(" ({} of {runs} runs)", report.failed),
+    };
+    let mut lines = report.mismatches.iter().map(Mismatch::to_string);
+    let first = lines.next().unwrap_or_default();
+    let _ = writeln!(out, "{} {place} {name}{runs}: {first}", style.red("FAIL"));
+    for line in lines {
+        let _ = writeln!(out, "{INDENT}{line}");
+    }
+    for mismatch in &report.mismatches {
+        write_difference(mismatch, out);
+    }
+    for line in log_lines(&report.log) {
+        let _ = writeln!(out, "{INDENT}| {line}");
+    }
+    if let Some(command) = call_again(report, call) {
+        let _ = writeln!(out, "{INDENT}again: {command}");
+    }
+}
+
+/// Writes the lines that differ: `-` is expected, `+` is what came.
+fn write_difference(mismatch: &Mismatch, out: &mut String) {
+    let Some((expected, got)) = &mismatch.texts else {
+        return;
+    };
+    let what = text::line(&mismatch.what);
+    let _ = writeln!(out, "{INDENT}{what} (- expected, + got):");
+    let ends_differ = expected.ends_with('\n') != got.ends_with('\n');
+    let diff = TextDiff::from_lines(expected.as_str(), got.as_str());
+    let mut lines = Vec::new();
+    for group in diff.grouped_ops(2) {
+        if !lines.is_empty() {
+            lines.push("  …".to_owned());
+        }
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let sign = match change.tag() {
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+                ChangeTag::Equal => ' ',
+            };
+            let line = text::line(change.value().trim_end_matches('\n'));
+            let end = match ends_differ && change.missing_newline() {
+                true => "  (no line break at the end)",
+                false => "",
+            };
+            lines.push(format!("{sign} {line}{end}"));
+        }
+    }
+    for line in lines.iter().take(DIFF_MAX) {
+        let _ = writeln!(out, "{INDENT}  {line}");
+    }
+    if lines.len() > DIFF_MAX {
+        let _ = writeln!(out, "{INDENT}  … {} more lines", lines.len() - DIFF_MAX);
+    }
+}
+
+/// The lines that the tool logged.
+fn log_lines(log: &[LogLine]) -> Vec<String> {
+    let line = |line: &LogLine| {
+        let context = match line.context.as_str() {
+            "" => String::new(),
+            context => format!(" ({context})"),
+        };
+        let line = text::line(&format!("{}{context}: {}", line.level, line.text));
+        text::cut(&line, 500)
+    };
+    let mut lines: Vec<String> = log.iter().take(LOG_MAX).map(line).collect();
+    if log.len() > LOG_MAX {
+        lines.push(format!("… {} more lines", log.len() - LOG_MAX));
+    }
+    lines
+}
+
+/// The command that repeats the call of a generated case.
+fn call_again(report: &CaseReport, call: &str) -> Option<String> {
+    let TestCase::Generated(case) = &report.case else {
+        return None;
+    };
+    let args = Value::Object(case.args.clone()).to_string();
+    let args = escape_json(&args).replace('\'', r"\u0027");
+    let mut command = format!("{call} {} --args '{args}'", case.tool);
+    if let Some(agent) = &report.agent {
+        let _ = write!(command, " --agent {}", shell_word(agent));
+    }
+    (command.len() <= COMMAND_MAX).then(|| text::line(&command))
+}
+
+/// Notes the denials of generated cases, which are no failures.
+fn write_denials(report: &Report, out: &mut String) {
+    let mut counts: BTreeMap<(&str, &Denial), usize> = BTreeMap::new();
+    for case in report.generated() {
+        for denial in &case.denials {
+            *counts.entry((case.case.tool(), denial)).or_default() += 1;
+        }
+    }
+    for ((tool, denial), count) in counts {
+        let cases = text::counted(count, "generated case");
+        let _ = writeln!(out, "note: {tool} was denied '{denial}' in {cases}");
+    }
+}
+
+fn summary(report: &Report) -> String {
+    let mut parts = Vec::new();
+    let written = report.written().count();
+    if written > 0 {
+        let cases = text::counted(written, "case");
+        parts.push(format!("{cases}: {}", verdicts(report.written())));
+    }
+    let generated = report.generated().count();
+    if generated > 0 {
+        let verdicts = verdicts(report.generated());
+        let seed = report.seed;
+        parts.push(format!("{generated} generated (seed {seed}): {verdicts}"));
+    }
+    parts.push(format!("{:.2} s", report.took.as_secs_f64()));
+    parts.join(" · ")
+}
+
+/// How many cases ended in each way: `3 passed, 1 failed`.
+fn verdicts<'r>(cases: impl Iterator<Item = &'r CaseReport> + Clone) -> String {
+    let count = |verdict: Verdict| {
+        let count = cases
+            .clone()
+            .filter(|case| case.verdict() == verdict)
+            .count();
+        let is_shown = verdict == Verdict::Passed || count > 0;
+        is_shown.then(|| format!("{count} {}", verdict.as_str()))
+    };
+    let all = [Verdict::Passed, Verdict::Failed, Verdict::Updated];
+    let counts: Vec<String> = all.into_iter().filter_map(count).collect();
+    counts.join(", ")
+}

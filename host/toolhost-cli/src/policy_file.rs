@@ -1,0 +1,113 @@
+//! Reads the operator's policy, and the policy that a script brings.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use toolhost::{Policy, SecretSource, YamlSource};
+
+use crate::environment;
+use crate::failure::Failure;
+use crate::files;
+
+/// Largest policy file, in bytes.
+const POLICY_BYTES_MAX: u64 = 1 << 20;
+
+/// Largest file that holds a secret, in bytes.
+const SECRET_BYTES_MAX: u64 = 64 << 10;
+
+/// What the policy of a script may not do.
+const OPERATORS_ONLY: &str = "only the operator may, with --policy";
+
+/// The hint that follows.
+const USE_OPTION: &str = "Read the policy, and pass it with --policy if you agree.";
+
+/// A policy, and the file that it was read from.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PolicyFile {
+    /// The policy; without a file the default.
+    pub(crate) policy: Policy,
+    /// The file's text without its secrets, for displaying lines.
+    pub(crate) source: Option<YamlSource>,
+    /// The file.
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl PolicyFile {
+    /// Reads the operator's policy, with its secrets.
+    pub(crate) async fn read(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else {
+            return Ok(Self::default());
+        };
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        read(path, move |source| secret(source, &folder)).await
+    }
+
+    /// Reads the policy that a script brings. It reads no secret, grants no HTTP request, and raises no
+    /// limit beyond the defaults.
+    pub(crate) async fn read_of_script(path: &Path, script: &Path) -> Result<Self, Failure> {
+        let refuse = |what: &str| {
+            let error = anyhow!("{} {what}: {OPERATORS_ONLY}", path.display());
+            Err(Failure::from(error).hint(USE_OPTION))
+        };
+        if !is_in_folder_of(path, script) {
+            return refuse("does not lie in the script's folder");
+        }
+        let file = read(path, |_| Err(OPERATORS_ONLY.to_owned())).await;
+        let file = file.map_err(|failure| failure.hint(USE_OPTION))?;
+        if file.policy.grants_any_http() {
+            return refuse("grants HTTP requests");
+        }
+        let policy = file.policy.within(&Policy::default());
+        Ok(Self { policy, ..file })
+    }
+}
+
+/// Whether `file` lies in the folder of `other` or beneath it, after following links. A file that does
+/// not exist fails when it is read.
+fn is_in_folder_of(file: &Path, other: &Path) -> bool {
+    let (Ok(file), Ok(other)) = (file.canonicalize(), other.canonicalize()) else {
+        return true;
+    };
+    let folder = other.parent();
+    folder.is_some_and(|folder| file.starts_with(folder))
+}
+
+async fn read(
+    path: &Path,
+    secrets: impl Fn(SecretSource<'_>) -> Result<String, String> + Send + 'static,
+) -> Result<PolicyFile, Failure> {
+    let text = files::text_file("the policy", path, POLICY_BYTES_MAX).await;
+    let text = text.map_err(|error| {
+        Failure::from(error).hint("Name a YAML file that only the operator can write.")
+    })?;
+    let name = path.display().to_string();
+    let source = Policy::shown(&text, &name);
+    let parse = move || Ok(Policy::parse_with(&text, &name, &secrets));
+    // Reading a secret may block, such as on a pipe.
+    match files::spawn_blocking(parse).await? {
+        Ok(policy) => Ok(PolicyFile {
+            policy,
+            source,
+            path: Some(path.to_owned()),
+        }),
+        Err(error) => Err(Failure::of_policy(path, source, error.diagnostics)),
+    }
+}
+
+/// Reads a secret that the policy names. The last line break of a file is removed.
+fn secret(source: SecretSource<'_>, folder: &Path) -> Result<String, String> {
+    match source {
+        SecretSource::Env(name) => {
+            let value = environment::value(name).ok_or_else(|| format!("{name} is not set"))?;
+            let text = value.into_string();
+            text.map_err(|_| format!("{name} is not UTF-8"))
+        }
+        SecretSource::File(path) => {
+            let bytes = files::read("the secret", &folder.join(path), SECRET_BYTES_MAX);
+            let bytes = bytes.map_err(|error| format!("{error:#}"))?;
+            let text = String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8"))?;
+            let line = text.strip_suffix('\n').unwrap_or(&text);
+            Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
+        }
+    }
+}

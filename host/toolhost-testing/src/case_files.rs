@@ -1,0 +1,188 @@
+//! The case files of a bundle: `tests/*.yaml` beside a `goondan.yaml`, `tests/NAME/*.yaml` beside a
+//! `NAME.yaml`, so that two bundles of one directory have separate cases.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use toolhost::bundle::MANIFEST;
+use toolhost::cases::CaseFile;
+use toolhost::{Diagnostic, YamlSource};
+
+/// The folder of case files, beside the manifest.
+const FOLDER: &str = "tests";
+
+/// Largest case file, in bytes.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// Why the case files of a bundle cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaseFilesError {
+    /// The folder cannot be listed.
+    #[error("cannot read the folder {}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A link of the folder resolves outside the bundle's directory.
+    #[error("the folder {} resolves outside the bundle's directory", path.display())]
+    OutsideBundle {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A case file is a link.
+    #[error("the case file {} is a link: replace it with the file itself", path.display())]
+    Link {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A case file cannot be read.
+    #[error("cannot read the case file {}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why: also where it is too large, or not UTF-8.
+        source: io::Error,
+    },
+    /// Case files have errors.
+    #[error("the case files have errors")]
+    Invalid {
+        /// All findings of all files.
+        diagnostics: Vec<Diagnostic>,
+        /// The files with findings.
+        sources: Vec<YamlSource>,
+    },
+}
+
+/// The case files of a bundle, sorted by path.
+#[derive(Debug)]
+pub struct CaseFiles {
+    folder: PathBuf,
+    files: Vec<(PathBuf, CaseFile)>,
+}
+
+impl CaseFiles {
+    /// Reads all case files of a bundle. Blocks on the filesystem.
+    ///
+    /// # Errors
+    /// The first file that cannot be read, else the findings of all files at once.
+    pub fn read(bundle: &Path) -> Result<Self, CaseFilesError> {
+        let folder = folder(bundle);
+        let (mut files, mut diagnostics, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+        for path in list(&folder, bundle)? {
+            let text = match read_text(&path) {
+                Ok(text) => text,
+                Err(source) => return Err(CaseFilesError::File { path, source }),
+            };
+            let name = path.strip_prefix(".").unwrap_or(&path);
+            let source = YamlSource::new(name.display().to_string(), &text);
+            match CaseFile::parse(&source) {
+                Ok(file) => files.push((path, file)),
+                Err(found) => {
+                    diagnostics.extend(found);
+                    sources.push(source);
+                }
+            }
+        }
+        if diagnostics.is_empty() {
+            return Ok(Self { folder, files });
+        }
+        Err(CaseFilesError::Invalid {
+            diagnostics,
+            sources,
+        })
+    }
+
+    /// The folder that case files are read from. It need not exist.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Each file with its path.
+    #[must_use]
+    pub fn all(&self) -> &[(PathBuf, CaseFile)] {
+        &self.files
+    }
+
+    /// The texts of all files, for displaying the lines of findings.
+    #[must_use]
+    pub fn sources(&self) -> Vec<YamlSource> {
+        let sources = self.files.iter().map(|(_, file)| file.source().clone());
+        sources.collect()
+    }
+}
+
+fn folder(bundle: &Path) -> PathBuf {
+    if bundle.is_dir() {
+        return bundle.join(FOLDER);
+    }
+    let folder = parent(bundle).join(FOLDER);
+    match bundle.file_stem() {
+        Some(name) if bundle.file_name().is_some_and(|file| file != MANIFEST) => folder.join(name),
+        _ => folder,
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+/// Lists the case files of a folder. Refuses links out of the bundle's directory: reports quote case
+/// files, and `--update` writes them, but the bundle may be untrusted.
+fn list(folder: &Path, bundle: &Path) -> Result<Vec<PathBuf>, CaseFilesError> {
+    let unreadable = |source| CaseFilesError::Folder {
+        path: folder.to_owned(),
+        source,
+    };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let dir = if bundle.is_dir() {
+        bundle
+    } else {
+        parent(bundle)
+    };
+    let dir = Path::new(".").join(dir).canonicalize();
+    let found = folder.canonicalize().map_err(unreadable)?;
+    if !dir.is_ok_and(|dir| found.starts_with(dir)) {
+        let path = folder.to_owned();
+        return Err(CaseFilesError::OutsideBundle { path });
+    }
+    let mut paths = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(unreadable)?;
+        let path = entry.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        // Editors make hidden files beside an open file.
+        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        if is_hidden || !matches!(extension, Some("yaml" | "yml")) {
+            continue;
+        }
+        let kind = entry.file_type().map_err(unreadable)?;
+        if kind.is_symlink() {
+            return Err(CaseFilesError::Link { path });
+        }
+        if kind.is_file() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let file = File::open(path)?;
+    file.take(BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > BYTES_MAX {
+        let message = format!("the file has more than {BYTES_MAX} bytes");
+        return Err(io::Error::new(ErrorKind::FileTooLarge, message));
+    }
+    Ok(text)
+}

@@ -1,0 +1,103 @@
+//! The result of one case, and its JSON.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolhost::Denial;
+use toolhost::cases::{LogLine, Mismatch};
+
+use crate::planned_case::TestCase;
+
+/// The result of one case.
+#[derive(Debug)]
+pub struct CaseReport {
+    /// The case.
+    pub case: TestCase,
+    /// The agent that called, if the bundle has several.
+    pub agent: Option<String>,
+    /// What differed from the expectations, in the first run that failed.
+    pub mismatches: Vec<Mismatch>,
+    /// How often the case ran.
+    pub runs: u32,
+    /// How many runs failed.
+    pub failed: u32,
+    /// How long all runs took.
+    pub took: Duration,
+    /// What the tool logged in the reported run.
+    pub log: Vec<LogLine>,
+    /// The usage of the reported run.
+    pub usage: Value,
+    /// The denials of all runs.
+    pub denials: Vec<Denial>,
+    /// Whether [`Report::accept_results`] changed the case to expect this result.
+    pub updated: bool,
+}
+
+/// How a case ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every run met the expectations.
+    Passed,
+    /// A run did not.
+    Failed,
+    /// A run did not, and the case now expects its result.
+    Updated,
+}
+
+impl Verdict {
+    /// `passed`, `failed` or `updated`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Updated => "updated",
+        }
+    }
+}
+
+impl CaseReport {
+    /// How the case ended.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        match (self.failed, self.updated) {
+            (0, _) => Verdict::Passed,
+            (_, true) => Verdict::Updated,
+            (_, false) => Verdict::Failed,
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let problem = |mismatch: &Mismatch| {
+            let Mismatch {
+                what,
+                expected,
+                got,
+                ..
+            } = mismatch;
+            json!({"what": what, "expected": expected, "got": got})
+        };
+        let problems: Vec<Value> = self.mismatches.iter().map(problem).collect();
+        let mut json = json!({
+            "file": self.case.file(),
+            "line": self.case.line(),
+            "name": self.case.name(),
+            "tool": self.case.tool(),
+            "status": self.verdict().as_str(),
+            "ms": milliseconds(self.took),
+            "runs": self.runs,
+            "problems": problems,
+            "usage": self.usage,
+        });
+        if let (Value::Object(members), TestCase::Generated(case)) = (&mut json, &self.case) {
+            members.insert("kind".to_owned(), case.kind.as_str().into());
+            members.insert("args".to_owned(), Value::Object(case.args.clone()));
+        }
+        json
+    }
+}
+
+/// Milliseconds, with three decimals.
+pub(crate) fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}

@@ -1,0 +1,120 @@
+//! Selects the cases of a run, and the agent that each is called for.
+
+use toolhost::cases::{Case, generated};
+use toolhost::{Agent, Diagnostic, LoadedBundle, Severity, ToolErrorCode};
+
+use super::session::TestSession;
+use crate::case_files::CaseFiles;
+use crate::planned_case::{PlannedCase, TestCase};
+
+/// Which cases to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Only cases that contain this text in their file, name or tool.
+    pub filter: Option<String>,
+    /// The seed of generated cases; `None` leaves them out.
+    pub generated: Option<u64>,
+}
+
+pub(super) fn plan(
+    session: &TestSession,
+    files: &CaseFiles,
+    selection: &Selection,
+) -> Result<Vec<PlannedCase>, Vec<Diagnostic>> {
+    let is_selected = |case: &TestCase| {
+        let filter = selection.filter.as_ref();
+        filter.is_none_or(|text| case.matches(text))
+    };
+    let (mut planned, mut findings) = (Vec::new(), Vec::new());
+    for (file, (_, cases)) in files.all().iter().enumerate() {
+        for (index, case) in cases.cases().iter().enumerate() {
+            findings.extend(unknown_names(case, &session.bundle));
+            let agent = caller(case, session);
+            let case = TestCase::Written {
+                file,
+                index,
+                case: Box::new(case.clone()),
+            };
+            match agent {
+                Ok(agent) if is_selected(&case) => planned.push(PlannedCase { case, agent }),
+                Ok(_) => (),
+                Err(finding) => findings.push(*finding),
+            }
+        }
+    }
+    if findings.iter().any(Diagnostic::is_error) {
+        return Err(findings);
+    }
+    if let Some(seed) = selection.generated {
+        let cases = generate_all(&session.bundle, seed).into_iter();
+        planned.extend(cases.filter(|planned| is_selected(&planned.case)));
+    }
+    Ok(planned)
+}
+
+/// Returns an error for each name in the case's policy that the bundle lacks: the case would test
+/// nothing.
+fn unknown_names(case: &Case, bundle: &LoadedBundle) -> Vec<Diagnostic> {
+    let policy = case.policy.iter();
+    let found = policy.flat_map(|policy| policy.unknown_names(bundle.bundle()));
+    let as_error = |finding| Diagnostic {
+        severity: Severity::Error,
+        ..finding
+    };
+    found.map(as_error).collect()
+}
+
+/// Returns the agent that a case is called for: the one it names, else the first that has the tool.
+fn caller(case: &Case, session: &TestSession) -> Result<Agent, Box<Diagnostic>> {
+    let missing = |place, message: String, help: String| {
+        let error = Diagnostic::error(ToolErrorCode::ConfigRefNotFound, place, message);
+        Box::new(error.with_help(help))
+    };
+    let bundle = &session.bundle;
+    if let (Some(name), Some(place)) = (&case.context.agent_name, &case.context.agent_place) {
+        let agent = bundle.agent(name).map_err(|error| {
+            let help = "Name an agent of the bundle, or leave it out.".to_owned();
+            missing(place.clone(), error.to_string(), help)
+        })?;
+        return match agent.catalog().get(&case.tool) {
+            Some(_) => Ok(agent),
+            None => Err(missing(
+                case.tool_place.clone(),
+                format!("agent '{name}' has no tool '{}'", case.tool),
+                "Add it to spec.tools of the agent, or name another agent.".to_owned(),
+            )),
+        };
+    }
+    let mut agents = bundle.agents().iter();
+    let found = agents.find(|agent| agent.catalog().get(&case.tool).is_some());
+    found.cloned().ok_or_else(|| {
+        let mut agents = bundle.agents().iter();
+        let closest = agents.find_map(|agent| {
+            let name = agent.catalog().closest(&case.tool)?.to_string();
+            Some(format!("Did you mean '{name}'?"))
+        });
+        let path = session.path.display();
+        let list = format!("`toolhost list {path}` lists the tools of the bundle.");
+        let message = format!("no agent of the bundle has the tool '{}'", case.tool);
+        missing(case.tool_place.clone(), message, closest.unwrap_or(list))
+    })
+}
+
+/// Generates the cases of each tool once, for the first agent that has it.
+fn generate_all(bundle: &LoadedBundle, seed: u64) -> Vec<PlannedCase> {
+    let mut planned: Vec<PlannedCase> = Vec::new();
+    let mut known = std::collections::HashSet::new();
+    for agent in bundle.agents() {
+        let catalog = agent.catalog();
+        let tools = catalog.items().iter();
+        let new: Vec<_> = tools
+            .filter(|tool| known.insert(tool.name.clone()))
+            .cloned()
+            .collect();
+        planned.extend(generated(&new, seed).into_iter().map(|case| PlannedCase {
+            case: TestCase::Generated(Box::new(case)),
+            agent: agent.clone(),
+        }));
+    }
+    planned
+}

@@ -1,0 +1,294 @@
+//! Runs cases: each in a fresh workdir and for an agent instance of its own, through `Step::execute` as
+//! in production.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use toolhost::cases::{Case, GeneratedKind, LogLine, Mismatch, Outcome, Surroundings, WorkTree};
+use toolhost::{
+    AssistantMessage, Denial, Instance, JsonObject, MessageError, ToolCall, ToolError, ToolResult,
+    ToolStatus, TurnStart, WorkdirError,
+};
+use tracing::instrument::WithSubscriber;
+
+use super::log_capture::LogCapture;
+use super::session::{EnvError, TestSession};
+use super::stub_server::StubServer;
+use crate::case_report::CaseReport;
+use crate::planned_case::{PlannedCase, TestCase};
+
+/// Id of the one call of a case.
+const CALL_ID: &str = "call_1";
+
+/// Id of the turn, if the case names none.
+const TURN_ID: &str = "turn";
+
+/// Time between two polls of a pending call.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Longest time that a pending call is polled.
+const PENDING_MAX: Duration = Duration::from_secs(120);
+
+/// Why a case did not run.
+#[derive(Debug, thiserror::Error)]
+enum SetupError {
+    #[error("cannot create {}", path.display())]
+    Dir { path: PathBuf, source: io::Error },
+    #[error("cannot prepare the workdir")]
+    Workdir(#[from] io::Error),
+    #[error("files: cannot write '{path}' into the workdir")]
+    File { path: String, source: io::Error },
+    #[error(transparent)]
+    Env(#[from] EnvError),
+    #[error(transparent)]
+    HostWorkdir(#[from] WorkdirError),
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    #[error("{}", .0.message)]
+    Turn(ToolError),
+}
+
+/// Runs all cases, and returns their reports in the same order.
+pub(super) async fn run_all(
+    cases: Vec<PlannedCase>,
+    session: &Arc<TestSession>,
+) -> Vec<CaseReport> {
+    let at_once = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let permits = Arc::new(Semaphore::new(at_once));
+    let numbers = Arc::new(AtomicU64::new(0));
+    let mut running = JoinSet::new();
+    for (order, planned) in cases.into_iter().enumerate() {
+        let (permits, numbers) = (Arc::clone(&permits), Arc::clone(&numbers));
+        let session = Arc::clone(session);
+        running.spawn(async move {
+            let _permit = permits.acquire_owned().await;
+            (order, run_case(planned, &session, &numbers).await)
+        });
+    }
+    let mut reports = running.join_all().await;
+    reports.sort_by_key(|(order, _)| *order);
+    reports.into_iter().map(|(_, report)| report).collect()
+}
+
+/// Runs a case as often as it says.
+async fn run_case(
+    planned: PlannedCase,
+    session: &Arc<TestSession>,
+    numbers: &Arc<AtomicU64>,
+) -> CaseReport {
+    let started = Instant::now();
+    let (repeat, parallel) = match &planned.case {
+        TestCase::Written { case, .. } => (case.repeat, case.parallel),
+        TestCase::Generated(_) => (1, 1),
+    };
+    let planned = Arc::new(planned);
+    let (mut all, mut count) = (Vec::new(), 0);
+    for _ in 0..repeat {
+        let mut running = JoinSet::new();
+        for _ in 0..parallel {
+            count += 1;
+            let number = numbers.fetch_add(1, Ordering::Relaxed);
+            let (planned, session) = (Arc::clone(&planned), Arc::clone(session));
+            let dir = session.dir().join(format!("run-{number}"));
+            running.spawn(async move { RunOutcome::of(&planned, &session, &dir, count).await });
+        }
+        all.extend(running.join_all().await);
+    }
+    let has_failed = |run: &RunOutcome| !run.mismatches.is_empty();
+    let failed = all.iter().filter(|run| has_failed(run)).count();
+    let denials: BTreeSet<_> = all.iter().flat_map(|run| &run.denials).cloned().collect();
+    let reported = all.iter().position(has_failed).unwrap_or(0);
+    let reported = all.into_iter().nth(reported).unwrap_or_default();
+    let runs = repeat.saturating_mul(parallel);
+    let several = session.bundle.agents().len() > 1;
+    CaseReport {
+        agent: several.then(|| planned.agent.name().to_owned()),
+        case: Arc::unwrap_or_clone(planned).case,
+        mismatches: reported.mismatches,
+        runs,
+        failed: u32::try_from(failed).unwrap_or(runs),
+        took: started.elapsed(),
+        log: reported.log,
+        usage: reported.usage,
+        denials: denials.into_iter().collect(),
+        updated: false,
+    }
+}
+
+/// The outcome of one run of a case.
+#[derive(Debug, Default)]
+struct RunOutcome {
+    mismatches: Vec<Mismatch>,
+    log: Vec<LogLine>,
+    usage: Value,
+    denials: Vec<Denial>,
+}
+
+impl RunOutcome {
+    async fn of(planned: &PlannedCase, session: &TestSession, dir: &Path, number: u32) -> Self {
+        let outcome = run(planned, session, dir, number).await;
+        // Hundreds of runs leave hundreds of workdirs. One that cannot be removed goes with the session.
+        let dir = dir.to_owned();
+        let _removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(dir)).await;
+        outcome.unwrap_or_else(|error| Self {
+            mismatches: vec![Mismatch::new(
+                "set-up",
+                "the case to be set up",
+                &with_causes(&error),
+            )],
+            ..Self::default()
+        })
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let causes: Vec<String> = causes.map(ToString::to_string).collect();
+    causes.join(": ")
+}
+
+async fn run(
+    planned: &PlannedCase,
+    session: &TestSession,
+    dir: &Path,
+    number: u32,
+) -> Result<RunOutcome, SetupError> {
+    std::fs::create_dir(dir).map_err(|source| SetupError::Dir {
+        path: dir.to_owned(),
+        source,
+    })?;
+    let surroundings = Surroundings::make(dir)?;
+    let tree = WorkTree::open(&surroundings.workdir())?;
+    let request = match &planned.case {
+        TestCase::Written { case, .. } => {
+            for (path, content) in &case.files {
+                tree.lay(path, content).map_err(|source| SetupError::File {
+                    path: path.clone(),
+                    source,
+                })?;
+            }
+            CallRequest::of_case(case, number)
+        }
+        TestCase::Generated(case) => {
+            if case.kind != GeneratedKind::Invalid {
+                surroundings.tempt()?;
+            }
+            CallRequest {
+                tool: case.tool.to_string(),
+                args: case.args.clone(),
+                instance: case.name.clone(),
+                start: TurnStart::new(TURN_ID),
+                message: None,
+                awaits_result: false,
+            }
+        }
+    };
+    let env = session.case_env(planned).await?;
+    let workdir = env.host.workdir(surroundings.workdir())?;
+    let instance = env.agent.instance(request.instance.as_str(), workdir);
+    let capture = LogCapture::default();
+    let call = call(&instance, request).with_subscriber(capture.clone());
+    let result = call.await?;
+    let log = capture.lines();
+    let mut mismatches = match &planned.case {
+        TestCase::Written { case, .. } => case.expect.judge(&Outcome {
+            result: &result,
+            tree: &tree,
+            log: &log,
+        }),
+        TestCase::Generated(case) => case.judge(&result).into_iter().collect(),
+    };
+    mismatches.extend(surroundings.disturbed(&result, &log));
+    let unanswered = env.server.iter().flat_map(StubServer::unanswered);
+    mismatches.extend(unanswered.map(|got| Mismatch::new("http", "an answer in the case", &got)));
+    Ok(RunOutcome {
+        mismatches,
+        usage: serde_json::to_value(result.usage()).unwrap_or_default(),
+        denials: result.usage().denials.clone(),
+        log,
+    })
+}
+
+/// The call of a case, and its context.
+struct CallRequest {
+    tool: String,
+    args: JsonObject,
+    /// Key of the agent instance.
+    instance: String,
+    start: TurnStart,
+    /// The text of the assistant message that holds the call.
+    message: Option<String>,
+    /// Whether a pending call is polled until it ends.
+    awaits_result: bool,
+}
+
+impl CallRequest {
+    fn of_case(case: &Case, number: u32) -> Self {
+        let context = &case.context;
+        let mut start = TurnStart::new(context.turn_id.as_deref().unwrap_or(TURN_ID));
+        if let Some(trace) = &context.trace_id {
+            start = start.with_trace_id(trace.as_str());
+        }
+        let instance = if case.repeat > 1 || case.parallel > 1 {
+            format!("{} #{number}", case.name)
+        } else {
+            case.name.clone()
+        };
+        Self {
+            tool: case.tool.clone(),
+            args: case.args.clone(),
+            instance: context.instance_key.clone().unwrap_or(instance),
+            start,
+            message: context.message.clone(),
+            awaits_result: case.expect.status() != ToolStatus::Pending,
+        }
+    }
+}
+
+async fn call(instance: &Instance, request: CallRequest) -> Result<ToolResult, SetupError> {
+    let turn = instance.open_turn(request.start).await;
+    let turn = turn.map_err(SetupError::Turn)?;
+    let step = turn.open_step().await.map_err(SetupError::Turn)?;
+    let message = match request.message {
+        Some(text) => {
+            let message = message(&text, &request.tool, &request.args);
+            Some(AssistantMessage::parse(message, CALL_ID)?)
+        }
+        None => None,
+    };
+    let call = ToolCall::new(CALL_ID, request.tool, request.args);
+    let mut result = match message {
+        Some(message) => step.execute(call, &message).await,
+        None => step.execute_without_message(call).await,
+    };
+    let since = Instant::now();
+    while request.awaits_result
+        && result.status() == ToolStatus::Pending
+        && since.elapsed() < PENDING_MAX
+    {
+        let handle = result.handle().unwrap_or_default().to_owned();
+        tokio::time::sleep(POLL_INTERVAL).await;
+        result = instance.poll(&handle).await;
+    }
+    step.close(()).await.map_err(SetupError::Turn)?;
+    turn.close(()).await.map_err(SetupError::Turn)?;
+    Ok(result)
+}
+
+/// An assistant message with a text and the call.
+fn message(text: &str, tool: &str, args: &JsonObject) -> Value {
+    json!({
+        "id": "message-of-the-case",
+        "data": {"role": "assistant", "content": [
+            {"type": "text", "text": text},
+            {"type": "tool-call", "toolCallId": CALL_ID, "toolName": tool, "input": args},
+        ]},
+    })
+}

@@ -1,0 +1,137 @@
+//! What the cases of a run share: the loaded bundle, and a temporary directory.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use toolhost::bundle::LoadError;
+use toolhost::{Agent, AgentError, Host, HostError, LoadedBundle, Policy};
+
+use super::stub_server::StubServer;
+use crate::planned_case::{PlannedCase, TestCase};
+
+/// Builds a host with a policy.
+type MakeHost = Box<dyn Fn(Policy) -> Result<Host, HostError> + Send + Sync>;
+
+/// Why a [`Runner`](super::Runner) cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is no temporary directory.
+    #[error("cannot create a temporary directory")]
+    Dir(#[source] io::Error),
+    /// The stub server cannot start.
+    #[error("cannot start the HTTP stub server on loopback")]
+    Server(#[source] io::Error),
+    /// The host cannot be built.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The bundle does not load.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// Why there is no environment for a case.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EnvError {
+    #[error("cannot start the HTTP stub server on loopback")]
+    Server(#[source] io::Error),
+    #[error(transparent)]
+    Host(#[from] HostError),
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+}
+
+/// What one case runs with.
+#[derive(Debug)]
+pub(super) struct CaseEnv {
+    /// The host, under the policy of the case.
+    pub(super) host: Host,
+    /// The agent that calls.
+    pub(super) agent: Agent,
+    /// The server that answers the case's HTTP requests.
+    pub(super) server: Option<StubServer>,
+}
+
+/// What the cases of a run share. The temporary directory is removed when this is dropped.
+pub(super) struct TestSession {
+    pub(super) bundle: LoadedBundle,
+    /// The bundle's path, as the user named it.
+    pub(super) path: PathBuf,
+    host: Host,
+    policy: Option<Policy>,
+    make_host: MakeHost,
+    dir: TempDir,
+    /// Refuses the requests of cases without a server of their own.
+    _server: StubServer,
+}
+
+impl fmt::Debug for TestSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("TestSession");
+        fields.field("path", &self.path).field("dir", &self.dir);
+        fields.finish_non_exhaustive()
+    }
+}
+
+impl TestSession {
+    pub(super) async fn open(
+        path: &Path,
+        policy: Option<Policy>,
+        make_host: MakeHost,
+    ) -> Result<Self, OpenError> {
+        let dir = tempfile::Builder::new().prefix("toolhost-test-").tempdir();
+        let dir = dir.map_err(OpenError::Dir)?;
+        let server = StubServer::start(Vec::new()).await;
+        let server = server.map_err(OpenError::Server)?;
+        let run_policy = policy.clone().unwrap_or_default();
+        let host = make_host(run_policy.answered_by(server.address()))?;
+        let bundle = host.load(path).await?;
+        Ok(Self {
+            bundle,
+            path: path.to_owned(),
+            host,
+            policy,
+            make_host,
+            dir,
+            _server: server,
+        })
+    }
+
+    /// The directory that cases run in.
+    pub(super) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Sets up the environment of a case. A case whose policy may allow HTTP requests has a host and a stub
+    /// server of its own.
+    pub(super) async fn case_env(&self, planned: &PlannedCase) -> Result<CaseEnv, EnvError> {
+        let shared = CaseEnv {
+            host: self.host.clone(),
+            agent: planned.agent.clone(),
+            server: None,
+        };
+        let TestCase::Written { case, .. } = &planned.case else {
+            return Ok(shared);
+        };
+        // A case comes with the tools: its policy may lower their limits, but raise none.
+        let operators = self.policy.clone();
+        let policy = match (&case.policy, operators) {
+            (Some(own), operators) => own.clone().within(&operators.unwrap_or_default()),
+            (None, Some(operators)) => operators,
+            (None, None) => return Ok(shared),
+        };
+        let server = StubServer::start(case.http.clone()).await;
+        let server = server.map_err(EnvError::Server)?;
+        let host = (self.make_host)(policy.answered_by(server.address()))?;
+        let agent = host.load(&self.path).await?.agent(planned.agent.name())?;
+        Ok(CaseEnv {
+            host,
+            agent,
+            server: Some(server),
+        })
+    }
+}
