@@ -1,4 +1,4 @@
-//! Agents that talk to each other: the orchestrator, the `agents` tool, components, processes.
+//! Requests between agents: the orchestrator, the `agents` tool, components, processes.
 
 mod component;
 mod process;
@@ -17,8 +17,8 @@ use toolhost::{Agent, TurnStart};
 use toolhost_tests::Work;
 use toolhost_tests::test_host::tool_call_of;
 
-/// An agent of a bundle that calls the one tool its event names, and answers with the ToolResult:
-/// `{"tool", "args"}`. Anything else is answered with itself.
+/// An agent of a bundle that calls the tool that its event names, and answers with the ToolResult:
+/// `{"tool", "args"}`. It answers any other event with the event's input.
 struct Caller {
     agent: Agent,
     work: Arc<Work>,
@@ -49,7 +49,7 @@ impl AgentRuntime for Caller {
     }
 }
 
-/// An orchestrator whose agents, named so, are callers of one bundle's agent.
+/// Returns an orchestrator with an agent of each name, all of which call tools of one bundle's agent.
 async fn callers(agent: &Agent, names: &[&str]) -> Orchestrator {
     callers_of(OrchestratorConfig::default(), agent, names).await
 }
@@ -76,7 +76,7 @@ fn client(orchestrator: &Orchestrator) -> AgentsClient {
     orchestrator.client("runtime", "k", None)
 }
 
-/// Asks an agent, and gives its answer.
+/// Sends a request to an agent and returns the answer.
 async fn ask(client: &AgentsClient, target: &str, input: Value) -> Value {
     client
         .request(Request::new(target, input))

@@ -1,4 +1,4 @@
-//! Compiled components on disk.
+//! The cache of compiled components.
 
 mod entries;
 mod eviction;
@@ -30,12 +30,12 @@ fn sandbox(top: &Path) -> Sandbox {
     try_sandbox(config(top)).unwrap()
 }
 
-/// Prepares a guest in a sandbox of its own and says whether it was compiled.
+/// Prepares a guest in a new sandbox; returns whether it was compiled or cached.
 async fn prepare(top: &Path, name: &str) -> CodeOrigin {
     sandbox(top).prepare(guest(name)).await.unwrap().1
 }
 
-fn artefact(top: &Path) -> PathBuf {
+fn artifact_path(top: &Path) -> PathBuf {
     let mut files: Vec<_> = fs::read_dir(top.join("cache"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -53,7 +53,7 @@ fn rewrite(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 }
 
 #[tokio::test]
-async fn a_second_start_maps_what_the_first_compiled() {
+async fn a_second_start_loads_the_compiled_code_from_the_cache() {
     let top = tempfile::tempdir().unwrap();
     let (first, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
     assert_eq!(origin, CodeOrigin::Compiled);
@@ -64,13 +64,13 @@ async fn a_second_start_maps_what_the_first_compiled() {
     assert_eq!(report.outcome.unwrap(), Outcome::Output(json!({"a": 1})));
 
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&artefact(top.path())), 0o400);
+    assert_eq!(mode(&artifact_path(top.path())), 0o400);
     assert_eq!(mode(&top.path().join("cache")), 0o700);
     assert_eq!(mode(&top.path().join("state/cache.key")), 0o600);
 }
 
 #[tokio::test]
-async fn an_artefact_that_was_touched_is_compiled_again() {
+async fn a_modified_artifact_is_compiled_again() {
     type Change = fn(&mut Vec<u8>);
     let changes: [(&str, Change); 8] = [
         ("one bit of code", |bytes| bytes[5000] ^= 1),
@@ -93,31 +93,35 @@ async fn an_artefact_that_was_touched_is_compiled_again() {
     let top = tempfile::tempdir().unwrap();
     sandbox(top.path()).prepare(guest("echo")).await.unwrap();
     for (what, change) in changes {
-        rewrite(&artefact(top.path()), change);
+        rewrite(&artifact_path(top.path()), change);
         let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
         assert_eq!(origin, CodeOrigin::Compiled, "{what}");
         let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
-        assert_eq!(origin, CodeOrigin::Cached, "it was replaced after: {what}");
+        assert_eq!(
+            origin,
+            CodeOrigin::Cached,
+            "the artifact is replaced after: {what}"
+        );
     }
 }
 
 #[tokio::test]
-async fn an_artefact_signed_with_another_key_or_writable_by_others_is_refused() {
+async fn an_artifact_with_another_key_or_writable_by_others_is_refused() {
     let top = tempfile::tempdir().unwrap();
     sandbox(top.path()).prepare(guest("echo")).await.unwrap();
-    let path = artefact(top.path());
+    let path = artifact_path(top.path());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
     assert_eq!(origin, CodeOrigin::Compiled);
 
-    // Another key's artefact under the name of this key's.
-    let signed_by_other = artefact(top.path());
+    // The artifact of another key under this key's name.
+    let signed_by_other = artifact_path(top.path());
     fs::write(top.path().join("state/cache.key"), [7; 32]).unwrap();
     let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
     assert_eq!(
         origin,
         CodeOrigin::Compiled,
-        "each key has artefacts of its own"
+        "each key has its own artifacts"
     );
     let both = fs::read_dir(top.path().join("cache")).unwrap();
     let own = both
@@ -129,10 +133,10 @@ async fn an_artefact_signed_with_another_key_or_writable_by_others_is_refused() 
 }
 
 #[tokio::test]
-async fn a_link_in_the_place_of_an_artefact_is_not_followed() {
+async fn a_link_in_place_of_an_artifact_is_not_followed() {
     let (top, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     sandbox(top.path()).prepare(guest("echo")).await.unwrap();
-    let path = artefact(top.path());
+    let path = artifact_path(top.path());
     let moved = other.path().join("moved");
     fs::rename(&path, &moved).unwrap();
     std::os::unix::fs::symlink(&moved, &path).unwrap();
@@ -141,10 +145,10 @@ async fn a_link_in_the_place_of_an_artefact_is_not_followed() {
 }
 
 #[tokio::test]
-async fn an_artefact_of_another_engine_is_not_mapped() {
+async fn an_artifact_of_another_engine_is_not_loaded() {
     let top = tempfile::tempdir().unwrap();
     prepare(top.path(), "echo").await;
-    let own = artefact(top.path());
+    let own = artifact_path(top.path());
     let on_demand = || {
         Sandbox::new(SandboxConfig {
             allocation: Allocation::OnDemand,
@@ -153,7 +157,7 @@ async fn an_artefact_of_another_engine_is_not_mapped() {
         })
         .unwrap()
     };
-    // The other engine's name has other digits; its artefact under this engine's name is not ours.
+    // The other engine's artifact under this engine's name.
     let name = own.file_name().unwrap().to_str().unwrap().to_owned();
     let parts: Vec<_> = name.split('-').collect();
     let foreign = name.replace(parts[1], "0123456789abcdef");
@@ -162,15 +166,15 @@ async fn an_artefact_of_another_engine_is_not_mapped() {
     fs::rename(top.path().join("cache").join(&foreign), &own).unwrap();
     assert_eq!(prepare(top.path(), "echo").await, CodeOrigin::Cached);
 
-    // An engine of another configuration either agrees on every setting that shapes code, or
-    // compiles for itself.
+    // An engine with another configuration either has the same settings for code, or compiles
+    // the component itself.
     let (tool, _) = on_demand().prepare(guest("echo")).await.unwrap();
     let report = tool.call(invocation("say", &json!({"a": 1}), None)).await;
     assert!(report.outcome.is_ok());
 }
 
 #[test]
-fn places_that_others_can_write_or_own_are_not_used() {
+fn directories_and_keys_that_others_can_write_or_own_are_refused() {
     let refused = |what: &str, spoil: &dyn Fn(&Path, &Path)| {
         let top = tempfile::tempdir().unwrap();
         let (dir, state) = (top.path().join("cache"), top.path().join("state"));
@@ -182,7 +186,7 @@ fn places_that_others_can_write_or_own_are_not_used() {
         assert!(try_sandbox(config(top.path())).is_ok(), "{what}");
         spoil(&dir, &state);
         let Err(error) = try_sandbox(config(top.path())) else {
-            panic!("it is used: {what}");
+            panic!("accepted: {what}");
         };
         let says = "belongs to another user or is writable by others";
         assert!(error.to_string().contains(says), "{what}: {error}");
@@ -190,16 +194,16 @@ fn places_that_others_can_write_or_own_are_not_used() {
     let mode = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
-    refused("anybody writes the cache", &|dir, _| mode(dir, 0o777));
-    refused("the group writes the cache", &|dir, _| mode(dir, 0o770));
-    refused("others write the cache", &|dir, _| mode(dir, 0o702));
-    refused("the group writes beside the key", &|_, state| {
+    refused("everybody can write the cache", &|dir, _| mode(dir, 0o777));
+    refused("the group can write the cache", &|dir, _| mode(dir, 0o770));
+    refused("others can write the cache", &|dir, _| mode(dir, 0o702));
+    refused("the group can write beside the key", &|_, state| {
         mode(state, 0o770);
     });
-    refused("others read the key", &|_, state| {
+    refused("others can read the key", &|_, state| {
         mode(&state.join("cache.key"), 0o604);
     });
-    // Whoever runs the tests: root gives the directory away, others are given root's.
+    // Root changes the owner of the directory; another user tries a directory of root.
     if rustix::process::geteuid().is_root() {
         refused("another user's", &|dir, _| {
             std::os::unix::fs::chown(dir, Some(1), None).unwrap();
@@ -212,7 +216,7 @@ fn places_that_others_can_write_or_own_are_not_used() {
 }
 
 #[tokio::test]
-async fn two_sandboxes_may_race_for_one_cache() {
+async fn two_sandboxes_can_use_one_cache_concurrently() {
     let top = tempfile::tempdir().unwrap();
     let racers: Vec<_> = (0..6)
         .map(|_| {
@@ -230,11 +234,11 @@ async fn two_sandboxes_may_race_for_one_cache() {
     }
     let (_, origin) = sandbox(top.path()).prepare(guest("echo")).await.unwrap();
     assert_eq!(origin, CodeOrigin::Cached);
-    artefact(top.path());
+    artifact_path(top.path());
 }
 
 #[tokio::test]
-async fn a_describe_that_traps_or_floods_is_a_load_error() {
+async fn a_describe_that_traps_or_returns_too_much_is_a_load_error() {
     let own = toolhost_tests::sandbox();
     for name in ["describe_trap", "describe_flood"] {
         let refused = own.prepare(guest(name)).await;

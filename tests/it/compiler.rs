@@ -1,4 +1,4 @@
-//! Compiling in a process of its own.
+//! Compiling in a child process.
 
 use std::fmt::Write;
 use std::fs;
@@ -40,7 +40,7 @@ async fn refused(compiler: Compiler, time: Duration, component: Vec<u8>) -> Prep
         .unwrap_err()
 }
 
-/// A small component that takes long to compile, within every static limit.
+/// Returns a small component within every static limit that takes long to compile.
 fn slow_to_compile() -> Vec<u8> {
     let mut body = String::new();
     for n in 0..4_000 {
@@ -58,7 +58,7 @@ fn slow_to_compile() -> Vec<u8> {
     component("answer", &module)
 }
 
-/// A small component that takes some 400 MB to compile, within every static limit.
+/// Returns a small component within every static limit that takes about 400 MB to compile.
 fn large_to_compile() -> Vec<u8> {
     let locals = "i32 ".repeat(2_000);
     let sets: String = (0..2_000)
@@ -69,7 +69,7 @@ fn large_to_compile() -> Vec<u8> {
     component("answer", &function)
 }
 
-/// Processes that this one started and that are there.
+/// Returns the running child processes of this process.
 fn children() -> Vec<String> {
     let tasks = fs::read_dir("/proc/self/task").unwrap();
     let of = |task: fs::DirEntry| fs::read_to_string(task.path().join("children"));
@@ -84,7 +84,7 @@ fn children() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_a_process_compiled_is_kept_and_mapped_as_our_own() {
+async fn code_compiled_by_the_compiler_process_is_cached_and_used() {
     let top = tempfile::tempdir().unwrap();
     let cached = |compiler| {
         let (dir, key) = (top.path().join("cache"), top.path().join("state/cache.key"));
@@ -109,7 +109,7 @@ async fn what_a_process_compiled_is_kept_and_mapped_as_our_own() {
 }
 
 #[tokio::test]
-async fn a_component_that_is_compiled_for_too_long_is_given_up_on_and_its_compiler_killed() {
+async fn a_compile_beyond_the_time_limit_fails_and_its_process_is_killed() {
     let time = Duration::from_secs(1);
     for mode in ["spin", "sleep"] {
         let started = Instant::now();
@@ -122,11 +122,11 @@ async fn a_component_that_is_compiled_for_too_long_is_given_up_on_and_its_compil
     }
     let error = refused(compiler("run"), time, slow_to_compile()).await;
     assert!(matches!(error, PrepareError::TooSlow { .. }), "{error:?}");
-    eventually("no compiler is left", || children().is_empty()).await;
+    eventually("no compiler process is left", || children().is_empty()).await;
 }
 
 #[tokio::test]
-async fn a_compiler_that_nobody_waits_for_is_killed_and_its_turn_is_free() {
+async fn dropping_prepare_kills_the_compiler_process() {
     let own = sandbox(Some(compiler("sleep")), MINUTE);
     let mut waiting = Box::pin(own.prepare(guest("echo")));
     let a_while = tokio::time::sleep(Duration::from_millis(300));
@@ -136,8 +136,8 @@ async fn a_compiler_that_nobody_waits_for_is_killed_and_its_turn_is_free() {
     }
     assert_eq!(children().len(), 1);
     drop(waiting);
-    eventually("the compiler is gone", || children().is_empty()).await;
-    // One compiles at a time, so the next has its turn.
+    eventually("the compiler process has ended", || children().is_empty()).await;
+    // One component compiles at a time, so the next can start.
     let mut next = Box::pin(own.prepare(guest("echo")));
     tokio::select! {
         _ = &mut next => panic!("it sleeps"),
@@ -146,7 +146,7 @@ async fn a_compiler_that_nobody_waits_for_is_killed_and_its_turn_is_free() {
 }
 
 #[tokio::test]
-async fn what_is_in_the_cache_waits_for_no_turn_and_a_turn_is_waited_for_without_its_time() {
+async fn cached_components_do_not_queue_and_queueing_does_not_count_as_compile_time() {
     let top = tempfile::tempdir().unwrap();
     let cached = |mode, time| {
         let (dir, key) = (top.path().join("cache"), top.path().join("state/cache.key"));
@@ -173,21 +173,21 @@ async fn what_is_in_the_cache_waits_for_no_turn_and_a_turn_is_waited_for_without
     };
     let started = Instant::now();
     let mut compiling: Vec<_> = (0..turns).map(|_| prepare("trap")).collect();
-    eventually("they are compiled", || children().len() == turns).await;
+    eventually("every compile slot is busy", || children().len() == turns).await;
     let (_, origin) = own.prepare(guest("echo")).await.unwrap();
     assert_eq!(origin, CodeOrigin::Cached);
-    assert_eq!(children().len(), turns, "they still have every turn");
+    assert_eq!(children().len(), turns, "every compile slot is still busy");
     compiling.push(prepare("recurse"));
     for compiled in compiling {
         let error = compiled.await.unwrap().unwrap_err();
         assert!(matches!(error, PrepareError::TooSlow { .. }), "{error:?}");
     }
-    // The last one's time began with its turn, and is four times as long by the clock.
+    // The time of the last one began when its compile started; its limit is four times as long.
     assert!(started.elapsed() >= Duration::from_secs(8));
 }
 
 #[tokio::test]
-async fn a_component_that_takes_too_much_memory_to_compile_is_refused() {
+async fn a_compile_beyond_the_memory_limit_is_refused() {
     let small = Compiler {
         address_space: 400 << 20,
         ..compiler("run")
@@ -197,13 +197,13 @@ async fn a_component_that_takes_too_much_memory_to_compile_is_refused() {
         matches!(error, PrepareError::OutOfMemory { limit } if limit == small.address_space),
         "{error:?}"
     );
-    // Its twin, within the same memory.
+    // Another component compiles within the same memory.
     let prepared = sandbox(Some(small), MINUTE).prepare(guest("echo")).await;
     assert!(prepared.is_ok(), "{prepared:?}");
 }
 
 #[tokio::test]
-async fn a_compiler_sees_nothing_of_its_surroundings() {
+async fn a_compiler_process_gets_no_environment_and_no_open_files() {
     let error = refused(compiler("surroundings"), MINUTE, guest("echo")).await;
     let PrepareError::Compile { reason } = &error else {
         panic!("{error:?}");
@@ -212,7 +212,7 @@ async fn a_compiler_sees_nothing_of_its_surroundings() {
 }
 
 #[tokio::test]
-async fn a_compiler_that_is_none_is_an_error_that_says_so() {
+async fn an_invalid_compiler_program_gives_an_error_that_names_it() {
     let missing = Compiler::new(Path::new("/nonexistent/compiler"), [""; 0]);
     let error = refused(missing, MINUTE, guest("echo")).await;
     assert!(
@@ -224,8 +224,8 @@ async fn a_compiler_that_is_none_is_an_error_that_says_so() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_compiled_is_told_in_the_engines_words() {
-    // Valid for the static reader, which does not type-check: a function that gives nothing.
+async fn a_compile_error_has_the_message_of_the_engine() {
+    // The static reader does not check types: this function returns no value.
     let wrong = component("answer", "(core module (func (result i32)))");
     let own = refused(compiler("run"), MINUTE, wrong.clone()).await;
     let here = sandbox(None, MINUTE).prepare(wrong).await.unwrap_err();
@@ -234,7 +234,7 @@ async fn what_cannot_be_compiled_is_told_in_the_engines_words() {
 }
 
 #[tokio::test]
-async fn a_component_whose_instances_fit_no_slot_is_refused_as_what_it_is() {
+async fn a_component_too_large_for_any_slot_is_refused_with_the_reason() {
     let globals = "(global i64 (i64.const 0))".repeat(70_000);
     let large = component(
         "answer",

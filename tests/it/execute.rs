@@ -1,4 +1,4 @@
-//! The whole way from a ToolCall to a ToolResult.
+//! Executes calls, from the ToolCall to the ToolResult.
 
 mod concurrency;
 mod denials;
@@ -14,7 +14,7 @@ use toolhost_tests::test_host::{TestHost, code, tool_call};
 pub(crate) const EXAMPLES: &[&str] = &["upper", "count", "fail"];
 
 #[tokio::test]
-async fn answers_with_the_calls_own_id_and_name() {
+async fn a_result_carries_the_id_and_the_name_of_its_call() {
     // tool-spec-v2 §10.1, §10.2
     let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
     let result = test_host.call("text__upper", json!({"text": "hi"})).await;
@@ -28,7 +28,7 @@ async fn answers_with_the_calls_own_id_and_name() {
 }
 
 #[tokio::test]
-async fn a_single_export_is_called_by_both_its_names() {
+async fn a_tool_with_one_export_is_called_by_its_full_name() {
     // tool-spec-v2 §2.2(4), §5.2(4)
     let test_host = TestHost::with_tools(&[("text", "text", &["upper"])], "").await;
     let args = json!({"text": "hi"});
@@ -54,7 +54,7 @@ const TWO_TOOLS_ONE_SHOWN: &str = r#"
 "#;
 
 #[tokio::test]
-async fn refuses_a_call_outside_the_catalog_and_runs_nothing() {
+async fn a_call_outside_the_catalog_is_refused_and_runs_nothing() {
     // tool-spec-v2 §2.3, §9.1, §9.2
     let guests = ["text", "write_bytes"];
     let test_host = TestHost::load(TWO_TOOLS_ONE_SHOWN, &guests, "", Some("coder")).await;
@@ -78,7 +78,7 @@ async fn refuses_a_call_outside_the_catalog_and_runs_nothing() {
 }
 
 #[tokio::test]
-async fn the_refusal_in_korean_is_the_specifications_own() {
+async fn the_korean_refusal_has_the_wording_of_the_specification() {
     // tool-spec-v2 §9.2
     let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "locale: ko").await;
     let result = test_host.call("unknown__action", json!({})).await;
@@ -91,7 +91,7 @@ async fn the_refusal_in_korean_is_the_specifications_own() {
 }
 
 #[tokio::test]
-async fn the_policy_alone_lets_a_call_go_to_the_registry() {
+async fn only_the_policy_allows_calls_to_the_whole_registry() {
     // tool-spec-v2 §2.3(3), §9.1
     let guests = ["text", "write_bytes"];
     let policy = "registryDirectCall: true";
@@ -120,7 +120,7 @@ async fn a_pending_result_carries_a_handle() {
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_never_reach_the_tool() {
+async fn invalid_arguments_never_reach_the_tool() {
     let manifest = r#"{"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "w"},
         "spec": {"entry": "./write_bytes.wasm", "exports": [{"name": "run", "parameters": {
             "type": "object", "additionalProperties": false, "required": ["path", "bytes"],
@@ -165,7 +165,7 @@ async fn arguments_that_do_not_fit_never_reach_the_tool() {
 }
 
 #[tokio::test]
-async fn the_message_of_a_call_has_its_limits_too() {
+async fn the_size_of_a_calls_message_is_limited() {
     let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
     let call = tool_call("text__upper", json!({"text": "hi"}));
     let with = |more: Value| {
@@ -188,7 +188,7 @@ async fn the_message_of_a_call_has_its_limits_too() {
 }
 
 #[tokio::test]
-async fn a_call_needs_the_message_that_holds_it() {
+async fn a_call_needs_the_message_that_contains_it() {
     // tool-spec-v2 §2.5(4)
     let test_host = TestHost::with_tools(&[("echo", "echo", &["context"])], "").await;
     let one = ToolCall::new("one", "echo__context", serde_json::Map::new());
@@ -202,19 +202,19 @@ async fn a_call_needs_the_message_that_holds_it() {
     let step = turn.open_step().await.unwrap();
     assert_eq!(code(&step.execute(other, &message).await), "E_HOST");
     let result = step.execute(one.clone(), &message).await;
-    let told = result.output().unwrap();
-    assert_eq!(told["toolCallId"], "one");
-    assert_eq!(told["turnId"], "turn-9");
-    assert_eq!(told["traceId"], "trace-9");
-    assert_eq!(told["instanceKey"], "key");
-    assert_eq!(told["agentName"], "default");
-    assert_eq!(told["workdir"], "/");
+    let context = result.output().unwrap();
+    assert_eq!(context["toolCallId"], "one");
+    assert_eq!(context["turnId"], "turn-9");
+    assert_eq!(context["traceId"], "trace-9");
+    assert_eq!(context["instanceKey"], "key");
+    assert_eq!(context["agentName"], "default");
+    assert_eq!(context["workdir"], "/");
     let message = Value::Object(AssistantMessage::for_call(&one).as_object().clone());
-    assert_eq!(told["message"], message);
+    assert_eq!(context["message"], message);
 }
 
 #[tokio::test]
-async fn arguments_that_take_long_to_check_are_answered_as_others_are() {
+async fn slow_argument_validation_does_not_change_the_result() {
     let unique: Vec<_> = (0..100).map(|_| json!({"uniqueItems": true})).collect();
     let list = json!({"type": "array", "allOf": unique});
     let parameters = json!({"type": "object", "properties": {"l": list}, "required": ["text"]});

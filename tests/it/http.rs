@@ -1,5 +1,5 @@
-//! HTTP from guests, each against a real server on loopback: where requests go, what goes with them,
-//! and what ends them.
+//! HTTP requests of guests to real servers on loopback: rules, headers, credentials, limits and
+//! timeouts.
 
 mod allowed;
 mod credentials;
@@ -17,23 +17,23 @@ use toolhost_tests::{own_sandbox, sandbox};
 
 const WEB: &[(&str, &str, &[&str])] = &[("web", "fetch", &["run"])];
 
-/// The policy that gives the Tool `web` this `http` and these `limits`.
+/// Returns a policy with these `http` rules and `limits` for the Tool `web`.
 fn policy(http: &Value, limits: &Value) -> String {
     json!({"tools": {"web": {"http": http, "limits": limits}}}).to_string()
 }
 
-/// One call of the guest that sends requests, as the Tool `web`, under this `http` of the policy.
+/// Runs one call of the guest `fetch` as the Tool `web`, with these `http` rules in the policy.
 async fn fetch(http: &Value, input: Value) -> ToolResult {
     fetch_within(http, &json!({}), input).await
 }
 
-/// The same, within these limits.
+/// Runs one call with these `http` rules and these limits.
 async fn fetch_within(http: &Value, limits: &Value, input: Value) -> ToolResult {
     let test_host = TestHost::with_tools(WEB, &policy(http, limits)).await;
     test_host.call("web__run", input).await
 }
 
-/// A host whose network is not that of other tests.
+/// A host with its own network configuration.
 struct Web {
     step: Step,
     _loaded: LoadedBundle,
@@ -74,13 +74,13 @@ impl Web {
     }
 }
 
-/// The answers that a call tells of.
+/// Returns the HTTP responses in the output of a call.
 fn answers(result: &ToolResult) -> &[Value] {
     let output = result.output().unwrap_or_else(|| panic!("{result:?}"));
     output["answers"].as_array().unwrap()
 }
 
-/// Its only answer.
+/// Returns the only HTTP response.
 fn answer(result: &ToolResult) -> &Value {
     match answers(result) {
         [only] => only,
@@ -88,7 +88,7 @@ fn answer(result: &ToolResult) -> &Value {
     }
 }
 
-/// What went wrong with its only answer.
+/// Returns the error of the only request.
 fn error(result: &ToolResult) -> &str {
     error_of(answer(result))
 }

@@ -1,4 +1,4 @@
-//! Loading a bundle: every finding at once, and all or nothing.
+//! Loading a bundle: all findings together, and all or nothing.
 
 mod built;
 mod limits;
@@ -18,7 +18,7 @@ fn host() -> Host {
     Host::builder().sandbox(sandbox()).build().unwrap()
 }
 
-/// The findings of a bundle that does not load.
+/// Returns the findings of a bundle that does not load.
 async fn findings(manifest: &str, files: &[(&str, Vec<u8>)]) -> Vec<Diagnostic> {
     let dir = tempfile::tempdir().unwrap();
     write_bundle(dir.path(), manifest, &[]);
@@ -27,7 +27,7 @@ async fn findings(manifest: &str, files: &[(&str, Vec<u8>)]) -> Vec<Diagnostic> 
     }
     match host().load(dir.path()).await {
         Err(LoadError::Invalid { diagnostics, .. }) => diagnostics,
-        other => panic!("it should not load: {other:?}"),
+        other => panic!("the bundle loaded: {other:?}"),
     }
 }
 
@@ -37,7 +37,7 @@ fn codes(findings: &[Diagnostic]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn what_is_no_tool_is_named_with_its_place_and_the_next_move() {
+async fn an_invalid_entry_gives_a_finding_with_position_and_help() {
     // tool-spec-v2 §2.7, §15
     let mut truncated = guest("text");
     truncated.truncate(truncated.len() / 2);
@@ -117,7 +117,7 @@ async fn what_is_no_tool_is_named_with_its_place_and_the_next_move() {
 }
 
 #[tokio::test]
-async fn an_entry_is_quoted_without_what_would_act_on_a_terminal() {
+async fn control_characters_of_an_entry_are_escaped_in_findings() {
     let entry = "t\u{1b}[2J\u{202e}.wasm";
     let manifest = json!({
         "apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "t"},
@@ -136,7 +136,7 @@ async fn an_entry_is_quoted_without_what_would_act_on_a_terminal() {
 }
 
 #[tokio::test]
-async fn an_export_without_a_handler_is_an_error_and_the_other_way_a_note() {
+async fn an_export_without_a_handler_is_an_error_and_a_handler_without_an_export_a_note() {
     // tool-spec-v2 §15: each export.name has a handler
     let manifest = yaml(&[("two", "two", &["a", "c", "d"])]);
     let found = findings(&manifest, &[("two.wasm", guest("two_handlers"))]).await;
@@ -157,7 +157,7 @@ async fn an_export_without_a_handler_is_an_error_and_the_other_way_a_note() {
 }
 
 #[tokio::test]
-async fn two_tools_may_share_one_component() {
+async fn two_tools_can_share_one_component() {
     let tools: &[_] = &[
         ("one", "two_handlers", &["a"] as &[&str]),
         ("other", "two_handlers", &["b"]),
@@ -174,7 +174,7 @@ async fn two_tools_may_share_one_component() {
 }
 
 #[tokio::test]
-async fn every_finding_is_told_at_once_and_nothing_loads() {
+async fn all_findings_are_reported_together_and_nothing_loads() {
     let manifest = yaml(&[
         ("missing", "missing", &["run"]),
         ("broken", "broken", &["run"]),
@@ -234,7 +234,7 @@ async fn an_entry_outside_the_bundle_is_not_read() {
 }
 
 #[tokio::test]
-async fn source_that_nothing_builds_says_so() {
+async fn source_without_a_build_tool_gives_a_finding() {
     for (entry, next) in [
         ("./lib.rs", "Cargo.toml"),
         ("./main.go", "Build it to a component"),
@@ -253,7 +253,7 @@ async fn source_that_nothing_builds_says_so() {
 }
 
 #[tokio::test]
-async fn agents_have_the_tools_they_name() {
+async fn an_agent_has_the_tools_that_it_names() {
     // tool-spec-v2 §2.1(2)
     let manifest = format!(
         "{}\n---\n{}\n---\n{}",
@@ -284,7 +284,7 @@ async fn agents_have_the_tools_they_name() {
 }
 
 #[tokio::test]
-async fn the_manifest_goes_before_describe_and_describe_fills_in() {
+async fn describe_fills_in_what_the_manifest_omits() {
     let manifest = r#"{"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "text"},
         "spec": {"entry": "./text.wasm", "exports": [
             {"name": "upper"}, {"name": "count", "description": "Mine", "parameters": {"type": "object"}}]}}"#;
@@ -317,7 +317,7 @@ async fn the_manifest_goes_before_describe_and_describe_fills_in() {
 }
 
 #[tokio::test]
-async fn the_policy_holds_for_each_agent_and_tool() {
+async fn the_policy_applies_to_each_agent_and_tool() {
     let manifest = format!(
         "{}\n---\n{}\n---\n{}",
         yaml(&[
@@ -349,9 +349,9 @@ async fn the_policy_holds_for_each_agent_and_tool() {
 }
 
 #[tokio::test]
-async fn progress_is_told_for_each_component() {
-    let told: Arc<Mutex<Vec<LoadProgress>>> = Arc::default();
-    let ours = Arc::clone(&told);
+async fn progress_is_reported_for_each_component() {
+    let reports: Arc<Mutex<Vec<LoadProgress>>> = Arc::default();
+    let ours = Arc::clone(&reports);
     let dir = tempfile::tempdir().unwrap();
     write_bundle(
         dir.path(),
@@ -365,11 +365,11 @@ async fn progress_is_told_for_each_component() {
         .unwrap();
     host.load(dir.path()).await.unwrap();
     host.load(dir.path()).await.unwrap();
-    let told = told.lock().unwrap();
-    assert_eq!(told.len(), 4);
-    assert!(matches!(&told[0], LoadProgress::Preparing { bytes, .. } if *bytes > 10_000));
+    let reports = reports.lock().unwrap();
+    assert_eq!(reports.len(), 4);
+    assert!(matches!(&reports[0], LoadProgress::Preparing { bytes, .. } if *bytes > 10_000));
     assert!(matches!(
-        &told[3],
+        &reports[3],
         LoadProgress::Prepared {
             origin: CodeOrigin::Cached,
             ..
@@ -378,7 +378,7 @@ async fn progress_is_told_for_each_component() {
 }
 
 #[tokio::test]
-async fn an_instance_has_a_workspace_of_its_own_beneath_the_state_root() {
+async fn every_instance_has_its_own_workspace_beneath_the_state_root() {
     // tool-spec-v2 §2.5(1), §2.5(2)
     let state = tempfile::tempdir().unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -411,14 +411,17 @@ async fn an_instance_has_a_workspace_of_its_own_beneath_the_state_root() {
         );
         assert!(seen.insert(path), "{key:?} shares a workspace");
         let inside = loaded.instance_path(key).unwrap();
-        assert!(host.workdir(inside).is_err(), "nobody else may be given it");
+        assert!(
+            host.workdir(inside).is_err(),
+            "the workspace of another instance is refused"
+        );
     }
     assert!(host.workdir(state.path()).is_err());
     assert!(host.workdir(state.path().parent().unwrap()).is_err());
 }
 
 #[tokio::test]
-async fn what_a_tool_says_to_the_model_is_bounded_and_told() {
+async fn descriptions_of_a_tool_are_limited_and_reported() {
     let long = format!("Upper\u{202e}\u{e0041}{}", "x".repeat(1 << 17));
     let parameters =
         json!({"type": "object", "properties": {"text": {"description": "a\u{200f}b"}}});
@@ -433,33 +436,34 @@ async fn what_a_tool_says_to_the_model_is_bounded_and_told() {
     });
     let test_host = TestHost::load(&manifest.to_string(), &["text"], "", None).await;
     let catalog = test_host.agent.catalog();
-    for shown in [
+    for display in [
         catalog.to_openai(),
         catalog.to_anthropic(),
         catalog.to_mcp(),
         catalog.to_json(),
     ] {
-        let shown = shown.to_string();
-        assert!(shown.len() < 12_000, "{}", shown.len());
-        assert!(!shown.contains(toolhost::text::acts), "{shown}");
-        assert!(shown.contains("Upper\\\\u{202e}") && shown.contains("a\\\\u{200f}b"));
+        let display = display.to_string();
+        assert!(display.len() < 12_000, "{}", display.len());
+        assert!(!display.contains(toolhost::text::acts), "{display}");
+        assert!(display.contains("Upper\\\\u{202e}") && display.contains("a\\\\u{200f}b"));
     }
-    let told: Vec<_> = test_host
+    let reports: Vec<_> = test_host
         .loaded
         .diagnostics()
         .iter()
         .map(ToString::to_string)
         .collect();
     let of = |export: &str| {
-        told.iter()
+        reports
+            .iter()
             .any(|line| line.contains(&format!("the descriptions of '{export}'")))
     };
-    assert!(of("upper") && of("count") && !of("fail"), "{told:?}");
+    assert!(of("upper") && of("count") && !of("fail"), "{reports:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bundle_is_loaded_anew_while_its_calls_run() {
-    // Two components that answer the same call in their own ways.
+async fn a_bundle_can_be_reloaded_while_its_calls_run() {
+    // Two components with different answers to the same call.
     let ways = [
         ("flood_output", json!("xxxxxxxx")),
         ("ask_random", json!({"bytes": 8})),
@@ -507,7 +511,7 @@ async fn a_bundle_is_loaded_anew_while_its_calls_run() {
 }
 
 #[tokio::test]
-async fn an_instance_does_not_reach_the_files_of_another() {
+async fn an_instance_cannot_reach_the_files_of_another() {
     let (state, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let tools = yaml(&[("climb", "climb_out_of_workdir", &["run"])]);
     write_bundle(dir.path(), &tools, &["climb_out_of_workdir"]);
@@ -529,7 +533,7 @@ async fn an_instance_does_not_reach_the_files_of_another() {
     assert_eq!(
         fs::read_to_string(own.1.join(&theirs)).unwrap(),
         "other's",
-        "the way is right"
+        "the path is correct"
     );
     symlink(&theirs, own.1.join("link")).unwrap();
     symlink(&other.1, own.1.join("folder")).unwrap();
@@ -552,7 +556,7 @@ async fn an_instance_does_not_reach_the_files_of_another() {
         let call = toolhost_tests::test_host::tool_call("climb__run", args);
         let result = step.execute_without_message(call).await;
         let results = result.output().unwrap()["results"].as_array().unwrap();
-        // A hard link of a link is the link's own.
+        // A hard link to a symlink is a link to the symlink itself.
         let refused = results.iter().filter(|result| result["ok"] == false);
         let of_the_link = usize::from(op == "link");
         assert!(
@@ -562,7 +566,7 @@ async fn an_instance_does_not_reach_the_files_of_another() {
         assert!(!format!("{result:?}").contains("other's"), "{op}");
     }
     assert_eq!(crate::files::snapshot::tree(&other.1, None), before);
-    // Its own it does reach.
+    // It can reach its own files.
     let args = json!({"op": "read", "paths": ["inside"]});
     let result = step
         .execute_without_message(toolhost_tests::test_host::tool_call("climb__run", args))

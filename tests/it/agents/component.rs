@@ -1,4 +1,4 @@
-//! Components that import `agents`: where the policy grants it, and not otherwise.
+//! Components that import `agents`, with and without the grant.
 
 use serde_json::json;
 use toolhost::{Host, Policy, Sandbox, SandboxConfig};
@@ -9,7 +9,7 @@ use super::{ask, call, callers, client};
 const ASK: &[toolhost_tests::test_host::TestTool<'_>] = &[("ask", "ask_agents", &["run"])];
 
 #[tokio::test]
-async fn a_component_asks_another_agent_where_the_policy_grants_it() {
+async fn a_component_can_ask_another_agent_if_the_policy_grants_it() {
     // tool-spec-v2 §11
     let test_host = TestHost::with_tools(ASK, "tools: {ask: {agents: true}}").await;
     let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
@@ -29,7 +29,7 @@ async fn a_component_asks_another_agent_where_the_policy_grants_it() {
 }
 
 #[tokio::test]
-async fn a_component_that_is_not_granted_agents_reaches_none() {
+async fn a_component_without_the_grant_reaches_no_agent() {
     let test_host = TestHost::with_tools(ASK, "").await;
     let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     for what in ["request", "send", "spawn", "list", "catalog"] {
@@ -43,12 +43,12 @@ async fn a_component_that_is_not_granted_agents_reaches_none() {
     let listed = client(&orchestrator).list().await.unwrap();
     assert!(
         listed.iter().all(|instance| instance.target != "b"),
-        "b was never started"
+        "agent b is not started"
     );
 }
 
 #[tokio::test]
-async fn a_component_that_is_granted_agents_reaches_them_by_every_function() {
+async fn a_component_with_the_grant_can_use_every_agent_function() {
     let test_host = TestHost::with_tools(ASK, "tools: {ask: {agents: true}}").await;
     let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     for (what, field, expected) in [
@@ -66,12 +66,12 @@ async fn a_component_that_is_granted_agents_reaches_them_by_every_function() {
     let listed = client(&orchestrator).list().await.unwrap();
     assert!(
         listed.iter().any(|instance| instance.target == "b"),
-        "b was started"
+        "agent b is started"
     );
 }
 
 #[tokio::test]
-async fn requests_nest_deeper_than_there_are_running_places() {
+async fn requests_can_nest_deeper_than_the_call_slots() {
     const DEPTH: usize = 8;
     let config = SandboxConfig {
         live_calls: 2,
@@ -111,7 +111,7 @@ async fn requests_nest_deeper_than_there_are_running_places() {
 }
 
 #[tokio::test]
-async fn what_is_asked_and_not_granted_is_a_warning_when_the_bundle_loads() {
+async fn an_ungranted_import_is_a_warning_when_the_bundle_loads() {
     let warned = |policy: &'static str| async move {
         let test_host = TestHost::with_tools(ASK, policy).await;
         let findings = test_host.loaded.diagnostics().iter();
@@ -128,7 +128,7 @@ async fn what_is_asked_and_not_granted_is_a_warning_when_the_bundle_loads() {
     let one_agent = "agents: {default: {tools: {ask: {agents: true}}}}";
     assert!(warned(one_agent).await.is_empty());
 
-    // Of a bundle with agents, theirs count: there is no agent `default`.
+    // In a bundle with agents, their grants count; there is no agent `default`.
     let agent = json!({"apiVersion": "goondan.ai/v1", "kind": "Agent",
         "metadata": {"name": "coder"}, "spec": {"tools": ["Tool/ask"]}});
     let manifest = format!("{}\n---\n{agent}", yaml(ASK));
@@ -144,7 +144,7 @@ async fn what_is_asked_and_not_granted_is_a_warning_when_the_bundle_loads() {
 }
 
 #[tokio::test]
-async fn a_network_that_is_asked_for_is_a_note_that_nothing_grants_it() {
+async fn a_network_import_is_a_note_that_no_policy_grants_it() {
     let test_host = TestHost::with_tools(&[("dial", "dial_out", &["run"])], "").await;
     let [note] = test_host.loaded.diagnostics() else {
         panic!("one note: {:?}", test_host.loaded.diagnostics())
@@ -159,7 +159,7 @@ async fn a_network_that_is_asked_for_is_a_note_that_nothing_grants_it() {
 }
 
 #[tokio::test]
-async fn a_secret_that_a_component_holds_does_not_reach_another_agent() {
+async fn a_secret_of_the_policy_does_not_reach_another_agent() {
     let policy = "tools: {ask: {agents: true, env: {TOKEN: {secret: sk-12345}}}}";
     let test_host = TestHost::with_tools(ASK, policy).await;
     let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
@@ -173,7 +173,7 @@ async fn a_secret_that_a_component_holds_does_not_reach_another_agent() {
 }
 
 #[tokio::test]
-async fn a_turn_without_a_way_to_other_agents_is_told_from_one_that_is_not_granted() {
+async fn a_turn_without_an_agents_port_gives_another_error_than_a_missing_grant() {
     let test_host = TestHost::with_tools(ASK, "tools: {ask: {agents: true}}").await;
     let result = test_host.call("ask__run", json!({"do": "list"})).await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Agents in processes of their own: killed, talkative, forging, deaf.
+//! Agents in child processes: killed, flooding, forging and unresponsive ones.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -67,7 +67,7 @@ async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 }
 
 async fn settles(orchestrator: &Orchestrator) {
-    eventually("nothing is left", async || {
+    eventually("no task is left", async || {
         let stats = orchestrator.stats().await.unwrap();
         let instances = stats.instances;
         let nothing = OrchestratorStats {
@@ -84,7 +84,7 @@ fn pid(value: &Value) -> Pid {
     pid.and_then(Pid::from_raw).unwrap()
 }
 
-/// Whether a process is there; one that nobody has waited for is not.
+/// Whether a process runs; a zombie does not.
 fn is_alive(pid: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     let zombie = stat.is_ok_and(|stat| stat.contains(") Z "));
@@ -92,7 +92,7 @@ fn is_alive(pid: Pid) -> bool {
 }
 
 async fn is_gone(pid: Pid) {
-    eventually("the process is gone", async || !is_alive(pid)).await;
+    eventually("the process has ended", async || !is_alive(pid)).await;
 }
 
 async fn note(path: &Path) -> Value {
@@ -102,7 +102,7 @@ async fn note(path: &Path) -> Value {
 
 // tool-spec-v2 §2.6(7), §11.1
 #[tokio::test]
-async fn a_process_asks_another_one_which_is_started_for_it() {
+async fn asking_an_agent_starts_its_process() {
     let orchestrator = orchestrator(&["a", "b"]).await;
     let question = json!({"do": "ask", "target": "b", "input": {"do": "event"}});
     let asked = ask(&orchestrator, "a", question).await;
@@ -122,7 +122,7 @@ async fn a_process_asks_another_one_which_is_started_for_it() {
 }
 
 #[tokio::test]
-async fn a_process_gets_the_same_answers_and_failures_as_an_agent_here() {
+async fn a_child_process_gets_the_same_answers_and_errors_as_a_local_agent() {
     let orchestrator = orchestrator(&["a", "b"]).await;
     for (question, code, message) in [
         (
@@ -169,7 +169,7 @@ async fn a_process_gets_the_same_answers_and_failures_as_an_agent_here() {
 }
 
 #[tokio::test]
-async fn two_processes_do_not_wait_for_each_other() {
+async fn a_circular_request_between_processes_is_refused() {
     let orchestrator = orchestrator(&["a", "b"]).await;
     let back = json!({"do": "ask", "target": "a", "input": 1});
     let there = json!({"do": "ask", "target": "b", "input": back});
@@ -179,11 +179,11 @@ async fn two_processes_do_not_wait_for_each_other() {
 }
 
 #[tokio::test]
-async fn a_process_takes_the_answers_to_what_it_asked_before() {
+async fn a_process_reads_the_answers_to_its_earlier_requests() {
     let orchestrator = orchestrator(&["a", "b"]).await;
     let long = "x".repeat(300 << 10);
     let mut ids = Vec::new();
-    // More than are given at once.
+    // More answers than one turn takes.
     for _ in 0..5 {
         let question = json!({"do": "ask", "target": "b", "input": &long, "async": true});
         let asked = ask(&orchestrator, "a", question).await;
@@ -193,13 +193,13 @@ async fn a_process_takes_the_answers_to_what_it_asked_before() {
         );
         ids.push(asked["correlationId"].clone());
     }
-    eventually("all are answered", async || {
+    eventually("all requests are answered", async || {
         orchestrator.stats().await.unwrap().stored_responses == 5
     })
     .await;
     let back = json!({"do": "fail", "why": "not yet"});
     fails(&orchestrator, "a", back).await;
-    // Some at a time, oldest first; a turn that ends well is done with those it took.
+    // A turn takes some answers, oldest first; when it succeeds, they are removed.
     let mut taken = Vec::new();
     for _ in 0..5 {
         let some = ask(&orchestrator, "a", json!({"do": "take"})).await;
@@ -212,7 +212,7 @@ async fn a_process_takes_the_answers_to_what_it_asked_before() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_killed_is_taken_again_and_the_request_answered() {
+async fn a_killed_turn_is_delivered_again_and_its_request_answered() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("note");
     let orchestrator = orchestrator(&["a", "b"]).await;
@@ -231,7 +231,7 @@ async fn a_turn_that_is_killed_is_taken_again_and_the_request_answered() {
 }
 
 #[tokio::test]
-async fn the_one_who_asks_may_be_killed_too() {
+async fn a_killed_requester_repeats_its_request() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("note");
     let orchestrator = orchestrator(&["a", "b"]).await;
@@ -244,8 +244,8 @@ async fn the_one_who_asks_may_be_killed_too() {
     });
     let note = note(&path).await;
     kill_process(pid(&a), Signal::KILL).unwrap();
-    // It asks again, behind the turn that nobody waits for any more.
-    eventually("it asks again", async || {
+    // The request is repeated and queued after the turn of the first one.
+    eventually("the request is repeated", async || {
         orchestrator.stats().await.unwrap().queued == 1
     })
     .await;
@@ -257,11 +257,11 @@ async fn the_one_who_asks_may_be_killed_too() {
 }
 
 #[tokio::test]
-async fn a_process_that_dies_on_every_delivery_is_named() {
+async fn a_process_that_dies_on_every_delivery_is_named_in_the_error() {
     let orchestrator = orchestrator(&["a"]).await;
     let error = fails(&orchestrator, "a", json!({"do": "die"})).await;
     assert_eq!(error.code().as_str(), "IPC_DELIVERY_FAILED");
-    // Whoever asked may be a model: it is told no process id.
+    // The requester can be a model, so the error has no process id.
     assert_eq!(
         error.to_string(),
         "the event for agent 'a' was not delivered: \
@@ -272,7 +272,7 @@ async fn a_process_that_dies_on_every_delivery_is_named() {
 }
 
 #[tokio::test]
-async fn a_process_makes_no_code_of_the_hosts_and_no_text_without_end() {
+async fn a_process_cannot_use_host_codes_or_send_endless_text() {
     let orchestrator = orchestrator(&["a", "b"]).await;
     let why = format!("\u{1b}]0;x\u{202e}{}", "x".repeat(500_000));
     let fail =
@@ -280,7 +280,7 @@ async fn a_process_makes_no_code_of_the_hosts_and_no_text_without_end() {
     let question = json!({"do": "ask", "target": "b", "async": true, "input": fail});
     ask(&orchestrator, "a", question).await;
     let mut taken = json!([]);
-    eventually("the answer comes", async || {
+    eventually("the answer arrives", async || {
         taken = ask(&orchestrator, "a", json!({"do": "take"})).await;
         taken != json!([])
     })
@@ -299,7 +299,7 @@ async fn a_process_makes_no_code_of_the_hosts_and_no_text_without_end() {
 }
 
 #[tokio::test]
-async fn what_a_process_prints_does_not_fill_the_log() {
+async fn the_log_keeps_a_limited_number_of_lines_of_a_process() {
     let logged = Logged::default();
     let to = logged.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -310,16 +310,16 @@ async fn what_a_process_prints_does_not_fill_the_log() {
     let grumble = json!({"do": "grumble", "lines": 20_000});
     assert_eq!(ask(&orchestrator, "a", grumble).await, json!("grumbled"));
     let text = || String::from_utf8(logged.0.lock().unwrap().clone()).unwrap();
-    eventually("the last of them is logged", async || {
+    eventually("the last line is logged", async || {
         text().contains("no 16384")
     })
     .await;
     let lines = text().lines().filter(|line| line.contains("no ")).count();
-    // 1,000, then 1,024, 2,048, 4,096, 8,192 and 16,384.
+    // Lines 1 to 1,000, then 1,024, 2,048, 4,096, 8,192 and 16,384.
     assert_eq!(lines, 1005);
 }
 
-/// What is logged.
+/// The captured log.
 #[derive(Clone, Default)]
 struct Logged(Arc<Mutex<Vec<u8>>>);
 
@@ -334,7 +334,7 @@ impl std::io::Write for Logged {
 }
 
 #[tokio::test]
-async fn garbage_is_ignored() {
+async fn invalid_messages_of_a_process_are_ignored() {
     let orchestrator = orchestrator(&["a"]).await;
     let event = |to: &str, event_type: &str| {
         json!({"type": "event", "from": "orchestrator", "to": to, "payload": {
@@ -364,7 +364,7 @@ async fn garbage_is_ignored() {
 }
 
 #[tokio::test]
-async fn only_the_one_who_was_asked_can_answer() {
+async fn only_the_asked_process_can_answer_a_request() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("note");
     let orchestrator = orchestrator(&["victim", "forger"]).await;
@@ -400,7 +400,7 @@ async fn only_the_one_who_was_asked_can_answer() {
     )
     .await;
     assert_eq!(said, json!("said"));
-    // Nor can it tell the victim so.
+    // Nor can it send an answer to the victim.
     let to_victim = forged("agent.response", in_reply_to).replace("orchestrator", "victim");
     ask(
         &orchestrator,
@@ -416,7 +416,7 @@ async fn only_the_one_who_was_asked_can_answer() {
 }
 
 #[tokio::test]
-async fn a_process_cannot_speak_for_another() {
+async fn a_process_cannot_send_events_as_another_agent() {
     let orchestrator = orchestrator(&["a", "b"]).await;
     let event = json!({"type": "event", "from": "king", "to": "b", "payload": {
         "id": "e-1", "type": "news", "createdAt": "2026-11-21T05:00:00.000Z",
@@ -428,22 +428,25 @@ async fn a_process_cannot_speak_for_another() {
     ask(&orchestrator, "a", json!({"do": "say", "lines": lines})).await;
     let a = orchestrator.client("a", "k", None);
     let mut taken = Vec::new();
-    eventually("the answer comes to the one who spoke", async || {
-        taken = a.take_responses().await.unwrap();
-        !taken.is_empty()
-    })
+    eventually(
+        "the answer arrives at the process that sent the event",
+        async || {
+            taken = a.take_responses().await.unwrap();
+            !taken.is_empty()
+        },
+    )
     .await;
-    let heard = taken.remove(0).into_answer().unwrap();
-    assert_eq!(heard["source"], json!({"kind": "agent", "name": "a"}));
+    let received = taken.remove(0).into_answer().unwrap();
+    assert_eq!(received["source"], json!({"kind": "agent", "name": "a"}));
     assert_eq!(
-        heard["replyTo"],
+        received["replyTo"],
         json!({"target": "a", "correlationId": "c-1"})
     );
-    assert_eq!(heard["metadata"], json!({"deliveryAttempt": 1}));
+    assert_eq!(received["metadata"], json!({"deliveryAttempt": 1}));
 }
 
 #[tokio::test]
-async fn the_error_of_a_process_is_its_own() {
+async fn the_error_of_a_process_keeps_its_code_and_message() {
     let orchestrator = orchestrator(&["a"]).await;
     let error = fails(&orchestrator, "a", json!({"do": "fail", "why": "no"})).await;
     let raised = error.handler_error().unwrap();
@@ -488,7 +491,7 @@ async fn a_delegate_is_delivered_and_answered_by_a_delegate_result() {
 }
 
 #[tokio::test]
-async fn at_a_shutdown_processes_end_by_themselves_or_are_killed_after_the_grace() {
+async fn a_shutdown_kills_processes_that_do_not_end_in_the_grace_period() {
     let orchestrator = orchestrator(&["a"]).await;
     let setup = ProcessSetup::new(CHILD).arg("deaf");
     register(&orchestrator, "deaf", setup).await;
@@ -512,7 +515,7 @@ async fn at_a_shutdown_processes_end_by_themselves_or_are_killed_after_the_grace
 }
 
 #[tokio::test]
-async fn a_turn_of_a_process_may_end_within_the_grace() {
+async fn a_running_turn_can_end_in_the_grace_period() {
     let dir = tempfile::tempdir().unwrap();
     let root = tempfile::tempdir().unwrap();
     let path = dir.path().join("note");
@@ -524,7 +527,7 @@ async fn a_turn_of_a_process_may_end_within_the_grace() {
         async move { user.request(Request::new("a", input)).await }
     });
     let hung = note(&path).await;
-    // It does not: it is killed, and its event is delivered at the next start.
+    // It does not end: it is killed, and its event is delivered at the next start.
     orchestrator.shutdown(Duration::from_millis(50)).await;
     is_gone(pid(&hung["pid"])).await;
     let error = asking.await.unwrap().unwrap_err();
@@ -542,7 +545,7 @@ async fn a_turn_of_a_process_may_end_within_the_grace() {
 }
 
 #[tokio::test]
-async fn processes_and_their_children_are_killed_with_the_orchestrator() {
+async fn dropping_the_orchestrator_kills_its_processes_and_their_children() {
     let orchestrator = orchestrator(&["a"]).await;
     let pids = ask(&orchestrator, "a", json!({"do": "fork"})).await;
     let (child, grandchild) = (pid(&pids[0]), pid(&pids[1]));
@@ -553,7 +556,7 @@ async fn processes_and_their_children_are_killed_with_the_orchestrator() {
 }
 
 #[tokio::test]
-async fn an_idle_process_is_ended() {
+async fn an_idle_process_is_stopped() {
     let limits = OrchestratorConfig {
         idle_after: Duration::from_millis(50),
         ..config()
@@ -561,7 +564,7 @@ async fn an_idle_process_is_ended() {
     let orchestrator = with_config(limits, &["a"]).await;
     let first = ask(&orchestrator, "a", json!({"do": "pid"})).await;
     is_gone(pid(&first)).await;
-    eventually("nothing is left", async || {
+    eventually("no task is left", async || {
         orchestrator.stats().await.unwrap() == OrchestratorStats::default()
     })
     .await;
@@ -570,7 +573,7 @@ async fn an_idle_process_is_ended() {
 }
 
 #[tokio::test]
-async fn a_process_gets_nothing_of_the_hosts_environment() {
+async fn a_process_does_not_inherit_the_environment_of_the_host() {
     let orchestrator = Orchestrator::in_memory(config()).await.unwrap();
     let setup = ProcessSetup::new(CHILD).env("GIVEN", "1");
     register(&orchestrator, "a", setup).await;
@@ -579,7 +582,7 @@ async fn a_process_gets_nothing_of_the_hosts_environment() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_turns_at_once_and_many_requests_in_one_turn() {
+async fn processes_handle_many_concurrent_turns_and_requests() {
     let orchestrator = orchestrator(&["a", "b"]).await;
     let fan = json!({"do": "fan", "target": "b", "times": 200});
     assert_eq!(ask(&orchestrator, "a", fan).await, json!(200));
@@ -596,12 +599,12 @@ async fn many_turns_at_once_and_many_requests_in_one_turn() {
     settles(&orchestrator).await;
 }
 
-/// Notes what it is told.
+/// Records the events it gets.
 #[derive(Clone, Default)]
-struct Noting(Arc<Mutex<Vec<AgentEvent>>>);
+struct Recorder(Arc<Mutex<Vec<AgentEvent>>>);
 
 #[async_trait]
-impl AgentRuntime for Noting {
+impl AgentRuntime for Recorder {
     async fn on_event(&self, event: AgentEvent, _: &TurnPort) -> Result<Value, HandlerError> {
         self.0.lock().unwrap().push(event);
         Ok(Value::Null)
@@ -610,7 +613,7 @@ impl AgentRuntime for Noting {
 
 // tool-spec-v2 §2.6(1): what was accepted is delivered.
 #[tokio::test]
-async fn what_a_killed_host_had_accepted_is_delivered_by_the_next_one() {
+async fn events_accepted_by_a_killed_host_are_delivered_by_the_next_one() {
     let root = tempfile::tempdir().unwrap();
     let mut host = std::process::Command::new(CHILD)
         .arg("host")
@@ -627,20 +630,20 @@ async fn what_a_killed_host_had_accepted_is_delivered_by_the_next_one() {
     assert!(is_alive(agent));
     host.kill().unwrap();
     host.wait().unwrap();
-    // The agent's own process has nobody to speak to any more.
+    // The agent's process has lost its host.
     is_gone(agent).await;
 
     let next = Orchestrator::open(root.path(), config()).await.unwrap();
     assert_eq!(next.stats().await.unwrap().stored_events, 20);
-    let noting = Noting::default();
+    let recorder = Recorder::default();
     let setup = {
-        let noting = noting.clone();
-        AgentSetup::in_process(move |_| Arc::new(noting.clone()))
+        let recorder = recorder.clone();
+        AgentSetup::in_process(move |_| Arc::new(recorder.clone()))
     };
     let name = ResourceName::parse("hang").unwrap();
     next.register(&name, setup).await.unwrap();
     settles(&next).await;
-    let events = noting.0.lock().unwrap();
+    let events = recorder.0.lock().unwrap();
     for key in 0..4 {
         let key = key.to_string();
         let of_key = events

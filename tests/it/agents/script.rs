@@ -10,7 +10,7 @@ use toolhost_tests::sandbox;
 use toolhost_tests::test_host::{write_bundle, yaml};
 
 #[tokio::test]
-async fn another_agent_is_told_no_path_of_the_host() {
+async fn errors_to_another_agent_contain_no_path_of_the_host() {
     let (state, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     write_bundle(dir.path(), &yaml(&[("echo", "echo", &["say"])]), &["echo"]);
     let host = Host::builder().sandbox(sandbox()).state_root(state.path());
@@ -39,7 +39,7 @@ async fn another_agent_is_told_no_path_of_the_host() {
     let answer = ask("k").await.unwrap();
     assert_eq!(answer.response["said"]["output"], json!({"a": 1}));
 
-    // In the place of the other one's workspace is a file.
+    // The path of the other agent's workspace is a file.
     let path = loaded.instance_path("other").unwrap();
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, "").unwrap();

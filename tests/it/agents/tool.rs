@@ -32,7 +32,7 @@ async fn an_agent_asks_another_and_reads_its_answer() {
 }
 
 #[tokio::test]
-async fn sending_does_not_wait_and_spawning_listing_and_naming_work() {
+async fn the_tool_can_send_without_waiting_spawn_and_list() {
     // tool-spec-v2 §2.6(3), §11.1
     let test_host = test_host().await;
     let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
@@ -66,7 +66,7 @@ async fn sending_does_not_wait_and_spawning_listing_and_naming_work() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_a_result_with_a_code() {
+async fn every_failed_request_is_a_result_with_a_code() {
     // tool-spec-v2 §2.6(5), §11.3
     let test_host = test_host().await;
     let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
@@ -110,7 +110,7 @@ async fn what_goes_wrong_is_a_result_with_a_code() {
         "CIRCULAR_CALL_DETECTED"
     );
 
-    // Without a way to others the tool says so.
+    // Without an agents port, the tool returns an error.
     let step = test_host.another_step().await;
     let lone = toolhost_tests::test_host::tool_call("agents__list", json!({}));
     let result = step.execute_without_message(lone).await;
@@ -121,7 +121,7 @@ async fn what_goes_wrong_is_a_result_with_a_code() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_in_time_is_a_result() {
+async fn a_request_that_times_out_is_a_result() {
     // tool-spec-v2 §2.6(5)
     let test_host = TestHost::with_tools(&[("sleep", "sleep_forever", &["run"])], "").await;
     test_host.agent.extend("agents", agents_tool).unwrap();
@@ -134,7 +134,7 @@ async fn an_answer_that_does_not_come_in_time_is_a_result() {
 }
 
 #[tokio::test]
-async fn an_asynchronous_answer_comes_before_a_later_step() {
+async fn an_asynchronous_answer_is_delivered_before_a_later_step() {
     // tool-spec-v2 §2.6(2), §2.6(4)
     let test_host = test_host().await;
     let orchestrator = callers(&test_host.agent, &["b"]).await;
@@ -170,11 +170,11 @@ async fn an_asynchronous_answer_comes_before_a_later_step() {
         }
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     }
-    panic!("it never came");
+    panic!("no answer arrived");
 }
 
 #[tokio::test]
-async fn the_trace_of_a_turn_goes_with_its_requests() {
+async fn requests_carry_the_trace_of_their_turn() {
     // tool-spec-v2 §2.6(4)
     let test_host = test_host().await;
     let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
@@ -190,7 +190,7 @@ async fn the_trace_of_a_turn_goes_with_its_requests() {
 }
 
 #[tokio::test]
-async fn an_agent_reaches_no_conversation_but_its_own() {
+async fn an_agent_reaches_only_its_own_conversation() {
     let test_host = test_host().await;
     let orchestrator = callers(&test_host.agent, &["a", "b"]).await;
     let client = client(&orchestrator);
@@ -221,11 +221,11 @@ async fn an_agent_reaches_no_conversation_but_its_own() {
         "{listed}"
     );
     let all = client.list().await.unwrap();
-    assert_eq!(all.len(), 2, "nothing was started: {all:?}");
+    assert_eq!(all.len(), 2, "no agent is started: {all:?}");
 }
 
 #[tokio::test]
-async fn an_agent_of_an_orchestrator_that_lets_it_reaches_any_conversation() {
+async fn an_agent_reaches_any_conversation_if_the_orchestrator_allows_it() {
     let test_host = test_host().await;
     let config = OrchestratorConfig {
         reach: Reach::Any,

@@ -34,9 +34,12 @@ async fn gets_a_page_and_says_its_status_headers_and_body() {
             "headers": {"content-type": "text/plain", "x-a": "1, 2", "content-length": "7"},
         })
     );
-    let asked = server.asked().remove(0).to_lowercase();
-    assert!(asked.starts_with("get /a/b?c=d http/1.1\r\n"), "{asked}");
-    assert!(asked.contains("x-own: yes") && asked.contains("user-agent: toolhost-http-fetch"));
+    let request = server.requests().remove(0).to_lowercase();
+    assert!(
+        request.starts_with("get /a/b?c=d http/1.1\r\n"),
+        "{request}"
+    );
+    assert!(request.contains("x-own: yes") && request.contains("user-agent: toolhost-http-fetch"));
 }
 
 #[tokio::test]

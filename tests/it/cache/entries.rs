@@ -1,4 +1,4 @@
-//! What people are told of a cache.
+//! The list of cache entries.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use toolhost_sandbox::{CacheEntry, CacheVerdict};
 use toolhost_tests::guest;
 
-use super::{artefact, prepare, rewrite, sandbox};
+use super::{artifact_path, prepare, rewrite, sandbox};
 
 #[tokio::test]
-async fn an_entry_says_of_what_it_is_and_what_it_serves() {
+async fn an_entry_lists_its_component_and_handlers() {
     let top = tempfile::tempdir().unwrap();
     prepare(top.path(), "two_handlers").await;
     let own = sandbox(top.path());
@@ -17,7 +17,7 @@ async fn an_entry_says_of_what_it_is_and_what_it_serves() {
     let [entry] = entries.as_slice() else {
         panic!("{entries:?}");
     };
-    let path = artefact(top.path());
+    let path = artifact_path(top.path());
     let (tool, _) = own.prepare(guest("two_handlers")).await.unwrap();
     assert_eq!(entry.file_name, path.file_name().unwrap().to_str().unwrap());
     assert_eq!(entry.sha256, tool.facts().sha256);
@@ -28,7 +28,7 @@ async fn an_entry_says_of_what_it_is_and_what_it_serves() {
 }
 
 #[tokio::test]
-async fn an_entry_that_would_not_be_mapped_says_why() {
+async fn an_unusable_entry_has_a_reason() {
     let top = tempfile::tempdir().unwrap();
     let verdicts = |what: &str| {
         let entries = sandbox(top.path()).cache().unwrap().entries().unwrap();
@@ -43,7 +43,7 @@ async fn an_entry_that_would_not_be_mapped_says_why() {
     let again = async || {
         sandbox(top.path()).cache().unwrap().clear().unwrap();
         prepare(top.path(), "echo").await;
-        artefact(top.path())
+        artifact_path(top.path())
     };
     let path = again().await;
     rewrite(&path, |bytes| bytes[5000] ^= 1);
@@ -65,7 +65,7 @@ async fn an_entry_that_would_not_be_mapped_says_why() {
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
     assert_eq!(verdicts("a FIFO"), [CacheVerdict::NotPrivate]);
 
-    // The name of an engine that its signature does not cover.
+    // The name of an engine for which the artifact is not signed.
     let path = again().await;
     let name = path.to_str().unwrap().to_owned();
     let engine = name.rsplit('-').nth(1).unwrap();

@@ -1,4 +1,4 @@
-//! How much a cache may take, and what it removes.
+//! The size limit of a cache, and the artifacts that it removes.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -12,14 +12,14 @@ use super::{config, prepare, sandbox, try_sandbox};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Makes a file look as if it was last used so long ago.
+/// Sets the times of a file back by `by`.
 fn age(path: &Path, by: Duration) {
     let file = File::open(path).unwrap();
     file.set_modified(SystemTime::now() - by).unwrap();
 }
 
-/// The artefact of a guest.
-fn artefact_of(top: &Path, name: &str) -> std::path::PathBuf {
+/// Returns the path of a guest's artifact.
+fn artifact_of(top: &Path, name: &str) -> std::path::PathBuf {
     let own = sandbox(top);
     let sha256 = own.read_facts(&guest(name)).unwrap().sha256;
     let entries = own.cache().unwrap().entries().unwrap();
@@ -27,19 +27,19 @@ fn artefact_of(top: &Path, name: &str) -> std::path::PathBuf {
     top.join("cache").join(&entry.file_name)
 }
 
-fn artefacts(top: &Path) -> usize {
+fn count_artifacts(top: &Path) -> usize {
     sandbox(top).cache().unwrap().entries().unwrap().len()
 }
 
 #[tokio::test]
-async fn those_unused_for_longest_are_removed() {
+async fn the_least_recently_used_artifacts_are_evicted() {
     let top = tempfile::tempdir().unwrap();
     let top = top.path();
     for (name, hours) in [("echo", 3), ("trap", 2), ("recurse", 1)] {
         prepare(top, name).await;
-        age(&artefact_of(top, name), HOUR * hours);
+        age(&artifact_of(top, name), HOUR * hours);
     }
-    // A use makes the oldest the youngest.
+    // Using the oldest artifact makes it the newest.
     assert_eq!(prepare(top, "echo").await, CodeOrigin::Cached);
 
     let entries = sandbox(top).cache().unwrap().entries().unwrap();
@@ -56,7 +56,7 @@ async fn those_unused_for_longest_are_removed() {
 }
 
 #[tokio::test]
-async fn the_one_just_stored_stays_however_little_room_there_is() {
+async fn the_artifact_just_stored_is_not_evicted() {
     let top = tempfile::tempdir().unwrap();
     let none = CacheConfig {
         bytes: 0,
@@ -64,16 +64,16 @@ async fn the_one_just_stored_stays_however_little_room_there_is() {
     };
     let own = try_sandbox(none).unwrap();
     let (echo, _) = own.prepare(guest("echo")).await.unwrap();
-    assert_eq!(artefacts(top.path()), 1);
+    assert_eq!(count_artifacts(top.path()), 1);
     own.prepare(guest("trap")).await.unwrap();
-    assert_eq!(artefacts(top.path()), 1);
+    assert_eq!(count_artifacts(top.path()), 1);
     assert_eq!(prepare(top.path(), "trap").await, CodeOrigin::Cached);
     let report = echo.call(invocation("say", &json!({"a": 1}), None)).await;
     assert!(report.outcome.is_ok());
 }
 
 #[tokio::test]
-async fn what_is_mapped_stays_valid_when_its_file_goes() {
+async fn mapped_code_stays_valid_after_its_file_is_removed() {
     let top = tempfile::tempdir().unwrap();
     prepare(top.path(), "echo").await;
     let own = sandbox(top.path());
@@ -87,7 +87,7 @@ async fn what_is_mapped_stays_valid_when_its_file_goes() {
 }
 
 #[tokio::test]
-async fn half_written_artefacts_go_after_an_hour_and_nothing_else_does() {
+async fn only_partial_artifacts_older_than_an_hour_are_removed() {
     let top = tempfile::tempdir().unwrap();
     let path = |name: &str| top.path().join("cache").join(name);
     prepare(top.path(), "echo").await;
@@ -98,15 +98,15 @@ async fn half_written_artefacts_go_after_an_hour_and_nothing_else_does() {
         age(&path(name), HOUR * 2);
     }
     age(&path(young), HOUR / 2);
-    // A half-written one is never taken for an artefact.
+    // A partial file is never used as an artifact.
     assert_eq!(prepare(top.path(), "echo").await, CodeOrigin::Cached);
-    assert!(path(old).exists(), "nothing was stored yet");
+    assert!(path(old).exists(), "no artifact is stored yet");
     prepare(top.path(), "trap").await;
     assert!(!path(old).exists());
     assert!(path(young).exists());
 
     let cleared = sandbox(top.path()).cache().unwrap().clear().unwrap();
-    assert_eq!(cleared.files, 3, "two artefacts and a half-written one");
+    assert_eq!(cleared.files, 3, "two artifacts and a partial one");
     assert!(cleared.bytes > 4);
     for name in others {
         assert!(path(name).exists(), "{name} is somebody's own");

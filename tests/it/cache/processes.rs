@@ -8,17 +8,17 @@ use toolhost_tests::{guest, invocation};
 
 use super::{config, sandbox, try_sandbox};
 
-/// Where the processes that a test starts find their cache.
+/// The variable with the cache directory of the child processes.
 const TOP: &str = "TOOLHOST_TEST_CACHE";
 
-/// Prepares and calls guests, over and over, in a cache too small for them all. Started by the other
-/// test in several processes at once; by itself it races with nobody.
+/// Prepares and calls guests repeatedly, with a cache too small for all of them. The other test runs it
+/// in several concurrent processes; on its own it runs alone.
 #[tokio::test]
-async fn a_process_stores_maps_and_evicts() {
+async fn a_process_stores_loads_and_evicts() {
     let own = tempfile::tempdir().unwrap();
     let top = std::env::var_os(TOP).map_or_else(|| own.path().to_owned(), Into::into);
     for round in 0..4 {
-        // Each round removes what the others have just stored, and maps what they have.
+        // Each round evicts artifacts that the others have just stored, and loads theirs.
         let cache = CacheConfig {
             bytes: 100_000 * round,
             ..config(&top)
@@ -35,9 +35,9 @@ async fn a_process_stores_maps_and_evicts() {
 }
 
 #[test]
-fn processes_may_race_for_one_cache() {
+fn processes_can_use_one_cache_concurrently() {
     let top = tempfile::tempdir().unwrap();
-    let test = "cache::processes::a_process_stores_maps_and_evicts";
+    let test = "cache::processes::a_process_stores_loads_and_evicts";
     let start = |_| {
         Command::new(std::env::current_exe().unwrap())
             .args(["--exact", test])
@@ -51,9 +51,9 @@ fn processes_may_race_for_one_cache() {
     let racers: Vec<_> = (0..3).map(start).collect();
     for racer in racers {
         let ended = racer.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&ended.stdout);
-        assert!(ended.status.success(), "{said}");
-        assert!(said.contains("1 passed"), "{said}");
+        let stdout = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success(), "{stdout}");
+        assert!(stdout.contains("1 passed"), "{stdout}");
     }
     let own = sandbox(top.path());
     let entries = own.cache().unwrap().entries().unwrap();

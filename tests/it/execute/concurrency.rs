@@ -1,4 +1,4 @@
-//! More calls at once than can run.
+//! More concurrent calls than can run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use toolhost_tests::{eventually, own_sandbox};
 
 const CALLS: usize = 10_000;
 
-/// A step, and the bundle that it is of: while it is held, its files stay where they are.
+/// Returns a step and the directory of its bundle, which is removed when dropped.
 async fn step(own: &Sandbox, work: &std::path::Path) -> (tempfile::TempDir, Arc<Step>) {
     let tools: &[toolhost_tests::test_host::TestTool<'_>] = &[
         ("echo", "echo", &["say", "context"]),
@@ -25,7 +25,7 @@ async fn step(own: &Sandbox, work: &std::path::Path) -> (tempfile::TempDir, Arc<
     (bundle, Arc::new(step))
 }
 
-/// Runs them all at once; gives each with its number, as it came.
+/// Runs all calls concurrently; returns the results with their numbers in the order of completion.
 async fn at_once(
     step: &Arc<Step>,
     call: impl Fn(usize) -> (&'static str, Value),
@@ -46,23 +46,23 @@ async fn at_once(
 }
 
 async fn assert_given_back(own: &Sandbox, places: usize) {
-    eventually("every place is free", || own.free_places() == places).await;
+    eventually("every slot is free", || own.free_places() == places).await;
     assert_eq!((own.waiting_calls(), own.memory_in_use()), (0, 0));
 }
 
-/// Seconds, of which no two calls have the same: `least`, and 100 ns for each call before.
+/// Returns a different time for each call, in seconds: `least`, and 100 ns for each call before it.
 fn own_time(n: usize, least: f64) -> f64 {
     least + n as f64 * 1e-7
 }
 
-/// Whether a call slept for its own time. JSON does not keep the last bit of a number.
+/// Whether a call slept for its own time. JSON loses the last bit of a number.
 fn slept_its_own(output: &Value, n: usize, least: f64) -> bool {
     let slept = output["slept"].as_f64().unwrap_or_default();
     (slept - own_time(n, least)).abs() < 1e-8
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_calls_at_once_are_all_answered_each_with_its_own() {
+async fn ten_thousand_concurrent_calls_each_get_their_own_result() {
     let own = own_sandbox(|_| ());
     let (places, work) = (own.free_places(), tempfile::tempdir().unwrap());
     let (_bundle, step) = step(&own, work.path()).await;
@@ -87,18 +87,18 @@ async fn ten_thousand_calls_at_once_are_all_answered_each_with_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_finds_the_line_full_is_told_so_and_the_rest_are_answered() {
+async fn calls_beyond_a_full_queue_get_a_busy_error_and_the_rest_are_answered() {
     const RUNNING: usize = 250;
     const WAITING: usize = 1_000;
     let own = own_sandbox(|config| {
         config.live_calls = RUNNING as u32;
         config.waiting_calls = WAITING;
-        // One tool may have them all.
+        // One tool can take every slot.
         config.share_per_free = u32::MAX;
     });
     let work = tempfile::tempdir().unwrap();
     let (_bundle, step) = step(&own, work.path()).await;
-    // Long enough that not one in ten of the rest finds a place.
+    // Long enough that fewer than one in ten of the remaining calls finds a slot.
     let call = |n: usize| ("sleep__run", json!({"seconds": own_time(n, 1.0)}));
     let results = at_once(&step, call).await;
     let mut ends: BTreeMap<String, usize> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! What a tool is denied: told in its receipt and in the suggestion, and blamed only where it was what
-//! ended the call.
+//! Denials are reported in the usage and in the suggestion. A failure counts as denied only if the
+//! denial ended the call.
 
 use serde_json::{Value, json};
 use toolhost::{Denial, ToolResult, ToolStatus};
@@ -15,9 +15,9 @@ fn suggestion(result: &ToolResult) -> String {
     error.suggestion.clone().unwrap()
 }
 
-/// What a tool comes to that dials, looks at its files so many times, and then ends so.
-async fn dialled(policy: &str, then: &str, files: u32) -> ToolResult {
-    // A listener of ours, on loopback, that must never hear of the guest.
+/// Runs a guest that opens a socket, reads its files `files` times, and then ends as `then` says.
+async fn dial_out(policy: &str, then: &str, files: u32) -> ToolResult {
+    // A listener on loopback that must receive no connection.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -30,57 +30,60 @@ async fn dialled(policy: &str, then: &str, files: u32) -> ToolResult {
 }
 
 #[tokio::test]
-async fn a_call_that_ends_at_a_denial_is_denied() {
+async fn a_trap_right_after_a_denial_is_reported_as_denied() {
     for then in ["trap", "panic"] {
-        let result = dialled("", then, 0).await;
+        let result = dial_out("", then, 0).await;
         assert_eq!(code(&result), "E_TOOL_DENIED", "{then}");
-        let told = suggestion(&result);
-        assert!(told.starts_with("The operator's policy does not allow this"));
-        assert!(told.ends_with(NEVER_GRANTED), "{told}");
+        let suggested = suggestion(&result);
+        assert!(suggested.starts_with("The operator's policy does not allow this"));
+        assert!(suggested.ends_with(NEVER_GRANTED), "{suggested}");
     }
-    let message = dialled("", "panic", 0).await;
+    let message = dial_out("", "panic", 0).await;
     let message = &message.tool_error().unwrap().message;
     assert!(message.contains("nobody answered"), "{message}");
 }
 
 #[tokio::test]
-async fn a_call_that_went_on_ends_for_its_own_reason_and_the_denial_is_told_beside() {
+async fn a_later_failure_keeps_its_own_code_and_the_suggestion_names_the_denial() {
     for then in ["trap", "panic"] {
-        let result = dialled("", then, 10).await;
+        let result = dial_out("", then, 10).await;
         assert_eq!(code(&result), "E_TOOL_TRAP", "{then}");
-        let told = suggestion(&result);
-        assert!(told.starts_with("The tool crashed on this input"), "{told}");
-        assert!(told.ends_with(NEVER_GRANTED), "{told}");
+        let suggested = suggestion(&result);
+        assert!(
+            suggested.starts_with("The tool crashed on this input"),
+            "{suggested}"
+        );
+        assert!(suggested.ends_with(NEVER_GRANTED), "{suggested}");
     }
-    let stopped = dialled("defaults: {limits: {deadlineMs: 300}}", "spin", 0).await;
+    let stopped = dial_out("defaults: {limits: {deadlineMs: 300}}", "spin", 0).await;
     assert_eq!(code(&stopped), "E_TOOL_TIMEOUT");
-    let told = suggestion(&stopped);
+    let suggested = suggestion(&stopped);
     assert!(
-        told.contains("deadlineMs") && told.ends_with(NEVER_GRANTED),
-        "{told}"
+        suggested.contains("deadlineMs") && suggested.ends_with(NEVER_GRANTED),
+        "{suggested}"
     );
 
-    let failed = dialled("", "fail", 0).await;
+    let failed = dial_out("", "fail", 0).await;
     assert_eq!(code(&failed), "E_TOOL");
     assert!(suggestion(&failed).ends_with(NEVER_GRANTED));
-    let answered = dialled("", "answer", 0).await;
+    let answered = dial_out("", "answer", 0).await;
     assert_eq!(answered.status(), ToolStatus::Ok);
 }
 
 #[tokio::test]
-async fn in_korean_as_well() {
-    let result = dialled("locale: ko", "trap", 0).await;
-    let told = suggestion(&result);
+async fn the_korean_suggestion_names_the_denial() {
+    let result = dial_out("locale: ko", "trap", 0).await;
+    let suggested = suggestion(&result);
     assert!(
-        told.ends_with(
+        suggested.ends_with(
             "network: dns, network: tcp, network: udp (어떤 정책으로도 허용되지 않습니다)."
         ),
-        "{told}"
+        "{suggested}"
     );
 }
 
 #[tokio::test]
-async fn the_suggestion_names_the_line_of_the_policy_that_would_allow_it() {
+async fn the_suggestion_names_the_policy_line_that_allows_the_call() {
     let write = |test_host: TestHost| async move {
         let args = json!({"path": "note", "content": "x"});
         let result = test_host.call("files__write", args).await;
@@ -91,22 +94,22 @@ async fn the_suggestion_names_the_line_of_the_policy_that_would_allow_it() {
         write(TestHost::with_tools(files, "tools: {files: {readOnly: true}}").await).await;
     assert_eq!((code(&refused).as_str(), exists), ("READ_ONLY", false));
     assert_eq!(refused.usage().denials, [Denial::ReadOnly]);
-    let told = suggestion(&refused);
+    let suggested = suggestion(&refused);
     assert!(
-        told.starts_with("do not try again"),
-        "its own stays: {told}"
+        suggested.starts_with("do not try again"),
+        "the tool's own suggestion stays: {suggested}"
     );
     let line = "tools: {files: {readOnly: false}}";
     assert!(
-        told.ends_with(&format!("(the policy may grant it with `{line}`).")),
-        "{told}"
+        suggested.ends_with(&format!("(the policy may grant it with `{line}`).")),
+        "{suggested}"
     );
     let (allowed, exists) = write(TestHost::with_tools(files, line).await).await;
     assert_eq!((allowed.status(), exists), (ToolStatus::Ok, true));
 }
 
 #[tokio::test]
-async fn what_a_bundle_needs_is_no_policys_to_grant() {
+async fn no_policy_grants_changes_to_the_files_of_a_bundle() {
     let test_host = TestHost::with_tools(&[("files", "file-system", &["write"])], "").await;
     let workdir = test_host.host.workdir(test_host.bundle.path()).unwrap();
     let step = toolhost_tests::test_host::open_step(&test_host.agent, "instance", &workdir).await;
@@ -114,15 +117,15 @@ async fn what_a_bundle_needs_is_no_policys_to_grant() {
     let call = toolhost_tests::test_host::tool_call("files__write", args);
     let result = step.execute_without_message(call).await;
     assert_eq!(result.usage().denials, [Denial::WriteProtected]);
-    let told = suggestion(&result);
+    let suggested = suggestion(&result);
     let ends = "filesystem: change a write-protected file (no policy grants it).";
-    assert!(told.ends_with(ends), "{told}");
+    assert!(suggested.ends_with(ends), "{suggested}");
     let manifest = std::fs::read_to_string(test_host.bundle.path().join("goondan.yaml")).unwrap();
     assert_ne!(manifest, "x");
 }
 
 #[tokio::test]
-async fn a_limit_that_was_met_is_named_by_its_key_and_raising_it_lets_the_call_pass() {
+async fn the_suggestion_names_the_key_of_the_limit_and_raising_it_allows_the_call() {
     fn deep(depth: usize) -> Value {
         (0..depth).fold(json!(1), |inner, _| json!([inner]))
     }
@@ -201,10 +204,10 @@ async fn a_limit_that_was_met_is_named_by_its_key_and_raising_it_lets_the_call_p
         let test_host = TestHost::with_tools(&[(&name, guest, &[handler])], &policy).await;
         let result = test_host.call(&tool, args.clone()).await;
         assert_eq!(code(&result), expected, "{policy}");
-        let told = suggestion(&result);
+        let suggested = suggestion(&result);
         assert!(
-            told.contains(&format!("raise {key} for")),
-            "{policy}: {told}"
+            suggested.contains(&format!("raise {key} for")),
+            "{policy}: {suggested}"
         );
         let written = std::fs::metadata(test_host.work.path("f")).map_or(0, |file| file.len());
         assert!(written <= 1024, "{policy}: {written}");
@@ -222,7 +225,7 @@ async fn a_limit_that_was_met_is_named_by_its_key_and_raising_it_lets_the_call_p
 }
 
 #[tokio::test]
-async fn what_is_outside_the_catalog_keeps_the_suggestion_of_the_specification() {
+async fn a_call_outside_the_catalog_gets_the_suggestion_of_the_specification() {
     // tool-spec-v2 §9.2
     let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
     let result = test_host.call("unknown__action", json!({})).await;

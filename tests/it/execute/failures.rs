@@ -1,4 +1,4 @@
-//! Every way a call fails, and what the model reads of it.
+//! Every way in which a call can fail, and the error that the model gets.
 
 use serde_json::{Value, json};
 use toolhost::Denial;
@@ -7,7 +7,7 @@ use toolhost_tests::test_host::{TestHost, code};
 use super::EXAMPLES;
 
 #[tokio::test]
-async fn every_way_to_misbehave_has_its_code() {
+async fn every_kind_of_failure_has_its_code() {
     // tool-spec-v2 §2.4(1), §10.3
     type Case = (&'static str, fn() -> Value, &'static str, &'static str);
     let cases: [Case; 15] = [
@@ -113,7 +113,7 @@ async fn every_way_to_misbehave_has_its_code() {
 }
 
 #[tokio::test]
-async fn a_guest_cannot_pose_as_the_host() {
+async fn a_guest_cannot_return_an_error_code_of_the_host() {
     let test_host = TestHost::with_tools(&[("forge", "forge_host_code", &["run"])], "").await;
     let forged = |code: &str| json!({"message": "m", "code": code});
     for host_code in [
@@ -152,7 +152,7 @@ async fn a_guest_cannot_pose_as_the_host() {
 }
 
 #[tokio::test]
-async fn an_error_message_is_cut_to_the_tools_limit() {
+async fn an_error_message_is_truncated_to_the_limit_of_the_tool() {
     // tool-spec-v2 §2.4(2), §2.4(3), §10.4
     let limited = |limit: &str| {
         format!(
@@ -185,7 +185,7 @@ async fn an_error_message_is_cut_to_the_tools_limit() {
 }
 
 #[tokio::test]
-async fn a_refused_call_is_cut_to_the_default_limit() {
+async fn the_message_of_a_refused_call_is_truncated_to_the_default_limit() {
     // tool-spec-v2 §2.4(2)
     let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
     let result = test_host.call(&"x".repeat(100_000), json!({})).await;
@@ -194,7 +194,7 @@ async fn a_refused_call_is_cut_to_the_default_limit() {
 }
 
 #[tokio::test]
-async fn a_denial_is_named_and_a_disk_limit_has_its_own_code() {
+async fn a_denial_is_reported_and_a_disk_limit_has_its_own_code() {
     let policy = "tools: {writer: {limits: {diskBytes: 5096}}}";
     let tools: &[_] = &[
         ("dial", "dial_out", &["run"] as &[&str]),
@@ -218,7 +218,7 @@ async fn a_denial_is_named_and_a_disk_limit_has_its_own_code() {
 }
 
 #[tokio::test]
-async fn a_tool_that_fails_for_a_disk_limit_has_its_code() {
+async fn a_tool_error_caused_by_a_disk_limit_has_the_code_of_the_limit() {
     let content = json!({"path": "f", "content": "x".repeat(5_000)});
     for (limit, expected) in [
         ("diskBytes: 1000", Some("E_TOOL_DISK_LIMIT")),

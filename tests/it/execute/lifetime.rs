@@ -1,4 +1,4 @@
-//! Handles that are shared, dropped and awaited anywhere.
+//! Sharing and dropping the public handles, and awaiting calls outside of a runtime.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use toolhost_tests::{eventually, sandbox};
 
 use super::EXAMPLES;
 
-/// A policy under which misbehaviour is stopped soon.
-const SOON: &str = "defaults: {limits: {deadlineMs: 200}}";
+/// A policy with a short deadline.
+const SHORT_DEADLINE: &str = "defaults: {limits: {deadlineMs: 200}}";
 
 fn is_send_and_sync<T: Send + Sync>() {}
 
 #[test]
-fn handles_may_be_sent_and_shared() {
+fn public_handles_are_send_and_sync() {
     is_send_and_sync::<Host>();
     is_send_and_sync::<Step>();
     is_send_and_sync::<Turn>();
@@ -25,8 +25,8 @@ fn handles_may_be_sent_and_shared() {
 }
 
 #[tokio::test]
-async fn execute_dropped_in_the_middle_stops_the_guest() {
-    // A sandbox of its own: nobody else's calls come and go in it.
+async fn dropping_execute_stops_the_guest() {
+    // A sandbox that no other test uses.
     let own = Host::builder().build().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let manifest = toolhost_tests::test_host::yaml(&[("spin", "spin_forever", &["run"])]);
@@ -39,17 +39,17 @@ async fn execute_dropped_in_the_middle_stops_the_guest() {
     let (sandbox, places) = (own.sandbox(), own.sandbox().free_places());
 
     let running = tokio::spawn(async move { step.execute_without_message(call).await });
-    eventually("it runs", || sandbox.free_places() == places - 1).await;
+    eventually("the call runs", || sandbox.free_places() == places - 1).await;
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert!(!running.is_finished());
     running.abort();
-    eventually("its place is free", || sandbox.free_places() == places).await;
-    eventually("its memory is free", || sandbox.memory_in_use() == 0).await;
+    eventually("the slot is free", || sandbox.free_places() == places).await;
+    eventually("the memory is free", || sandbox.memory_in_use() == 0).await;
 }
 
 #[tokio::test]
 async fn two_hosts_share_one_sandbox() {
-    let strict = TestHost::with_tools(&[("spin", "spin_forever", &["run"])], SOON).await;
+    let strict = TestHost::with_tools(&[("spin", "spin_forever", &["run"])], SHORT_DEADLINE).await;
     let other = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
     let (stopped, answered) = tokio::join!(
         strict.call("spin__run", json!({})),
@@ -69,7 +69,7 @@ async fn two_hosts_share_one_sandbox() {
 }
 
 #[tokio::test]
-async fn a_host_may_be_dropped_in_async_code() {
+async fn a_host_can_be_dropped_in_async_code() {
     let own = Host::builder().build().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let manifest = toolhost_tests::test_host::yaml(&[("text", "text", EXAMPLES)]);
@@ -84,15 +84,16 @@ async fn a_host_may_be_dropped_in_async_code() {
     assert_eq!(
         result.status(),
         ToolStatus::Ok,
-        "the step holds what it needs"
+        "the step keeps its bundle alive"
     );
     drop(step);
 }
 
 #[test]
-fn a_caller_needs_no_runtime() {
+fn execute_needs_no_runtime() {
     let result = futures_executor::block_on(async {
-        let test_host = TestHost::with_tools(&[("spin", "spin_forever", &["run"])], SOON).await;
+        let test_host =
+            TestHost::with_tools(&[("spin", "spin_forever", &["run"])], SHORT_DEADLINE).await;
         test_host.call("spin__run", json!({})).await
     });
     assert_eq!(code(&result), "E_TOOL_TIMEOUT");

@@ -1,4 +1,4 @@
-//! No tool rewrites the tools.
+//! Tools cannot change the files of loaded bundles.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -49,12 +49,12 @@ async fn a_bundle_beneath_the_workdir_cannot_be_rewritten() {
     assert_eq!(
         result.output().unwrap()["results"][0]["ok"],
         true,
-        "it may be read"
+        "the bundle can be read"
     );
 }
 
 #[tokio::test]
-async fn the_files_of_a_bundle_that_is_dropped_are_ordinary_files() {
+async fn the_files_of_a_dropped_bundle_can_be_changed() {
     let test_host = TestHost::with_tools(&[("climb", "climb_out_of_workdir", &["run"])], "").await;
     let other = tempfile::tempdir().unwrap();
     let manifest = toolhost_tests::test_host::yaml(&[("climb", "climb_out_of_workdir", &["run"])]);
@@ -78,7 +78,7 @@ async fn the_files_of_a_bundle_that_is_dropped_are_ordinary_files() {
 }
 
 #[test]
-fn no_workdir_holds_what_is_kept_from_guests_and_a_neighbour_may_be_one() {
+fn a_workdir_that_contains_protected_directories_is_refused() {
     let top = tempfile::tempdir().unwrap();
     for dir in ["secrets/deep", "private/deep", "neighbour"] {
         std::fs::create_dir_all(top.path().join(dir)).unwrap();
@@ -103,7 +103,7 @@ fn no_workdir_holds_what_is_kept_from_guests_and_a_neighbour_may_be_one() {
 }
 
 #[tokio::test]
-async fn no_tool_rewrites_another_bundle_or_what_replaced_a_file_of_its_own() {
+async fn a_tool_cannot_change_another_bundle_or_a_replaced_bundle_file() {
     let top = tempfile::tempdir().unwrap();
     let climb: &[&str] = &["run"];
     let manifest = toolhost_tests::test_host::yaml(&[("climb", "climb_out_of_workdir", climb)]);
@@ -115,7 +115,7 @@ async fn no_tool_rewrites_another_bundle_or_what_replaced_a_file_of_its_own() {
         toolhost_tests::test_host::write_bundle(&dir, &manifest, &["climb_out_of_workdir"]);
         loaded.push(host.load(&dir).await.unwrap());
     }
-    // As an editor saves: another file under the same name.
+    // As an editor does: a new file with the same name.
     std::fs::write(top.path().join("a/new"), "edited").unwrap();
     std::fs::rename(top.path().join("a/new"), top.path().join("a/goondan.yaml")).unwrap();
 
@@ -138,7 +138,7 @@ async fn no_tool_rewrites_another_bundle_or_what_replaced_a_file_of_its_own() {
     assert!(top.path().join("a/climb_out_of_workdir.wasm").exists());
 }
 
-/// Each op on each path, which must fail.
+/// Asserts that each operation fails on each path.
 async fn refused(step: &Step, ops: &[&str], paths: &[&str], other: &str) {
     for op in ops {
         let args = json!({"op": op, "paths": paths, "other": other});
@@ -151,7 +151,7 @@ async fn refused(step: &Step, ops: &[&str], paths: &[&str], other: &str) {
     }
 }
 
-/// A bundle beneath a folder, with its component in `dist`.
+/// Loads a bundle beneath a folder, with its component in `dist`.
 async fn built(top: &Path, bundle: &Path) -> Step {
     let manifest = yaml(&[("climb", "climb_out_of_workdir", &["run"])]);
     let manifest = manifest.replace("./climb", "./dist/climb");
@@ -165,7 +165,7 @@ async fn built(top: &Path, bundle: &Path) -> Step {
 }
 
 #[tokio::test]
-async fn what_replaces_a_tool_while_a_step_is_open_is_kept_as_well() {
+async fn a_file_that_replaces_a_tool_during_a_step_is_protected() {
     let top = tempfile::tempdir().unwrap();
     let at = |path: &str| top.path().join(path);
     let step = built(top.path(), &at("a")).await;
@@ -183,7 +183,7 @@ async fn what_replaces_a_tool_while_a_step_is_open_is_kept_as_well() {
         "set_times",
     ];
 
-    // As an editor saves, and as a build starts: the one is another file, the other is gone.
+    // As an editor and a build do: the manifest is replaced, the component is removed.
     std::fs::write(at("new"), "edited").unwrap();
     std::fs::rename(at("new"), at("a/goondan.yaml")).unwrap();
     std::fs::remove_file(at("a/dist/climb_out_of_workdir.wasm")).unwrap();
@@ -198,7 +198,7 @@ async fn what_replaces_a_tool_while_a_step_is_open_is_kept_as_well() {
     ];
     refused(&step, &makes, &[wasm], "/mine").await;
 
-    // Through a link that it made.
+    // Through a link that the guest created.
     let target = "a/dist/climb_out_of_workdir.wasm";
     let link = json!({"op": "symlink", "paths": [target], "other": "/way"});
     step.execute_without_message(tool_call("climb__run", link))
@@ -206,7 +206,7 @@ async fn what_replaces_a_tool_while_a_step_is_open_is_kept_as_well() {
     refused(&step, &["write", "append"], &["/way"], "").await;
     assert!(at("way").is_symlink() && !at("a/dist/climb_out_of_workdir.wasm").exists());
 
-    // The whole folder, gone and back.
+    // The whole folder is removed and created again.
     std::fs::remove_dir_all(at("a/dist")).unwrap();
     refused(
         &step,
@@ -227,7 +227,7 @@ async fn what_replaces_a_tool_while_a_step_is_open_is_kept_as_well() {
     assert_eq!(read("a/goondan.yaml"), "edited");
     assert_eq!(read("a/dist/climb_out_of_workdir.wasm"), "built");
     assert_eq!(read("mine"), "mine");
-    // The same names elsewhere are nobody's.
+    // The same names in other folders are not protected.
     let paths = json!([
         "/folder/goondan.yaml",
         "/folder/climb_out_of_workdir.wasm",
@@ -241,7 +241,7 @@ async fn what_replaces_a_tool_while_a_step_is_open_is_kept_as_well() {
 }
 
 #[tokio::test]
-async fn a_link_that_leads_to_the_bundle_cannot_be_turned() {
+async fn a_link_that_leads_to_the_bundle_cannot_be_changed() {
     let top = tempfile::tempdir().unwrap();
     let at = |path: &str| top.path().join(path);
     std::fs::create_dir_all(at("work/mine")).unwrap();
@@ -254,7 +254,7 @@ async fn a_link_that_leads_to_the_bundle_cannot_be_turned() {
         std::fs::read_link(at("work/tools")).unwrap(),
         Path::new("../opt")
     );
-    // Taken away for a while, it is still not the guest's to make.
+    // While the link does not exist, the guest cannot create it either.
     std::fs::remove_file(at("work/tools")).unwrap();
     refused(
         &step,
@@ -266,7 +266,7 @@ async fn a_link_that_leads_to_the_bundle_cannot_be_turned() {
     assert!(!at("work/tools").exists() && at("work/mine").exists());
 }
 
-/// A bundle whose entry is source, with what was built of it, and a step whose workdir is the folder
+/// Opens a step of a bundle whose entry is source, with its built component. The workdir is the folder
 /// above.
 async fn of_source(top: &Path) -> Step {
     let at = |path: &str| top.join(path);
@@ -298,7 +298,7 @@ async fn of_source(top: &Path) -> Step {
 }
 
 #[tokio::test]
-async fn what_a_tool_was_built_of_and_what_the_next_build_would_run_are_kept() {
+async fn the_sources_of_a_tool_and_the_inputs_of_its_build_are_protected() {
     let top = tempfile::tempdir().unwrap();
     let at = |path: &str| top.path().join(path);
     let step = of_source(top.path()).await;
@@ -322,7 +322,7 @@ async fn what_a_tool_was_built_of_and_what_the_next_build_would_run_are_kept() {
     ];
     refused(&step, &changes, &kept, "/mine").await;
 
-    // A build would take these for a part of the tool, or run them.
+    // A build would include these files in the tool, or run them.
     let planted = [
         "/a/tool/build.rs",
         "/a/tool/index.tsx",
@@ -373,7 +373,7 @@ async fn what_a_tool_was_built_of_and_what_the_next_build_would_run_are_kept() {
         "source"
     );
 
-    // Everywhere else the tool writes as ever.
+    // In all other places the tool can write.
     let paths = json!([
         "/a/data/index.ts",
         "/a/notes.txt",

@@ -1,4 +1,4 @@
-//! What guests say, on its way to the model and to a log: escaped, bounded, without secrets.
+//! Text of guests in results and logs: escaped, limited and redacted.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -8,12 +8,12 @@ use toolhost::{Policy, text};
 use toolhost_tests::test_host::{TestHost, code};
 use tracing::subscriber::DefaultGuard;
 
-/// What is logged in a test, with everything that acts as it came.
+/// The log of a test, without escaping.
 #[derive(Clone, Default)]
 struct Logged(Arc<Mutex<Vec<u8>>>);
 
 impl Logged {
-    /// Begins to gather on this thread.
+    /// Captures the log of this thread.
     fn begin() -> (Self, DefaultGuard) {
         let logged = Self::default();
         let to = logged.clone();
@@ -25,7 +25,7 @@ impl Logged {
         (logged, tracing::subscriber::set_default(subscriber))
     }
 
-    /// What guests said, by the lines of the log.
+    /// Returns the log lines of guests.
     fn guests(&self) -> String {
         let all = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let of_guests = |line: &&str| line.contains("toolhost::guest");
@@ -44,36 +44,36 @@ impl Write for Logged {
     }
 }
 
-const SPEAKERS: &[(&str, &str, &[&str])] = &[
+const TOOLS: &[(&str, &str, &[&str])] = &[
     ("panic", "panic_with_reason", &["run"]),
     ("log", "flood_log", &["run"]),
     ("fail", "forge_host_code", &["run"]),
 ];
 
 #[tokio::test]
-async fn nothing_that_acts_reaches_a_model_or_a_log() {
-    let test_host = TestHost::with_tools(SPEAKERS, "").await;
+async fn control_characters_are_escaped_in_results_and_logs() {
+    let test_host = TestHost::with_tools(TOOLS, "").await;
     let (logged, _guard) = Logged::begin();
     let all: Vec<char> = ('\0'..=char::MAX).filter(|c| text::acts(*c)).collect();
     for some in all.chunks(50) {
-        let said = format!("safe{}", String::from_iter(some));
-        let fields = json!({"message": said, "name": said, "suggestion": said, "helpUrl": format!("https://a/{said}")});
-        let mut told = Vec::new();
+        let text = format!("safe{}", String::from_iter(some));
+        let fields = json!({"message": text, "name": text, "suggestion": text, "helpUrl": format!("https://a/{text}")});
+        let mut errors = Vec::new();
         for (tool, args) in [
-            ("panic__run", json!({"reason": said})),
-            ("log__run", json!({"message": said, "context": said})),
+            ("panic__run", json!({"reason": text})),
+            ("log__run", json!({"message": text, "context": text})),
             ("fail__run", fields),
         ] {
             let result = test_host.call(tool, args).await;
-            told.extend(result.tool_error().cloned());
+            errors.extend(result.tool_error().cloned());
         }
-        assert_eq!(told.len(), 2);
-        for error in told {
+        assert_eq!(errors.len(), 2);
+        for error in errors {
             let more = [error.name, error.suggestion, error.help_url];
             let texts = more.into_iter().flatten().chain([error.message]);
-            for shown in texts {
+            for display in texts {
                 let acting = |c: char| !matches!(c, '\n' | '\t') && text::acts(c);
-                assert!(!shown.contains(acting), "{shown:?}");
+                assert!(!display.contains(acting), "{display:?}");
             }
         }
     }
@@ -86,7 +86,7 @@ async fn nothing_that_acts_reaches_a_model_or_a_log() {
 }
 
 #[tokio::test]
-async fn no_line_of_a_secret_is_told_or_logged_however_a_tool_says_it() {
+async fn every_line_of_a_secret_is_redacted_in_results_and_logs() {
     let lines = [
         "-----BEGIN KEY-----",
         "MIIEvQIBADANBgkq",
@@ -101,22 +101,22 @@ async fn no_line_of_a_secret_is_told_or_logged_however_a_tool_says_it() {
             .redactor()
             .is_empty()
     );
-    let test_host = TestHost::with_tools(SPEAKERS, &policy).await;
+    let test_host = TestHost::with_tools(TOOLS, &policy).await;
     let (logged, _guard) = Logged::begin();
     let secret = lines.join("\n");
-    let mut told = Vec::new();
+    let mut errors = Vec::new();
     let pads = (4030..4100).map(|n| "x".repeat(n));
     for pad in pads.chain([String::new()]) {
-        let said = format!("{pad}{secret}");
+        let text = format!("{pad}{secret}");
         for (tool, args) in [
-            ("panic__run", json!({"reason": said})),
-            ("log__run", json!({"message": said})),
-            ("fail__run", json!({"message": said, "suggestion": said})),
+            ("panic__run", json!({"reason": text})),
+            ("log__run", json!({"message": text})),
+            ("fail__run", json!({"message": text, "suggestion": text})),
         ] {
-            told.push(json!(test_host.call(tool, args).await).to_string());
+            errors.push(json!(test_host.call(tool, args).await).to_string());
         }
     }
-    let all: String = told.join("\n") + &logged.guests();
+    let all: String = errors.join("\n") + &logged.guests();
     for line in lines {
         assert!(!all.contains(line.get(..4).unwrap()), "{line}");
     }
@@ -124,7 +124,7 @@ async fn no_line_of_a_secret_is_told_or_logged_however_a_tool_says_it() {
 }
 
 #[tokio::test]
-async fn an_error_is_output_too_and_has_its_limits() {
+async fn errors_count_towards_the_output_limit() {
     let manifest = |limit: u64| {
         let spec = json!({"entry": "./forge_host_code.wasm", "errorMessageLimit": limit, "exports": [{"name": "run"}]});
         json!({"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "fail"}, "spec": spec}).to_string()
@@ -150,7 +150,7 @@ async fn an_error_is_output_too_and_has_its_limits() {
     }
     assert_eq!(result.usage().output_bytes, 80_000);
 
-    // Within its limit a message stays whole.
+    // A message within its limit is not truncated.
     let test_host = TestHost::load(&manifest(2000), guests, "", None).await;
     let result = test_host.call("fail__run", json!({"bytes": 2000})).await;
     assert_eq!(result.tool_error().unwrap().message, "m".repeat(2000));
@@ -160,27 +160,27 @@ async fn an_error_is_output_too_and_has_its_limits() {
     let test_host = TestHost::load(&manifest(2000), guests, policy, None).await;
     let result = test_host.call("fail__run", json!({"bytes": 2000})).await;
     assert_eq!(code(&result), "E_TOOL_OUTPUT_TOO_LARGE");
-    let told: Value = json!(result);
-    assert!(!told.to_string().contains("mmmm"), "{told}");
+    let errors: Value = json!(result);
+    assert!(!errors.to_string().contains("mmmm"), "{errors}");
 }
 
-/// Panics at whatever guests say.
-struct Brittle;
+/// Panics at each log record of a guest.
+struct PanickingLayer;
 
-impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Brittle {
+impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for PanickingLayer {
     fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
         assert_ne!(event.metadata().target(), "toolhost::guest", "in the test");
     }
 }
 
 #[tokio::test]
-async fn a_log_that_panics_is_the_hosts_failure_and_the_next_call_works() {
+async fn a_panic_in_a_log_subscriber_is_a_host_error_and_the_next_call_works() {
     use tracing_subscriber::layer::SubscriberExt;
 
-    let test_host = TestHost::with_tools(SPEAKERS, "").await;
+    let test_host = TestHost::with_tools(TOOLS, "").await;
     let call = || test_host.call("log__run", json!({"message": "x"}));
     let result = {
-        let subscriber = tracing_subscriber::registry().with(Brittle);
+        let subscriber = tracing_subscriber::registry().with(PanickingLayer);
         let _guard = tracing::subscriber::set_default(subscriber);
         call().await
     };

@@ -1,4 +1,4 @@
-//! Where a request may go.
+//! The rules that allow requests.
 
 use serde_json::json;
 use toolhost::{Denial, ToolStatus};
@@ -8,7 +8,7 @@ use super::server::{Server, ok};
 use super::{answer, answers, error, fetch};
 
 #[tokio::test]
-async fn a_request_that_a_rule_names_is_answered() {
+async fn a_request_that_a_rule_allows_is_answered() {
     let server = Server::echo();
     let allow = json!({"allow": [format!("POST {}/v1/*", server.origin())]});
     let input = json!({
@@ -38,7 +38,7 @@ async fn a_request_that_a_rule_names_is_answered() {
 }
 
 #[tokio::test]
-async fn what_no_rule_names_is_refused_before_anything_is_connected_to() {
+async fn a_request_without_a_rule_is_refused_before_any_connection() {
     let server = Server::says(&ok("never"));
     let origin = server.origin();
     let rule = format!("GET {origin}/open/*");
@@ -70,7 +70,7 @@ async fn what_no_rule_names_is_refused_before_anything_is_connected_to() {
 }
 
 #[tokio::test]
-async fn without_a_grant_the_denial_names_the_line_that_would_allow_it_and_that_line_does() {
+async fn the_denial_names_the_policy_line_that_allows_the_request() {
     let server = Server::says(&ok("hello"));
     let url = format!("{}/x", server.origin());
     let tools: &[_] = &[("web", "fetch", &["run"] as &[&str])];
@@ -78,10 +78,10 @@ async fn without_a_grant_the_denial_names_the_line_that_would_allow_it_and_that_
     let input = json!({"url": url, "then": "panic"});
     let refused = test_host.call("web__run", input).await;
     assert_eq!(server.accepted(), 0);
-    let told = refused.tool_error().unwrap();
-    assert_eq!(told.code.to_string(), "E_TOOL_DENIED", "{told:?}");
+    let error = refused.tool_error().unwrap();
+    assert_eq!(error.code.to_string(), "E_TOOL_DENIED", "{error:?}");
     let line = format!("tools: {{web: {{http: {{allow: [\"GET {url}\"]}}}}}}");
-    let suggestion = told.suggestion.as_deref().unwrap();
+    let suggestion = error.suggestion.as_deref().unwrap();
     assert!(
         suggestion.ends_with(&format!(
             "http: GET {url} (the policy may grant it with `{line}`)."
@@ -95,7 +95,7 @@ async fn without_a_grant_the_denial_names_the_line_that_would_allow_it_and_that_
 }
 
 #[tokio::test]
-async fn each_redirect_is_a_request_of_its_own() {
+async fn every_redirect_is_checked_against_the_rules() {
     let elsewhere = Server::says(&ok("elsewhere"));
     let to = format!("http://localhost:{}/secret", elsewhere.port());
     let moved = format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n");
@@ -114,7 +114,7 @@ async fn each_redirect_is_a_request_of_its_own() {
 }
 
 #[tokio::test]
-async fn components_of_every_release_of_wasi_are_served() {
+async fn components_of_every_wasi_release_can_send_requests() {
     let server = Server::says(&ok("hello"));
     for version in ["0.2.0", "0.2.6", "0.2.9", "0.2.12"] {
         let guest = format!("fetch@{version}");
@@ -129,7 +129,7 @@ async fn components_of_every_release_of_wasi_are_served() {
 }
 
 #[tokio::test]
-async fn an_agents_own_rules_replace_the_tools() {
+async fn the_http_rules_of_an_agent_replace_those_of_the_tool() {
     let server = Server::says(&ok("hello"));
     let agent = |name: &str| {
         json!({

@@ -1,4 +1,4 @@
-//! Secrets that the host adds: on the wire to their origin, and nowhere else.
+//! Credentials that the host adds to requests.
 
 use serde_json::{Value, json};
 use toolhost::ToolResult;
@@ -12,13 +12,13 @@ fn credential(origin: &str) -> Value {
     json!({"origin": origin, "header": "authorization", "prefix": "Bearer ", "value": {"secret": SECRET}})
 }
 
-fn told(result: &ToolResult) -> String {
+fn as_text(result: &ToolResult) -> String {
     format!("{result:?} {}", result.to_stored())
 }
 
 #[tokio::test]
-async fn a_secret_is_on_the_wire_and_nowhere_else_even_where_the_server_echoes_it() {
-    // In the body in two pieces, in a header, and where the body ends.
+async fn a_credential_reaches_its_server_and_is_redacted_in_the_response() {
+    // The server echoes it in two parts of the body, in a header and in a trailer.
     let server = Server::does(|request, stream| {
         use std::io::Write;
         let line = request
@@ -44,31 +44,34 @@ async fn a_secret_is_on_the_wire_and_nowhere_else_even_where_the_server_echoes_i
         "Authorization": "Bearer the-guests-own", "accept-encoding": "gzip",
     }});
     let result = fetch(&http, input).await;
-    let asked = server.asked().remove(0);
-    let sent = asked.matches("authorization: ").count();
-    assert_eq!(sent, 1, "{asked}");
+    let request = server.requests().remove(0);
+    let sent = request.matches("authorization: ").count();
+    assert_eq!(sent, 1, "{request}");
     assert!(
-        asked.contains(&format!("authorization: Bearer {SECRET}\r\n")),
-        "{asked}"
+        request.contains(&format!("authorization: Bearer {SECRET}\r\n")),
+        "{request}"
     );
-    assert!(asked.contains("accept-encoding: identity\r\n"), "{asked}");
-    // The guest itself did not read it.
+    assert!(
+        request.contains("accept-encoding: identity\r\n"),
+        "{request}"
+    );
+    // The guest did not read it.
     let covered = "*".repeat(SECRET.len());
     let body = answer(&result)["body"].as_str().unwrap();
     assert_eq!(
         body,
         format!("authorization: Bearer {covered} and {covered}")
     );
-    assert!(!told(&result).contains(SECRET), "{result:?}");
+    assert!(!as_text(&result).contains(SECRET), "{result:?}");
     assert!(
-        told(&result).contains(&format!("\"x-echo\",\"{covered}\"")),
+        as_text(&result).contains(&format!("\"x-echo\",\"{covered}\"")),
         "{}",
-        told(&result)
+        as_text(&result)
     );
 }
 
 #[tokio::test]
-async fn a_secret_goes_to_no_other_origin_and_not_along_with_a_redirect() {
+async fn a_credential_is_not_sent_to_another_origin_or_with_a_redirect() {
     let other = Server::echo();
     let location = format!("http://localhost:{}/", other.port());
     let first = Server::says(&format!(
@@ -78,28 +81,28 @@ async fn a_secret_goes_to_no_other_origin_and_not_along_with_a_redirect() {
         "allow": [first.origin(), other.origin(), location],
         "credentials": [
             credential(&first.origin()),
-            // Of the same host and port, under another scheme and another name.
+            // The same host and port, with another scheme and with another name.
             credential(&format!("https://{}", other.address)),
             credential("http://localhost"),
         ],
     });
     let input = json!({"url": first.origin(), "follow": 1});
     let result = fetch(&http, input).await;
-    assert!(first.asked()[0].contains(SECRET));
+    assert!(first.requests()[0].contains(SECRET));
     assert_eq!(answer(&result)["url"], location.as_str());
     let result = fetch(&http, json!({"url": other.origin()})).await;
     assert_eq!(answer(&result)["status"], 200, "{result:?}");
     assert_eq!(other.accepted(), 2);
     assert!(
-        !other.asked().concat().contains(SECRET),
+        !other.requests().concat().contains(SECRET),
         "{:?}",
-        other.asked()
+        other.requests()
     );
-    assert!(!other.asked().concat().contains("authorization"));
+    assert!(!other.requests().concat().contains("authorization"));
 }
 
 #[tokio::test]
-async fn a_secret_that_a_tool_knows_from_elsewhere_is_redacted_too() {
+async fn a_credential_in_the_output_of_a_tool_is_redacted() {
     let server = Server::says(&ok("fine"));
     let http = json!({"allow": [server.origin()], "credentials": [credential(&server.origin())]});
     let url = format!("{}/{SECRET}", server.origin());
@@ -108,14 +111,14 @@ async fn a_secret_that_a_tool_knows_from_elsewhere_is_redacted_too() {
         answer(&result)["url"],
         format!("{}/[redacted:authorization]", server.origin())
     );
-    // In the denial of a request as well.
+    // Also in the denial of a request.
     let refused = json!({"url": format!("http://localhost:1/{SECRET}"), "then": "panic"});
     let result = fetch(&http, refused).await;
-    assert!(!told(&result).contains(SECRET), "{result:?}");
+    assert!(!as_text(&result).contains(SECRET), "{result:?}");
 }
 
 #[tokio::test]
-async fn no_event_holds_it() {
+async fn no_event_contains_a_credential() {
     let server = Server::echo();
     let http = json!({"allow": [server.origin()], "credentials": [credential(&server.origin())]});
     let test_host = toolhost_tests::test_host::TestHost::with_tools(

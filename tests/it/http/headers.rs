@@ -1,4 +1,4 @@
-//! What of a request's head is the guest's, and what the host's.
+//! Request headers: those that a guest can set, and those that only the host sets.
 
 use serde_json::json;
 use toolhost_tests::test_host::code;
@@ -7,7 +7,7 @@ use super::server::{Server, ok};
 use super::{answer, error, fetch, fetch_within};
 
 #[tokio::test]
-async fn headers_of_the_connection_are_not_the_guests_to_set() {
+async fn a_guest_cannot_set_connection_headers() {
     let server = Server::says(&ok("fine"));
     let http = json!({"allow": [server.origin()]});
     for name in [
@@ -48,15 +48,15 @@ async fn headers_of_the_connection_are_not_the_guests_to_set() {
     let input = json!({"url": server.origin(), "headers": {"x-mine": "x", "accept": "*/*"}});
     let result = fetch(&http, input).await;
     assert_eq!(answer(&result)["body"], "fine");
-    let asked = server.asked().remove(0);
+    let request = server.requests().remove(0);
     assert!(
-        asked.contains("x-mine: x\r\n") && asked.contains("connection: close\r\n"),
-        "{asked}"
+        request.contains("x-mine: x\r\n") && request.contains("connection: close\r\n"),
+        "{request}"
     );
 }
 
 #[tokio::test]
-async fn a_tunnel_is_never_made() {
+async fn a_connect_request_is_refused() {
     let server = Server::says(&ok("never"));
     let input = json!({"url": server.origin(), "method": "CONNECT"});
     let result = fetch(&json!({"allow": [server.origin()]}), input).await;
@@ -65,7 +65,7 @@ async fn a_tunnel_is_never_made() {
 }
 
 #[tokio::test]
-async fn a_method_and_a_host_without_end_are_not_kept() {
+async fn denials_truncate_long_methods_and_hosts() {
     let grant = json!({"allow": ["http://127.0.0.1:9"]});
     for (url, method, refused) in [
         ("http://127.0.0.1:9", "M".repeat(33), "method"),
@@ -86,7 +86,7 @@ async fn a_method_and_a_host_without_end_are_not_kept() {
 }
 
 #[tokio::test]
-async fn headers_beyond_the_limits_never_leave() {
+async fn headers_beyond_the_limits_are_not_sent() {
     let server = Server::says(&ok("fine"));
     let http = json!({"allow": [server.origin()]});
     let many: Vec<String> = (0..40).map(|n| n.to_string()).collect();

@@ -1,4 +1,4 @@
-//! How much of it there may be, and what servers do who want there to be more.
+//! Limits of requests and responses, against guests and servers that exceed them.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -12,13 +12,13 @@ use super::server::{Server, ok, silent};
 use super::{WEB, answer, answers, error, error_of, fetch, fetch_within, policy};
 use crate::leaks::alone;
 
-/// Writes the same for as long as the other side takes it.
-fn forever(stream: &mut TcpStream, piece: &[u8]) {
+/// Writes the same bytes until the other side closes the connection.
+fn write_endlessly(stream: &mut TcpStream, piece: &[u8]) {
     while stream.write_all(piece).is_ok() {}
 }
 
 #[tokio::test]
-async fn one_request_more_than_allowed_is_not_sent() {
+async fn a_request_beyond_the_limit_is_not_sent() {
     let server = Server::says(&ok("fine"));
     let http = json!({"allow": [server.origin()]});
     let input = json!({"url": server.origin(), "times": 4});
@@ -34,13 +34,13 @@ async fn one_request_more_than_allowed_is_not_sent() {
 }
 
 #[tokio::test]
-async fn requests_that_are_never_sent_are_memory_of_the_call() {
+async fn unsent_requests_count_towards_the_memory_of_the_call() {
     let limits = json!({"memoryBytes": "24MiB"});
     let input = |hold| {
         let long = "x".repeat(60_000);
         json!({"url": "http://other.example/", "headers": {"x-long": long}, "times": 0, "hold": hold})
     };
-    // Granted or not: requests can be made by any tool.
+    // Every tool can create requests, with or without a grant.
     let held = fetch_within(&json!({}), &limits, input(40)).await;
     assert_eq!(answers(&held).len(), 0);
     assert!(held.usage().memory_peak >= 40 * 60_000, "{held:?}");
@@ -50,7 +50,7 @@ async fn requests_that_are_never_sent_are_memory_of_the_call() {
 }
 
 #[tokio::test]
-async fn there_is_nothing_that_a_tool_could_respond_to() {
+async fn a_tool_cannot_create_an_http_response() {
     let input = json!({"url": "http://other.example/", "times": 0, "respond": true});
     let result = fetch(&json!({}), input).await;
     assert_eq!(code(&result), "E_TOOL_TRAP");
@@ -62,7 +62,7 @@ async fn there_is_nothing_that_a_tool_could_respond_to() {
 }
 
 #[tokio::test]
-async fn a_tool_that_goes_on_asking_for_what_it_is_denied_is_stopped() {
+async fn a_tool_that_repeats_denied_requests_is_stopped() {
     let ask = async |times| {
         let input = json!({"url": "http://other.example/x", "times": times});
         fetch_within(
@@ -81,7 +81,7 @@ async fn a_tool_that_goes_on_asking_for_what_it_is_denied_is_stopped() {
 }
 
 #[tokio::test]
-async fn requests_at_once_wait_for_their_turn() {
+async fn requests_beyond_the_concurrency_limit_wait() {
     let silent = silent();
     let http = json!({"allow": [silent.origin()]});
     let input = json!({"url": silent.origin(), "times": 12, "atOnce": 12});
@@ -109,7 +109,7 @@ async fn requests_at_once_wait_for_their_turn() {
 }
 
 #[tokio::test]
-async fn a_body_beyond_the_limit_is_not_sent_to_its_end() {
+async fn a_request_body_beyond_the_limit_is_aborted() {
     let server = Server::echo();
     let http = json!({"allow": [server.origin()]});
     let input = json!({"url": server.origin(), "method": "POST", "bodyBytes": 100_000});
@@ -119,31 +119,36 @@ async fn a_body_beyond_the_limit_is_not_sent_to_its_end() {
         "{result:?}"
     );
     eventually("the connection is closed", || server.open() == 0).await;
-    assert!(server.asked().iter().all(|asked| asked.len() < 40_000));
+    assert!(
+        server
+            .requests()
+            .iter()
+            .all(|request| request.len() < 40_000)
+    );
     let result = fetch(&http, input).await;
     assert_eq!(result.usage().http_sent, 100_000);
 }
 
 #[tokio::test]
-async fn headers_without_end_are_not_read_to_their_end() {
+async fn endless_response_headers_are_aborted() {
     let http = |server: &Server| json!({"allow": [server.origin()]});
     let many = Server::does(|_, stream| {
         let _sent = stream.write_all(b"HTTP/1.1 200 OK\r\n");
-        forever(stream, b"x: y\r\n");
+        write_endlessly(stream, b"x: y\r\n");
     });
     let long = Server::does(|_, stream| {
         let _sent = stream.write_all(b"HTTP/1.1 200 OK\r\nx: ");
-        forever(stream, &[b'y'; 4096]);
+        write_endlessly(stream, &[b'y'; 4096]);
     });
     let trailers = Server::does(|_, stream| {
         let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n";
         let _sent = stream.write_all(head);
-        forever(stream, b"x: y\r\n");
+        write_endlessly(stream, b"x: y\r\n");
     });
     let extensions = Server::does(|_, stream| {
         let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;";
         let _sent = stream.write_all(head);
-        forever(stream, &[b'y'; 4096]);
+        write_endlessly(stream, &[b'y'; 4096]);
     });
     for (server, says) in [
         (many, "ErrorCode::HttpResponseHeaderSectionSize"),
@@ -159,9 +164,9 @@ async fn headers_without_end_are_not_read_to_their_end() {
     }
 }
 
-/// Ten gigabytes, said or not, plain or as if packed: what is not read is not held.
+/// Ten gigabytes, with and without a content length, plain and marked as compressed.
 #[test]
-fn a_body_of_ten_gigabytes_takes_no_memory_of_the_host() {
+fn a_response_body_of_ten_gigabytes_does_not_grow_the_host() {
     alone(async {
         let piece = vec![b'x'; 64 << 10];
         let head = |more: &str| format!("HTTP/1.1 200 OK\r\n{more}\r\n\r\n");
@@ -173,12 +178,12 @@ fn a_body_of_ten_gigabytes_takes_no_memory_of_the_host() {
             let (head, piece) = (head(more), piece.clone());
             let server = Server::does(move |_, stream| {
                 let _sent = stream.write_all(head.as_bytes());
-                forever(stream, &piece);
+                write_endlessly(stream, &piece);
             });
             let http = json!({"allow": [server.origin()]});
             let limits = json!({"httpResponseBytes": limit});
             let test_host = TestHost::with_tools(WEB, &policy(&http, &limits)).await;
-            // From here on the most there was is counted anew.
+            // Resets the peak memory of this process.
             std::fs::write("/proc/self/clear_refs", "5").unwrap();
             let before = ProcessUsage::now().rss;
             let result = test_host
@@ -192,7 +197,7 @@ fn a_body_of_ten_gigabytes_takes_no_memory_of_the_host() {
             let grown = ProcessUsage::now().peak.saturating_sub(before);
             assert!(grown < 64 << 20, "{more}: {grown}");
             eventually("the connection is closed", || server.open() == 0).await;
-            // One that reads but a little of it is done with it, too.
+            // A guest that reads only the start of the body closes the connection too.
             let input = json!({"url": server.origin(), "read": 1000});
             let result = test_host.call("web__run", input).await;
             assert_eq!(answer(&result)["failed"], Value::Null, "{result:?}");
@@ -202,7 +207,7 @@ fn a_body_of_ten_gigabytes_takes_no_memory_of_the_host() {
 }
 
 #[tokio::test]
-async fn what_is_packed_stays_so() {
+async fn compressed_bodies_are_not_decompressed() {
     let packed = "\u{1f}not unpacked";
     let server = Server::says(&format!(
         "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n{packed}",

@@ -1,4 +1,4 @@
-//! Names: looked up once, every address checked, and no other connected to.
+//! Name resolution: one lookup per request, and connections only to checked addresses.
 
 use std::io;
 use std::net::IpAddr;
@@ -11,31 +11,34 @@ use toolhost::{Denial, HttpConfig, HttpResolved, HttpResolver, Policy};
 use super::server::{Server, ok};
 use super::{Web, answer, error, fetch};
 
-/// Answers the n-th look-up with the n-th of these, and later ones with the last.
+/// Answers the n-th lookup with the n-th answer, and later ones with the last.
 #[derive(Debug)]
-struct Told {
+struct ScriptedResolver {
     answers: Vec<Vec<IpAddr>>,
-    asked: AtomicUsize,
+    lookups: AtomicUsize,
 }
 
-impl Told {
+impl ScriptedResolver {
     fn of(answers: &[&[&str]]) -> Arc<Self> {
         let parse = |answer: &&[&str]| answer.iter().map(|it| it.parse().unwrap()).collect();
         Arc::new(Self {
             answers: answers.iter().map(parse).collect(),
-            asked: AtomicUsize::new(0),
+            lookups: AtomicUsize::new(0),
         })
     }
 }
 
-impl HttpResolver for Told {
+impl HttpResolver for ScriptedResolver {
     fn resolve<'a>(&'a self, host: &'a str) -> HttpResolved<'a> {
         assert!(
             !host.ends_with('.') && host.parse::<IpAddr>().is_err(),
             "{host}"
         );
-        let turn = self.asked.fetch_add(1, SeqCst).min(self.answers.len() - 1);
-        let answer = self.answers[turn].clone();
+        let index = self
+            .lookups
+            .fetch_add(1, SeqCst)
+            .min(self.answers.len() - 1);
+        let answer = self.answers[index].clone();
         Box::pin(async move {
             if answer.is_empty() {
                 return Err(io::Error::other("no such name"));
@@ -45,7 +48,7 @@ impl HttpResolver for Told {
     }
 }
 
-async fn web(http: &Value, resolver: &Arc<Told>) -> Web {
+async fn web(http: &Value, resolver: &Arc<ScriptedResolver>) -> Web {
     let resolver = Arc::clone(resolver);
     let config = HttpConfig {
         resolver,
@@ -55,13 +58,13 @@ async fn web(http: &Value, resolver: &Arc<Told>) -> Web {
 }
 
 #[tokio::test]
-async fn localhost_is_loopback_where_a_rule_names_it() {
+async fn localhost_resolves_to_loopback_if_a_rule_names_it() {
     let server = Server::says(&ok("at home"));
     let url = format!("http://localhost:{}/", server.port());
     let result = fetch(&json!({"allow": [url]}), json!({"url": url})).await;
     assert_eq!(answer(&result)["body"], "at home");
-    assert!(server.asked()[0].contains(&format!("host: localhost:{}\r\n", server.port())));
-    // The name is not the address, nor the address the name.
+    assert!(server.requests()[0].contains(&format!("host: localhost:{}\r\n", server.port())));
+    // A rule for the name does not allow the address, nor the reverse.
     for (rule, url) in [
         (server.origin(), url.clone()),
         (url.clone(), server.origin()),
@@ -73,64 +76,68 @@ async fn localhost_is_loopback_where_a_rule_names_it() {
 }
 
 #[tokio::test]
-async fn a_name_that_resolves_to_a_private_address_is_not_connected_to() {
+async fn a_name_that_resolves_to_a_private_address_gets_no_connection() {
     let server = Server::says(&ok("inside"));
     let url = format!("http://api.example.com:{}/", server.port());
     let input = json!({"url": url});
-    let resolver = Told::of(&[&["127.0.0.1"]]);
+    let resolver = ScriptedResolver::of(&[&["127.0.0.1"]]);
     let refused = web(&json!({"allow": [url]}), &resolver).await;
     let refused = refused.fetch(input.clone()).await;
     assert_eq!(error(&refused), "ErrorCode::DestinationIpProhibited");
-    assert_eq!((server.accepted(), resolver.asked.load(SeqCst)), (0, 1));
+    assert_eq!((server.accepted(), resolver.lookups.load(SeqCst)), (0, 1));
     let denied = Denial::HttpNetwork {
         host: "api.example.com".to_owned(),
         network: "127.0.0.0/8".to_owned(),
     };
     assert_eq!(refused.usage().denials, [denied]);
 
-    // Whatever `localhost` is, it is no more than loopback.
+    // Addresses of `localhost` other than loopback are refused.
     let local = format!("http://localhost:{}/", server.port());
-    let resolver = Told::of(&[&["10.0.0.1"]]);
+    let resolver = ScriptedResolver::of(&[&["10.0.0.1"]]);
     let refused = web(&json!({"allow": [local]}), &resolver).await;
     let refused = refused.fetch(json!({"url": local})).await;
     assert_eq!(error(&refused), "ErrorCode::DestinationIpProhibited");
 
-    let resolver = Told::of(&[&["127.0.0.1"]]);
+    let resolver = ScriptedResolver::of(&[&["127.0.0.1"]]);
     let http = json!({"allow": [url], "privateNetworks": ["127.0.0.1"]});
     let allowed = web(&http, &resolver).await.fetch(input).await;
     assert_eq!(answer(&allowed)["body"], "inside");
     let host = format!("host: api.example.com:{}\r\n", server.port());
-    assert!(server.asked()[0].contains(&host), "{:?}", server.asked());
+    assert!(
+        server.requests()[0].contains(&host),
+        "{:?}",
+        server.requests()
+    );
 }
 
 #[tokio::test]
-async fn a_name_is_looked_up_once_and_what_was_checked_is_connected_to() {
+async fn a_name_is_resolved_once_and_the_checked_address_is_used() {
     let server = Server::says(&ok("first"));
     let other = Server::on(&format!("127.0.0.2:{}", server.port()), |_, _| ());
     let url = format!("http://api.example.com:{}/", server.port());
-    // The first answer may be connected to; the second is what an attacker wants.
-    let resolver = Told::of(&[&["127.0.0.1"], &["127.0.0.2"]]);
+    // The first answer is allowed; the second is the private address of a rebinding attack.
+    let resolver = ScriptedResolver::of(&[&["127.0.0.1"], &["127.0.0.2"]]);
     let http = json!({"allow": [url], "privateNetworks": ["127.0.0.1"]});
     let web = web(&http, &resolver).await;
     let input = json!({"url": url});
     let result = web.fetch(input.clone()).await;
     assert_eq!(answer(&result)["body"], "first");
-    assert_eq!(resolver.asked.load(SeqCst), 1);
-    // Each request looks anew, and checks anew.
+    assert_eq!(resolver.lookups.load(SeqCst), 1);
+    // Every request resolves and checks the name again.
     let result = web.fetch(input).await;
     assert_eq!(error(&result), "ErrorCode::DestinationIpProhibited");
-    assert_eq!(resolver.asked.load(SeqCst), 2);
+    assert_eq!(resolver.lookups.load(SeqCst), 2);
     assert_eq!((server.accepted(), other.accepted()), (1, 0));
 }
 
 #[tokio::test]
-async fn of_several_addresses_only_those_that_pass_are_tried() {
+async fn only_the_allowed_addresses_of_a_name_are_tried() {
     let good = Server::says(&ok("good"));
     let bad = Server::on(&format!("127.0.0.2:{}", good.port()), |_, _| ());
     let url = format!("http://api.example.com:{}/", good.port());
     let addresses: &[&[&str]] = &[&["127.0.0.2", "::ffff:127.0.0.2", "127.0.0.1"]];
     let http = json!({"allow": [url], "privateNetworks": ["127.0.0.1"]});
-    let result = web(&http, &Told::of(addresses)).await;
+    let result = web(&http, &ScriptedResolver::of(addresses)).await;
     let result = result.fetch(json!({"url": url})).await;
     assert_eq!(answer(&result)["body"], "good", "{result:?}");
     assert_eq!((good.accepted(), bad.accepted()), (1, 0));
@@ -138,7 +145,7 @@ async fn of_several_addresses_only_those_that_pass_are_tried() {
 }
 
 #[tokio::test]
-async fn an_address_in_other_clothes_is_refused() {
+async fn alternative_notations_of_an_address_are_refused() {
     let server = Server::says(&ok("inside"));
     for address in [
         "::ffff:127.0.0.1",
@@ -148,9 +155,9 @@ async fn an_address_in_other_clothes_is_refused() {
         "fd00::1",
     ] {
         let url = format!("http://api.example.com:{}/", server.port());
-        // That which names loopback does not name it in other clothes.
+        // A rule for loopback does not allow other notations of it.
         let http = json!({"allow": [url], "privateNetworks": ["127.0.0.0/8"]});
-        let web = web(&http, &Told::of(&[&[address]])).await;
+        let web = web(&http, &ScriptedResolver::of(&[&[address]])).await;
         let result = web.fetch(json!({"url": url})).await;
         assert_eq!(
             error(&result),
@@ -181,9 +188,9 @@ async fn an_address_in_other_clothes_is_refused() {
 }
 
 #[tokio::test]
-async fn a_name_that_nobody_knows_is_an_error_to_the_guest() {
+async fn the_guest_gets_an_error_for_an_unknown_name() {
     let url = "http://api.example.com/";
-    let web = web(&json!({"allow": [url]}), &Told::of(&[&[]])).await;
+    let web = web(&json!({"allow": [url]}), &ScriptedResolver::of(&[&[]])).await;
     let result = web.fetch(json!({"url": url})).await;
     assert!(
         error(&result).starts_with("ErrorCode::DnsError"),
@@ -192,7 +199,7 @@ async fn a_name_that_nobody_knows_is_an_error_to_the_guest() {
 }
 
 #[tokio::test]
-async fn an_embedder_may_answer_every_allowed_request_by_itself() {
+async fn an_embedder_can_answer_every_allowed_request() {
     let server = Server::echo();
     let http = json!({
         "allow": ["https://api.example.com/v1/*"],
@@ -206,19 +213,19 @@ async fn an_embedder_may_answer_every_allowed_request_by_itself() {
         .fetch(json!({"url": "https://api.example.com/v1/x"}))
         .await;
     assert_eq!(answer(&result)["status"], 200, "{result:?}");
-    let asked = server.asked().remove(0);
-    assert!(asked.starts_with("GET /v1/x HTTP/1.1\r\n"), "{asked}");
-    assert!(asked.contains("host: api.example.com\r\n"), "{asked}");
+    let request = server.requests().remove(0);
+    assert!(request.starts_with("GET /v1/x HTTP/1.1\r\n"), "{request}");
+    assert!(request.contains("host: api.example.com\r\n"), "{request}");
     assert!(
-        asked.contains("authorization: Bearer sk-12345\r\n"),
-        "{asked}"
+        request.contains("authorization: Bearer sk-12345\r\n"),
+        "{request}"
     );
-    // What is not allowed is not sent there either.
+    // A request that is not allowed does not reach the embedder's server.
     for url in ["https://api.example.com/v2", "https://other.example/v1/x"] {
         let result = web.fetch(json!({"url": url})).await;
         assert_eq!(error(&result), "ErrorCode::HttpRequestDenied");
     }
     assert_eq!(server.accepted(), 1);
-    // A policy has no such key.
+    // A policy cannot set the server.
     assert!(Policy::parse("tools: {t: {http: {answeredBy: 'x'}}}", "p.yaml").is_err());
 }

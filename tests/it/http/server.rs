@@ -1,4 +1,4 @@
-//! A server on loopback that does what a test says, and remembers who called and what was asked.
+//! A server on loopback with scripted responses, which records connections and requests.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,27 +6,27 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A server; its threads end with the process of the test.
+/// A server. Its threads end with the process of the test.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     accepted: Arc<AtomicUsize>,
     open: Arc<AtomicUsize>,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    /// Answers each request with these bytes.
+    /// Returns a server that answers each request with these bytes.
     pub(crate) fn says(answer: &str) -> Self {
         let answer = answer.to_owned();
         Self::does(move |_, stream| drop(stream.write_all(answer.as_bytes())))
     }
 
-    /// Echoes each request's head and body.
+    /// Returns a server that echoes each request's head and body.
     pub(crate) fn echo() -> Self {
         Self::does(|request, stream| drop(stream.write_all(ok(request).as_bytes())))
     }
 
-    /// Does this with each connection, after its request was read.
+    /// Returns a server that runs `act` for each connection, after it has read the request.
     pub(crate) fn does(act: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
         Self::on("127.0.0.1:0", act)
     }
@@ -40,9 +40,9 @@ impl Server {
             address: listener.local_addr().unwrap(),
             accepted: Arc::default(),
             open: Arc::default(),
-            asked: Arc::default(),
+            requests: Arc::default(),
         };
-        let (accepted, asked) = (Arc::clone(&server.accepted), Arc::clone(&server.asked));
+        let (accepted, requests) = (Arc::clone(&server.accepted), Arc::clone(&server.requests));
         let open = Arc::clone(&server.open);
         let act = Arc::new(act);
         thread::spawn(move || {
@@ -50,12 +50,13 @@ impl Server {
                 let Ok(mut stream) = stream else { return };
                 accepted.fetch_add(1, SeqCst);
                 open.fetch_add(1, SeqCst);
-                let (asked, open, act) = (Arc::clone(&asked), Arc::clone(&open), Arc::clone(&act));
+                let (requests, open, act) =
+                    (Arc::clone(&requests), Arc::clone(&open), Arc::clone(&act));
                 thread::spawn(move || {
                     let request = read_request(&mut stream);
-                    asked.lock().unwrap().push(request.clone());
+                    requests.lock().unwrap().push(request.clone());
                     act(&request, &mut stream);
-                    // Until the other side hangs up, or all is said.
+                    // Until the other side closes the connection, or the response is complete.
                     let _over = stream.shutdown(std::net::Shutdown::Write);
                     let _rest = std::io::copy(&mut stream, &mut std::io::sink());
                     open.fetch_sub(1, SeqCst);
@@ -65,7 +66,7 @@ impl Server {
         server
     }
 
-    /// `http://127.0.0.1:PORT`.
+    /// Returns `http://127.0.0.1:PORT`.
     pub(crate) fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -74,31 +75,31 @@ impl Server {
         self.address.port()
     }
 
-    /// Connections that came.
+    /// Counts the accepted connections.
     pub(crate) fn accepted(&self) -> usize {
         self.accepted.load(SeqCst)
     }
 
-    /// Connections that are still there.
+    /// Counts the open connections.
     pub(crate) fn open(&self) -> usize {
         self.open.load(SeqCst)
     }
 
-    /// The requests, as they came.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    /// Returns the received requests in order.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
-/// A server that reads requests and never answers.
+/// Returns a server that reads requests and never answers.
 pub(crate) fn silent() -> Server {
     Server::does(|_, stream| {
-        // Until the other side hangs up.
+        // Until the other side closes the connection.
         let _rest = std::io::copy(stream, &mut std::io::sink());
     })
 }
 
-/// An answer with a body.
+/// Returns a response with a body.
 pub(crate) fn ok(body: &str) -> String {
     format!(
         "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}",
@@ -106,7 +107,7 @@ pub(crate) fn ok(body: &str) -> String {
     )
 }
 
-/// Reads a request: its head, and a body as it says its length.
+/// Reads a request: its head, and a body of the length in the head.
 pub(crate) fn read_request(stream: &mut impl Read) -> String {
     let mut request = Vec::new();
     let mut byte = [0; 1];

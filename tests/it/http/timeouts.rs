@@ -1,4 +1,4 @@
-//! A server that takes its time: what ends the wait, and that nothing of it stays.
+//! Slow servers: timeouts, deadlines, dropped calls, and the release of connections.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -13,12 +13,12 @@ use super::{WEB, answer, error, fetch_within, policy};
 use crate::leaks::{alone, stays_flat};
 
 #[tokio::test]
-async fn the_deadline_ends_a_call_that_waits_for_a_server() {
+async fn the_deadline_stops_a_call_that_waits_for_a_server() {
     let limits = json!({"deadlineMs": 1500});
     let server = silent();
     let http = json!({"allow": [server.origin()]});
     let result = fetch_within(&http, &limits, json!({"url": server.origin()})).await;
-    // It has no more time than the call: the guest is told just before, where there is time for that.
+    // A request times out shortly before its call, so that the guest can read the error.
     if result.output().is_some() {
         assert_eq!(
             error(&result),
@@ -44,7 +44,7 @@ async fn the_deadline_ends_a_call_that_waits_for_a_server() {
 }
 
 #[tokio::test]
-async fn dropping_a_call_closes_its_connection() {
+async fn dropping_a_call_closes_its_connections() {
     let server = silent();
     let http = json!({"allow": [server.origin()]});
     let test_host = TestHost::with_tools(WEB, &policy(&http, &json!({}))).await;
@@ -56,17 +56,17 @@ async fn dropping_a_call_closes_its_connection() {
         tokio::pin!(call);
         tokio::select! {
             result = &mut call => panic!("{result:?}"),
-            () = eventually("they are connected", || server.asked().len() == 3) => {}
+            () = eventually("the requests have arrived", || server.requests().len() == 3) => {}
         }
         assert_eq!(server.open(), 3);
     }
     eventually("the connections are closed", || server.open() == 0).await;
-    // While it waited it held its place, and now it is free.
-    eventually("its place is free", || sandbox().free_places() == 1_024).await;
+    // The waiting call held a slot, which is free now.
+    eventually("the slot is free", || sandbox().free_places() == 1_024).await;
 }
 
 #[tokio::test]
-async fn each_wait_has_a_limit_that_the_guest_may_shorten_and_not_lengthen() {
+async fn a_guest_can_shorten_the_timeouts_and_not_lengthen_them() {
     let server = silent();
     let http = json!({"allow": [server.origin()]});
     let long = 1_000_000_000;
@@ -87,7 +87,7 @@ async fn each_wait_has_a_limit_that_the_guest_may_shorten_and_not_lengthen() {
     assert_eq!(error(&result), "connection read timeout");
     assert_eq!(answer(&result)["body"], "half");
 
-    // A queue that is full takes no connection, and answers none.
+    // A listener with a full backlog accepts no connection and does not answer.
     let full = tokio::net::TcpSocket::new_v4().unwrap();
     full.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let full = full.listen(0).unwrap();
@@ -106,7 +106,7 @@ async fn each_wait_has_a_limit_that_the_guest_may_shorten_and_not_lengthen() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_up_is_an_error_to_the_guest() {
+async fn the_guest_gets_an_error_if_the_server_closes_the_connection() {
     let rude = Server::does(|_, stream| drop(stream.shutdown(std::net::Shutdown::Both)));
     let http = json!({"allow": [rude.origin()]});
     let result = fetch_within(&http, &json!({}), json!({"url": rude.origin()})).await;
@@ -122,7 +122,7 @@ async fn a_server_that_hangs_up_is_an_error_to_the_guest() {
 }
 
 #[test]
-fn requests_leave_nothing_behind() {
+fn requests_leak_no_memory_files_or_threads() {
     alone(async {
         let server = Server::echo();
         let http = json!({"allow": [server.origin()]});
@@ -130,7 +130,7 @@ fn requests_leave_nothing_behind() {
         let denied = "http://localhost:1/";
         let url = server.origin();
         stays_flat("requests", 300, async |n| {
-            // One that is read, one that is not, one that is refused.
+            // One response that is read, one that is not, and one denied request.
             let (url, read) = match n % 3 {
                 0 => (url.as_str(), u64::MAX),
                 1 => (url.as_str(), 0),

@@ -1,4 +1,4 @@
-//! HTTPS: a server is known by its certificate, or not spoken to.
+//! HTTPS: server certificates are verified.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -24,7 +24,7 @@ fn authority(name: &str) -> Issuer {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// A server for a name, known by an authority, that answers one request of each connection.
+/// A server with a certificate for a name; answers one request of each connection.
 struct Secure {
     address: SocketAddr,
     shaken: Arc<AtomicUsize>,
@@ -84,7 +84,7 @@ async fn get(server: &Secure, host: &str, trusted: &Issuer) -> toolhost::ToolRes
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_an_added_root_vouches_for_is_spoken_to() {
+async fn a_server_with_a_certificate_of_an_added_root_is_accepted() {
     let root = authority("ours");
     let server = secure("localhost", &root, |_| ()).await;
     let result = get(&server, "localhost", &root).await;
@@ -99,7 +99,7 @@ async fn a_server_that_an_added_root_vouches_for_is_spoken_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_that_is_wrong_ends_it_before_anything_is_said() {
+async fn an_invalid_certificate_is_refused_before_any_data_is_sent() {
     let (root, other) = (authority("ours"), authority("somebody"));
     let unknown = secure("localhost", &other, |_| ()).await;
     let misnamed = secure("example.com", &root, |_| ()).await;
@@ -120,7 +120,7 @@ async fn a_certificate_that_is_wrong_ends_it_before_anything_is_said() {
 }
 
 #[tokio::test]
-async fn what_is_no_certificate_is_said_when_the_sandbox_starts() {
+async fn an_invalid_root_certificate_is_an_error_when_the_sandbox_starts() {
     let mut config = toolhost::SandboxConfig::default();
     config.http.roots = vec![b"-----BEGIN".to_vec()];
     let error = toolhost::Sandbox::new(config).err().unwrap();
@@ -133,7 +133,7 @@ async fn what_is_no_certificate_is_said_when_the_sandbox_starts() {
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_no_tls_is_an_error_to_the_guest() {
+async fn the_guest_gets_an_error_from_a_server_without_tls() {
     let plain = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", plain.local_addr().unwrap());
     std::thread::spawn(move || {

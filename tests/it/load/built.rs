@@ -1,4 +1,4 @@
-//! Entries that are source: what was built of them loads, and only where they are still the same.
+//! Entries that are source: the built component loads only if the sources have not changed since.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,8 +14,8 @@ use super::{codes, host};
 
 const SOURCE: &str = "export const handlers = {};\n";
 
-/// A bundle of one Tool whose entry is source, and the component of a guest in the place of what is
-/// built of it.
+/// A bundle of one Tool whose entry is source; the component of a guest stands for its built
+/// component.
 struct Project {
     dir: tempfile::TempDir,
 }
@@ -50,10 +50,10 @@ impl Project {
         fs::write(self.path(".toolhost/text.wasm"), component).unwrap();
     }
 
-    /// The one finding of a bundle that does not load.
+    /// Returns the only finding of a bundle that does not load.
     async fn refused(&self) -> Diagnostic {
         let Err(LoadError::Invalid { diagnostics, .. }) = host().load(self.dir.path()).await else {
-            panic!("it should not load");
+            panic!("the bundle loaded");
         };
         assert_eq!(
             codes(&diagnostics),
@@ -63,8 +63,8 @@ impl Project {
         diagnostics[0].clone()
     }
 
-    /// That it is refused with these words, and the command that builds it.
-    async fn says(&self, why: &str) {
+    /// Asserts that the bundle is refused for this reason, with the command that builds it.
+    async fn assert_refused_with(&self, why: &str) {
         let finding = self.refused().await;
         let message = "tool text: entry src/index.ts: ";
         assert!(finding.message.starts_with(message), "{}", finding.message);
@@ -76,7 +76,7 @@ impl Project {
 }
 
 #[tokio::test]
-async fn what_was_built_of_a_source_loads_and_runs() {
+async fn a_component_built_from_source_loads_and_runs() {
     let project = Project::new();
     project.build(&Project::stamp());
     let loaded = host().load(project.dir.path()).await.unwrap();
@@ -94,20 +94,22 @@ async fn what_was_built_of_a_source_loads_and_runs() {
 }
 
 #[tokio::test]
-async fn a_source_entry_that_is_not_built_or_changed_since_is_refused_with_the_command() {
+async fn a_source_entry_that_is_unbuilt_or_changed_is_refused_with_the_build_command() {
     // tool-spec-v2 §15
     let project = Project::new();
-    project.says("it has not been built").await;
+    project.assert_refused_with("it has not been built").await;
 
     project.build(&Project::stamp());
     assert!(host().load(project.dir.path()).await.is_ok());
     fs::write(project.path("src/index.ts"), "// another").unwrap();
     project
-        .says("src/index.ts has changed since it was built")
+        .assert_refused_with("src/index.ts has changed since it was built")
         .await;
     fs::remove_file(project.path("src/index.ts")).unwrap();
     project
-        .says("src/index.ts, which it was built of, cannot be read: there is no such")
+        .assert_refused_with(
+            "src/index.ts, which it was built of, cannot be read: there is no such",
+        )
         .await;
     fs::write(project.path("src/index.ts"), SOURCE).unwrap();
     assert!(host().load(project.dir.path()).await.is_ok());
@@ -118,16 +120,16 @@ async fn a_source_entry_that_is_not_built_or_changed_since_is_refused_with_the_c
     };
     project.build(&other);
     project
-        .says("it was built when the entry was another")
+        .assert_refused_with("it was built when the entry was another")
         .await;
     fs::write(project.path(".toolhost/text.wasm"), guest("text")).unwrap();
     project
-        .says("the component was not made by `toolhost build`")
+        .assert_refused_with("the component was not made by `toolhost build`")
         .await;
 }
 
 #[tokio::test]
-async fn no_source_and_no_component_is_read_from_outside_the_bundle() {
+async fn sources_and_components_outside_the_bundle_are_not_read() {
     let outside = tempfile::tempdir().unwrap();
     let secret = outside.path().join("index.ts");
     fs::write(&secret, SOURCE).unwrap();
@@ -135,9 +137,11 @@ async fn no_source_and_no_component_is_read_from_outside_the_bundle() {
     project.build(&Project::stamp());
     fs::remove_file(project.path("src/index.ts")).unwrap();
     symlink(&secret, project.path("src/index.ts")).unwrap();
-    project.says("it leads out of the bundle's directory").await;
+    project
+        .assert_refused_with("it leads out of the bundle's directory")
+        .await;
 
-    // One that lies outside by its path is the builder's business: it is not looked at.
+    // A source path outside of the bundle is not read: only the build checks it.
     let project = Project::new();
     let mut stamp = Project::stamp();
     stamp.sources.push(Source::new("../nowhere.ts", b""));
@@ -148,11 +152,13 @@ async fn no_source_and_no_component_is_read_from_outside_the_bundle() {
     let built = outside.path().join("text.wasm");
     fs::rename(project.path(".toolhost/text.wasm"), &built).unwrap();
     symlink(&built, project.path(".toolhost/text.wasm")).unwrap();
-    project.says("it leads out of the bundle's directory").await;
+    project
+        .assert_refused_with("it leads out of the bundle's directory")
+        .await;
 }
 
 #[tokio::test]
-async fn a_source_that_is_a_pipe_or_without_end_holds_nobody_up() {
+async fn a_source_that_is_a_pipe_or_endless_is_refused_at_once() {
     let project = Project::new();
     let mut stamp = Project::stamp();
     stamp.sources.push(Source::new("src/pipe", b""));
@@ -160,10 +166,12 @@ async fn a_source_that_is_a_pipe_or_without_end_holds_nobody_up() {
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     let pipe = project.path("src/pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    project.says("it is a named pipe, not a regular file").await;
+    project
+        .assert_refused_with("it is a named pipe, not a regular file")
+        .await;
 
     fs::remove_file(&pipe).unwrap();
-    // It takes no room on the disk, and is more than is read.
+    // A sparse file larger than the read limit.
     let large = fs::File::create(&pipe).unwrap();
     large.set_len(1 << 40).unwrap();
     let finding = project.refused().await;
@@ -178,7 +186,7 @@ async fn a_source_that_is_a_pipe_or_without_end_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn tools_of_one_source_share_what_is_built_of_it() {
+async fn tools_of_one_source_share_its_built_component() {
     let project = Project::new();
     let tool = |name: &str, export: &str| {
         json!({"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": name},

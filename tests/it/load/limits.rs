@@ -1,4 +1,4 @@
-//! What a stranger's bundle costs while it loads, and how much is said about it.
+//! Limits on the cost of loading an untrusted bundle, and on its findings.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use toolhost::bundle::Bundle;
 use super::*;
 use crate::sandbox::wat::component_of;
 
-/// Tells what takes minutes from what does not, also where tests of others hold the machine.
-const MOMENTS: Duration = Duration::from_secs(60);
+/// A bound that separates seconds from minutes, also on a busy machine.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Where the texts of `describe` begin.
+/// Offset at which the texts of `describe` begin.
 const TEXTS: usize = 64 * 1024;
 
-/// A component whose `describe` names these handlers, with the parameters of each.
+/// Returns a component whose `describe` names these handlers with these parameters.
 fn describing(handlers: &[(String, String)], beside: &str) -> Vec<u8> {
     let (mut specs, mut texts) = (Vec::new(), Vec::new());
     let mut lay = |specs: &mut Vec<u8>, text: &str| {
@@ -63,13 +63,13 @@ fn manifest(exports: &str) -> String {
     )
 }
 
-/// A schema of a hundred patterns, each of some letters of all languages.
+/// Returns a schema of a hundred patterns, each of letters of all languages.
 fn of_patterns(number: usize) -> String {
     let patterns = (0..100).map(|i| json!({"pattern": format!(r"\p{{L}}{{5}}{number}x{i}")}));
     json!({"type": "object", "anyOf": patterns.collect::<Vec<_>>()}).to_string()
 }
 
-/// What this process has in memory, in MiB.
+/// Returns the resident memory of this process in MiB.
 fn resident() -> u64 {
     let pages = fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = pages.split(' ').nth(1).unwrap().parse().unwrap();
@@ -89,7 +89,7 @@ async fn the_patterns_of_a_component_are_compiled_within_one_budget() {
     let manifest = manifest(&exports.join(","));
     let (begun, before) = (Instant::now(), resident());
     let found = findings(&manifest, &[("t.wasm", component)]).await;
-    assert!(begun.elapsed() < MOMENTS, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < TIME_LIMIT, "{:?}", begun.elapsed());
     let grown = resident() - before;
     assert!(grown < 300, "{grown} MiB");
     assert!(
@@ -108,13 +108,13 @@ fn the_patterns_of_a_file_are_compiled_within_one_budget() {
     let source = YamlSource::new("b.yaml", &manifest(&exports.join(",")));
     let begun = Instant::now();
     let found = Bundle::parse(&source).unwrap_err();
-    assert!(begun.elapsed() < MOMENTS, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < TIME_LIMIT, "{:?}", begun.elapsed());
     let last = found.last().unwrap().message.as_str();
     assert!(last.contains("all schemas together"), "{last}");
 }
 
 #[tokio::test]
-async fn so_many_findings_are_kept_and_each_is_short() {
+async fn the_number_and_length_of_findings_are_limited() {
     let handler = |i| (format!("{i:03}{}", "h".repeat(50)), String::new());
     let handlers: Vec<_> = (0..256).map(handler).collect();
     let exports: Vec<_> = (0..60_000).map(|i| format!("{{name: a{i}}}")).collect();
@@ -132,7 +132,7 @@ async fn so_many_findings_are_kept_and_each_is_short() {
 }
 
 #[tokio::test]
-async fn what_a_component_calls_things_stays_on_one_short_line() {
+async fn names_from_a_component_are_escaped_and_truncated_in_findings() {
     let acting = "a\n\u{1b}[2Jx.yaml:1:1: error[E_HOST] forged".repeat(1_000);
     let mut imported = String::new();
     for byte in acting.bytes() {
