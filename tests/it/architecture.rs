@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolhost_tests::root;
 
 /// What each crate may depend on among its own, in the order of ARCHITECTURE.md.
-const ORDER: [(&str, &[&str]); 9] = [
+const ORDER: [(&str, &[&str]); 10] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     (
@@ -15,6 +15,10 @@ const ORDER: [(&str, &[&str]); 9] = [
         &["toolhost-contract", "toolhost-features"],
     ),
     ("toolhost-store", &["toolhost-features"]),
+    (
+        "toolhost-manifest",
+        &["toolhost-contract", "toolhost-features"],
+    ),
     (
         "toolhost-agents",
         &["toolhost-contract", "toolhost-features", "toolhost-store"],
@@ -25,6 +29,7 @@ const ORDER: [(&str, &[&str]); 9] = [
             "toolhost-agents",
             "toolhost-contract",
             "toolhost-features",
+            "toolhost-manifest",
             "toolhost-sandbox",
             "toolhost-store",
         ],
@@ -51,8 +56,8 @@ const OWNERS: [(&str, &[&str]); 12] = [
     ("wasmparser", &["toolhost-sandbox"]),
     ("cap-fs-ext", &["toolhost-sandbox"]),
     ("rustls", &["toolhost-sandbox"]),
-    ("jsonschema", &["toolhost"]),
-    ("serde-saphyr", &["toolhost"]),
+    ("jsonschema", &["toolhost-manifest"]),
+    ("serde-saphyr", &["toolhost-manifest"]),
     ("rusqlite", &["toolhost-store"]),
     ("opentelemetry", &["toolhost-otel"]),
     ("rmcp", &["toolhost-mcp"]),

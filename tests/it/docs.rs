@@ -183,11 +183,12 @@ fn the_tables_of_limits_are_those_of_the_code() {
 }
 
 /// Where the modules begin of each crate or test binary that the pages name.
-const SOURCES: [(&str, &str); 8] = [
+const SOURCES: [(&str, &str); 9] = [
     ("toolhost-contract", "host/toolhost-contract/src"),
     ("toolhost-sandbox", "host/toolhost-sandbox/src"),
     ("toolhost-store", "host/toolhost-store/src"),
     ("toolhost-agents", "host/toolhost-agents/src"),
+    ("toolhost-manifest", "host/toolhost-manifest/src"),
     ("toolhost", "host/toolhost/src"),
     ("cli", "host/toolhost-cli/tests/cli"),
     ("bin/toolhost", "host/toolhost-cli/src"),

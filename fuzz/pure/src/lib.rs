@@ -27,9 +27,6 @@ extern crate self as wasmtime;
 /// Files of `toolhost`.
 #[path = "../../../host/toolhost/src"]
 mod house {
-    pub(crate) mod bundle;
-    pub(crate) mod policy;
-    pub(crate) mod schema;
     pub(crate) mod workspace;
 
     pub(crate) mod call {
@@ -38,8 +35,6 @@ mod house {
 
     pub(crate) mod middleware {
         pub(crate) mod progress;
-        pub(crate) mod redact;
-        pub use redact::Redactor;
     }
 }
 
@@ -67,10 +62,9 @@ mod cell {
 }
 
 pub(crate) use cell::{accounting, component};
-pub(crate) use house::{bundle, middleware, schema};
+pub(crate) use house::middleware;
 
 pub use cell::error::{PrepareError, SandboxError, SandboxStartError};
-pub use cell::accounting::output::cuts;
 pub use toolhost_contract::{
     AddressBlock, AddressBlockError, DiskLimit, FileId, Grants, HttpCredential,
     HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, Limits, OriginError, Protected,

@@ -19,6 +19,7 @@ mod json;
 mod limits;
 mod name;
 mod protected;
+mod redact;
 mod resource;
 mod result;
 mod schema;
@@ -48,6 +49,7 @@ pub use json::{JsonShape, json_depth};
 pub use limits::{DiskLimit, Limits};
 pub use name::{ExportName, NameError, ResourceName, ToolName};
 pub use protected::Protected;
+pub use redact::Redactor;
 pub use resource::{
     AgentResource, AgentSpec, ErrorMessageLimit, ResourceMetadata, ToolExportSpec, ToolResource,
     ToolSpec,

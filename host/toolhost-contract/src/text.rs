@@ -1,10 +1,12 @@
 //! The one list of characters that act, JSON in which none does, and words for a shell.
 
+mod cuts;
 mod display;
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
+pub use cuts::{CUT, cuts, left_out};
 pub(crate) use display::is_plain;
 pub use display::{cut, escape_lines, escape_within, listed, shorten};
 

@@ -21,7 +21,7 @@ mod scheduler;
 mod sync;
 mod workdir;
 
-pub use accounting::output::{LogLevel, LogRecord, cuts};
+pub use accounting::output::{LogLevel, LogRecord};
 pub use call::{Ask, CallReport, Invocation, Outcome};
 pub use component::cache::{
     CacheCleared, CacheConfig, CacheEntry, CacheError, CacheVerdict, ComponentCache,

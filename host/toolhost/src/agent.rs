@@ -7,14 +7,14 @@ use std::sync::Arc;
 use toolhost_contract::{Locale, ResourceName, ToolName};
 use toolhost_sandbox::{Grants, Limits, Workdir};
 
-use crate::bundle::WriteGuard;
 use crate::catalog::ToolCatalog;
 use crate::extension::{ExtensionApi, ExtensionError};
 use crate::host::HostInner;
 use crate::instance::Instance;
-use crate::policy::Policy;
 use crate::registry::ToolRegistry;
 use crate::registry::overlay::{Current, Overlay};
+use toolhost_manifest::bundle::WriteGuard;
+use toolhost_manifest::policy::Policy;
 
 /// What the policy gives to one tool of one agent.
 #[derive(Debug, Clone, Default)]

@@ -24,9 +24,9 @@ mod tree;
 
 use toolhost_contract::JsonObject;
 
-use crate::bundle::yaml::Node;
-use crate::bundle::{Diagnostic, Place, YamlSource};
-use crate::policy::Policy;
+use toolhost_manifest::bundle::{Diagnostic, Place, YamlSource};
+use toolhost_manifest::policy::Policy;
+use toolhost_manifest::yaml::Node;
 
 pub use edit::{EditError, Edited};
 pub use expect::{ErrorIs, Expect, FileIs, LogIs, TextIs};

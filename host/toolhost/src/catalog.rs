@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use toolhost_contract::{Locale, ToolCatalogItem, ToolError, ToolErrorCode};
 
-use crate::bundle::reader::closest;
 use toolhost_contract::text;
+use toolhost_manifest::closest;
 
 /// Longest name quoted from a call, in characters: as long as a tool name may be.
 const NAME_SHOWN: usize = 64;

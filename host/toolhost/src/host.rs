@@ -12,13 +12,13 @@ use toolhost_sandbox::{
     WorkdirRules, WriteProtected,
 };
 
-use crate::bundle::{LoadError, WriteGuard};
 use crate::events::{EventBus, EventBusConfig};
 use crate::load;
 use crate::loaded::LoadedBundle;
 use crate::middleware::Redactor;
 use crate::pending::{self, Completions, Pending};
-use crate::policy::Policy;
+use toolhost_manifest::bundle::{LoadError, WriteGuard};
+use toolhost_manifest::policy::Policy;
 use toolhost_store::{Store, StoreError, make_private};
 
 /// Why a host cannot be built.

@@ -1,10 +1,6 @@
 //! What a component is, for people: what it serves, what it asks for, whether it would load.
 
-mod manifest;
-
 use toolhost_sandbox::{ComponentFacts, HandlerSpec, PrepareError, Sandbox};
-
-pub use manifest::manifest;
 
 /// What is known of a component.
 #[derive(Debug)]

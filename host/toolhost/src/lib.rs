@@ -12,7 +12,6 @@
 mod agent;
 mod agents_port;
 mod agents_tool;
-pub mod bundle;
 mod call;
 pub mod cases;
 mod catalog;
@@ -27,9 +26,7 @@ mod loaded;
 pub mod message;
 mod middleware;
 mod pending;
-mod policy;
 mod registry;
-mod schema;
 pub mod script;
 mod step;
 mod turn;
@@ -37,13 +34,12 @@ mod workspace;
 
 pub use agent::Agent;
 pub use agents_tool::agents_tool;
-pub use bundle::{Bundle, Diagnostic, LoadError, Severity, YamlSource};
 pub use call::failure::prepare_error_code;
 pub use catalog::ToolCatalog;
 pub use extension::{ExtensionApi, ExtensionError, PipelineApi, ToolsApi};
 pub use handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 pub use host::{Host, HostBuilder, HostError, LoadProgress};
-pub use inspect::{Inspection, inspect, manifest};
+pub use inspect::{Inspection, inspect};
 pub use instance::{Instance, TurnStart};
 pub use loaded::{AgentError, Declares, LoadedBundle, WorkspaceError};
 pub use middleware::{
@@ -51,7 +47,6 @@ pub use middleware::{
     Redactor, StepContext, ToolCallContext, TurnContext,
 };
 pub use pending::{Completed, Completion, Completions};
-pub use policy::{LimitInfo, Policy, PolicyError, SecretSource};
 pub use step::Step;
 pub use turn::Turn;
 
@@ -61,6 +56,10 @@ pub use toolhost_contract::{
     McpSource, MessageError, NameError, ResourceName, SourceType, ToolCall, ToolCatalogItem,
     ToolContext, ToolError, ToolErrorCode, ToolName, ToolResult, ToolSource, ToolStatus, Usage,
     text,
+};
+pub use toolhost_manifest::{
+    Bundle, Diagnostic, LimitInfo, LoadError, Policy, PolicyError, SecretSource, Severity,
+    YamlSource, bundle, manifest,
 };
 pub use toolhost_sandbox::{
     Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler,

@@ -14,18 +14,18 @@ use toolhost_contract::{
 use toolhost_sandbox::{HandlerSpec, PrepareError, PreparedTool};
 
 use crate::agent::{Agent, AgentInner, Permit, RegistryCalls};
-use crate::bundle::{
-    Bundle, Diagnostic, DiagnosticList, IMPLICIT_AGENT, LoadError, MANIFEST, OpenBundle, Place,
-    WriteGuard,
-};
 use crate::call::failure::prepare_error_code;
 use crate::catalog::{ToolCatalog, descriptions};
 use crate::host::{HostInner, LoadProgress};
 use crate::loaded::{Declares, LoadedBundle, LoadedInner};
 use crate::registry::overlay::Current;
 use crate::registry::{RegisteredTool, Runs, ToolRegistry};
-use crate::schema::{ArgsSchema, PatternBudget};
 use toolhost_contract::text;
+use toolhost_manifest::DiagnosticList;
+use toolhost_manifest::bundle::{
+    Bundle, Diagnostic, IMPLICIT_AGENT, LoadError, MANIFEST, OpenBundle, Place, WriteGuard,
+};
+use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
 use ungranted::not_granted;
 
 /// Longest entry quoted, in characters.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
 
 use crate::agent::Agent;
-use crate::bundle::{Bundle, Diagnostic, YamlSource};
 use crate::host::HostInner;
 use crate::workspace::instance_workspace;
+use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
 use toolhost_store::make_private;
 
 /// Why there is no such agent.

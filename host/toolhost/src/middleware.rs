@@ -6,7 +6,6 @@ mod layer;
 mod metadata;
 pub(crate) mod pipeline;
 mod progress;
-mod redact;
 mod redaction;
 mod suspended;
 
@@ -16,5 +15,5 @@ pub(crate) use layer::{Panicked, unpanicked};
 pub use metadata::Metadata;
 pub use pipeline::{BoxFuture, Middleware, MiddlewareContext, Next};
 pub(crate) use progress::{Progress, sanitize_error_code};
-pub use redact::Redactor;
 pub(crate) use suspended::{Opened, SuspendedPipeline};
+pub use toolhost_contract::Redactor;

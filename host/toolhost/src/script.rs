@@ -137,7 +137,7 @@ impl Script {
         if text.len() > SCRIPT_MAX {
             return Err(wrong(format!("it is larger than {SCRIPT_MAX} bytes")));
         }
-        let script: Self = crate::bundle::yaml::parse(text).map_err(wrong)?;
+        let script: Self = toolhost_manifest::yaml::parse(text).map_err(wrong)?;
         script.check().map_err(wrong)?;
         Ok(script)
     }

@@ -10,7 +10,7 @@ use toolhost_contract::{
 use super::cost::within;
 use super::{BETWEEN, shown};
 use toolhost_contract::limit_error;
-use crate::schema::{ArgsSchema, PatternBudget, json};
+use toolhost_manifest::schema::{ArgsSchema, PatternBudget, json};
 
 /// Longest a schema may take to be compiled: a hundred patterns of 10 ms, unoptimised by much.
 const COMPILING_MAX: Duration = Duration::from_secs(10);

@@ -7,8 +7,8 @@ use toolhost_contract::{ResourceName, ToolName};
 
 use super::cost::within;
 use super::findings;
-use crate::bundle::{Bundle, Diagnostic, YamlSource};
-use crate::schema::{ArgsSchema, PatternBudget};
+use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
+use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
 
 /// Longest a bundle of the size fuzzed may take to be read.
 const READING_MAX: Duration = Duration::from_secs(5);

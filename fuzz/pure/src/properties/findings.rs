@@ -1,6 +1,6 @@
 //! What holds of findings in a file.
 
-use crate::bundle::{Diagnostic, Place, YamlSource};
+use toolhost_manifest::bundle::{Diagnostic, Place, YamlSource};
 
 use super::shown;
 

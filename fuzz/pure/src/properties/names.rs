@@ -4,8 +4,8 @@ use std::path::{Component, Path};
 
 use toolhost_contract::{ExportName, HandlerCode, ResourceName, ToolErrorCode, ToolName};
 
-use crate::bundle::reader::closest;
 use crate::house::workspace::{instance_directory, instance_workspace};
+use toolhost_manifest::closest;
 
 /// Longest name, in characters.
 const NAME_MAX: usize = 64;

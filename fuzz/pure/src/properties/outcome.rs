@@ -11,13 +11,13 @@ use toolhost_contract::{
 };
 
 use super::{BETWEEN, shown};
-use crate::house::call::hints::{Clues, explained};
-use crate::middleware::Redactor;
-use crate::middleware::progress::Progress;
 use crate::accounting::output::{HeadTail, LogBook, LogLevel, parse_json};
-use toolhost_contract::{limit_error, normalise_error};
-use crate::schema::json;
+use crate::house::call::hints::{Clues, explained};
+use crate::middleware::progress::Progress;
 use crate::{DiskLimit, Limits};
+use toolhost_contract::Redactor;
+use toolhost_contract::{limit_error, normalise_error};
+use toolhost_manifest::schema::json;
 
 /// Makes a result of what a guest says; panics where something does not hold.
 pub fn hold(text: &str) {

@@ -6,9 +6,9 @@ use toolhost_contract::ResourceName;
 
 use super::cost::within;
 use super::findings;
-use crate::bundle::{Bundle, YamlSource};
-use crate::house::policy::Policy;
 use crate::{Grants, Limits, WorkdirAccess};
+use toolhost_manifest::Policy;
+use toolhost_manifest::bundle::{Bundle, YamlSource};
 
 /// Longest a policy of the size fuzzed may take to be read.
 const READING_MAX: Duration = Duration::from_secs(2);

@@ -1,42 +1,12 @@
 //! What a guest says, bounded: stdout and stderr, log records, and the result's JSON.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use serde_json::Value;
-use toolhost_contract::{JsonShape, text};
+use toolhost_contract::JsonShape;
+use toolhost_contract::text::{self, CUT, left_out};
 
 use crate::{Limits, SandboxError};
-
-/// Marks the end of a text that was cut.
-const CUT: &str = "… (cut)";
-
-/// Marks, after a number of bytes, the place where the middle of a text was left out.
-const LEFT_OUT: &str = " bytes left out …";
-
-/// Before the number.
-const LEFT_OUT_BEGIN: &str = "… ";
-
-/// Where something is missing in what a guest printed, logged or panicked with: the marks the sandbox
-/// left there, the last of each kind, the later one first. What stands right before a mark may be the
-/// beginning of something, what stands right after it its end.
-#[must_use]
-pub fn cuts(text: &str) -> Vec<Range<usize>> {
-    let cut = text.rfind(CUT).map(|at| at..at + CUT.len());
-    let left_out = text.rfind(LEFT_OUT).and_then(|at| {
-        let (before, after) = text.split_at_checked(at)?;
-        let number = before.trim_end_matches(|c: char| c.is_ascii_digit());
-        let before = number.strip_suffix(LEFT_OUT_BEGIN)?;
-        // The line breaks around it, which a panic's reason has escaped.
-        let begin = before.strip_suffix('\n').or(before.strip_suffix("\\u{a}"));
-        let after = after.strip_prefix(LEFT_OUT)?;
-        let end = after.strip_prefix('\n').or(after.strip_prefix("\\u{a}"));
-        Some(begin.unwrap_or(before).len()..text.len() - end.unwrap_or(after).len())
-    });
-    let mut cuts: Vec<_> = cut.into_iter().chain(left_out).collect();
-    cuts.sort_by_key(|cut| std::cmp::Reverse(cut.start));
-    cuts
-}
 
 /// Keeps the head and the tail of a stream and forgets the middle.
 #[derive(Debug)]
@@ -78,7 +48,7 @@ impl HeadTail {
         let mut bytes = self.head.clone();
         if self.total > kept {
             let missing = self.total - kept;
-            bytes.extend_from_slice(format!("\n{LEFT_OUT_BEGIN}{missing}{LEFT_OUT}\n").as_bytes());
+            bytes.extend_from_slice(left_out(missing).as_bytes());
         }
         bytes.extend(&self.tail);
         String::from_utf8_lossy(&bytes).into_owned()
@@ -262,11 +232,11 @@ mod tests {
         kept.write(b"ijklmnop");
         assert_eq!(kept.text(), "abcd\n… 8 bytes left out …\nmnop");
         let around = |text: &str| -> Vec<String> {
-            let cut = |at: Range<usize>| {
+            let cut = |at: std::ops::Range<usize>| {
                 let (before, after) = (text.get(..at.start), text.get(at.end..));
                 format!("{}|{}", before.unwrap(), after.unwrap())
             };
-            cuts(text).into_iter().map(cut).collect()
+            text::cuts(text).into_iter().map(cut).collect()
         };
         assert_eq!(around(&kept.text()), ["abcd|mnop"]);
         let reason = printable(&format!("{}x", kept.text()), 39);

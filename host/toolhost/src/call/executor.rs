@@ -21,9 +21,9 @@ use crate::middleware::{BoxFuture, Panicked, unpanicked};
 use crate::middleware::{CallKind, Progress, Redactor, ToolCallContext};
 use crate::pending;
 use crate::registry::{RegisteredTool, Runs};
-use crate::schema::json;
 use crate::step::Scope;
 use toolhost_contract::{limit_error, text};
+use toolhost_manifest::schema::json;
 
 /// Longest tool name echoed in a result, in characters.
 const NAME_SHOWN: usize = 128;

@@ -11,9 +11,9 @@ use super::executor::{Answer, ValidCall};
 use super::failure::failure;
 use crate::handler::{FailureSource, HandlerContext, HandlerFailure, Logger, ToolHandler};
 use crate::middleware::{Panicked, unpanicked};
-use crate::schema::json;
 use crate::step::Scope;
 use toolhost_contract::normalise_error;
+use toolhost_manifest::schema::json;
 
 /// Runs a valid call.
 pub(crate) async fn run(

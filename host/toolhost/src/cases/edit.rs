@@ -9,8 +9,8 @@ mod write;
 use serde_json::Value as Json;
 
 use super::mismatch::Change;
-use crate::bundle::YamlSource;
-use crate::bundle::yaml::{self, Key, Node, Value};
+use toolhost_manifest::bundle::YamlSource;
+use toolhost_manifest::yaml::{self, Key, Node, Value};
 
 /// A case file's new text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,9 +19,9 @@ use toolhost_contract::{
 };
 
 use super::Mismatch;
-use crate::schema::{ArgsSchema, PatternBudget};
 use random::Random;
 use toolhost_contract::text;
+use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
 use values::Maker;
 pub(super) use values::SAMPLE;
 

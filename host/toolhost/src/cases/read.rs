@@ -9,11 +9,11 @@ use serde_json::Value as Json;
 use toolhost_contract::{JsonObject, ToolErrorCode};
 
 use super::{Case, CaseContext, Content};
-use crate::bundle::reader::{Cursor, Fields, Findings, Unread};
-use crate::bundle::yaml::{Node, Value};
-use crate::bundle::{Diagnostic, Place, YamlSource};
-use crate::policy;
 use toolhost_contract::text;
+use toolhost_manifest::bundle::{Diagnostic, Place, YamlSource};
+use toolhost_manifest::policy;
+use toolhost_manifest::reader::{Cursor, Fields, Findings, Unread};
+use toolhost_manifest::yaml::{Node, Value};
 
 /// Largest file, in bytes.
 const FILE_MAX: usize = 16 << 20;

@@ -15,7 +15,7 @@ use crate::middleware::Middleware;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
 use crate::registry::overlay::Overlay;
 use crate::registry::{RegisteredTool, Runs};
-use crate::schema::{ArgsSchema, PatternBudget};
+use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
 
 /// What an extension registers with. Cheap to clone, and may be kept: what it registers later holds
 /// from the agent's next step on, middleware of turns from its next turn on.

@@ -3,9 +3,9 @@
 use toolhost_contract::{Denial, ToolErrorCode, ToolResource};
 use toolhost_sandbox::PreparedTool;
 
-use crate::bundle::built::Language;
-use crate::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle};
 use crate::host::HostInner;
+use toolhost_manifest::bundle::built::Language;
+use toolhost_manifest::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle};
 
 /// The import with which a component speaks to other agents.
 const AGENTS: &str = "goondan:tool/agents@";

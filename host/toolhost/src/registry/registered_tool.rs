@@ -7,7 +7,7 @@ use toolhost_contract::{ErrorMessageLimit, ToolCatalogItem, ToolName};
 use toolhost_sandbox::PreparedTool;
 
 use crate::handler::ToolHandler;
-use crate::schema::ArgsSchema;
+use toolhost_manifest::schema::ArgsSchema;
 
 /// One tool that can run.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
 //! How far the text of a value reaches. The parser tells where each value begins, and only of scalars
 //! how long they are.
 
-use crate::bundle::YamlSource;
-use crate::bundle::yaml::{Key, Mark, Node, Value};
+use toolhost_manifest::bundle::YamlSource;
+use toolhost_manifest::yaml::{Key, Mark, Node, Value};
 
 /// From behind the key's colon to the end of its value, in bytes. None for what is written in a way
 /// that is better left alone: anchors, aliases, tags, `?` keys.

@@ -4,11 +4,12 @@ use regex::{Regex, RegexBuilder};
 use toolhost_contract::{Denial, ToolStatus, Usage};
 
 use super::{base64, check_path, directory, json, number};
-use crate::bundle::reader::{Cursor, Fields, Findings, closest};
-use crate::bundle::yaml::Value;
 use crate::cases::expect::{ErrorIs, Expect, FileIs, LogIs, TextIs};
-use crate::policy::parse_bytes;
 use toolhost_contract::text;
+use toolhost_manifest::closest;
+use toolhost_manifest::policy::parse_bytes;
+use toolhost_manifest::reader::{Cursor, Fields, Findings};
+use toolhost_manifest::yaml::Value;
 
 /// Largest compiled regular expression, in bytes.
 const REGEX_MAX: usize = 1 << 20;

@@ -3,10 +3,10 @@
 use toolhost_sandbox::HttpRule;
 
 use super::{json, number};
-use crate::bundle::reader::{Cursor, Findings};
-use crate::bundle::yaml::Value;
 use crate::cases::CannedAnswer;
 use toolhost_contract::text;
+use toolhost_manifest::reader::{Cursor, Findings};
+use toolhost_manifest::yaml::Value;
 
 /// Longest that an answer is held back, in milliseconds.
 const DELAY_MAX: i128 = 600_000;

@@ -1,0 +1,351 @@
+//! What of a bundle no guest may change.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cap_std::fs::{Dir, MetadataExt};
+use toolhost_contract::{FileId, Protected};
+
+use super::read::{Folder, ReadError, Steps, name_beneath, resolve};
+
+/// What compilers and bundlers look for by its name, in the folder of a source and in those above it:
+/// some of it is code that they run.
+const NOTICED: [&str; 13] = [
+    ".cargo/config.toml",
+    ".cargo/config",
+    "rust-toolchain.toml",
+    "rust-toolchain",
+    "Cargo.toml",
+    "Cargo.lock",
+    "package.json",
+    ".pnp.cjs",
+    ".pnp.js",
+    ".pnp.data.json",
+    "tsconfig.json",
+    "jsconfig.json",
+    "node_modules",
+];
+
+/// The files of a bundle, by name beneath its directory, and the folders they lie in.
+///
+/// Looked up whenever that is needed: an editor or a build replaces a file by another of the same
+/// name, which is then what must be kept.
+#[derive(Debug)]
+pub struct WriteGuard {
+    dir: Arc<Dir>,
+    /// The bundle's directory, all above it, and the links that led there.
+    folders: Protected,
+    /// The manifest, every entry, and what it was built of.
+    files: Vec<PathBuf>,
+    /// What a compiler takes notice of beside them. It need not be there, and may lead anywhere.
+    noticed: Vec<PathBuf>,
+    /// The folders that hold sources: what is made there may be built into a tool, or run by a build.
+    closed: BTreeSet<PathBuf>,
+    looked: Mutex<Looked>,
+}
+
+/// What was found the last time.
+#[derive(Debug, Default)]
+struct Looked {
+    /// Of each file, and of the way to each folder: what holds while it cannot be looked at.
+    files: HashMap<PathBuf, Protected>,
+    ways: HashMap<PathBuf, Protected>,
+    /// All of it, when it was found, and how long that took.
+    all: Option<(Arc<Protected>, Instant, Duration)>,
+}
+
+/// Most files that are looked for anew each time, which takes a few milliseconds. Where there are more,
+/// what is found holds for `HOLDS_FOR` times as long as it took to find: no more than a part of anybody's
+/// time goes into looking.
+const FEW: usize = 2_000;
+
+const HOLDS_FOR: u32 = 4;
+
+/// Most steps of one look.
+const STEPS_MAX: usize = 200_000;
+
+impl WriteGuard {
+    /// Guards these; what they are now is looked up for the times when it cannot be.
+    pub(super) fn new(dir: Arc<Dir>, folders: Protected, files: Vec<PathBuf>) -> Self {
+        let guarded = Self {
+            dir,
+            folders,
+            files,
+            noticed: Vec::new(),
+            closed: BTreeSet::new(),
+            looked: Mutex::default(),
+        };
+        // Where it fails, it fails again when a step opens, which then knows what to do.
+        let _ = guarded.now();
+        guarded
+    }
+
+    /// Guards what entries were built of as well: these files beneath the directory, which is at
+    /// `path`; the folders they lie in, where nothing may be made; and, there and in every folder above,
+    /// what a compiler takes notice of by its name.
+    pub(super) fn with_sources(mut self, files: Vec<PathBuf>, path: &Path) -> Self {
+        if files.is_empty() {
+            return self;
+        }
+        let folders = files.iter().filter_map(|file| file.parent());
+        self.closed = folders.map(Path::to_owned).collect();
+        let above: BTreeSet<&Path> = files
+            .iter()
+            .flat_map(|file| file.ancestors().skip(1))
+            .filter(|folder| !is_package(folder))
+            .collect();
+        let noticed = above
+            .iter()
+            .flat_map(|folder| NOTICED.map(|name| folder.join(name)));
+        self.noticed = noticed.collect();
+        self.files.extend(files);
+        // A path that leads nowhere any more has no folders above.
+        let path = path.canonicalize().unwrap_or_default();
+        for folder in path.ancestors().skip(1) {
+            for name in NOTICED {
+                // What is missing is kept by its name.
+                let _ = self.folders.add_path_chain(&folder.join(name));
+            }
+        }
+        // What was found is not all any more.
+        self.looked
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .all = None;
+        let _ = self.now();
+        self
+    }
+
+    /// The manifest, the entries, what leads to them, and every folder above, as they are now; of a file
+    /// that is gone, the name. Of one that cannot be looked at, what was last known of it.
+    ///
+    /// # Errors
+    /// Where a file could never be looked at.
+    pub fn now(&self) -> Result<Arc<Protected>, ReadError> {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((all, at, took)) = &looked.all
+            && self.files.len() + self.noticed.len() > FEW
+            && at.elapsed() < *took * HOLDS_FOR
+        {
+            return Ok(Arc::clone(all));
+        }
+        let started = Instant::now();
+        let all = Arc::new(self.look(&mut looked)?);
+        let now = Instant::now();
+        looked.all = Some((Arc::clone(&all), now, now - started));
+        Ok(all)
+    }
+
+    /// Each file, and whether nothing is known where it cannot be looked at.
+    fn all(&self) -> impl Iterator<Item = (&PathBuf, bool)> {
+        let files = self.files.iter().map(|file| (file, true));
+        files.chain(self.noticed.iter().map(|file| (file, false)))
+    }
+
+    fn look(&self, looked: &mut Looked) -> Result<Protected, ReadError> {
+        let mut all = self.folders.clone();
+        let mut steps = Steps::at_most(STEPS_MAX);
+        let mut folders: HashMap<&Path, Option<Folder>> = HashMap::new();
+        for (file, must_be_known) in self.all() {
+            let (Some(path), Some(name)) = (file.parent(), file.file_name()) else {
+                return Err(ReadError::Outside);
+            };
+            if !folders.contains_key(path) {
+                let mut met = Protected::default();
+                let found = resolve(&self.dir, path, &mut met, &mut steps);
+                let found = kept(path, found, met, &mut looked.ways, &mut all)?;
+                folders.insert(path, found);
+            }
+            let mut met = Protected::default();
+            let found = match folders.get(path) {
+                Some(Some(folder)) => name_beneath(&self.dir, folder, name, &mut met, &mut steps),
+                // Its folder is gone, or cannot be looked at.
+                _ => match looked.files.get(file) {
+                    Some(known) => {
+                        all.extend(known);
+                        continue;
+                    }
+                    None => Err(ReadError::NotFound),
+                },
+            };
+            // The name is kept wherever it leads.
+            let found = found.or_else(|error| match must_be_known {
+                true => Err(error),
+                false => Ok(()),
+            });
+            kept(file, found, met, &mut looked.files, &mut all)?;
+        }
+        for folder in &self.closed {
+            let folder = match folder.as_os_str().is_empty() {
+                true => Path::new("."),
+                false => folder,
+            };
+            // One that is gone is kept by its name.
+            if let Ok(found) = self.dir.metadata(folder) {
+                all.close(FileId {
+                    device: found.dev(),
+                    inode: found.ino(),
+                });
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Adds what was met on the way to something. Of what cannot be looked at, what was last known of it;
+/// none is what is not there, or could not be looked at.
+fn kept<T>(
+    path: &Path,
+    found: Result<T, ReadError>,
+    met: Protected,
+    known: &mut HashMap<PathBuf, Protected>,
+    all: &mut Protected,
+) -> Result<Option<T>, ReadError> {
+    all.extend(&met);
+    match (found, known.get(path)) {
+        (Ok(found), _) => {
+            known.insert(path.to_owned(), met);
+            Ok(Some(found))
+        }
+        (Err(ReadError::NotFound), _) => {
+            known.insert(path.to_owned(), met);
+            Ok(None)
+        }
+        (Err(error), Some(before)) => {
+            tracing::warn!(?path, %error, "a part of a bundle cannot be looked at: what it was is kept from tools");
+            all.extend(before);
+            Ok(None)
+        }
+        (Err(error), None) => Err(error),
+    }
+}
+
+/// Whether a folder is beneath that of a package manager, whose packages are looked up by their names.
+fn is_package(folder: &Path) -> bool {
+    let mut parts = folder.components();
+    parts.any(|part| part.as_os_str() == "node_modules")
+}
+
+/// What is kept now.
+#[cfg(test)]
+pub(super) fn ids(guarded: &WriteGuard) -> Result<Vec<FileId>, ReadError> {
+    Ok(guarded.now()?.ids().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use cap_std::ambient_authority;
+    use toolhost_contract::FileId;
+
+    use super::super::read::read_beneath;
+    use super::*;
+
+    fn guarded(dir: &Path) -> WriteGuard {
+        let dir = Dir::open_ambient_dir(dir, ambient_authority()).unwrap();
+        WriteGuard::new(
+            Arc::new(dir),
+            Protected::default(),
+            vec!["tools/x.wasm".into()],
+        )
+    }
+
+    fn id(path: &Path) -> FileId {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = fs::symlink_metadata(path).unwrap();
+        FileId {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+
+    /// Replaces `tools` by a link that leads to itself, which nobody can look beneath.
+    fn hide(dir: &Path) {
+        fs::rename(dir.join("tools"), dir.join("hidden")).unwrap();
+        symlink("tools", dir.join("tools")).unwrap();
+    }
+
+    fn furnished() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("tools")).unwrap();
+        fs::write(dir.path().join("tools/x.wasm"), "x").unwrap();
+        dir
+    }
+
+    #[test]
+    fn of_a_file_that_cannot_be_looked_at_what_was_known_is_kept() {
+        let dir = furnished();
+        let guarded = guarded(dir.path());
+        hide(dir.path());
+        let ids = ids(&guarded).unwrap();
+        for kept in ["hidden", "hidden/x.wasm", "tools"] {
+            assert!(ids.contains(&id(&dir.path().join(kept))), "{kept}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_could_never_be_looked_at_is_an_error() {
+        let dir = furnished();
+        hide(dir.path());
+        assert!(ids(&guarded(dir.path())).is_err());
+    }
+
+    #[test]
+    fn of_a_file_that_is_gone_the_way_to_it_is_kept() {
+        let dir = furnished();
+        fs::remove_file(dir.path().join("tools/x.wasm")).unwrap();
+        let tools = id(&dir.path().join("tools"));
+        assert_eq!(ids(&guarded(dir.path())).unwrap(), [tools]);
+    }
+
+    #[test]
+    fn of_many_files_no_more_than_a_part_of_the_time_goes_into_looking() {
+        let dir = furnished();
+        let mut guarded = guarded(dir.path());
+        let holds = |guarded: &WriteGuard, took| {
+            let found = Arc::new(Protected::default());
+            let all = Some((Arc::clone(&found), Instant::now(), took));
+            guarded.looked.lock().unwrap().all = all;
+            Arc::ptr_eq(&guarded.now().unwrap(), &found)
+        };
+        let hour = Duration::from_secs(3_600);
+        assert!(!holds(&guarded, hour), "of few files, never");
+        guarded.files = (0..=FEW).map(|n| format!("tools/{n}.ts").into()).collect();
+        assert!(holds(&guarded, hour));
+        assert!(!holds(&guarded, Duration::ZERO));
+    }
+
+    #[test]
+    fn what_a_compiler_takes_notice_of_may_lead_anywhere() {
+        let dir = furnished();
+        symlink("/nowhere", dir.path().join("node_modules")).unwrap();
+        symlink("Cargo.toml", dir.path().join("Cargo.toml")).unwrap();
+        let source = vec![PathBuf::from("tools/x.wasm")];
+        let guarded = guarded(dir.path()).with_sources(source, dir.path());
+        let kept = ids(&guarded).unwrap();
+        for name in ["node_modules", "Cargo.toml", "tools/x.wasm"] {
+            assert!(kept.contains(&id(&dir.path().join(name))), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_maze_of_links_is_not_followed_to_its_end() {
+        let dir = furnished();
+        // Each leads to the one before, back and forth: far more steps than links.
+        let there_and_back = "tools/../".repeat(100);
+        symlink("tools/x.wasm", dir.path().join("0")).unwrap();
+        for n in 1..=20 {
+            let to = format!("{there_and_back}{}", n - 1);
+            symlink(to, dir.path().join(n.to_string())).unwrap();
+        }
+        let opened = Dir::open_ambient_dir(dir.path(), ambient_authority()).unwrap();
+        let read = |name: &str| read_beneath(&opened, Path::new(name), 10);
+        assert_eq!(read("1").unwrap(), b"x");
+        assert!(matches!(read("20"), Err(ReadError::TooFar)));
+    }
+}

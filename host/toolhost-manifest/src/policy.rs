@@ -1,0 +1,331 @@
+//! The operator's policy: what each tool gets. A tool never grants itself anything.
+//!
+//! Pure: text in, policy out; a policy and two names in, grants and limits out.
+
+mod http;
+mod limits;
+mod read;
+mod shown;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use toolhost_contract::{Grants, Limits, WorkdirAccess};
+use toolhost_contract::{Locale, ResourceName, ToolErrorCode};
+
+use crate::bundle::{Bundle, Diagnostic, IMPLICIT_AGENT, Place, YamlSource};
+use crate::closest;
+use crate::reader::{Cursor, Findings};
+use http::HttpRules;
+use limits::LimitChanges;
+pub use limits::LimitInfo;
+pub use limits::parse_bytes;
+use toolhost_contract::Redactor;
+
+/// Why a text is no policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the policy cannot be used: {}", .diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct PolicyError {
+    /// Every finding.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What the operator allows. Nothing named is nothing granted.
+///
+/// ```yaml
+/// registryDirectCall: false        # default; true admits calls outside the step's catalog
+/// locale: en                       # or ko: the language of suggestions
+/// defaults:
+///   limits: {deadlineMs: 30000, memoryBytes: 256MiB}
+/// tools:
+///   bash:
+///     limits: {diskBytes: 1MiB}
+///     env:                         # the only variables the tool sees
+///       LANG: C.UTF-8
+///       TOKEN: {secret: sk-12345}  # kept out of results, errors and logs
+///       OTHER: {fromEnv: MY_TOKEN} # a secret that the host holds; or {fromFile: token.txt}
+///     agents: true                 # it may talk to other agents
+///     readOnly: true               # the workdir may be read, not changed
+///   fetcher:
+///     http:
+///       allow:                     # "[METHOD ]scheme://host[:port][/path*]"
+///         - GET https://api.example.com/v1/*
+///         - https://*.example.org
+///       privateNetworks: [10.1.0.0/16]   # where a name may resolve to, besides public addresses
+///       credentials:               # added by the host; the tool never sees them
+///         - origin: https://api.example.com
+///           header: authorization
+///           prefix: "Bearer "
+///           value: {secret: sk-12345}
+/// agents:
+///   coder:                         # for this agent alone, over what is said above
+///     tools:
+///       bash: {readOnly: false}
+/// ```
+///
+/// Of limits, each key holds by itself; an agent's `env`, and its `http`, replace the tool's as a whole,
+/// so that they can also take away.
+///
+/// Closed by [`Policy::default`]: calls outside the catalog, every environment variable, every HTTP
+/// request, other agents. Limits are those of [`Limits::default`].
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    registry_direct_call: bool,
+    locale: Locale,
+    defaults: LimitChanges,
+    tools: BTreeMap<ResourceName, Rule>,
+    agents: BTreeMap<ResourceName, AgentRules>,
+    answered_by: Option<SocketAddr>,
+    /// Whose limits are not exceeded.
+    operators: Option<Arc<Policy>>,
+}
+
+impl Policy {
+    /// The keys of `limits`, with their defaults and ranges.
+    #[must_use]
+    pub fn limits() -> Vec<LimitInfo> {
+        limits::all()
+    }
+}
+
+/// Where the operator holds a secret that a policy only names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretSource<'a> {
+    /// A variable of the host's environment.
+    Env(&'a str),
+    /// A file, beside the policy where the path is relative.
+    File(&'a str),
+}
+
+/// Gives the secrets that a policy only names.
+pub type Secrets<'a> = &'a dyn Fn(SecretSource<'_>) -> Result<String, String>;
+
+/// Gives none.
+fn no_secrets(_: SecretSource<'_>) -> Result<String, String> {
+    Err("this host reads none from elsewhere; write it as {secret: …}".to_owned())
+}
+
+/// Reads a policy that stands in another document; its secrets are all in it.
+pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
+    read::read_policy(at, &no_secrets, findings)
+}
+
+/// What is said about one tool.
+#[derive(Debug, Clone)]
+struct Rule {
+    place: Place,
+    limits: LimitChanges,
+    env: Option<Environment>,
+    http: Option<HttpRules>,
+    workdir: Option<WorkdirAccess>,
+    /// Whether it may talk to other agents.
+    agents: Option<bool>,
+}
+
+/// What is said about one agent.
+#[derive(Debug, Clone)]
+struct AgentRules {
+    place: Place,
+    tools: BTreeMap<ResourceName, Rule>,
+}
+
+/// Environment variables; their values stay out of logs.
+#[derive(Clone, Default)]
+struct Environment(BTreeMap<String, Variable>);
+
+#[derive(Clone)]
+enum Variable {
+    Plain(String),
+    Secret(String),
+}
+
+impl Variable {
+    fn value(&self) -> &str {
+        match self {
+            Self::Plain(value) | Self::Secret(value) => value,
+        }
+    }
+}
+
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl Policy {
+    /// Parses a policy whose secrets are all in it; `file` is the name it is shown under. An empty file
+    /// is the default policy.
+    ///
+    /// # Errors
+    /// [`PolicyError`] carries every finding at once. A policy with one error is no policy.
+    pub fn parse(text: &str, file: &str) -> Result<Self, PolicyError> {
+        Self::parse_with(text, file, &no_secrets)
+    }
+
+    /// Parses a policy, and asks for each secret that it names as `{fromEnv: NAME}` or
+    /// `{fromFile: PATH}`. An `Err` says, without quoting a secret, why it cannot be had.
+    ///
+    /// # Errors
+    /// As [`Policy::parse`]; a secret that cannot be had is a finding, too.
+    pub fn parse_with(text: &str, file: &str, secrets: Secrets<'_>) -> Result<Self, PolicyError> {
+        let parsed = read::policy(&YamlSource::new(file, text), secrets);
+        parsed.map_err(|diagnostics| PolicyError { diagnostics })
+    }
+
+    /// Whether calls outside the step's catalog are admitted. Default: no.
+    ///
+    /// Spec: tool-spec-v2 §2.3(3), §9.1.
+    #[must_use]
+    pub fn registry_direct_call(&self) -> bool {
+        self.registry_direct_call
+    }
+
+    /// The language of suggestions. Default: English.
+    #[must_use]
+    pub fn locale(&self) -> Locale {
+        self.locale
+    }
+
+    /// What a tool gets when this agent calls it: the host's limits, changed by `defaults`, by
+    /// `tools.<tool>` and by `agents.<agent>.tools.<tool>`, the last one said holding.
+    #[must_use]
+    pub fn resolve(&self, agent: &str, tool: &ResourceName) -> (Grants, Limits) {
+        let mut grants = Grants::none();
+        let mut limits = Limits::default();
+        self.defaults.apply(&mut limits);
+        for rule in self.rules(agent, tool) {
+            rule.limits.apply(&mut limits);
+            if let Some(env) = &rule.env {
+                let pair =
+                    |(name, value): (&String, &Variable)| (name.clone(), value.value().to_owned());
+                grants.env = env.0.iter().map(pair).collect();
+            }
+            if let Some(http) = &rule.http {
+                grants.http = http.grant(self.answered_by);
+            }
+            if let Some(workdir) = rule.workdir {
+                grants.workdir = workdir;
+            }
+        }
+        if let Some(operators) = &self.operators {
+            let (_, most) = operators.resolve(agent, tool);
+            limits::lower(&mut limits, &most);
+        }
+        (grants, limits)
+    }
+
+    /// Holds a policy that comes with the tools themselves to the operator's: each limit of a call is at
+    /// most the operator's, or the default where that is more.
+    #[must_use]
+    pub fn within(mut self, operators: &Self) -> Self {
+        self.operators = Some(Arc::new(operators.clone()));
+        self
+    }
+
+    /// Whether some tool may send some HTTP request.
+    #[must_use]
+    pub fn grants_any_http(&self) -> bool {
+        let of_agents = self.agents.values().flat_map(|agent| agent.tools.values());
+        let mut all = self
+            .tools
+            .values()
+            .chain(of_agents)
+            .filter_map(|rule| rule.http.as_ref());
+        all.any(|http| http.grant(None).is_some())
+    }
+
+    /// Whether a tool may talk to other agents when this agent calls it. Default: no.
+    #[must_use]
+    pub fn grants_agents(&self, agent: &str, tool: &ResourceName) -> bool {
+        let said = self.rules(agent, tool).filter_map(|rule| rule.agents);
+        said.last().unwrap_or(false)
+    }
+
+    /// Whether a tool may send some HTTP request when this agent calls it. Default: no.
+    #[must_use]
+    pub fn grants_http(&self, agent: &str, tool: &ResourceName) -> bool {
+        let said = self
+            .rules(agent, tool)
+            .filter_map(|rule| rule.http.as_ref());
+        said.last().is_some_and(|http| http.grant(None).is_some())
+    }
+
+    /// Has every HTTP request that it allows answered by one server of the embedder's, for tests of a
+    /// tool: in plain HTTP, whatever its scheme and host, with the `Host` header it would have had and
+    /// the credentials bound to its origin. No name is looked up then.
+    #[must_use]
+    pub fn answered_by(mut self, server: SocketAddr) -> Self {
+        self.answered_by = Some(server);
+        self
+    }
+
+    /// Whether the deadline of a tool is the operator's, and not the default.
+    pub fn says_deadline(&self, agent: &str, tool: &ResourceName) -> bool {
+        let said = self.rules(agent, tool).map(|rule| &rule.limits);
+        said.chain([&self.defaults]).any(LimitChanges::set_deadline)
+    }
+
+    /// What is said about a tool of an agent; the last one holds.
+    fn rules(&self, agent: &str, tool: &ResourceName) -> impl Iterator<Item = &Rule> {
+        let agents_own = ResourceName::parse(agent)
+            .ok()
+            .and_then(|agent| self.agents.get(&agent)?.tools.get(tool));
+        [self.tools.get(tool), agents_own].into_iter().flatten()
+    }
+
+    /// Keeps the secrets of the policy out of whatever it is applied to.
+    #[must_use]
+    pub fn redactor(&self) -> Redactor {
+        let of_agents = self.agents.values().flat_map(|agent| agent.tools.values());
+        let rules = self.tools.values().chain(of_agents);
+        let secrets = rules.flat_map(|rule| {
+            let variables = rule.env.iter().flat_map(|env| &env.0);
+            let variables = variables.filter_map(|(name, variable)| match variable {
+                Variable::Secret(secret) => Some((name.as_str(), secret.as_str())),
+                Variable::Plain(_) => None,
+            });
+            variables.chain(rule.http.iter().flat_map(HttpRules::secrets))
+        });
+        Redactor::new(secrets)
+    }
+
+    /// Lists, as warnings, the tools and agents that the policy names and the bundle does not have:
+    /// a misspelt name would quietly leave a tool at the defaults.
+    #[must_use]
+    pub fn unknown_names(&self, bundle: &Bundle) -> Vec<Diagnostic> {
+        let tools = bundle.tools().iter().map(|tool| &tool.metadata.name);
+        let tools: Vec<&str> = tools.map(ResourceName::as_str).collect();
+        let agents = bundle.agents().iter().map(|agent| &agent.metadata.name);
+        let mut agents: Vec<&str> = agents.map(ResourceName::as_str).collect();
+        if agents.is_empty() {
+            agents.push(IMPLICIT_AGENT);
+        }
+        let agents_rules = self.agents.values().flat_map(|agent| &agent.tools);
+        let named_tools = self.tools.iter().chain(agents_rules);
+        let unknown_tools =
+            named_tools.filter_map(|(name, rule)| unknown("Tool", name, &rule.place, &tools));
+        let named_agents = self.agents.iter();
+        let unknown_agents =
+            named_agents.filter_map(|(name, rules)| unknown("Agent", name, &rules.place, &agents));
+        let mut findings: Vec<Diagnostic> = unknown_tools.chain(unknown_agents).collect();
+        findings.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));
+        findings
+    }
+}
+
+fn unknown(kind: &str, name: &ResourceName, place: &Place, known: &[&str]) -> Option<Diagnostic> {
+    if known.contains(&name.as_str()) {
+        return None;
+    }
+    let message = format!("{kind}/{name} is not in the bundle");
+    let warning = Diagnostic::warning(ToolErrorCode::ConfigRefNotFound, place.clone(), message);
+    Some(match closest(name.as_str(), known) {
+        Some(close) => warning.with_help(format!("Did you mean '{close}'?")),
+        None => warning.with_help("Correct the name, or remove what is said about it."),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,507 @@
+use toolhost_contract::HttpGrant;
+
+use super::*;
+
+const POLICY: &str = "
+registryDirectCall: true
+locale: ko
+defaults:
+  limits: {deadlineMs: 1000, memoryBytes: 64MiB, files: 5}
+tools:
+  bash:
+    limits: {memoryBytes: 128MiB, diskBytes: 0}
+    env: {LANG: C, TOKEN: s3cret}
+    readOnly: true
+agents:
+  coder:
+    tools:
+      bash:
+        limits: {deadlineMs: 2000}
+        readOnly: false
+  reader:
+    tools:
+      bash: {env: {}}
+      text: {limits: {jsonDepth: 3}}
+";
+
+fn parse(text: &str) -> Policy {
+    Policy::parse(text, "p.yaml").unwrap()
+}
+
+/// What is wrong, one line each, without the file's name.
+fn found(text: &str) -> Vec<String> {
+    let findings = Policy::parse(text, "p.yaml").unwrap_err().diagnostics;
+    let shown = |finding: &Diagnostic| {
+        let line = finding.to_string();
+        line.strip_prefix("p.yaml:")
+            .unwrap()
+            .trim_start()
+            .to_owned()
+    };
+    findings.iter().map(shown).collect()
+}
+
+fn name(name: &str) -> ResourceName {
+    ResourceName::parse(name).unwrap()
+}
+
+#[test]
+fn nothing_named_is_nothing_granted() {
+    // tool-spec-v2 §2.3(2), §9.1
+    for policy in [
+        Policy::default(),
+        parse(""),
+        parse("# only words\n"),
+        parse("{}"),
+    ] {
+        assert!(!policy.registry_direct_call());
+        assert_eq!(policy.locale(), Locale::En);
+        let (grants, limits) = policy.resolve("default", &name("bash"));
+        assert_eq!(grants, Grants::none());
+        assert_eq!(limits, Limits::default());
+    }
+}
+
+#[test]
+fn registry_calls_are_allowed_only_where_the_policy_says_so() {
+    // tool-spec-v2 §2.3(3), §9.1
+    assert!(parse("registryDirectCall: true").registry_direct_call());
+    assert!(!parse("registryDirectCall: false").registry_direct_call());
+    assert_eq!(
+        found("registryDirectCall: yes"),
+        [
+            "1:21: error[E_CONFIG_SCHEMA_INVALID] registryDirectCall: expected true or false but got a string"
+        ]
+    );
+}
+
+#[test]
+fn the_last_word_on_a_tool_is_its_agents() {
+    let policy = parse(POLICY);
+    assert_eq!(policy.locale(), Locale::Ko);
+    let mib = |bytes: u64| bytes >> 20;
+    let env = |grants: &Grants| {
+        grants
+            .env
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect::<Vec<_>>()
+    };
+
+    let (grants, limits) = policy.resolve("somebody", &name("bash"));
+    assert_eq!(
+        (limits.deadline.as_millis(), mib(limits.memory_bytes)),
+        (1000, 128)
+    );
+    assert_eq!((limits.disk_bytes, limits.files), (0, 5));
+    assert_eq!(
+        (grants.workdir, env(&grants)),
+        (WorkdirAccess::ReadOnly, vec!["LANG".into(), "TOKEN".into()])
+    );
+
+    let (grants, limits) = policy.resolve("coder", &name("bash"));
+    assert_eq!(
+        (limits.deadline.as_millis(), mib(limits.memory_bytes)),
+        (2000, 128)
+    );
+    assert_eq!(
+        (grants.workdir, env(&grants).len()),
+        (WorkdirAccess::ReadWrite, 2)
+    );
+
+    let (grants, limits) = policy.resolve("reader", &name("bash"));
+    assert_eq!(limits.deadline.as_millis(), 1000);
+    assert_eq!(
+        (grants.workdir, env(&grants)),
+        (WorkdirAccess::ReadOnly, vec![]),
+        "taken away"
+    );
+
+    let (grants, limits) = policy.resolve("reader", &name("text"));
+    assert_eq!((limits.json_depth, limits.files), (3, 5));
+    assert_eq!(grants, Grants::none());
+    let (_, limits) = policy.resolve("not a name", &name("text"));
+    assert_eq!((limits.json_depth, limits.files), (64, 5));
+}
+
+#[test]
+fn limits_have_ranges_and_units() {
+    let check = |limit: &str, message: &str| {
+        let key = limit.split(':').next().unwrap();
+        let text = format!("defaults:\n  limits:\n    {limit}\n");
+        let column = limit.find(": ").unwrap() + 7;
+        let code = "error[E_CONFIG_SCHEMA_INVALID]";
+        assert_eq!(
+            found(&text),
+            [format!(
+                "3:{column}: {code} defaults.limits.{key}: {message}"
+            )]
+        );
+    };
+    check("deadlineMs: 0", "'deadlineMs' must be 1 to 86400000");
+    check("deadlineMs: 86400001", "'deadlineMs' must be 1 to 86400000");
+    check("deadlineMs: -1", "'deadlineMs' must be 1 to 86400000");
+    check(
+        "deadlineMs: 1.5",
+        "expected an integer but got a decimal number",
+    );
+    check("deadlineMs: 30s", "expected an integer but got a string");
+    check("memoryBytes: 65535", "'memoryBytes' must be 64KiB to 4GiB");
+    check("memoryBytes: 5GiB", "'memoryBytes' must be 64KiB to 4GiB");
+    check(
+        "memoryBytes: 64MB",
+        "'64MB' is not a number of bytes, such as 64MiB",
+    );
+    check("jsonDepth: 65", "'jsonDepth' must be 1 to 64");
+    check("openFiles: 1KiB", "expected an integer but got a string");
+    check(
+        "diskBytes: ~",
+        "expected a number of bytes, such as 1048576 or 1MiB, but got nothing",
+    );
+    check(
+        "diskBytes: true",
+        "expected a number of bytes, such as 1048576 or 1MiB, but got a boolean",
+    );
+}
+
+#[test]
+fn every_key_is_known_or_an_error() {
+    let text = "
+registryDirectCalls: true
+defaults:
+  limit: {}
+  limits: {deadlineMS: 5, memory: 1}
+tools:
+  bash: {readonly: true}
+  Bash: {}
+agents:
+  coder: {limits: {}}
+  a__b: {tools: {_x: {}}}
+";
+    assert_eq!(
+        found(text),
+        [
+            "2:1: error[E_CONFIG_SCHEMA_INVALID] registryDirectCalls: unknown key 'registryDirectCalls'",
+            "4:3: error[E_CONFIG_SCHEMA_INVALID] defaults.limit: unknown key 'limit'",
+            "5:12: error[E_CONFIG_SCHEMA_INVALID] defaults.limits.deadlineMS: unknown key 'deadlineMS'",
+            "5:27: error[E_CONFIG_SCHEMA_INVALID] defaults.limits.memory: unknown key 'memory'",
+            "7:10: error[E_CONFIG_SCHEMA_INVALID] tools.bash.readonly: unknown key 'readonly'",
+            "8:3: error[E_CONFIG_INVALID_NAME] tools.Bash: \
+             'Bash' contains 'B': only a-z, 0-9, '_' and '-' are allowed",
+            "10:11: error[E_CONFIG_SCHEMA_INVALID] agents.coder.limits: unknown key 'limits'",
+            "11:3: error[E_CONFIG_INVALID_NAME] agents.a__b: \
+             'a__b' must not contain '__', which separates the tool from its export",
+            "11:18: error[E_CONFIG_INVALID_NAME] agents.a__b.tools._x: \
+             '_x' must start with a letter or a digit",
+        ]
+    );
+    let help: Vec<String> = Policy::parse(text, "p")
+        .unwrap_err()
+        .diagnostics
+        .into_iter()
+        .map(|f| f.help)
+        .collect();
+    assert_eq!(help[0], "Did you mean 'registryDirectCall'?");
+    assert_eq!(help[2], "Did you mean 'deadlineMs'?");
+    assert_eq!(help[4], "Did you mean 'readOnly'?");
+}
+
+#[test]
+fn http_is_closed_unless_a_rule_names_it() {
+    let policy = parse(
+        "tools: {t: {http: {allow: ['https://a.example'], privateNetworks: [10.0.0.0/8]}}, u: {http: {}}}
+agents: {a: {tools: {t: {http: {allow: []}}, u: {http: {allow: ['GET http://127.0.0.1:1/*']}}}}}",
+    );
+    let granted = |agent: &str, tool: &str| {
+        let (grants, _) = policy.resolve(agent, &name(tool));
+        assert_eq!(
+            policy.grants_http(agent, &name(tool)),
+            grants.http.is_some()
+        );
+        let allowed = |http: &HttpGrant| http.allow.iter().map(ToString::to_string).collect();
+        let allowed: Vec<String> = grants.http.as_deref().map(allowed).unwrap_or_default();
+        allowed
+    };
+    assert_eq!(granted("somebody", "t"), ["https://a.example"]);
+    assert_eq!(granted("a", "u"), ["GET http://127.0.0.1:1/*"]);
+    for (agent, tool) in [("a", "t"), ("somebody", "u"), ("a", "other")] {
+        assert_eq!(granted(agent, tool), [""; 0], "{agent} {tool}");
+    }
+    let server = "127.0.0.1:9".parse().unwrap();
+    let (grants, _) = policy.answered_by(server).resolve("a", &name("u"));
+    assert_eq!(grants.http.unwrap().answered_by, Some(server));
+}
+
+#[test]
+fn what_is_no_rule_is_said_at_its_place_with_the_next_move() {
+    let http = |http: &str| found(&format!("tools: {{t: {{http: {http}}}}}"));
+    let path = "error[E_CONFIG_SCHEMA_INVALID] tools.t.http";
+    let bytes = |text: &str| text.find('^').unwrap();
+    let column = 1 + bytes("tools: {t: {http: {allow: [https://a.example, ^");
+    assert_eq!(
+        http("{allow: [https://a.example, a.example]}"),
+        [format!(
+            "1:{column}: {path}.allow[1]: 'a.example' is no rule: it does not begin with http:// or https://"
+        )]
+    );
+    let text = "tools: {t: {http: {allow: [ftp://a.example]}}}";
+    let findings = Policy::parse(text, "p.yaml").unwrap_err().diagnostics;
+    assert!(
+        findings[0]
+            .help
+            .contains("'GET https://api.example.com/v1/*'"),
+        "{findings:?}"
+    );
+    for (bad, says) in [
+        (
+            "{allow: ['https://u:pw@a.example']}",
+            "a secret belongs into `http.credentials`",
+        ),
+        (
+            "{allow: ['https://bücher.example']}",
+            "write it in the form that begins with xn--",
+        ),
+        (
+            "{allow: ['http://0x7f.1']}",
+            "write it as 192.0.2.1 or as [2001:db8::1]",
+        ),
+        (
+            "{allow: ['http://0.0.0.0']}",
+            "name that address, such as 127.0.0.1",
+        ),
+        ("{allow: [5]}", "expected a string but got an integer"),
+        (
+            "{allow: 'https://a.example'}",
+            "expected a list but got a string",
+        ),
+        ("{alow: []}", "unknown key 'alow'"),
+        ("{privateNetworks: [10.0.0.1/8]}", "which is 10.0.0.0/8"),
+        ("{privateNetworks: [localhost]}", "such as 10.0.0.0/8"),
+    ] {
+        let found = http(bad);
+        assert!(
+            matches!(&found[..], [only] if only.contains(says)),
+            "{bad}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_credential_is_a_secret_bound_to_an_origin() {
+    let of = |credential: &str| format!("tools: {{t: {{http: {{credentials: [{credential}]}}}}}}");
+    let good = "{origin: https://a.example, header: authorization, prefix: 'Bearer ', value: {secret: sk-1234}}";
+    let policy = parse(&of(good));
+    let shown = format!("{policy:?}");
+    assert!(
+        shown.contains("authorization to https://a.example"),
+        "{shown}"
+    );
+    assert!(!shown.contains("sk-1234"), "{shown}");
+    let redacted = policy.redactor().text("Bearer sk-1234").into_owned();
+    assert_eq!(redacted, "Bearer [redacted:authorization]");
+    for (bad, says) in [
+        (
+            "{header: x, value: {secret: sk-1234}}",
+            "'origin' is missing",
+        ),
+        (
+            "{origin: https://a.example, value: {secret: sk-1234}}",
+            "'header' is missing",
+        ),
+        (
+            "{origin: https://a.example, header: x}",
+            "'value' is missing",
+        ),
+        (
+            "{origin: https://a.example, header: x, value: sk-1234}",
+            "write it as {secret: …}",
+        ),
+        (
+            "{origin: https://a.example, header: x, value: {secret: abc}}",
+            "at least 4 characters",
+        ),
+        (
+            "{origin: https://*.a.example, header: x, value: {secret: sk-1234}}",
+            "is no origin",
+        ),
+        (
+            "{origin: https://a.example, header: host, value: {secret: sk-1234}}",
+            "belongs to the connection",
+        ),
+        (
+            "{origin: https://a.example, header: x, value: {secret: \"sk-12\\n34\"}}",
+            "visible ASCII",
+        ),
+        (
+            "{origin: https://a.example, header: x, value: {secret: sk-1234, fromEnv: X}}",
+            "is one of",
+        ),
+    ] {
+        let found = found(&of(bad));
+        assert!(
+            matches!(&found[..], [only] if only.contains(says)),
+            "{bad}: {found:?}"
+        );
+        assert!(!found[0].contains("sk-12"), "{found:?}");
+    }
+}
+
+#[test]
+fn secrets_may_be_held_elsewhere() {
+    let text = "tools: {t: {env: {A: {fromEnv: TOKEN}, B: {fromFile: token.txt}}}}";
+    let secrets = |source: SecretSource<'_>| match source {
+        SecretSource::Env("TOKEN") => Ok("sk-of-env".to_owned()),
+        SecretSource::File("token.txt") => Ok("sk-of-file".to_owned()),
+        SecretSource::Env(other) | SecretSource::File(other) => Err(format!("no {other}")),
+    };
+    let policy = Policy::parse_with(text, "p.yaml", &secrets).unwrap();
+    let (grants, _) = policy.resolve("a", &name("t"));
+    let values: Vec<_> = grants.env.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(values, ["sk-of-env", "sk-of-file"]);
+    let redacted = policy.redactor().text("sk-of-env sk-of-file").into_owned();
+    assert_eq!(redacted, "[redacted:A] [redacted:B]");
+    let other = text.replace("TOKEN", "OTHER");
+    let refused = Policy::parse_with(&other, "p.yaml", &secrets).unwrap_err();
+    assert!(
+        refused.to_string().contains("1:32: ")
+            && refused
+                .to_string()
+                .ends_with("the secret cannot be had: no OTHER"),
+        "{refused}"
+    );
+    assert_eq!(found(text).len(), 2, "a host that reads none");
+}
+
+#[test]
+fn other_agents_are_closed_unless_the_policy_names_them() {
+    let policy = parse(
+        "tools: {t: {agents: true}, u: {}}\nagents: {a: {tools: {t: {agents: false}, u: {agents: true}}}}",
+    );
+    let granted = |agent: &str, tool: &str| policy.grants_agents(agent, &name(tool));
+    assert!(granted("somebody", "t") && !granted("a", "t"));
+    assert!(granted("a", "u") && !granted("somebody", "u"));
+    assert!(!Policy::default().grants_agents("a", &name("t")));
+}
+
+#[test]
+fn secrets_are_told_from_other_variables() {
+    let policy = parse(
+        "tools: {t: {env: {A: plain, B: {secret: sk-1}}}}\nagents: {a: {tools: {t: {env: {C: {secret: sk-2}}}}}}",
+    );
+    let (grants, _) = policy.resolve("b", &name("t"));
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(grants.env, [pair("A", "plain"), pair("B", "sk-1")]);
+    let redacted = policy.redactor().text("plain sk-1 sk-2").into_owned();
+    assert_eq!(redacted, "plain [redacted:B] [redacted:C]");
+    assert_eq!(
+        found("tools: {t: {env: {A: {secret: abc}}}}").len(),
+        1,
+        "too short"
+    );
+    assert_eq!(
+        found("tools: {t: {env: {A: {secrt: x}}}}").len(),
+        2,
+        "unknown key, and the one that is missing"
+    );
+}
+
+#[test]
+fn environment_variables_are_strings_and_their_values_stay_secret() {
+    let path = "error[E_CONFIG_SCHEMA_INVALID] tools.t.env";
+    let env = |env: &str| found(&format!("tools: {{t: {{env: {env}}}}}"));
+    assert_eq!(
+        env("{A: 5}"),
+        [format!(
+            "1:22: {path}.A: expected a string but got an integer"
+        )]
+    );
+    assert_eq!(
+        env("[A=5]"),
+        [format!("1:18: {path}: expected a mapping but got a list")]
+    );
+    assert_eq!(
+        env("{'A=B': x}"),
+        [format!(
+            "1:19: {path}.A=B: 'A=B' cannot be the name of an environment variable"
+        )]
+    );
+    let nul = env("{A: \"s3cret\\0\"}");
+    assert_eq!(
+        nul,
+        [format!(
+            "1:22: {path}.A: an environment variable cannot hold a NUL character"
+        )]
+    );
+    let shown = format!("{:?}", parse(POLICY));
+    assert!(
+        shown.contains("TOKEN") && !shown.contains("s3cret"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_policy_is_one_small_mapping_of_yaml() {
+    let schema = "error[E_CONFIG_SCHEMA_INVALID]";
+    assert_eq!(
+        found("- 1"),
+        [format!("1:1: {schema} expected a mapping but got a list")]
+    );
+    assert_eq!(
+        found("locale: fr"),
+        [format!(
+            "1:9: {schema} locale: locale must be 'en' or 'ko', not 'fr'"
+        )]
+    );
+    assert_eq!(
+        found("tools: [bash]"),
+        [format!(
+            "1:8: {schema} tools: expected a mapping but got a list"
+        )]
+    );
+    assert_eq!(
+        found("a: ["),
+        ["1:4: error[E_CONFIG_PARSE_ERROR] unclosed bracket '['"]
+    );
+    assert_eq!(
+        found("locale: en\nlocale: ko\n"),
+        ["2:1: error[E_CONFIG_PARSE_ERROR] the key 'locale' is there twice"]
+    );
+    assert_eq!(
+        found("locale: en\n---\nlocale: ko\n"),
+        ["error[E_CONFIG_TOO_MANY_DOCUMENTS] a policy is one document"]
+    );
+    assert_eq!(
+        found(&"#".repeat(read::FILE_MAX + 1)),
+        ["error[E_CONFIG_FILE_TOO_LARGE] the file is larger than 1048576 bytes"]
+    );
+}
+
+#[test]
+fn names_that_the_bundle_does_not_have_are_warnings() {
+    let bundle = |agents: &str| {
+        let tool = "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {name: bash}\n\
+                    spec: {entry: t.wasm, exports: [{name: x}]}\n";
+        Bundle::parse(&YamlSource::new("b.yaml", &format!("{tool}---\n{agents}"))).unwrap()
+    };
+    let coder = "apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {name: coder}\nspec: {}\n";
+    let unknown = |policy: &str, bundle: &Bundle| {
+        let warnings = parse(policy).unknown_names(bundle);
+        assert!(!warnings.iter().any(Diagnostic::is_error));
+        warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        unknown(POLICY, &bundle(coder)),
+        [
+            "p.yaml:17:3: warning[E_CONFIG_REF_NOT_FOUND] agents.reader: Agent/reader is not in the bundle",
+            "p.yaml:20:7: warning[E_CONFIG_REF_NOT_FOUND] agents.reader.tools.text: Tool/text is not in the bundle",
+        ]
+    );
+    let close = parse("tools: {bahs: {}}").unknown_names(&bundle(coder));
+    assert_eq!(close[0].help, "Did you mean 'bash'?");
+    assert_eq!(
+        unknown("agents: {default: {}}", &bundle("")),
+        [""; 0],
+        "the agent of a bundle without any"
+    );
+    assert_eq!(unknown("agents: {default: {}}", &bundle(coder)).len(), 1);
+}

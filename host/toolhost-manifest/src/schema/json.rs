@@ -1,0 +1,89 @@
+//! Measures of JSON values.
+
+use serde_json::Value;
+
+/// Size of a JSON value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measure {
+    /// Nesting: 0 for a scalar, 1 for `[]` and `{"a": 1}`, 2 for `[[]]`.
+    pub depth: usize,
+    /// Values in it, itself included.
+    pub values: u64,
+    /// Bytes of its texts, names of members among them.
+    pub text: u64,
+}
+
+/// Measures a value, without recursion, so that no depth ends the stack.
+pub fn measure(value: &Value) -> Measure {
+    let mut depth = 0;
+    let mut values = 0;
+    let mut text = 0;
+    let mut rest = vec![(value, 0)];
+    while let Some((value, above)) = rest.pop() {
+        values += 1;
+        let inside = above + 1;
+        match value {
+            Value::Array(items) => {
+                depth = depth.max(inside);
+                rest.extend(items.iter().map(|item| (item, inside)));
+            }
+            Value::Object(members) => {
+                depth = depth.max(inside);
+                rest.extend(members.iter().map(|(name, member)| {
+                    text += name.len() as u64;
+                    (member, inside)
+                }));
+            }
+            Value::String(string) => text += string.len() as u64,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    Measure {
+        depth,
+        values,
+        text,
+    }
+}
+
+/// Returns how deeply a value is nested.
+pub fn depth(value: &Value) -> usize {
+    measure(value).depth
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn counts_arrays_and_objects_around_the_innermost_value() {
+        let check = |value: Value, depth: usize, values: u64, text: u64| {
+            let expected = Measure {
+                depth,
+                values,
+                text,
+            };
+            assert_eq!(measure(&value), expected, "{value}");
+        };
+        check(json!(1), 0, 1, 0);
+        check(json!("가x"), 0, 1, 4);
+        check(json!([]), 1, 1, 0);
+        check(json!({"ab": 1}), 1, 2, 2);
+        check(json!([["x"], 1]), 2, 4, 1);
+        check(json!({"a": [1, {"b": null}], "c": {}}), 3, 6, 3);
+    }
+
+    #[test]
+    fn a_value_of_any_depth_is_measured_without_recursion() {
+        let mut value = json!(0);
+        for _ in 0..100_000 {
+            value = Value::Array(vec![value]);
+        }
+        assert_eq!(depth(&value), 100_000);
+        // Dropping it the ordinary way recurses.
+        while let Value::Array(mut items) = value {
+            value = items.pop().unwrap_or_default();
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! A YAML value that knows where it stands.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{Location, Spanned};
+
+/// A place in the text, as the parser counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1, in characters.
+    pub column: u32,
+    /// Offset in characters.
+    pub offset: usize,
+    /// Length in characters; 0 or 1 for lists and mappings.
+    pub length: usize,
+}
+
+impl From<&Location> for Mark {
+    fn from(location: &Location) -> Self {
+        let span = location.span();
+        Self {
+            line: u32::try_from(location.line()).unwrap_or(u32::MAX),
+            column: u32::try_from(location.column()).unwrap_or(u32::MAX),
+            offset: usize::try_from(span.offset()).unwrap_or(usize::MAX),
+            length: usize::try_from(span.len()).unwrap_or(0),
+        }
+    }
+}
+
+/// A value and its place. An alias stands where it is used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// The value.
+    pub value: Value,
+    /// Where it stands.
+    pub mark: Mark,
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Nothing, or `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// An integer.
+    Integer(i128),
+    /// A decimal number.
+    Float(f64),
+    /// A string.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// A mapping, in the order written.
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key of a mapping and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Key {
+    /// The key.
+    pub name: String,
+    /// Where it stands.
+    pub mark: Mark,
+}
+
+impl Value {
+    /// Names the kind of value, as in "expected a string but got a list".
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Bool(_) => "a boolean",
+            Self::Integer(_) => "an integer",
+            Self::Float(_) => "a decimal number",
+            Self::Text(_) => "a string",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a mapping",
+        }
+    }
+}
+
+impl Node {
+    /// The value of a key, for a mapping that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        let Value::Map(entries) = &self.value else {
+            return None;
+        };
+        let entry = entries.iter().find(|(known, _)| known.name == key);
+        entry.map(|(_, value)| value)
+    }
+
+    /// Follows a JSON pointer as far as it leads; the node itself for `""`.
+    pub fn pointer(&self, pointer: &str) -> &Node {
+        let mut node = self;
+        for segment in pointer.split('/').skip(1) {
+            let name = segment.replace("~1", "/").replace("~0", "~");
+            let next = match &node.value {
+                Value::List(items) => name.parse().ok().and_then(|at: usize| items.get(at)),
+                Value::Map(_) => node.get(&name),
+                Value::Null
+                | Value::Bool(_)
+                | Value::Integer(_)
+                | Value::Float(_)
+                | Value::Text(_) => None,
+            };
+            match next {
+                Some(next) => node = next,
+                None => break,
+            }
+        }
+        node
+    }
+
+    /// The value as JSON, without its places.
+    pub fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Integer(value) => match (i64::try_from(*value), u64::try_from(*value)) {
+                (Ok(value), _) => value.into(),
+                (_, Ok(value)) => value.into(),
+                (Err(_), Err(_)) => serde_json::Value::Null,
+            },
+            Value::Float(value) => (*value).into(),
+            Value::Text(value) => value.as_str().into(),
+            Value::List(items) => items.iter().map(Self::to_json).collect(),
+            Value::Map(entries) => entries
+                .iter()
+                .map(|(key, value)| (key.name.clone(), value.to_json()))
+                .collect(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<Value>::deserialize(deserializer)?;
+        Ok(Self {
+            value: spanned.value,
+            mark: Mark::from(&spanned.referenced),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<String>::deserialize(deserializer)?;
+        Ok(Self {
+            name: spanned.value,
+            mark: Mark::from(&spanned.referenced),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a YAML value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Integer(value.into()))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Integer(value.into()))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Float(value))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::Text(value.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        Ok(Value::Text(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            map.push(entry);
+        }
+        Ok(Value::Map(map))
+    }
+}
