@@ -1,5 +1,7 @@
 //! Pages that say what the code says, and stay so.
 
+mod demo;
+
 use std::fmt::Write;
 use std::time::Duration;
 

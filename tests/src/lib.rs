@@ -6,6 +6,8 @@
 )]
 
 pub mod process_usage;
+#[cfg(doctest)]
+mod snippets;
 pub mod test_host;
 pub mod wasi_version;
 

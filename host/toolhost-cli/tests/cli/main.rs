@@ -15,6 +15,7 @@ mod bad_input;
 mod cache;
 mod call;
 mod check;
+mod docs;
 mod help;
 mod inspect;
 mod list;

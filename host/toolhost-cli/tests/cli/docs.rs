@@ -1,0 +1,117 @@
+//! Each snippet of the pages is checked by the program that reads it.
+
+mod pages;
+mod shell;
+
+use std::fs;
+
+use toolhost::cases::CaseFile;
+use toolhost::{Bundle, Policy, YamlSource};
+
+use crate::terminal::root;
+use pages::{Snippet, pages, snippets};
+
+/// The languages of snippets, and what checks them.
+const LANGUAGES: [(&str, &str); 8] = [
+    ("rust", "a doctest: the page is named in a file of DOCTESTS"),
+    (
+        "rust,ignore",
+        "the_handler_of_a_page_is_in_a_tool_that_is_built",
+    ),
+    ("ts", "guest-sdk/typescript/test/docs.test.mjs"),
+    ("python", "guest-sdk/python/test/test_docs.py"),
+    ("yaml", "yaml_is_a_bundle_a_policy_or_cases"),
+    ("json", "json_is_json"),
+    ("sh", "shell::commands_and_their_options_exist"),
+    ("text", "nothing: what a program prints, or a drawing"),
+];
+
+/// The files that compile the snippets of pages as doctests.
+const DOCTESTS: [&str; 2] = ["tests/src/snippets.rs", "guest-sdk/rust/src/lib.rs"];
+
+fn snippets_in(language: &str) -> impl Iterator<Item = Snippet> {
+    let all = pages().into_iter().flat_map(|page| snippets(&page));
+    all.filter(move |snippet| snippet.language == language)
+}
+
+#[test]
+fn each_snippet_has_a_language_that_is_checked() {
+    let doctests = DOCTESTS.map(|file| fs::read_to_string(root(file)).unwrap());
+    for snippet in pages().iter().flat_map(|page| snippets(page)) {
+        let page = &snippet.page;
+        let checked = match snippet.language.as_str() {
+            "rust" => doctests
+                .iter()
+                .any(|file| file.contains(&format!("/{page}\")"))),
+            "ts" => page == "docs/authors/typescript.md",
+            "python" => page == "docs/authors/python.md",
+            language => LANGUAGES.iter().any(|(known, _)| *known == language),
+        };
+        assert!(
+            checked,
+            "nothing checks `{}` in {page}:{}",
+            snippet.language, snippet.line
+        );
+    }
+}
+
+#[test]
+fn the_handler_of_a_page_is_in_a_tool_that_is_built() {
+    let tool = fs::read_to_string(root("guest-sdk/rust/template/src/lib.rs")).unwrap();
+    for snippet in snippets_in("rust,ignore") {
+        assert!(
+            tool.contains(&snippet.text),
+            "{}:{}",
+            snippet.page,
+            snippet.line
+        );
+    }
+}
+
+#[test]
+fn yaml_is_a_bundle_a_policy_or_cases() {
+    for Snippet {
+        page, line, text, ..
+    } in snippets_in("yaml")
+    {
+        let source = YamlSource::new(page.as_str(), &text);
+        let read = if text.contains("apiVersion:") {
+            Bundle::parse(&source)
+                .map(drop)
+                .map_err(|e| format!("{e:?}"))
+        } else if text.contains("- name:") {
+            CaseFile::parse(&source)
+                .map(drop)
+                .map_err(|e| format!("{e:?}"))
+        } else {
+            let secret = |_: toolhost::SecretSource<'_>| Ok("a secret".to_owned());
+            Policy::parse_with(&text, &page, &secret)
+                .map(drop)
+                .map_err(|e| e.to_string())
+        };
+        read.unwrap_or_else(|error| panic!("{page}:{line}: {error}"));
+    }
+}
+
+#[test]
+fn json_is_json() {
+    for Snippet {
+        page, line, text, ..
+    } in snippets_in("json")
+    {
+        let value = serde_json::from_str::<serde_json::Value>(&text);
+        value.unwrap_or_else(|error| panic!("{page}:{line}: {error}"));
+    }
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    for page in pages() {
+        for (line, target) in pages::links(&page) {
+            assert!(
+                pages::leads_somewhere(&page, &target),
+                "{page}:{line}: {target}"
+            );
+        }
+    }
+}
