@@ -1,5 +1,4 @@
-//! The Rust snippets of the pages, compiled as doctests. Those that name `toolhost_guest` are doctests
-//! of that crate, in `guest-sdk/rust`.
+//! The Rust snippets of the pages, compiled as doctests.
 
 #[doc = include_str!("../../README.md")]
 mod readme {}

@@ -1,0 +1,31 @@
+"""The snippets of the page for authors are code that runs."""
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+KIT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(KIT / "sdk"))
+
+from toolhost import ToolError
+
+PAGE = KIT.parent.parent / "docs" / "authors" / "python.md"
+SNIPPETS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.S | re.M)
+
+
+class Snippets(unittest.TestCase):
+    def test_the_page_has_two(self) -> None:
+        self.assertEqual(len(SNIPPETS), 2)
+
+    def test_the_handler_runs(self) -> None:
+        module: dict[str, object] = {}
+        exec(SNIPPETS[0], module)
+        self.assertEqual(module["handlers"]["greet"](None, {"name": "Ada"}), "Hello, Ada!")
+
+    def test_the_error_has_a_code_and_a_suggestion(self) -> None:
+        names = {"ToolError": ToolError, "path": "a.csv", "name": "x", "columns": ["a", "b"]}
+        with self.assertRaises(ToolError) as raised:
+            exec(SNIPPETS[1], names)
+        self.assertEqual(raised.exception.code, "NO_SUCH_COLUMN")
+        self.assertEqual(raised.exception.suggestion, "its columns are: a, b")
