@@ -13,21 +13,17 @@ mod resources;
 mod tool;
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use toolhost_contract::{AgentResource, ResourceName, ToolResource};
 
 pub use guarded::WriteGuard;
-pub use open::{Entry, LoadError, OpenBundle, SourceEntry};
+pub use open::{Entry, LoadError, MANIFEST, OpenBundle, SourceEntry};
 pub use read::ReadError;
 pub use tool::ToolPlaces;
 
 pub use crate::diagnostic::{Diagnostic, Place, Position, Related, Severity, Span};
 pub use crate::yaml::YamlSource;
 use resources::Resources;
-
-/// Name of the file read where a directory is given.
-pub const MANIFEST: &str = "goondan.yaml";
 
 /// Name of the agent of a bundle that declares none.
 pub const IMPLICIT_AGENT: &str = "default";
@@ -79,14 +75,6 @@ impl Bundle {
             agents,
             remarks: findings,
         })
-    }
-
-    /// Opens the bundle at a path: a file, or a directory that holds a `goondan.yaml`.
-    ///
-    /// # Errors
-    /// [`LoadError`] where it cannot be read, or holds an error.
-    pub fn open(path: &Path) -> Result<OpenBundle, LoadError> {
-        open::open(path)
     }
 
     /// The Tools, in the order declared; at least one.

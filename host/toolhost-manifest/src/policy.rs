@@ -5,31 +5,28 @@
 mod http;
 mod limits;
 mod read;
+mod rules;
 mod shown;
+mod variable;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use toolhost_contract::{Grants, Limits, WorkdirAccess};
+use toolhost_contract::{Grants, Limits};
 use toolhost_contract::{Locale, ResourceName, ToolErrorCode};
 
-use crate::bundle::{Bundle, Diagnostic, IMPLICIT_AGENT, Place, YamlSource};
-use crate::closest;
-use crate::reader::{Cursor, Findings};
+use crate::bundle::{Bundle, IMPLICIT_AGENT};
+use crate::diagnostic::{Diagnostic, Place};
+use crate::suggest::closest;
 use http::HttpRules;
 use limits::LimitChanges;
-pub use limits::LimitInfo;
-pub use limits::parse_bytes;
+pub use limits::{LimitInfo, parse_bytes};
+pub use read::{PolicyError, read_at};
+use rules::{AgentRules, Rule};
 use toolhost_contract::Redactor;
-
-/// Why a text is no policy.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the policy cannot be used: {}", .diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-pub struct PolicyError {
-    /// Every finding.
-    pub diagnostics: Vec<Diagnostic>,
-}
+use variable::Variable;
+pub use variable::{SecretSource, Secrets};
 
 /// What the operator allows. Nothing named is nothing granted.
 ///
@@ -89,91 +86,7 @@ impl Policy {
     }
 }
 
-/// Where the operator holds a secret that a policy only names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SecretSource<'a> {
-    /// A variable of the host's environment.
-    Env(&'a str),
-    /// A file, beside the policy where the path is relative.
-    File(&'a str),
-}
-
-/// Gives the secrets that a policy only names.
-pub type Secrets<'a> = &'a dyn Fn(SecretSource<'_>) -> Result<String, String>;
-
-/// Gives none.
-fn no_secrets(_: SecretSource<'_>) -> Result<String, String> {
-    Err("this host reads none from elsewhere; write it as {secret: …}".to_owned())
-}
-
-/// Reads a policy that stands in another document; its secrets are all in it.
-pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
-    read::read_policy(at, &no_secrets, findings)
-}
-
-/// What is said about one tool.
-#[derive(Debug, Clone)]
-struct Rule {
-    place: Place,
-    limits: LimitChanges,
-    env: Option<Environment>,
-    http: Option<HttpRules>,
-    workdir: Option<WorkdirAccess>,
-    /// Whether it may talk to other agents.
-    agents: Option<bool>,
-}
-
-/// What is said about one agent.
-#[derive(Debug, Clone)]
-struct AgentRules {
-    place: Place,
-    tools: BTreeMap<ResourceName, Rule>,
-}
-
-/// Environment variables; their values stay out of logs.
-#[derive(Clone, Default)]
-struct Environment(BTreeMap<String, Variable>);
-
-#[derive(Clone)]
-enum Variable {
-    Plain(String),
-    Secret(String),
-}
-
-impl Variable {
-    fn value(&self) -> &str {
-        match self {
-            Self::Plain(value) | Self::Secret(value) => value,
-        }
-    }
-}
-
-impl std::fmt::Debug for Environment {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
 impl Policy {
-    /// Parses a policy whose secrets are all in it; `file` is the name it is shown under. An empty file
-    /// is the default policy.
-    ///
-    /// # Errors
-    /// [`PolicyError`] carries every finding at once. A policy with one error is no policy.
-    pub fn parse(text: &str, file: &str) -> Result<Self, PolicyError> {
-        Self::parse_with(text, file, &no_secrets)
-    }
-
-    /// Parses a policy, and asks for each secret that it names as `{fromEnv: NAME}` or
-    /// `{fromFile: PATH}`. An `Err` says, without quoting a secret, why it cannot be had.
-    ///
-    /// # Errors
-    /// As [`Policy::parse`]; a secret that cannot be had is a finding, too.
-    pub fn parse_with(text: &str, file: &str, secrets: Secrets<'_>) -> Result<Self, PolicyError> {
-        let parsed = read::policy(&YamlSource::new(file, text), secrets);
-        parsed.map_err(|diagnostics| PolicyError { diagnostics })
-    }
-
     /// Whether calls outside the step's catalog are admitted. Default: no.
     ///
     /// Spec: tool-spec-v2 §2.3(3), §9.1.

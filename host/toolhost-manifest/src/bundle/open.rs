@@ -10,12 +10,17 @@ use toolhost_contract::Protected;
 use toolhost_contract::text::shell_word;
 use toolhost_contract::{ToolErrorCode, ToolResource};
 
+use super::Bundle;
 use super::built::{self, Budget, Language, Source, Stale, Stamp};
 use super::guarded::WriteGuard;
 use super::read::{ReadError, ids_to_the_root, read_beneath};
 use super::resources::FILE_MAX;
-use super::{Bundle, Diagnostic, MANIFEST, Place, YamlSource};
+use crate::diagnostic::{Diagnostic, Place};
+use crate::yaml::YamlSource;
 use toolhost_contract::text;
+
+/// Name of the file read where a directory is given.
+pub const MANIFEST: &str = "goondan.yaml";
 
 /// Endings of source files that `toolhost build` does not build.
 const OTHER_SOURCE_ENDINGS: [&str; 5] = ["rs", "cts", "cjs", "go", "c"];
@@ -123,69 +128,75 @@ pub struct SourceEntry<'b> {
     pub component: PathBuf,
 }
 
-/// Opens the bundle at a path.
-pub(super) fn open(path: &Path) -> Result<OpenBundle, LoadError> {
-    let unreadable = |source: ReadError| LoadError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let (dir, dir_path, manifest) = match Dir::open_ambient_dir(path, ambient_authority()) {
-        Ok(dir) => (dir, path.to_owned(), PathBuf::from(MANIFEST)),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            let (dir_path, file) = split(path).ok_or_else(|| unreadable(ReadError::NotFound))?;
-            let dir = Dir::open_ambient_dir(&dir_path, ambient_authority());
-            (
-                dir.map_err(|error| unreadable(error.into()))?,
-                dir_path,
-                file,
-            )
-        }
-        Err(error) => return Err(unreadable(error.into())),
-    };
-    let bytes = match read_beneath(&dir, &manifest, FILE_MAX as u64) {
-        Ok(bytes) => bytes,
-        Err(ReadError::NotFound) => return Err(LoadError::NoManifest { dir: dir_path }),
-        Err(error @ ReadError::TooLarge { .. }) => {
-            let message = format!("the file cannot be read: {error}");
+impl Bundle {
+    /// Opens the bundle at a path: a file, or a directory that holds a `goondan.yaml`.
+    ///
+    /// # Errors
+    /// [`LoadError`] where it cannot be read, or holds an error.
+    pub fn open(path: &Path) -> Result<OpenBundle, LoadError> {
+        let unreadable = |source: ReadError| LoadError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let (dir, dir_path, manifest) = match Dir::open_ambient_dir(path, ambient_authority()) {
+            Ok(dir) => (dir, path.to_owned(), PathBuf::from(MANIFEST)),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                let (dir_path, file) =
+                    split(path).ok_or_else(|| unreadable(ReadError::NotFound))?;
+                let dir = Dir::open_ambient_dir(&dir_path, ambient_authority());
+                (
+                    dir.map_err(|error| unreadable(error.into()))?,
+                    dir_path,
+                    file,
+                )
+            }
+            Err(error) => return Err(unreadable(error.into())),
+        };
+        let bytes = match read_beneath(&dir, &manifest, FILE_MAX as u64) {
+            Ok(bytes) => bytes,
+            Err(ReadError::NotFound) => return Err(LoadError::NoManifest { dir: dir_path }),
+            Err(error @ ReadError::TooLarge { .. }) => {
+                let message = format!("the file cannot be read: {error}");
+                return Err(invalid(
+                    &dir_path,
+                    &manifest,
+                    ToolErrorCode::ConfigTooLarge,
+                    &message,
+                ));
+            }
+            Err(source) => {
+                let path = dir_path.join(manifest);
+                return Err(LoadError::Read { path, source });
+            }
+        };
+        let Ok(text) = std::str::from_utf8(&bytes) else {
+            let message = "the file is not UTF-8 text";
             return Err(invalid(
                 &dir_path,
                 &manifest,
-                ToolErrorCode::ConfigTooLarge,
-                &message,
+                ToolErrorCode::ConfigParse,
+                message,
             ));
+        };
+        let yaml = YamlSource::new(shown(&dir_path.join(&manifest)), text);
+        let mut folders = Protected::default();
+        let above = ids_to_the_root(&dir).map_err(unreadable)?;
+        above.into_iter().for_each(|id| folders.add(id));
+        let led = folders.add_path_chain(&dir_path);
+        led.map_err(|error| unreadable(error.into()))?;
+        match Bundle::parse(&yaml) {
+            Ok(bundle) => Ok(OpenBundle {
+                bundle,
+                yaml,
+                dir: Arc::new(dir),
+                dir_name: shown(&dir_path),
+                manifest,
+                folders,
+                dir_path,
+                budget: Budget::default(),
+            }),
+            Err(diagnostics) => Err(LoadError::Invalid { yaml, diagnostics }),
         }
-        Err(source) => {
-            let path = dir_path.join(manifest);
-            return Err(LoadError::Read { path, source });
-        }
-    };
-    let Ok(text) = std::str::from_utf8(&bytes) else {
-        let message = "the file is not UTF-8 text";
-        return Err(invalid(
-            &dir_path,
-            &manifest,
-            ToolErrorCode::ConfigParse,
-            message,
-        ));
-    };
-    let yaml = YamlSource::new(shown(&dir_path.join(&manifest)), text);
-    let mut folders = Protected::default();
-    let above = ids_to_the_root(&dir).map_err(unreadable)?;
-    above.into_iter().for_each(|id| folders.add(id));
-    let led = folders.add_path_chain(&dir_path);
-    led.map_err(|error| unreadable(error.into()))?;
-    match Bundle::parse(&yaml) {
-        Ok(bundle) => Ok(OpenBundle {
-            bundle,
-            yaml,
-            dir: Arc::new(dir),
-            dir_name: shown(&dir_path),
-            manifest,
-            folders,
-            dir_path,
-            budget: Budget::default(),
-        }),
-        Err(diagnostics) => Err(LoadError::Invalid { yaml, diagnostics }),
     }
 }
 

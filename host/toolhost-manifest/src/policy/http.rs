@@ -7,9 +7,8 @@ use std::sync::Arc;
 use toolhost_contract::ToolErrorCode;
 use toolhost_contract::{AddressBlock, HttpCredential, HttpCredentialError, HttpGrant, HttpRule};
 
-use super::read::{QUOTED_MAX, read_variable};
-use super::{Secrets, Variable};
-use crate::bundle::Diagnostic;
+use super::variable::{QUOTED_MAX, Secrets, Variable, read_variable};
+use crate::diagnostic::Diagnostic;
 use crate::reader::{Cursor, Findings};
 use toolhost_contract::text;
 

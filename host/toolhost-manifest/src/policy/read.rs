@@ -6,23 +6,54 @@ use toolhost_contract::WorkdirAccess;
 use toolhost_contract::{Locale, ResourceName, ToolErrorCode};
 
 use super::limits::{KEYS, LimitChanges, LimitKey, Unit, parse_bytes};
-use super::{AgentRules, Environment, Policy, Rule, SecretSource, Secrets, Variable, http};
-use crate::bundle::{Diagnostic, Place, YamlSource};
+use super::rules::{AgentRules, Rule};
+use super::variable::{QUOTED_MAX, Secrets, no_secrets, read_env};
+use super::{Policy, http};
+use crate::diagnostic::{Diagnostic, Place};
 use crate::reader::{Cursor, Fields, Findings, Unread};
 use crate::yaml::Value;
+use crate::yaml::YamlSource;
 use toolhost_contract::text;
 
 /// Largest file, in bytes.
 pub(super) const FILE_MAX: usize = 1 << 20;
 
-/// Shortest secret, in characters.
-pub(super) const SECRET_MIN: usize = 4;
+/// Why a text is no policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the policy cannot be used: {}", .diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct PolicyError {
+    /// Every finding.
+    pub diagnostics: Vec<Diagnostic>,
+}
 
-/// Longest text quoted, in characters.
-pub(super) const QUOTED_MAX: usize = 80;
+impl Policy {
+    /// Parses a policy whose secrets are all in it; `file` is the name it is shown under. An empty file
+    /// is the default policy.
+    ///
+    /// # Errors
+    /// [`PolicyError`] carries every finding at once. A policy with one error is no policy.
+    pub fn parse(text: &str, file: &str) -> Result<Self, PolicyError> {
+        Self::parse_with(text, file, &no_secrets)
+    }
+
+    /// Parses a policy, and asks for each secret that it names as `{fromEnv: NAME}` or
+    /// `{fromFile: PATH}`. An `Err` says, without quoting a secret, why it cannot be had.
+    ///
+    /// # Errors
+    /// As [`Policy::parse`]; a secret that cannot be had is a finding, too.
+    pub fn parse_with(text: &str, file: &str, secrets: Secrets<'_>) -> Result<Self, PolicyError> {
+        let parsed = policy(&YamlSource::new(file, text), secrets);
+        parsed.map_err(|diagnostics| PolicyError { diagnostics })
+    }
+}
+
+/// Reads a policy that stands in another document; its secrets are all in it.
+pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
+    read_policy(at, &no_secrets, findings)
+}
 
 /// Reads a policy, with secrets from where it says; every finding at once.
-pub(super) fn policy(source: &YamlSource, secrets: Secrets<'_>) -> Result<Policy, Vec<Diagnostic>> {
+fn policy(source: &YamlSource, secrets: Secrets<'_>) -> Result<Policy, Vec<Diagnostic>> {
     let mut findings = Findings::new(source);
     let document = findings.only_document(FILE_MAX, "a policy is one document", None);
     let policy = match document {
@@ -38,11 +69,7 @@ pub(super) fn policy(source: &YamlSource, secrets: Secrets<'_>) -> Result<Policy
 }
 
 /// Reads the policy that stands here.
-pub(super) fn read_policy(
-    at: &Cursor<'_>,
-    secrets: Secrets<'_>,
-    findings: &mut Findings,
-) -> Option<Policy> {
+fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -> Option<Policy> {
     let fields = at.fields(findings)?;
     fields.refuse_unknown(
         &[
@@ -213,81 +240,4 @@ fn read_limit(key: &LimitKey, at: &Cursor<'_>, findings: &mut Findings) -> Optio
         findings.invalid(at, format!("'{}' must be {}", key.name, key.range()));
     }
     allowed
-}
-
-fn read_env(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -> Option<Environment> {
-    let mut env = Environment::default();
-    for (name, at_key, value) in at.fields(findings)?.entries() {
-        if name.is_empty() || name.contains(['=', '\0']) {
-            let shown = text::shorten(name, QUOTED_MAX);
-            let message = format!("'{shown}' cannot be the name of an environment variable");
-            findings.invalid(&at_key, message);
-        }
-        if let Some(variable) = read_variable(&value, secrets, findings) {
-            env.0.insert(name.to_owned(), variable);
-        }
-    }
-    Some(env)
-}
-
-/// Reads `text`, `{secret: text}`, `{fromEnv: name}` or `{fromFile: path}`. The value is not quoted: it
-/// may be a secret.
-pub(super) fn read_variable(
-    at: &Cursor<'_>,
-    secrets: Secrets<'_>,
-    findings: &mut Findings,
-) -> Option<Variable> {
-    let Value::Map(_) = &at.node.value else {
-        let text = without_nul(at.text(findings)?, at, findings)?;
-        return Some(Variable::Plain(text));
-    };
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(&["secret", "fromEnv", "fromFile"], findings);
-    let (variable, file) = (fields.get("fromEnv"), fields.get("fromFile"));
-    let (at, text) = match (fields.get("secret"), variable, file) {
-        (Some(at), None, None) => (at.clone(), at.text(findings)?.to_owned()),
-        (None, Some(at), None) => held(SecretSource::Env, at, secrets, findings)?,
-        (None, None, Some(at)) => held(SecretSource::File, at, secrets, findings)?,
-        _ => {
-            let message = "a secret is one of {secret: …}, {fromEnv: …} and {fromFile: …}";
-            findings.invalid(at, message);
-            return None;
-        }
-    };
-    let text = without_nul(&text, &at, findings)?;
-    if text.chars().count() < SECRET_MIN {
-        let message = format!(
-            "a secret has at least {SECRET_MIN} characters: a shorter one would be taken out of ordinary words"
-        );
-        findings.invalid(&at, message);
-        return None;
-    }
-    Some(Variable::Secret(text))
-}
-
-/// A secret that is held elsewhere.
-fn held<'n>(
-    source: fn(&'n str) -> SecretSource<'n>,
-    at: Cursor<'n>,
-    secrets: Secrets<'_>,
-    findings: &mut Findings,
-) -> Option<(Cursor<'n>, String)> {
-    let source = source(at.text(findings)?);
-    match secrets(source) {
-        Ok(secret) => Some((at, secret)),
-        Err(why) => {
-            let message = format!("the secret cannot be had: {why}");
-            findings.invalid(&at, text::shorten(&message, 4 * QUOTED_MAX));
-            None
-        }
-    }
-}
-
-fn without_nul(text: &str, at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
-    if text.contains('\0') {
-        let message = "an environment variable cannot hold a NUL character";
-        findings.invalid(at, message);
-        return None;
-    }
-    Some(text.to_owned())
 }

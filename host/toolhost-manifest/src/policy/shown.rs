@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::Policy;
-use super::read::SECRET_MIN;
-use crate::bundle::YamlSource;
-use crate::yaml::{self, Node, Value};
+use super::variable::SECRET_MIN;
+use crate::yaml::{self, Node, Value, YamlSource};
 
 /// Shortest word of a plain variable that is hidden wherever it stands, in characters.
 const WORD_MIN: usize = 8;

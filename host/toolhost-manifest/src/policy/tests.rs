@@ -1,6 +1,7 @@
-use toolhost_contract::HttpGrant;
+use toolhost_contract::{HttpGrant, WorkdirAccess};
 
 use super::*;
+use crate::yaml::YamlSource;
 
 const POLICY: &str = "
 registryDirectCall: true

@@ -10,25 +10,19 @@
 
 mod graph;
 pub(super) mod pattern;
+mod subschema;
 mod walk;
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::SchemaError;
+use super::error::SchemaError;
 use super::json::{self, Measure};
-use graph::{Graph, Subschema};
+use super::limits::VISITS_MAX;
+use graph::Graph;
 use pattern::PatternBudget;
-
-/// Most patterns of one schema.
-pub(super) const PATTERNS_MAX: usize = 100;
-
-/// Most subschemas of one schema.
-pub(super) const SUBSCHEMAS_MAX: usize = 10_000;
-
-/// Most subschemas applied on the way to one value of the arguments. Schemas in use stay below 500.
-pub(super) const VISITS_MAX: u64 = 2_000;
+use subschema::Subschema;
 
 /// Most visits and comparisons of one check, at 10 ns to 50 ns each.
 const CHECK_MAX: u64 = 50_000_000;

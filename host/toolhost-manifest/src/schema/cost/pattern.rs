@@ -2,15 +2,8 @@
 
 use regex_automata::nfa::thompson::NFA;
 
-use crate::schema::SchemaError;
-
-/// Largest compiled pattern, in bytes: eight classes of letters of all languages. Compiling takes
-/// about 10 ms for each MiB.
-pub(in super::super) const PATTERN_MAX_BYTES: usize = 256 * 1024;
-
-/// Largest compiled patterns of one bundle together, in bytes. They are kept as long as it is loaded,
-/// at about three times this size.
-pub(in super::super) const PATTERNS_MAX_BYTES: usize = 16 << 20;
+use crate::schema::error::SchemaError;
+use crate::schema::limits::{PATTERN_MAX_BYTES, PATTERNS_MAX_BYTES};
 
 /// What a pattern costs however small it is, in bytes.
 const PATTERN_MIN_BYTES: usize = 4096;

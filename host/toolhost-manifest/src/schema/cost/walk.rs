@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::graph::Subschema;
 use super::pattern::PatternBudget;
-use super::{PATTERNS_MAX, SUBSCHEMAS_MAX};
-use crate::schema::SchemaError;
+use super::subschema::Subschema;
+use crate::schema::error::SchemaError;
+use crate::schema::limits::{PATTERNS_MAX, SUBSCHEMAS_MAX};
 use toolhost_contract::text;
 
 /// Longest reference shown, in characters.
