@@ -115,7 +115,7 @@ fn dependencies_point_one_way() {
 }
 
 #[test]
-fn each_dependency_is_named_by_its_owners_alone() {
+fn only_its_owners_name_a_dependency() {
     for (name, dependencies) in dependencies() {
         // Tests and benchmarks are not part of the product.
         if [

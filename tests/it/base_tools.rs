@@ -1,4 +1,4 @@
-//! The base tools, on their real components: bash against the machine's own, json-query, wait.
+//! The base tools, with their real components.
 
 mod bash;
 mod corpus;
@@ -12,7 +12,7 @@ use toolhost::{Host, ToolResult};
 use toolhost_tests::test_host::{TestHost, open_step, tool_call};
 use toolhost_tests::{Work, root, sandbox};
 
-/// The tools of `guest-examples/base`, under a policy given as YAML.
+/// Loads the tools of `guest-examples/base` with a policy in YAML.
 pub(crate) async fn base(policy: &str) -> TestHost {
     let tools: &[(&str, &str, &[&str])] = &[
         ("bash", "bash", &["exec", "script"]),
@@ -34,7 +34,7 @@ async fn the_bundle_of_base_tools_loads() {
     assert_eq!(output(&result)["stdout"], "loaded\n");
 }
 
-/// What a call answered.
+/// Returns the output of a call.
 #[track_caller]
 pub(crate) fn output(result: &ToolResult) -> &Value {
     result
@@ -42,12 +42,12 @@ pub(crate) fn output(result: &ToolResult) -> &Value {
         .unwrap_or_else(|| panic!("no output: {result:?}"))
 }
 
-/// A command line and nothing else.
+/// Returns the arguments for a command line.
 pub(crate) fn command(command: &str) -> Value {
     json!({"command": command})
 }
 
-/// Asserts that an error has this code, says this, and tells the next move.
+/// Asserts that an error has this code, this text in its message, and a suggestion.
 #[track_caller]
 pub(crate) fn fails(result: &ToolResult, code: &str, says: &str) {
     let error = result

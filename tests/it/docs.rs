@@ -24,7 +24,7 @@ fn check(page: &str, generated: &str) {
 }
 
 #[test]
-fn the_page_of_error_codes_is_the_table_in_the_code() {
+fn the_page_of_error_codes_matches_the_code() {
     let mut page = String::from(
         "# Error codes\n\n\
          Generated from the code table: `UPDATE_DOCS=1 cargo xtask test -- docs`.\n\n\
@@ -172,7 +172,7 @@ fn limits() -> String {
 }
 
 #[test]
-fn the_tables_of_limits_are_those_of_the_code() {
+fn the_tables_of_limits_match_the_code() {
     let path = root("SECURITY.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once("<!-- limits -->\n").unwrap();
@@ -304,7 +304,7 @@ fn is_test(quoted: &str) -> bool {
 const HOSTILE_GROUPS: usize = 34;
 
 #[test]
-fn each_attack_is_held_by_tests_that_exist() {
+fn every_attack_cites_existing_tests() {
     let page = std::fs::read_to_string(root("docs/hostile.md")).unwrap();
     let groups: Vec<&str> = page.split("\n## ").skip(1).collect();
     assert_eq!(groups.len(), HOSTILE_GROUPS);
@@ -328,7 +328,7 @@ fn each_attack_is_held_by_tests_that_exist() {
 }
 
 #[test]
-fn each_promise_is_held_by_tests_that_exist() {
+fn every_promise_cites_existing_tests() {
     let page = std::fs::read_to_string(root("SECURITY.md")).unwrap();
     let (_, promises) = page.split_once("## What is promised").unwrap();
     let (promises, _) = promises.split_once("\n## ").unwrap();
@@ -344,7 +344,7 @@ fn each_promise_is_held_by_tests_that_exist() {
 }
 
 #[test]
-fn each_rule_of_the_specification_is_held_by_tests_that_exist() {
+fn every_rule_of_the_specification_cites_existing_tests() {
     let page = std::fs::read_to_string(root("docs/spec.md")).unwrap();
     let rows = rows(&page);
     let loose: Vec<_> = rows.iter().filter(|row| !is_held(row, &rows)).collect();
@@ -352,7 +352,7 @@ fn each_rule_of_the_specification_is_held_by_tests_that_exist() {
 }
 
 #[test]
-fn each_rule_of_the_specification_has_one_row() {
+fn every_rule_of_the_specification_has_one_row() {
     let page = std::fs::read_to_string(root("docs/spec.md")).unwrap();
     let rows = rows(&page);
     for (document, levels, sections) in RULES {

@@ -8,12 +8,12 @@ mod turns;
 use serde_json::{Value, json};
 use toolhost::{HandlerContext, HandlerError, JsonObject, ToolCatalogItem};
 
-/// A catalog item of this name, for any arguments.
+/// Returns a catalog item of this name, for any arguments.
 fn item(name: &str) -> ToolCatalogItem {
     serde_json::from_value(json!({"name": name, "description": "for the test"})).unwrap()
 }
 
-/// A handler that answers with what it was asked.
+/// A handler that returns its input.
 async fn echo(_: HandlerContext, input: JsonObject) -> Result<Value, HandlerError> {
     Ok(Value::Object(input))
 }

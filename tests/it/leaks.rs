@@ -1,5 +1,5 @@
-//! Nothing grows: a limit that is met a thousand times leaves the host's memory, files and threads as
-//! they were.
+//! Leak tests: the host's memory, files and threads do not grow when a call or an error is repeated a
+//! thousand times.
 
 mod admission;
 mod limits;
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use toolhost_tests::process_usage::ProcessUsage;
 
-/// Runs a test in a process of its own: what it measures is then its own. nextest gives every test
-/// one; where another runner does not, the test starts itself again.
+/// Runs a test in its own process, so that it measures only itself. nextest runs every test in its own
+/// process; under another runner, the test starts a child process of itself.
 pub(crate) fn alone(test: impl Future<Output = ()>) {
     const MODE: (&str, &str) = ("NEXTEST_EXECUTION_MODE", "process-per-test");
     if std::env::var(MODE.0).as_deref() == Ok(MODE.1) {
@@ -29,14 +29,14 @@ pub(crate) fn alone(test: impl Future<Output = ()>) {
     );
 }
 
-/// Repetitions of what takes a millisecond or two. A tenth of them go before, to warm up.
+/// Repetitions of a call that takes one or two milliseconds. A tenth of them runs first as a warm-up.
 pub(crate) const TIMES: usize = 1_000;
 
-/// How much more memory may be held after them: 16 KiB for each of a thousand, which is less than any
-/// instance, file or task that stayed.
+/// Largest growth of memory: 16 KiB for each of a thousand repetitions, which is less than any leaked
+/// instance, file or task.
 const GROWTH: u64 = 16 << 20;
 
-/// Does something over and over, and asserts that it leaves nothing behind.
+/// Repeats `once`, and asserts that memory, files and threads do not grow.
 pub(crate) async fn stays_flat(what: &str, times: usize, mut once: impl AsyncFnMut(usize)) {
     let started = Instant::now();
     let warm_up = (times / 10).max(3);
@@ -48,7 +48,7 @@ pub(crate) async fn stays_flat(what: &str, times: usize, mut once: impl AsyncFnM
         once(n).await;
     }
     let mut after = ProcessUsage::now();
-    // What was told to end may take its time: a thread without work waits ten seconds for more.
+    // Idle threads end after ten seconds.
     for _ in 0..600 {
         if after.fds <= before.fds && after.threads <= before.threads {
             break;

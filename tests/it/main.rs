@@ -1,4 +1,4 @@
-//! Every test that needs a guest, a command line or more than one crate. One binary, so that the
+//! Tests that need a guest, a child process or more than one crate. They are one binary, so that the
 //! engine is linked once.
 
 #![expect(
@@ -7,7 +7,7 @@
     clippy::indexing_slicing,
     clippy::disallowed_methods,
     clippy::print_stderr,
-    reason = "tests: what cannot go on fails loudly, and CI's environment is theirs to read"
+    reason = "tests fail by panicking and may read the environment"
 )]
 
 mod agents;

@@ -18,27 +18,27 @@ use collector::{Collector, attributes, hex};
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
 
-/// Runs something under a subscriber that exports, and gives what arrived, by name of the span.
+/// Runs `run` with a subscriber that exports spans; returns the received spans by name.
 fn exported<T>(run: impl Future<Output = T>) -> (T, collector::Request, BTreeMap<String, Span>) {
     let collector = Collector::start();
     let mut config = OtelConfig::new(&collector.url);
     config.service_name = "the-service".to_owned();
     config.headers = vec![("authorization".to_owned(), "Bearer of-a-test".to_owned())];
     let (layer, guard) = layer(config).unwrap();
-    let told = filter_fn(|metadata| *metadata.level() <= tracing::Level::INFO);
-    let subscriber = tracing_subscriber::registry().with(layer.with_filter(told));
+    let filter = filter_fn(|metadata| *metadata.level() <= tracing::Level::INFO);
+    let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    // The subscriber is this thread's: all that is polled here is seen.
+    // The subscriber belongs to this thread, which polls everything.
     let done = tracing::subscriber::with_default(subscriber, || runtime.block_on(run));
     guard.flush().unwrap();
     let request = collector.next();
     guard.shutdown();
     let spans = request.spans.iter().flat_map(|of| &of.scope_spans);
     let spans = spans.flat_map(|of| &of.spans).cloned();
-    // The host has opened a turn of its own, of another instance.
+    // The test host has opened a turn of another instance.
     let is_ours = |span: &Span| {
         let instance = attributes(&span.attributes).remove("gen_ai.conversation.id");
         instance.is_none_or(|key| key == "user-1")
@@ -48,7 +48,7 @@ fn exported<T>(run: impl Future<Output = T>) -> (T, collector::Request, BTreeMap
     (done, request, spans)
 }
 
-/// The event of a kind, of the call with this id.
+/// Returns the event of a kind for the call with this id.
 fn find<'a>(
     events: &'a [Arc<RuntimeEvent>],
     kind: EventKind,
@@ -61,7 +61,7 @@ fn find<'a>(
 }
 
 #[test]
-fn a_turn_arrives_as_a_tree_with_the_ids_of_its_events() {
+fn a_turn_is_exported_as_a_tree_with_the_ids_of_its_events() {
     let trace = format!("00-{TRACE}-{CALLER}-01");
     let (events, request, spans) = exported(turn::run(Some(&trace)));
 
@@ -113,7 +113,7 @@ fn a_turn_arrives_as_a_tree_with_the_ids_of_its_events() {
         assert_eq!(attributes["toolhost.duration_ms"], duration);
         assert!(
             !format!("{span:?}").to_lowercase().contains("a secret"),
-            "neither arguments nor outputs"
+            "no arguments and no outputs are exported"
         );
     }
 
@@ -177,20 +177,20 @@ fn a_turn_of_another_trace_is_linked_to_the_span_around_it() {
 }
 
 #[test]
-fn a_collector_that_is_away_is_said_when_it_is_waited_for() {
-    // Bound and dropped: nobody listens there.
+fn flushing_to_an_unreachable_collector_is_an_error() {
+    // The port is bound and released, so that nothing listens there.
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", nobody.local_addr().unwrap());
     drop(nobody);
     let (layer, guard) = layer(OtelConfig::new(url)).unwrap();
-    let told = filter_fn(|metadata| *metadata.level() <= tracing::Level::INFO);
-    let subscriber = tracing_subscriber::registry().with(layer.with_filter(told));
+    let filter = filter_fn(|metadata| *metadata.level() <= tracing::Level::INFO);
+    let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
     tracing::subscriber::with_default(subscriber, || drop(tracing::info_span!("lost")));
     assert!(guard.flush().is_err());
 }
 
 #[test]
-fn a_collector_is_an_http_url() {
+fn only_http_urls_are_accepted_as_collectors() {
     for endpoint in [
         "https://127.0.0.1:4318",
         "127.0.0.1:4318",

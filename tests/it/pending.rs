@@ -1,4 +1,4 @@
-//! Results that come later.
+//! Background calls and their results.
 
 mod polling;
 mod restart;
@@ -33,14 +33,14 @@ pub(crate) async fn ended(instance: &Instance, handle: &str) -> ToolResult {
         if result.status() != ToolStatus::Pending {
             return result;
         }
-        assert_eq!(result.handle(), Some(handle), "the same handle all along");
+        assert_eq!(result.handle(), Some(handle), "the handle stays the same");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     panic!("never ended: {handle}");
 }
 
 #[tokio::test]
-async fn a_submitted_call_answers_at_once_and_its_result_comes_later() {
+async fn a_submitted_call_returns_a_handle_and_its_result_later() {
     // tool-spec-v2 §10.2
     let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
     let accepted = submit(
@@ -63,9 +63,9 @@ async fn a_submitted_call_answers_at_once_and_its_result_comes_later() {
         (result.tool_call_id(), result.tool_name()),
         ("c7", "text__upper")
     );
-    assert!(result.usage().wall > Duration::ZERO, "the receipt is kept");
+    assert!(result.usage().wall > Duration::ZERO, "usage is stored");
     let again = instance.poll(handle).await;
-    assert_eq!(again, result, "a result may be asked for twice");
+    assert_eq!(again, result, "a result can be polled twice");
 
     for (name, args, expected) in [
         ("text__upper", json!({}), "E_TOOL_INVALID_ARGS"),
@@ -80,7 +80,7 @@ async fn a_submitted_call_answers_at_once_and_its_result_comes_later() {
 }
 
 #[tokio::test]
-async fn a_submitted_call_is_refused_as_any_other_and_not_stored() {
+async fn a_refused_submitted_call_is_not_stored() {
     let state = tempfile::tempdir().unwrap();
     let bundle = tempfile::tempdir().unwrap();
     let manifest = toolhost_tests::test_host::yaml(&[("text", "text", EXAMPLES)]);
@@ -90,7 +90,7 @@ async fn a_submitted_call_is_refused_as_any_other_and_not_stored() {
     let loaded = host.load(bundle.path()).await.unwrap();
     let (agent, work) = (loaded.only_agent().unwrap(), Work::new());
     let step = open_step(&agent, "instance", &work.workdir).await;
-    // The database is there.
+    // The database exists.
     let accepted = submit(&step, "c", "text__upper", json!({"text": "x"})).await;
     let instance = agent.instance("instance", work.workdir.clone());
     ended(&instance, accepted.handle().unwrap()).await;
@@ -117,11 +117,14 @@ async fn a_submitted_call_is_refused_as_any_other_and_not_stored() {
         let result = submit(&step, "c", name, json!({"text": "x".repeat(5 << 20)})).await;
         assert_eq!(code(&result), "E_TOOL_INVALID_ARGS", "{name}");
     }
-    assert!(stored() < before + (1 << 20), "nothing of it is stored");
+    assert!(
+        stored() < before + (1 << 20),
+        "the refused call is not stored"
+    );
 }
 
 #[tokio::test]
-async fn only_the_instance_that_made_a_call_can_ask_for_it() {
+async fn only_the_instance_of_a_call_can_poll_it() {
     let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
     let accepted = submit(&test_host.step, "c", "text__upper", json!({"text": "x"})).await;
     let handle = accepted.handle().unwrap();
@@ -161,14 +164,14 @@ async fn a_cancelled_call_stops_and_stays_cancelled() {
     assert_eq!(code(&cancelled), "E_TOOL_CANCELLED");
     assert_eq!(code(&instance.poll(handle).await), "E_TOOL_CANCELLED");
     assert_eq!(code(&instance.cancel(handle).await), "E_TOOL_CANCELLED");
-    let Some(Completed::Call(told)) = completions.next().await else {
-        panic!("it is told")
+    let Some(Completed::Call(completed)) = completions.next().await else {
+        panic!("a completion arrives")
     };
     assert_eq!(
-        (told.handle.as_str(), told.agent_name.as_str()),
+        (completed.handle.as_str(), completed.agent_name.as_str()),
         (handle, "default")
     );
-    assert_eq!(code(&told.result), "E_TOOL_CANCELLED");
+    assert_eq!(code(&completed.result), "E_TOOL_CANCELLED");
 
     let accepted = submit(&test_host.step, "d", "text__upper", json!({"text": "x"})).await;
     let handle = accepted.handle().unwrap();
@@ -176,12 +179,12 @@ async fn a_cancelled_call_stops_and_stays_cancelled() {
     assert_eq!(
         instance.cancel(handle).await,
         result,
-        "too late: it has its result"
+        "a finished call cannot be cancelled"
     );
 }
 
 #[tokio::test]
-async fn completions_are_told_as_they_happen() {
+async fn completions_are_delivered_as_events() {
     // tool-spec-v2 §10.2
     let test_host = TestHost::with_tools(&[("echo", "echo", &["say"])], "").await;
     let mut completions = test_host.host.completions().await.unwrap();
@@ -192,11 +195,14 @@ async fn completions_are_told_as_they_happen() {
     }
     assert_eq!(handles.len(), 100);
     for _ in 0..100 {
-        let Some(Completed::Call(told)) = completions.next().await else {
-            panic!("it is told")
+        let Some(Completed::Call(completed)) = completions.next().await else {
+            panic!("a completion arrives")
         };
-        assert!(handles.remove(&told.handle), "each once");
-        assert_eq!(told.result.status(), ToolStatus::Ok);
+        assert!(
+            handles.remove(&completed.handle),
+            "each completion arrives once"
+        );
+        assert_eq!(completed.result.status(), ToolStatus::Ok);
     }
 }
 
@@ -230,7 +236,7 @@ async fn a_handle_expires() {
 }
 
 #[tokio::test]
-async fn a_tool_of_an_extension_can_be_submitted() {
+async fn a_call_of_an_extension_tool_can_be_submitted() {
     let test_host = TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await;
     test_host
         .agent
@@ -253,7 +259,7 @@ async fn a_tool_of_an_extension_can_be_submitted() {
 }
 
 #[test]
-fn a_call_whose_runtime_ends_is_interrupted() {
+fn a_background_call_is_interrupted_when_its_runtime_ends() {
     let runtime = || {
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()

@@ -1,19 +1,19 @@
-//! `cargo xtask soak`, for three seconds.
+//! Runs the program of `cargo xtask soak` for three seconds.
 
 use std::process::Command;
 
 #[test]
-fn a_short_soak_finds_every_answer_right() {
+fn a_short_soak_run_gets_the_expected_answers() {
     let mut soak = Command::new(env!("CARGO_BIN_EXE_soak"));
     let ran = soak.args(["3", "--without-drift"]).output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout);
+    let stdout = String::from_utf8_lossy(&ran.stdout);
     assert!(
         ran.status.success(),
-        "{said}{}",
+        "{stdout}{}",
         String::from_utf8_lossy(&ran.stderr)
     );
-    // Of every kind some came about.
+    // Every kind of outcome occurs.
     for end in ["ok", "(dropped)", "E_TOOL_TRAP", "E_TOOL_TIMEOUT", "RSS"] {
-        assert!(said.contains(end), "{end}: {said}");
+        assert!(stdout.contains(end), "{end}: {stdout}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the specification says and no other test is about.
+//! Rules of the specification that no other test covers.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ async fn context(context: HandlerContext, _: JsonObject) -> Result<Value, Handle
 }
 
 #[tokio::test]
-async fn a_registered_tool_is_in_the_registry_also_where_the_step_hides_it() {
+async fn a_tool_hidden_by_a_step_stays_in_the_registry() {
     // tool-spec-v2 §2.1(4), §3
     for (policy, expected) in [
         ("registryDirectCall: true", None),
@@ -55,12 +55,12 @@ async fn a_registered_tool_is_in_the_registry_also_where_the_step_hides_it() {
 }
 
 #[test]
-fn the_contract_tells_a_guest_seven_things_and_nothing_of_v1() {
+fn the_guest_context_has_seven_fields_and_none_of_v1() {
     // tool-spec-v2 §2.5(3), §7.3; requirements-v2 §12.5
     let contract = std::fs::read_to_string(root("wit/tool.wit")).unwrap();
-    let said = contract.lines().map(str::trim);
-    let said: Vec<_> = said.filter(|line| !line.starts_with("///")).collect();
-    let record = said
+    let lines = contract.lines().map(str::trim);
+    let lines: Vec<_> = lines.filter(|line| !line.starts_with("///")).collect();
+    let record = lines
         .iter()
         .skip_while(|line| **line != "record tool-context {");
     let fields: Vec<_> = record.skip(1).take_while(|line| **line != "}").collect();
@@ -75,16 +75,16 @@ fn the_contract_tells_a_guest_seven_things_and_nothing_of_v1() {
         "workdir",
     ];
     assert_eq!(names.collect::<Vec<_>>(), expected);
-    // The trace id is one more than the seven; the seventh, a logger, is an import.
-    assert!(said.contains(&"import wasi:logging/logging@0.1.0-draft;"));
-    let all = said.join("\n");
+    // The record also has the trace id; the seventh item, a logger, is an import.
+    assert!(lines.contains(&"import wasi:logging/logging@0.1.0-draft;"));
+    let all = lines.join("\n");
     for gone in ["swarm", "changeset", "oauth", "event-bus"] {
         assert!(!all.contains(gone), "{gone}");
     }
 }
 
 #[tokio::test]
-async fn a_native_handler_is_told_the_same_as_a_component() {
+async fn a_native_handler_gets_the_same_context_as_a_component() {
     // tool-spec-v2 §7.3; requirements-v2 §12.5
     let test_host = TestHost::with_tools(ECHO, "").await;
     let extended = test_host.agent.extend("ext", |api| {
@@ -97,7 +97,7 @@ async fn a_native_handler_is_told_the_same_as_a_component() {
     let start = TurnStart::new("turn-1").with_trace_id("trace-1");
     let turn = instance.open_turn(start).await.unwrap();
     let step = turn.open_step().await.unwrap();
-    let mut told = Vec::new();
+    let mut contexts = Vec::new();
     for name in ["echo__context", "dyn__context"] {
         let result = step
             .execute_without_message(tool_call(name, json!({})))
@@ -105,14 +105,14 @@ async fn a_native_handler_is_told_the_same_as_a_component() {
         let mut output = result.output().unwrap().clone();
         let message = output["message"].take().to_string();
         assert!(message.contains(name), "{message}");
-        told.push(output);
+        contexts.push(output);
     }
-    assert_eq!(told[0], told[1]);
-    assert_eq!(told[1]["traceId"], "trace-1");
-    assert_eq!(told[1].as_object().unwrap().len(), 7);
+    assert_eq!(contexts[0], contexts[1]);
+    assert_eq!(contexts[1]["traceId"], "trace-1");
+    assert_eq!(contexts[1].as_object().unwrap().len(), 7);
 }
 
-/// Answers with what it is asked.
+/// Answers with its input.
 struct Echo;
 
 #[async_trait]
@@ -123,7 +123,7 @@ impl AgentRuntime for Echo {
 }
 
 #[tokio::test]
-async fn a_hand_off_names_an_agent_and_gives_it_an_input() {
+async fn a_hand_off_names_an_agent_and_passes_an_input() {
     // tool-spec-v2-earlier §9.3(1); requirements-v2 §12.6.1(1); requirements-v1 §12.5(1)
     let test_host = TestHost::with_tools(ECHO, "").await;
     test_host.agent.extend("agents", agents_tool).unwrap();
@@ -153,7 +153,7 @@ async fn a_hand_off_names_an_agent_and_gives_it_an_input() {
             assert_eq!(code(&result), "E_TOOL_INVALID_ARGS", "{tool} {args}");
         }
     }
-    assert_eq!(client.list().await.unwrap(), [], "nobody was started");
+    assert_eq!(client.list().await.unwrap(), [], "no agent is started");
 
     let args = json!({"target": "coder", "input": {"task": 1}});
     let result = step

@@ -1,5 +1,5 @@
-//! The host itself, when the system refuses it: no descriptors, no room, nothing to write, no time to
-//! end. Each test takes away what a real process needs, and gives it back.
+//! The host without file descriptors, without disk space, without write access, and killed.
+//! Each test runs a host in a child process and limits a resource of it.
 
 mod descriptors;
 mod disk;

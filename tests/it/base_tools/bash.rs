@@ -8,7 +8,7 @@ use toolhost::ToolStatus;
 use super::{base, command, fails, output};
 
 #[tokio::test]
-async fn an_exit_code_is_output_and_no_error() {
+async fn an_exit_code_is_part_of_the_output() {
     let test_host = base("").await;
     let result = test_host
         .call("bash__exec", command("echo out; echo err >&2; exit 3"))
@@ -21,7 +21,7 @@ async fn an_exit_code_is_output_and_no_error() {
 }
 
 #[tokio::test]
-async fn files_are_those_of_the_workdir_and_relative_to_its_root() {
+async fn scripts_use_the_files_of_the_workdir() {
     let test_host = base("").await;
     fs::write(test_host.work.path("in.txt"), "from the host\n").unwrap();
     let script = "cat /in.txt; cat in.txt | tr a-z A-Z > out.txt; mkdir -p d; cd d; pwd; ls ..";
@@ -35,7 +35,7 @@ async fn files_are_those_of_the_workdir_and_relative_to_its_root() {
 }
 
 #[tokio::test]
-async fn nothing_but_files_outlives_a_call() {
+async fn only_files_persist_between_calls() {
     let test_host = base("").await;
     let first = "x=kept; cd /; echo t > /tmp/t; alias l=ls; echo f > f; cat /tmp/t";
     let result = test_host.call("bash__exec", command(first)).await;
@@ -43,12 +43,12 @@ async fn nothing_but_files_outlives_a_call() {
     let second = "echo \"[$x]\"; cat /tmp/t; cat f";
     let result = test_host.call("bash__exec", command(second)).await;
     assert_eq!(output(&result)["stdout"], "[]\nf\n");
-    // `/tmp` is in the call's memory.
+    // `/tmp` lies in the memory of the call.
     assert!(!test_host.work.path("tmp").exists());
 }
 
 #[tokio::test]
-async fn takes_folder_variables_and_stdin() {
+async fn a_call_sets_the_folder_the_variables_and_stdin() {
     let test_host = base("").await;
     fs::create_dir_all(test_host.work.path("a/b")).unwrap();
     let args = json!({
@@ -60,7 +60,7 @@ async fn takes_folder_variables_and_stdin() {
         output(&result)["stdout"],
         "/a/b\nfirst hi there\nhi there\nsecond\n"
     );
-    // Without any, what reads finds the end.
+    // Without stdin, a reading command finds the end of input.
     let result = test_host
         .call("bash__exec", command("cat; read -r x; echo $?"))
         .await;
@@ -68,7 +68,7 @@ async fn takes_folder_variables_and_stdin() {
 }
 
 #[tokio::test]
-async fn runs_a_script_of_the_workdir_with_arguments() {
+async fn a_script_in_the_workdir_runs_with_arguments() {
     let test_host = base("").await;
     let script = "#!/bin/bash\nset -e\nfor word; do echo \"$0: $word\"; done\nexit $#\n";
     fs::create_dir(test_host.work.path("bin")).unwrap();
@@ -79,7 +79,7 @@ async fn runs_a_script_of_the_workdir_with_arguments() {
         *output(&result),
         json!({"stdout": "bin/say.sh: a b\nbin/say.sh: $HOME\n", "stderr": "", "exitCode": 2})
     );
-    // What begins with `#!` may be executed, though the host keeps no modes.
+    // A file that begins with `#!` can be executed; WASI has no file modes.
     let result = test_host
         .call("bash__exec", command("./bin/say.sh x"))
         .await;
@@ -87,7 +87,7 @@ async fn runs_a_script_of_the_workdir_with_arguments() {
 }
 
 #[tokio::test]
-async fn says_what_is_wrong_with_its_input() {
+async fn invalid_input_gives_an_error_that_names_the_problem() {
     let test_host = base("").await;
     fs::write(test_host.work.path("file"), [0xff, 0xfe]).unwrap();
     for (tool, args, code, says) in [
@@ -124,7 +124,7 @@ async fn says_what_is_wrong_with_its_input() {
 }
 
 #[tokio::test]
-async fn a_script_that_bash_cannot_read_is_told_where() {
+async fn a_syntax_error_names_the_line() {
     let test_host = base("").await;
     let result = test_host
         .call("bash__exec", command("echo one\nif then fi\n"))
@@ -139,7 +139,7 @@ async fn a_script_that_bash_cannot_read_is_told_where() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_not_there_says_why() {
+async fn an_unavailable_command_gives_the_reason() {
     let test_host = base("").await;
     for (name, why) in [
         ("curl https://example.com", "no network here"),
@@ -160,7 +160,7 @@ async fn a_command_that_is_not_there_says_why() {
         );
         assert_eq!(output["stdout"], "");
     }
-    // As bash does: what follows still runs.
+    // As in bash, the following commands run.
     let result = test_host
         .call(
             "bash__exec",
@@ -171,7 +171,7 @@ async fn a_command_that_is_not_there_says_why() {
 }
 
 #[tokio::test]
-async fn time_that_is_over_leaves_what_was_written() {
+async fn a_timeout_keeps_the_output_and_files_written_before() {
     let test_host = base("").await;
     for endless in [
         "while :; do :; done",
@@ -192,11 +192,11 @@ async fn time_that_is_over_leaves_what_was_written() {
 }
 
 #[tokio::test]
-async fn output_is_bounded_and_says_what_is_left_out() {
+async fn long_output_is_truncated_with_the_number_of_omitted_bytes() {
     let test_host = base("").await;
     for flood in [
         "for ((i=0;i<20000;i++)); do echo \"line $i of a flood\"; done",
-        // Each byte is six in JSON.
+        // Each byte takes six bytes in JSON.
         "head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2",
         "head -c 900000 /dev/zero | tr '\\0' x; head -c 900000 /dev/zero | tr '\\0' y >&2",
     ] {
@@ -218,7 +218,7 @@ async fn output_is_bounded_and_says_what_is_left_out() {
     let result = test_host.call("bash__exec", command(head)).await;
     let text = output(&result)["stdout"].as_str().unwrap();
     assert!(text.starts_with("line 0 of a flood\n") && text.ends_with("line 19999 of a flood\n"));
-    // A pipe carries all of it.
+    // A pipe is not truncated.
     let result = test_host
         .call(
             "bash__exec",

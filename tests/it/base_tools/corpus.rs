@@ -1,4 +1,4 @@
-//! bash against the machine's own: the same script in the same files must come to the same.
+//! Compares the bash tool with bash of this machine: the same script and files must have the same result.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use super::{base, command, output};
 
 const SCRIPTS: &str = include_str!("../../fixtures/base/scripts.sh");
 
-/// The files that a script finds.
+/// The initial files of a script.
 const FILES: &[(&str, &str)] = &[
     ("a.txt", "apple\nbanana\ncherry\n"),
     ("b.txt", "banana\ndate\nfig\n"),
@@ -31,7 +31,7 @@ const FILES: &[(&str, &str)] = &[
 
 struct Script {
     name: &'static str,
-    /// Why it is known to differ.
+    /// The reason for a known difference.
     differs: Option<&'static str>,
     text: &'static str,
 }
@@ -52,9 +52,9 @@ fn scripts() -> Vec<Script> {
     SCRIPTS.split("\n### ").skip(1).map(parse).collect()
 }
 
-/// What a script came to.
+/// The result of a script.
 #[derive(Debug, PartialEq)]
-struct Came {
+struct ScriptResult {
     stdout: String,
     exit_code: i64,
     files: BTreeMap<PathBuf, String>,
@@ -68,7 +68,7 @@ fn seed(dir: &Path) {
     }
 }
 
-/// Every name beneath a directory, with what it is.
+/// Returns every name beneath a directory, with its type and contents.
 fn files(dir: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![dir.to_owned()];
@@ -93,8 +93,8 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// Runs it with the machine's bash.
-fn real(script: &str) -> Came {
+/// Runs a script with the machine's bash.
+fn run_bash(script: &str) -> ScriptResult {
     let dir = tempfile::tempdir().unwrap();
     seed(dir.path());
     let ran = Command::new("/bin/bash")
@@ -102,21 +102,21 @@ fn real(script: &str) -> Came {
         .current_dir(dir.path())
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
-        // Characters are those of UTF-8, and sorted by their bytes, as in the sandbox.
+        // UTF-8, sorted by bytes, as in the sandbox.
         .env("LC_ALL", "C.UTF-8")
         .env("HOME", dir.path())
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    Came {
+    ScriptResult {
         stdout: String::from_utf8_lossy(&ran.stdout).into_owned(),
         exit_code: ran.status.code().map_or(-1, i64::from),
         files: files(dir.path()),
     }
 }
 
-/// Runs it with the tool.
-async fn ours(test_host: &TestHost, script: &str) -> (Came, Value) {
+/// Runs a script with the tool.
+async fn run_tool(test_host: &TestHost, script: &str) -> (ScriptResult, Value) {
     let dir = tempfile::tempdir().unwrap();
     seed(dir.path());
     let workdir = test_host.host.workdir(dir.path()).unwrap();
@@ -125,7 +125,7 @@ async fn ours(test_host: &TestHost, script: &str) -> (Came, Value) {
         .execute_without_message(tool_call("bash__exec", command(script)))
         .await;
     let output = output(&result).clone();
-    let came = Came {
+    let came = ScriptResult {
         stdout: output["stdout"].as_str().unwrap().to_owned(),
         exit_code: output["exitCode"].as_i64().unwrap(),
         files: files(dir.path()),
@@ -134,12 +134,12 @@ async fn ours(test_host: &TestHost, script: &str) -> (Came, Value) {
 }
 
 #[tokio::test]
-async fn scripts_come_to_what_bash_makes_of_them() {
+async fn scripts_have_the_same_results_as_in_bash() {
     let test_host = base("").await;
     let (mut compared, mut wrong) = (0, Vec::new());
     for script in scripts() {
-        let expected = real(script.text);
-        let (came, output) = ours(&test_host, script.text).await;
+        let expected = run_bash(script.text);
+        let (came, output) = run_tool(&test_host, script.text).await;
         match script.differs {
             None if came != expected => wrong.push(format!(
                 "{}: expected {expected:#?}, but got {came:#?}: {}",

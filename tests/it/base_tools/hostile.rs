@@ -1,5 +1,5 @@
-//! Scripts that try what a shell on a host could do. Whatever they come to, nothing outside the workdir
-//! is read or changed, and the next call works.
+//! Scripts that try to escape, to use the network or processes, or to exhaust resources. None reads or
+//! changes anything outside of the workdir, and the next call works.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,20 +12,20 @@ use toolhost_tests::test_host::{TestHost, code, open_step, tool_call};
 use super::{base, command, output};
 use crate::files::snapshot::{Tree, tree};
 
-/// What no script may ever say.
+/// Text that no output may contain.
 const SECRET: &str = "canary-8d1f";
 
-/// A workdir with canaries beside it.
-struct Beside {
-    /// Keeps the bundle and the host.
+/// A workdir with canary files beside it.
+struct Fixture {
+    /// Keeps the bundle and the host alive.
     _house: TestHost,
     top: tempfile::TempDir,
     step: Step,
     before: Tree,
 }
 
-/// Lays into the workdir what a person's project may have.
-fn plant(work: &Path, top: &Path) {
+/// Creates the files and links of an ordinary project in the workdir.
+fn create_project(work: &Path, top: &Path) {
     for (name, target) in [
         ("up", Path::new("../secret")),
         ("top", top),
@@ -39,7 +39,7 @@ fn plant(work: &Path, top: &Path) {
     fs::write(work.join("own"), "own\n").unwrap();
 }
 
-impl Beside {
+impl Fixture {
     async fn new(policy: &str) -> Self {
         let test_host = base(policy).await;
         let top = tempfile::tempdir().unwrap();
@@ -48,7 +48,7 @@ impl Beside {
         for name in ["secret", "a/secret", "a/b/secret"] {
             fs::write(top.path().join(name), format!("{SECRET}\n")).unwrap();
         }
-        plant(&work, top.path());
+        create_project(&work, top.path());
         let workdir = test_host.host.workdir(&work).unwrap();
         let step = open_step(&test_host.agent, "instance", &workdir).await;
         let before = tree(top.path(), Some(&work));
@@ -66,12 +66,13 @@ impl Beside {
             .await
     }
 
-    /// Asserts that nothing of the host was said or changed, and that the tool still works.
-    async fn unharmed(&self, script: &str, result: &ToolResult) {
-        let said = serde_json::to_string(result).unwrap();
+    /// Asserts that the output contains nothing of the host, that nothing of the host changed, and that the
+    /// tool still works.
+    async fn assert_host_unchanged(&self, script: &str, result: &ToolResult) {
+        let text = serde_json::to_string(result).unwrap();
         let host_name = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
         for never in [SECRET, "root:x:0:0", host_name.trim(), "E_HOST"] {
-            assert!(!said.contains(never), "{script}: {never:?}: {said}");
+            assert!(!text.contains(never), "{script}: {never:?}: {text}");
         }
         let work = self.top.path().join("a/b/work");
         assert_eq!(tree(self.top.path(), Some(&work)), self.before, "{script}");
@@ -82,7 +83,7 @@ impl Beside {
 
 #[tokio::test]
 async fn no_path_leads_out_of_the_workdir() {
-    let beside = Beside::new("").await;
+    let beside = Fixture::new("").await;
     for script in [
         "cat /etc/passwd",
         "cat ../secret ../../secret ../../../secret",
@@ -104,16 +105,16 @@ async fn no_path_leads_out_of_the_workdir() {
         "ls /proc/self/fd; cat /dev/fd/9 /dev/mem; ls /dev; cat < /dev/tty; ls ~root; echo ~",
         "cat /proc/self/root/etc/passwd; cat /proc/self/cwd/../secret; cd /proc/self/cwd",
     ] {
-        plant(&beside.top.path().join("a/b/work"), beside.top.path());
+        create_project(&beside.top.path().join("a/b/work"), beside.top.path());
         let result = beside.call(command(script)).await;
         assert!(result.output().is_some(), "{script}: {result:?}");
-        beside.unharmed(script, &result).await;
+        beside.assert_host_unchanged(script, &result).await;
     }
 }
 
 #[tokio::test]
-async fn there_is_no_network_no_process_and_no_environment() {
-    let beside = Beside::new("").await;
+async fn a_script_has_no_network_no_processes_and_no_host_environment() {
+    let beside = Fixture::new("").await;
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -134,7 +135,7 @@ async fn there_is_no_network_no_process_and_no_environment() {
         let result = beside
             .call(json!({"command": script, "timeoutMs": 3_000}))
             .await;
-        beside.unharmed(&script, &result).await;
+        beside.assert_host_unchanged(&script, &result).await;
     }
     let nobody = listener.accept().unwrap_err();
     assert_eq!(
@@ -145,8 +146,8 @@ async fn there_is_no_network_no_process_and_no_environment() {
 }
 
 #[tokio::test]
-async fn bombs_end_in_the_shells_own_limits() {
-    let beside = Beside::new("").await;
+async fn fork_bombs_and_endless_loops_reach_the_limits_of_the_shell() {
+    let beside = Fixture::new("").await;
     for script in [
         ":(){ :|:& };:",
         "bomb() { bomb | bomb & }; bomb; wait",
@@ -174,8 +175,8 @@ async fn bombs_end_in_the_shells_own_limits() {
             .call(json!({"command": script, "timeoutMs": 2_000}))
             .await;
         match result.output() {
-            Some(output) => assert!(output["exitCode"].is_i64(), "{script}: {output}"),
-            // The host's own ends, told as such.
+            Some(text) => assert!(text["exitCode"].is_i64(), "{script}: {text}"),
+            // The deadline of the host, with its own error code.
             None => assert!(
                 matches!(
                     code(&result).as_str(),
@@ -184,13 +185,13 @@ async fn bombs_end_in_the_shells_own_limits() {
                 "{script}: {result:?}"
             ),
         }
-        beside.unharmed(script, &result).await;
+        beside.assert_host_unchanged(script, &result).await;
     }
 }
 
 #[tokio::test]
-async fn the_hosts_deadline_ends_what_the_shell_does_not() {
-    let beside = Beside::new("tools: {bash: {limits: {deadlineMs: 700}}}").await;
+async fn the_deadline_of_the_host_stops_a_script() {
+    let beside = Fixture::new("tools: {bash: {limits: {deadlineMs: 700}}}").await;
     for script in [
         "while :; do :; done",
         "sleep 1000",
@@ -201,15 +202,15 @@ async fn the_hosts_deadline_ends_what_the_shell_does_not() {
             .call(json!({"command": script, "timeoutMs": 600_000}))
             .await;
         assert_eq!(code(&result), "E_TOOL_TIMEOUT", "{script}");
-        // The first calls of a machine under load may need more than the deadline of this test.
-        let said = serde_json::to_string(&result).unwrap();
-        assert!(!said.contains(SECRET), "{script}");
+        // On a busy machine the first calls may exceed the deadline of this test.
+        let text = serde_json::to_string(&result).unwrap();
+        assert!(!text.contains(SECRET), "{script}");
     }
 }
 
 #[tokio::test]
-async fn what_is_written_stays_below_the_disk_limit() {
-    let beside = Beside::new("tools: {bash: {limits: {diskBytes: 200000, files: 50}}}").await;
+async fn written_bytes_stay_below_the_disk_limit() {
+    let beside = Fixture::new("tools: {bash: {limits: {diskBytes: 200000, files: 50}}}").await;
     let work = beside.top.path().join("a/b/work");
     for script in [
         "for ((i=0;i<1000;i++)); do printf '%01000d' $i >> flood; done; echo $?",
@@ -218,13 +219,13 @@ async fn what_is_written_stays_below_the_disk_limit() {
         "cat <<< \"$(head -c 500000 /dev/zero | tr '\\0' x)\" > flood4; dd if=/dev/zero of=flood5 bs=1000 count=1000",
     ] {
         let result = beside.call(command(script)).await;
-        let said = serde_json::to_string(&result).unwrap();
+        let text = serde_json::to_string(&result).unwrap();
         assert!(
             code(&result) == "E_TOOL_DISK_LIMIT"
                 || !output(&result)["stderr"].as_str().unwrap().is_empty(),
-            "{script}: {said}"
+            "{script}: {text}"
         );
-        beside.unharmed(script, &result).await;
+        beside.assert_host_unchanged(script, &result).await;
         let bytes: u64 = fs::read_dir(&work)
             .unwrap()
             .map(|entry| entry.unwrap().path())
@@ -243,8 +244,8 @@ async fn what_is_written_stays_below_the_disk_limit() {
 }
 
 #[tokio::test]
-async fn a_huge_command_is_read_or_refused() {
-    let beside = Beside::new("").await;
+async fn a_huge_command_runs_or_is_refused() {
+    let beside = Fixture::new("").await;
     let document = "x".repeat(900_000);
     let script = format!("cat <<EOF | wc -c\n{document}\nEOF\n");
     let result = beside.call(command(&script)).await;
@@ -254,7 +255,7 @@ async fn a_huge_command_is_read_or_refused() {
         .call(json!({"command": lines, "timeoutMs": 5_000}))
         .await;
     assert!(output(&result)["exitCode"].is_i64());
-    beside.unharmed("many lines", &result).await;
+    beside.assert_host_unchanged("many lines", &result).await;
     let quotes = "'\"".repeat(200_000);
     let result = beside.call(command(&quotes)).await;
     assert_eq!(output(&result)["exitCode"], 2);

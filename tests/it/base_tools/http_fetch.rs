@@ -9,7 +9,7 @@ use toolhost_tests::test_host::TestHost;
 use super::{fails, output};
 use crate::http::server::{Server, ok};
 
-/// The tool, allowed to reach these origins.
+/// Loads the tool with a policy that allows these origins.
 async fn test_host(allow: &[String]) -> TestHost {
     let policy = json!({"tools": {"http-fetch": {"http": {"allow": allow}}}}).to_string();
     TestHost::with_tools(&[("http-fetch", "http-fetch", &["get", "post"])], &policy).await
@@ -20,7 +20,7 @@ async fn get(test_host: &TestHost, args: Value) -> ToolResult {
 }
 
 #[tokio::test]
-async fn gets_a_page_and_says_its_status_headers_and_body() {
+async fn get_returns_status_headers_and_body() {
     let server = Server::says(
         "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nx-a: 1\r\nX-A: 2\r\ncontent-length: 7\r\n\r\nh\u{e9}llo\n",
     );
@@ -43,7 +43,7 @@ async fn gets_a_page_and_says_its_status_headers_and_body() {
 }
 
 #[tokio::test]
-async fn posts_a_text_or_json() {
+async fn post_sends_text_or_json() {
     let server = Server::echo();
     let test_host = test_host(&[server.origin()]).await;
     for (body, kind, sent) in [
@@ -67,7 +67,7 @@ async fn posts_a_text_or_json() {
         assert!(echoed.starts_with("POST / HTTP/1.1\r\n"), "{echoed}");
         assert!(echoed.contains(kind) && echoed.ends_with(sent), "{echoed}");
     }
-    // Larger than what is written at once.
+    // Larger than one write.
     let large = "x".repeat(300_000);
     let args = json!({"url": server.origin(), "body": large, "maxBytes": 500_000});
     let result = test_host.call("http-fetch__post", args).await;
@@ -75,7 +75,7 @@ async fn posts_a_text_or_json() {
 }
 
 #[tokio::test]
-async fn an_origin_that_is_not_allowed_is_told_apart_from_a_server_that_fails() {
+async fn a_denied_origin_and_a_failing_server_give_different_errors() {
     let allowed = Server::says(&ok("in"));
     let closed = Server::says(&ok("never"));
     let test_host = test_host(&[allowed.origin(), "http://127.0.0.1:1".to_owned()]).await;
@@ -84,7 +84,7 @@ async fn an_origin_that_is_not_allowed_is_told_apart_from_a_server_that_fails() 
     let suggestion = result.tool_error().unwrap().suggestion.clone().unwrap();
     assert!(suggestion.contains("http"), "{suggestion}");
     assert_eq!(closed.accepted(), 0);
-    // The twin, with the grant.
+    // The same call with the grant.
     let result = get(&test_host, json!({"url": allowed.origin()})).await;
     assert_eq!(output(&result)["body"], "in");
     let result = get(&test_host, json!({"url": "http://127.0.0.1:1/"})).await;
@@ -105,7 +105,7 @@ async fn an_origin_that_is_not_allowed_is_told_apart_from_a_server_that_fails() 
 }
 
 #[tokio::test]
-async fn follows_redirects_and_each_is_judged() {
+async fn redirects_are_followed_and_each_is_checked() {
     let end = Server::echo();
     let to = end.origin();
     let server = Server::does(move |request, stream| {
@@ -134,7 +134,7 @@ async fn follows_redirects_and_each_is_judged() {
             .unwrap()
             .starts_with("GET /there ")
     );
-    // The body goes along; what is for the first origin alone does not.
+    // The body is sent again; headers for the first origin alone are not.
     let args = json!({"url": url("/out"), "body": "again", "headers": {"Authorization": "s3cret"}});
     let result = both.call("http-fetch__post", args).await;
     let echoed = output(&result)["body"].as_str().unwrap().to_owned();
@@ -154,7 +154,7 @@ async fn follows_redirects_and_each_is_judged() {
 }
 
 #[tokio::test]
-async fn bodies_are_bounded_and_binary_ones_are_base64() {
+async fn long_bodies_are_truncated_and_binary_bodies_are_base64() {
     let binary = Server::does(|_, stream| {
         drop(stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n\xff\x00\x01"));
     });
@@ -171,7 +171,7 @@ async fn bodies_are_bounded_and_binary_ones_are_base64() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_given_up() {
+async fn a_silent_server_is_a_timeout() {
     let (_keep, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);
     let silent = Server::does(move |_, _| {

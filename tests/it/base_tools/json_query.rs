@@ -13,7 +13,7 @@ const ORDERS: &str = r#"{"orders": [
 ]}"#;
 
 #[tokio::test]
-async fn answers_what_jq_answers() {
+async fn queries_have_the_same_results_as_in_jq() {
     let test_host = base("").await;
     fs::write(test_host.work.path("orders.json"), ORDERS).unwrap();
     for (query, results) in [
@@ -75,7 +75,7 @@ async fn answers_what_jq_answers() {
 }
 
 #[tokio::test]
-async fn asks_each_line_of_json_lines() {
+async fn json_lines_are_queried_line_by_line() {
     let test_host = base("").await;
     fs::write(
         test_host.work.path("log.jsonl"),
@@ -106,7 +106,7 @@ async fn results_are_bounded() {
 }
 
 #[tokio::test]
-async fn says_where_a_query_or_a_document_is_wrong() {
+async fn errors_in_a_query_or_a_document_name_the_position() {
     let test_host = base("").await;
     fs::write(
         test_host.work.path("bad.json"),
@@ -170,7 +170,7 @@ async fn says_where_a_query_or_a_document_is_wrong() {
 }
 
 #[tokio::test]
-async fn hostile_queries_end_and_the_next_one_works() {
+async fn hostile_queries_reach_a_limit_and_the_next_query_works() {
     let test_host = base("tools: {json-query: {limits: {deadlineMs: 2000}}}").await;
     for (query, codes) in [
         ("def f: f; f", &["E_TOOL_TIMEOUT"][..]),

@@ -8,7 +8,7 @@ use toolhost_tests::test_host::{code, tool_call};
 use super::{base, fails, output};
 
 #[tokio::test]
-async fn lets_the_time_pass_that_it_says() {
+async fn wait_waits_for_the_given_time() {
     let test_host = base("").await;
     let started = Instant::now();
     let result = test_host
@@ -27,7 +27,7 @@ async fn lets_the_time_pass_that_it_says() {
 }
 
 #[tokio::test]
-async fn a_long_wait_ends_at_the_deadline_or_when_nobody_waits_for_it() {
+async fn a_long_wait_ends_at_the_deadline_or_when_its_call_is_dropped() {
     let test_host = base("tools: {wait: {limits: {deadlineMs: 300}}}").await;
     let result = test_host
         .call("wait__seconds", json!({"seconds": 3600}))
@@ -47,7 +47,7 @@ async fn a_long_wait_ends_at_the_deadline_or_when_nobody_waits_for_it() {
 }
 
 #[tokio::test]
-async fn says_what_is_no_moment() {
+async fn an_invalid_time_is_an_error() {
     let test_host = base("").await;
     for time in ["tomorrow", "2026-11-22 03:00", "2026-11-22T03:00:00", ""] {
         let result = test_host.call("wait__until", json!({"time": time})).await;

@@ -1,4 +1,4 @@
-//! Registry ⊇ catalog ⊇ calls that ran, whatever extensions and middleware do.
+//! Registry ⊇ catalog ⊇ executed calls, for any sequence of changes by extensions and middleware.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -10,20 +10,20 @@ use toolhost_tests::test_host::{TestHost, code, tool_call};
 
 use super::{echo, item};
 
-/// What happens to an agent between two calls.
+/// A change of an agent between two calls.
 #[derive(Debug, Clone)]
 enum Event {
-    /// An extension registers a tool, or tries to.
+    /// An extension tries to register a tool.
     Register { extension: usize, tool: usize },
-    /// An extension removes a tool, or tries to.
+    /// An extension tries to remove a tool.
     Unregister { extension: usize, tool: usize },
-    /// An extension goes, and comes again.
+    /// An extension is removed and added again.
     Renew { extension: usize },
-    /// Step middleware hides a tool from now on, or shows it again.
+    /// Step middleware hides a tool in the following steps, or shows it again.
     Toggle { tool: usize },
-    /// A new step.
+    /// A new step is opened.
     OpenStep,
-    /// A call in the current step.
+    /// A tool is called in the current step.
     Call { tool: usize },
 }
 
@@ -45,13 +45,13 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..40)
 }
 
-/// What should hold, kept by hand.
+/// A model of the expected state.
 #[derive(Default)]
 struct Model {
-    /// Dynamic tools, and whose they are.
+    /// Dynamic tools and their extensions.
     dynamic: std::collections::BTreeMap<usize, usize>,
     hidden: BTreeSet<usize>,
-    shown: BTreeSet<usize>,
+    visible: BTreeSet<usize>,
 }
 
 impl Model {
@@ -70,7 +70,7 @@ impl Model {
 
     fn open_step(&mut self) {
         let all = [0, 1].into_iter().chain(self.dynamic.keys().copied());
-        self.shown = all.filter(|tool| !self.hidden.contains(tool)).collect();
+        self.visible = all.filter(|tool| !self.hidden.contains(tool)).collect();
     }
 }
 
@@ -138,16 +138,16 @@ async fn follow(events: Vec<Event>) {
                 model.open_step();
             }
             Event::Call { tool } => {
-                let shown = model.shown.contains(&tool);
+                let visible = model.visible.contains(&tool);
                 assert_eq!(
                     step.catalog().get(TOOLS[tool]).is_some(),
-                    shown,
+                    visible,
                     "{event:?}"
                 );
                 let result = step
                     .execute_without_message(tool_call(TOOLS[tool], json!({})))
                     .await;
-                if shown {
+                if visible {
                     assert_eq!(result.status(), ToolStatus::Ok, "{event:?}: {result:?}");
                 } else {
                     assert_eq!(code(&result), "E_TOOL_NOT_IN_CATALOG", "{event:?}");
@@ -162,7 +162,7 @@ proptest! {
 
     // tool-spec-v2 §2.1, §2.3, §3, §9.1, §12.3
     #[test]
-    fn only_what_the_step_shows_ever_runs(events in events()) {
+    fn only_tools_in_the_catalog_of_the_step_run(events in events()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(follow(events));
     }

@@ -23,7 +23,7 @@ async fn call(test_host: &TestHost, tool: &str, args: Value) -> toolhost::ToolRe
 }
 
 #[tokio::test]
-async fn a_middleware_changes_the_arguments_before_and_the_result_after() {
+async fn middleware_changes_arguments_and_results() {
     // tool-spec-v2 §8.1, §8.3
     let test_host = test_host().await;
     let change = |mut context: ToolCallContext, next: Next<ToolCallContext>| async move {
@@ -64,7 +64,7 @@ async fn a_middleware_changes_the_arguments_before_and_the_result_after() {
 }
 
 #[tokio::test]
-async fn rewritten_arguments_are_checked_and_refusals_are_seen() {
+async fn rewritten_arguments_are_validated_and_middleware_gets_refusals() {
     // tool-spec-v2 §8.1, §9
     let test_host = test_host().await;
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -101,7 +101,7 @@ async fn rewritten_arguments_are_checked_and_refusals_are_seen() {
 }
 
 #[tokio::test]
-async fn a_middleware_can_refuse_but_not_invent_a_result() {
+async fn middleware_can_refuse_a_call_and_cannot_invent_a_result() {
     let test_host = test_host().await;
     test_host
         .agent
@@ -143,7 +143,7 @@ async fn a_middleware_can_refuse_but_not_invent_a_result() {
 }
 
 #[tokio::test]
-async fn what_a_middleware_makes_of_an_error_is_cut_at_the_exit() {
+async fn error_messages_from_middleware_are_truncated() {
     // tool-spec-v2 §2.4(2)
     let test_host = test_host().await;
     test_host
@@ -212,7 +212,7 @@ async fn the_audit_log_has_a_line_for_every_decision() {
 }
 
 #[tokio::test]
-async fn no_id_breaks_a_line_of_the_audit_log() {
+async fn line_breaks_in_an_id_are_escaped_in_the_audit_log() {
     let test_host = test_host().await;
     let lines = Lines::default();
     let log = AuditLog::to(lines.clone());
@@ -245,7 +245,7 @@ async fn no_id_breaks_a_line_of_the_audit_log() {
     assert!(cut.ends_with('…') && long.starts_with(cut.trim_end_matches('…')));
 }
 
-/// Writes to lines; once, its room ends after ten bytes.
+/// Writes to lines; one write fails after ten bytes.
 struct Full {
     lines: Lines,
     room: usize,
@@ -268,7 +268,7 @@ impl Write for Full {
 }
 
 #[tokio::test]
-async fn a_line_of_the_audit_log_that_is_written_in_part_spoils_no_other() {
+async fn a_partial_line_of_the_audit_log_does_not_damage_another() {
     let test_host = test_host().await;
     let lines = Lines::default();
     let log = AuditLog::to(Full {
@@ -289,7 +289,7 @@ async fn a_line_of_the_audit_log_that_is_written_in_part_spoils_no_other() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_is_in_the_audit_log() {
+async fn a_dropped_call_is_in_the_audit_log() {
     let test_host = TestHost::with_tools(&[("sleep", "sleep_forever", &["run"])], "").await;
     let lines = Lines::default();
     let log = AuditLog::to(lines.clone());
@@ -311,7 +311,7 @@ async fn a_call_that_is_dropped_is_in_the_audit_log() {
 }
 
 #[tokio::test]
-async fn a_redactor_keeps_secrets_out_of_results() {
+async fn the_redactor_removes_secrets_from_results() {
     let test_host = test_host().await;
     test_host
         .agent
@@ -333,7 +333,7 @@ async fn a_redactor_keeps_secrets_out_of_results() {
 }
 
 #[tokio::test]
-async fn a_middleware_makes_no_code_of_the_hosts_and_no_handle() {
+async fn middleware_cannot_return_host_codes_or_handles() {
     let test_host = test_host().await;
     test_host
         .agent
@@ -361,13 +361,13 @@ async fn a_middleware_makes_no_code_of_the_hosts_and_no_handle() {
         assert_eq!(code(&result), "E_MIDDLEWARE", "{text}");
         assert!(result.handle().is_none());
     }
-    // A code that the call came to by itself stays.
+    // A code that the call itself returned stays.
     let refused = call(&test_host, "text__upper", json!({})).await;
     assert_eq!(code(&refused), "E_TOOL_INVALID_ARGS");
 }
 
 #[tokio::test]
-async fn the_audit_log_tells_what_ran_whatever_the_layers_made_of_it() {
+async fn the_audit_log_records_the_call_that_ran_before_middleware_changed_its_result() {
     let test_host = test_host().await;
     let lines = Lines::default();
     let log = AuditLog::to(lines.clone());

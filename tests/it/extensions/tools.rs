@@ -1,4 +1,4 @@
-//! Tools that an extension registers: the same way as a component's, from the next step on.
+//! Tools that an extension registers: available from the next step, with the limits of components.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ async fn a_dynamic_tool_is_in_the_next_steps_catalog_and_runs() {
     assert_eq!(code(&early), "E_TOOL_NOT_IN_CATALOG");
 
     let step = test_host.another_step().await;
-    let shown = step.catalog().get("weather__get").unwrap();
-    let source = serde_json::to_value(&shown.source).unwrap();
+    let listed = step.catalog().get("weather__get").unwrap();
+    let source = serde_json::to_value(&listed.source).unwrap();
     assert_eq!(source, json!({"type": "extension", "name": "weather-ext"}));
     let call = toolhost_tests::test_host::tool_call("weather__get", json!({"city": "Seoul"}));
     let result = step.execute_without_message(call).await;
@@ -61,7 +61,7 @@ async fn an_mcp_tool_keeps_its_source_with_the_extensions_name() {
 }
 
 #[tokio::test]
-async fn a_name_belongs_to_whoever_has_it() {
+async fn a_registered_name_cannot_be_taken_by_another_extension() {
     let test_host = test_host("").await;
     let agent = &test_host.agent;
     let of_bundle = agent.extend("a", |api| api.tools().register(item("text__upper"), echo));
@@ -83,7 +83,7 @@ async fn a_name_belongs_to_whoever_has_it() {
     assert!(others.unwrap_err().to_string().contains("a's"));
     assert!(
         agent.catalog().get("dyn__y").is_none(),
-        "nothing of it stays"
+        "none of its tools stays"
     );
     let twice = agent.extend("a", |_| Ok(()));
     assert!(twice.unwrap_err().to_string().contains("already"));
@@ -97,7 +97,7 @@ async fn a_name_belongs_to_whoever_has_it() {
 }
 
 #[tokio::test]
-async fn a_native_handler_meets_the_same_limits_as_a_component() {
+async fn a_native_handler_has_the_same_limits_as_a_component() {
     // tool-spec-v2 §2.4
     let policy = "tools: {dyn: {limits: {deadlineMs: 100, outputBytes: 1KiB, jsonDepth: 8}}}";
     let test_host = test_host(policy).await;
@@ -175,9 +175,9 @@ async fn a_native_handler_meets_the_same_limits_as_a_component() {
 }
 
 #[tokio::test]
-async fn a_handler_whose_deadline_panics_is_a_tool_that_crashed() {
-    struct Restless;
-    impl toolhost::ToolHandler for Restless {
+async fn a_panic_in_the_deadline_of_a_handler_is_reported_as_a_trap() {
+    struct PanickingDeadline;
+    impl toolhost::ToolHandler for PanickingDeadline {
         fn call(
             &self,
             _: HandlerContext,
@@ -195,10 +195,11 @@ async fn a_handler_whose_deadline_panics_is_a_tool_that_crashed() {
     test_host
         .agent
         .extend("ext", |api| {
-            // Which is not to blame.
+            // The sandbox is not affected.
             api.pipeline()
                 .tool_call(0, |context, next: toolhost::Next<_>| next.run(context))?;
-            api.tools().register(item("dyn__restless"), Restless)
+            api.tools()
+                .register(item("dyn__restless"), PanickingDeadline)
         })
         .unwrap();
     let step = test_host.another_step().await;
@@ -218,21 +219,22 @@ async fn a_handler_whose_deadline_panics_is_a_tool_that_crashed() {
 }
 
 #[tokio::test]
-async fn what_an_extensions_tool_says_to_the_model_is_bounded() {
+async fn the_description_of_an_extension_tool_is_limited() {
     let test_host = test_host("").await;
-    let said = format!("Gets\u{202e}{}", "\u{e0041}".repeat(100_000));
-    let item = serde_json::from_value(json!({"name": "mcp__get", "description": said})).unwrap();
+    let description = format!("Gets\u{202e}{}", "\u{e0041}".repeat(100_000));
+    let item =
+        serde_json::from_value(json!({"name": "mcp__get", "description": description})).unwrap();
     test_host
         .agent
         .extend("mcp", |api| api.tools().register(item, echo))
         .unwrap();
-    let shown = test_host.agent.catalog().to_mcp().to_string();
-    assert!(shown.len() < 10_000);
-    assert!(shown.contains("Gets\\\\u{202e}") && !shown.contains(toolhost::text::acts));
+    let listed = test_host.agent.catalog().to_mcp().to_string();
+    assert!(listed.len() < 10_000);
+    assert!(listed.contains("Gets\\\\u{202e}") && !listed.contains(toolhost::text::acts));
 }
 
 #[tokio::test]
-async fn an_api_that_is_kept_registers_later_and_does_not_keep_its_agent() {
+async fn a_stored_api_can_register_later_and_does_not_keep_the_agent_alive() {
     let test_host = test_host("").await;
     let mut kept = None;
     test_host
@@ -255,7 +257,7 @@ async fn an_api_that_is_kept_registers_later_and_does_not_keep_its_agent() {
 }
 
 #[tokio::test]
-async fn an_api_that_outlives_its_extension_registers_nothing() {
+async fn the_api_of_a_removed_extension_registers_nothing() {
     let test_host = test_host("").await;
     let mut kept = None;
     let mut keep = |api: &toolhost::ExtensionApi| {
@@ -278,14 +280,14 @@ async fn an_api_that_outlives_its_extension_registers_nothing() {
     assert!(panicked.is_err());
     assert!(
         test_host.agent.catalog().get("dyn__half").is_none(),
-        "nothing of it stays"
+        "none of its tools stays"
     );
 }
 
 #[tokio::test]
-async fn the_operators_deadline_holds_for_a_handler_that_asks_for_more() {
-    struct Patient;
-    impl toolhost::ToolHandler for Patient {
+async fn a_handler_cannot_exceed_the_deadline_of_the_policy() {
+    struct LongDeadline;
+    impl toolhost::ToolHandler for LongDeadline {
         fn call(
             &self,
             _: HandlerContext,
@@ -302,7 +304,7 @@ async fn the_operators_deadline_holds_for_a_handler_that_asks_for_more() {
     test_host
         .agent
         .extend("ext", |api| {
-            api.tools().register(item("dyn__patient"), Patient)
+            api.tools().register(item("dyn__patient"), LongDeadline)
         })
         .unwrap();
     let step = test_host.another_step().await;
@@ -314,7 +316,7 @@ async fn the_operators_deadline_holds_for_a_handler_that_asks_for_more() {
 }
 
 #[tokio::test]
-async fn a_native_handler_works_in_the_workdir_by_handle() {
+async fn a_native_handler_opens_files_through_the_workdir_handle() {
     // tool-spec-v2 §2.5(1), §2.5(2)
     use std::io::Read;
     use std::os::fd::AsFd;

@@ -22,7 +22,7 @@ async fn test_host() -> TestHost {
 }
 
 #[tokio::test]
-async fn step_middleware_makes_the_catalog_that_calls_are_admitted_against() {
+async fn step_middleware_sets_the_catalog_that_admits_calls() {
     // tool-spec-v2 §2.1(1), §2.1(3), §9.1
     let test_host = test_host().await;
     test_host
@@ -73,7 +73,7 @@ async fn step_middleware_makes_the_catalog_that_calls_are_admitted_against() {
 }
 
 #[tokio::test]
-async fn turns_and_steps_pass_through_their_layers_and_back() {
+async fn turns_and_steps_run_through_all_layers_in_both_directions() {
     // tool-spec-v2 §8.1
     let test_host = test_host().await;
     let seen = Arc::new(Mutex::new(Vec::<String>::new()));
@@ -129,7 +129,7 @@ async fn turns_and_steps_pass_through_their_layers_and_back() {
 }
 
 #[tokio::test]
-async fn a_middleware_may_keep_a_turn_or_a_step_from_opening() {
+async fn middleware_can_refuse_to_open_a_turn_or_a_step() {
     let test_host = test_host().await;
     test_host
         .agent
@@ -169,7 +169,7 @@ async fn a_middleware_may_keep_a_turn_or_a_step_from_opening() {
 }
 
 #[tokio::test]
-async fn no_middleware_of_a_turn_or_a_step_makes_a_code_of_the_hosts() {
+async fn turn_and_step_middleware_cannot_return_host_codes() {
     let test_host = test_host().await;
     let forged = || ToolError::host(ToolErrorCode::NotInCatalog, "forged", Locale::En);
     test_host
@@ -184,7 +184,7 @@ async fn no_middleware_of_a_turn_or_a_step_makes_a_code_of_the_hosts() {
             api.pipeline()
                 .step(0, move |context: StepContext, next: Next<_>| async move {
                     let answer: Result<Value, ToolError> = next.run(context).await;
-                    // What the inner one refused, and what the step came to.
+                    // The refusal of the inner layer, and the result of the step.
                     let is_forged = answer == Ok(json!("forge"))
                         || answer
                             .as_ref()
@@ -210,7 +210,7 @@ async fn no_middleware_of_a_turn_or_a_step_makes_a_code_of_the_hosts() {
     let turn = instance.open_turn("turn-1").await.unwrap();
     let step = turn.open_step().await.unwrap();
     assert_eq!(of(step.close("forge").await.unwrap_err()), expected());
-    // A code that the step came to by itself stays.
+    // A code that the step itself returned stays.
     let step = turn.open_step().await.unwrap();
     let own = of(step.fail(HandlerError::new("no")).await.unwrap_err());
     assert_eq!(own, ("E_TOOL".to_owned(), "no".to_owned()));
@@ -218,7 +218,7 @@ async fn no_middleware_of_a_turn_or_a_step_makes_a_code_of_the_hosts() {
 }
 
 #[tokio::test]
-async fn a_required_tool_must_have_succeeded_before_the_turn_may_end() {
+async fn a_turn_can_end_only_after_its_required_tools_have_succeeded() {
     let agent = json!({
         "apiVersion": "goondan.ai/v1", "kind": "Agent", "metadata": {"name": "a"},
         "spec": {"tools": ["Tool/text", "Tool/echo"], "requiredTools": ["text__upper", "echo__say"]},

@@ -1,4 +1,4 @@
-//! What all calls share, used up over and over.
+//! Resources that all calls share, exhausted repeatedly.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ async fn tool(own: &Sandbox, name: &str) -> PreparedTool {
     own.prepare(guest(name)).await.unwrap().0
 }
 
-/// A call that holds its place until it is dropped.
+/// Starts a call that holds its slot until it is dropped.
 async fn holder(own: &Sandbox) -> tokio::task::JoinHandle<()> {
     let sleep = tool(own, "sleep_forever").await;
     let free = own.free_places();
     let holds = tokio::spawn(async move {
         let _report = sleep.call(invocation("run", &nothing(), None)).await;
     });
-    eventually("the place is taken", || own.free_places() == free - 1).await;
+    eventually("the slot is taken", || own.free_places() == free - 1).await;
     holds
 }
 
@@ -32,11 +32,11 @@ async fn runs(own: &Sandbox) {
 }
 
 #[test]
-fn the_line() {
+fn refused_and_dropped_queued_calls_leak_nothing() {
     alone(async {
         for (what, waiting_calls, says) in [
-            ("nobody may wait", 0, "too many calls are waiting"),
-            ("nobody may wait long", 10, "none became free in time"),
+            ("no call may wait", 0, "too many calls are waiting"),
+            ("calls may wait for 10 ms", 10, "none became free in time"),
         ] {
             let own = own_sandbox(|config| {
                 config.live_calls = 1;
@@ -54,7 +54,7 @@ fn the_line() {
             })
             .await;
             holds.abort();
-            eventually("the place is free", || own.free_places() == 1).await;
+            eventually("the slot is free", || own.free_places() == 1).await;
             assert_eq!(own.waiting_calls(), 0);
             runs(&own).await;
         }
@@ -62,7 +62,7 @@ fn the_line() {
         let own = own_sandbox(|config| config.live_calls = 1);
         let holds = holder(&own).await;
         let echo = tool(&own, "echo").await;
-        stays_flat("dropped in the line", TIMES, async |_| {
+        stays_flat("dropped in the queue", TIMES, async |_| {
             let call = echo.call(invocation("say", &nothing(), None));
             assert!(tokio::time::timeout(Duration::ZERO, call).await.is_err());
         })
@@ -74,11 +74,11 @@ fn the_line() {
 }
 
 #[test]
-fn the_memory_of_all_calls() {
+fn exhausting_the_memory_of_all_calls_leaks_nothing() {
     alone(async {
         let own = own_sandbox(|config| config.memory_bytes = 24 << 20);
         let eat = tool(&own, "eat_memory").await;
-        // Each touches all of it.
+        // Each call touches all of the memory.
         stays_flat("the memory of all calls", TIMES / 5, async |_| {
             let report = eat.call(invocation("run", &nothing(), None)).await;
             assert!(
@@ -93,7 +93,7 @@ fn the_memory_of_all_calls() {
 }
 
 #[test]
-fn places_to_wait_for_an_agent() {
+fn parked_calls_leak_nothing() {
     alone(async {
         for (what, parked_calls) in [("no room to park", 0), ("parked", 1)] {
             let own = own_sandbox(|config| config.parked_calls = parked_calls);
@@ -118,7 +118,7 @@ fn places_to_wait_for_an_agent() {
 }
 
 #[test]
-fn components() {
+fn preparing_and_refusing_components_leaks_nothing() {
     alone(async {
         let own = own_sandbox(|_| ());
         stays_flat("from the cache", TIMES, async |_| {
@@ -135,7 +135,7 @@ fn components() {
             config.cache = None;
             config.describing = Duration::from_millis(1);
         });
-        // Each is compiled: some ten milliseconds.
+        // Each component is compiled, which takes about ten milliseconds.
         stays_flat("slower than it may be", TIMES / 5, async |_| {
             let refused = own.prepare(component("loop_in_start", "")).await;
             assert!(

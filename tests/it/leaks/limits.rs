@@ -1,4 +1,4 @@
-//! Every limit of a call, met over and over on the whole way from a call to its result.
+//! Every limit of a call, reached repeatedly through `Step::execute`.
 
 use serde_json::{Value, json};
 use toolhost::{Host, Policy, Step, ToolResult, ToolStatus};
@@ -8,14 +8,14 @@ use toolhost_tests::{Work, guest, sandbox};
 use super::{TIMES, alone, stays_flat};
 use crate::sandbox::wat::component;
 
-/// A way to meet a limit.
+/// A call that reaches a limit.
 struct Row {
     what: &'static str,
-    /// A guest (`.wat`: in text), its limits, and what it is asked the n-th time.
+    /// A guest (a name that ends with `.wat` is text), its limits, and its n-th input.
     guest: &'static str,
     limits: &'static str,
     input: fn(usize) -> Value,
-    /// The code of the result, or, where the guest made do, the error that it told of.
+    /// The code of the result, or the error that the guest reports in its output.
     comes_to: &'static str,
     times: usize,
 }
@@ -38,7 +38,7 @@ const fn row(
 }
 
 impl Row {
-    /// For a call that takes long: a leak shows all the same, as each call then holds much.
+    /// Sets fewer repetitions for a slow call; a leak still shows, because each such call holds much.
     const fn times(self, times: usize) -> Self {
         Self { times, ..self }
     }
@@ -48,7 +48,7 @@ fn nothing(_: usize) -> Value {
     json!({})
 }
 
-/// Eight megabytes of the component are data that every instance starts with.
+/// Returns the component; eight megabytes of `large_data.wat` are data of every instance.
 fn bytes(name: &str) -> Vec<u8> {
     match name.strip_suffix(".wat") {
         None => guest(name),
@@ -65,8 +65,8 @@ fn bytes(name: &str) -> Vec<u8> {
     }
 }
 
-/// A step with a tool `row-N` for each row, and `echo`; and the bundle that it is of. Were that removed,
-/// a guest's new files might be known by the numbers of its own, which are protected.
+/// Opens a step with a tool `row-N` for each row, and `echo`; returns the bundle too. If it were removed,
+/// new files of a guest could get the inode numbers of its protected files.
 async fn step(rows: &[Row], work: &Work) -> (tempfile::TempDir, Step) {
     let names: Vec<_> = (0..rows.len()).map(|n| format!("row-{n}")).collect();
     let tool = |name: &'static str| -> (&str, &str, &[&str]) { (name, name, &["say"]) };
@@ -92,7 +92,7 @@ async fn step(rows: &[Row], work: &Work) -> (tempfile::TempDir, Step) {
     (bundle, step)
 }
 
-fn came_to(result: &ToolResult) -> String {
+fn result_code(result: &ToolResult) -> String {
     match result.output() {
         Some(output) => output["error"].as_str().unwrap_or("ok").to_owned(),
         None => code(result),
@@ -109,7 +109,12 @@ async fn stay_flat(rows: &[Row]) {
             let result = step
                 .execute_without_message(tool_call(&name, (row.input)(n)))
                 .await;
-            assert_eq!(came_to(&result), row.comes_to, "{}: {result:?}", row.what);
+            assert_eq!(
+                result_code(&result),
+                row.comes_to,
+                "{}: {result:?}",
+                row.what
+            );
         })
         .await;
         let echo = tool_call("echo__say", json!({"after": row.what}));
@@ -122,7 +127,7 @@ async fn stay_flat(rows: &[Row]) {
 }
 
 #[test]
-fn memory_tables_and_instances() {
+fn limits_of_memory_tables_and_instances_leak_nothing() {
     alone(stay_flat(&[
         row(
             "memory",
@@ -167,7 +172,7 @@ fn memory_tables_and_instances() {
 }
 
 #[test]
-fn what_is_passed_to_the_host() {
+fn limits_of_host_calls_and_results_leak_nothing() {
     alone(stay_flat(&[
         row(
             "random bytes",
@@ -225,7 +230,7 @@ fn what_is_passed_to_the_host() {
             |_| json!({"bytes": 100_000}),
             "ok",
         ),
-        // 10 MB are made and passed.
+        // 10 MB are created and passed to the host.
         row(
             "an error of 10 MB",
             "forge_host_code",
@@ -249,7 +254,7 @@ fn what_is_passed_to_the_host() {
             "E_TOOL_INVALID_ARGS",
         ),
         row("a denial", "dial_out", "", |_| json!({"times": 20}), "ok"),
-        // Each host call takes microseconds, here a third of a second together.
+        // A hundred thousand host calls take a third of a second.
         row(
             "a denial, a hundred thousand times in one call",
             "dial_out",
@@ -262,7 +267,7 @@ fn what_is_passed_to_the_host() {
 }
 
 #[test]
-fn files() {
+fn reaching_file_limits_leaks_nothing() {
     alone(stay_flat(&[
         row(
             "bytes written",
@@ -303,7 +308,7 @@ fn files() {
 }
 
 #[test]
-fn handles() {
+fn reaching_handle_limits_leaks_nothing() {
     const FEW: &str = r#""handles": 200, "openFiles": 100"#;
     fn hoard(kind: &str) -> Value {
         json!({"count": 1_000_000, "kind": kind})

@@ -1,4 +1,4 @@
-//! Folders of more names than anybody holds in memory.
+//! Folders with more names than the host keeps in memory.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use toolhost_tests::{Work, invocation, prepared};
 
 use super::{TIMES, alone, stays_flat};
 
-/// A folder of so many names: few files behind them all, as links are made sooner. A file has at most
-/// 65,000 names.
+/// Returns a folder with `names` names: hard links of few files, which are faster to create. A file has
+/// at most 65,000 names.
 fn folder(names: usize) -> Work {
     const LINKS: usize = 50_000;
     let work = Work::new();
@@ -39,7 +39,7 @@ fn output(report: &CallReport) -> &serde_json::Value {
 }
 
 #[test]
-fn a_large_folder_is_listed_over_and_over() {
+fn listing_a_large_folder_repeatedly_leaks_nothing() {
     alone(async {
         let work = folder(100_000);
         stays_flat("a listing that ends early", TIMES, async |_| {
@@ -55,7 +55,7 @@ fn a_large_folder_is_listed_over_and_over() {
             assert_eq!(output(&report), &json!({"count": 80}));
         })
         .await;
-        // A hundred thousand names take a quarter of a second.
+        // Listing a hundred thousand names takes a quarter of a second.
         stays_flat("a listing to the end", 10, async |_| {
             let report = list(&work, json!({}), 100_000).await;
             assert_eq!(output(&report), &json!({"count": 100_000}));
@@ -65,16 +65,16 @@ fn a_large_folder_is_listed_over_and_over() {
 }
 
 #[test]
-fn many_listings_of_a_very_large_folder_are_held_in_little_memory() {
+fn many_open_listings_of_a_very_large_folder_take_little_memory() {
     alone(async {
-        // A million names take half a minute to make; what was collected whole would show with fewer.
+        // Creating a million names takes half a minute; fewer are enough to detect a collected listing.
         let work = folder(250_000);
         list(&work, json!({"hold": 1}), 1_000_000).await;
         let before = ProcessUsage::now().peak;
         let report = list(&work, json!({"hold": 80}), 10_000_000).await;
         assert_eq!(output(&report), &json!({"count": 80}));
         let grown = ProcessUsage::now().peak - before;
-        // Of each a buffer, and not 250,000 names.
+        // Each listing holds one buffer, not 250,000 names.
         assert!(grown < 64 << 20, "{grown}");
     });
 }

@@ -1,4 +1,4 @@
-//! Every way a call may end, over and over; and turns, steps and handles around calls that end well.
+//! Every way in which a call can end, repeatedly; and turns, steps and handles of successful calls.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const TOOLS: &[toolhost_tests::test_host::TestTool<'_>] = &[
 ];
 
 #[test]
-fn traps_deadlines_and_refusals() {
+fn traps_deadlines_and_refusals_leak_nothing() {
     alone(async {
         let soon = "tools: {spin: {limits: {deadlineMs: 1}}, sleep: {limits: {deadlineMs: 1}}}";
         let test_host = TestHost::with_tools(TOOLS, soon).await;
@@ -47,7 +47,7 @@ fn traps_deadlines_and_refusals() {
 }
 
 #[test]
-fn dropped_calls() {
+fn dropped_calls_leak_nothing() {
     alone(async {
         let test_host = TestHost::with_tools(TOOLS, "").await;
         let (sandbox, places) = (
@@ -56,14 +56,14 @@ fn dropped_calls() {
         );
         for tool in ["spin__run", "sleep__run"] {
             stays_flat(tool, TIMES, async |n| {
-                // Some have moved to other threads by then, and some have not.
+                // By then some calls have moved to the sandbox's threads.
                 let soon = Duration::from_micros((n as u64 % 40) * 100);
                 let call = test_host.call(tool, json!({}));
                 assert!(tokio::time::timeout(soon, call).await.is_err());
             })
             .await;
-            eventually("all are gone", || sandbox.free_places() == places).await;
-            eventually("and their memory", || sandbox.memory_in_use() == 0).await;
+            eventually("every slot is free", || sandbox.free_places() == places).await;
+            eventually("the memory is free", || sandbox.memory_in_use() == 0).await;
             let after = test_host.call("echo__say", json!({"after": tool})).await;
             assert_eq!(after.output(), Some(&json!({"after": tool})));
         }
@@ -71,7 +71,7 @@ fn dropped_calls() {
 }
 
 #[test]
-fn turns_and_steps() {
+fn turns_and_steps_leak_nothing() {
     alone(async {
         let test_host = TestHost::with_tools(TOOLS, "").await;
         let instance = test_host
@@ -84,7 +84,7 @@ fn turns_and_steps() {
             let call = tool_call_of(&format!("call-{n}"), "echo__say", json!({"n": n}));
             let result = step.execute_without_message(call).await;
             assert_eq!(result.output(), Some(&json!({"n": n})));
-            // Some are closed, and some forgotten.
+            // Some turns are closed, and some dropped.
             if n % 2 == 0 {
                 step.close(json!(n)).await.unwrap();
                 turn.close(json!(n)).await.unwrap();
@@ -105,7 +105,7 @@ async fn ended(instance: &Instance, handle: &str) -> toolhost::ToolResult {
 }
 
 #[test]
-fn calls_in_the_background() {
+fn background_calls_leak_nothing() {
     alone(async {
         let test_host = TestHost::with_tools(TOOLS, "").await;
         let instance = test_host
@@ -117,7 +117,7 @@ fn calls_in_the_background() {
             let accepted = test_host.step.submit(call, &message).await;
             accepted.handle().unwrap().to_owned()
         };
-        // Each result is kept for a day: a row of a kilobyte or two.
+        // Each result is kept for a day, as a row of one or two kilobytes.
         stays_flat("results that are fetched", TIMES, async |n| {
             let handle = submit(n, "echo__say", json!({"n": n})).await;
             let result = ended(&instance, &handle).await;

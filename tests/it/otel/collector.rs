@@ -1,4 +1,4 @@
-//! A collector on loopback that speaks OTLP over HTTP/1.1, and keeps what it is sent.
+//! A collector on loopback that receives OTLP over HTTP/1.1 and records the requests.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -13,8 +13,8 @@ use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
 use opentelemetry_proto::tonic::trace::v1::ResourceSpans;
 use prost::Message;
 
-/// Longest that anything here waits.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The timeout of every wait.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Collector {
     pub(crate) url: String,
@@ -41,15 +41,15 @@ impl Collector {
         Self { url, requests }
     }
 
-    /// The next request.
+    /// Waits for the next request.
     pub(crate) fn next(&self) -> Request {
-        self.requests.recv_timeout(PATIENCE).unwrap()
+        self.requests.recv_timeout(TIMEOUT).unwrap()
     }
 }
 
 /// Answers the requests of one connection until it is closed.
 fn serve(stream: &TcpStream, sender: &Sender<Request>) {
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut reader = BufReader::new(stream);
     while let Some(request) = read(&mut reader) {
         let answer = ExportTraceServiceResponse::default().encode_to_vec();
@@ -68,7 +68,7 @@ fn serve(stream: &TcpStream, sender: &Sender<Request>) {
 
 fn read(reader: &mut impl BufRead) -> Option<Request> {
     let mut line = String::new();
-    // None more is asked, or none in time.
+    // The connection is closed, or the timeout has passed.
     if reader.read_line(&mut line).unwrap_or(0) == 0 {
         return None;
     }
@@ -92,7 +92,7 @@ fn read(reader: &mut impl BufRead) -> Option<Request> {
     })
 }
 
-/// Attributes as text, by name.
+/// Returns the attributes as text, by name.
 pub(crate) fn attributes(of: &[KeyValue]) -> BTreeMap<&str, String> {
     let text = |attribute: &KeyValue| match attribute.value.as_ref().and_then(|v| v.value.as_ref())
     {
@@ -104,7 +104,7 @@ pub(crate) fn attributes(of: &[KeyValue]) -> BTreeMap<&str, String> {
     of.iter().map(|a| (a.key.as_str(), text(a))).collect()
 }
 
-/// An id as it is written elsewhere.
+/// Formats an id in hexadecimal.
 pub(crate) fn hex(id: &[u8]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! A turn of a host, with one call that is answered and one that is refused.
+//! Runs a turn with one call that succeeds and one that is refused.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use toolhost::{Host, TurnStart};
 use toolhost_tests::test_host::{tool_call, write_bundle, yaml};
 use toolhost_tests::{Work, sandbox};
 
-/// Gives the events there were.
+/// Returns the events.
 pub(super) async fn run(trace: Option<&str>) -> Vec<Arc<RuntimeEvent>> {
     let bundle = tempfile::tempdir().unwrap();
     write_bundle(

@@ -1,4 +1,4 @@
-//! Components that answer `pending` and are asked again.
+//! Components that return `pending` and are polled.
 
 use serde_json::{Value, json};
 use toolhost::{Host, ToolResult, ToolStatus};
@@ -20,7 +20,7 @@ async fn pending(test_host: &TestHost, handle: &str) -> ToolResult {
 }
 
 #[tokio::test]
-async fn the_hosts_own_handle_stands_for_the_guests() {
+async fn the_handle_of_the_guest_is_replaced_by_a_host_handle() {
     // tool-spec-v2 §10.2
     let test_host = test_host().await;
     let one = pending(&test_host, "done:{\"n\":1}").await;
@@ -28,7 +28,7 @@ async fn the_hosts_own_handle_stands_for_the_guests() {
     assert_ne!(one.handle(), two.handle());
     assert!(
         !one.handle().unwrap().contains("done"),
-        "the guest's own stays with the host"
+        "the guest's handle stays in the host"
     );
     let instance = instance(&test_host);
     for handle in [one.handle().unwrap(), two.handle().unwrap()] {
@@ -40,7 +40,7 @@ async fn the_hosts_own_handle_stands_for_the_guests() {
 }
 
 #[tokio::test]
-async fn a_component_may_fail_when_it_is_asked_again_or_want_to_be_asked_once_more() {
+async fn polling_a_component_can_fail_or_stay_pending() {
     let test_host = test_host().await;
     let instance = instance(&test_host);
     let failing = pending(&test_host, "fail:it broke").await;
@@ -59,13 +59,13 @@ async fn a_component_may_fail_when_it_is_asked_again_or_want_to_be_asked_once_mo
     }
     assert!(!test_host.work.path("cancelled").exists());
     assert_eq!(code(&instance.cancel(handle).await), "E_TOOL_CANCELLED");
-    let told = std::fs::read_to_string(test_host.work.path("cancelled")).unwrap();
-    assert_eq!(told, "not yet", "the component is told");
+    let guest_handle = std::fs::read_to_string(test_host.work.path("cancelled")).unwrap();
+    assert_eq!(guest_handle, "not yet", "the component is called");
     assert_eq!(code(&instance.poll(handle).await), "E_TOOL_CANCELLED");
 }
 
 #[tokio::test]
-async fn what_comes_later_passes_through_the_middleware_and_the_redactor_too() {
+async fn a_later_result_passes_through_middleware_and_redaction() {
     let policy = "tools: {later: {env: {TOKEN: {secret: sk-12345}}}}";
     let test_host = TestHost::with_tools(&[("later", "pending", &["run"])], policy).await;
     test_host
@@ -122,7 +122,7 @@ async fn a_guests_handle_survives_a_restart() {
 }
 
 #[tokio::test]
-async fn a_submitted_call_is_asked_again_in_the_background() {
+async fn a_submitted_call_is_polled_in_the_background() {
     let test_host = test_host().await;
     let step = &test_host.step;
     let accepted = super::submit(step, "c", "later__run", json!({"handle": "done:[1]"})).await;
@@ -131,7 +131,7 @@ async fn a_submitted_call_is_asked_again_in_the_background() {
 }
 
 #[tokio::test]
-async fn a_submitted_call_has_one_handle_also_where_its_component_answers_pending() {
+async fn a_submitted_call_has_one_handle_if_its_component_is_pending() {
     let test_host = test_host().await;
     let mut completions = test_host.host.completions().await.unwrap();
     let instance = instance(&test_host);
@@ -141,13 +141,13 @@ async fn a_submitted_call_has_one_handle_also_where_its_component_answers_pendin
     tokio::time::sleep(std::time::Duration::from_millis(150)).await;
     assert_eq!(instance.poll(handle).await.handle(), Some(handle));
     assert_eq!(code(&instance.cancel(handle).await), "E_TOOL_CANCELLED");
-    let told = std::fs::read_to_string(test_host.work.path("cancelled")).unwrap();
-    assert_eq!(told, "not yet", "the component is told");
-    let Some(toolhost::Completed::Call(told)) = completions.next().await else {
-        panic!("it is told")
+    let guest_handle = std::fs::read_to_string(test_host.work.path("cancelled")).unwrap();
+    assert_eq!(guest_handle, "not yet", "the component is called");
+    let Some(toolhost::Completed::Call(completed)) = completions.next().await else {
+        panic!("a completion arrives")
     };
     assert_eq!(
-        (told.handle.as_str(), code(&told.result).as_str()),
+        (completed.handle.as_str(), code(&completed.result).as_str()),
         (handle, "E_TOOL_CANCELLED")
     );
     let more = std::time::Duration::from_millis(100);
@@ -160,7 +160,7 @@ async fn a_submitted_call_has_one_handle_also_where_its_component_answers_pendin
 }
 
 #[tokio::test]
-async fn many_polls_of_one_handle_get_one_result() {
+async fn concurrent_polls_of_one_handle_get_one_result() {
     let test_host = test_host().await;
     let accepted = pending(&test_host, "done:5").await;
     let instance = instance(&test_host);
@@ -174,7 +174,7 @@ async fn many_polls_of_one_handle_get_one_result() {
 }
 
 #[tokio::test]
-async fn a_required_tool_that_answers_pending_counts_when_it_is_polled_in_its_turn() {
+async fn a_pending_required_tool_counts_once_its_result_is_polled_in_the_turn() {
     let agent = json!({
         "apiVersion": "goondan.ai/v1", "kind": "Agent", "metadata": {"name": "a"},
         "spec": {"tools": ["Tool/later"], "requiredTools": ["later__run"]},

@@ -1,4 +1,4 @@
-//! Handles outlive the process that gave them, however it ends.
+//! Handles stay valid after their process ends or is killed.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -27,7 +27,7 @@ fn host(state: &tempfile::TempDir) -> Host {
 }
 
 #[tokio::test]
-async fn of_a_thousand_calls_over_a_killed_process_none_is_lost_and_none_is_done_twice() {
+async fn killing_the_process_loses_and_repeats_none_of_a_thousand_calls() {
     // tool-spec-v2 §10.2
     const CALLS: usize = 1000;
     let (state, bundle, work) = (tempfile::tempdir().unwrap(), bundle(), Work::new());
@@ -43,7 +43,7 @@ async fn of_a_thousand_calls_over_a_killed_process_none_is_lost_and_none_is_done
         .take_while(|line| line != "ready")
         .collect();
     assert_eq!(handles.len(), CALLS);
-    // kill -9, with hundreds of calls asleep and perhaps some writing.
+    // SIGKILL, while hundreds of calls sleep and some may write.
     child.kill().unwrap();
     child.wait().unwrap();
 
@@ -67,7 +67,7 @@ async fn of_a_thousand_calls_over_a_killed_process_none_is_lost_and_none_is_done
                 assert_eq!(
                     (number % 2, effects),
                     (0, 1),
-                    "only a call that ran has ended"
+                    "only a call that ran has a result"
                 );
             }
             ToolStatus::Error => {
@@ -81,12 +81,12 @@ async fn of_a_thousand_calls_over_a_killed_process_none_is_lost_and_none_is_done
     assert_eq!(done + interrupted, CALLS);
     assert!(
         interrupted >= CALLS / 2,
-        "those asleep were interrupted: {interrupted}"
+        "the sleeping calls are interrupted: {interrupted}"
     );
 }
 
 #[tokio::test]
-async fn two_hosts_share_a_state_root() {
+async fn two_hosts_can_share_a_state_root() {
     let (state, bundle, work) = (tempfile::tempdir().unwrap(), bundle(), Work::new());
     let (one, two) = (host(&state), host(&state));
     let agent = one.load(bundle.path()).await.unwrap().only_agent().unwrap();
@@ -103,7 +103,7 @@ async fn two_hosts_share_a_state_root() {
     assert_eq!(
         other.poll(handle).await.status(),
         ToolStatus::Pending,
-        "its process lives"
+        "the process of the call is alive"
     );
     assert_eq!(code(&other.cancel(handle).await), "E_TOOL_CANCELLED");
     let own = agent.instance("instance", work.workdir.clone());

@@ -1,4 +1,4 @@
-//! Results that come later, and a database that does not do what it should.
+//! Background calls with a locked or failing database.
 
 use rusqlite::Connection;
 use toolhost::Agent;
@@ -6,15 +6,15 @@ use toolhost_tests::test_host::{write_bundle, yaml};
 
 use super::*;
 
-/// A state root, and an agent of a host on it.
-struct Rooted {
+/// A state root, a host that uses it, and an agent.
+struct StateRoot {
     root: tempfile::TempDir,
     work: Work,
     agent: Agent,
     _bundle: tempfile::TempDir,
 }
 
-impl Rooted {
+impl StateRoot {
     async fn new() -> Self {
         let (root, bundle) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let manifest = yaml(&[("echo", "echo", &["say"])]);
@@ -29,7 +29,7 @@ impl Rooted {
         }
     }
 
-    /// The database, as another process has it.
+    /// Opens the database as another process does.
     fn database(&self) -> Connection {
         Connection::open(self.root.path().join("toolhost.db")).unwrap()
     }
@@ -44,8 +44,8 @@ impl Rooted {
 }
 
 #[tokio::test]
-async fn a_result_that_the_store_cannot_keep_is_interrupted_and_not_pending_for_ever() {
-    let test_host = Rooted::new().await;
+async fn a_result_that_cannot_be_stored_becomes_interrupted() {
+    let test_host = StateRoot::new().await;
     let step = test_host.step().await;
     let first = submit(&step, "a", "echo__say", json!({})).await;
     ended(&test_host.instance(), first.handle().unwrap()).await;
@@ -55,7 +55,7 @@ async fn a_result_that_the_store_cannot_keep_is_interrupted_and_not_pending_for_
     let accepted = submit(&step, "b", "echo__say", json!({})).await;
     let handle = accepted.handle().unwrap();
     let mut result = accepted.clone();
-    // It is tried for some seconds.
+    // The host retries for some seconds.
     for _ in 0..1_000 {
         result = test_host.instance().poll(handle).await;
         if result.status() != ToolStatus::Pending {
@@ -76,16 +76,16 @@ async fn a_result_that_the_store_cannot_keep_is_interrupted_and_not_pending_for_
         .database()
         .query_row(state, [], |row| row.get(0))
         .unwrap();
-    assert_eq!(state, "done", "it is no longer among the open ones");
+    assert_eq!(state, "done", "the call is not open any more");
 }
 
 #[tokio::test]
-async fn opening_a_locked_database_holds_up_nobody_else() {
-    let test_host = Rooted::new().await;
+async fn opening_a_locked_database_does_not_block_other_tasks() {
+    let test_host = StateRoot::new().await;
     let step = test_host.step().await;
     let locked = test_host.database();
     locked.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    // Only one thread: were it held, the lock would never be given back.
+    // The runtime has one thread: if it were blocked, the lock would never be released.
     let beside = async {
         for _ in 0..20 {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -100,18 +100,18 @@ async fn opening_a_locked_database_holds_up_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_large_result_is_told_by_its_handle_alone() {
+async fn the_completion_of_a_large_result_has_only_its_handle() {
     let test_host = TestHost::with_tools(&[("echo", "echo", &["say"])], "").await;
     let mut completions = test_host.host.completions().await.unwrap();
     for (bytes, expected) in [(1_000, ToolStatus::Ok), (100_000, ToolStatus::Pending)] {
         let args = json!({"text": "x".repeat(bytes)});
         let accepted = submit(&test_host.step, "c", "echo__say", args).await;
-        let Some(Completed::Call(told)) = completions.next().await else {
-            panic!("it is told")
+        let Some(Completed::Call(completed)) = completions.next().await else {
+            panic!("a completion arrives")
         };
-        assert_eq!(Some(told.handle.as_str()), accepted.handle());
-        assert_eq!(told.result.status(), expected);
-        let whole = instance(&test_host).poll(&told.handle).await;
+        assert_eq!(Some(completed.handle.as_str()), accepted.handle());
+        assert_eq!(completed.result.status(), expected);
+        let whole = instance(&test_host).poll(&completed.handle).await;
         assert!(whole.output().unwrap().to_string().len() > bytes);
     }
 }

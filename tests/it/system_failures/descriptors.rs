@@ -1,4 +1,4 @@
-//! A process that may open no more files.
+//! A process at its limit of open files.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use toolhost_tests::test_host::yaml;
 use super::host_process::{HostProcess, bundle, events};
 
 #[test]
-fn a_process_without_descriptors_answers_and_goes_on_when_it_has_some() {
+fn a_process_without_file_descriptors_returns_errors_and_recovers() {
     let top = tempfile::tempdir().unwrap();
     let (state, work) = (top.path().join("state"), top.path().join("work"));
     fs::create_dir(&work).unwrap();
@@ -26,7 +26,7 @@ fn a_process_without_descriptors_answers_and_goes_on_when_it_has_some() {
 
     let held = host.must(json!({"op": "hoard"}))["held"].clone();
     assert!(held.as_u64().is_some_and(|held| held > 50), "{held}");
-    // What needs no file is answered as ever, what does is told so.
+    // Calls that need no file succeed, the others return an error.
     assert_eq!(host.call(upper, args.clone())["output"]["text"], "X");
     let refused = host.call("climb__run", write.clone());
     assert_eq!(
@@ -37,7 +37,7 @@ fn a_process_without_descriptors_answers_and_goes_on_when_it_has_some() {
     let submit = json!({"op": "submit", "tool": upper, "args": args});
     let refused = host.must(submit)["result"].clone();
     assert_eq!(refused["error"]["code"], "E_HOST", "{refused}");
-    let unloaded = host.tell(load.clone());
+    let unloaded = host.send(load.clone());
     assert!(unloaded["error"].is_string(), "{unloaded}");
     host.must(json!({"op": "step"}));
     host.must(json!({"op": "flush"}));
@@ -48,19 +48,16 @@ fn a_process_without_descriptors_answers_and_goes_on_when_it_has_some() {
         true
     );
     assert_eq!(fs::read_to_string(work.join("f")).unwrap(), "climbed");
-    assert_eq!(host.submitted(upper, args)["output"]["text"], "X");
+    assert_eq!(host.submit_and_wait(upper, args)["output"]["text"], "X");
     host.must(load);
     let logged = host.must(json!({"op": "events", "state": state}));
     let events = events(logged.as_str().unwrap(), 0);
     let lost = events.iter().filter(|event| event["type"] == "log.lost");
-    assert!(
-        lost.count() > 0,
-        "what could not be written is counted: {logged}"
-    );
+    assert!(lost.count() > 0, "lost events are counted: {logged}");
 }
 
 #[test]
-fn a_bundle_stays_protected_in_a_step_that_is_opened_without_descriptors() {
+fn a_bundle_stays_protected_if_a_step_is_opened_without_file_descriptors() {
     let top = tempfile::tempdir().unwrap();
     let dir = top.path().join("bundle");
     bundle(
@@ -73,13 +70,13 @@ fn a_bundle_stays_protected_in_a_step_that_is_opened_without_descriptors() {
     let entry = dir.join("tools/climb_out_of_workdir.wasm");
     let mut host = HostProcess::after("ulimit -n 128");
     host.must(json!({"op": "start", "state": top.path().join("state")}));
-    // A workdir of which the bundle is a part.
+    // The workdir contains the bundle.
     let work = tempfile::tempdir().unwrap();
     let within = work.path().join("bundle");
     fs::rename(&dir, &within).unwrap();
     let entry_within = within.join(entry.strip_prefix(&dir).unwrap());
     host.must(json!({"op": "load", "bundle": within, "work": work.path()}));
-    // As a build does: another file under the same name.
+    // As a build does: a new file with the same name.
     fs::copy(&entry_within, within.join("tools/new")).unwrap();
     fs::rename(within.join("tools/new"), &entry_within).unwrap();
     let before = fs::read(&entry_within).unwrap();

@@ -1,4 +1,4 @@
-//! A disk that is full, and one that may not be written.
+//! A full disk, and a read-only disk.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn write(bytes: usize) -> Value {
 }
 
 #[test]
-fn a_full_disk_is_told_and_what_was_kept_is_whole() {
+fn a_full_disk_gives_errors_and_leaves_complete_records() {
     let (top, disk) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     bundle(top.path(), TOOLS);
     let mount = format!(
@@ -27,8 +27,8 @@ fn a_full_disk_is_told_and_what_was_kept_is_whole() {
     let Some(mut host) = HostProcess::after_mounting(&mount, disk.path()) else {
         return;
     };
-    let place = |name: &str| disk.path().join(name);
-    let (state, work, filler) = (place("state"), place("work"), place("filler"));
+    let path = |name: &str| disk.path().join(name);
+    let (state, work, filler) = (path("state"), path("work"), path("filler"));
     host.must(json!({"op": "start", "state": state}));
     host.must(json!({"op": "load", "bundle": top.path(), "work": work}));
     let upper = json!({"text": "x"});
@@ -38,9 +38,9 @@ fn a_full_disk_is_told_and_what_was_kept_is_whole() {
     host.must(json!({"op": "fill", "path": filler}));
     let full = host.call("files__write", write(100_000));
     assert_eq!(full["error"]["code"], "E_TOOL_DISK_LIMIT", "{full}");
-    let told = full["error"]["suggestion"].as_str().unwrap();
-    assert!(told.ends_with("the disk is full."), "{told}");
-    // What needs no disk is answered as ever.
+    let suggestion = full["error"]["suggestion"].as_str().unwrap();
+    assert!(suggestion.ends_with("the disk is full."), "{suggestion}");
+    // Calls that need no disk succeed.
     assert_eq!(
         host.call("text__upper", upper.clone())["output"]["text"],
         "X"
@@ -55,11 +55,11 @@ fn a_full_disk_is_told_and_what_was_kept_is_whole() {
     let read = host.call("files__read", json!({"path": "note"}));
     assert_eq!(read["status"], "ok", "{read}");
     assert_eq!(
-        host.submitted("text__upper", upper.clone())["output"]["text"],
+        host.submit_and_wait("text__upper", upper.clone())["output"]["text"],
         "X"
     );
 
-    // The store is open by now, and full again in the middle of its work.
+    // The store is open, and the disk becomes full while it is used.
     host.must(json!({"op": "fill", "path": filler}));
     let mut refused = 0;
     for _ in 0..20 {
@@ -70,9 +70,12 @@ fn a_full_disk_is_told_and_what_was_kept_is_whole() {
             refused += 1;
         }
     }
-    assert!(refused > 0, "there was no room");
+    assert!(refused > 0, "some calls were refused");
     host.must(json!({"op": "remove", "path": filler}));
-    assert_eq!(host.submitted("text__upper", upper)["output"]["text"], "X");
+    assert_eq!(
+        host.submit_and_wait("text__upper", upper)["output"]["text"],
+        "X"
+    );
     let logged = host.must(json!({"op": "events", "state": state}));
     let events = events(logged.as_str().unwrap(), 2);
     assert!(
@@ -90,28 +93,28 @@ fn read_only(dirs: &[&Path]) -> String {
 }
 
 #[test]
-fn a_state_root_and_a_cache_that_may_not_be_written_stop_no_call() {
+fn calls_run_with_a_read_only_state_root_and_cache() {
     let top = tempfile::tempdir().unwrap();
-    let place = |name: &str| top.path().join(name);
+    let path = |name: &str| top.path().join(name);
     bundle(
-        &place("bundle"),
+        &path("bundle"),
         &[("trap", "trap", &["run"]), ("text", "text", &["upper"])],
     );
     for dir in ["state", "cache", "keys", "work"] {
-        std::fs::create_dir(place(dir)).unwrap();
+        std::fs::create_dir(path(dir)).unwrap();
     }
     let start = json!({
-        "op": "start", "state": place("state"), "cache": place("cache"), "keys": place("keys"),
+        "op": "start", "state": path("state"), "cache": path("cache"), "keys": path("keys"),
     });
-    let load = json!({"op": "load", "bundle": place("bundle"), "work": place("work")});
-    let (state, cache, keys) = (place("state"), place("cache"), place("keys"));
+    let load = json!({"op": "load", "bundle": path("bundle"), "work": path("work")});
+    let (state, cache, keys) = (path("state"), path("cache"), path("keys"));
     let closed = read_only(&[&state, &cache, &keys]);
 
-    // Without a key there is no cache, which is said and not passed over.
+    // Without a key the cache cannot be used, which is an error and not ignored.
     let Some(mut host) = HostProcess::after_mounting(&closed, &state) else {
         return;
     };
-    let refused = host.tell(start.clone());
+    let refused = host.send(start.clone());
     let says = refused["error"].as_str().unwrap();
     assert!(
         says.contains("sandbox cannot start") || says.contains("cache"),
@@ -119,7 +122,7 @@ fn a_state_root_and_a_cache_that_may_not_be_written_stop_no_call() {
     );
     drop(host);
 
-    // Twice: with an empty cache, where each start compiles, and with a filled one.
+    // Twice: with an empty cache, where each start compiles, and with a filled cache.
     let mut key = HostProcess::after("true");
     key.must(start.clone());
     for filled in [false, true] {

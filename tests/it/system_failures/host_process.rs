@@ -1,4 +1,4 @@
-//! A process of its own with a host in it, told what to do.
+//! A host in a child process, controlled by commands.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
@@ -7,28 +7,28 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 use toolhost_tests::test_host::{TestTool, write_bundle, yaml};
 
-/// The process. Dropped, it is killed.
+/// The child process, which is killed when this value is dropped.
 pub(crate) struct HostProcess {
     child: Child,
     stdin: ChildStdin,
-    pub(crate) said: Lines<BufReader<ChildStdout>>,
+    pub(crate) answers: Lines<BufReader<ChildStdout>>,
 }
 
 impl Drop for HostProcess {
     fn drop(&mut self) {
-        // kill -9: it is told nothing.
+        // SIGKILL: the process gets no chance to clean up.
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 }
 
 impl HostProcess {
-    /// Starts it in a shell that has done this before.
+    /// Starts it in a shell, after the command `setup`.
     pub(crate) fn after(setup: &str) -> Self {
-        Self::of(Command::new("sh").arg("-c"), setup)
+        Self::spawn(Command::new("sh").arg("-c"), setup)
     }
 
-    /// Starts it where mounts are its own; none where this machine has no such places, which is said.
+    /// Starts it with its own mounts. Returns `None` and prints a note if the machine does not allow them.
     pub(crate) fn after_mounting(mount: &str, dir: &Path) -> Option<Self> {
         let own_mounts = || {
             let mut command = Command::new("unshare");
@@ -40,15 +40,15 @@ impl HostProcess {
             .arg(dir)
             .output();
         match tried {
-            Ok(tried) if tried.status.success() => Some(Self::of(&mut own_mounts(), mount)),
+            Ok(tried) if tried.status.success() => Some(Self::spawn(&mut own_mounts(), mount)),
             tried => {
-                eprintln!("skipped: nothing can be mounted here: {tried:?}");
+                eprintln!("NOT TESTED: this machine does not allow mounts: {tried:?}");
                 None
             }
         }
     }
 
-    fn of(command: &mut Command, setup: &str) -> Self {
+    fn spawn(command: &mut Command, setup: &str) -> Self {
         let mut child = command
             .arg(format!("{setup} && exec \"$0\""))
             .arg(env!("CARGO_BIN_EXE_host_process"))
@@ -58,40 +58,40 @@ impl HostProcess {
             .unwrap();
         Self {
             stdin: child.stdin.take().unwrap(),
-            said: BufReader::new(child.stdout.take().unwrap()).lines(),
+            answers: BufReader::new(child.stdout.take().unwrap()).lines(),
             child,
         }
     }
 
-    /// Tells it something, without waiting for the answer.
-    pub(crate) fn ask(&mut self, what: &Value) {
+    /// Sends a command without waiting for the answer.
+    pub(crate) fn post(&mut self, what: &Value) {
         writeln!(self.stdin, "{what}").unwrap();
     }
 
-    pub(crate) fn tell(&mut self, what: Value) -> Value {
-        self.ask(&what);
-        let said = self
-            .said
+    pub(crate) fn send(&mut self, what: Value) -> Value {
+        self.post(&what);
+        let line = self
+            .answers
             .next()
             .unwrap_or_else(|| panic!("it died: {what}"));
-        serde_json::from_str(&said.unwrap()).unwrap()
+        serde_json::from_str(&line.unwrap()).unwrap()
     }
 
-    /// Tells it something that must go well.
+    /// Sends a command that must succeed, and returns the answer.
     #[track_caller]
     pub(crate) fn must(&mut self, what: Value) -> Value {
-        let answer = self.tell(what.clone());
+        let answer = self.send(what.clone());
         assert_eq!(answer.get("error"), None, "{what}");
         answer
     }
 
-    /// The result of a call.
+    /// Calls a tool and returns the result.
     pub(crate) fn call(&mut self, tool: &str, args: Value) -> Value {
         self.must(json!({"op": "call", "tool": tool, "args": args}))["result"].clone()
     }
 
     /// Submits a call that must be accepted, and polls until it has ended.
-    pub(crate) fn submitted(&mut self, tool: &str, args: Value) -> Value {
+    pub(crate) fn submit_and_wait(&mut self, tool: &str, args: Value) -> Value {
         let accepted = self.must(json!({"op": "submit", "tool": tool, "args": args}));
         let handle = &accepted["result"]["handle"];
         assert!(handle.is_string(), "{accepted}");
@@ -112,11 +112,11 @@ pub(crate) fn bundle(dir: &Path, tools: &[TestTool<'_>]) {
     write_bundle(dir, &yaml(tools), &guests);
 }
 
-/// Lines of a log, of which those of a killed process may be half ones, which stay alone.
+/// Parses the lines of a log; at most `partial_at_most` of them, from killed processes, may be partial.
 #[track_caller]
-pub(crate) fn events(logged: &str, half_at_most: usize) -> Vec<Value> {
+pub(crate) fn events(logged: &str, partial_at_most: usize) -> Vec<Value> {
     let lines = logged.lines().map(serde_json::from_str::<Value>);
-    let (whole, half): (Vec<_>, Vec<_>) = lines.partition(Result::is_ok);
-    assert!(half.len() <= half_at_most, "{half:?}");
-    whole.into_iter().map(Result::unwrap).collect()
+    let (complete, partial): (Vec<_>, Vec<_>) = lines.partition(Result::is_ok);
+    assert!(partial.len() <= partial_at_most, "{partial:?}");
+    complete.into_iter().map(Result::unwrap).collect()
 }

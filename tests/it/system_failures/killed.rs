@@ -1,4 +1,4 @@
-//! kill -9, whatever the host is doing: the next start finds nothing half done.
+//! SIGKILL at any point: the next start finds no partial data.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,39 +23,39 @@ fn sandbox(top: &Path) -> Sandbox {
 }
 
 #[tokio::test]
-async fn what_the_next_start_finds_is_whole() {
+async fn a_start_after_a_kill_finds_complete_files_and_records() {
     let top = tempfile::tempdir().unwrap();
     let top = top.path();
-    let place = |name: &str| top.join(name);
-    std::fs::create_dir(place("work")).unwrap();
+    let path = |name: &str| top.join(name);
+    std::fs::create_dir(path("work")).unwrap();
     let tools: &[_] = &[
         ("write", "write_bytes", &["run"] as &[&str]),
         ("sleep", "sleep_forever", &["run"]),
     ];
-    bundle(&place("bundle"), tools);
+    bundle(&path("bundle"), tools);
     let start = json!({
-        "op": "start", "state": place("state"), "cache": place("cache"), "keys": place("keys"),
+        "op": "start", "state": path("state"), "cache": path("cache"), "keys": path("keys"),
     });
-    let load = json!({"op": "load", "bundle": place("bundle"), "work": place("work")});
+    let load = json!({"op": "load", "bundle": path("bundle"), "work": path("work")});
     let mut handles = Vec::new();
-    // While it starts, compiles and stores.
+    // Kills it while it starts, compiles and stores.
     for milliseconds in [0, 30, 300, 800] {
         let mut host = HostProcess::after("true");
-        host.ask(&start);
-        host.ask(&load);
+        host.post(&start);
+        host.post(&load);
         std::thread::sleep(Duration::from_millis(milliseconds));
     }
-    // While it calls, writes, logs and submits.
+    // Kills it while it calls, writes, logs and submits.
     const KILLS: usize = 6;
     for kill in 0..KILLS {
         let mut host = HostProcess::after("true");
         host.must(start.clone());
         host.must(load.clone());
-        host.ask(&json!({"op": "work"}));
+        host.post(&json!({"op": "work"}));
         for _ in 0..=kill * 9 {
-            let handle = host.said.next().unwrap().unwrap();
+            let handle = host.answers.next().unwrap().unwrap();
             let handle: Option<String> = serde_json::from_str(&handle).unwrap();
-            handles.push(handle.expect("it was accepted"));
+            handles.push(handle.expect("the call is accepted"));
         }
         std::thread::sleep(Duration::from_millis(3 * kill as u64));
     }
@@ -69,19 +69,19 @@ async fn what_the_next_start_finds_is_whole() {
             .all(|entry| entry.verdict == CacheVerdict::Valid),
         "{entries:?}"
     );
-    for entry in std::fs::read_dir(place("work")).unwrap() {
+    for entry in std::fs::read_dir(path("work")).unwrap() {
         let length = entry.unwrap().metadata().unwrap().len();
-        assert_eq!(length % PAGE, 0, "a write is whole or not at all");
+        assert_eq!(length % PAGE, 0, "a write is complete or absent");
     }
-    let host = Host::builder().sandbox(own).state_root(place("state"));
+    let host = Host::builder().sandbox(own).state_root(path("state"));
     let host = host.build().unwrap();
     let agent = host
-        .load(place("bundle"))
+        .load(path("bundle"))
         .await
         .unwrap()
         .only_agent()
         .unwrap();
-    let instance = agent.instance("instance", host.workdir(place("work")).unwrap());
+    let instance = agent.instance("instance", host.workdir(path("work")).unwrap());
     let mut interrupted = 0;
     for handle in &handles {
         let result = ended(&instance, handle).await;
@@ -96,17 +96,17 @@ async fn what_the_next_start_finds_is_whole() {
     }
     assert!(
         interrupted >= KILLS,
-        "those asleep were: {interrupted} of {}",
+        "the sleeping calls are interrupted: {interrupted} of {}",
         handles.len()
     );
 
-    // What is logged now does not join a half line.
+    // New lines do not join a partial line.
     let mut last = HostProcess::after("true");
     last.must(start);
     last.must(load);
     let args = json!({"path": "/last", "bytes": 1});
     assert_eq!(last.call("write__run", args)["status"], "ok");
-    let logged = last.must(json!({"op": "events", "state": place("state")}));
+    let logged = last.must(json!({"op": "events", "state": path("state")}));
     let events = events(logged.as_str().unwrap(), KILLS);
     assert!(events.len() > KILLS, "{}", events.len());
     assert!(logged.as_str().unwrap().ends_with('\n'));
