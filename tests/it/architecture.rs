@@ -37,7 +37,12 @@ const ORDER: [(&str, &[&str]); 10] = [
     ("toolhost-otel", &["toolhost-features"]),
     (
         "toolhost-testing",
-        &["toolhost", "toolhost-contract", "toolhost-features"],
+        &[
+            "toolhost",
+            "toolhost-contract",
+            "toolhost-features",
+            "toolhost-manifest",
+        ],
     ),
     (
         "toolhost-cli",

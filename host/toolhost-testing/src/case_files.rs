@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use crate::case_file::CaseFile;
 use toolhost::bundle::MANIFEST;
-use toolhost::cases::CaseFile;
 use toolhost::{Diagnostic, YamlSource};
 
 /// The folder of case files, beside the manifest.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use crate::judge::LogLine;
+use crate::mismatch::Mismatch;
 use serde_json::{Value, json};
 use toolhost::Denial;
-use toolhost::cases::{LogLine, Mismatch};
 
 use crate::planned_case::TestCase;
 

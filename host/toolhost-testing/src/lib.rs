@@ -4,14 +4,32 @@
 //! generated from the tools' schemas say. Each case runs in a fresh workdir, under the limits and grants
 //! of production; HTTP requests are answered by a stub server on loopback. A [`Report`] holds the results.
 
+mod bait;
+mod case;
+mod case_dir;
+mod case_file;
 mod case_files;
 mod case_report;
+mod generate;
+mod generated_case;
+mod judge;
+mod mismatch;
 mod planned_case;
 mod report;
 mod runner;
+pub mod script;
+mod work_tree;
 
+pub use case::{Case, CaseContext, ErrorIs, Expect, FileIs, LogIs, StubResponse, TextIs};
+pub use case_dir::CaseDir;
+pub use case_file::{CaseFile, EditError, Edited};
 pub use case_files::{CaseFiles, CaseFilesError};
 pub use case_report::{CaseReport, Verdict};
+pub use generate::generate;
+pub use generated_case::{GeneratedCase, GeneratedKind};
+pub use judge::{LogLine, Outcome};
+pub use mismatch::{Change, Mismatch};
 pub use planned_case::{PlannedCase, TestCase};
 pub use report::{FileUpdate, Report};
 pub use runner::{OpenError, Runner, Selection};
+pub use work_tree::{Content, FileState, WorkTree};

@@ -1,7 +1,8 @@
 //! A test case, written or generated, with the agent that calls.
 
+use crate::case::Case;
+use crate::generated_case::GeneratedCase;
 use toolhost::Agent;
-use toolhost::cases::{Case, Generated};
 
 /// A case to run.
 #[derive(Debug, Clone)]
@@ -25,7 +26,7 @@ pub enum TestCase {
         case: Box<Case>,
     },
     /// From a tool's schema.
-    Generated(Box<Generated>),
+    Generated(Box<GeneratedCase>),
 }
 
 impl TestCase {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolhost::agents::{AgentSetup, Orchestrator, OrchestratorConfig, Request};
-use toolhost::script::ScriptedAgent;
 use toolhost::{Host, ResourceName};
+use toolhost_testing::script::ScriptedAgent;
 use toolhost_tests::sandbox;
 use toolhost_tests::test_host::{write_bundle, yaml};
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use toolhost::agents::{AgentSetup, Orchestrator, OrchestratorConfig, OrchestratorStats, Request};
 use toolhost::events::{EventKind, EventStream, Received, RuntimeEvent};
-use toolhost::script::{Script, ScriptedAgent};
 use toolhost::{LoadedBundle, ResourceName, agents_tool};
+use toolhost_testing::script::{Script, ScriptedAgent};
 
 use crate::args::PlayArgs;
 use crate::exit::Exit;

@@ -7,8 +7,9 @@ use std::time::SystemTime;
 use anyhow::Context;
 use serde::Deserialize;
 
+use super::build_error::{BuildError, ErrorCause, Fault};
+use super::job::BuiltComponent;
 use super::process::Said;
-use super::{BuildError, BuiltComponent, ErrorCause, Fault};
 
 /// What a kit answers.
 #[derive(Debug, Deserialize)]

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
-use super::{BuildError, Fault};
+use super::build_error::{BuildError, Fault};
 
 /// Longest part of what a program says that is passed on, in characters.
 const SAID_MAX: usize = 4_000;

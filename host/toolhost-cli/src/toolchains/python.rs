@@ -8,11 +8,12 @@ use anyhow::{Context, Result};
 use tokio::process::Command;
 use toolhost::bundle::built::{Language, Source};
 
+use super::build_error::{BuildError, Fault};
+use super::job::{BuildJob, BuiltComponent};
 use super::kit::{self, Kit, KitFile};
 use super::kit_cache::{KitCache, contract_dir};
 use super::kit_reply::Answer;
 use super::process;
-use super::{BuildError, BuildJob, BuiltComponent, Fault};
 use crate::terminal::progress::Progress;
 
 const KIT: Kit = Kit::of(Language::Python);

@@ -10,9 +10,10 @@ use anyhow::{Context, Result};
 use tokio::process::Command;
 use toolhost::bundle::built::Language;
 
+use super::build_error::{BuildError, ErrorCause, Fault};
+use super::job::{BuildJob, BuiltComponent, TargetDir};
 use super::kit::{self, Kit, sync_folder};
 use super::process::{self, Said};
-use super::{BuildError, BuildJob, BuiltComponent, ErrorCause, Fault, TargetDir};
 use crate::files;
 use cargo_messages::Messages;
 

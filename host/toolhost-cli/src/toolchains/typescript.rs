@@ -7,12 +7,13 @@ use anyhow::Context;
 use tokio::process::Command;
 use toolhost::bundle::built::Language;
 
-use super::Engine;
+use super::build_error::{BuildError, Fault};
+use super::job::Engine;
+use super::job::{BuildJob, BuiltComponent};
 use super::kit::{self, Kit, KitFile};
 use super::kit_cache::{KitCache, contract_dir};
 use super::kit_reply::{Answer, Told};
 use super::process;
-use super::{BuildError, BuildJob, BuiltComponent, Fault};
 use crate::terminal::progress::Progress;
 
 const KIT: Kit = Kit::of(Language::TypeScript);

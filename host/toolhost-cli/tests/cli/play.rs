@@ -93,7 +93,7 @@ fn what_is_wrong_with_a_script_or_its_turn_is_said() {
     script("{nobody: {}, writer: {}}");
     play().fails(2, "nobody");
     script("{writer: {steps: [input: {tool: a__b}]}}");
-    play().fails(2, "'input' is what the event gave");
+    play().fails(2, "'input' is reserved for the event");
     script("{writer: {steps: [{one: {tool: a__b}}, {one: {tool: a__b}}]}}");
     play().fails(2, "an earlier call is called 'one'");
     terminal.run(["play", "none.yaml"]).fails(2, "none.yaml");

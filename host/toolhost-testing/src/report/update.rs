@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toolhost::cases::Change;
+use crate::mismatch::Change;
 use toolhost::text;
 
 use crate::case_files::CaseFiles;

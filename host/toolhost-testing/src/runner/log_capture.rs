@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolhost::cases::LogLine;
+use crate::judge::LogLine;
 use tracing::dispatcher::{self, Dispatch};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

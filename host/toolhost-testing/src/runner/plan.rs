@@ -1,6 +1,7 @@
 //! Selects the cases of a run, and the agent that each is called for.
 
-use toolhost::cases::{Case, generated};
+use crate::case::Case;
+use crate::generate::generate;
 use toolhost::{Agent, Diagnostic, LoadedBundle, Severity, ToolErrorCode};
 
 use super::session::TestSession;
@@ -111,7 +112,7 @@ fn generate_all(bundle: &LoadedBundle, seed: u64) -> Vec<PlannedCase> {
             .filter(|tool| known.insert(tool.name.clone()))
             .cloned()
             .collect();
-        planned.extend(generated(&new, seed).into_iter().map(|case| PlannedCase {
+        planned.extend(generate(&new, seed).into_iter().map(|case| PlannedCase {
             case: TestCase::Generated(Box::new(case)),
             agent: agent.clone(),
         }));

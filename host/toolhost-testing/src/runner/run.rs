@@ -8,10 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::case::Case;
+use crate::case_dir::CaseDir;
+use crate::generated_case::GeneratedKind;
+use crate::judge::{LogLine, Outcome};
+use crate::mismatch::Mismatch;
+use crate::work_tree::WorkTree;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use toolhost::cases::{Case, GeneratedKind, LogLine, Mismatch, Outcome, Surroundings, WorkTree};
 use toolhost::{
     AssistantMessage, Denial, Instance, JsonObject, MessageError, ToolCall, ToolError, ToolResult,
     ToolStatus, TurnStart, WorkdirError,
@@ -164,21 +169,22 @@ async fn run(
         path: dir.to_owned(),
         source,
     })?;
-    let surroundings = Surroundings::make(dir)?;
-    let tree = WorkTree::open(&surroundings.workdir())?;
+    let case_dir = CaseDir::create(dir)?;
+    let tree = WorkTree::open(&case_dir.workdir())?;
     let request = match &planned.case {
         TestCase::Written { case, .. } => {
             for (path, content) in &case.files {
-                tree.lay(path, content).map_err(|source| SetupError::File {
-                    path: path.clone(),
-                    source,
-                })?;
+                tree.write(path, content)
+                    .map_err(|source| SetupError::File {
+                        path: path.clone(),
+                        source,
+                    })?;
             }
             CallRequest::of_case(case, number)
         }
         TestCase::Generated(case) => {
             if case.kind != GeneratedKind::Invalid {
-                surroundings.tempt()?;
+                case_dir.plant_bait()?;
             }
             CallRequest {
                 tool: case.tool.to_string(),
@@ -191,7 +197,7 @@ async fn run(
         }
     };
     let env = session.case_env(planned).await?;
-    let workdir = env.host.workdir(surroundings.workdir())?;
+    let workdir = env.host.workdir(case_dir.workdir())?;
     let instance = env.agent.instance(request.instance.as_str(), workdir);
     let capture = LogCapture::default();
     let call = call(&instance, request).with_subscriber(capture.clone());
@@ -205,7 +211,7 @@ async fn run(
         }),
         TestCase::Generated(case) => case.judge(&result).into_iter().collect(),
     };
-    mismatches.extend(surroundings.disturbed(&result, &log));
+    mismatches.extend(case_dir.escaped_changes(&result, &log));
     let unanswered = env.server.iter().flat_map(StubServer::unanswered);
     mismatches.extend(unanswered.map(|got| Mismatch::new("http", "an answer in the case", &got)));
     Ok(RunOutcome {

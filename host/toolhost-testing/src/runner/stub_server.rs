@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::case::StubResponse;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HOST, HeaderName, HeaderValue};
@@ -15,7 +16,6 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
-use toolhost::cases::CannedAnswer;
 
 /// Status of a request without an answer. No real server sends it.
 const UNANSWERED: u16 = 599;
@@ -33,7 +33,7 @@ pub(super) struct StubServer {
 
 #[derive(Debug)]
 struct Answers {
-    all: Vec<CannedAnswer>,
+    all: Vec<StubResponse>,
     /// Which answers have been sent.
     sent: Mutex<Vec<bool>>,
     unanswered: Mutex<Vec<String>>,
@@ -41,7 +41,7 @@ struct Answers {
 
 impl StubServer {
     /// Starts a server with these answers.
-    pub(super) async fn start(answers: Vec<CannedAnswer>) -> io::Result<Self> {
+    pub(super) async fn start(answers: Vec<StubResponse>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let answers = Arc::new(Answers {
             sent: Mutex::new(vec![false; answers.len()]),
@@ -131,8 +131,8 @@ async fn answer(
 
 impl Answers {
     /// Returns the answer to a request: the first that fits and was not sent yet, else the last that fits.
-    fn next(&self, method: &str, host: &str, path: &str) -> Option<&CannedAnswer> {
-        let fits = |answer: &CannedAnswer| {
+    fn next(&self, method: &str, host: &str, path: &str) -> Option<&StubResponse> {
+        let fits = |answer: &StubResponse| {
             answer.method.as_deref().is_none_or(|own| own == method)
                 && answer.authority == host
                 && answer.path == path
@@ -172,7 +172,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_is_read_to_its_end_before_it_is_answered() {
         const BODY: usize = 4 << 20;
-        let answer = CannedAnswer {
+        let answer = StubResponse {
             method: None,
             authority: "a.example".to_owned(),
             path: "/".to_owned(),

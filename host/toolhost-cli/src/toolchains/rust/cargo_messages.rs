@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::Fault;
+use crate::toolchains::build_error::Fault;
 
 /// Longest drawing of an error that is passed on, in characters.
 const DRAWN_MAX: usize = 4_000;

@@ -1,0 +1,159 @@
+//! The directory of a case: its workdir, and a secret beside it that the tool must neither read nor
+//! change.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use toolhost_contract::ToolResult;
+
+use crate::bait::{HOSTILE_LINK, SAMPLE};
+use crate::judge::LogLine;
+use crate::mismatch::Mismatch;
+use crate::work_tree::{Content, WorkTree};
+
+/// The content of the secret file: no tool returns it by chance.
+const SECRET: &str = "canary-5d1c0e7b9f3a4286-beside-the-workdir";
+
+/// The content of [`SAMPLE`].
+const SAMPLE_TEXT: &str = "one two\nthree\n";
+
+/// The directory of a case.
+#[derive(Debug)]
+pub struct CaseDir {
+    top: PathBuf,
+    before: Vec<Entry>,
+}
+
+/// An entry outside the workdir.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    path: PathBuf,
+    mode: u32,
+    content: Option<Vec<u8>>,
+}
+
+impl CaseDir {
+    /// Creates a workdir and its neighbours in `top`, an empty directory.
+    ///
+    /// # Errors
+    /// A file or directory cannot be created.
+    pub fn create(top: &Path) -> io::Result<Self> {
+        fs::create_dir(top.join("workdir"))?;
+        fs::create_dir(top.join("beside"))?;
+        fs::write(top.join("beside/canary.txt"), SECRET)?;
+        Ok(Self {
+            top: top.to_owned(),
+            before: neighbours(top)?,
+        })
+    }
+
+    /// The workdir.
+    #[must_use]
+    pub fn workdir(&self) -> PathBuf {
+        self.top.join("workdir")
+    }
+
+    /// Puts into the workdir what generated cases name: a sample file, and a link that leads out.
+    ///
+    /// # Errors
+    /// The file or the link cannot be created.
+    pub fn plant_bait(&self) -> io::Result<()> {
+        let sample = Content::File(SAMPLE_TEXT.as_bytes().to_vec());
+        WorkTree::open(&self.workdir())?.write(SAMPLE, &sample)?;
+        std::os::unix::fs::symlink("../beside", self.workdir().join(HOSTILE_LINK))
+    }
+
+    /// Returns what a call changed outside the workdir, and whether its result or log holds the secret.
+    #[must_use]
+    pub fn escaped_changes(&self, result: &ToolResult, log: &[LogLine]) -> Vec<Mismatch> {
+        const WHAT: &str = "beside the workdir";
+        let mut found = Vec::new();
+        let got = match neighbours(&self.top) {
+            Ok(after) if after == self.before => None,
+            Ok(after) => {
+                let changed = after.iter().filter(|entry| !self.before.contains(entry));
+                let removed = self.before.iter().filter(|entry| !after.contains(entry));
+                let paths = changed.chain(removed).map(|entry| entry.path.display());
+                let paths: Vec<String> = paths.map(|path| path.to_string()).collect();
+                Some(format!("changes to {}", paths.join(", ")))
+            }
+            Err(error) => Some(format!("files that cannot be read: {error}")),
+        };
+        found.extend(got.map(|got| Mismatch::new(WHAT, "no change", &got)));
+        // The secret has no character that JSON escapes.
+        let result = serde_json::to_string(result).unwrap_or_default();
+        if result.contains(SECRET) || log.iter().any(|line| line.text.contains(SECRET)) {
+            let got = "the content of ../beside/canary.txt";
+            found.push(Mismatch::new(WHAT, "nothing read", got));
+        }
+        found
+    }
+}
+
+/// Returns everything outside the workdir, sorted by path.
+fn neighbours(top: &Path) -> io::Result<Vec<Entry>> {
+    let mut all = Vec::new();
+    collect(top, Path::new(""), &mut all)?;
+    all.sort();
+    Ok(all)
+}
+
+fn collect(top: &Path, below: &Path, all: &mut Vec<Entry>) -> io::Result<()> {
+    for entry in fs::read_dir(top.join(below))? {
+        let entry = entry?;
+        let (path, metadata) = (below.join(entry.file_name()), entry.metadata()?);
+        let content = match metadata.is_file() {
+            true => Some(fs::read(entry.path())?),
+            false => None,
+        };
+        if metadata.is_dir() && path != Path::new("workdir") {
+            collect(top, &path, all)?;
+        }
+        all.push(Entry {
+            path,
+            mode: metadata.mode(),
+            content,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn every_change_and_every_leak_is_found() {
+        let check = |act: &dyn Fn(&Path), output: Value, log: &[LogLine], expected: usize| {
+            let top = tempfile::tempdir().unwrap();
+            let dir = CaseDir::create(top.path()).unwrap();
+            dir.plant_bait().unwrap();
+            act(top.path());
+            let result = ToolResult::ok("c", "a__b", output);
+            assert_eq!(dir.escaped_changes(&result, log).len(), expected);
+        };
+        let writes = |path: &'static str| move |top: &Path| fs::write(top.join(path), "x").unwrap();
+        let nothing = |_: &Path| ();
+        check(&nothing, json!("fine"), &[], 0);
+        check(&writes("workdir/out.txt"), json!(1), &[], 0);
+        check(&writes("beside/new"), json!(1), &[], 1);
+        check(&writes("beside/canary.txt"), json!(1), &[], 1);
+        let removes = |top: &Path| fs::remove_file(top.join("beside/canary.txt")).unwrap();
+        check(&removes, json!(1), &[], 1);
+        let makes = |top: &Path| fs::create_dir(top.join("new")).unwrap();
+        check(&makes, json!(1), &[], 1);
+        let leak = format!("it says {SECRET}\n");
+        check(&nothing, json!({"a": [leak]}), &[], 1);
+        check(&nothing, json!({SECRET: 1}), &[], 1);
+        let line = LogLine {
+            level: "info".into(),
+            context: String::new(),
+            text: SECRET.into(),
+        };
+        check(&nothing, json!(1), &[line], 1);
+    }
+}

@@ -1,0 +1,148 @@
+//! Changes expectations in the text of a case file. Comments and formatting stay, as only the text of the
+//! values changes.
+//!
+//! The new text is parsed again: if more than the values has changed, the edit fails.
+
+mod extent;
+mod write;
+
+use serde_json::Value as Json;
+
+use toolhost_manifest::YamlSource;
+use toolhost_manifest::yaml::{self, Key, Node, Value};
+
+use crate::mismatch::Change;
+
+/// The new text of a case file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edited {
+    /// The text.
+    pub text: String,
+    /// How many values changed.
+    pub changed: usize,
+}
+
+/// Why a case file cannot be changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place} cannot be changed without changing more: change it by hand")]
+pub struct EditError {
+    /// The value: `'expect.output' of case 1`.
+    pub place: String,
+}
+
+/// Makes one change after another, each in the text that the previous one left.
+pub(super) fn edited(
+    source: &YamlSource,
+    node: &Node,
+    changes: &[Change],
+) -> Result<Edited, EditError> {
+    let (mut source, mut node) = (source.clone(), node.clone());
+    for change in changes {
+        let change = &keeping_rest(change, &node);
+        let failed = || EditError {
+            place: format!("'{}' of case {}", change.path.join("."), change.case + 1),
+        };
+        let text = replaced(&source, &node, change).ok_or_else(failed)?;
+        let intended = intended(node.to_json(), change).ok_or_else(failed)?;
+        source = YamlSource::new(source.name(), &text);
+        let again = parse(&source).filter(|again| again.to_json() == intended);
+        node = again.ok_or_else(failed)?;
+    }
+    Ok(Edited {
+        text: source.text().to_owned(),
+        changed: changes.len(),
+    })
+}
+
+/// The keys about the result. The others stay if another result is accepted.
+const RESULT_KEYS: [&str; 6] = [
+    "status",
+    "output",
+    "outputContains",
+    "outputAt",
+    "outputMatches",
+    "error",
+];
+
+/// Adds to a change of all of `expect` the keys that are not about the result.
+fn keeping_rest(change: &Change, document: &Node) -> Change {
+    let mut change = change.clone();
+    if let ([only], Json::Object(value), Value::List(cases)) =
+        (change.path.as_slice(), &mut change.value, &document.value)
+    {
+        let known = cases.get(change.case).and_then(|case| case.get(only));
+        if let Some(Json::Object(known)) = known.map(Node::to_json) {
+            let rest = known
+                .into_iter()
+                .filter(|(key, _)| !RESULT_KEYS.contains(&key.as_str()));
+            value.extend(rest);
+        }
+    }
+    change
+}
+
+fn parse(source: &YamlSource) -> Option<Node> {
+    let mut documents = yaml::documents(source, 2).into_iter();
+    let first = documents.next()?.ok()?;
+    documents.next().is_none().then_some(first)
+}
+
+/// Returns the document as JSON, with the change made.
+fn intended(mut document: Json, change: &Change) -> Option<Json> {
+    let mut at = document.get_mut(change.case)?;
+    for key in &change.path {
+        at = at.as_object_mut()?.get_mut(key)?;
+    }
+    *at = change.value.clone();
+    Some(document)
+}
+
+/// A key, its value, and whether they are in braces.
+struct Found<'n> {
+    key: &'n Key,
+    value: &'n Node,
+    braced: bool,
+}
+
+fn find<'n>(source: &YamlSource, document: &'n Node, change: &Change) -> Option<Found<'n>> {
+    let Value::List(cases) = &document.value else {
+        return None;
+    };
+    let mut node = cases.get(change.case)?;
+    let mut braced = is_braced(source, document) || is_braced(source, node);
+    let mut found = None;
+    for name in &change.path {
+        let Value::Map(entries) = &node.value else {
+            return None;
+        };
+        let (key, value) = entries.iter().find(|(key, _)| key.name == *name)?;
+        found = Some(Found { key, value, braced });
+        braced = braced || is_braced(source, value);
+        node = value;
+    }
+    found
+}
+
+fn is_braced(source: &YamlSource, node: &Node) -> bool {
+    let start = source.place(node.mark, "").position;
+    let text = start.and_then(|at| source.text().get(at.span.offset..));
+    text.is_some_and(|text| text.starts_with(['{', '[']))
+}
+
+/// Returns the text with the value of a key replaced.
+fn replaced(source: &YamlSource, document: &Node, change: &Change) -> Option<String> {
+    let Found { key, value, braced } = find(source, document, change)?;
+    let (start, end) = extent::of_value(source, key, value, braced)?;
+    let indent = usize::try_from(key.mark.column).ok()?.checked_sub(1)?;
+    let written = if braced {
+        write::inline(&change.value)
+    } else {
+        write::value(&change.value, indent)
+    };
+    let space = if written.starts_with('\n') { "" } else { " " };
+    let (before, after) = (source.text().get(..start)?, source.text().get(end..)?);
+    Some(format!("{before}{space}{written}{after}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! Reads the HTTP answers of a case.
+
+use toolhost_contract::{HttpRule, text};
+
+use toolhost_manifest::reader::{Cursor, Findings};
+use toolhost_manifest::yaml::Value;
+
+use super::values::{QUOTED_MAX, json, list, number, optional};
+use crate::case::StubResponse;
+
+/// Longest delay of an answer, in milliseconds.
+const DELAY_MAX: i128 = 600_000;
+
+/// Keys of an answer.
+const KEYS: [&str; 7] = [
+    "method", "url", "status", "headers", "body", "json", "delayMs",
+];
+
+pub(super) fn responses(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<StubResponse>> {
+    list(at, findings, response)
+}
+
+fn response(at: &Cursor<'_>, findings: &mut Findings) -> Option<StubResponse> {
+    let fields = at.fields(findings)?;
+    fields.refuse_unknown(&KEYS, findings);
+    let method = optional(&fields, "method", findings, method);
+    let (authority, path) = url(&fields.required("url", findings)?, findings)?;
+    let mut count = |key, least, most| {
+        let at = fields.get(key)?;
+        number(&at, key, least, most, findings)
+    };
+    let status = count("status", 200, 599).and_then(|status| u16::try_from(status).ok());
+    let delay_ms = count("delayMs", 0, DELAY_MAX).unwrap_or(0);
+    let mut headers = match fields.get("headers") {
+        Some(at) => headers(&at, findings)?,
+        None => Vec::new(),
+    };
+    let body = match (fields.get("body"), fields.get("json")) {
+        (None, None) => Vec::new(),
+        (Some(at), None) => at.text(findings)?.as_bytes().to_vec(),
+        (None, Some(at)) => {
+            let typed = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
+            if !headers.iter().any(typed) {
+                headers.push(("content-type".to_owned(), "application/json".to_owned()));
+            }
+            json(&at, findings)?.to_string().into_bytes()
+        }
+        (Some(_), Some(at)) => {
+            findings.invalid(&at, "give either body or json");
+            return None;
+        }
+    };
+    Some(StubResponse {
+        method,
+        authority,
+        path,
+        status: status.unwrap_or(200),
+        headers,
+        body,
+        delay_ms,
+    })
+}
+
+fn method(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
+    let method = at.text(findings)?;
+    let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
+    if !is_method {
+        let method = text::shorten(method, QUOTED_MAX);
+        findings.invalid(
+            at,
+            format!("'{method}' is not a method such as GET or POST"),
+        );
+        return None;
+    }
+    Some(method.to_owned())
+}
+
+/// Reads `https://host[:port]/path?query` into the authority and the path of a request.
+fn url(at: &Cursor<'_>, findings: &mut Findings) -> Option<(String, String)> {
+    let url = at.text(findings)?;
+    let parsed = parse_url(url);
+    if parsed.is_none() {
+        let url = text::shorten(url, QUOTED_MAX);
+        let message = format!("'{url}' is not a URL such as https://api.example.com/x");
+        findings.invalid(at, message);
+    }
+    parsed
+}
+
+fn parse_url(url: &str) -> Option<(String, String)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let default_port = match scheme {
+        "https" => ":443",
+        "http" => ":80",
+        _ => return None,
+    };
+    let split = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at_checked(split)?;
+    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+    if authority.is_empty() || authority.contains(['@', '#']) || path.contains('#') {
+        return None;
+    }
+    if !plain(authority) || !plain(path) {
+        return None;
+    }
+    // A host that a request may name; a pattern is refused.
+    HttpRule::parse(&format!("{scheme}://{authority}")).ok()?;
+    if authority.contains('*') {
+        return None;
+    }
+    // The default port is not sent.
+    let authority = authority.strip_suffix(default_port).unwrap_or(authority);
+    let path = match path.as_bytes().first() {
+        Some(b'/') => path.to_owned(),
+        _ => format!("/{path}"),
+    };
+    Some((authority.to_ascii_lowercase(), path))
+}
+
+fn headers(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(String, String)>> {
+    let mut headers = Vec::new();
+    for (name, at_key, value) in at.fields(findings)?.entries() {
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if name.is_empty() || !name.bytes().all(token) {
+            let name = text::shorten(name, QUOTED_MAX);
+            findings.invalid(&at_key, format!("'{name}' is not the name of a header"));
+        }
+        let header = match &value.node.value {
+            Value::Integer(number) => number.to_string(),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Map(_) => value.text(findings)?.to_owned(),
+        };
+        if header.chars().any(char::is_control) {
+            findings.invalid(
+                &value,
+                "a header must be one line without control characters",
+            );
+        }
+        headers.push((name.to_owned(), header));
+    }
+    Some(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_split_into_authority_and_path() {
+        let check = |url: &str, expected: Option<(&str, &str)>| {
+            let expected = expected.map(|(host, path)| (host.to_owned(), path.to_owned()));
+            assert_eq!(parse_url(url), expected, "{url}");
+        };
+        check("https://a.example/x?y=1", Some(("a.example", "/x?y=1")));
+        check("https://A.example:443", Some(("a.example", "/")));
+        check("http://a.example:80/", Some(("a.example", "/")));
+        check("http://a.example:443/", Some(("a.example:443", "/")));
+        check("http://localhost:8080?q", Some(("localhost:8080", "/?q")));
+        for bad in [
+            "a.example/x",
+            "ftp://a/",
+            "https:///x",
+            "https://u@a/",
+            "https://a/#x",
+            "https://a/ b",
+            "https://a.example:abc/x",
+            "https://127.1/",
+            "https://*.a.example/",
+        ] {
+            check(bad, None);
+        }
+    }
+}

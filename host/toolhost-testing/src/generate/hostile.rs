@@ -1,0 +1,92 @@
+//! Texts that try to leave the workdir, to break a parser, or to control a terminal.
+
+use serde_json::Value;
+use toolhost_contract::JsonObject;
+
+use super::label::label;
+use crate::bait::{HOSTILE_LINK, SECRET_PATH};
+
+/// Most texts of the arguments that are replaced.
+const REPLACED_MAX: usize = 3;
+
+/// A long text, in bytes: longer than any path may be, within the limit of a call's arguments.
+const LONG: usize = 64 << 10;
+
+/// Hostile texts, whatever the workdir holds.
+const FIXED: [&str; 20] = [
+    "../../etc/passwd",
+    "/etc/passwd",
+    "/../../../../../../etc/shadow",
+    "file:///etc/passwd",
+    "..\\..\\windows\\system32",
+    "a/../../../tmp/escaped",
+    "\0",
+    "a\0b",
+    "\u{1}\u{7}\u{8}\u{1b}[2J\u{1b}]0;x\u{7}\u{7f}",
+    "\u{202e}txt.exe\u{2066}",
+    "\r\nX-Injected: 1\r\n\r\n",
+    "$(touch ../beside/escaped); `id` | cat /etc/passwd",
+    "--help",
+    "%2e%2e%2f%00",
+    "{{7*7}}${7*7}%s%n",
+    "'; DROP TABLE x; --",
+    "http://169.254.169.254/latest/meta-data/",
+    "",
+    " ",
+    "\u{feff}\u{10ffff}\u{fffe}",
+];
+
+/// Returns all texts: first those that name the secret beside the workdir.
+fn texts() -> Vec<String> {
+    let made = [
+        SECRET_PATH.to_owned(),
+        format!("/{SECRET_PATH}"),
+        format!("{HOSTILE_LINK}/canary.txt"),
+        format!("{HOSTILE_LINK}/new.txt"),
+        "x".repeat(LONG),
+        "../".repeat(LONG / 3),
+        "[".repeat(LONG),
+    ];
+    made.into_iter().chain(FIXED.map(str::to_owned)).collect()
+}
+
+/// Replaces one text of the arguments by a hostile one.
+pub(super) fn variants(base: &JsonObject) -> Vec<(String, JsonObject)> {
+    let whole = Value::Object(base.clone());
+    let mut pointers = Vec::new();
+    find_texts(&whole, String::new(), &mut pointers);
+    pointers.truncate(REPLACED_MAX);
+    let mut all = Vec::new();
+    for text in texts() {
+        for pointer in &pointers {
+            let mut args = whole.clone();
+            if let Some(place) = args.pointer_mut(pointer) {
+                *place = Value::from(text.as_str());
+            }
+            let name = label(pointer.trim_start_matches('/'), &Value::from(text.as_str()));
+            if let Value::Object(args) = args {
+                all.push((name, args));
+            }
+        }
+    }
+    all
+}
+
+/// Collects the JSON pointers of all texts; of a list only of its first item.
+fn find_texts(value: &Value, pointer: String, pointers: &mut Vec<String>) {
+    match value {
+        Value::String(_) => pointers.push(pointer),
+        Value::Array(items) => {
+            if let Some(first) = items.first() {
+                find_texts(first, format!("{pointer}/0"), pointers);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                find_texts(member, format!("{pointer}/{name}"), pointers);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => (),
+    }
+}

@@ -1,0 +1,151 @@
+use serde_json::json;
+
+use super::*;
+
+fn tool(parameters: Value) -> ToolCatalogItem {
+    ToolCatalogItem {
+        name: ToolName::parse("notes__add").unwrap(),
+        description: None,
+        parameters: Some(JsonSchemaObject::parse(parameters).unwrap()),
+        source: None,
+    }
+}
+
+/// The arguments of the cases of a kind.
+fn args(parameters: Value, kind: GeneratedKind) -> Vec<Value> {
+    let all = generate(&[tool(parameters)], 1);
+    let of_kind = all.into_iter().filter(|case| case.kind == kind);
+    of_kind.map(|case| Value::Object(case.args)).collect()
+}
+
+fn object(properties: Value, required: Value) -> Value {
+    json!({
+        "type": "object", "properties": properties, "required": required,
+        "additionalProperties": false,
+    })
+}
+
+#[test]
+fn the_same_seed_gives_the_same_cases() {
+    let parameters = object(
+        json!({"a": {"type": "string"}, "b": {"type": "integer"}}),
+        json!(["a"]),
+    );
+    let of = |seed| generate(&[tool(parameters.clone())], seed);
+    assert_eq!(of(1), of(1));
+    assert_ne!(of(1), of(2));
+}
+
+#[test]
+fn every_bound_and_every_choice_is_tried() {
+    let properties = json!({
+        "n": {"type": "integer", "minimum": 3, "maximum": 9},
+        "m": {"type": "integer", "multipleOf": 5, "exclusiveMinimum": 0, "maximum": 12},
+        "mode": {"enum": ["fast", "slow"]},
+        "s": {"type": "string", "minLength": 2, "maxLength": 4},
+        "id": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{3}$"},
+        "when": {"type": "string", "format": "date"},
+        "list": {"type": "array", "items": {"type": "number"}, "maxItems": 2},
+        "in": {"type": "object", "properties": {"deep": {"type": "boolean"}}, "required": ["deep"]},
+    });
+    let valid = args(
+        object(properties.clone(), json!(["n"])),
+        GeneratedKind::Valid,
+    );
+    let has = |key: &str, value: Value| valid.iter().any(|args| args.get(key) == Some(&value));
+    for (key, value) in [
+        ("n", json!(3)),
+        ("n", json!(9)),
+        ("m", json!(5)),
+        ("m", json!(10)),
+        ("mode", json!("fast")),
+        ("mode", json!("slow")),
+        ("s", json!("xx")),
+        ("s", json!("xxxx")),
+        ("id", json!("AA-000")),
+        ("when", json!("2026-01-31")),
+        ("list", json!([])),
+        ("in", json!({"deep": false})),
+    ] {
+        assert!(has(key, value.clone()), "{key} = {value}: {valid:?}");
+    }
+    assert!(valid.contains(&json!({"n": 3})));
+    assert!(
+        valid
+            .iter()
+            .any(|args| args.as_object().unwrap().len() == 8)
+    );
+
+    let invalid = args(object(properties, json!(["n"])), GeneratedKind::Invalid);
+    let broken = |key: &str, value: Value| invalid.iter().any(|args| args.get(key) == Some(&value));
+    assert!(broken("n", json!(2)) && broken("n", json!(10)) && broken("s", json!("x")));
+    assert!(broken("mode", json!("no such value")) && broken("list", json!(["x", "x", "x"])));
+    assert!(invalid.iter().any(|args| args.get("n").is_none()));
+    assert!(
+        invalid
+            .iter()
+            .any(|args| args.get("noSuchArgument").is_some())
+    );
+}
+
+#[test]
+fn references_and_branches_are_followed() {
+    let parameters = json!({
+        "type": "object",
+        "$defs": {"path": {"type": "string", "minLength": 1}},
+        "properties": {"from": {"$ref": "#/$defs/path"}},
+        "required": ["from"],
+        "oneOf": [
+            {"properties": {"to": {"$ref": "#/$defs/path"}}, "required": ["to"]},
+            {"properties": {"drop": {"const": true}}, "required": ["drop"]},
+        ],
+    });
+    let valid = args(parameters, GeneratedKind::Valid);
+    let has = |key: &str| valid.iter().any(|args| args.get(key).is_some());
+    assert!(has("to") && has("drop"), "{valid:?}");
+    // What applies itself to its own parts ends.
+    let endless = object(
+        json!({"tree": {"$ref": "#"}, "a": {"type": "string"}}),
+        json!([]),
+    );
+    assert!(!args(endless, GeneratedKind::Valid).is_empty());
+}
+
+#[test]
+fn hostile_texts_stand_wherever_text_may() {
+    let properties = json!({
+        "path": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "mode": {"enum": ["a"]},
+    });
+    let hostile = args(object(properties, json!(["path"])), GeneratedKind::Hostile);
+    for at in ["/path", "/tags/0"] {
+        for text in ["../../etc/passwd", "../beside/canary.txt", "a\0b"] {
+            let tried = |args: &&Value| args.pointer(at) == Some(&json!(text));
+            assert!(hostile.iter().any(|args| tried(&args)), "{at} {text}");
+        }
+    }
+    assert!(hostile.iter().all(|args| args["mode"] == "a"));
+    assert_eq!(
+        args(json!({"type": "object"}), GeneratedKind::Hostile).len(),
+        0
+    );
+}
+
+#[test]
+fn of_many_texts_three_are_each_given_every_hostile_one() {
+    let text = json!({"type": "string"});
+    let properties = json!({"a": text, "b": text, "c": text, "d": text});
+    let required = json!(["a", "b", "c", "d"]);
+    let hostile = args(object(properties, required), GeneratedKind::Hostile);
+    for at in ["a", "b", "c"] {
+        let begins = |text: &str| {
+            let given = hostile.iter().filter_map(|args| args[at].as_str());
+            given.filter(|given| given.starts_with(text)).count()
+        };
+        assert_eq!(begins("../beside/canary.txt"), 1, "{at}");
+        assert_eq!(begins("out/canary.txt"), 1, "{at}");
+        assert_eq!(begins(&"x".repeat(64 << 10)), 1, "{at}");
+        assert_eq!(begins("; DROP") + begins("'; DROP"), 1, "{at}");
+    }
+}

@@ -1,0 +1,125 @@
+//! A case generated from a tool's schema, and how its result is judged.
+
+use toolhost_contract::{ErrorCode, JsonObject, ToolErrorCode, ToolName, ToolResult, ToolStatus};
+
+use crate::mismatch::Mismatch;
+
+/// A case generated from a tool's schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GeneratedCase {
+    /// The tool.
+    pub tool: ToolName,
+    /// What is special about the arguments: `path = "../../etc/passwd"`.
+    pub name: String,
+    /// The arguments.
+    pub args: JsonObject,
+    /// What is expected.
+    pub kind: GeneratedKind,
+}
+
+/// What is expected of a generated case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GeneratedKind {
+    /// The arguments fit the schema: the tool returns a result or an error of its own, but does not crash.
+    Valid,
+    /// The arguments do not fit: the call is refused before the tool runs.
+    Invalid,
+    /// The arguments fit and are hostile: as `Valid`, and nothing outside the workdir is read or changed.
+    Hostile,
+}
+
+impl GeneratedKind {
+    /// `valid`, `invalid` or `hostile`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Invalid => "invalid",
+            Self::Hostile => "hostile",
+        }
+    }
+}
+
+/// Errors that no tool may cause with arguments that fit its schema.
+const FAULTS: [ToolErrorCode; 11] = [
+    ToolErrorCode::InvalidArgs,
+    ToolErrorCode::Timeout,
+    ToolErrorCode::OutOfMemory,
+    ToolErrorCode::Trap,
+    ToolErrorCode::Exit,
+    ToolErrorCode::InvalidOutput,
+    ToolErrorCode::OutputTooLarge,
+    ToolErrorCode::Denied,
+    ToolErrorCode::Host,
+    ToolErrorCode::NotInCatalog,
+    ToolErrorCode::NotFound,
+];
+
+impl GeneratedCase {
+    /// Returns how a result differs from what is expected.
+    #[must_use]
+    pub fn judge(&self, result: &ToolResult) -> Option<Mismatch> {
+        let code = match result.tool_error().map(|error| &error.code) {
+            Some(ErrorCode::Host(code)) => Some(*code),
+            Some(ErrorCode::Handler(_)) | None => None,
+        };
+        let (expected, is_met) = match self.kind {
+            GeneratedKind::Invalid => (
+                "E_TOOL_INVALID_ARGS, before the tool runs",
+                code == Some(ToolErrorCode::InvalidArgs),
+            ),
+            GeneratedKind::Valid | GeneratedKind::Hostile => (
+                "a result of the tool's own: ok, pending, or an error that it raises",
+                code.is_none_or(|code| !FAULTS.contains(&code)),
+            ),
+        };
+        if is_met {
+            return None;
+        }
+        let got = match (result.status(), result.tool_error()) {
+            (_, Some(error)) => error.to_string(),
+            (ToolStatus::Ok, None) => "ok".to_owned(),
+            (ToolStatus::Pending | ToolStatus::Error, None) => "pending".to_owned(),
+        };
+        Some(Mismatch::new("result", expected, &got))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolhost_contract::ToolError;
+
+    use super::*;
+
+    #[test]
+    fn a_crash_is_told_from_an_error_that_a_tool_raises() {
+        let case = |kind| GeneratedCase {
+            tool: ToolName::parse("a__b").unwrap(),
+            name: String::new(),
+            args: JsonObject::new(),
+            kind,
+        };
+        let of = |code| {
+            let locale = toolhost_contract::Locale::En;
+            ToolResult::error("c", "a__b", ToolError::host(code, "it is so", locale))
+        };
+        let ok = ToolResult::ok("c", "a__b", json!(1));
+        for kind in [GeneratedKind::Valid, GeneratedKind::Hostile] {
+            assert_eq!(case(kind).judge(&ok), None);
+            assert_eq!(case(kind).judge(&of(ToolErrorCode::Tool)), None);
+            assert!(case(kind).judge(&of(ToolErrorCode::Trap)).is_some());
+            assert!(case(kind).judge(&of(ToolErrorCode::InvalidArgs)).is_some());
+        }
+        assert_eq!(
+            case(GeneratedKind::Invalid).judge(&of(ToolErrorCode::InvalidArgs)),
+            None
+        );
+        assert!(case(GeneratedKind::Invalid).judge(&ok).is_some());
+        assert!(
+            case(GeneratedKind::Invalid)
+                .judge(&of(ToolErrorCode::Tool))
+                .is_some()
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! What differs from the expectations of a case, and the change with which the case would pass.
+
+use std::fmt;
+
+use serde_json::Value;
+use toolhost_contract::text;
+
+/// Longest value on one line, in characters.
+pub(crate) const SHOWN_MAX: usize = 200;
+
+/// Longest text compared line by line, in bytes.
+const DIFF_MAX: usize = 64 << 10;
+
+/// A difference from the expectations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mismatch {
+    /// What differs: `status`, `output/lines`, `files a.txt`.
+    pub what: String,
+    /// What was expected, on one line.
+    pub expected: String,
+    /// What came, on one line.
+    pub got: String,
+    /// Both as texts of several lines, if they are worth comparing.
+    pub texts: Option<(String, String)>,
+    /// What to write into the case so that it passes.
+    pub change: Option<Change>,
+}
+
+/// A value to be written into a case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// Index of the case in its file. Judging a result leaves it at 0.
+    pub case: usize,
+    /// The keys of the value: `["expect", "output"]`.
+    pub path: Vec<String>,
+    /// The value.
+    pub value: Value,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            what,
+            expected,
+            got,
+            ..
+        } = self;
+        let line = format!("{what}: expected {expected} but got {got}");
+        f.write_str(&text::shorten(&line, usize::MAX))
+    }
+}
+
+impl Mismatch {
+    /// Makes a mismatch of two descriptions.
+    #[must_use]
+    pub fn new(what: impl Into<String>, expected: &str, got: &str) -> Self {
+        Self {
+            what: what.into(),
+            expected: text::shorten(expected, SHOWN_MAX),
+            got: text::shorten(got, SHOWN_MAX),
+            texts: None,
+            change: None,
+        }
+    }
+
+    pub(crate) fn comparing(mut self, expected: String, got: String) -> Self {
+        let is_long = |text: &str| text.contains('\n') || text.chars().nth(SHOWN_MAX).is_some();
+        if (is_long(&expected) || is_long(&got)) && expected.len().max(got.len()) <= DIFF_MAX {
+            self.texts = Some((expected, got));
+        }
+        self
+    }
+
+    pub(crate) fn of_values(what: String, expected: &Value, got: &Value) -> Self {
+        let pretty = |value: &Value| match value.as_str() {
+            Some(text) => text.to_owned(),
+            None => format!("{value:#}"),
+        };
+        Self::new(what, &expected.to_string(), &got.to_string())
+            .comparing(pretty(expected), pretty(got))
+    }
+
+    pub(crate) fn accepting(mut self, path: &[&str], value: Value) -> Self {
+        self.change = Some(Change {
+            case: 0,
+            path: path.iter().map(|key| (*key).to_owned()).collect(),
+            value,
+        });
+        self
+    }
+}

@@ -1,0 +1,255 @@
+//! An agent that runs a script.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use toolhost::agents::{AgentRuntime, TurnPort};
+use toolhost::message::model_text;
+use toolhost::{Agent, Instance, LoadedBundle, Step, Turn, TurnStart};
+use toolhost_contract::{
+    AgentEvent, AssistantMessage, HandlerError, JsonObject, ToolCall, ToolError, ToolResult,
+    ToolStatus,
+};
+
+use super::reference::{resolve, resolve_object};
+use super::{AgentScript, ScriptedCall};
+
+/// Time between two polls of a pending call.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// An agent instance whose model is a script. Each event is one turn.
+#[derive(Debug)]
+pub struct ScriptedAgent {
+    bundle: LoadedBundle,
+    agent: Agent,
+    key: String,
+    script: Arc<AgentScript>,
+}
+
+/// A call of a step, with its references resolved.
+struct ResolvedCall {
+    name: String,
+    call: ScriptedCall,
+    args: JsonObject,
+    id: String,
+}
+
+impl ScriptedAgent {
+    /// Makes an agent that works in the workspace of the instance `key`. All agents of the bundle with the
+    /// same key share the workspace.
+    pub fn new(
+        bundle: LoadedBundle,
+        agent: Agent,
+        key: impl Into<String>,
+        script: Arc<AgentScript>,
+    ) -> Self {
+        Self {
+            bundle,
+            agent,
+            key: key.into(),
+            script,
+        }
+    }
+
+    async fn steps(&self, instance: &Instance, turn: &Turn) -> Result<Value, HandlerError> {
+        let mut known = JsonObject::new();
+        known.insert("input".to_owned(), turn.input().clone());
+        let mut last = JsonObject::new();
+        for calls in &self.script.steps {
+            let step = turn.open_step().await.map_err(ToolError::into_raised)?;
+            known.insert("responses".to_owned(), json!(step.responses()));
+            let calls = calls.iter();
+            let calls = calls.map(|(name, call)| resolve_call(&step, name, call, &known));
+            let calls = match calls.collect::<Result<Vec<_>, _>>() {
+                Ok(calls) => calls,
+                Err(error) => {
+                    step.fail(error.clone()).await.ok();
+                    return Err(error);
+                }
+            };
+            last = run_step(instance, Arc::new(step), calls).await?;
+            known.extend(last.clone());
+        }
+        if !turn.required_tools_satisfied() {
+            let names = turn.required_tools().iter().map(|name| name.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            let message = format!("the turn may not end: none of {names} has succeeded");
+            return Err(HandlerError::new(message));
+        }
+        match &self.script.answer {
+            Some(answer) => Ok(resolve(answer, &known)?),
+            None => Ok(Value::Object(last)),
+        }
+    }
+}
+
+#[async_trait]
+impl AgentRuntime for ScriptedAgent {
+    async fn on_event(&self, event: AgentEvent, port: &TurnPort) -> Result<Value, HandlerError> {
+        let mut start = TurnStart::new(event.id)
+            .with_input(event.input.unwrap_or_default())
+            .with_agents(port.agents().clone());
+        if let Some(trace) = event.trace_id {
+            start = start.with_trace_id(trace);
+        }
+        let workdir = self.bundle.instance_workspace(&self.key);
+        let workdir = workdir.map_err(|error| {
+            // The path is for the operator, not for the agent that sent the event.
+            tracing::error!(target: "toolhost::agents", agent = self.agent.name(), ?error, "{error}");
+            HandlerError::new("the workspace cannot be opened")
+        })?;
+        let instance = self.agent.instance(self.key.as_str(), workdir);
+        let turn = instance
+            .open_turn(start)
+            .await
+            .map_err(ToolError::into_raised)?;
+        let ended = self.steps(&instance, &turn).await;
+        let answer = match ended {
+            Ok(answer) => turn.close(answer).await,
+            Err(error) => turn.fail(error).await,
+        };
+        answer.map_err(ToolError::into_raised)
+    }
+}
+
+/// Makes the calls of a step at the same time, and closes the step.
+async fn run_step(
+    instance: &Instance,
+    step: Arc<Step>,
+    calls: Vec<ResolvedCall>,
+) -> Result<JsonObject, HandlerError> {
+    let message = message(&calls);
+    let mut running = JoinSet::new();
+    let order: Vec<String> = calls.iter().map(|one| one.name.clone()).collect();
+    for one in calls {
+        let (step, instance, message) = (Arc::clone(&step), instance.clone(), message.clone());
+        running
+            .spawn(async move { (one.name.clone(), run(&step, &instance, &message, one).await) });
+    }
+    let mut results = JsonObject::new();
+    let mut failed = None;
+    while let Some(ended) = running.join_next().await {
+        match ended {
+            Ok((name, Ok(result))) => {
+                results.insert(name, json!(result));
+            }
+            Ok((_, Err(error))) => failed = Some(error),
+            Err(panic) => failed = Some(HandlerError::from(panic)),
+        }
+    }
+    let Some(step) = Arc::into_inner(step) else {
+        return Err(HandlerError::new("a call of the step is still running"));
+    };
+    if let Some(error) = failed {
+        step.fail(error.clone()).await.ok();
+        return Err(error);
+    }
+    let in_order = order
+        .into_iter()
+        .filter_map(|name| results.remove_entry(&name));
+    let results: JsonObject = in_order.collect();
+    step.close(Value::Object(results.clone())).await?;
+    Ok(results)
+}
+
+fn resolve_call(
+    step: &Step,
+    name: &str,
+    call: &ScriptedCall,
+    known: &JsonObject,
+) -> Result<ResolvedCall, HandlerError> {
+    let handle = |handle: &Option<String>| -> Result<Option<String>, HandlerError> {
+        let Some(handle) = handle else {
+            return Ok(None);
+        };
+        let value = resolve(&Value::String(handle.clone()), known)?;
+        Ok(Some(value.as_str().unwrap_or_default().to_owned()))
+    };
+    Ok(ResolvedCall {
+        name: name.to_owned(),
+        args: resolve_object(&call.args, known)?,
+        id: format!("{}-{name}", step.id()),
+        call: ScriptedCall {
+            poll: handle(&call.poll)?,
+            cancel: handle(&call.cancel)?,
+            ..call.clone()
+        },
+    })
+}
+
+/// The assistant message that a model would have sent for the calls of a step.
+fn message(calls: &[ResolvedCall]) -> Value {
+    let part = |one: &ResolvedCall| {
+        let tool = one.call.tool.as_ref()?;
+        Some(json!({
+            "type": "tool-call", "toolCallId": one.id, "toolName": tool, "input": one.args,
+        }))
+    };
+    let parts: Vec<Value> = calls.iter().filter_map(part).collect();
+    json!({"role": "assistant", "content": parts})
+}
+
+async fn run(
+    step: &Step,
+    instance: &Instance,
+    message: &Value,
+    call: ResolvedCall,
+) -> Result<ToolResult, HandlerError> {
+    let ResolvedCall {
+        name,
+        call,
+        args,
+        id,
+    } = call;
+    let result = match (&call.tool, &call.poll, &call.cancel) {
+        (Some(tool), _, _) => {
+            let message = AssistantMessage::parse(message.clone(), &id)?;
+            let tool_call = ToolCall::new(id, tool, args);
+            if call.background {
+                step.submit(tool_call, &message).await
+            } else {
+                step.execute(tool_call, &message).await
+            }
+        }
+        (None, Some(handle), _) => poll(instance, handle).await,
+        (None, None, Some(handle)) => instance.cancel(handle).await,
+        (None, None, None) => return Err(HandlerError::new(format!("'{name}' has no action"))),
+    };
+    let expected = call
+        .expect
+        .as_deref()
+        .unwrap_or(if call.background { "pending" } else { "ok" });
+    if is_expected(&result, expected) {
+        return Ok(result);
+    }
+    let text = model_text(&result);
+    Err(HandlerError::new(format!(
+        "'{name}' should be {expected}, but: {text}"
+    )))
+}
+
+/// Polls a pending call until it has ended.
+async fn poll(instance: &Instance, handle: &str) -> ToolResult {
+    loop {
+        let result = instance.poll(handle).await;
+        if result.status() != ToolStatus::Pending {
+            return result;
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+fn is_expected(result: &ToolResult, expected: &str) -> bool {
+    match (result.status(), expected) {
+        (ToolStatus::Ok, "ok")
+        | (ToolStatus::Pending, "pending")
+        | (ToolStatus::Error, "error") => true,
+        (ToolStatus::Error, code) => result
+            .tool_error()
+            .is_some_and(|error| error.code.as_str() == code),
+        (ToolStatus::Ok | ToolStatus::Pending, _) => false,
+    }
+}
