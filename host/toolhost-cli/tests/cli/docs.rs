@@ -5,8 +5,8 @@ mod shell;
 
 use std::fs;
 
-use toolhost::cases::CaseFile;
 use toolhost::{Bundle, Policy, YamlSource};
+use toolhost_testing::CaseFile;
 
 use crate::terminal::root;
 use pages::{Snippet, pages, snippets};
