@@ -9,7 +9,7 @@ use toolhost::{Bundle, Policy, YamlSource};
 use toolhost_testing::CaseFile;
 
 use crate::terminal::root;
-use pages::{Snippet, pages, snippets};
+use pages::{Snippet, pages, snippets, snippets_in};
 
 /// The languages of snippets, and what checks them.
 const LANGUAGES: [(&str, &str); 8] = [
@@ -34,11 +34,6 @@ const BUILT: [&str; 2] = [
     "guest-sdk/rust/template/src/lib.rs",
     "guest-sdk/rust/tests/page.rs",
 ];
-
-fn snippets_in(language: &str) -> impl Iterator<Item = Snippet> {
-    let all = pages().into_iter().flat_map(|page| snippets(&page));
-    all.filter(move |snippet| snippet.language == language)
-}
 
 #[test]
 fn each_snippet_has_a_language_that_is_checked() {

@@ -1,7 +1,7 @@
 //! The Markdown pages of the repository, their snippets and their links.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::terminal::root;
 
@@ -27,7 +27,7 @@ pub(super) fn pages() -> Vec<String> {
         collect(&root(folder), true, &mut pages);
     }
     let top = root("");
-    let page = |path: &std::path::PathBuf| {
+    let page = |path: &PathBuf| {
         let path = path.strip_prefix(&top).unwrap();
         path.to_str().unwrap().trim_start_matches("./").to_owned()
     };
@@ -36,7 +36,7 @@ pub(super) fn pages() -> Vec<String> {
     pages
 }
 
-fn collect(folder: &Path, recurse: bool, pages: &mut Vec<std::path::PathBuf>) {
+fn collect(folder: &Path, recurse: bool, pages: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -76,6 +76,12 @@ pub(super) fn snippets(page: &str) -> Vec<Snippet> {
     }
     assert!(open.is_none(), "{page}: a fenced block has no end");
     snippets
+}
+
+/// The fenced blocks of a language, of all pages.
+pub(super) fn snippets_in(language: &str) -> impl Iterator<Item = Snippet> {
+    let all = pages().into_iter().flat_map(|page| snippets(&page));
+    all.filter(move |snippet| snippet.language == language)
 }
 
 /// The text of a page outside its fenced blocks, line by line with its number.

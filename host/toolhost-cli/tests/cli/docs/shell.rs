@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use super::pages::{code_spans, pages};
-use super::snippets_in;
+use super::pages::{code_spans, pages, snippets_in};
 use crate::terminal::{Terminal, root};
 
 /// Programs that lines may begin with, beside `toolhost`.
