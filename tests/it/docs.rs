@@ -1,4 +1,4 @@
-//! Pages that say what the code says, and stay so.
+//! Pages whose tables are generated from the code, and pages that cite tests.
 
 mod demo;
 
@@ -119,18 +119,18 @@ fn limits() -> String {
             (
                 "share_per_free",
                 share_per_free.to_string(),
-                "a tool that holds so many times the free places waits",
+                "a tool waits that already runs this many times as many calls as there are free slots",
             ),
             (
                 "parked_calls",
                 parked_calls.to_string(),
-                "the tool is told that it cannot wait for an agent",
+                "the tool gets an error: it cannot wait for an agent",
             ),
             ("memory_bytes", mib(memory_bytes), "`E_TOOL_BUSY`"),
             (
                 "idle_memory_bytes",
                 mib(idle_memory_bytes),
-                "memory is given back after each call",
+                "memory is returned to the kernel after each call",
             ),
             (
                 "describing",

@@ -54,7 +54,11 @@ fn commands_and_their_options_exist() {
             ) {
                 assert!(tasks.contains(&format!("\"{task}\"")), "{place}: {line}");
             } else {
-                assert!(PROGRAMS.contains(&program.as_str()), "{place}: {line}");
+                let placeholder = program.starts_with('<');
+                assert!(
+                    placeholder || PROGRAMS.contains(&program.as_str()),
+                    "{place}: {line}"
+                );
             }
             for path in rest
                 .iter()
