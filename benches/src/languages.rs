@@ -1,4 +1,4 @@
-//! A call of a tool in each language: its time, how many at once, and the page faults it takes.
+//! Measures a call of a tool in each language: time, throughput and page faults.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use toolhost_tests::{own_sandbox, root};
 
 use crate::measure::{call, median};
 
-/// Calls at once.
+/// Concurrent calls.
 const IN_FLIGHT: [usize; 3] = [1, 4, 16];
 
-/// How long each number of calls at once is measured, in each round.
+/// Time of one measurement in a round.
 const ROUND: Duration = Duration::from_millis(250);
 
-/// Rounds: the numbers of calls at once take turns, so that noise meets all of them.
+/// Rounds. The numbers of concurrent calls alternate, so that noise affects all of them.
 const ROUNDS: usize = 7;
 
-/// A tool of the examples, and an ordinary call of it.
+/// A tool of the examples and a typical call.
 struct Example {
     language: &'static str,
     bundle: &'static str,
@@ -53,7 +53,7 @@ fn examples() -> [Example; 4] {
     ]
 }
 
-/// What was measured with so many calls at once.
+/// The measurement for one number of concurrent calls.
 struct Measured {
     micros: f64,
     per_second: f64,

@@ -1,6 +1,6 @@
-//! What a call costs beside the engine alone, how many run at once, and what a start costs.
+//! Measures calls beside the engine alone, throughput, starts, and resets of memory.
 //!
-//! Everything is compared within one run, as ratios: these numbers are for the machine at hand.
+//! Ratios compare measurements of one run; absolute times depend on the machine.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -11,6 +11,7 @@
 mod languages;
 mod measure;
 mod raw;
+mod reset;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use toolhost::{
 use toolhost_tests::test_host::open_step;
 use toolhost_tests::{guest, root};
 
-/// Rounds of the paired measurement: raw and execute take turns, so that noise meets both.
+/// Rounds of the paired measurement. Raw and execute alternate, so that noise affects both.
 const ROUNDS: usize = 41;
 
 /// Calls in one round.
@@ -45,9 +46,9 @@ struct Bench {
     input: String,
 }
 
-/// What is measured.
+/// The measured kind of call.
 #[derive(Clone, Copy)]
-enum Way {
+enum Kind {
     Raw,
     Execute,
 }
@@ -60,7 +61,7 @@ fn runtime() -> Runtime {
         .unwrap()
 }
 
-/// A bundle of one component under `tools` names, with `exports` each.
+/// Writes a bundle with `tools` Tools of one component, each with `exports` exports.
 fn bundle(top: &Path, tools: usize, exports: usize) {
     std::fs::write(top.join("h.wasm"), guest("hundred_handlers")).unwrap();
     let mut text = String::new();
@@ -106,19 +107,19 @@ impl Bench {
 
     async fn raw_call(&self) {
         let (message, input) = (self.message.as_json(), &self.input);
-        let said = self.raw.call(self.work.path(), "say", message, input).await;
-        assert!(said.len() > 2);
+        let output = self.raw.call(self.work.path(), "say", message, input).await;
+        assert!(output.len() > 2);
     }
 
-    async fn once(&self, way: Way) {
-        match way {
-            Way::Raw => self.raw_call().await,
-            Way::Execute => self.execute().await,
+    async fn once(&self, kind: Kind) {
+        match kind {
+            Kind::Raw => self.raw_call().await,
+            Kind::Execute => self.execute().await,
         }
     }
 }
 
-/// Raw and execute in turns: the ratio, and both medians in microseconds.
+/// Measures raw and execute alternately; returns the ratio and both medians in microseconds.
 fn paired(bench: &Bench) -> (f64, f64, f64) {
     let (mut raws, mut executes, mut ratios) = (vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
@@ -142,28 +143,28 @@ fn paired(bench: &Bench) -> (f64, f64, f64) {
     (median(ratios), median(raws), median(executes))
 }
 
-/// Calls per second with so many in flight, on two workers.
-fn per_second(bench: &Arc<Bench>, way: Way, in_flight: usize, calls: usize) -> f64 {
+/// Returns the calls per second with `in_flight` concurrent calls, on two workers.
+fn per_second(bench: &Arc<Bench>, kind: Kind, in_flight: usize, calls: usize) -> f64 {
     let each = calls / in_flight;
     bench.runtime.block_on(async {
         let started = Instant::now();
-        let lane = |_| {
+        let caller = |_| {
             let bench = Arc::clone(bench);
             tokio::spawn(async move {
                 for _ in 0..each {
-                    bench.once(way).await;
+                    bench.once(kind).await;
                 }
             })
         };
-        let lanes: Vec<_> = (0..in_flight).map(lane).collect();
-        for lane in lanes {
-            lane.await.unwrap();
+        let callers: Vec<_> = (0..in_flight).map(caller).collect();
+        for caller in callers {
+            caller.await.unwrap();
         }
         (each * in_flight) as f64 / started.elapsed().as_secs_f64()
     })
 }
 
-/// The step of a host with so many tools.
+/// Opens a step of a host with `tools` Tools.
 fn step_of(bench: &Bench, tools: usize, exports: usize) -> Step {
     let top = tempfile::tempdir().unwrap();
     bundle(top.path(), tools, exports);
@@ -175,7 +176,7 @@ fn step_of(bench: &Bench, tools: usize, exports: usize) -> Step {
         .block_on(open_step(&agent, "bench", &bench.workdir))
 }
 
-/// One execute with 1 and with 10,000 tools registered, in turns: the ratio.
+/// Returns the ratio of an execute with 10,000 registered tools to one with a single tool.
 fn registry(bench: &Bench) -> f64 {
     let (small, large) = (step_of(bench, 1, 1), step_of(bench, 100, 100));
     assert_eq!(large.catalog().items().len(), 10_000);
@@ -198,7 +199,7 @@ fn registry(bench: &Bench) -> f64 {
     median((0..ROUNDS).map(round).collect())
 }
 
-/// Loading the example bundle without a cache, and with a warm one, in milliseconds.
+/// Returns the time to load the example bundle without a cache and with a warm one, in milliseconds.
 fn starts(bench: &Bench) -> (f64, f64) {
     let top = tempfile::tempdir().unwrap();
     let load = || {
@@ -214,7 +215,7 @@ fn starts(bench: &Bench) -> (f64, f64) {
     (cold, median((0..9).map(|_| load()).collect()))
 }
 
-/// How late a deadline is answered while others run on, in milliseconds.
+/// Returns the largest delay of an answer after its deadline, beside other calls, in milliseconds.
 fn lateness(bench: &Bench) -> f64 {
     let deadline = Duration::from_millis(100);
     bench.runtime.block_on(async {
@@ -232,10 +233,10 @@ fn lateness(bench: &Bench) -> f64 {
             .collect();
         let mut late = vec![];
         for _ in 0..20 {
-            let mut asked = toolhost_tests::invocation("run", &json!({}), None);
-            asked.limits.deadline = deadline;
+            let mut call = toolhost_tests::invocation("run", &json!({}), None);
+            call.limits.deadline = deadline;
             let started = Instant::now();
-            let report = tool.call(asked).await;
+            let report = tool.call(call).await;
             assert!(report.outcome.is_err());
             late.push((started.elapsed() - deadline).as_secs_f64() * 1e3);
         }
@@ -244,8 +245,8 @@ fn lateness(bench: &Bench) -> f64 {
     })
 }
 
-/// The 99th percentile of a 1 ms timer of the embedder beside four spinning guests, in milliseconds
-/// beyond the one asked for.
+/// Returns the 99th percentile of the delay of a 1 ms timer of the embedder beside four spinning guests,
+/// in milliseconds.
 fn timer_beside_spinners() -> f64 {
     let embedder = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -325,7 +326,7 @@ fn main() {
     );
     println!("throughput on two workers");
     for in_flight in [1, 16, 256] {
-        let (execute, raw) = (Way::Execute, Way::Raw);
+        let (execute, raw) = (Kind::Execute, Kind::Raw);
         println!(
             "  {in_flight:>3} in flight   {:.0} calls/s   (raw {:.0})",
             per_second(&bench, execute, in_flight, 20_000),
@@ -333,6 +334,7 @@ fn main() {
         );
     }
     languages::print(&bench.runtime, bench.work.path());
+    reset::print(&bench.runtime, bench.work.path());
     println!("latency");
     println!(
         "  a spinning guest is answered at most {:.1} ms after its deadline, beside 16 others",

@@ -1,7 +1,7 @@
-//! The yardstick: the same call with wasmtime alone and no crate of ours.
+//! The baseline: the same call with wasmtime alone and no crate of this workspace.
 //!
-//! The same engine settings, and for each call a store, a WASI context, the directory preopened as
-//! `/`, a memory limiter, a deadline, a fresh instance, the handler, and the drop of all of it.
+//! The engine has the same settings. Each call creates a store, a WASI context, the directory preopened
+//! as `/`, a memory limiter, a deadline and an instance, runs the handler, and drops all of it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,17 +27,17 @@ use settings::{KEPT_OF_MEMORY, KEPT_OF_TABLE, PoolSettings};
 use bindings::exports::goondan::tool::handlers::{Outcome, ToolContext};
 use bindings::wasi::logging::logging;
 
-/// Calls at once, in the largest measurement.
+/// Concurrent calls in the largest measurement.
 const SLOTS: u32 = 256;
 
-/// The engine of the sandbox's pool for small components: the same settings, from the same file.
-fn engine() -> Engine {
+/// Returns an engine with a pool: the sandbox's settings, from the same file.
+fn engine(kept_of_memory: usize, kept_of_table: usize) -> Engine {
     let config = settings::config(Some(&PoolSettings {
         components: SLOTS,
         memories: SLOTS,
         warm: SLOTS,
-        kept_of_memory: KEPT_OF_MEMORY[0],
-        kept_of_table: KEPT_OF_TABLE,
+        kept_of_memory,
+        kept_of_table,
     }));
     let engine = Engine::new(&config).unwrap();
     let ticking = engine.weak();
@@ -100,8 +100,17 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
+    /// Prepares a component in a pool with the settings of the sandbox's pool for small components.
     pub(crate) fn new(component: &[u8]) -> Self {
-        let engine = engine();
+        Self::with_engine(component, engine(KEPT_OF_MEMORY[0], KEPT_OF_TABLE))
+    }
+
+    /// Prepares a component in a pool whose slots keep these bytes of a memory and no table.
+    pub(crate) fn keeping(component: &[u8], kept_of_memory: usize) -> Self {
+        Self::with_engine(component, engine(kept_of_memory, 0))
+    }
+
+    fn with_engine(component: &[u8], engine: Engine) -> Self {
         let mut linker = Linker::<State>::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
         logging::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state).unwrap();

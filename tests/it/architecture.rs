@@ -1,12 +1,13 @@
-//! The direction of dependencies, and who owns what: read from `cargo metadata`.
+//! The direction of dependencies, the crates that may name a dependency, and its features, read from
+//! cargo.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::Value;
 use toolhost_tests::root;
 
-/// What each crate may depend on among its own, in the order of ARCHITECTURE.md.
+/// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md.
 const ORDER: [(&str, &[&str]); 10] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
@@ -55,7 +56,7 @@ const ORDER: [(&str, &[&str]); 10] = [
     ),
 ];
 
-/// Who alone may name a dependency, by the beginning of its name.
+/// The only crates that may name a dependency, by the beginning of its name.
 const OWNERS: [(&str, &[&str]); 12] = [
     ("wasmtime", &["toolhost-sandbox"]),
     ("wasmparser", &["toolhost-sandbox"]),
@@ -71,20 +72,50 @@ const OWNERS: [(&str, &[&str]); 12] = [
     ("anyhow", &["toolhost-cli", "xtask"]),
 ];
 
-/// The dependencies each package of the workspace ships with: no build, no test dependencies.
+/// Selections of crates that link the engine and must share one build of it.
+const SELECTIONS: [&str; 5] = [
+    "toolhost-sandbox",
+    "toolhost",
+    "toolhost-testing",
+    "toolhost-cli",
+    "toolhost-tests",
+];
+
+/// Returns what cargo prints in the workspace.
+fn cargo(args: &[&str]) -> String {
+    let mut cargo = Command::new(env!("CARGO"));
+    let ended = cargo.args(args).current_dir(root("")).output().unwrap();
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{errors}");
+    String::from_utf8(ended.stdout).unwrap()
+}
+
+/// Returns the registry packages of a selection, each with its sorted lists of features: a package
+/// may occur several times, in several versions or for the host and the target.
+fn features(selection: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
+    let format = ["tree", "--offline", "--prefix", "none", "-f", "{p} [{f}]"];
+    let mut packages: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for line in cargo(&[&format, selection].concat()).lines() {
+        let line = line.trim_end_matches(" (*)");
+        let Some((package, features)) = line.split_once(" [") else {
+            continue;
+        };
+        // A package of the workspace has its path after its version.
+        if !package.contains(" (/") {
+            let features = features.trim_end_matches(']').to_owned();
+            packages
+                .entry(package.to_owned())
+                .or_default()
+                .insert(features);
+        }
+    }
+    packages
+}
+
+/// Returns the dependencies of each package of the workspace, without those of builds and tests.
 fn dependencies() -> BTreeMap<String, Vec<String>> {
-    let cargo = env!("CARGO");
-    let told = Command::new(cargo)
-        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
-        .current_dir(root(""))
-        .output()
-        .unwrap();
-    assert!(
-        told.status.success(),
-        "{}",
-        String::from_utf8_lossy(&told.stderr)
-    );
-    let metadata: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let metadata = cargo(&["metadata", "--format-version=1", "--no-deps", "--offline"]);
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
     let shipped = |package: &Value| {
         let all = package["dependencies"].as_array().unwrap().iter();
         all.filter(|dependency| dependency["kind"].is_null())
@@ -146,15 +177,32 @@ fn only_its_owners_name_a_dependency() {
 }
 
 #[test]
-fn every_crate_is_known_to_the_rules() {
+fn every_crate_has_a_rule() {
     let known = |name: &str| {
         ["toolhost-bench", "toolhost-demo", "toolhost-tests", "xtask"].contains(&name)
             || ORDER.iter().any(|(known, _)| *known == name)
     };
     for name in dependencies().keys() {
-        assert!(
-            known(name),
-            "{name} has no place in the direction of dependencies"
-        );
+        assert!(known(name), "{name} is missing in the order of the crates");
+    }
+}
+
+#[test]
+fn each_selection_of_crates_builds_the_dependencies_with_the_same_features() {
+    let workspace = features(&["-e", "normal,build,dev", "--workspace"]);
+    assert!(
+        workspace
+            .keys()
+            .any(|package| package.starts_with("wasmtime "))
+    );
+    for selection in SELECTIONS {
+        for (package, selected) in features(&["-e", "normal,build", "-p", selection]) {
+            let unified = &workspace[&package];
+            assert!(
+                selected.is_subset(unified),
+                "-p {selection} builds {package} with the features {selected:?}, the workspace with \
+                 {unified:?}: add the missing features to host/toolhost-features/Cargo.toml"
+            );
+        }
     }
 }
