@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use serde_json::{Value, json};
 use toolhost_contract::{AssistantMessage, ExportName, ToolCall, ToolContext};
 use toolhost_sandbox::{
-    Ask, CacheConfig, CallReport, Grants, Invocation, Limits, PreparedTool, Sandbox, SandboxConfig,
-    Workdir, WorkdirRules, WriteProtected,
+    CacheConfig, CallReport, Grants, Invocation, Limits, Operation, PreparedTool, Sandbox,
+    SandboxConfig, Workdir, WorkdirRules, WriteProtected,
 };
 
 /// A folder above this crate: `target/guests`, `guest-examples`.
@@ -120,7 +120,7 @@ impl Default for Work {
 pub fn invocation(handler: &str, input: &Value, workdir: Option<&Work>) -> Invocation {
     let call = ToolCall::new("call-1", "tool__handler", serde_json::Map::new());
     Invocation {
-        ask: Ask::Handler {
+        operation: Operation::Handler {
             name: ExportName::parse(handler).expect("a name"),
             input: input.to_string(),
         },

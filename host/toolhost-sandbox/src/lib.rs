@@ -12,22 +12,28 @@ mod accounting;
 mod call;
 mod component;
 mod component_id;
+mod config;
 mod engine;
 mod error;
 mod host;
 mod prepare;
 mod sandbox;
 mod scheduler;
+mod shared;
 mod sync;
+mod tool;
 mod workdir;
 
 pub use accounting::output::{LogLevel, LogRecord};
-pub use call::{Ask, CallReport, Invocation, Outcome};
+pub use call::invocation::{Invocation, Operation, Outcome};
+pub use call::report::CallReport;
 pub use component::cache::{
     CacheCleared, CacheConfig, CacheEntry, CacheError, CacheVerdict, ComponentCache,
 };
 pub use component::compiler::Compiler;
+pub use component::facts::ComponentFacts;
 pub use component::inspect::CompileLimits;
+pub use config::SandboxConfig;
 pub use engine::pools::Allocation;
 pub use error::{PrepareError, SandboxError, SandboxStartError};
 pub use host::agents::port::{
@@ -35,8 +41,9 @@ pub use host::agents::port::{
     AgentsFuture, AgentsPort,
 };
 pub use host::http::{HttpConfig, HttpResolved, HttpResolver, SystemResolver};
-pub use prepare::{CodeOrigin, ComponentFacts, PreparedTool};
-pub use sandbox::{Sandbox, SandboxConfig};
+pub use prepare::CodeOrigin;
+pub use sandbox::Sandbox;
+pub use tool::PreparedTool;
 pub use workdir::{FileIo, Workdir, WorkdirError, WorkdirRules, WriteProtected};
 
 pub use toolhost_contract::{

@@ -8,7 +8,7 @@ use toolhost_contract::{
     AssistantMessage, ErrorCode, ErrorMessageLimit, HandlerError, Locale, ToolContext, ToolError,
     ToolName, ToolResult, ToolStatus,
 };
-use toolhost_sandbox::{Ask, Invocation, WriteProtected};
+use toolhost_sandbox::{Invocation, Operation, WriteProtected};
 use tracing::Instrument;
 
 use crate::agent::{AgentInner, Permit};
@@ -108,14 +108,14 @@ impl TurnInner {
         permit: Permit,
         protected: WriteProtected,
         context: ToolContext,
-        ask: Ask,
+        operation: Operation,
     ) -> Invocation {
         let agents = permit.agents.then(|| {
             let redactor = &self.agent().host.redactor;
             agents_port::port(self.agents.as_ref(), redactor)
         });
         Invocation {
-            ask,
+            operation,
             context,
             workdir: Some(self.instance.workdir().clone()),
             protected,

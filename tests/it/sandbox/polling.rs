@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost_sandbox::{Ask, CallReport, Outcome, PrepareError, SandboxError};
+use toolhost_sandbox::{CallReport, Operation, Outcome, PrepareError, SandboxError};
 use toolhost_tests::{Work, guest, invocation, nothing, prepared, sandbox};
 
-async fn invoke(name: &str, ask: Ask, work: &Work) -> CallReport {
+async fn invoke(name: &str, operation: Operation, work: &Work) -> CallReport {
     let mut call = invocation("run", &nothing(), Some(work));
-    call.ask = ask;
+    call.operation = operation;
     call.limits.deadline = Duration::from_millis(500);
     prepared(name).await.call(call).await
 }
 
 async fn poll(handle: &str) -> Result<Outcome, SandboxError> {
     let handle = handle.to_owned();
-    let report = invoke("pending", Ask::Poll { handle }, &Work::new()).await;
+    let report = invoke("pending", Operation::Poll { handle }, &Work::new()).await;
     report.outcome
 }
 
@@ -54,7 +54,7 @@ async fn the_result_of_a_poll_meets_the_limits_of_a_call() {
 #[tokio::test]
 async fn cancelling_a_handle_calls_the_component() {
     let work = Work::new();
-    let cancel = |handle: &str| Ask::Cancel {
+    let cancel = |handle: &str| Operation::Cancel {
         handle: handle.to_owned(),
     };
     let report = invoke("pending", cancel("job-1"), &work).await;
@@ -66,7 +66,7 @@ async fn cancelling_a_handle_calls_the_component() {
     assert_eq!(report.usage.bytes_written, 5);
 
     let mut without = invocation("run", &nothing(), None);
-    without.ask = cancel("job-2");
+    without.operation = cancel("job-2");
     let report = prepared("pending").await.call(without).await;
     assert!(
         matches!(&report.outcome, Err(SandboxError::Trap { reason }) if reason.contains("workdir")),
@@ -80,11 +80,11 @@ async fn a_component_without_polling_cannot_be_polled() {
     assert!(prepared("pending").await.polls());
     assert!(!prepared("echo").await.polls());
     let handle = || "job-1".to_owned();
-    for ask in [
-        Ask::Poll { handle: handle() },
-        Ask::Cancel { handle: handle() },
+    for operation in [
+        Operation::Poll { handle: handle() },
+        Operation::Cancel { handle: handle() },
     ] {
-        let report = invoke("echo", ask, &Work::new()).await;
+        let report = invoke("echo", operation, &Work::new()).await;
         assert!(matches!(report.outcome, Err(SandboxError::NoPolling)));
         assert_eq!(report.usage.memory_peak, 0, "nothing ran");
     }

@@ -9,20 +9,13 @@ use std::time::Duration;
 use toolhost_contract::{Denial, Usage};
 
 use crate::accounting::output::{HeadTail, LogBook};
-use crate::accounting::quota::Shares;
+use crate::accounting::quota::Quota;
 use crate::component_id::ComponentId;
 use crate::sync::lock;
 use crate::{DiskLimit, Limits};
 
 /// Most denials told of: those of requests are as many as the guest likes.
 const DENIALS_MAX: usize = 32;
-
-/// Files that guests may hold open, over all calls: at most half of what this process may open, so
-/// that the embedder's own files and connections are never refused for theirs.
-pub(crate) fn host_files(share: u32) -> Shares {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    Shares::new(limit.current.unwrap_or(u64::MAX) / 2, share)
-}
 
 /// Counts what one call uses, against its limits.
 #[derive(Debug)]
@@ -46,7 +39,7 @@ pub(crate) struct Meter {
     /// The first limit of the disk that was met.
     disk_limit: Mutex<Option<DiskLimit>>,
     /// The open files of every call of this sandbox.
-    pub(crate) host_files: Arc<Shares>,
+    pub(crate) host_files: Arc<Quota>,
     pub(crate) stdout: Mutex<HeadTail>,
     pub(crate) stderr: Mutex<HeadTail>,
     pub(crate) log: Mutex<LogBook>,
@@ -56,7 +49,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(limits: Limits, component: ComponentId, host_files: Arc<Shares>) -> Self {
+    pub(crate) fn new(limits: Limits, component: ComponentId, host_files: Arc<Quota>) -> Self {
         Self {
             component,
             memory_peak: AtomicU64::new(0),

@@ -1,5 +1,5 @@
-//! The moment after each host call, at which a guest is stopped or gives way, and what the host holds for
-//! it is counted.
+//! Runs after each host call: stops the guest at its deadline, lets it yield, and counts the memory of its
+//! handles.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -9,33 +9,32 @@ use wasmtime_wasi::async_trait;
 
 use crate::call::store_data::CallState;
 
-/// Time a guest may take between two moments at which it gives way.
-const TURN: Duration = Duration::from_millis(1);
+/// Time after which a guest yields to other calls.
+const TIME_SLICE: Duration = Duration::from_millis(1);
 
-/// Stops a guest after a host call that ends past its deadline, and lets others run after one that
-/// ends a while after the last.
+/// Stops a guest after a host call that ends past its deadline, and yields once every time slice.
 ///
-/// The engine looks at its own clock in loops and where a function begins. A guest that makes a
-/// hundred thousand slow host calls in a row, and loops nowhere, comes by neither.
-pub(crate) struct AfterHostCalls {
+/// The engine checks its own clock in loops and at the beginning of functions. Code that makes a hundred
+/// thousand slow host calls in a row, without a loop, reaches neither.
+pub(crate) struct HostCallHook {
     started: Instant,
     ends: Option<Instant>,
-    /// When it last gave way, in microseconds since it started.
-    gave_way: AtomicU64,
+    /// When it last yielded, in microseconds since it started.
+    yielded: AtomicU64,
 }
 
-impl AfterHostCalls {
-    pub(crate) fn until(ends: Option<Instant>) -> Self {
+impl HostCallHook {
+    pub(crate) fn new(ends: Option<Instant>) -> Self {
         Self {
             started: Instant::now(),
             ends,
-            gave_way: AtomicU64::new(0),
+            yielded: AtomicU64::new(0),
         }
     }
 }
 
 #[async_trait]
-impl CallHookHandler<CallState> for AfterHostCalls {
+impl CallHookHandler<CallState> for HostCallHook {
     async fn handle_call_event(
         &self,
         mut store: StoreContextMut<'_, CallState>,
@@ -50,10 +49,10 @@ impl CallHookHandler<CallState> for AfterHostCalls {
             return Err(Trap::Interrupt.into());
         }
         let since_start = now.duration_since(self.started);
-        let gave_way = Duration::from_micros(self.gave_way.load(Relaxed));
-        if since_start.saturating_sub(gave_way) >= TURN {
+        let yielded = Duration::from_micros(self.yielded.load(Relaxed));
+        if since_start.saturating_sub(yielded) >= TIME_SLICE {
             let micros = u64::try_from(since_start.as_micros()).unwrap_or(u64::MAX);
-            self.gave_way.store(micros, Relaxed);
+            self.yielded.store(micros, Relaxed);
             tokio::task::yield_now().await;
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Memory: the sum of one call, and of all calls. It is the guest's linear memories, and what the host
-//! holds for its handles.
+//! Limits the memory of one call, and counts it against the memory of all calls. It is the sum of the
+//! guest's linear memories and of what the host holds for its HTTP handles.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,43 +7,35 @@ use std::sync::atomic::Ordering::Relaxed;
 use wasmtime::ResourceLimiter;
 
 use crate::accounting::meter::Meter;
-use crate::accounting::quota::Shares;
-use crate::component_id::ComponentId;
+use crate::accounting::quota::Quota;
 use crate::engine::settings::{INSTANCES, MEMORIES, TABLES};
 
-/// What must be free for one more call to start, in bytes: a smaller rest only lets it fail.
-const ROOM_TO_START: u64 = 16 << 20;
-
-/// Whether one more call of a component could do with what is free of the memory of all calls.
-pub(crate) fn has_room(memory: &Shares, component: ComponentId) -> bool {
-    memory.would_give(component, ROOM_TO_START)
-}
-
-/// Holds one call to its sums; gives back what it held when dropped.
+/// Limits the memories and tables of one call. Gives back the memory when dropped.
 pub(crate) struct MemoryLimiter {
-    pool: Arc<Shares>,
+    all_calls: Arc<Quota>,
     meter: Arc<Meter>,
     held: u64,
-    /// What of it is held for handles.
+    /// The part of `held` that is for handles.
     handles: u64,
-    last: u64,
-    elements: u64,
+    /// The last growth of a linear memory.
+    last_growth: u64,
+    table_elements: u64,
 }
 
 impl MemoryLimiter {
-    pub(crate) fn new(pool: Arc<Shares>, meter: Arc<Meter>) -> Self {
+    pub(crate) fn new(all_calls: Arc<Quota>, meter: Arc<Meter>) -> Self {
         Self {
-            pool,
+            all_calls,
             meter,
             held: 0,
             handles: 0,
-            last: 0,
-            elements: 0,
+            last_growth: 0,
+            table_elements: 0,
         }
     }
 
-    /// Counts what the host holds for the guest's handles now. False where it is too much.
-    pub(crate) fn holds_for_handles(&mut self, bytes: u64) -> bool {
+    /// Sets what the host holds for the guest's handles. Returns false where it exceeds a limit.
+    pub(crate) fn set_handle_bytes(&mut self, bytes: u64) -> bool {
         if let Some(more) = bytes.checked_sub(self.handles) {
             if !self.take(more) {
                 return false;
@@ -61,7 +53,7 @@ impl MemoryLimiter {
             self.meter.memory_refused.store(true, Relaxed);
             return false;
         }
-        if !self.pool.take(self.meter.component, more) {
+        if !self.all_calls.take(self.meter.component, more) {
             self.meter.pool_refused.store(true, Relaxed);
             return false;
         }
@@ -72,14 +64,14 @@ impl MemoryLimiter {
 
     fn give_back(&mut self, bytes: u64) {
         self.held -= bytes;
-        self.pool.give_back(self.meter.component, bytes);
+        self.all_calls.give_back(self.meter.component, bytes);
     }
 }
 
 impl Drop for MemoryLimiter {
     fn drop(&mut self) {
-        // Whoever waits for it is told when the call's place is given back, which comes after.
-        self.pool.give_back(self.meter.component, self.held);
+        // Waiting calls are woken when the call slot is dropped, which comes later.
+        self.all_calls.give_back(self.meter.component, self.held);
     }
 }
 
@@ -96,15 +88,15 @@ impl ResourceLimiter for MemoryLimiter {
         let more = desired.saturating_sub(current) as u64;
         let taken = self.take(more);
         if taken {
-            // A guest that was refused more and then makes do is not out of memory.
+            // A guest that was refused some memory and then got less is not out of memory.
             self.meter.memory_refused.store(false, Relaxed);
-            self.last = more;
+            self.last_growth = more;
         }
         Ok(taken)
     }
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
-        let last = std::mem::take(&mut self.last);
+        let last = std::mem::take(&mut self.last_growth);
         self.give_back(last);
         Ok(())
     }
@@ -119,16 +111,16 @@ impl ResourceLimiter for MemoryLimiter {
             return Ok(false);
         }
         let sum = self
-            .elements
+            .table_elements
             .saturating_add(desired.saturating_sub(current) as u64);
         if sum > self.meter.limits.table_elements {
             return Ok(false);
         }
-        self.elements = sum;
+        self.table_elements = sum;
         Ok(true)
     }
 
-    // However instances get their memory, no component has more of them than a slot of the pool has.
+    // The same limits hold where there is no pool.
     fn instances(&self) -> usize {
         self.meter.limits.instances.min(INSTANCES as usize)
     }

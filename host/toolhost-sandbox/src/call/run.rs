@@ -1,81 +1,57 @@
-//! One visit: a place, a fresh store, one errand, and nothing left behind but files.
+//! Runs one call in a fresh store and returns its response.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tokio::runtime::Handle;
 use toolhost_contract::{ExportName, ToolContext};
 use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::accounting::meter::Meter;
-use crate::call::call_hook::AfterHostCalls;
+use crate::call::call_hook::HostCallHook;
+use crate::call::exports::Exports;
 use crate::call::resource_limiter::MemoryLimiter;
+use crate::call::response::{RawResponse, Response};
 use crate::call::store_data::CallState;
-use crate::call::trap::{WhileAsked, why_it_stopped};
-use crate::call::{Outcome, outcome_of};
+use crate::call::trap::{GuestCallContext, classify_trap};
 use crate::component::code::ComponentCode;
 use crate::component_id::ComponentId;
 use crate::engine::pools::MemorySlots;
 use crate::host::agents::Agents;
 use crate::host::agents::port::AgentsPort;
-use crate::host::bindings::{Linked, handlers};
+use crate::host::bindings::handlers;
 use crate::host::filesystem::Filesystem;
 use crate::host::http::Http;
-use crate::sandbox::{Cell, Sandbox};
-use crate::scheduler::admission::Place;
-use crate::scheduler::executor::{GuestThreads, Placed, Work, on_its_own_thread};
+use crate::scheduler::admission::MAX_HANGING;
+use crate::scheduler::call_slot::CallSlot;
+use crate::scheduler::clock::ClockedFuture;
+use crate::scheduler::migrating_call::MigratingCall;
+use crate::scheduler::own_thread::run_on_own_thread;
+use crate::shared::SandboxInner;
 use crate::workdir::{FileIo, Workdir, WriteProtected};
 use crate::{Grants, SandboxError};
 
-/// What to do with an instance.
-pub(crate) enum Errand {
-    /// Ask it what it serves.
+/// The export to call.
+pub(crate) enum Request {
     Describe,
-    /// Run a handler.
     Call {
         handler: ExportName,
         context: ToolContext,
         input: String,
     },
-    /// Ask for an outcome.
     Poll {
         context: ToolContext,
         handle: String,
     },
-    /// Say that nobody waits.
     Cancel {
         context: ToolContext,
         handle: String,
     },
 }
 
-/// What an instance said, as it said it.
-enum Said {
-    Exports(Vec<handlers::ExportSpec>),
-    Outcome(Result<handlers::Outcome, handlers::ToolError>),
-    Cancelled,
-}
-
-/// What an instance said, within its limits.
-pub(crate) enum Answer {
-    Exports(Vec<handlers::ExportSpec>),
-    Outcome(Outcome),
-}
-
-impl Answer {
-    fn of(said: Said, meter: &Meter) -> Result<Self, SandboxError> {
-        match said {
-            Said::Exports(exports) => Ok(Self::Exports(exports)),
-            Said::Outcome(outcome) => outcome_of(outcome, meter).map(Self::Outcome),
-            Said::Cancelled => Ok(Self::Outcome(Outcome::Output(Value::Null))),
-        }
-    }
-}
-
-/// The sandbox side of one call, before it runs.
-pub(crate) struct Visit {
-    pub(crate) cell: Arc<Cell>,
+/// One call before it runs.
+pub(crate) struct CallTask {
+    pub(crate) sandbox: Arc<SandboxInner>,
     pub(crate) component: ComponentId,
     pub(crate) code: Arc<ComponentCode>,
     pub(crate) workdir: Option<Workdir>,
@@ -85,170 +61,174 @@ pub(crate) struct Visit {
     pub(crate) meter: Arc<Meter>,
 }
 
-impl Visit {
-    /// Waits for a place, then runs the errand where it is awaited, or away once it has computed for a while.
-    ///
-    /// Gives what the instance said, how long the call waited and how long it ran.
-    pub(crate) async fn run(
-        self,
-        errand: Errand,
-    ) -> (Result<Answer, SandboxError>, Duration, Duration) {
-        let asked = Instant::now();
-        let cell = Arc::clone(&self.cell);
+/// What a call returned, how long it waited to start, and how long it ran.
+pub(crate) type Timed = (Result<Response, SandboxError>, Duration, Duration);
+
+impl CallTask {
+    /// Waits for a call slot, then runs the call.
+    pub(crate) async fn run(self, request: Request) -> Timed {
+        let requested = Instant::now();
+        let sandbox = Arc::clone(&self.sandbox);
         let code = Arc::clone(&self.code);
-        let (place, linked, slots) = match self.admit(&code).await {
+        let (slot, exports, memories) = match self.admit(&code).await {
             Ok(admitted) => admitted,
-            Err(error) => return (Err(error), asked.elapsed(), Duration::ZERO),
+            Err(error) => return (Err(error), requested.elapsed(), Duration::ZERO),
         };
         let started = Instant::now();
-        let queued = started - asked;
+        let queued = started - requested;
         let deadline = self.meter.limits.deadline;
-        let root = self.workdir.as_ref();
-        let file_io = root.map_or(FileIo::Inline, |root| root.file_io);
-        let threads = &cell.threads;
-        if file_io == FileIo::Offload && cell.hanging.available_permits() == 0 {
+        let file_io = self.workdir.as_ref().map(|workdir| workdir.file_io);
+        let file_io = file_io.unwrap_or(FileIo::Inline);
+        let executor = &sandbox.executor;
+        if file_io == FileIo::Offload && sandbox.admission.hanging() >= MAX_HANGING {
             let reason = "too many file calls hang";
             return (Err(SandboxError::Busy { reason }), queued, Duration::ZERO);
         }
         let component = self.component;
-        let place = Arc::new(place);
-        let held = Arc::downgrade(&place);
-        // Here, where the call is awaited: it may move away.
-        let caller = Handle::try_current().unwrap_or_else(|_| threads.guests().clone());
-        let work = Work::new(
-            self.work(errand, linked.clone(), place, slots, caller),
-            threads.clock(),
+        let slot = Arc::new(slot);
+        let weak = Arc::downgrade(&slot);
+        // Taken here, as the call may move to another runtime.
+        let caller = Handle::try_current().unwrap_or_else(|_| executor.threads().clone());
+        let call = ClockedFuture::new(
+            self.run_in_slot(request, exports.clone(), slot, memories, caller),
+            executor.clock(),
         );
-        let answer = match file_io {
-            FileIo::Inline => Placed::here(work, threads.lanes(), component).await,
-            FileIo::Offload => answer_in_time(work, threads, deadline, &held).await,
+        let response = match file_io {
+            FileIo::Inline => {
+                let done = MigratingCall::new(call, executor.run_queue(), component).await;
+                done.and_then(|response| response)
+            }
+            FileIo::Offload => run_on_own_thread(call, executor, deadline, &weak).await,
         };
-        (answer.and_then(|done| done), queued, started.elapsed())
+        (response, queued, started.elapsed())
     }
 
-    /// Waits for a place, and takes memory for the instance.
+    /// Waits for a call slot, and takes slots for the memories of the instance.
     async fn admit<'c>(
         &self,
         code: &'c ComponentCode,
-    ) -> Result<(Place, &'c Linked, MemorySlots), SandboxError> {
-        let cell = &self.cell;
+    ) -> Result<(CallSlot, &'c Exports, MemorySlots), SandboxError> {
+        let SandboxInner {
+            admission,
+            pools,
+            executor,
+            ..
+        } = &*self.sandbox;
         loop {
-            let place = Place::take(cell, self.component).await?;
-            // Nothing may be awaited here: the place was granted for memory that is free now.
-            if let Some((linked, slots)) = code.take_slots(&cell.pools, self.component) {
-                return Ok((place, linked, slots));
+            let slot = CallSlot::acquire(admission, self.component).await?;
+            // No await before the memories are taken: the slot was granted for memory that is free now.
+            if let Some((exports, memories)) = code.take_slots(pools, self.component) {
+                return Ok((slot, exports, memories));
             }
-            drop(place);
-            code.map_elsewhere(&Sandbox(Arc::clone(cell))).await?;
+            drop(slot);
+            code.load_transient(pools, executor).await?;
         }
     }
 
-    async fn work(
+    async fn run_in_slot(
         self,
-        errand: Errand,
-        linked: Linked,
-        place: Arc<Place>,
-        slots: MemorySlots,
+        request: Request,
+        exports: Exports,
+        slot: Arc<CallSlot>,
+        memories: MemorySlots,
         caller: Handle,
-    ) -> Result<Answer, SandboxError> {
+    ) -> Result<Response, SandboxError> {
         let deadline = self.meter.limits.deadline;
         let meter = Arc::clone(&self.meter);
-        let visit = self.visit(errand, linked, Arc::clone(&place), caller);
-        let visited = tokio::time::timeout(deadline, visit).await;
-        let answer = match visited {
-            Ok(Ok(said)) => Answer::of(said, &meter),
-            Ok(Err(error)) => Err(why_it_stopped(error, &meter)),
+        let call = self.call_export(request, exports, Arc::clone(&slot), caller);
+        let response = match tokio::time::timeout(deadline, call).await {
+            Ok(Ok(raw)) => raw.check(&meter),
+            Ok(Err(error)) => Err(classify_trap(error, &meter)),
             Err(_) => Err(SandboxError::Timeout { deadline }),
         };
-        // Last: the instance is gone by now, and what it ran in is fresh again.
-        drop(slots);
-        drop(place);
-        answer
+        // Last: the instance is gone by now, and its memories are reset.
+        drop(memories);
+        drop(slot);
+        response
     }
 
-    /// The store lives here and is gone at the end.
-    async fn visit(
+    /// Calls one export of a fresh instance. The store is dropped when this returns.
+    async fn call_export(
         self,
-        errand: Errand,
-        linked: Linked,
-        place: Arc<Place>,
+        request: Request,
+        exports: Exports,
+        slot: Arc<CallSlot>,
         caller: Handle,
-    ) -> wasmtime::Result<Said> {
-        let Linked {
+    ) -> wasmtime::Result<RawResponse> {
+        let Exports {
             pre,
             handlers,
             polling,
-        } = &linked;
-        let mut store = self.store(pre.engine(), place, caller);
-        let instance = pre.instantiate_async(&mut store).await?;
-        match errand {
-            Errand::Describe => {
+        } = &exports;
+        let mut store = self.new_store(pre.engine(), slot, caller);
+        let store = &mut store;
+        let instance = pre.instantiate_async(&mut *store).await?;
+        let load_polling = |store: &mut Store<CallState>| match polling {
+            Some(polling) => polling.load(store, &instance),
+            None => Err(no_polling()),
+        };
+        let response = match request {
+            Request::Describe => {
                 let differs = |interface| move |error: wasmtime::Error| error.context(interface);
                 let handlers = handlers
-                    .load(&mut store, &instance)
+                    .load(&mut *store, &instance)
                     .map_err(differs("goondan:tool/handlers"))?;
-                if let Some(polling) = polling {
-                    polling
-                        .load(&mut store, &instance)
-                        .map_err(differs("goondan:tool/polling"))?;
+                if polling.is_some() {
+                    load_polling(store).map_err(differs("goondan:tool/polling"))?;
                 }
-                let described = handlers.call_describe(&mut store);
-                Ok(Said::Exports(described.await.map_err(asked)?))
+                let described = handlers.call_describe(store).await;
+                described.map(RawResponse::Exports)
             }
-            Errand::Call {
+            Request::Call {
                 handler,
                 context,
                 input,
             } => {
-                let handlers = handlers.load(&mut store, &instance)?;
-                let context = lowered(context);
-                let called = handlers.call_call(&mut store, handler.as_str(), &context, &input);
-                Ok(Said::Outcome(called.await.map_err(asked)?))
+                let handlers = handlers.load(&mut *store, &instance)?;
+                let context = to_wit(context);
+                let returned = handlers.call_call(store, handler.as_str(), &context, &input);
+                returned.await.map(RawResponse::Outcome)
             }
-            Errand::Poll { context, handle } => {
-                let polling = polling.as_ref().ok_or_else(no_polling)?;
-                let polling = polling.load(&mut store, &instance)?;
-                let context = lowered(context);
-                let polled = polling.call_poll(&mut store, &context, &handle);
-                Ok(Said::Outcome(polled.await.map_err(asked)?))
+            Request::Poll { context, handle } => {
+                let polling = load_polling(store)?;
+                let returned = polling.call_poll(store, &to_wit(context), &handle).await;
+                returned.map(RawResponse::Outcome)
             }
-            Errand::Cancel { context, handle } => {
-                let polling = polling.as_ref().ok_or_else(no_polling)?;
-                let polling = polling.load(&mut store, &instance)?;
-                let context = lowered(context);
-                let cancelled = polling.call_cancel(&mut store, &context, &handle);
-                cancelled.await.map_err(asked)?;
-                Ok(Said::Cancelled)
+            Request::Cancel { context, handle } => {
+                let polling = load_polling(store)?;
+                let returned = polling.call_cancel(store, &to_wit(context), &handle).await;
+                returned.map(|()| RawResponse::Cancelled)
             }
-        }
+        };
+        response.map_err(|error| error.context(GuestCallContext))
     }
 
-    fn store(&self, engine: &Engine, place: Arc<Place>, caller: Handle) -> Store<CallState> {
-        // None is a deadline beyond what the clock can tell.
+    fn new_store(&self, engine: &Engine, slot: Arc<CallSlot>, caller: Handle) -> Store<CallState> {
+        // None where the deadline is beyond the range of the clock.
         let ends = Instant::now().checked_add(self.meter.limits.deadline);
         let meter = Arc::clone(&self.meter);
-        let memory = MemoryLimiter::new(Arc::clone(&self.cell.memory), Arc::clone(&meter));
-        let slow = self.cell.threads.slow().clone();
+        let memory = MemoryLimiter::new(Arc::clone(&self.sandbox.memory), Arc::clone(&meter));
+        let blocking = self.sandbox.executor.blocking().clone();
         let fs = match &self.workdir {
-            None => Filesystem::none(Arc::clone(&meter), slow),
+            None => Filesystem::none(Arc::clone(&meter), blocking),
             Some(root) => Filesystem::of(
                 root.clone(),
                 self.grants.workdir,
                 self.protected.clone(),
                 Arc::clone(&meter),
-                slow,
+                blocking,
             ),
         };
         let agents = Agents {
             port: self.agents.clone(),
             meter: Arc::clone(&meter),
-            place,
+            slot,
             caller,
             ends,
         };
         let http = Http::of(
             self.grants.http.clone(),
-            Arc::clone(&self.cell.network),
+            Arc::clone(&self.sandbox.network),
             Arc::clone(&meter),
             ends,
         );
@@ -257,7 +237,7 @@ impl Visit {
         store.limiter(|state| &mut state.memory);
         store.set_hostcall_fuel(meter.limits.hostcall_bytes);
         store.set_max_component_handles(meter.limits.handles);
-        store.call_hook_async(AfterHostCalls::until(ends));
+        store.call_hook_async(HostCallHook::new(ends));
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |_| {
             if ends.is_some_and(|ends| Instant::now() >= ends) {
@@ -269,8 +249,9 @@ impl Visit {
     }
 }
 
-/// The context in the guest's types. Not before the call has a place: those that wait share theirs.
-fn lowered(context: ToolContext) -> handlers::ToolContext {
+/// Converts the context to the guest's types. Done after the call was admitted, as waiting calls share
+/// theirs.
+fn to_wit(context: ToolContext) -> handlers::ToolContext {
     handlers::ToolContext {
         agent_name: context.agent_name,
         instance_key: context.instance_key,
@@ -284,80 +265,4 @@ fn lowered(context: ToolContext) -> handlers::ToolContext {
 
 fn no_polling() -> wasmtime::Error {
     wasmtime::Error::msg("the component does not export goondan:tool/polling")
-}
-
-fn asked(error: wasmtime::Error) -> wasmtime::Error {
-    error.context(WhileAsked)
-}
-
-/// What a call on a thread of its own is given beyond its deadline to say so itself.
-const GRACE: Duration = Duration::from_millis(20);
-
-/// Runs a call on a thread of its own and answers at its deadline, even where a file call hangs.
-async fn answer_in_time(
-    work: Work<Result<Answer, SandboxError>>,
-    threads: &GuestThreads,
-    deadline: Duration,
-    place: &Weak<Place>,
-) -> Result<Result<Answer, SandboxError>, SandboxError> {
-    let too_late = threads.timer(deadline.saturating_add(GRACE));
-    tokio::select! {
-        biased;
-        answer = on_its_own_thread(work, threads.guests()) => answer,
-        () = too_late => {
-            // Its work holds it until the file call returns.
-            if let Some(place) = place.upgrade() {
-                place.leave_hanging();
-            }
-            Err(SandboxError::Timeout { deadline })
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-
-    use super::*;
-    use crate::SandboxConfig;
-    use crate::scheduler::admission::MOST_HANGING;
-
-    /// A call whose file call hangs until `ends` says so.
-    async fn hang(cell: &Arc<Cell>, ends: mpsc::Receiver<()>) -> Result<Answer, SandboxError> {
-        let component = ComponentId::of("");
-        let place = Arc::new(Place::take(cell, component).await?);
-        let held = Arc::downgrade(&place);
-        let threads = &cell.threads;
-        let file_call = async move {
-            let _place = place;
-            let _ended = ends.recv();
-            Err(SandboxError::HostPanic)
-        };
-        let work = Work::new(file_call, threads.clock());
-        answer_in_time(work, threads, Duration::from_millis(100), &held).await?
-    }
-
-    #[tokio::test]
-    async fn a_call_that_hangs_in_a_file_call_is_counted_and_its_place_is_free() {
-        let own = Sandbox::new(SandboxConfig {
-            live_calls: 2,
-            ..SandboxConfig::default()
-        })
-        .unwrap();
-        let mut ends = Vec::new();
-        for hanging in 1..=MOST_HANGING + 1 {
-            let (end, ended) = mpsc::channel();
-            ends.push(end);
-            let answer = hang(&own.0, ended).await;
-            assert!(matches!(answer, Err(SandboxError::Timeout { .. })));
-            // One more than may hang keeps its place.
-            let free = if hanging > MOST_HANGING { 1 } else { 2 };
-            assert_eq!(own.free_places(), free, "{hanging}");
-            assert_eq!(own.hanging_calls(), hanging.min(MOST_HANGING));
-        }
-        drop(ends);
-        while own.hanging_calls() > 0 || own.free_places() < 2 {
-            tokio::task::yield_now().await;
-        }
-    }
 }

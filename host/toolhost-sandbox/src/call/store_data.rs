@@ -3,20 +3,18 @@
 use std::sync::Arc;
 
 use wasmtime::component::ResourceTable;
-use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
-use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, async_trait};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::WasiHttpCtxView;
 
+use crate::Grants;
 use crate::accounting::meter::Meter;
 use crate::call::resource_limiter::MemoryLimiter;
 use crate::host::agents::Agents;
 use crate::host::filesystem::Filesystem;
 use crate::host::http::{Http, held_for};
-use crate::sync::lock;
-use crate::{Grants, Limits};
+use crate::host::stdio::{Captured, Stdio};
 
-/// The store's data: the guest's handles, its WASI context, its filesystem, its ways to other agents
-/// and to servers, and its limits.
+/// The store's data.
 pub(crate) struct CallState {
     pub(crate) wasi: WasiCtx,
     pub(crate) table: ResourceTable,
@@ -36,13 +34,13 @@ impl CallState {
         http: Http,
         meter: Arc<Meter>,
     ) -> Self {
-        let limits: &Limits = &meter.limits;
+        let limits = &meter.limits;
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         let mut wasi = WasiCtx::builder();
         wasi.envs(&grants.env)
-            .stdout(Captured::of(&meter, Stream::Out))
-            .stderr(Captured::of(&meter, Stream::Err))
+            .stdout(Captured::new(&meter, Stdio::Out))
+            .stderr(Captured::new(&meter, Stdio::Err))
             .max_random_size(limits.random_bytes)
             .allow_tcp(false)
             .allow_udp(false)
@@ -58,28 +56,40 @@ impl CallState {
         }
     }
 
-    /// Counts what the host holds for the guest's handles of HTTP, and its requests, after host calls that
-    /// may have changed them.
+    /// The HTTP context, borrowed for one host call.
+    pub(crate) fn http(&mut self) -> WasiHttpCtxView<'_> {
+        self.http.used = true;
+        WasiHttpCtxView {
+            ctx: &mut self.http.ctx,
+            table: &mut self.table,
+            hooks: &mut self.http.egress,
+        }
+    }
+
+    /// Counts the memory of the guest's HTTP handles, and its requests, where a host call may have changed
+    /// them.
     ///
     /// # Errors
-    /// It is more than the call, or all calls, may hold; or the guest floods the host with requests.
+    /// The memory exceeds the limit of the call or of all calls, or the guest makes too many requests.
     pub(crate) fn check_http(&mut self) -> wasmtime::Result<()> {
         if !std::mem::take(&mut self.http.used) {
             return Ok(());
         }
         if self.http.egress.is_flooded() {
             return Err(wasmtime::Error::msg(
-                "it goes on asking for HTTP requests that are refused",
+                "it repeats HTTP requests that are refused",
             ));
         }
         let headers = self.meter.limits.http_header_bytes;
         if self
             .memory
-            .holds_for_handles(held_for(&mut self.table, headers))
+            .set_handle_bytes(held_for(&mut self.table, headers))
         {
             return Ok(());
         }
-        Err(wasmtime::Error::msg("the guest's handles hold too much"))
+        Err(wasmtime::Error::msg(
+            "the guest's HTTP handles hold too much memory",
+        ))
     }
 }
 
@@ -90,75 +100,4 @@ impl WasiView for CallState {
             table: &mut self.table,
         }
     }
-}
-
-#[derive(Clone, Copy)]
-enum Stream {
-    Out,
-    Err,
-}
-
-/// A guest's stdout or stderr: taken in without end, kept head and tail.
-#[derive(Clone)]
-struct Captured {
-    meter: Arc<Meter>,
-    stream: Stream,
-}
-
-/// Most bytes taken by one write.
-const CHUNK: usize = 64 << 10;
-
-impl Captured {
-    fn of(meter: &Arc<Meter>, stream: Stream) -> Self {
-        Self {
-            meter: Arc::clone(meter),
-            stream,
-        }
-    }
-
-    fn take(&self, bytes: &[u8]) {
-        let kept = match self.stream {
-            Stream::Out => &self.meter.stdout,
-            Stream::Err => &self.meter.stderr,
-        };
-        lock(kept).write(bytes);
-    }
-}
-
-impl IsTerminal for Captured {
-    fn is_terminal(&self) -> bool {
-        false
-    }
-}
-
-impl StdoutStream for Captured {
-    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-        // Only WASI 0.3 asks for this one; it is not linked.
-        Box::new(tokio::io::sink())
-    }
-
-    fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(self.clone())
-    }
-}
-
-#[async_trait]
-impl OutputStream for Captured {
-    fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
-        self.take(&bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(CHUNK)
-    }
-}
-
-#[async_trait]
-impl Pollable for Captured {
-    async fn ready(&mut self) {}
 }

@@ -1,4 +1,4 @@
-//! Why the engine ended a call.
+//! Classifies the errors with which the engine ends a call.
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,20 +14,20 @@ use crate::sync::lock;
 /// Longest reason taken from a guest's stderr, in bytes.
 const REASON_MAX: usize = 4 << 10;
 
-/// Marks an error that came while an instance was asked something, and not while it was made.
+/// Marks an error of a call to an export, as opposed to one of instantiation.
 #[derive(Debug)]
-pub(crate) struct WhileAsked;
+pub(crate) struct GuestCallContext;
 
-impl fmt::Display for WhileAsked {
+impl fmt::Display for GuestCallContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("while it was asked")
+        f.write_str("while an export was called")
     }
 }
 
-/// Reads an engine's error: the guest's own doing, a limit, or the host's fault.
-pub(crate) fn why_it_stopped(error: wasmtime::Error, meter: &Meter) -> SandboxError {
+/// Tells whether the guest, a limit or the host caused an error.
+pub(crate) fn classify_trap(error: wasmtime::Error, meter: &Meter) -> SandboxError {
     let limits = &meter.limits;
-    // Another agent's port, or the place to go on in.
+    // The agents port panicked, or the call could not be resumed.
     if let Some(SandboxError::HostPanic) = error.downcast_ref::<SandboxError>() {
         return SandboxError::HostPanic;
     }
@@ -45,7 +45,7 @@ pub(crate) fn why_it_stopped(error: wasmtime::Error, meter: &Meter) -> SandboxEr
             deadline: limits.deadline,
         };
     }
-    // A guest whose memory may not grow ends in a trap of its own making.
+    // Most guests trap where their memory cannot grow.
     if meter.memory_refused.load(Relaxed) {
         return SandboxError::OutOfMemory {
             limit: limits.memory_bytes,
@@ -58,29 +58,29 @@ pub(crate) fn why_it_stopped(error: wasmtime::Error, meter: &Meter) -> SandboxEr
         Some(trap) => SandboxError::Trap {
             reason: reason(*trap, meter),
         },
-        None => without_trap(error, meter),
+        None => classify_other(error, meter),
     }
 }
 
-/// Errors of the engine that are no traps: what a guest passed was too much, or malformed.
-fn without_trap(error: wasmtime::Error, meter: &Meter) -> SandboxError {
-    let said = format!("{error:#}");
-    if said.contains("fuel allocated for hostcalls") {
+/// Classifies errors other than traps: a guest passed too much, or malformed values.
+fn classify_other(error: wasmtime::Error, meter: &Meter) -> SandboxError {
+    let message = format!("{error:#}");
+    if message.contains("fuel allocated for hostcalls") {
         return SandboxError::HostcallTooLarge {
             limit: meter.limits.hostcall_bytes,
         };
     }
-    // While it is made: it needs more instances, memories or elements of tables than its call may have.
+    // It needs more instances, memories or table elements than its call may have.
     let of_a_limit =
-        said.contains("resource limit exceeded") || said.contains("exceeds table limits");
-    // While it is asked, what is no trap is a pointer or a text of the guest's that is none.
-    let guests_doing = of_a_limit
-        || error.is::<WhileAsked>()
+        message.contains("resource limit exceeded") || message.contains("exceeds table limits");
+    // Within an export, the other errors are invalid pointers and texts that the guest passed.
+    let by_guest = of_a_limit
+        || error.is::<GuestCallContext>()
         || error.is::<wasmtime::WasmBacktrace>()
         || error.is::<wasmtime::component::ResourceTableError>()
         // More headers than one request may have.
         || error.is::<wasmtime_wasi_http::FieldMapError>();
-    if guests_doing {
+    if by_guest {
         return SandboxError::Trap {
             reason: printable(&format!("{}", error.root_cause()), REASON_MAX),
         };
@@ -88,15 +88,15 @@ fn without_trap(error: wasmtime::Error, meter: &Meter) -> SandboxError {
     SandboxError::Host(error)
 }
 
-/// What a panic printed before it trapped, else the trap itself.
+/// Returns what a panic printed before it trapped, or else the trap.
 fn reason(trap: Trap, meter: &Meter) -> String {
     let panicked = trap == Trap::UnreachableCodeReached;
     let printed = panicked.then(|| panic_line(&lock(&meter.stderr).text()));
-    printed.flatten().unwrap_or_else(|| trap_words(trap))
+    printed.flatten().unwrap_or_else(|| describe(trap))
 }
 
-/// A trap in plain words.
-fn trap_words(trap: Trap) -> String {
+/// Describes a trap.
+fn describe(trap: Trap) -> String {
     if trap == Trap::StackOverflow {
         return "the call stack is exhausted (endless recursion?)".to_owned();
     }
@@ -106,7 +106,7 @@ fn trap_words(trap: Trap) -> String {
     trap.to_string()
 }
 
-/// The panic's own line: what a Rust panic prints, else the last line of stderr.
+/// Returns the message of a Rust panic, or else the last line of stderr.
 fn panic_line(stderr: &str) -> Option<String> {
     let mut lines = stderr.lines();
     let of_rust = lines
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_panics_own_line() {
+    fn finds_the_message_of_a_panic() {
         let rust = "before\n\nthread '<unnamed>' panicked at src/lib.rs:5:9:\nthe reason\n\
                     note: run with `RUST_BACKTRACE=1` environment variable\n";
         assert_eq!(panic_line(rust).as_deref(), Some("the reason"));

@@ -8,35 +8,39 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::SandboxError;
+use crate::call::exports::Exports;
+use crate::call::store_data::CallState;
 use crate::component_id::ComponentId;
 use crate::engine::pools::{InstancePool, InstancePools, MemorySlots};
-use crate::host::bindings::Linked;
-use crate::sandbox::Sandbox;
+use crate::scheduler::executor::Executor;
 
 /// A component that is compiled and linked.
 pub(crate) struct ComponentCode {
-    home: Arc<InstancePool>,
+    pool: Arc<InstancePool<CallState>>,
     component: Component,
-    linked: Linked,
+    exports: Exports,
     /// Memories of one instance.
     memories: u64,
-    /// The same code in the pool that has slots for every call; loaded when it is first needed.
-    elsewhere: OnceCell<Linked>,
+    /// The same code in the transient pool, loaded on first use.
+    transient: OnceCell<Exports>,
 }
 
 impl ComponentCode {
     /// Links a component that was compiled for, or mapped into, the engine of a pool.
     ///
     /// # Errors
-    /// Its imports or exports are not what the host serves and expects.
-    pub(crate) fn link(home: &Arc<InstancePool>, component: Component) -> wasmtime::Result<Self> {
+    /// Its imports or exports have other types than the host's.
+    pub(crate) fn link(
+        pool: &Arc<InstancePool<CallState>>,
+        component: Component,
+    ) -> wasmtime::Result<Self> {
         let needs = component.resources_required();
         Ok(Self {
-            linked: Linked::new(home.linker.instantiate_pre(&component)?)?,
-            home: Arc::clone(home),
+            exports: Exports::find(pool.linker.instantiate_pre(&component)?)?,
+            pool: Arc::clone(pool),
             memories: needs.map_or(1, |needs| needs.num_memories.max(1).into()),
             component,
-            elsewhere: OnceCell::new(),
+            transient: OnceCell::new(),
         })
     }
 
@@ -46,46 +50,48 @@ impl ComponentCode {
 
     /// Whether it exports `goondan:tool/polling`.
     pub(crate) fn polls(&self) -> bool {
-        self.linked.polling.is_some()
+        self.exports.polling.is_some()
     }
 
-    /// Takes slots for one instance, and gives the code that runs in them. None where its home has no
-    /// slot free, and the code was not [mapped elsewhere](Self::map_elsewhere) yet.
+    /// Takes slots for one instance, and returns the code that runs in them. None where its pool has no
+    /// free slots and [`load_transient`](Self::load_transient) was not called yet.
     pub(crate) fn take_slots(
         &self,
-        pools: &InstancePools,
+        pools: &InstancePools<CallState>,
         id: ComponentId,
-    ) -> Option<(&Linked, MemorySlots)> {
-        if let Some(slots) = self.home.take(id, self.memories) {
-            return Some((&self.linked, slots));
+    ) -> Option<(&Exports, MemorySlots)> {
+        if let Some(slots) = self.pool.take(id, self.memories) {
+            return Some((&self.exports, slots));
         }
-        let linked = self.elsewhere.get()?;
-        Some((linked, pools.rest().take(id, self.memories)?))
+        let exports = self.transient.get()?;
+        Some((exports, pools.transient().take(id, self.memories)?))
     }
 
-    /// Loads a second copy of the code for the pool that has slots for every call, once.
+    /// Loads the code into the transient pool, once.
     ///
     /// # Errors
     /// [`SandboxError::Busy`] where there is no memory or no thread for it.
-    pub(crate) async fn map_elsewhere(&self, sandbox: &Sandbox) -> Result<(), SandboxError> {
-        let map = || async {
-            let rest = Arc::clone(sandbox.0.pools.rest());
+    pub(crate) async fn load_transient(
+        &self,
+        pools: &InstancePools<CallState>,
+        executor: &Executor,
+    ) -> Result<(), SandboxError> {
+        let load_copy = || async {
+            let pool = Arc::clone(pools.transient());
             let component = self.component.clone();
             let work = move || {
-                let again = load(&rest.engine, &component.serialize()?)?;
-                Linked::new(rest.linker.instantiate_pre(&again)?)
+                let copy = load(&pool.engine, &component.serialize()?)?;
+                Exports::find(pool.linker.instantiate_pre(&copy)?)
             };
-            sandbox.compute(work).await?.map_err(|error| {
-                warn!(
-                    error = format!("{error:#}"),
-                    "cannot load a component's code once more"
-                );
+            executor.compute(work).await?.map_err(|error| {
+                let error = format!("{error:#}");
+                warn!(error, "cannot load a second copy of a component's code");
                 SandboxError::Busy {
-                    reason: "its code could not be loaded once more",
+                    reason: "a second copy of its code could not be loaded",
                 }
             })
         };
-        self.elsewhere.get_or_try_init(map).await.map(drop)
+        self.transient.get_or_try_init(load_copy).await.map(drop)
     }
 }
 

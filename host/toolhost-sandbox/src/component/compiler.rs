@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
+use wasmtime::Engine;
 
+use crate::PrepareError;
 use crate::accounting::output::printable;
-use crate::{PrepareError, engine};
+use crate::engine::settings;
 
 /// Largest artefact a compiler may hand over, in bytes.
 const ARTEFACT_MAX: u64 = 256 << 20;
@@ -69,7 +71,9 @@ impl Compiler {
         let compiled = io::stdin()
             .read_to_end(&mut component)
             .map_err(|error| error.to_string())
-            .and_then(|_| engine::for_compiling().map_err(|error| format!("{error:#}")))
+            .and_then(|_| {
+                Engine::new(&settings::config(None)).map_err(|error| format!("{error:#}"))
+            })
             .and_then(|engine| {
                 let compiled = engine.precompile_component(&component);
                 compiled.map_err(|error| format!("{error:#}"))

@@ -11,7 +11,7 @@ use wasmparser::{DataKind, ElementItems, ElementSectionReader, Encoding, Parser,
 use crate::PrepareError;
 use crate::accounting::output::printable;
 use crate::component::served_imports::serves;
-pub(crate) use bodies::weigh;
+pub(crate) use bodies::check_function_cost;
 use instances::Definitions;
 pub(crate) use memory::DeclaredMemory;
 
@@ -104,7 +104,7 @@ impl CompileLimits {
 
 /// What a component says of itself before it is compiled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct ComponentInfo {
     /// What it imports, such as `wasi:io/poll@0.2.6`.
     pub(crate) imports: Vec<String>,
     /// What it exports.
@@ -124,10 +124,10 @@ const POLLING: &str = "goondan:tool/polling";
     clippy::wildcard_enum_match_arm,
     reason = "the parser's enum, which grows with every proposal"
 )]
-pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<Shape, PrepareError> {
+pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<ComponentInfo, PrepareError> {
     within("bytes", bytes.len() as u64, limits.bytes)?;
     check_preamble(bytes)?;
-    let mut shape = Shape::default();
+    let mut shape = ComponentInfo::default();
     let mut count = Count::default();
     let mut definitions = Definitions::default();
     for payload in Parser::new(0).parse_all(bytes) {
@@ -157,7 +157,7 @@ pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<Shape, Prepar
     Ok(shape)
 }
 
-impl Shape {
+impl ComponentInfo {
     /// Checks that the host serves what it imports and knows what it exports.
     pub(crate) fn check(&self) -> Result<(), PrepareError> {
         if !self.exports(HANDLERS)? {
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn names_the_version_and_the_import_it_does_not_serve() {
-        let shape = |imports: &[&str], exports: &[&str]| Shape {
+        let shape = |imports: &[&str], exports: &[&str]| ComponentInfo {
             imports: imports.iter().map(ToString::to_string).collect(),
             exports: exports.iter().map(ToString::to_string).collect(),
             memory: DeclaredMemory::default(),

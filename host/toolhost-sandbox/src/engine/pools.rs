@@ -18,9 +18,7 @@ use wasmtime::component::Linker;
 use wasmtime::{Engine, EngineWeak};
 
 use crate::SandboxStartError;
-use crate::accounting::quota::{Share, Shares};
-use crate::call::linker;
-use crate::call::store_data::CallState;
+use crate::accounting::quota::{Quota, QuotaGuard};
 use crate::component::inspect::DeclaredMemory;
 use crate::component_id::ComponentId;
 use crate::engine::settings::{self, KEPT_OF_MEMORY, KEPT_OF_TABLE, MEMORIES, PoolSettings};
@@ -54,25 +52,28 @@ pub enum Allocation {
     OnDemand,
 }
 
-/// The pools of a sandbox.
-pub(crate) struct InstancePools {
-    /// Those that keep memory, smallest first.
-    kept: Vec<Arc<InstancePool>>,
+/// The pools of a sandbox, whose stores hold a `T`.
+pub(crate) struct InstancePools<T: 'static> {
+    /// The pools that keep memory, smallest first.
+    resident: Vec<Arc<InstancePool<T>>>,
     /// The pool that keeps nothing and has slots for every call.
-    rest: Arc<InstancePool>,
+    transient: Arc<InstancePool<T>>,
     allocation: Allocation,
 }
 
+/// Links what the host serves with an engine.
+pub(crate) type Link<T> = fn(&Engine) -> wasmtime::Result<Linker<T>>;
+
 /// A pool, and the engine it belongs to.
-pub(crate) struct InstancePool {
+pub(crate) struct InstancePool<T: 'static> {
     pub(crate) engine: Engine,
-    pub(crate) linker: Linker<CallState>,
+    pub(crate) linker: Linker<T>,
     /// Slots for memories. None where there are enough for every call.
-    memories: Option<Arc<Shares>>,
+    memories: Option<Arc<Quota>>,
     kept_of_memory: u64,
 }
 
-impl InstancePools {
+impl<T: 'static> InstancePools<T> {
     /// Reserves slots for so many calls; `share` is
     /// [`share_per_free`](crate::SandboxConfig::share_per_free). Where slots cannot be reserved it
     /// falls back to [`Allocation::OnDemand`].
@@ -81,6 +82,7 @@ impl InstancePools {
         calls: u32,
         idle_memory_bytes: u64,
         share: u32,
+        link: Link<T>,
     ) -> Result<Self, SandboxStartError> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let all = PoolSettings {
@@ -91,17 +93,18 @@ impl InstancePools {
             kept_of_table: 0,
         };
         let reserved = (allocation == Allocation::Pooling)
-            .then(|| InstancePool::reserve(&all, None))
-            .and_then(reported);
-        let Some(rest) = reserved else {
+            .then(|| InstancePool::new(Some(&all), None, link))
+            .and_then(or_warn);
+        let Some(transient) = reserved else {
+            let on_demand = InstancePool::new(None, None, link).map_err(start_failed)?;
             return Ok(Self {
-                kept: Vec::new(),
-                rest: Arc::new(InstancePool::on_demand().map_err(start_failed)?),
+                resident: Vec::new(),
+                transient: Arc::new(on_demand),
                 allocation: Allocation::OnDemand,
             });
         };
         let sizes = KEPT_OF_MEMORY.into_iter().zip(THIRDS);
-        let kept = sizes.filter_map(|(kept_of_memory, thirds)| {
+        let resident = sizes.filter_map(|(kept_of_memory, thirds)| {
             let bytes = idle_memory_bytes / 3 * thirds;
             let memories = (bytes / kept_of_memory as u64).min(calls.into());
             let memories = u32::try_from(memories).unwrap_or(u32::MAX);
@@ -116,12 +119,12 @@ impl InstancePools {
                 kept_of_memory,
                 kept_of_table: KEPT_OF_TABLE,
             };
-            let shares = Arc::new(Shares::new(memories.into(), share));
-            reported(InstancePool::reserve(&settings, Some(shares)))
+            let quota = Arc::new(Quota::new(memories.into(), share));
+            or_warn(InstancePool::new(Some(&settings), Some(quota), link))
         });
         Ok(Self {
-            kept: kept.map(Arc::new).collect(),
-            rest: Arc::new(rest),
+            resident: resident.map(Arc::new).collect(),
+            transient: Arc::new(transient),
             allocation: Allocation::Pooling,
         })
     }
@@ -130,32 +133,34 @@ impl InstancePools {
         self.allocation
     }
 
-    /// The pool that has a slot for every call.
-    pub(crate) fn rest(&self) -> &Arc<InstancePool> {
-        &self.rest
+    /// The pool that has slots for every call.
+    pub(crate) fn transient(&self) -> &Arc<InstancePool<T>> {
+        &self.transient
     }
 
-    /// The pool in which a component's calls run while it has a slot for them.
-    pub(crate) fn home(&self, memory: DeclaredMemory) -> &Arc<InstancePool> {
-        let mut kept = self.kept.iter();
-        kept.find(|pool| memory.is_kept_in(pool.kept_of_memory))
-            .unwrap_or(&self.rest)
+    /// The pool in which a component's calls run while it has slots for them.
+    pub(crate) fn pool_for(&self, memory: DeclaredMemory) -> &Arc<InstancePool<T>> {
+        let mut resident = self.resident.iter();
+        resident
+            .find(|pool| memory.is_kept_in(pool.kept_of_memory))
+            .unwrap_or(&self.transient)
     }
 
     /// Memory that the engine counts as resident in slots that no call uses, in bytes.
     pub(crate) fn idle_memory(&self) -> u64 {
-        let metrics = |pool: &Arc<InstancePool>| pool.engine.pooling_allocator_metrics();
-        let kept = self.kept.iter().filter_map(metrics);
-        kept.map(|pool| {
-            let tables = pool.unused_table_bytes_resident();
-            (pool.unused_memory_bytes_resident() + tables) as u64
-        })
-        .sum()
+        let metrics = |pool: &Arc<InstancePool<T>>| pool.engine.pooling_allocator_metrics();
+        let resident = self.resident.iter().filter_map(metrics);
+        resident
+            .map(|pool| {
+                let tables = pool.unused_table_bytes_resident();
+                (pool.unused_memory_bytes_resident() + tables) as u64
+            })
+            .sum()
     }
 
-    /// The engines, for their clock.
+    /// The engines, whose epochs advance while calls run.
     pub(crate) fn engines(&self) -> Vec<EngineWeak> {
-        let pools = self.kept.iter().chain([&self.rest]);
+        let pools = self.resident.iter().chain([&self.transient]);
         pools.map(|pool| pool.engine.weak()).collect()
     }
 }
@@ -170,47 +175,39 @@ impl DeclaredMemory {
     }
 }
 
-impl InstancePool {
-    fn reserve(
-        settings: &PoolSettings,
-        memories: Option<Arc<Shares>>,
-    ) -> Result<Self, wasmtime::Error> {
-        let engine = Engine::new(&settings::config(Some(settings)))?;
+impl<T: 'static> InstancePool<T> {
+    /// Reserves slots, or maps memory for each instance where there are no `settings`.
+    fn new(
+        settings: Option<&PoolSettings>,
+        memories: Option<Arc<Quota>>,
+        link: Link<T>,
+    ) -> wasmtime::Result<Self> {
+        let engine = Engine::new(&settings::config(settings))?;
         Ok(Self {
-            linker: linker::link(&engine)?,
+            linker: link(&engine)?,
             engine,
             memories,
-            kept_of_memory: settings.kept_of_memory as u64,
-        })
-    }
-
-    fn on_demand() -> Result<Self, wasmtime::Error> {
-        let engine = Engine::new(&settings::config(None))?;
-        Ok(Self {
-            linker: linker::link(&engine)?,
-            engine,
-            memories: None,
-            kept_of_memory: 0,
+            kept_of_memory: settings.map_or(0, |settings| settings.kept_of_memory as u64),
         })
     }
 
     /// Takes slots for so many memories of one call. None where this pool has none free for the
     /// component.
     pub(crate) fn take(&self, component: ComponentId, memories: u64) -> Option<MemorySlots> {
-        let _share = match &self.memories {
-            Some(shares) => Some(shares.hold(component, memories)?),
+        let _guard = match &self.memories {
+            Some(quota) => Some(quota.hold(component, memories)?),
             None => None,
         };
-        Some(MemorySlots { _share })
+        Some(MemorySlots { _guard })
     }
 }
 
 /// Holds slots for the memories of a call. It is dropped after the instance.
 pub(crate) struct MemorySlots {
-    _share: Option<Share>,
+    _guard: Option<QuotaGuard>,
 }
 
-fn reported(pool: Result<InstancePool, wasmtime::Error>) -> Option<InstancePool> {
+fn or_warn<T>(pool: wasmtime::Result<InstancePool<T>>) -> Option<InstancePool<T>> {
     pool.inspect_err(|error| {
         warn!(
             error = format!("{error:#}"),
@@ -228,16 +225,21 @@ fn start_failed(error: wasmtime::Error) -> SandboxStartError {
 mod tests {
     use super::*;
 
+    fn pools(calls: u32, idle_memory_bytes: u64) -> InstancePools<()> {
+        let link = |engine: &Engine| Ok(Linker::new(engine));
+        InstancePools::start(Allocation::Pooling, calls, idle_memory_bytes, 3, link).unwrap()
+    }
+
     #[test]
     fn small_memories_and_images_are_kept_and_others_are_not() {
-        let pools = InstancePools::start(Allocation::Pooling, 64, 1 << 30, 3).unwrap();
+        let pools = pools(64, 1 << 30);
         let kept = |mib: u64, image_mib: u64| {
             let memory = DeclaredMemory {
                 count: 1,
                 bytes: mib << 20,
                 image_bytes: image_mib << 20,
             };
-            pools.home(memory).kept_of_memory >> 20
+            pools.pool_for(memory).kept_of_memory >> 20
         };
         // A Rust tool, a QuickJS tool, a StarlingMonkey tool, a Python tool.
         assert_eq!(
@@ -250,16 +252,16 @@ mod tests {
             count: 3,
             ..DeclaredMemory::default()
         };
-        assert_eq!(pools.home(many).kept_of_memory, 0);
+        assert_eq!(pools.pool_for(many).kept_of_memory, 0);
     }
 
     #[test]
     fn slots_that_keep_memory_are_as_many_as_it_allows() {
         let most = |idle: u64, calls: u32| {
-            let pools = InstancePools::start(Allocation::Pooling, calls, idle, 3).unwrap();
-            let counts = pools.kept.iter().map(|pool| {
-                let shares = pool.memories.as_ref().unwrap();
-                let fits = |count: &u64| shares.would_give(ComponentId::default(), *count);
+            let pools = pools(calls, idle);
+            let counts = pools.resident.iter().map(|pool| {
+                let quota = pool.memories.as_ref().unwrap();
+                let fits = |count: &u64| quota.would_grant(ComponentId::default(), *count);
                 (1..).take_while(fits).count()
             });
             counts.collect::<Vec<_>>()
@@ -273,13 +275,13 @@ mod tests {
 
     #[test]
     fn one_component_leaves_slots_to_others() {
-        let pools = InstancePools::start(Allocation::Pooling, 64, 96 << 20, 3).unwrap();
-        let small = pools.home(DeclaredMemory::default());
-        let (hog, other) = (ComponentId::of("1"), ComponentId::of("2222222222222222"));
+        let pools = pools(64, 96 << 20);
+        let small = pools.pool_for(DeclaredMemory::default());
+        let (hog, other) = (ComponentId(1), ComponentId(2));
         let held: Vec<_> = std::iter::from_fn(|| small.take(hog, 1)).collect();
         assert_eq!(held.len(), 6);
         assert!(small.take(other, 2).is_some());
-        assert!(pools.rest().take(hog, 1_000).is_some());
+        assert!(pools.transient().take(hog, 1_000).is_some());
         drop(held);
         assert!(small.take(hog, 1).is_some());
     }

@@ -21,7 +21,7 @@ use crate::host::agents::port::{
 use crate::host::bindings::agents::{
     self, Agent, Instance, Receipt, RequestOptions, Response, SendOptions, ToolError,
 };
-use crate::scheduler::admission::Place;
+use crate::scheduler::call_slot::CallSlot;
 
 /// How long a request waits where the guest does not say.
 const TIMEOUT_MS: u32 = 60_000;
@@ -40,7 +40,7 @@ pub(crate) struct Agents {
     /// None where it is not granted.
     pub(crate) port: Option<Arc<dyn AgentsPort>>,
     pub(crate) meter: Arc<Meter>,
-    pub(crate) place: Arc<Place>,
+    pub(crate) slot: Arc<CallSlot>,
     /// Where the call is awaited.
     pub(crate) caller: Handle,
     /// When the call is stopped; none is beyond what the clock can tell.
@@ -117,7 +117,7 @@ impl Agents {
             Ok(question) => question,
             Err(invalid) => return Ok(Err(invalid)),
         };
-        if self.place.park().is_err() {
+        if self.slot.park().is_err() {
             let message = "Too many calls are waiting for other agents.";
             return Ok(Err(host_error(ToolErrorCode::Busy, message)));
         }
@@ -125,7 +125,7 @@ impl Agents {
         let mut asking = JoinSet::new();
         asking.spawn_on(async move { ask(&*port, question).await }, &self.caller);
         let answer = asking.join_next().await;
-        self.place.resume().await?;
+        self.slot.resume().await?;
         match answer {
             Some(Ok(answer)) => Ok(answer.map_err(raised)),
             Some(Err(_)) | None => Err(SandboxError::HostPanic.into()),

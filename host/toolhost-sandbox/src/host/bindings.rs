@@ -1,11 +1,7 @@
-//! Generated bindings: what the host serves itself, and what it calls.
+//! Generated bindings: the interfaces that this crate implements, and the exports that it calls.
 //!
 //! A published version of `goondan:tool` is frozen and has a module of its own here. A new minor
-//! version gets another module and a converter beside this one.
-
-use wasmtime::component::InstancePre;
-
-use crate::call::store_data::CallState;
+//! version gets a module of its own beside this one, and a conversion.
 
 /// `goondan:tool@2.0`.
 pub(crate) mod since_2_0 {
@@ -39,7 +35,7 @@ pub(crate) mod since_2_0 {
             "wasi:sockets/udp": wasmtime_wasi::p2::bindings::sockets::udp,
             "wasi:filesystem/types.descriptor": crate::host::filesystem::Descriptor,
             "wasi:filesystem/types.directory-entry-stream": crate::host::filesystem::Listing,
-            "wasi:sockets/ip-name-lookup.resolve-address-stream": crate::call::linker::NoAddresses,
+            "wasi:sockets/ip-name-lookup.resolve-address-stream": std::convert::Infallible,
         },
         trappable_error_type: {
             "wasi:filesystem/types.error-code" => crate::host::filesystem::FsError,
@@ -52,30 +48,3 @@ pub(crate) use since_2_0::exports::goondan::tool::{handlers, polling};
 pub(crate) use since_2_0::goondan::tool::agents;
 pub(crate) use since_2_0::wasi::filesystem;
 pub(crate) use since_2_0::wasi::logging::logging;
-
-/// The export that a component may do without.
-const POLLING: &str = "goondan:tool/polling@2.0.0";
-
-/// A component whose imports are linked and whose exports are found by name. The types of the
-/// exports are checked when an instance of it is asked something.
-#[derive(Clone)]
-pub(crate) struct Linked {
-    pub(crate) pre: InstancePre<CallState>,
-    pub(crate) handlers: handlers::GuestIndices,
-    pub(crate) polling: Option<polling::GuestIndices>,
-}
-
-impl Linked {
-    /// Finds the exports.
-    pub(crate) fn new(pre: InstancePre<CallState>) -> wasmtime::Result<Self> {
-        let found = pre.component().get_export_index(None, POLLING);
-        let polling = found
-            .map(|_| polling::GuestIndices::new(&pre))
-            .transpose()?;
-        Ok(Self {
-            handlers: handlers::GuestIndices::new(&pre)?,
-            polling,
-            pre,
-        })
-    }
-}

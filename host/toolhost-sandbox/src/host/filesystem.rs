@@ -29,7 +29,7 @@ use wasmtime::component::{HasData, Resource, ResourceTable};
 use crate::WorkdirAccess;
 use crate::accounting::meter::Meter;
 use crate::host::bindings::filesystem::{preopens, types};
-use crate::scheduler::executor::SlowCalls;
+use crate::scheduler::blocking::BlockingPool;
 use crate::workdir::{Growth, Workdir, WriteProtected};
 
 pub(crate) use budget::Budget;
@@ -45,12 +45,12 @@ pub(crate) struct Filesystem {
     access: WorkdirAccess,
     protected: WriteProtected,
     budget: Budget,
-    slow: SlowCalls,
+    slow: BlockingPool,
 }
 
 impl Filesystem {
     /// The filesystem of a call that has no directory at all.
-    pub(crate) fn none(meter: Arc<Meter>, slow: SlowCalls) -> Self {
+    pub(crate) fn none(meter: Arc<Meter>, slow: BlockingPool) -> Self {
         Self {
             root: None,
             access: WorkdirAccess::ReadOnly,
@@ -66,7 +66,7 @@ impl Filesystem {
         access: WorkdirAccess,
         protected: WriteProtected,
         meter: Arc<Meter>,
-        slow: SlowCalls,
+        slow: BlockingPool,
     ) -> Self {
         let budget = Budget::new(meter, root.growth.clone());
         Self {

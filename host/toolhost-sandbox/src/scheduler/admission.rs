@@ -1,241 +1,172 @@
-//! Places: how many calls run at once, how many wait for their turn, and how many are parked.
+//! Admits calls: at most `live_calls` run at once, and others wait until it is their turn.
 //!
-//! A call that runs holds a place. While it waits for another agent it is parked: it keeps its
-//! instance, gives its place to others, and takes one again before it goes on. Therefore calls that
-//! wait for each other, however deep, never hold every place between them.
-//!
-//! An instance needs a slot of the pool whether its call runs or is parked, so there are as many
-//! slots as places and parked calls together, and some for calls that hang in a file call. One that
-//! would be parked beyond that is told so and goes on: nothing ever waits for a slot.
-//!
-//! **No tool starves another.** A component may start a call while its calls hold fewer than
-//! `share` times the places that are free. With the default of 3, one that takes all
-//! it can ends with three quarters of the places, two end with three sevenths each, and of `n` such
-//! `1 / (1 + 3n)` of the places stay free: one that runs nothing starts at once. Beyond its share its
-//! calls wait in a line of their own, and the lines of components take turns, so each waiting
-//! component starts a call before any other starts two. A parked call that goes on is under no share,
-//! and takes turns with those that start.
+//! An instance needs a slot of a pool whether its call runs or is parked. The pool therefore has slots
+//! for all running and parked calls, and for calls that hang in a file call. No call waits for a slot of
+//! the pool: a call that would be parked beyond `parked_calls` fails instead.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::SandboxError;
-use crate::accounting::quota::{Share, Shares};
-use crate::call::resource_limiter::has_room;
+use crate::accounting::quota::Quota;
 use crate::component_id::ComponentId;
-use crate::engine::Running;
-use crate::sandbox::{Cell, SandboxConfig};
-use crate::scheduler::queue::{Line, Purpose, Ticket};
+use crate::config::SandboxConfig;
+use crate::scheduler::clock::Clock;
+use crate::scheduler::epoch::EpochTicker;
+use crate::scheduler::queue::{Purpose, WaitQueue, WaiterId};
 use crate::sync::lock;
 
-/// Most calls whose place is another's while a file call of theirs hangs. Each keeps a slot, a thread
-/// and its memory.
-pub(crate) const MOST_HANGING: usize = 32;
+/// Most calls that hang in a file call after their deadline. Each keeps a slot of the pool, a thread and
+/// its memory.
+pub(crate) const MAX_HANGING: usize = 32;
 
-/// The places of a sandbox.
-pub(crate) struct Places {
-    line: Mutex<Line>,
-    memory: Arc<Shares>,
+/// Bytes of guest memory that must be free before a call starts. With less, most calls would only fail.
+const BYTES_TO_START: u64 = 16 << 20;
+
+/// What the calls of a sandbox hold while they run, are parked or hang.
+pub(crate) struct Admission {
+    queue: Mutex<WaitQueue<oneshot::Sender<Permit>>>,
+    memory: Arc<Quota>,
+    pub(super) parked: Arc<Quota>,
+    pub(super) hanging: Arc<Semaphore>,
+    pub(super) epoch: EpochTicker,
+    clock: Clock,
+    queueing: Duration,
 }
 
-impl Places {
-    pub(crate) fn new(config: &SandboxConfig, memory: Arc<Shares>) -> Self {
+impl Admission {
+    pub(crate) fn new(
+        config: &SandboxConfig,
+        memory: Arc<Quota>,
+        epoch: EpochTicker,
+        clock: Clock,
+    ) -> Self {
+        let share = config.share_per_free;
+        let queue = WaitQueue::new(config.live_calls as usize, config.waiting_calls, share);
         Self {
-            line: Mutex::new(Line::new(config)),
+            queue: Mutex::new(queue),
             memory,
+            parked: Arc::new(Quota::new(config.parked_calls.into(), share)),
+            hanging: Arc::new(Semaphore::new(MAX_HANGING)),
+            epoch,
+            clock,
+            queueing: config.queueing,
         }
     }
 
-    /// Places that nobody holds.
+    /// Calls that could start now.
     pub(crate) fn free(&self) -> usize {
-        lock(&self.line).free()
+        lock(&self.queue).free()
     }
 
     /// Calls that wait to start.
     pub(crate) fn waiting(&self) -> usize {
-        lock(&self.line).waiting()
+        lock(&self.queue).waiting()
     }
 
-    /// Takes a place; none where one has to be waited for.
+    /// Calls that are parked.
+    pub(crate) fn parked(&self) -> usize {
+        usize::try_from(self.parked.held()).unwrap_or(usize::MAX)
+    }
+
+    /// Calls that hang in a file call.
+    pub(crate) fn hanging(&self) -> usize {
+        MAX_HANGING.saturating_sub(self.hanging.available_permits())
+    }
+
+    /// Waits for the permit to start a call, for at most `queueing`.
+    pub(super) async fn start(
+        self: &Arc<Self>,
+        component: ComponentId,
+    ) -> Result<Permit, SandboxError> {
+        if let Some(permit) = self.try_take(component, Purpose::Start) {
+            return Ok(permit);
+        }
+        let timeout = self.clock.sleep(self.queueing);
+        tokio::select! {
+            biased;
+            permit = self.wait(component, Purpose::Start) => permit,
+            () = timeout => Err(SandboxError::Busy { reason: "none became free in time" }),
+        }
+    }
+
+    /// Waits for the permit to resume a parked call. At most one call that waits to start is before it.
+    pub(super) async fn resume(
+        self: &Arc<Self>,
+        component: ComponentId,
+    ) -> Result<Permit, SandboxError> {
+        match self.try_take(component, Purpose::Resume) {
+            Some(permit) => Ok(permit),
+            None => self.wait(component, Purpose::Resume).await,
+        }
+    }
+
     fn try_take(self: &Arc<Self>, component: ComponentId, purpose: Purpose) -> Option<Permit> {
-        let has_memory = || has_room(&self.memory, component);
-        let taken = lock(&self.line).take_now(component, purpose, has_memory);
+        let has_memory = || self.has_memory(component);
+        let taken = lock(&self.queue).try_take(component, purpose, has_memory);
         taken.then(|| self.permit(component))
     }
 
-    /// Waits for a place in line.
     async fn wait(
         self: &Arc<Self>,
         component: ComponentId,
         purpose: Purpose,
     ) -> Result<Permit, SandboxError> {
         let (waiter, granted) = oneshot::channel();
-        let ticket = lock(&self.line).enter(component, purpose, waiter)?;
-        let _stands = Standing {
-            places: self,
-            ticket,
+        let id = lock(&self.queue).enter(component, purpose, waiter)?;
+        let _guard = WaitGuard {
+            admission: self,
+            id,
         };
-        // What this call waits for may have come free before it stood in line.
-        self.hand_out();
+        // What this call waits for may have become free before it entered the queue.
+        self.grant_waiters();
         granted.await.map_err(|_| SandboxError::HostPanic)
+    }
+
+    /// Grants permits to all waiters that may have one now.
+    pub(super) fn grant_waiters(self: &Arc<Self>) {
+        let next = || lock(&self.queue).next(|component| self.has_memory(component));
+        while let Some((component, waiter)) = next() {
+            // Not under the lock: if the waiter is gone, the permit is dropped here.
+            let _ = waiter.send(self.permit(component));
+        }
+    }
+
+    fn has_memory(&self, component: ComponentId) -> bool {
+        self.memory.would_grant(component, BYTES_TO_START)
     }
 
     fn permit(self: &Arc<Self>, component: ComponentId) -> Permit {
         Permit {
-            places: Arc::clone(self),
+            admission: Arc::clone(self),
             component,
-        }
-    }
-
-    /// Gives what is free to those who wait for it and may have it.
-    fn hand_out(self: &Arc<Self>) {
-        let next = || lock(&self.line).next(|component| has_room(&self.memory, component));
-        while let Some((component, waiter)) = next() {
-            // Not under the lock: where the waiter has gone, its place comes back at once.
-            let _gone = waiter.send(self.permit(component));
         }
     }
 }
 
-/// A place that is held, until dropped.
-pub(crate) struct Permit {
-    places: Arc<Places>,
+/// Lets one call run, until dropped.
+pub(super) struct Permit {
+    admission: Arc<Admission>,
     component: ComponentId,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        lock(&self.places.line).give_back(self.component);
-        self.places.hand_out();
+        lock(&self.admission.queue).give_back(self.component);
+        self.admission.grant_waiters();
     }
 }
 
-/// Stands in line, until dropped.
-struct Standing<'a> {
-    places: &'a Places,
-    ticket: Ticket,
+/// Removes a waiter from the queue when dropped.
+struct WaitGuard<'a> {
+    admission: &'a Admission,
+    id: WaiterId,
 }
 
-impl Drop for Standing<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
-        lock(&self.places.line).leave(self.ticket);
-    }
-}
-
-/// What a call holds of its sandbox, from before its instance is made until after it is gone.
-pub(crate) struct Place {
-    cell: Arc<Cell>,
-    component: ComponentId,
-    stand: Mutex<Stand>,
-}
-
-/// Either permit is given back when dropped.
-enum Stand {
-    Running {
-        _permit: Permit,
-        /// The clock, kept going for it.
-        _clock: Running,
-    },
-    Parked {
-        _share: Share,
-        _memory: HeldMemory,
-    },
-    /// A file call of it hangs: it is answered, and its place is another's.
-    Hanging {
-        _permit: OwnedSemaphorePermit,
-        /// It is ended by the clock, once the file call returns.
-        _clock: Running,
-    },
-}
-
-impl Stand {
-    fn running(permit: Permit, cell: &Cell) -> Self {
-        Self::Running {
-            _permit: permit,
-            _clock: cell.ticker.running(),
-        }
-    }
-}
-
-/// A parked call holds memory that others may wait for. It is back before this is dropped.
-struct HeldMemory(Arc<Places>);
-
-impl Drop for HeldMemory {
-    fn drop(&mut self) {
-        self.0.hand_out();
-    }
-}
-
-/// As many calls are parked, of all or of this component, as may be.
-#[derive(Debug)]
-pub(crate) struct NoRoomToPark;
-
-impl Place {
-    /// Takes a place to start in, when it is this call's turn.
-    pub(crate) async fn take(
-        cell: &Arc<Cell>,
-        component: ComponentId,
-    ) -> Result<Self, SandboxError> {
-        let permit = match cell.places.try_take(component, Purpose::Start) {
-            Some(permit) => permit,
-            None => {
-                let too_long = cell.threads.timer(cell.config.queueing);
-                tokio::select! {
-                    biased;
-                    permit = cell.places.wait(component, Purpose::Start) => permit?,
-                    () = too_long => return Err(SandboxError::Busy { reason: "none became free in time" }),
-                }
-            }
-        };
-        Ok(Self {
-            cell: Arc::clone(cell),
-            component,
-            stand: Mutex::new(Stand::running(permit, cell)),
-        })
-    }
-
-    /// Gives the place to others.
-    pub(crate) fn park(&self) -> Result<(), NoRoomToPark> {
-        let share = self.cell.parked.hold(self.component, 1);
-        self.stand(Stand::Parked {
-            _share: share.ok_or(NoRoomToPark)?,
-            _memory: HeldMemory(Arc::clone(&self.cell.places)),
-        });
-        Ok(())
-    }
-
-    /// Takes a place again. At most one call that waits to start is before it; the call's own
-    /// deadline bounds the wait.
-    pub(crate) async fn resume(&self) -> Result<(), SandboxError> {
-        let places = &self.cell.places;
-        let permit = match places.try_take(self.component, Purpose::GoOn) {
-            Some(permit) => permit,
-            None => places.wait(self.component, Purpose::GoOn).await?,
-        };
-        self.stand(Stand::running(permit, &self.cell));
-        Ok(())
-    }
-
-    /// Gives the place to others for good, where a file call hangs; keeps it where too many hang.
-    pub(crate) fn leave_hanging(&self) {
-        let permit = Arc::clone(&self.cell.hanging).try_acquire_owned();
-        if let Ok(permit) = permit {
-            self.stand(Stand::Hanging {
-                _permit: permit,
-                _clock: self.cell.ticker.running(),
-            });
-        }
-        let hanging = MOST_HANGING.saturating_sub(self.cell.hanging.available_permits());
-        tracing::warn!(
-            hanging,
-            "a file call did not end with its tool's time: the workdir's file system hangs"
-        );
-    }
-
-    /// What was held until now is given back outside the lock, as others then take it.
-    fn stand(&self, stand: Stand) {
-        let before = std::mem::replace(&mut *lock(&self.stand), stand);
-        drop(before);
+        lock(&self.admission.queue).leave(self.id);
     }
 }

@@ -1,77 +1,93 @@
-//! Who is next: the count of free places, and those who wait for one. Knows neither time nor memory.
+//! Who runs next: the number of free call slots, and the calls that wait for one. It knows neither time
+//! nor memory.
+//!
+//! **No tool starves another.** A component may start a call while it runs fewer than `share` times as
+//! many as there are free slots. With the default of 3, one component takes at most three quarters of
+//! the slots, two take at most three sevenths each, and `n` leave `1 / (1 + 3n)` of them free, so a
+//! component that runs nothing starts at once. Calls beyond the share wait. Waiting components take
+//! turns, so each of them starts one call before any other starts two. Resuming a parked call is under no
+//! share, and takes turns with starting one.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use tokio::sync::oneshot;
-
 use crate::SandboxError;
 use crate::accounting::quota;
 use crate::component_id::ComponentId;
-use crate::sandbox::SandboxConfig;
-use crate::scheduler::admission::Permit;
 
-/// What a place is wanted for.
+/// What a slot is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// To start a call.
     Start,
-    /// To go on with one that was parked.
-    GoOn,
+    /// To resume a parked call.
+    Resume,
 }
 
-/// Where somebody stands.
+impl Purpose {
+    fn other(self) -> Self {
+        match self {
+            Self::Start => Self::Resume,
+            Self::Resume => Self::Start,
+        }
+    }
+}
+
+/// Identifies a waiter.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ticket {
+pub(super) struct WaiterId {
     component: ComponentId,
     purpose: Purpose,
     number: u64,
 }
 
-/// Is told of its place.
-pub(super) type Waiter = oneshot::Sender<Permit>;
-
-/// The places and those who wait for them. Whenever something was given back or somebody came,
-/// [`Line::next`] is asked until there is none: between two of these, nobody waits who may go.
-pub(super) struct Line {
+/// The free slots and the waiters. After each change the owner calls [`next`](Self::next) until it
+/// returns none, so that nobody waits who may go.
+pub(super) struct WaitQueue<W> {
     free: usize,
     share: u64,
-    most_waiting: usize,
+    max_waiting: usize,
     waiting: usize,
-    tickets: u64,
-    /// Whose turn it is where both wait.
+    next_number: u64,
+    /// The purpose that is served first where waiters have both.
     turn: Purpose,
-    going_on: BTreeMap<u64, (ComponentId, Waiter)>,
-    /// The component that started the last call that had to wait.
-    last: ComponentId,
-    /// Those that run or wait.
-    components: BTreeMap<ComponentId, Calls>,
+    resuming: BTreeMap<u64, (ComponentId, W)>,
+    /// The component of the waiter that started last.
+    last_started: ComponentId,
+    /// Components that have running or waiting calls.
+    components: BTreeMap<ComponentId, Calls<W>>,
 }
 
-/// The calls of one component.
-#[derive(Default)]
-struct Calls {
+struct Calls<W> {
     running: usize,
-    waiting: BTreeMap<u64, Waiter>,
+    waiting: BTreeMap<u64, W>,
 }
 
-/// Whether one that holds so many may take more of those that are free.
-fn fair(held: usize, free: usize, share: u64) -> bool {
-    quota::fair(held as u64, free as u64, share)
-}
-
-impl Line {
-    pub(super) fn new(config: &SandboxConfig) -> Self {
+impl<W> Default for Calls<W> {
+    fn default() -> Self {
         Self {
-            free: config.live_calls as usize,
-            // With none, nothing would ever start.
-            share: config.share_per_free.max(1).into(),
-            most_waiting: config.waiting_calls,
+            running: 0,
+            waiting: BTreeMap::new(),
+        }
+    }
+}
+
+fn is_fair(held: usize, free: usize, share: u64) -> bool {
+    quota::is_fair(held as u64, free as u64, share)
+}
+
+impl<W> WaitQueue<W> {
+    pub(super) fn new(slots: usize, max_waiting: usize, share: u32) -> Self {
+        Self {
+            free: slots,
+            // With 0 nothing would ever start.
+            share: share.max(1).into(),
+            max_waiting,
             waiting: 0,
-            tickets: 0,
-            turn: Purpose::GoOn,
-            going_on: BTreeMap::new(),
-            last: ComponentId::default(),
+            next_number: 0,
+            turn: Purpose::Resume,
+            resuming: BTreeMap::new(),
+            last_started: ComponentId::default(),
             components: BTreeMap::new(),
         }
     }
@@ -80,13 +96,13 @@ impl Line {
         self.free
     }
 
-    /// Those that wait to start.
+    /// Calls that wait to start.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Takes a place where there is one and nobody waits for it.
-    pub(super) fn take_now(
+    /// Takes a slot where one is free and nobody waits for it.
+    pub(super) fn try_take(
         &mut self,
         component: ComponentId,
         purpose: Purpose,
@@ -95,8 +111,10 @@ impl Line {
         let calls = self.components.get(&component);
         let (running, waiting) = calls.map_or((0, 0), |c| (c.running, c.waiting.len()));
         let may = match purpose {
-            Purpose::Start => waiting == 0 && fair(running, self.free, self.share) && has_memory(),
-            Purpose::GoOn => self.free > 0 && self.going_on.is_empty(),
+            Purpose::Start => {
+                waiting == 0 && is_fair(running, self.free, self.share) && has_memory()
+            }
+            Purpose::Resume => self.free > 0 && self.resuming.is_empty(),
         };
         if may {
             self.take(component);
@@ -109,24 +127,24 @@ impl Line {
         self.components.entry(component).or_default().running += 1;
     }
 
-    /// Stands in line, after those of the same component and purpose.
+    /// Adds a waiter behind those of the same component and purpose.
     pub(super) fn enter(
         &mut self,
         component: ComponentId,
         purpose: Purpose,
-        waiter: Waiter,
-    ) -> Result<Ticket, SandboxError> {
-        let number = self.tickets;
-        self.tickets += 1;
+        waiter: W,
+    ) -> Result<WaiterId, SandboxError> {
+        let number = self.next_number;
+        self.next_number += 1;
         match purpose {
-            Purpose::GoOn => {
-                self.going_on.insert(number, (component, waiter));
+            Purpose::Resume => {
+                self.resuming.insert(number, (component, waiter));
             }
             Purpose::Start => {
-                let left = self.most_waiting.saturating_sub(self.waiting);
-                let calls = self.components.get(&component);
-                let own = calls.map_or(0, |calls| calls.waiting.len());
-                if !fair(own, left, self.share) {
+                let left = self.max_waiting.saturating_sub(self.waiting);
+                let own = self.components.get(&component);
+                let own = own.map_or(0, |calls| calls.waiting.len());
+                if !is_fair(own, left, self.share) {
                     let reason = match left {
                         0 => "too many calls are waiting",
                         _ => "too many calls of this tool are waiting",
@@ -138,29 +156,28 @@ impl Line {
                 self.waiting += 1;
             }
         }
-        Ok(Ticket {
+        Ok(WaiterId {
             component,
             purpose,
             number,
         })
     }
 
-    /// Leaves the line; nothing where it was this one's turn meanwhile.
-    pub(super) fn leave(&mut self, ticket: Ticket) {
-        match ticket.purpose {
-            Purpose::GoOn => {
-                self.going_on.remove(&ticket.number);
+    /// Removes a waiter, where it was not served meanwhile.
+    pub(super) fn leave(&mut self, id: WaiterId) {
+        match id.purpose {
+            Purpose::Resume => {
+                self.resuming.remove(&id.number);
             }
             Purpose::Start => {
-                let calls = self.components.get_mut(&ticket.component);
-                let left = calls.and_then(|calls| calls.waiting.remove(&ticket.number));
+                let calls = self.components.get_mut(&id.component);
+                let left = calls.and_then(|calls| calls.waiting.remove(&id.number));
                 self.waiting -= usize::from(left.is_some());
-                self.forget(ticket.component);
+                self.forget(id.component);
             }
         }
     }
 
-    /// Gives a place back.
     pub(super) fn give_back(&mut self, component: ComponentId) {
         self.free += 1;
         if let Some(calls) = self.components.get_mut(&component) {
@@ -169,6 +186,7 @@ impl Line {
         self.forget(component);
     }
 
+    /// Removes a component without calls.
     fn forget(&mut self, component: ComponentId) {
         let calls = self.components.get(&component);
         if calls.is_some_and(|calls| calls.running == 0 && calls.waiting.is_empty()) {
@@ -176,55 +194,48 @@ impl Line {
         }
     }
 
-    /// Takes a place for the one whose turn it is; none where nobody waits who may have one.
+    /// Takes a slot for the waiter whose turn it is. Returns none where no waiter may have one.
     pub(super) fn next(
         &mut self,
         has_memory: impl Fn(ComponentId) -> bool,
-    ) -> Option<(ComponentId, Waiter)> {
-        let others = match self.turn {
-            Purpose::Start => Purpose::GoOn,
-            Purpose::GoOn => Purpose::Start,
-        };
-        let (served, component, waiter) = [self.turn, others].into_iter().find_map(|purpose| {
-            let (component, waiter) = match purpose {
-                Purpose::GoOn => self.next_to_go_on(),
+    ) -> Option<(ComponentId, W)> {
+        if self.free == 0 {
+            return None;
+        }
+        let purposes = [self.turn, self.turn.other()];
+        let (purpose, (component, waiter)) = purposes.into_iter().find_map(|purpose| {
+            let next = match purpose {
+                Purpose::Resume => self.resuming.pop_first().map(|(_, waiter)| waiter),
                 Purpose::Start => self.next_to_start(&has_memory),
-            }?;
-            Some((purpose, component, waiter))
+            };
+            Some((purpose, next?))
         })?;
-        self.turn = match served {
-            Purpose::Start => Purpose::GoOn,
-            Purpose::GoOn => Purpose::Start,
-        };
+        self.turn = purpose.other();
         self.take(component);
         Some((component, waiter))
     }
 
-    fn next_to_go_on(&mut self) -> Option<(ComponentId, Waiter)> {
-        if self.free == 0 {
-            return None;
-        }
-        self.going_on.pop_first().map(|(_, waiter)| waiter)
-    }
-
-    /// The first call of the next component, in the order of their ids, that may start one.
+    /// The first waiter of the next component, in the order of ids, that may start a call.
     fn next_to_start(
         &mut self,
         has_memory: impl Fn(ComponentId) -> bool,
-    ) -> Option<(ComponentId, Waiter)> {
-        if self.free == 0 || self.waiting == 0 {
+    ) -> Option<(ComponentId, W)> {
+        if self.waiting == 0 {
             return None;
         }
-        let (free, share) = (self.free, self.share);
-        let may = |calls: &Calls| !calls.waiting.is_empty() && fair(calls.running, free, share);
-        let after = self.components.range((Excluded(self.last), Unbounded));
+        let may_start = |(id, calls): (&ComponentId, &Calls<W>)| {
+            let may = !calls.waiting.is_empty() && is_fair(calls.running, self.free, self.share);
+            (may && has_memory(*id)).then_some(*id)
+        };
+        let after = self
+            .components
+            .range((Excluded(self.last_started), Unbounded));
         let component = after
-            .chain(self.components.range(..=self.last))
-            .find_map(|(id, calls)| (may(calls) && has_memory(*id)).then_some(*id))?;
-        let calls = self.components.get_mut(&component)?;
-        let (_, waiter) = calls.waiting.pop_first()?;
+            .chain(self.components.range(..=self.last_started))
+            .find_map(may_start)?;
+        let (_, waiter) = self.components.get_mut(&component)?.waiting.pop_first()?;
         self.waiting -= 1;
-        self.last = component;
+        self.last_started = component;
         Some((component, waiter))
     }
 }
@@ -236,108 +247,103 @@ mod tests {
     const HOG: ComponentId = ComponentId(1);
     const OTHER: ComponentId = ComponentId(2);
 
-    fn line(live_calls: u32, waiting_calls: usize) -> Line {
-        Line::new(&SandboxConfig {
-            live_calls,
-            waiting_calls,
-            ..SandboxConfig::default()
-        })
+    fn queue(live_calls: usize, waiting_calls: usize) -> WaitQueue<()> {
+        WaitQueue::new(live_calls, waiting_calls, 3)
     }
 
-    /// Starts calls until one would have to wait; says how many it started.
-    fn fill(line: &mut Line, component: ComponentId) -> usize {
-        let starts = std::iter::repeat_with(|| line.take_now(component, Purpose::Start, || true));
+    /// Starts calls until one would have to wait; returns how many it started.
+    fn fill(queue: &mut WaitQueue<()>, component: ComponentId) -> usize {
+        let starts = std::iter::repeat_with(|| queue.try_take(component, Purpose::Start, || true));
         starts.take_while(|started| *started).count()
     }
 
-    fn enter(line: &mut Line, component: ComponentId, purpose: Purpose) -> Ticket {
-        line.enter(component, purpose, oneshot::channel().0)
-            .unwrap()
+    fn enter(queue: &mut WaitQueue<()>, component: ComponentId, purpose: Purpose) -> WaiterId {
+        queue.enter(component, purpose, ()).unwrap()
     }
 
-    fn served(line: &mut Line) -> Vec<u64> {
-        let next = std::iter::from_fn(|| line.next(|_| true));
+    fn served(queue: &mut WaitQueue<()>) -> Vec<u64> {
+        let next = std::iter::from_fn(|| queue.next(|_| true));
         next.map(|(component, _)| component.0).collect()
     }
 
     #[test]
-    fn however_many_take_all_they_can_something_stays_free() {
-        for live in [4, 5, 8, 13, 64, 1_024] {
-            let mut line = line(live, 16);
-            fill(&mut line, HOG);
-            let quarter = live as usize / 4;
-            assert_eq!(line.free(), quarter, "of {live}");
+    fn however_many_take_all_they_can_some_slots_stay_free() {
+        for live in [4, 5, 8, 13, 64, 1_024_usize] {
+            let mut queue = queue(live, 16);
+            fill(&mut queue, HOG);
+            let quarter = live / 4;
+            assert_eq!(queue.free(), quarter, "of {live}");
         }
-        let mut line = line(1_024, 16);
+        let mut queue = queue(1_024, 16);
         for hogs in 1..=20 {
-            fill(&mut line, ComponentId(hogs));
+            fill(&mut queue, ComponentId(hogs));
             // Each has the same, as soon as calls have ended and others have come.
             for _ in 0..4_000 {
-                let (most, _) = line
+                let (most, _) = queue
                     .components
                     .iter()
                     .max_by_key(|(_, calls)| calls.running)
                     .unwrap();
                 let most = *most;
-                line.give_back(most);
+                queue.give_back(most);
                 for hog in 1..=hogs {
-                    line.take_now(ComponentId(hog), Purpose::Start, || true);
+                    queue.try_take(ComponentId(hog), Purpose::Start, || true);
                 }
             }
             let fair = 1_024 / (1 + 3 * usize::try_from(hogs).unwrap());
-            assert!(line.free() >= fair, "{hogs} leave {}", line.free());
+            assert!(queue.free() >= fair, "{hogs} leave {}", queue.free());
         }
     }
 
     #[test]
-    fn few_places_are_all_of_use() {
+    fn few_slots_can_all_be_used() {
         for live in 1..4 {
-            assert_eq!(fill(&mut line(live, 16), HOG), live as usize);
+            assert_eq!(fill(&mut queue(live, 16), HOG), live);
         }
     }
 
     #[test]
-    fn those_that_wait_take_turns_by_component() {
-        let mut line = line(8, 100);
-        fill(&mut line, HOG);
-        fill(&mut line, OTHER);
-        assert_eq!(line.free(), 0);
+    fn waiting_components_take_turns() {
+        let mut queue = queue(8, 100);
+        fill(&mut queue, HOG);
+        fill(&mut queue, OTHER);
+        assert_eq!(queue.free(), 0);
         for _ in 0..3 {
-            enter(&mut line, HOG, Purpose::Start);
+            enter(&mut queue, HOG, Purpose::Start);
         }
         for _ in 0..3 {
-            enter(&mut line, OTHER, Purpose::Start);
+            enter(&mut queue, OTHER, Purpose::Start);
         }
         // The hog is above its share until it has given back.
-        line.give_back(HOG);
-        assert_eq!(served(&mut line), [2]);
+        queue.give_back(HOG);
+        assert_eq!(served(&mut queue), [2]);
         let mut later = Vec::new();
         for _ in 0..10 {
-            line.give_back(HOG);
-            later.extend(served(&mut line));
-            if line.waiting() == 0 {
+            queue.give_back(HOG);
+            later.extend(served(&mut queue));
+            if queue.waiting() == 0 {
                 break;
             }
         }
-        assert_eq!(line.waiting(), 0);
+        assert_eq!(queue.waiting(), 0);
         assert_eq!(later, [1, 2, 1, 2, 1]);
     }
 
     #[test]
     fn a_parked_call_waits_for_one_start_at_most() {
-        let mut line = line(1, 100);
-        fill(&mut line, HOG);
+        let mut queue = queue(1, 100);
+        fill(&mut queue, HOG);
         for _ in 0..4 {
-            enter(&mut line, OTHER, Purpose::Start);
+            enter(&mut queue, OTHER, Purpose::Start);
         }
         for _ in 0..2 {
-            enter(&mut line, HOG, Purpose::GoOn);
+            enter(&mut queue, HOG, Purpose::Resume);
         }
         let mut order = Vec::new();
         let mut running = HOG;
         for _ in 0..6 {
-            line.give_back(running);
-            let next = served(&mut line);
+            queue.give_back(running);
+            let next = served(&mut queue);
             running = ComponentId(next[0]);
             order.extend(next);
         }
@@ -345,49 +351,47 @@ mod tests {
     }
 
     #[test]
-    fn the_line_is_shared_and_those_who_leave_are_forgotten() {
-        let mut line = line(1, 8);
-        fill(&mut line, HOG);
-        let tickets: Vec<_> = (0..6)
-            .map(|_| enter(&mut line, HOG, Purpose::Start))
+    fn the_queue_is_shared_and_who_leaves_is_forgotten() {
+        let mut queue = queue(1, 8);
+        fill(&mut queue, HOG);
+        let waiters: Vec<_> = (0..6)
+            .map(|_| enter(&mut queue, HOG, Purpose::Start))
             .collect();
-        let refused = |line: &mut Line, component| match line.enter(
-            component,
-            Purpose::Start,
-            oneshot::channel().0,
-        ) {
-            Err(SandboxError::Busy { reason }) => reason,
-            _ => "accepted",
-        };
-        assert!(refused(&mut line, HOG).contains("of this tool"));
-        enter(&mut line, OTHER, Purpose::Start);
-        enter(&mut line, OTHER, Purpose::Start);
+        let refused =
+            |queue: &mut WaitQueue<()>, component| match queue.enter(component, Purpose::Start, ())
+            {
+                Err(SandboxError::Busy { reason }) => reason,
+                _ => "accepted",
+            };
+        assert!(refused(&mut queue, HOG).contains("of this tool"));
+        enter(&mut queue, OTHER, Purpose::Start);
+        enter(&mut queue, OTHER, Purpose::Start);
         assert_eq!(
-            refused(&mut line, ComponentId(3)),
+            refused(&mut queue, ComponentId(3)),
             "too many calls are waiting"
         );
-        for ticket in tickets {
-            line.leave(ticket);
-            line.leave(ticket);
+        for waiter in waiters {
+            queue.leave(waiter);
+            queue.leave(waiter);
         }
-        assert_eq!(line.waiting(), 2);
-        line.give_back(HOG);
-        assert_eq!(served(&mut line), [2]);
-        line.give_back(OTHER);
-        assert_eq!(served(&mut line), [2]);
-        line.give_back(OTHER);
-        assert!(line.components.is_empty());
-        assert_eq!((line.free(), line.waiting()), (1, 0));
+        assert_eq!(queue.waiting(), 2);
+        queue.give_back(HOG);
+        assert_eq!(served(&mut queue), [2]);
+        queue.give_back(OTHER);
+        assert_eq!(served(&mut queue), [2]);
+        queue.give_back(OTHER);
+        assert!(queue.components.is_empty());
+        assert_eq!((queue.free(), queue.waiting()), (1, 0));
     }
 
     #[test]
-    fn nothing_starts_without_memory_and_a_parked_call_goes_on() {
-        let mut line = line(2, 8);
-        assert!(!line.take_now(HOG, Purpose::Start, || false));
-        enter(&mut line, HOG, Purpose::Start);
-        assert!(line.next(|_| false).is_none());
-        enter(&mut line, OTHER, Purpose::GoOn);
-        assert!(line.next(|_| false).is_some_and(|(next, _)| next == OTHER));
-        assert_eq!(served(&mut line), [1]);
+    fn nothing_starts_without_memory_and_a_parked_call_resumes() {
+        let mut queue = queue(2, 8);
+        assert!(!queue.try_take(HOG, Purpose::Start, || false));
+        enter(&mut queue, HOG, Purpose::Start);
+        assert!(queue.next(|_| false).is_none());
+        enter(&mut queue, OTHER, Purpose::Resume);
+        assert!(queue.next(|_| false).is_some_and(|(next, _)| next == OTHER));
+        assert_eq!(served(&mut queue), [1]);
     }
 }

@@ -1,15 +1,14 @@
-//! Turns on the processor. Of the calls that compute for long, those of one component have no more of it
-//! together than those of another.
+//! Shares CPU time fairly between components, for calls that compute for long.
 //!
-//! A component's calls go over as many lanes as there are threads. A lane is one task of the runtime: it
-//! lets its calls compute for a moment, and then the other lanes have their turn.
+//! A component has a worker queue for each thread, and its calls are spread over them. A worker queue is
+//! one task of the runtime. It polls its calls for one time slice, then yields to the queues of other
+//! components.
 
-use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -19,36 +18,36 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::component_id::ComponentId;
+use crate::scheduler::per_component::PerComponent;
 use crate::sync::lock;
 
-/// How long a lane computes before the others have their turn: as long as a call does before it gives
-/// way.
-const TURN: Duration = Duration::from_millis(1);
+/// Length of a time slice: as long as a guest computes before it yields.
+const TIME_SLICE: Duration = Duration::from_millis(1);
 
-/// The lanes of all components.
+/// The worker queues of all components.
 #[derive(Clone)]
-pub(crate) struct Lanes {
+pub(crate) struct FairRunQueue {
     threads: Handle,
     width: usize,
-    of_each: Arc<Mutex<BTreeMap<ComponentId, Weak<OfComponent>>>>,
+    components: Arc<PerComponent<WorkerQueues>>,
 }
 
-/// The lanes of one component; they end with its last call.
-struct OfComponent {
-    lanes: Vec<mpsc::UnboundedSender<Job>>,
+/// The worker queues of one component. They end with its last call.
+struct WorkerQueues {
+    queues: Vec<mpsc::UnboundedSender<Job>>,
     next: AtomicUsize,
 }
 
 type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A call in a lane. Dropping it ends the call.
-pub(crate) struct Running<T> {
+/// A call in a worker queue. Dropping it ends the call.
+pub(crate) struct QueuedCall<T> {
     done: oneshot::Receiver<T>,
-    _lanes: Arc<OfComponent>,
+    _queues: Arc<WorkerQueues>,
 }
 
-impl<T> Future for Running<T> {
-    /// None where it panicked, or the runtime is gone.
+impl<T> Future for QueuedCall<T> {
+    /// None where the call panicked, or the runtime has ended.
     type Output = Option<T>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
@@ -56,22 +55,22 @@ impl<T> Future for Running<T> {
     }
 }
 
-impl Lanes {
-    /// Lanes on a runtime of so many threads.
+impl FairRunQueue {
+    /// Each component has `width` worker queues on the runtime.
     pub(crate) fn new(threads: Handle, width: usize) -> Self {
         Self {
             threads,
             width,
-            of_each: Arc::default(),
+            components: Arc::default(),
         }
     }
 
-    /// Lets a call of a component go on in one of its lanes.
-    pub(crate) fn enter<T: Send + 'static>(
+    /// Adds a call to one of its component's worker queues.
+    pub(crate) fn spawn<T: Send + 'static>(
         &self,
         component: ComponentId,
         call: impl Future<Output = T> + Send + 'static,
-    ) -> Running<T> {
+    ) -> QueuedCall<T> {
         let (mut answer, done) = oneshot::channel();
         let job = async move {
             let call = AssertUnwindSafe(call).catch_unwind();
@@ -81,95 +80,81 @@ impl Lanes {
                 done = call => done.ok(),
             };
             if let Some(done) = done {
-                // Nobody waits for it any longer.
                 let _ = answer.send(done);
             }
         };
-        let lanes = self.of(component);
-        let lane = lanes.next.fetch_add(1, Relaxed) % self.width;
-        if let Some(lane) = lanes.lanes.get(lane) {
-            // A lane whose runtime is gone drops what it is given, which whoever waits is told.
-            let _ = lane.send(Box::pin(job));
+        let queues = self.components.get(component, || self.start_workers());
+        let queue = queues.next.fetch_add(1, Relaxed) % self.width;
+        if let Some(queue) = queues.queues.get(queue) {
+            // If the runtime has ended, the job is dropped, and `done` reports that.
+            let _ = queue.send(Box::pin(job));
         }
-        Running {
+        QueuedCall {
             done,
-            _lanes: lanes,
+            _queues: queues,
         }
     }
 
-    fn of(&self, component: ComponentId) -> Arc<OfComponent> {
-        let mut of_each = lock(&self.of_each);
-        if let Some(known) = of_each.get(&component).and_then(Weak::upgrade) {
-            return known;
-        }
-        of_each.retain(|_, known| known.strong_count() > 0);
-        let lane = |_| {
-            let (enter, jobs) = mpsc::unbounded_channel();
-            self.threads.spawn(lane(jobs));
-            enter
+    fn start_workers(&self) -> WorkerQueues {
+        let start = |_| {
+            let (queue, jobs) = mpsc::unbounded_channel();
+            self.threads.spawn(work(jobs));
+            queue
         };
-        let own = Arc::new(OfComponent {
-            lanes: (0..self.width).map(lane).collect(),
+        WorkerQueues {
+            queues: (0..self.width).map(start).collect(),
             next: AtomicUsize::new(0),
-        });
-        of_each.insert(component, Arc::downgrade(&own));
-        own
+        }
     }
 }
 
-/// Runs the calls of a lane until there are none, and none can come.
-async fn lane(mut jobs: mpsc::UnboundedReceiver<Job>) {
-    let turn = Arc::new(Turn::default());
+/// Runs the calls of a worker queue until it is closed and empty.
+async fn work(mut jobs: mpsc::UnboundedReceiver<Job>) {
+    let slice = Arc::new(TimeSlice(Mutex::new(Instant::now())));
     let mut running = FuturesUnordered::new();
     let mut is_open = true;
     while is_open || !running.is_empty() {
         let next = poll_fn(|cx| {
-            turn.begin();
+            slice.begin();
             running.poll_next_unpin(cx)
         });
         tokio::select! {
             Some(()) = next => {
-                // However many end one after the other, other lanes have their turn.
+                // Other queues run in between, however many calls end one after the other.
                 tokio::task::yield_now().await;
             }
             job = jobs.recv(), if is_open => match job {
-                Some(job) => running.push(InTurn { job, turn: Arc::clone(&turn) }),
+                Some(job) => running.push(SlicedJob { job, slice: Arc::clone(&slice) }),
                 None => is_open = false,
             },
         }
     }
 }
 
-/// A lane's turn.
-struct Turn(Mutex<Instant>);
+/// When the time slice of a worker queue began.
+struct TimeSlice(Mutex<Instant>);
 
-impl Default for Turn {
-    fn default() -> Self {
-        Self(Mutex::new(Instant::now()))
-    }
-}
-
-impl Turn {
+impl TimeSlice {
     fn begin(&self) {
         *lock(&self.0) = Instant::now();
     }
 
     fn is_over(&self) -> bool {
-        lock(&self.0).elapsed() >= TURN
+        lock(&self.0).elapsed() >= TIME_SLICE
     }
 }
 
-/// A call that waits for the next turn of its lane where this one is over.
-struct InTurn {
+/// A call that is polled only while its queue's time slice lasts.
+struct SlicedJob {
     job: Job,
-    turn: Arc<Turn>,
+    slice: Arc<TimeSlice>,
 }
 
-impl Future for InTurn {
+impl Future for SlicedJob {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.turn.is_over() {
+        if self.slice.is_over() {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -184,15 +169,15 @@ mod tests {
     use super::*;
 
     fn component(n: u64) -> ComponentId {
-        ComponentId::of(&format!("{n:016x}"))
+        ComponentId(n)
     }
 
-    /// Computes for ever, counts its moments, and gives way as the engine does.
-    async fn spin(moments: Arc<AtomicU64>) {
+    /// Computes for ever, counts its time slices, and yields as a guest does.
+    async fn spin(slices: Arc<AtomicU64>) {
         poll_fn(|cx| {
-            let until = Instant::now() + TURN;
+            let until = Instant::now() + TIME_SLICE;
             while Instant::now() < until {}
-            moments.fetch_add(1, Relaxed);
+            slices.fetch_add(1, Relaxed);
             cx.waker().wake_by_ref();
             Poll::<()>::Pending
         })
@@ -201,29 +186,29 @@ mod tests {
 
     #[tokio::test]
     async fn many_calls_of_one_component_have_no_more_time_than_one_of_another() {
-        let lanes = Lanes::new(Handle::current(), 1);
+        let queue = FairRunQueue::new(Handle::current(), 1);
         let (many, one) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let of_many = || lanes.enter(component(1), spin(Arc::clone(&many)));
+        let of_many = || queue.spawn(component(1), spin(Arc::clone(&many)));
         let spinning: Vec<_> = (0..100).map(|_| of_many()).collect();
-        let alone = lanes.enter(component(2), spin(Arc::clone(&one)));
+        let alone = queue.spawn(component(2), spin(Arc::clone(&one)));
         while one.load(Relaxed) < 100 {
             tokio::task::yield_now().await;
         }
         let (many, one) = (many.load(Relaxed), one.load(Relaxed));
-        assert!(many <= 2 * one, "{many} moments beside {one}");
-        assert!(many >= one / 2, "{many} moments beside {one}");
+        assert!(many <= 2 * one, "{many} slices beside {one}");
+        assert!(many >= one / 2, "{many} slices beside {one}");
         drop((spinning, alone));
     }
 
     #[tokio::test]
-    async fn a_call_is_answered_ends_when_it_is_dropped_and_may_panic() {
-        let lanes = Lanes::new(Handle::current(), 2);
-        assert_eq!(lanes.enter(component(1), async { 7 }).await, Some(7));
-        let panics = lanes.enter(component(1), async { panic!("on purpose") });
+    async fn a_call_answers_ends_when_it_is_dropped_and_may_panic() {
+        let queue = FairRunQueue::new(Handle::current(), 2);
+        assert_eq!(queue.spawn(component(1), async { 7 }).await, Some(7));
+        let panics = queue.spawn(component(1), async { panic!("on purpose") });
         assert_eq!(panics.await, None::<()>);
         let held = Arc::new(());
         let holds = Arc::clone(&held);
-        let call = lanes.enter(component(1), async move {
+        let call = queue.spawn(component(1), async move {
             let _holds = holds;
             std::future::pending::<()>().await;
         });
@@ -232,8 +217,8 @@ mod tests {
         while Arc::strong_count(&held) > 1 {
             tokio::task::yield_now().await;
         }
-        // And nothing is kept of a component that has no calls.
-        let _other = lanes.enter(component(2), async {});
-        assert_eq!(lock(&lanes.of_each).len(), 1);
+        // Nothing is kept of a component without calls.
+        let _other = queue.spawn(component(2), async {});
+        assert_eq!(queue.components.len(), 1);
     }
 }

@@ -11,7 +11,7 @@ use toolhost_contract::{
     AssistantMessage, ErrorMessageLimit, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult,
     Usage,
 };
-use toolhost_sandbox::{Ask, Limits};
+use toolhost_sandbox::{Limits, Operation};
 
 use super::failure::{answer_of, failure, raisable};
 use super::native;
@@ -281,12 +281,12 @@ async fn run(
             native::run(scope, valid, context, owner, &**handler).await
         }
         Runs::Component(component) => {
-            let ask = Ask::Handler {
+            let operation = Operation::Handler {
                 name: tool.item.name.export().clone(),
                 input: valid.input,
             };
             let protected = scope.protected().clone();
-            let invocation = turn.invocation(valid.permit, protected, context, ask);
+            let invocation = turn.invocation(valid.permit, protected, context, operation);
             let report = component.call(invocation).await;
             telemetry::ran(turn, tool, &report);
             let (answer, usage) = answer_of(report, tool, turn);

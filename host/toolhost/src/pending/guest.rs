@@ -6,7 +6,7 @@ use toolhost_contract::{
     AssistantMessage, ErrorMessageLimit, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode,
     ToolResult,
 };
-use toolhost_sandbox::{Ask, CallReport, PreparedTool};
+use toolhost_sandbox::{CallReport, Operation, PreparedTool};
 
 use super::record::PendingCall;
 use crate::call::executor::{self, Answer};
@@ -147,10 +147,10 @@ async fn core(
     let Some((tool, component)) = tool.as_ref().and_then(polling) else {
         return ToolResult::error(id, name, gone(name, locale));
     };
-    let ask = Ask::Poll {
+    let operation = Operation::Poll {
         handle: guest_handle,
     };
-    let report = visit(turn, call, tool, component, ask).await;
+    let report = visit(turn, call, tool, component, operation).await;
     // What stopped it may not stop it the next time.
     let answered = report.outcome.is_ok();
     let (answer, usage) = answer_of(report, tool, turn);
@@ -172,10 +172,10 @@ async fn core(
 pub(super) async fn cancel(turn: &Arc<TurnInner>, call: &PendingCall, guest_handle: String) {
     let tool = turn.agent().registry.get(&call.tool_name);
     if let Some((tool, component)) = tool.and_then(polling) {
-        let ask = Ask::Cancel {
+        let operation = Operation::Cancel {
             handle: guest_handle,
         };
-        let report = visit(turn, call, tool, component, ask).await;
+        let report = visit(turn, call, tool, component, operation).await;
         if report.outcome.is_err() {
             let tool = tool.item.name.as_str();
             tracing::warn!(tool, "a component could not be told of a cancelled call");
@@ -201,12 +201,12 @@ async fn visit(
     call: &PendingCall,
     tool: &RegisteredTool,
     component: &PreparedTool,
-    ask: Ask,
+    operation: Operation,
 ) -> CallReport {
     let agent = turn.agent();
     let permit = agent.permit(tool.item.name.resource());
     let context = turn.tool_context(&call.call_id, &call.message);
-    let invocation = turn.invocation(permit, agent.host.protected(), context, ask);
+    let invocation = turn.invocation(permit, agent.host.protected(), context, operation);
     let report = component.call(invocation).await;
     telemetry::ran(turn, tool, &report);
     report

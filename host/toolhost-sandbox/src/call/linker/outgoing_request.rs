@@ -1,5 +1,4 @@
-//! What a guest says of a request before it is sent: short, as the host keeps it. Answers, of which a
-//! tool sends none, cannot be made.
+//! Bounds the texts that a guest sets in a request, and refuses to make responses.
 
 use toolhost_contract::http::METHOD_MAX;
 use wasmtime::StoreContextMut;
@@ -8,17 +7,16 @@ use wasmtime_wasi_http::FieldMap;
 use wasmtime_wasi_http::p2::bindings::http::types::{HostOutgoingRequest, Method, OutgoingRequest};
 use wasmtime_wasi_http::p2::types::HostOutgoingResponse;
 
-use super::http_of;
 use crate::call::store_data::CallState;
 
-/// The release that the other functions are linked under.
+/// The release under which the engine links the other functions.
 const TYPES: &str = "wasi:http/types@0.2.12";
 
 /// Longest host and port, in bytes.
 const AUTHORITY_MAX: usize = 300;
 
-/// Links the two functions whose texts the engine's own take at any length, as the path and the scheme
-/// have a limit there; and in place of a response a trap.
+/// Replaces two functions of the engine that accept texts of any length, and the constructor of
+/// responses, which traps.
 pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     let mut types = linker.instance(TYPES)?;
@@ -29,7 +27,7 @@ pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
             if matches!(&method, Method::Other(name) if name.len() > METHOD_MAX) {
                 return Ok((Err(()),));
             }
-            let set = http_of(store.data_mut()).set_method(request, method)?;
+            let set = store.data_mut().http().set_method(request, method)?;
             Ok((set,))
         },
     )?;
@@ -43,14 +41,14 @@ pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
             {
                 return Ok((Err(()),));
             }
-            let set = http_of(store.data_mut()).set_authority(request, authority)?;
+            let set = store.data_mut().http().set_authority(request, authority)?;
             Ok((set,))
         },
     )?;
     types.func_wrap(
         "[constructor]outgoing-response",
         |_: StoreContextMut<'_, CallState>, (_,): (Resource<FieldMap>,)| {
-            let error = "a tool makes requests: there is none that it could answer";
+            let error = "a tool sends requests and receives none: it cannot make a response";
             Err::<(Resource<HostOutgoingResponse>,), _>(wasmtime::Error::msg(error))
         },
     )?;

@@ -6,7 +6,10 @@ use super::{CompileLimits, malformed, within};
 use crate::PrepareError;
 
 /// Reads every instruction: some 50 ms for a component of 10 MB, so only before one is compiled.
-pub(crate) fn weigh(component: &[u8], limits: &CompileLimits) -> Result<(), PrepareError> {
+pub(crate) fn check_function_cost(
+    component: &[u8],
+    limits: &CompileLimits,
+) -> Result<(), PrepareError> {
     for payload in Parser::new(0).parse_all(component) {
         if let Payload::CodeSectionEntry(body) = payload.map_err(malformed)? {
             let body = Body::read(&body).map_err(malformed)?;

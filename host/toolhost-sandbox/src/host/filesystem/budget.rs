@@ -10,7 +10,7 @@ use toolhost_contract::Denial;
 use super::code::{FsError, FsResult};
 use crate::DiskLimit;
 use crate::accounting::meter::Meter;
-use crate::accounting::quota::Share;
+use crate::accounting::quota::QuotaGuard;
 use crate::component_id::ComponentId;
 use crate::host::bindings::filesystem::types::ErrorCode;
 use crate::workdir::Growth;
@@ -38,7 +38,7 @@ pub(crate) struct Gone {
 /// A place among the open descriptors, given back when dropped.
 pub(crate) struct OpenSlot {
     meter: Arc<Meter>,
-    _share: Share,
+    _share: QuotaGuard,
 }
 
 impl Drop for OpenSlot {

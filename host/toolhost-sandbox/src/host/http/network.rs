@@ -12,7 +12,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::SandboxStartError;
-use crate::accounting::quota::Shares;
+use crate::accounting::quota::Quota;
 
 /// Threads that may look up names at once: the system's resolver blocks.
 const LOOKING_UP: usize = 64;
@@ -61,7 +61,7 @@ impl Default for HttpConfig {
 pub(crate) struct Network {
     pub(crate) resolver: Arc<dyn HttpResolver>,
     /// Names that are looked up, also those that nobody waits for any longer.
-    pub(crate) lookups: Arc<Shares>,
+    pub(crate) lookups: Arc<Quota>,
     roots: Vec<CertificateDer<'static>>,
     tls: OnceLock<Option<Arc<ClientConfig>>>,
     runtime: OnceLock<Option<Running>>,
@@ -89,7 +89,7 @@ impl Network {
         }
         Ok(Self {
             resolver: Arc::clone(&config.resolver),
-            lookups: Arc::new(Shares::new(LOOKING_UP as u64, share)),
+            lookups: Arc::new(Quota::new(LOOKING_UP as u64, share)),
             roots,
             tls: OnceLock::new(),
             runtime: OnceLock::new(),

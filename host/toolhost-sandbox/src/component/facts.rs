@@ -1,0 +1,30 @@
+//! What a component is, for people to look at.
+
+use sha2::{Digest, Sha256};
+
+use crate::component::inspect::ComponentInfo;
+
+/// What a component is, for people to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComponentFacts {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// SHA-256 of the component, in hexadecimal.
+    pub sha256: String,
+    /// Interfaces it imports, with versions.
+    pub imports: Vec<String>,
+    /// Interfaces it exports, with versions.
+    pub exports: Vec<String>,
+}
+
+impl ComponentFacts {
+    pub(crate) fn new(bytes: &[u8], info: ComponentInfo) -> Self {
+        let digest = Sha256::digest(bytes);
+        Self {
+            bytes: bytes.len() as u64,
+            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            imports: info.imports,
+            exports: info.exports,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A component that is ready to be called.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolhost_contract::{HandlerSpec, ToolContext};
+
+use crate::SandboxError;
+use crate::accounting::meter::Meter;
+use crate::call::invocation::{Invocation, Operation};
+use crate::call::report::{CallReport, CancelLog, report};
+use crate::call::response::Response;
+use crate::call::run::{CallTask, Request};
+use crate::component::code::ComponentCode;
+use crate::component::facts::ComponentFacts;
+use crate::component_id::ComponentId;
+use crate::shared::SandboxInner;
+
+/// A component that can be called. Cheap to clone; calls share nothing but compiled code.
+#[derive(Clone)]
+pub struct PreparedTool(Arc<Prepared>);
+
+struct Prepared {
+    sandbox: Arc<SandboxInner>,
+    component: ComponentId,
+    code: Arc<ComponentCode>,
+    handlers: Vec<HandlerSpec>,
+    facts: ComponentFacts,
+}
+
+impl fmt::Debug for PreparedTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedTool")
+            .field("sha256", &self.0.facts.sha256)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PreparedTool {
+    pub(crate) fn new(
+        sandbox: &Arc<SandboxInner>,
+        code: Arc<ComponentCode>,
+        handlers: Vec<HandlerSpec>,
+        facts: ComponentFacts,
+    ) -> Self {
+        Self(Arc::new(Prepared {
+            sandbox: Arc::clone(sandbox),
+            component: ComponentId::of(&facts.sha256),
+            code,
+            handlers,
+            facts,
+        }))
+    }
+
+    /// The handlers it serves, as `describe` named them.
+    #[must_use]
+    pub fn handlers(&self) -> &[HandlerSpec] {
+        &self.0.handlers
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn facts(&self) -> &ComponentFacts {
+        &self.0.facts
+    }
+
+    /// Whether it exports `goondan:tool/polling`, so that its handles can be polled.
+    #[must_use]
+    pub fn polls(&self) -> bool {
+        self.0.code.polls()
+    }
+
+    /// Runs one operation in a fresh instance, which is gone when this returns.
+    ///
+    /// The call runs where it is awaited, on any executor. If the guest keeps computing, it moves to the
+    /// sandbox's own threads. Dropping the future stops the guest and frees its call slot.
+    pub async fn call(&self, invocation: Invocation) -> CallReport {
+        let Prepared {
+            sandbox,
+            component,
+            code,
+            ..
+        } = &*self.0;
+        let open_files = Arc::clone(&sandbox.open_files);
+        let meter = Arc::new(Meter::new(invocation.limits, *component, open_files));
+        let cancel_log = CancelLog::new(&meter, &invocation.operation);
+        let task = CallTask {
+            sandbox: Arc::clone(sandbox),
+            component: *component,
+            code: Arc::clone(code),
+            workdir: invocation.workdir,
+            protected: invocation.protected,
+            grants: invocation.grants,
+            agents: invocation.agents,
+            meter: Arc::clone(&meter),
+        };
+        let request = self.request(invocation.operation, invocation.context);
+        let (response, queued, wall) = match request {
+            Ok(request) => task.run(request).await,
+            Err(error) => (Err(error), Duration::ZERO, Duration::ZERO),
+        };
+        cancel_log.disarm();
+        let outcome = response.and_then(|response| match response {
+            Response::Outcome(outcome) => Ok(outcome),
+            Response::Exports(_) => Err(SandboxError::HostPanic),
+        });
+        report(outcome, &meter, queued, wall)
+    }
+
+    fn request(&self, operation: Operation, context: ToolContext) -> Result<Request, SandboxError> {
+        match operation {
+            Operation::Handler {
+                name: handler,
+                input,
+            } => Ok(Request::Call {
+                handler,
+                context,
+                input,
+            }),
+            Operation::Poll { .. } | Operation::Cancel { .. } if !self.polls() => {
+                Err(SandboxError::NoPolling)
+            }
+            Operation::Poll { handle } => Ok(Request::Poll { context, handle }),
+            Operation::Cancel { handle } => Ok(Request::Cancel { context, handle }),
+        }
+    }
+}
