@@ -10,7 +10,7 @@ use toolhost_contract::{Locale, ToolErrorCode};
 use toolhost_sandbox::{CompileLimits, Compiler, SandboxConfig};
 use toolhost_tests::root;
 
-/// Compares a page with what the code says; `UPDATE_DOCS=1` writes it.
+/// Compares a page with its generated text; `UPDATE_DOCS=1` writes the page.
 fn check(page: &str, generated: &str) {
     let path = root("docs").join(page);
     if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -62,7 +62,7 @@ fn limits() -> String {
         )
         .unwrap();
     }
-    // A new field breaks these lines, and then belongs into a table.
+    // A new field does not compile here until it is added to a table.
     let SandboxConfig {
         allocation: _,
         live_calls,
@@ -184,7 +184,7 @@ fn the_tables_of_limits_match_the_code() {
     check("../SECURITY.md", &generated);
 }
 
-/// Where the modules begin of each crate or test binary that the pages name.
+/// The source folder of each crate or test binary that the pages name.
 const SOURCES: [(&str, &str); 9] = [
     ("toolhost-contract", "host/toolhost-contract/src"),
     ("toolhost-sandbox", "host/toolhost-sandbox/src"),
@@ -199,9 +199,9 @@ const SOURCES: [(&str, &str); 9] = [
 
 const LEVELS: [&str; 4] = ["MUST", "MUST NOT", "SHOULD", "MAY"];
 
-/// How many rules each document has: of each level, and in each section. `12.2` is a rule in the
-/// prose of a section, `12.2:4` are four that are numbered.
-/// Counted in the documents: each MUST, MUST NOT, SHOULD or MAY is one rule, be it in brackets after
+/// The number of rules of each document, by level and by section. `12.2` is a rule in the
+/// prose of a section, `12.2:4` are four numbered rules.
+/// Each MUST, MUST NOT, SHOULD or MAY in a document is one rule, whether in brackets after
 /// a sentence, in the level column of a table, or in a comment of an interface (in reading order).
 /// tool-module-v1 has no levels: its numbered rules count.
 const RULES: [(&str, [usize; 4], &str); 5] = [
@@ -260,7 +260,7 @@ fn rows(page: &str) -> Vec<Row<'_>> {
     rows
 }
 
-/// Whether what a row says of its tests holds.
+/// Whether the tests, the reference or the status of a row is valid.
 fn is_held(row: &Row<'_>, rows: &[Row<'_>]) -> bool {
     if let Some(same) = row.held_by.strip_prefix("as ") {
         let (document, place) = same.split_once(' ').unwrap_or_default();
@@ -276,7 +276,7 @@ fn is_held(row: &Row<'_>, rows: &[Row<'_>]) -> bool {
     is_removed || row.held_by.split(", ").all(is_test)
 }
 
-/// Whether a test that every run runs is where its name says: "`it execute::failures::name`".
+/// Whether a citation such as "`it execute::failures::name`" names a test that is not ignored.
 fn is_test(quoted: &str) -> bool {
     let (of, path) = quoted.trim_matches('`').split_once(' ').unwrap_or_default();
     let (module, name) = path.rsplit_once("::").unwrap_or_default();
@@ -287,7 +287,7 @@ fn is_test(quoted: &str) -> bool {
         let file = format!("{source}/{}.rs", module.replace("::", "/"));
         std::fs::read_to_string(root(&file))
     };
-    // A `mod tests` has a file of its own, or stands in the file that it tests.
+    // A `mod tests` has its own file, or is in the file that it tests.
     let inline = module.strip_suffix("::tests").unwrap_or(module);
     let text = read(module).or_else(|_| read(inline)).unwrap_or_default();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -300,7 +300,7 @@ fn is_test(quoted: &str) -> bool {
     (has("#[test]") || has("#[tokio::test")) && !has("#[ignore")
 }
 
-/// Groups of attacks on `docs/hostile.md`.
+/// Number of groups of attacks in `docs/hostile.md`.
 const HOSTILE_GROUPS: usize = 34;
 
 #[test]
@@ -321,8 +321,8 @@ fn every_attack_cites_existing_tests() {
             let &[_, _, held_by, _] = &*cells else {
                 panic!("a row has four cells: {row}");
             };
-            let loose: Vec<_> = held_by.split(", ").filter(|test| !is_test(test)).collect();
-            assert!(loose.is_empty(), "group {number}: {loose:?} in {row}");
+            let missing: Vec<_> = held_by.split(", ").filter(|test| !is_test(test)).collect();
+            assert!(missing.is_empty(), "group {number}: {missing:?} in {row}");
         }
     }
 }
@@ -347,8 +347,8 @@ fn every_promise_cites_existing_tests() {
 fn every_rule_of_the_specification_cites_existing_tests() {
     let page = std::fs::read_to_string(root("docs/spec.md")).unwrap();
     let rows = rows(&page);
-    let loose: Vec<_> = rows.iter().filter(|row| !is_held(row, &rows)).collect();
-    assert!(loose.is_empty(), "docs/spec.md: {loose:#?}");
+    let missing: Vec<_> = rows.iter().filter(|row| !is_held(row, &rows)).collect();
+    assert!(missing.is_empty(), "docs/spec.md: {missing:#?}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Support for the integration tests: the guests, one shared sandbox, temporary workdirs.
+//! Support for the integration tests: guests, a shared sandbox, a test host, temporary workdirs.
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "test support: a test that cannot be set up fails loudly"
+    reason = "test support: a failed setup panics"
 )]
 
 pub mod process_usage;
@@ -21,7 +21,7 @@ use toolhost_sandbox::{
     SandboxConfig, Workdir, WorkdirRules, WriteProtected,
 };
 
-/// A folder above this crate: `target/guests`, `guest-examples`.
+/// Returns a path in the workspace, such as `target/guests`.
 #[must_use]
 pub fn root(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -29,8 +29,8 @@ pub fn root(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// The component of a guest, as `cargo xtask guests` built it; `NAME@0.2.6`: as if it had been built
-/// against that release of WASI.
+/// Returns the component of a guest that `cargo xtask guests` built. `NAME@0.2.6` is the guest with
+/// imports of that release of WASI.
 #[must_use]
 pub fn guest(name: &str) -> Vec<u8> {
     if let Some((name, version)) = name.split_once('@') {
@@ -41,15 +41,15 @@ pub fn guest(name: &str) -> Vec<u8> {
         .unwrap_or_else(|e| panic!("{}: {e}; run `cargo xtask guests`", path.display()))
 }
 
-/// The sandbox that the tests of one process share, as the sandbox's documentation advises. Its
-/// cache is shared by all test processes, so that each guest is compiled once.
+/// Returns the sandbox that the tests of one process share. Its cache is shared by all test
+/// processes, so that each guest is compiled once.
 #[must_use]
 pub fn sandbox() -> Sandbox {
     static SHARED: OnceLock<Sandbox> = OnceLock::new();
     SHARED.get_or_init(|| own_sandbox(|_| ())).clone()
 }
 
-/// A sandbox that no other test uses, on the cache of all.
+/// Returns a new sandbox that uses the shared cache.
 #[must_use]
 pub fn own_sandbox(change: impl FnOnce(&mut SandboxConfig)) -> Sandbox {
     let key_file = root("target/test-state/cache.key");
@@ -62,7 +62,7 @@ pub fn own_sandbox(change: impl FnOnce(&mut SandboxConfig)) -> Sandbox {
     Sandbox::new(config).expect("a sandbox starts")
 }
 
-/// A guest prepared in the shared sandbox, once.
+/// Returns a guest prepared in the shared sandbox; each guest is prepared once.
 pub async fn prepared(name: &str) -> PreparedTool {
     type Known = Mutex<std::collections::HashMap<String, Arc<tokio::sync::OnceCell<PreparedTool>>>>;
     static KNOWN: OnceLock<Known> = OnceLock::new();
@@ -92,7 +92,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Makes an empty one.
+    /// Creates an empty workdir.
     #[must_use]
     pub fn new() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
@@ -102,7 +102,7 @@ impl Work {
         Self { dir, workdir }
     }
 
-    /// A path in it.
+    /// Returns a path in it.
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
         self.dir.path().join(path)
@@ -115,7 +115,7 @@ impl Default for Work {
     }
 }
 
-/// A call of one handler, to be changed and run.
+/// Returns a call of one handler.
 #[must_use]
 pub fn invocation(handler: &str, input: &Value, workdir: Option<&Work>) -> Invocation {
     let call = ToolCall::new("call-1", "tool__handler", serde_json::Map::new());
@@ -141,7 +141,7 @@ pub fn invocation(handler: &str, input: &Value, workdir: Option<&Work>) -> Invoc
     }
 }
 
-/// Runs the handler `run` of a guest in a fresh workdir.
+/// Runs the handler `run` of a guest in a new workdir.
 pub async fn run(name: &str, input: Value) -> CallReport {
     let work = Work::new();
     prepared(name)
@@ -150,7 +150,7 @@ pub async fn run(name: &str, input: Value) -> CallReport {
         .await
 }
 
-/// Limits with one thing changed.
+/// Returns the default limits with a change.
 #[must_use]
 pub fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
     let mut limits = Limits::default();
@@ -158,17 +158,20 @@ pub fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
     limits
 }
 
-/// The input of a guest that needs none.
+/// Returns the input of a guest that reads none.
 #[must_use]
 pub fn nothing() -> Value {
     json!({})
 }
 
-/// Waits until something holds, giving other tasks their turn; fails after ten seconds.
+/// Waits until `holds` returns true, and lets other tasks run; fails after ten seconds.
 pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
     let started = std::time::Instant::now();
     while !holds() {
-        assert!(started.elapsed().as_secs() < 10, "never: {what}");
+        assert!(
+            started.elapsed().as_secs() < 10,
+            "timed out after ten seconds, waiting until {what}"
+        );
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
 }

@@ -1,20 +1,20 @@
-//! What a process holds of its machine.
+//! The memory, files and threads of this process.
 
-/// Memory, files and threads of this process.
+/// The resources that this process uses.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessUsage {
-    /// Bytes of memory.
+    /// Resident memory in bytes.
     pub rss: u64,
-    /// The most there ever were.
+    /// Peak resident memory in bytes.
     pub peak: u64,
-    /// Open files, the one counted among them that this is read from.
+    /// Open files, with the one from which the number is read.
     pub fds: usize,
     /// Threads.
     pub threads: usize,
 }
 
 impl ProcessUsage {
-    /// What it holds now.
+    /// Reads the current usage.
     #[must_use]
     pub fn now() -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! A host with a bundle of guests, for tests of the whole way from a call to its result.
+//! A host with a bundle of guests, for tests that execute calls.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use toolhost::{Agent, Host, LoadedBundle, Policy, Step, ToolCall, ToolResult, Wo
 
 use crate::{Work, guest, sandbox};
 
-/// One Tool of a test bundle: its name, its guest, and its exports.
+/// A Tool of a test bundle: its name, its guest and its exports.
 pub type TestTool<'a> = (&'a str, &'a str, &'a [&'a str]);
 
-/// A loaded bundle, an open step and a workdir.
+/// A host with a loaded bundle, an open step and a workdir.
 pub struct TestHost {
     /// The bundle's directory.
     pub bundle: tempfile::TempDir,
@@ -18,7 +18,7 @@ pub struct TestHost {
     pub host: Host,
     /// The bundle.
     pub loaded: LoadedBundle,
-    /// Its only agent, or the one named.
+    /// The named agent of the bundle, or its only one.
     pub agent: Agent,
     /// A step of the agent.
     pub step: Step,
@@ -26,7 +26,7 @@ pub struct TestHost {
     pub work: Work,
 }
 
-/// The YAML of a bundle, with each guest under its own name.
+/// Returns the YAML of a bundle; each entry is the component of the guest with its name.
 #[must_use]
 pub fn yaml(tools: &[TestTool<'_>]) -> String {
     let document = |(name, guest, exports): &TestTool<'_>| {
@@ -44,7 +44,7 @@ pub fn yaml(tools: &[TestTool<'_>]) -> String {
         .join("\n---\n")
 }
 
-/// Writes a bundle: its manifest, and the guests it names.
+/// Writes a bundle: its manifest and the components of its guests.
 pub fn write_bundle(dir: &Path, manifest: &str, guests: &[&str]) {
     std::fs::write(dir.join("goondan.yaml"), manifest).expect("the manifest is written");
     for name in guests {
@@ -54,13 +54,13 @@ pub fn write_bundle(dir: &Path, manifest: &str, guests: &[&str]) {
 }
 
 impl TestHost {
-    /// Loads Tools without an Agent, under a policy given as YAML.
+    /// Loads Tools without an Agent, with a policy in YAML.
     pub async fn with_tools(tools: &[TestTool<'_>], policy: &str) -> Self {
         let guests: Vec<_> = tools.iter().map(|(_, guest, _)| *guest).collect();
         Self::load(&yaml(tools), &guests, policy, None).await
     }
 
-    /// Loads a manifest under a policy; the step is the named agent's, or the only one's.
+    /// Loads a manifest with a policy, and opens a step of the named or the only agent.
     pub async fn load(manifest: &str, guests: &[&str], policy: &str, agent: Option<&str>) -> Self {
         let bundle = tempfile::tempdir().expect("a temporary directory");
         write_bundle(bundle.path(), manifest, guests);
@@ -107,13 +107,13 @@ pub async fn open_step(agent: &Agent, instance: &str, workdir: &Workdir) -> Step
     step.expect("the step opens")
 }
 
-/// The call `call-1`.
+/// Returns the call `call-1` of a tool.
 #[must_use]
 pub fn tool_call(name: &str, args: Value) -> ToolCall {
     tool_call_of("call-1", name, args)
 }
 
-/// A call with an id of its own.
+/// Returns a call of a tool with this id.
 #[must_use]
 pub fn tool_call_of(id: &str, name: &str, args: Value) -> ToolCall {
     let Value::Object(args) = args else {
@@ -122,7 +122,7 @@ pub fn tool_call_of(id: &str, name: &str, args: Value) -> ToolCall {
     ToolCall::new(id, name, args)
 }
 
-/// The code of a result's error.
+/// Returns the code of a result's error.
 #[must_use]
 pub fn code(result: &ToolResult) -> String {
     let error = result.tool_error().map(|error| error.code.to_string());

@@ -1,14 +1,14 @@
-//! Components as other compilers would have built them: against another release of WASI 0.2.
+//! Changes the release of WASI 0.2 that a component imports.
 
-/// Number of the section that holds a component's imports.
+/// The number of the section of a component's imports.
 const IMPORTS: u8 = 10;
 
-/// The component with every import from WASI in another version.
+/// Returns the component with every WASI import in another version.
 ///
-/// Sections are copied; in that of the imports each name is written anew, with its length.
+/// Copies all sections; replaces the names, with their lengths, in the section of imports.
 ///
 /// # Panics
-/// Where the bytes are no component.
+/// Panics if the bytes are not a component.
 #[must_use]
 pub fn importing(version: &str, component: &[u8]) -> Vec<u8> {
     let (preamble, mut rest) = component.split_at(8);
@@ -32,7 +32,7 @@ fn renamed(version: &str, section: &[u8]) -> Vec<u8> {
     let mut made = Vec::new();
     let mut at = 0;
     while at < section.len() {
-        // A name is its length, in one byte for those of WASI, and its text.
+        // A name is its length, which takes one byte for WASI names, and its text.
         let first = section.get(at).copied().unwrap_or_default();
         let length = usize::from(first);
         let name = section
@@ -62,7 +62,7 @@ fn read_leb(bytes: &[u8]) -> (usize, &[u8]) {
             return (value, bytes.get(place + 1..).unwrap_or_default());
         }
     }
-    panic!("a number without an end")
+    panic!("a truncated number")
 }
 
 fn write_leb(to: &mut Vec<u8>, mut value: usize) {

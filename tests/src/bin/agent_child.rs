@@ -1,9 +1,9 @@
-//! An agent in a process of its own, for tests: it does what its events say.
+//! An agent in a child process, for tests: each event has the operation that it performs.
 //!
-//! `agent_child` serves with the library; `agent_child earlier` speaks the earlier protocol by hand;
-//! `agent_child deaf` answers and never ends by itself; `agent_child host STATE_ROOT` is a host with
-//! an agent that hangs and one in a process of its own: it says that one's process id when twenty
-//! events are accepted, and waits to be killed.
+//! `agent_child` uses the library; `agent_child earlier` implements the earlier protocol itself;
+//! `agent_child deaf` answers and ignores a shutdown; `agent_child host STATE_ROOT` is a host with
+//! an agent that hangs and one in a child process: it prints the process id of that child when twenty
+//! events are accepted, and waits until it is killed.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -77,7 +77,7 @@ impl AgentRuntime for Agent {
                 help_url: Some(text("page").to_owned()).filter(|page| !page.is_empty()),
                 ..HandlerError::default()
             }),
-            // Writes so many lines to its standard error.
+            // Writes `lines` lines to its standard error.
             "grumble" => {
                 let lines: String = (1..=number(&input, "lines"))
                     .map(|n| format!("no {n}\n"))
@@ -87,17 +87,17 @@ impl AgentRuntime for Agent {
             }
             "die" => die(),
             "hang" => std::future::pending().await,
-            // Notes its event and its process and hangs, the first time alone.
+            // Writes its event and its process id to a file and hangs, only the first time.
             "hang-once" => {
                 let note = Path::new(text("note"));
                 if !note.exists() {
                     let said = json!({"pid": std::process::id(), "event": event});
-                    write_whole(note, &said.to_string());
+                    write_atomically(note, &said.to_string());
                     std::future::pending::<()>().await;
                 }
                 Ok(json!({"attempt": turn.attempt(), "id": event.id}))
             }
-            // Writes lines to its output that the library did not make.
+            // Writes raw lines to its standard output, beside those of the library.
             "say" => {
                 let mut out = std::io::stdout();
                 for line in input
@@ -143,7 +143,7 @@ fn die() -> ! {
     std::process::exit(3)
 }
 
-/// Asks many times at once; says how many answers were the right ones.
+/// Sends many concurrent requests; returns the number of correct answers.
 async fn fan(input: &Value, turn: &TurnPort) -> Result<Value, HandlerError> {
     let mut requests = tokio::task::JoinSet::new();
     for n in 0..number(input, "times") {
@@ -172,15 +172,15 @@ fn number(input: &Value, key: &str) -> usize {
     usize::try_from(number).unwrap_or_default()
 }
 
-/// Writes a file that nobody sees half written.
-fn write_whole(path: &Path, text: &str) {
+/// Writes a file atomically.
+fn write_atomically(path: &Path, text: &str) {
     let half = path.with_extension("half");
     if std::fs::write(&half, text).is_ok() {
         let _ = std::fs::rename(&half, path);
     }
 }
 
-/// Delegates what it is told to the agent `input.target`, by `delegate`, and answers with the
+/// Delegates its input to the agent `input.target` with a `delegate`, and answers with the
 /// `delegate_result`.
 fn earlier() -> Result<(), Box<dyn std::error::Error>> {
     let mut asked: Option<Value> = None;
@@ -213,7 +213,7 @@ fn earlier() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Answers its process id and goes on for ever.
+/// Answers with its process id and never ends.
 fn deaf() -> Result<(), Box<dyn std::error::Error>> {
     for line in std::io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line?)?;

@@ -1,7 +1,7 @@
-//! The table of base tools: `base_tools [--write]`.
+//! Prints the table of base tools: `base_tools [--write]`.
 //!
-//! For each component that is built: its size, how long it takes to load when nothing of it is known and
-//! when it is in the cache, and a call. `--write` puts the table into docs/base-tools.md.
+//! For each built component: its size, the time to load it without a cache and with one, and the time of
+//! a call. `--write` writes the table to docs/base-tools.md.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
@@ -18,14 +18,14 @@ use toolhost_sandbox::{
 };
 use toolhost_tests::{invocation, root};
 
-/// Warm calls of which the median is told.
+/// Number of warm calls, of which the median is printed.
 const CALLS: usize = 201;
 
-/// Where the table is in the page.
+/// The markers around the table in the page.
 const BEGIN: &str = "<!-- measured: cargo xtask base-tools --write -->\n";
 const END: &str = "<!-- end -->\n";
 
-/// A base tool, and an ordinary call of it.
+/// A base tool and a typical call.
 struct Tool {
     name: &'static str,
     language: &'static str,
@@ -48,7 +48,7 @@ fn tools() -> Vec<Tool> {
             json!({"command": "sort < data.csv | head -2 > out"}),
         ),
         tool("file-system", "Rust", "read", json!({"path": "data.csv"})),
-        // Refused before anything is sent: what is measured is the tool, not a network.
+        // The tool refuses this URL, so that the measurement has no network time.
         tool(
             "http-fetch",
             "Rust",
@@ -77,7 +77,7 @@ fn tools() -> Vec<Tool> {
     ]
 }
 
-/// The file in which a tool is built: among the guests, or beneath its own folder.
+/// Returns the built component of a tool: among the guests, or beneath its own folder.
 fn component(tool: &Tool) -> Option<PathBuf> {
     let built = root("target/guests").join(format!("{}.wasm", tool.name));
     if built.is_file() {
@@ -87,7 +87,7 @@ fn component(tool: &Tool) -> Option<PathBuf> {
     newest(&root("guest-examples").join(language).join(tool.name))
 }
 
-/// The newest component beneath a folder.
+/// Returns the newest component beneath a folder.
 fn newest(folder: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder).ok()?.flatten();
     let found = entries.filter_map(|entry| {
@@ -104,7 +104,7 @@ fn newest(folder: &Path) -> Option<PathBuf> {
     found.max_by_key(|path| std::fs::metadata(path).and_then(|it| it.modified()).ok())
 }
 
-/// A process's sandbox, on a cache of its own.
+/// Returns a sandbox with its own cache.
 fn sandbox(top: &Path) -> Sandbox {
     let config = SandboxConfig {
         cache: Some(CacheConfig::new(top.join("cache"), top.join("cache.key"))),
@@ -122,11 +122,11 @@ async fn prepare(top: &Path, bytes: &[u8]) -> Result<(PreparedTool, Duration), S
     Ok((tool, took))
 }
 
-/// The median of calls, after one that warms up.
-async fn warm(tool: &PreparedTool, asked: &Tool, workdir: &Workdir) -> Duration {
+/// Returns the median time of a call, after a warm-up call.
+async fn warm(tool: &PreparedTool, tool_call: &Tool, workdir: &Workdir) -> Duration {
     let mut times = Vec::with_capacity(CALLS);
     for _ in 0..=CALLS {
-        let mut call = invocation(asked.handler, &asked.input, None);
+        let mut call = invocation(tool_call.handler, &tool_call.input, None);
         call.workdir = Some(workdir.clone());
         call.limits = Limits::default();
         let started = Instant::now();
@@ -138,7 +138,7 @@ async fn warm(tool: &PreparedTool, asked: &Tool, workdir: &Workdir) -> Duration 
     times.get(CALLS / 2).copied().unwrap_or_default()
 }
 
-/// One row of the table.
+/// Returns one row of the table.
 async fn row(tool: &Tool) -> String {
     let (name, language) = (tool.name, tool.language);
     let Some(path) = component(tool) else {

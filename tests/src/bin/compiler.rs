@@ -1,8 +1,8 @@
-//! A compiler, and programs that would be one: what the process of a `Compiler` runs.
+//! A compiler process, and programs that are not valid compilers, for a `Compiler`.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "a program of the tests: it says what it sees of its surroundings"
+    reason = "a test program that prints its environment"
 )]
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! A host that may open few files, and tools that open all they can: prints what came of it.
+//! Runs tools that open as many files as they can, in a process with a low limit; prints the results.
 #![expect(
     clippy::print_stdout,
     clippy::expect_used,
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use toolhost_sandbox::{Outcome, Sandbox, SandboxConfig};
 use toolhost_tests::{Work, guest, invocation, prepared};
 
-/// Files that the embedder holds of its own.
+/// Files that the embedder opens itself.
 const OWN: usize = 40;
 
 fn main() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    // Above it, every folder on the way would be more than this process may open.
+    // One descriptor for every folder of this path would exceed the limit of the process.
     let work = Work::new();
     let deep = "d/".repeat(1_000);
     fs::create_dir_all(work.path(&deep)).expect("folders");
@@ -28,7 +28,7 @@ fn main() {
 
     let ended = AtomicBool::new(false);
     let (opened, refused) = (AtomicU64::new(0), AtomicU64::new(0));
-    let said = std::thread::scope(|scope| {
+    let results = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !ended.load(SeqCst) {
                 let held: Result<Vec<File>, _> =
@@ -47,23 +47,23 @@ fn main() {
                     .expect("it moves");
             }
         });
-        let said = runtime.block_on(calls(&work, &deep));
+        let results = runtime.block_on(calls(&work, &deep));
         ended.store(true, SeqCst);
-        said
+        results
     });
-    // std would hold a descriptor for every folder.
+    // std would keep a descriptor open for every folder.
     let removed = std::process::Command::new("rm")
         .arg("-rf")
         .arg(work.path("d"))
         .status();
     removed.expect("the folders are removed");
     let embedder = json!({ "opened": opened.into_inner(), "refused": refused.into_inner() });
-    println!("{}", json!({ "embedder": embedder, "tools": said }));
+    println!("{}", json!({ "embedder": embedder, "tools": results }));
 }
 
 async fn calls(work: &Work, deep: &str) -> Value {
     let probe = prepared("fs_probe").await;
-    // Walks that a rename anywhere disturbs.
+    // Path lookups that every rename on the machine disturbs.
     let stat = json!({ "op": "stat-at", "path": format!("{deep}../d"), "follow": true });
     let missing = json!({ "op": "stat-at", "path": "d/../d", "follow": true });
     let steps = std::iter::repeat_n([stat, missing], 100)
@@ -72,26 +72,26 @@ async fn calls(work: &Work, deep: &str) -> Value {
     let started = Instant::now();
     let mut codes = std::collections::BTreeMap::<String, u64>::new();
     while started.elapsed() < Duration::from_secs(3) {
-        let asked = invocation("run", &json!({ "script": steps }), Some(work));
-        let Ok(Outcome::Output(said)) = probe.call(asked).await.outcome else {
+        let call = invocation("run", &json!({ "script": steps }), Some(work));
+        let Ok(Outcome::Output(results)) = probe.call(call).await.outcome else {
             return json!("no output");
         };
-        for result in said["results"].as_array().into_iter().flatten() {
+        for result in results["results"].as_array().into_iter().flatten() {
             *codes
                 .entry(result["error"].as_str().unwrap_or("ok").to_owned())
                 .or_default() += 1;
         }
     }
-    // Two that hold listings until they end, and another tool beside them.
+    // Two calls that hold listings until they end, and another tool.
     let own = Sandbox::new(SandboxConfig::default()).expect("a sandbox starts");
     let (hog, _) = own.prepare(guest("list_dir")).await.expect("it loads");
     let mut held = Vec::new();
     for _ in 0..20 {
-        let mut asked = invocation("run", &json!({ "hold": 1_000 }), Some(work));
-        asked.limits.open_files = 65_536;
-        asked.limits.handles = 100_000;
-        match hog.call(asked).await.outcome {
-            Ok(Outcome::Output(said)) => held.push(said),
+        let mut call = invocation("run", &json!({ "hold": 1_000 }), Some(work));
+        call.limits.open_files = 65_536;
+        call.limits.handles = 100_000;
+        match hog.call(call).await.outcome {
+            Ok(Outcome::Output(results)) => held.push(results),
             other => held.push(json!(format!("{other:?}"))),
         }
     }

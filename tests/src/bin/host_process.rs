@@ -1,7 +1,7 @@
-//! A host that does what it is told, so that a test may take away what its process needs.
+//! A host controlled by commands, so that a test can limit the resources of its process.
 //!
-//! A JSON line on stdin for each thing, answered by one on stdout: `{"op": …}` and what it needs, see
-//! [`Told::do_it`]. What fails is `{"error": "…"}`, and the process goes on.
+//! Each command is a JSON line on stdin, `{"op": …}` with its arguments, answered by a line on stdout;
+//! see [`HostProcess::run`]. The answer to a failed command is `{"error": "…"}`.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -17,35 +17,35 @@ type Outcome = Result<Value, Box<dyn Error>>;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let mut told = Told::default();
+    let mut process = HostProcess::default();
     for line in std::io::stdin().lock().lines() {
-        let asked: Value = serde_json::from_str(&line?)?;
-        let done = told.do_it(&asked).await;
-        say(&done.unwrap_or_else(|error| json!({"error": error.to_string()})))?;
+        let command: Value = serde_json::from_str(&line?)?;
+        let done = process.run(&command).await;
+        print(&done.unwrap_or_else(|error| json!({"error": error.to_string()})))?;
     }
     Ok(())
 }
 
-fn say(answer: &Value) -> std::io::Result<()> {
+fn print(answer: &Value) -> std::io::Result<()> {
     let mut out = std::io::stdout();
     writeln!(out, "{answer}")?;
     out.flush()
 }
 
 #[derive(Default)]
-struct Told {
+struct HostProcess {
     host: Option<Host>,
     agent: Option<(Agent, Workdir)>,
     step: Option<Step>,
-    /// Files held open so that nobody else may.
-    hoard: Vec<File>,
+    /// Files that use up the descriptors of the process.
+    held_files: Vec<File>,
 }
 
-impl Told {
-    async fn do_it(&mut self, asked: &Value) -> Outcome {
-        let text = |key: &str| asked.get(key).and_then(Value::as_str).unwrap_or_default();
+impl HostProcess {
+    async fn run(&mut self, command: &Value) -> Outcome {
+        let text = |key: &str| command.get(key).and_then(Value::as_str).unwrap_or_default();
         match text("op") {
-            // A host with a state root, and a cache of its own where `cache` says where.
+            // Starts a host with a state root, and with its own cache if `cache` is given.
             "start" => {
                 let sandbox = match text("cache") {
                     "" => toolhost_tests::sandbox(),
@@ -57,7 +57,7 @@ impl Told {
                 let host = Host::builder().sandbox(sandbox).state_root(text("state"));
                 self.host = Some(host.build()?);
             }
-            // The agent of a bundle, in a workdir.
+            // Loads a bundle and opens a step in a workdir.
             "load" => {
                 let host = self.host.as_ref().ok_or("no host")?;
                 let agent = host.load(text("bundle")).await?.only_agent()?;
@@ -70,32 +70,32 @@ impl Told {
                 self.step = Some(open_step(agent, "instance", workdir).await);
             }
             "call" => {
-                let call = tool_call_of("call-1", text("tool"), part(asked, "args"));
+                let call = tool_call_of("call-1", text("tool"), member(command, "args"));
                 let step = self.step.as_ref().ok_or("no step")?;
-                return Ok(shown(&step.execute_without_message(call).await));
+                return Ok(to_json(&step.execute_without_message(call).await));
             }
             "submit" => {
-                let call = tool_call_of("call-1", text("tool"), part(asked, "args"));
+                let call = tool_call_of("call-1", text("tool"), member(command, "args"));
                 let message = AssistantMessage::for_call(&call);
                 let step = self.step.as_ref().ok_or("no step")?;
-                return Ok(shown(&step.submit(call, &message).await));
+                return Ok(to_json(&step.submit(call, &message).await));
             }
             "poll" => {
                 let (agent, workdir) = self.agent.as_ref().ok_or("no agent")?;
                 let instance = agent.instance("instance", workdir.clone());
-                return Ok(shown(&instance.poll(text("handle")).await));
+                return Ok(to_json(&instance.poll(text("handle")).await));
             }
-            // Writes, logs and submits for ever, and says the handles.
+            // Writes, logs and submits endlessly, and prints the handles.
             "work" => self.work().await?,
-            // Opens files until there are none to be had; `release` gives them back.
-            "hoard" => {
+            // Opens files until no descriptor is left; `release` closes them.
+            "held_files" => {
                 while let Ok(file) = File::open("/dev/null") {
-                    self.hoard.push(file);
+                    self.held_files.push(file);
                 }
-                return Ok(json!({"held": self.hoard.len()}));
+                return Ok(json!({"held": self.held_files.len()}));
             }
-            "release" => self.hoard.clear(),
-            // Writes a file until there is no room.
+            "release" => self.held_files.clear(),
+            // Writes a file until the disk is full.
             "fill" => {
                 let mut file = File::create(text("path"))?;
                 while file.write_all(&[b'f'; 512]).is_ok() {}
@@ -105,7 +105,7 @@ impl Told {
                 let host = self.host.as_ref().ok_or("no host")?;
                 host.events().flush().await;
             }
-            // All that is logged beneath the state root.
+            // Returns the event logs beneath the state root.
             "events" => {
                 let host = self.host.as_ref().ok_or("no host")?;
                 host.events().flush().await;
@@ -126,12 +126,12 @@ impl Told {
                 step.execute_without_message(tool_call_of("w", "write__run", page.clone()));
             written.await;
             for (tool, args) in [("write__run", page), ("sleep__run", json!({}))] {
-                // As many as a host keeps apart from its limits.
+                // Fewer than the limit of pending calls.
                 if round < 50 {
                     let call = tool_call_of("s", tool, args);
                     let message = AssistantMessage::for_call(&call);
                     let accepted = step.submit(call, &message).await;
-                    say(&json!(accepted.handle()))?;
+                    print(&json!(accepted.handle()))?;
                 }
             }
         }
@@ -139,11 +139,11 @@ impl Told {
     }
 }
 
-fn part(asked: &Value, key: &str) -> Value {
-    asked.get(key).cloned().unwrap_or_else(|| json!({}))
+fn member(command: &Value, key: &str) -> Value {
+    command.get(key).cloned().unwrap_or_else(|| json!({}))
 }
 
-fn shown(result: &ToolResult) -> Value {
+fn to_json(result: &ToolResult) -> Value {
     json!({"result": result, "denials": result.usage().denials})
 }
 

@@ -1,7 +1,7 @@
-//! A runtime that dies: submits calls, says their handles, and waits to be killed.
+//! Submits calls, prints their handles, and waits until it is killed.
 //!
 //! `pending_child STATE_ROOT BUNDLE WORKDIR CALLS`: one line on stdout for each handle, then `ready`.
-//! Every other call appends a byte to a file of its own; the rest sleep for ever.
+//! Every second call appends a byte to its own file; the others sleep endlessly.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,

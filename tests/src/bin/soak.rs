@@ -1,8 +1,8 @@
-//! A host that is used hard: `soak SECONDS [--without-drift]`.
+//! The soak test: `soak SECONDS [--without-drift]`.
 //!
-//! Calls of every kind, 256 at once, on real components and tools of an extension, while turns and steps
-//! open and close. It prints what it did, and fails where an answer is not the one that its kind must have,
-//! or where memory, files or threads have grown since the warm-up.
+//! Runs calls of every kind, 256 concurrently, on real components and tools of an extension, while turns
+//! and steps open and close. Prints statistics; fails if a result differs from the expected one, or if
+//! memory, files or threads have grown since the warm-up.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
@@ -26,17 +26,17 @@ use toolhost_tests::own_sandbox;
 use toolhost_tests::process_usage::ProcessUsage;
 use toolhost_tests::test_host::{TestTool, tool_call_of, write_bundle, yaml};
 
-/// Calls at once.
+/// Concurrent calls.
 const IN_FLIGHT: usize = 256;
 
-/// Time after which what is held is what will be held.
+/// Time after which resource usage is expected to be stable.
 const WARM_UP: Duration = Duration::from_secs(60);
 
-/// The most that memory may grow after the warm-up, in percent.
+/// Largest growth of memory after the warm-up, in percent.
 const GROWTH_PERCENT: u64 = 5;
 
-/// Mistakes that are shown.
-const SHOWN: usize = 20;
+/// Largest number of mismatches that are printed.
+const PRINTED_MISMATCHES: usize = 20;
 
 const TOOLS: &[TestTool<'_>] = &[
     ("echo", "echo", &["say"]),
@@ -55,7 +55,7 @@ const TOOLS: &[TestTool<'_>] = &[
     ("pending", "pending", &["run"]),
 ];
 
-/// Whoever is to answer has ten minutes: how soon its turn comes is the machine's affair.
+/// A deadline of ten minutes, because queueing takes long on a busy machine.
 const POLICY: &str = "defaults: {limits: {deadlineMs: 600000}}
 tools: {
     spin: {limits: {deadlineMs: 50}},
@@ -64,28 +64,28 @@ tools: {
     writer: {limits: {diskBytes: 64KiB}},
 }";
 
-/// What a call must come to.
+/// The expected result of a call.
 enum Expected {
     Output(Value),
     /// An output with this member.
-    Told(&'static str, Value),
+    OutputMember(&'static str, Value),
     Error(&'static str),
 }
 
-/// How a call is made.
+/// The way to make a call.
 enum How {
     Executed,
-    /// Accepted, and polled for.
+    /// Submitted and polled.
     Submitted,
-    /// Answered with a handle by its component, and polled for.
+    /// Executed; the component returns a handle, which is polled.
     Polled,
-    /// Dropped after so many microseconds, unless it has ended.
+    /// Dropped after this number of microseconds, if it has not ended.
     Dropped(u64),
 }
 
-/// One kind of call, of number `n` and with some luck.
+/// Returns the `n`-th call; `luck` is a random number.
 fn call(luck: u64, n: u64) -> (&'static str, Value, How, Expected) {
-    use Expected::{Error, Output, Told};
+    use Expected::{Error, Output, OutputMember};
     use How::{Dropped, Executed, Polled, Submitted};
     let own = json!({"n": n, "luck": luck});
     match luck % 40 {
@@ -103,16 +103,16 @@ fn call(luck: u64, n: u64) -> (&'static str, Value, How, Expected) {
         ),
         4 => {
             let args = json!({"records": 1_200, "bytes": 100});
-            let told = Told("records", json!(1_200));
-            ("flood-log__run", args, Executed, told)
+            let expected = OutputMember("records", json!(1_200));
+            ("flood-log__run", args, Executed, expected)
         }
         5 => {
-            let told = Told("stderr", json!(200_000));
+            let expected = OutputMember("stderr", json!(200_000));
             (
                 "flood-stdout__run",
                 json!({"bytes": 200_000}),
                 Executed,
-                told,
+                expected,
             )
         }
         6 => {
@@ -125,16 +125,16 @@ fn call(luck: u64, n: u64) -> (&'static str, Value, How, Expected) {
             )
         }
         7 => {
-            let told = Told("error", json!("EIO"));
-            ("writer__run", json!({"bytes": 200_000}), Executed, told)
+            let expected = OutputMember("error", json!("EIO"));
+            ("writer__run", json!({"bytes": 200_000}), Executed, expected)
         }
         8 => {
             let args = json!({"count": 100_000, "kind": "pollable"});
             ("hoard__run", args, Executed, Error("E_TOOL_TRAP"))
         }
         9 => {
-            let told = Told("listen", json!({"ok": false, "error": "EACCES"}));
-            ("dial__run", json!({}), Executed, told)
+            let expected = OutputMember("listen", json!({"ok": false, "error": "EACCES"}));
+            ("dial__run", json!({}), Executed, expected)
         }
         10 => (
             "text__upper",
@@ -175,7 +175,7 @@ impl Expected {
     fn is(&self, result: &ToolResult) -> bool {
         match self {
             Self::Output(output) => result.output() == Some(output),
-            Self::Told(member, value) => {
+            Self::OutputMember(member, value) => {
                 result.output().and_then(|output| output.get(member)) == Some(value)
             }
             Self::Error(code) => result
@@ -185,11 +185,11 @@ impl Expected {
     }
 }
 
-/// What was done so far.
+/// The statistics so far.
 #[derive(Default)]
 struct Tally {
     calls: AtomicU64,
-    /// Calls by what they came to.
+    /// Number of calls by outcome.
     ends: Mutex<BTreeMap<String, u64>>,
     wrong: Mutex<Vec<String>>,
 }
@@ -213,7 +213,7 @@ impl Tally {
             .clone()
     }
 
-    /// Holds a result against what its call must come to, and against the call itself.
+    /// Compares a result with the expected one and with its call.
     fn check(&self, call: &ToolCall, result: &ToolResult, expected: &Expected) {
         let own = result.tool_call_id() == call.id && result.tool_name() == call.name;
         if !own || !expected.is(result) {
@@ -224,7 +224,7 @@ impl Tally {
     }
 }
 
-/// One of those that call at the same time.
+/// One of the concurrent callers.
 struct Caller {
     instance: Instance,
     tally: Arc<Tally>,
@@ -235,14 +235,14 @@ struct Caller {
 
 impl Caller {
     fn luck(&mut self) -> u64 {
-        // xorshift64: the same calls in every run.
+        // xorshift64 with a fixed seed: the same calls in every run.
         self.luck ^= self.luck << 13;
         self.luck ^= self.luck >> 7;
         self.luck ^= self.luck << 17;
         self.luck
     }
 
-    /// Takes turns until the time has come.
+    /// Runs turns until `until`.
     async fn run(&mut self, until: Instant) {
         while Instant::now() < until {
             let luck = self.luck();
@@ -253,7 +253,7 @@ impl Caller {
                 for _ in 0..=luck % 5 {
                     self.call(&step).await;
                 }
-                // Some are closed, and some forgotten.
+                // Some turns are closed, and some dropped.
                 if luck & 0x100 == 0 {
                     step.close(()).await.expect("it closes");
                 }
@@ -293,7 +293,7 @@ impl Caller {
         self.tally.check(&call, &result, &expected);
     }
 
-    /// Polls until a call has ended.
+    /// Polls a call until it has ended.
     async fn ended(&self, accepted: ToolResult) -> ToolResult {
         let Some(handle) = accepted.handle() else {
             return accepted;
@@ -313,7 +313,7 @@ async fn echo(_: HandlerContext, input: JsonObject) -> Result<Value, HandlerErro
     Ok(Value::Object(input))
 }
 
-/// The host, and the agent that calls.
+/// Returns the host and the agent whose tools are called.
 async fn test_host(top: &std::path::Path) -> (Host, Agent) {
     let bundle = top.join("bundle");
     std::fs::create_dir(&bundle).expect("it is made");
@@ -323,8 +323,8 @@ async fn test_host(top: &std::path::Path) -> (Host, Agent) {
         .sandbox(own_sandbox(|_| ()))
         .policy(Policy::parse(POLICY, "policy.yaml").expect("it parses"))
         .state_root(top.join("state"))
-        // Longer than a call takes on a busy machine, and short enough that there are as many results
-        // after the warm-up as at the end.
+        // Longer than a call takes on a busy machine, and short enough that the number of stored results
+        // is the same after the warm-up and at the end.
         .pending_expiry(WARM_UP)
         .build()
         .expect("the host starts");
@@ -337,7 +337,7 @@ async fn test_host(top: &std::path::Path) -> (Host, Agent) {
     (host, agent)
 }
 
-/// Lets all callers call until then, and says every ten seconds how it goes.
+/// Runs all callers until `until`, and prints progress every ten seconds.
 async fn phase(callers: Vec<Caller>, started: Instant, until: Instant) -> Vec<Caller> {
     let tally = callers.first().map(|caller| Arc::clone(&caller.tally));
     let progress = tokio::spawn(async move {
@@ -377,8 +377,7 @@ async fn phase(callers: Vec<Caller>, started: Instant, until: Instant) -> Vec<Ca
     callers
 }
 
-/// What is held once what was told to end has ended: threads that waited for more to do go after ten
-/// seconds.
+/// Waits until idle threads have ended, which takes up to ten seconds, and returns the usage.
 async fn at_rest(most: Option<ProcessUsage>) -> ProcessUsage {
     let started = Instant::now();
     loop {
@@ -421,10 +420,10 @@ fn print(tally: &Tally, took: Duration, before: ProcessUsage, after: ProcessUsag
     );
 }
 
-/// What went wrong, in words.
+/// Returns descriptions of the failures.
 fn faults(tally: &Tally, drift: Option<(ProcessUsage, ProcessUsage)>) -> Vec<String> {
     let mut faults = tally.wrongs();
-    faults.truncate(SHOWN);
+    faults.truncate(PRINTED_MISMATCHES);
     if let Some((before, after)) = drift {
         if after.rss > before.rss + before.rss * GROWTH_PERCENT / 100 {
             faults.push(format!("memory grew by more than {GROWTH_PERCENT} %"));
@@ -476,7 +475,7 @@ async fn main() -> ExitCode {
     let mut faults = faults(&tally, drift.then_some((before, after)));
     let sandbox = host.sandbox();
     if (sandbox.waiting_calls(), sandbox.memory_in_use()) != (0, 0) {
-        faults.push("calls still wait, or hold memory".to_owned());
+        faults.push("calls still wait or hold memory".to_owned());
     }
     for fault in &faults {
         eprintln!("soak: {fault}");
