@@ -1,8 +1,8 @@
-//! Lists the kits for authors and the contract, so that the binary carries them: an installed
-//! `toolhost` makes and builds tools without this repository.
+//! Lists the kits and the contract for embedding, so that an installed `toolhost` creates and builds tools
+//! without this repository.
 #![expect(
     clippy::disallowed_methods,
-    reason = "what cargo tells a build script is in its environment"
+    reason = "cargo passes values to a build script in its environment"
 )]
 
 use std::error::Error;
@@ -10,8 +10,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is carried: a folder of the repository, and the files and folders of it.
-const CARRIED: [(&str, &[&str]); 4] = [
+/// Folders of the repository, and the embedded files and folders of each.
+const EMBEDDED: [(&str, &[&str]); 4] = [
     ("guest-sdk/rust", &["Cargo.toml", "src", "template"]),
     (
         "guest-sdk/typescript",
@@ -24,15 +24,15 @@ const CARRIED: [(&str, &[&str]); 4] = [
     ("wit", &["tool.wit", "deps"]),
 ];
 
-/// What lies about in them where somebody works, and is no part of them.
-const PASSED_OVER: [&str; 4] = ["node_modules", "__pycache__", "target", ".toolhost"];
+/// Folders of build results, which are not embedded.
+const EXCLUDED: [&str; 4] = ["node_modules", "__pycache__", "target", ".toolhost"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let own = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?);
     let root = own.join("../..").canonicalize()?;
     println!("cargo:rerun-if-changed=build.rs");
     let mut list = String::from("&[\n");
-    for (folder, parts) in CARRIED {
+    for (folder, parts) in EMBEDDED {
         let mut files = Vec::new();
         for part in parts {
             collect(&root.join(folder).join(part), &mut files)?;
@@ -47,13 +47,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     list.push_str("]\n");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
-    fs::write(out.join("carried.rs"), list)?;
+    fs::write(out.join("embedded.rs"), list)?;
     Ok(())
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     let name = path.file_name().unwrap_or_default();
-    if PASSED_OVER.iter().any(|passed_over| name == *passed_over) {
+    if EXCLUDED.iter().any(|excluded| name == *excluded) {
         return Ok(());
     }
     if !path.is_dir() {

@@ -1,4 +1,4 @@
-//! The command line, as people write it.
+//! The arguments of the command line.
 
 mod help;
 mod tool_arguments;
@@ -33,19 +33,19 @@ pub(crate) struct Cli {
 /// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Where instances' workspaces and the key of the cache are kept
+    /// Directory of instances' workspaces and of the cache key
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) state_root: Option<PathBuf>,
-    /// Say more: what tools print and log at debug level; twice for the host's own steps
+    /// Print more: what tools print and log at debug level; twice for the host's own steps
     #[arg(short, long, global = true, action = ArgAction::Count)]
     verbose: u8,
-    /// Say nothing beside errors
+    /// Print nothing but errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
 }
 
 impl Global {
-    /// How much is said on stderr.
+    /// How much is written to stderr.
     pub(crate) fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -58,7 +58,7 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make a folder with a new tool, ready to be built and tested
+    /// Create a folder with a new tool, ready to build and test
     #[command(after_long_help = help::NEW, arg_required_else_help = true)]
     New(NewArgs),
     /// Build the tools whose entries are source: Rust, TypeScript, JavaScript, Python
@@ -67,7 +67,7 @@ pub(crate) enum Command {
     /// Check that a bundle loads: its resources, its components, and a policy
     #[command(after_long_help = help::CHECK)]
     Check(CheckArgs),
-    /// List the tools that an agent is shown
+    /// List the tools of an agent
     #[command(after_long_help = help::LIST)]
     List(ListArgs),
     /// Call a tool and print its ToolResult
@@ -77,14 +77,14 @@ pub(crate) enum Command {
         override_usage = "toolhost call [OPTIONS] [BUNDLE] TOOL"
     )]
     Call(CallArgs),
-    /// Ask for the result of a call that is pending
+    /// Poll a pending call for its result
     #[command(
         after_long_help = help::POLL,
         arg_required_else_help = true,
         override_usage = "toolhost poll [OPTIONS] [BUNDLE] HANDLE"
     )]
     Poll(PendingArgs),
-    /// Cancel a call that is pending
+    /// Cancel a pending call
     #[command(
         after_long_help = help::CANCEL,
         arg_required_else_help = true,
@@ -94,13 +94,13 @@ pub(crate) enum Command {
     /// Play a script: agents that call tools and each other, without a model
     #[command(after_long_help = help::PLAY)]
     Play(PlayArgs),
-    /// Run the cases of a bundle's tools, and those that follow from their schemas
+    /// Run the test cases of a bundle's tools, and cases generated from their schemas
     #[command(after_long_help = help::TEST)]
     Test(TestArgs),
-    /// Show what a component serves and asks for, and whether it would load
+    /// Show the exports and imports of a component, and whether it would load
     #[command(after_long_help = help::INSPECT)]
     Inspect(InspectArgs),
-    /// List, verify or remove the compiled components that are kept
+    /// List, verify or remove cached components
     #[command(after_long_help = help::CACHE)]
     Cache(CacheArgs),
 }
@@ -110,10 +110,10 @@ pub(crate) struct NewArgs {
     /// Name of the tool: lower-case letters, digits, - and _
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// Language it is written in
+    /// Language of the tool
     #[arg(long, value_enum)]
     pub(crate) lang: Lang,
-    /// Where to make it [default: a folder of that name, here]
+    /// Where to create it [default: a folder of that name]
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
 }
@@ -123,7 +123,7 @@ pub(crate) struct NewArgs {
 pub(crate) enum Lang {
     /// A Cargo package
     Rust,
-    /// A module; JavaScript goes the same way
+    /// A module; also for JavaScript
     #[value(alias = "ts")]
     Typescript,
     /// A module
@@ -135,13 +135,13 @@ pub(crate) struct BuildArgs {
     /// Bundle file, or directory that holds a goondan.yaml
     #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
     pub(crate) bundle: PathBuf,
-    /// Build also what is up to date
+    /// Build even what is up to date
     #[arg(long)]
     pub(crate) force: bool,
     /// JavaScript engine [default: starlingmonkey for tools that use fetch, else qjs]
     #[arg(long, value_enum)]
     pub(crate) engine: Option<Engine>,
-    /// Print what came of it as JSON
+    /// Print the results as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -151,7 +151,7 @@ pub(crate) struct CheckArgs {
     /// Bundle file, or directory that holds a goondan.yaml
     #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
     pub(crate) bundle: PathBuf,
-    /// The operator's policy: what tools are granted, and their limits
+    /// The operator's policy: grants and limits of tools
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
     /// Print the findings as JSON
@@ -164,10 +164,10 @@ pub(crate) struct ListArgs {
     /// Bundle file, or directory that holds a goondan.yaml
     #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
     pub(crate) bundle: PathBuf,
-    /// ErrorCause tools; needed where the bundle has several agents
+    /// The agent; required if the bundle has several
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Print them as JSON, in the shape that a model's provider takes
+    /// Print the tools as JSON, in the format of a model provider
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
     /// The same as --format json
@@ -176,13 +176,13 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
-    /// The JSON asked for; none for the table.
+    /// The JSON format; none for the table.
     pub(crate) fn format(&self) -> Option<Format> {
         self.format.or(self.json.then_some(Format::Json))
     }
 }
 
-/// Shape of a catalog.
+/// Format of a catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// The specification's own
@@ -215,33 +215,33 @@ pub(crate) struct CallArgs {
     pub(crate) caller: CallerArgs,
 }
 
-/// On whose behalf a tool is called.
+/// The agent, the instance and the workdir of a call.
 #[derive(Debug, Args)]
 pub(crate) struct CallerArgs {
-    /// As which agent; needed where the bundle has several
+    /// The agent that calls; required if the bundle has several
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Key of the agent instance, which has a workspace of its own
+    /// Key of the agent instance; each has its own workspace
     #[arg(long, value_name = "KEY", default_value = "cli")]
     pub(crate) instance: String,
     /// The directory that the tool sees as `/` [default: the instance's workspace]
     #[arg(long, value_name = "DIR")]
     pub(crate) workdir: Option<PathBuf>,
-    /// The operator's policy: what tools are granted, and their limits
+    /// The operator's policy: grants and limits of tools
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// Add what the call used to the JSON, as `usage`
+    /// Add the resource usage to the JSON, as `usage`
     #[arg(long)]
     pub(crate) usage: bool,
 }
 
-/// Of `poll` and `cancel`.
+/// Arguments of `poll` and `cancel`.
 #[derive(Debug, Args)]
 pub(crate) struct PendingArgs {
     /// Bundle file, or directory that holds a goondan.yaml [default: goondan.yaml]
     #[arg(value_name = "BUNDLE")]
     first: PathBuf,
-    /// The handle of a ToolResult that is pending
+    /// The handle of a pending ToolResult
     #[arg(value_name = "HANDLE")]
     second: Option<String>,
     #[command(flatten)]
@@ -249,7 +249,7 @@ pub(crate) struct PendingArgs {
 }
 
 impl PendingArgs {
-    /// The bundle and the handle: one word is the handle.
+    /// The bundle and the handle. A single word is the handle.
     pub(crate) fn target(&self) -> (&Path, Cow<'_, str>) {
         match &self.second {
             Some(handle) => (&self.first, handle.into()),
@@ -260,13 +260,13 @@ impl PendingArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PlayArgs {
-    /// The script: a YAML file that names a bundle and says what its agents do
+    /// The script: a YAML file that names a bundle and lists the calls of its agents
     #[arg(value_name = "SCRIPT")]
     pub(crate) script: PathBuf,
-    /// Plays it so many times at once, each for an instance of its own
+    /// How many times to play it at once, each with its own instance
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) turns: u32,
-    /// The operator's policy, in place of the script's own
+    /// The operator's policy, in place of the script's
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
     /// Keep workspaces, events and pending calls here [default: a temporary directory]
@@ -280,22 +280,22 @@ pub(crate) struct TestArgs {
     /// of a NAME.yaml in tests/NAME/*.yaml
     #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
     pub(crate) bundle: PathBuf,
-    /// The operator's policy, for all that have none of their own
+    /// The operator's policy, for cases without a policy of their own
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// Run only those that have this text in their file, name or tool
+    /// Run only cases with this text in their file, name or tool
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
-    /// List the cases, and run none
+    /// List the cases without running them
     #[arg(long)]
     pub(crate) list: bool,
-    /// Leave out the cases that follow from the schemas
+    /// Leave out generated cases
     #[arg(long)]
     pub(crate) no_generated: bool,
-    /// What arguments drawn at random follow from
+    /// Seed of random arguments
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Write what comes into the case files, where exact values are expected
+    /// Update the case files to expect the actual results
     #[arg(long, conflicts_with = "list")]
     pub(crate) update: bool,
     /// Print the report as JSON
@@ -306,7 +306,7 @@ pub(crate) struct TestArgs {
     pub(crate) junit: Option<PathBuf>,
 }
 
-/// What a call is of.
+/// The target of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Target<'a> {
     /// The bundle.
@@ -316,7 +316,7 @@ pub(crate) struct Target<'a> {
 }
 
 impl CallArgs {
-    /// The bundle and the tool: of two words the first and the last, one word is the tool.
+    /// The bundle and the tool. A single word is the tool.
     pub(crate) fn target(&self) -> Result<Target<'_>, Failure> {
         let no_tool = |error| Failure::from(error).hint("toolhost call [BUNDLE] TOOL");
         match (&self.first, &self.second) {
@@ -361,14 +361,14 @@ pub(crate) struct CacheArgs {
     pub(crate) what: CacheDo,
 }
 
-/// What to do with the cache.
+/// An action on the cache.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum CacheDo {
-    /// List them, the most recently used first
+    /// List cached components, the most recently used first
     Ls(CacheLook),
-    /// Check each one's signature; nothing is mapped or run
+    /// Check each signature; nothing is mapped or run
     Verify(CacheLook),
-    /// Remove them all; what is needed is compiled again
+    /// Remove all cached components; they are compiled again when needed
     Clear(CacheLook),
 }
 
@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_definitions_of_arguments_are_consistent() {
         Cli::command().debug_assert();
     }
 
@@ -395,7 +395,7 @@ mod tests {
         let check = |words: &[&str], bundle: &str, tool: &str| {
             let words = ["toolhost", "call"].iter().chain(words);
             let Command::Call(call) = Cli::try_parse_from(words).unwrap().command else {
-                panic!("it is a call");
+                panic!("not a call");
             };
             let expected = Target {
                 bundle: Path::new(bundle),

@@ -1,4 +1,4 @@
-//! What each command does.
+//! The commands.
 
 mod build;
 mod cache;
@@ -28,7 +28,7 @@ use toolhost::{Agent, Declares, LoadedBundle};
 use crate::failure::Failure;
 use crate::settings::Settings;
 
-/// The agent named, or the only one.
+/// Returns the agent with this name, or the only one.
 fn agent(bundle: &LoadedBundle, name: Option<&str>, settings: &Settings) -> Result<Agent, Failure> {
     let found = match name {
         Some(name) => bundle.agent(name),

@@ -1,27 +1,27 @@
-//! The environment variables that toolhost reads. Nothing else in the program looks at them.
+//! The environment variables that toolhost reads. No other file reads the environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What the environment says; an empty variable says nothing.
+/// The variables. Empty variables count as not set.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
-    /// `HOME`, where it is absolute.
+    /// `HOME`, if it is absolute.
     pub(crate) home: Option<PathBuf>,
     /// `TOOLHOST_STATE_ROOT`.
     pub(crate) state_root: Option<PathBuf>,
-    /// `XDG_STATE_HOME`, where it is absolute: a relative one is to be ignored.
+    /// `XDG_STATE_HOME`, if it is absolute; its specification says to ignore relative paths.
     pub(crate) xdg_state: Option<PathBuf>,
-    /// `XDG_CACHE_HOME`, where it is absolute.
+    /// `XDG_CACHE_HOME`, if it is absolute.
     pub(crate) xdg_cache: Option<PathBuf>,
     /// `NO_COLOR` is set, or `TERM` names a terminal without colours.
     pub(crate) colourless: bool,
-    /// `CARGO_TARGET_DIR` is set: cargo, which reads it, is not told where to build.
+    /// `CARGO_TARGET_DIR` is set: cargo reads it and gets no `--target-dir`.
     pub(crate) cargo_target_dir: bool,
 }
 
 impl Environment {
-    /// Reads it.
+    /// Reads the variables.
     pub(crate) fn read() -> Self {
         Self {
             home: absolute("HOME"),
@@ -36,7 +36,7 @@ impl Environment {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the command line is where the environment is read, and this is its one place"
+    reason = "only the command line reads the environment, and only here"
 )]
 pub(crate) fn value(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())

@@ -1,19 +1,19 @@
-//! How a command ends, for whoever called it.
+//! The exit codes of the process.
 
 use std::process::ExitCode;
 
-/// The exit codes of every command.
+/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done; a call that is pending is done for now.
+    /// 0: done; also for a pending call.
     Done,
-    /// The answer is no: a ToolResult of status `error`, a bundle or a component that would not load.
+    /// 1: a ToolResult of status `error`, or a bundle or a component that would not load.
     Refused,
-    /// There is no answer: wrong usage, or something could not be read or loaded.
+    /// 2: wrong usage, or a file could not be read or loaded.
     Unusable,
-    /// Stopped by Ctrl-C; what shells expect for SIGINT.
+    /// 130: stopped by SIGINT (Ctrl-C).
     Interrupted,
-    /// Stopped by SIGTERM; what shells expect for it.
+    /// 143: stopped by SIGTERM.
     Terminated,
 }
 

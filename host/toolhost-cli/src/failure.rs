@@ -1,4 +1,4 @@
-//! Why a command has no answer: what is wrong, where, and the next move.
+//! Errors of commands: what is wrong, where, and a hint.
 
 use std::path::Path;
 
@@ -19,16 +19,16 @@ pub(crate) enum StopSignal {
     Terminate,
 }
 
-/// A command that has no answer.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// What is wrong, its causes below it.
+    /// The error and its causes.
     error: anyhow::Error,
-    /// The next move.
+    /// What to do next.
     hint: Option<String>,
-    /// What is wrong in files, where that is what is wrong.
+    /// Findings in files.
     findings: Vec<Diagnostic>,
-    /// The files, for showing their lines.
+    /// The files, for quoting their lines.
     sources: Vec<YamlSource>,
     exit: Exit,
 }
@@ -46,12 +46,12 @@ impl From<anyhow::Error> for Failure {
 }
 
 impl Failure {
-    /// Makes one of an error.
+    /// Makes a failure of any error.
     pub(crate) fn of(error: impl Into<anyhow::Error>) -> Self {
         Self::from(error.into())
     }
 
-    /// A command stopped by a signal.
+    /// The failure of a command that a signal stopped.
     pub(crate) fn stopped(signal: StopSignal) -> Self {
         let (how, exit) = match signal {
             StopSignal::Interrupt => ("interrupted", Exit::Interrupted),
@@ -64,7 +64,7 @@ impl Failure {
         }
     }
 
-    /// A policy that cannot be used.
+    /// The failure of a policy that cannot be used.
     pub(crate) fn of_policy(
         path: &Path,
         source: Option<YamlSource>,
@@ -74,11 +74,11 @@ impl Failure {
         Self {
             findings,
             sources: source.into_iter().collect(),
-            ..Self::from(error).hint("Correct what is listed; nothing was loaded.")
+            ..Self::from(error).hint("Correct the errors above; nothing was loaded.")
         }
     }
 
-    /// Files that cannot be used for what is wrong in them.
+    /// The failure of files with findings.
     pub(crate) fn of_files(
         error: anyhow::Error,
         findings: Vec<Diagnostic>,
@@ -91,7 +91,7 @@ impl Failure {
         }
     }
 
-    /// A bundle that does not load, under a policy.
+    /// The failure of a bundle that does not load under a policy.
     pub(crate) fn of_bundle(error: LoadError, policy: Option<&YamlSource>) -> Self {
         let hint = error.help();
         let (mut sources, mut findings) = (Vec::new(), Vec::new());
@@ -107,28 +107,28 @@ impl Failure {
         }
     }
 
-    /// Sets the next move.
+    /// Sets the hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// What is wrong in files.
+    /// The findings in files.
     pub(crate) fn findings(&self) -> &[Diagnostic] {
         &self.findings
     }
 
-    /// What is wrong, on one line.
+    /// The error on one line.
     pub(crate) fn message(&self) -> String {
         text::line(&chain(&self.error))
     }
 
-    /// The next move.
+    /// The hint.
     pub(crate) fn next_move(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// What a program reads of it, for a command that tells of tools.
+    /// The JSON of `check` and `build`.
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "ok": false,
@@ -138,13 +138,13 @@ impl Failure {
         })
     }
 
-    /// How the process ends.
+    /// The exit code.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// Tells people: the findings, the error, then, apart from it, the hint.
-    pub(crate) fn show(&self, style: Style) {
+    /// Writes the findings, the error and the hint to stderr.
+    pub(crate) fn print(&self, style: Style) {
         let mut text = diagnostics::render(&self.findings, &self.sources, style);
         text += &format!("{} {}\n", style.red("error:"), self.message());
         if let Some(hint) = &self.hint {
@@ -154,7 +154,7 @@ impl Failure {
     }
 }
 
-/// The error and its causes. A cause that the error above it quotes is not said again.
+/// Joins an error and its causes, but leaves out causes that the error before already ends with.
 fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_follow_and_are_said_once() {
+    fn causes_follow_and_are_not_repeated() {
         let deep = Err::<(), _>(anyhow::anyhow!("permission denied"));
         let quoted = deep.context("/x: permission denied").context("no cache");
         assert_eq!(

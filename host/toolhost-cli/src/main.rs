@@ -1,4 +1,4 @@
-//! The binary `toolhost`: agents' tools in the terminal.
+//! The binary `toolhost`: the command line.
 
 mod args;
 mod commands;

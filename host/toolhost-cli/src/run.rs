@@ -1,4 +1,4 @@
-//! From the command line to the exit code.
+//! Runs a command, from the arguments to the exit code.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,27 +20,27 @@ use crate::terminal::log;
 use crate::terminal::{stderr, text};
 use crate::toolchains::TargetDir;
 
-/// How long a command that was stopped has to let go of what it holds. One that computes, or waits for
-/// its answer to be read, ends with the process.
-const LETTING_GO: Duration = Duration::from_secs(2);
+/// How long a stopped command has to release what it holds. Work that does not yield, such as a blocked
+/// write to stdout, ends with the process.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Stack of the host's threads, in bytes: that of a main thread.
+/// Stack of each thread, in bytes: as large as a main thread's.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Runs the command that the process was started with.
+/// Runs the command in the arguments of the process.
 pub(crate) fn run() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(told) => {
-            // Wrong usage goes to stderr, and quotes what was written: it may be a model's.
-            if told.use_stderr() {
-                let told = told.to_string();
-                let lines: Vec<String> = told.lines().map(text::line).collect();
+        Err(error) => {
+            // The message quotes the arguments, which may come from a model.
+            if error.use_stderr() {
+                let message = error.to_string();
+                let lines: Vec<String> = message.lines().map(text::line).collect();
                 stderr::write(&lines.join("\n"));
                 return Exit::Unusable;
             }
             // Help goes to stdout, which may be closed.
-            let _ = told.print();
+            let _ = error.print();
             return Exit::Done;
         }
     };
@@ -49,23 +49,24 @@ pub(crate) fn run() -> Exit {
         verbosity: cli.global.verbosity(),
         style: Style::new(&environment),
         target_dir: match environment.cargo_target_dir {
-            true => TargetDir::OfTheUser,
+            true => TargetDir::FromEnvironment,
             false => TargetDir::Cache,
         },
         dirs: StateDirs::find(&environment, cli.global.state_root),
     });
     log::start(settings.verbosity);
-    match run_to_the_end(cli.command, &settings) {
+    match run_until_signal(cli.command, &settings) {
         Ok(exit) => exit,
         Err(failure) => {
-            failure.show(settings.style);
+            failure.print(settings.style);
             failure.exit()
         }
     }
 }
 
-fn run_to_the_end(command: Command, settings: &Arc<Settings>) -> Result<Exit, Failure> {
-    // With tokio's default of 61, a guest that computes delays every timer by tens of milliseconds.
+/// Runs a command until it ends, or a signal stops it.
+fn run_until_signal(command: Command, settings: &Arc<Settings>) -> Result<Exit, Failure> {
+    // With tokio's default interval of 61, a guest that computes delays timers by tens of milliseconds.
     let runtime = Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(STACK_BYTES)
@@ -77,29 +78,29 @@ fn run_to_the_end(command: Command, settings: &Arc<Settings>) -> Result<Exit, Fa
     let settings = Arc::clone(settings);
     let done = runtime.block_on(async {
         let mut signals = StopSignals::listen();
-        // A task of its own: however long it computes, a signal is heard.
-        let mut work = tokio::spawn(async move { carry_out(command, &settings).await });
+        // In its own task, so that signals are received while it computes.
+        let mut work = tokio::spawn(async move { execute(command, &settings).await });
         let signal = tokio::select! {
             biased;
             signal = signals.next() => signal,
             done = &mut work => return joined(done),
         };
-        // The guest is stopped by dropping the command.
+        // Dropping the command stops the guest.
         work.abort();
         let stopped = Failure::stopped(signal);
         tokio::select! {
             _ended = work => Err(stopped),
-            // Perhaps it cannot write: nothing more is said.
+            // Exits at once, without a message.
             _second = signals.next() => Ok(stopped.exit()),
-            () = tokio::time::sleep(LETTING_GO) => Ok(stopped.exit()),
+            () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => Ok(stopped.exit()),
         }
     });
-    // What cannot be interrupted, such as a read of a terminal, ends with the process.
+    // Does not wait for blocking work, such as a read from a terminal.
     runtime.shutdown_background();
     done
 }
 
-async fn carry_out(command: Command, settings: &Settings) -> Result<Exit, Failure> {
+async fn execute(command: Command, settings: &Settings) -> Result<Exit, Failure> {
     match command {
         Command::New(args) => commands::new(&args),
         Command::Build(args) => commands::build(&args, settings).await,
@@ -123,8 +124,7 @@ fn joined(done: Result<Result<Exit, Failure>, JoinError>) -> Result<Exit, Failur
     }
 }
 
-/// The signals to stop. One that cannot be listened to keeps its ordinary meaning, which ends the
-/// process.
+/// The signals that stop a command. A signal without a listener ends the process.
 struct StopSignals {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
@@ -138,7 +138,7 @@ impl StopSignals {
         }
     }
 
-    /// Waits for one.
+    /// Waits for a signal.
     async fn next(&mut self) -> StopSignal {
         tokio::select! {
             () = received(&mut self.interrupt) => StopSignal::Interrupt,

@@ -1,25 +1,25 @@
-//! What holds for the whole command, whichever it is.
+//! The settings of every command.
 
 use crate::state_dirs::StateDirs;
 use crate::terminal::Style;
 use crate::terminal::{Verbosity, stderr, text};
 use crate::toolchains::TargetDir;
 
-/// What holds for the whole command.
+/// The settings of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// Where the host keeps what it keeps.
+    /// The directories that the host keeps files in.
     pub(crate) dirs: StateDirs,
-    /// How much is said.
+    /// How much is written to stderr.
     pub(crate) verbosity: Verbosity,
-    /// How it looks.
+    /// Colours and width of stderr.
     pub(crate) style: Style,
-    /// Where cargo builds tools in Rust.
+    /// Where cargo builds.
     pub(crate) target_dir: TargetDir,
 }
 
 impl Settings {
-    /// Says what the user should know and would not ask.
+    /// Writes a note to stderr, unless `--quiet` is set.
     pub(crate) fn note(&self, text: &str) {
         if self.verbosity > Verbosity::Quiet {
             stderr::write(&format!(

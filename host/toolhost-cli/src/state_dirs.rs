@@ -1,25 +1,26 @@
-//! Where the host keeps what it keeps.
+//! The directories that the host keeps files in.
 
 use std::path::PathBuf;
 
 use crate::environment::Environment;
 
-/// Directories of this user's host. None where nothing says where they are.
+/// The directories of the user; `None` if no option or variable names one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct StateDirs {
-    /// Instances' workspaces, and the key of the cache.
+    /// Holds instances' workspaces and the cache key.
     pub(crate) state_root: Option<PathBuf>,
-    /// Compiled components.
+    /// Holds compiled components.
     pub(crate) cache: Option<PathBuf>,
-    /// The user's home directory, which no tool may be given.
+    /// The home directory, which is never a workdir.
     pub(crate) home: Option<PathBuf>,
 }
 
-/// Name of the host's directory among those of other programs.
+/// Name of the host's folder in the XDG directories.
 const OWN: &str = "toolhost";
 
 impl StateDirs {
-    /// Finds them: the flag, then `TOOLHOST_STATE_ROOT`, then XDG's, then beneath the home directory.
+    /// Finds the directories: by the option, `TOOLHOST_STATE_ROOT`, the XDG variables, or `HOME`, in this
+    /// order.
     pub(crate) fn find(environment: &Environment, flag: Option<PathBuf>) -> Self {
         let at_home = |below: &str| environment.home.as_ref().map(|home| home.join(below));
         let state_home = || {
@@ -58,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_word_counts() {
+    fn options_go_before_variables_and_variables_before_defaults() {
         let check = |variables: &[(&str, &str)],
                      flag: Option<&str>,
                      state: Option<&str>,

@@ -1,5 +1,5 @@
-//! Turns sources into components, each language by its kit. This is the only part of toolhost that runs
-//! what the author of a bundle wrote outside a sandbox.
+//! Builds components from source, each language with its kit. Only this part of toolhost runs code of a
+//! bundle's author outside a sandbox.
 
 mod build_error;
 mod job;
@@ -21,7 +21,7 @@ pub(crate) use job::{BuildJob, BuiltComponent, Engine, TargetDir};
 pub(crate) use kit_cache::KitCache;
 pub(crate) use rust::write_sdk;
 
-/// Builds.
+/// Builds a component.
 pub(crate) async fn build(
     language: Language,
     job: &BuildJob<'_>,
@@ -33,7 +33,7 @@ pub(crate) async fn build(
     }
 }
 
-/// What builds a language, and how: what a stamp remembers of it.
+/// Identifies the kit and its options, for the stamp of a component.
 pub(crate) fn id(language: Language, engine: Option<Engine>) -> String {
     let kit = Kit::of(language).id();
     match engine {

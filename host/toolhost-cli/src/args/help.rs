@@ -1,4 +1,4 @@
-//! What `--help` teaches.
+//! The long texts of `--help`.
 
 /// After the help of `toolhost`.
 pub(crate) const TOOLHOST: &str = "\
@@ -17,17 +17,17 @@ where it is left out, goondan.yaml in the current directory.
 
 Exit codes:
   0    done; for call: the ToolResult is ok or pending
-  1    the answer is no: the ToolResult is an error, the bundle or component would not load
-  2    no answer: wrong usage, or something could not be read or loaded
+  1    refused: the ToolResult is an error, the bundle or component would not load
+  2    failed: wrong usage, or a file could not be read or loaded
   130  stopped by Ctrl-C; 143 by SIGTERM
 
 Places:
   state  --state-root, else TOOLHOST_STATE_ROOT, else $XDG_STATE_HOME/toolhost,
          else ~/.local/state/toolhost: instances' workspaces, the key of the cache
   cache  $XDG_CACHE_HOME/toolhost, else ~/.cache/toolhost: compiled components, at most
-         2 GiB, see `toolhost cache`; in kits/ what builds tools; may be deleted
+         2 GiB, see `toolhost cache`; in kits/ the build tools; may be deleted
 
-Answers go to stdout, everything else to stderr. NO_COLOR switches colours off.";
+Results go to stdout, everything else to stderr. NO_COLOR switches colours off.";
 
 /// After the help of `toolhost new`.
 pub(crate) const NEW: &str = "\
@@ -39,7 +39,7 @@ Examples:
 The folder holds a manifest, goondan.yaml, one handler, a test of it and a README. It builds and passes
 its test as it is. A folder that exists must be empty.
 
-Exit codes: 0 made · 2 not made";
+Exit codes: 0 created · 2 not created";
 
 /// After the help of `toolhost build`.
 pub(crate) const BUILD: &str = "\
@@ -48,21 +48,21 @@ Examples:
   toolhost build my-bundle --force
   toolhost build my-bundle --json | jq '.tools[] | select(.state == \"failed\")'
 
-What is built, by the entry that the manifest names:
+The entry in the manifest decides what is built:
   ./Cargo.toml               a Cargo package whose library is a cdylib, for wasm32-wasip2
   ./index.ts, .tsx .mts .js .jsx .mjs
                              a module that exports `handlers`; npm packages beside it are bundled
   ./tool.py                  a module with `handlers`; packages of its requirements.txt go along
-Any other entry is a component already.
+Any other entry is a built component.
 
 The component goes to .toolhost/<tool>.wasm beside the manifest, and is built anew where its sources or
 this toolhost's kit have changed. Other commands never build: they refuse a component that is missing or
 older than its sources. Building runs what the sources tell compilers to run, outside any sandbox: build
 only what you trust.
 
-What builds lies in the cache (see Places in `toolhost --help`), got once: from npm for TypeScript, from
-PyPI for Python. Rust needs cargo and `rustup target add wasm32-wasip2`, TypeScript Node 20, Python 3.10;
-RUSTC, CARGO_TARGET_DIR and the like go to cargo as they are.
+The build tools are downloaded once into the cache (see Places in `toolhost --help`): from npm for
+TypeScript, from PyPI for Python. Rust needs cargo and `rustup target add wasm32-wasip2`, TypeScript Node 20, Python 3.10;
+cargo reads its own variables, such as RUSTC and CARGO_TARGET_DIR.
 
 With --json: {\"ok\", \"tools\": [{\"name\", \"entry\", \"component\", \"state\": \"built\" | \"current\" | \"failed\",
 \"bytes\", \"seconds\", \"whose\": \"source\" | \"machine\", \"errors\" and \"notes\": [{\"message\", \"file\", \"line\",
@@ -78,14 +78,14 @@ Examples:
   toolhost check my-bundle --policy p.yaml
   toolhost check my-bundle --json | jq .diagnostics
 
-Every component is compiled (once: see Places in `toolhost --help`) and asked what it serves.
-Warnings and notes are shown and do not fail.
+Every component is compiled (once: see Places in `toolhost --help`) and its exports are read.
+Warnings and notes are printed, but do not change the exit code.
 
 With --json: {\"ok\", \"diagnostics\": [{\"severity\", \"code\", \"message\", \"file\", \"line\", \"column\", \"help\", …}],
 \"tools\": [{\"name\", \"bytes\", \"sha256\", \"exports\": [\"tool__export\", …]}], \"agents\": [\"name\", …]},
-and \"error\" where nothing could be checked.
+and \"error\" if nothing could be checked.
 
-Exit codes: 0 it loads · 1 it does not · 2 it cannot be read";
+Exit codes: 0 the bundle loads · 1 it does not · 2 it cannot be read";
 
 /// After the help of `toolhost list`.
 pub(crate) const LIST: &str = "\
@@ -100,7 +100,7 @@ Formats:
   anthropic  [{\"name\", \"description\", \"input_schema\"}]
   mcp        [{\"name\", \"description\", \"inputSchema\"}]
 
-Exit codes: 0 listed · 2 it does not load";
+Exit codes: 0 listed · 2 the bundle does not load";
 
 /// After the help of `toolhost call`.
 pub(crate) const CALL: &str = "\
@@ -114,9 +114,9 @@ The ToolResult is printed on stdout, alone: {\"toolCallId\", \"toolName\", \"sta
 \"pending\", \"output\"?, \"handle\"?, \"error\"?}. What the tool logs goes to stderr.
 
 The tool sees one directory, as `/`: --workdir, or else the workspace of the instance beneath the
-state root. It is never the current directory by itself, nor may it be `/`, your home directory, or
-one that holds the policy file, the state root or the cache. Everything else is closed: network,
-environment, processes.
+state root. It is never the current directory by default, and may not be `/`, your home directory, or a
+directory that holds the policy file, the state root or the cache. The tool has no access to anything
+else: network, environment, processes.
 
 Exit codes: 0 ok or pending · 1 the ToolResult is an error · 2 wrong usage, or it does not load ·
 130 stopped by Ctrl-C, 143 by SIGTERM";
@@ -127,10 +127,10 @@ Examples:
   toolhost poll my-bundle pending_…         the handle of a ToolResult that is pending
   toolhost poll pending_… --instance user-1
 
-The handle is of use to the agent and the instance that made the call, with the bundle it was made
-in; give the same --agent, --instance and --workdir. The ToolResult is printed on stdout: the result,
-or `pending` again. A call that ran when its host died is E_TOOL_INTERRUPTED: it is never run again
-by itself.
+Only the agent and the instance that made the call can use the handle, with the same bundle: pass the
+same --agent, --instance and --workdir. The ToolResult is printed on stdout: the result, or `pending`
+again. A call that was running when its host process ended is E_TOOL_INTERRUPTED; it is not run again
+automatically.
 
 Exit codes: 0 ok or pending · 1 the ToolResult is an error · 2 wrong usage, or it does not load";
 
@@ -139,10 +139,10 @@ pub(crate) const CANCEL: &str = "\
 Examples:
   toolhost cancel my-bundle pending_…
 
-Prints what the handle stands for from now on: E_TOOL_CANCELLED, or the result it already had.
+Prints the ToolResult of the handle: E_TOOL_CANCELLED, or the result if the call had already ended.
 
-Exit codes: 0 cancelled, or it had ended before · 1 there is no such handle ·
-2 wrong usage, or it does not load";
+Exit codes: 0 cancelled, or already ended · 1 there is no such handle ·
+2 wrong usage, or the bundle does not load";
 
 /// After the help of `toolhost play`.
 pub(crate) const PLAY: &str = "\
@@ -152,7 +152,7 @@ Examples:
   toolhost play guest-examples/review.yaml --keep ./kept
   toolhost play downloaded/script.yaml --policy mine.yaml
 
-A script names a bundle and says what each agent calls, step by step, and what it answers:
+A script names a bundle and lists the calls of each agent, step by step, and its answer:
   bundle: ./goondan.yaml
   start: {agent: writer, input: {topic: otters}}
   agents:
@@ -163,11 +163,10 @@ A script names a bundle and says what each agent calls, step by step, and what i
       answer: '${review.output.response}'
     reviewer: {steps: [text: {tool: file-system__read, args: {path: '${input.path}'}}]}
 
-It may name a `policy:` that lies beside it; that one reads no secret of yours, grants no HTTP and
-raises no limit beyond the defaults. With --policy, yours holds instead.
+It may name a `policy:` in its own folder, which reads no secrets, grants no HTTP requests and raises
+no limits beyond the defaults. --policy replaces it.
 
-Every agent also has the `agents` tool. What happens is told on stderr; the answer is printed on
-stdout as JSON. With --turns it is {\"turns\", \"answered\", \"failed\", \"ms\", \"answers\", \"errors\", \"left\"}.
+Every agent also has the `agents` tool. Events are printed on stderr, the answer on stdout as JSON. With --turns it is {\"turns\", \"answered\", \"failed\", \"ms\", \"answers\", \"errors\", \"left\"}.
 
 Exit codes: 0 answered · 1 a turn failed · 2 wrong usage, or it does not load";
 
@@ -175,8 +174,8 @@ Exit codes: 0 answered · 1 a turn failed · 2 wrong usage, or it does not load"
 pub(crate) const TEST: &str = "\
 Examples:
   toolhost test                             goondan.yaml here, with its tests/*.yaml
-  toolhost test my-bundle --filter notes__  only what has this in its file, name or tool
-  toolhost test my-bundle --update          accept what comes
+  toolhost test my-bundle --filter notes__  only cases with this text in file, name or tool
+  toolhost test my-bundle --update          accept the actual results
   toolhost test my-bundle --junit report.xml --json > report.json
 
 A case file is a list of cases:
@@ -187,27 +186,27 @@ A case file is a list of cases:
     expect:
       output: { lines: 2, words: 3 }
 
-Each case runs in a fresh workdir, under the limits and grants of production. Besides, every export is
-called with arguments that follow from its schema: ones that fit, ones that do not, and hostile texts.
-Whatever it is given, a tool answers; it does not crash, and nothing outside its workdir changes.
+Each case runs in a fresh workdir, under the limits and grants of production. Every export is also
+called with arguments generated from its schema: valid ones, invalid ones, and hostile texts. With any
+arguments a tool must return a result, must not crash, and must change nothing outside its workdir.
 
 With --json: {\"ok\", \"passed\", \"failed\", \"updated\", \"ms\", \"cases\": [{\"file\", \"line\", \"name\", \"tool\",
 \"status\", \"ms\", \"runs\", \"problems\": [{\"what\", \"expected\", \"got\"}], \"usage\"}], \"generated\":
 {\"seed\", \"passed\", \"failed\": [like cases, with \"kind\" and \"args\"]}}.
 
-Exit codes: 0 all passed · 1 a case failed · 2 the bundle, a case file or the usage is wrong";
+Exit codes: 0 all passed · 1 a case failed · 2 wrong usage, or the bundle or a case file is invalid";
 
 /// After the help of `toolhost inspect`.
 pub(crate) const INSPECT: &str = "\
 Examples:
   toolhost inspect my-tool.wasm
   toolhost inspect my-tool.wasm --json | jq -r '.handlers[].name'
-  toolhost inspect my-tool.wasm --manifest > goondan.yaml     a bundle of it, beside it
+  toolhost inspect my-tool.wasm --manifest > goondan.yaml     a bundle with this tool
   toolhost inspect my-tool.wasm --wit
 
-Nothing is granted to the component: it is compiled and asked what it serves.
+The component is compiled and its exports are read, without any grants.
 
-Exit codes: 0 it would load, or its world is printed · 1 it would not · 2 it cannot be read";
+Exit codes: 0 it would load, or its world was printed · 1 it would not load · 2 it cannot be read";
 
 /// After the help of `toolhost cache`.
 pub(crate) const CACHE: &str = "\
@@ -217,18 +216,18 @@ Examples:
   toolhost cache verify
   toolhost cache clear
 
-A component is compiled once, signed with your key and kept (see Places in `toolhost --help`), at most
-2 GiB in all; those unused for longest go first. Only what verifies is ever mapped; anything else is
-compiled again when it is needed.
+A component is compiled once, signed with your key and cached (see Places in `toolhost --help`), at
+most 2 GiB in all; the least recently used are removed first. Only valid entries are mapped; all others
+are compiled again when needed.
 
 States:
   valid         signed with your key for this toolhost
   other-engine  signed with your key for another version
-  other-key     made with another key, as under another --state-root: it cannot be verified
+  other-key     signed with another key, such as of another --state-root: it cannot be verified
   truncated, tampered, not-private, unreadable
 
 With --json: {\"dir\", \"bytes\", \"limitBytes\", \"entries\": [{\"file\", \"sha256\", \"bytes\", \"lastUsed\",
 \"verdict\", \"handlers\"}]}, for verify also \"ok\"; for clear {\"dir\", \"files\", \"bytes\"}.
 
-Exit codes: 0 done; for verify: each is valid or other-engine · 1 verify: one is not ·
+Exit codes: 0 done; for verify: all are valid or other-engine · 1 verify: one is not ·
 2 the cache cannot be used";

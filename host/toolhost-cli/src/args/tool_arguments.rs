@@ -1,4 +1,4 @@
-//! The arguments of a call, as `--args` gives them: a JSON object, inline, in a file, or on stdin.
+//! The value of `--args`: a JSON object, given inline, in a file, or on stdin.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -10,11 +10,11 @@ use toolhost::JsonObject;
 use crate::failure::Failure;
 use crate::files;
 
-/// Most bytes read for arguments. What a call takes is the policy's; this only keeps a wrong file
-/// from filling the memory.
+/// Most bytes read for arguments. The policy limits the arguments of a call; this limit keeps a wrong
+/// file from filling the memory.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Shown wherever arguments are wrong.
+/// The hint for invalid arguments.
 const EXAMPLE: &str = r#"Pass a JSON object: --args '{"path": "notes.txt"}', --args @args.json, or --args - for stdin."#;
 
 /// Where the arguments are.
@@ -48,7 +48,7 @@ impl ArgsFrom {
             Self::Inline(text) => parse("--args", text),
             Self::Stdin => {
                 let text = files::stdin(BYTES_MAX).await.map_err(wrong)?;
-                parse("what stdin holds", &text)
+                parse("stdin", &text)
             }
             Self::File(path) => {
                 let text = files::text_file("the arguments file", path, BYTES_MAX).await;
@@ -62,7 +62,7 @@ fn named(path: &Path) -> String {
     format!("the arguments file {}", path.display())
 }
 
-/// Takes text for a JSON object; `what` names it in errors.
+/// Parses a JSON object. `what` names the text in errors.
 fn parse(what: &str, text: &str) -> Result<JsonObject, Failure> {
     let wrong = |message: String| Failure::of(anyhow!(message)).hint(EXAMPLE);
     if text.trim().is_empty() {
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_says_where_the_arguments_are() {
+    fn a_word_tells_where_the_arguments_are() {
         let check = |text: &str, from: ArgsFrom| assert_eq!(text.parse(), Ok(from));
         check("-", ArgsFrom::Stdin);
         check("@a.json", ArgsFrom::File("a.json".into()));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_no_object_is_named() {
+    fn values_that_are_no_objects_are_named() {
         let check = |text: &str, says: &str| {
             let failure = parse("--args", text).unwrap_err();
             assert_eq!(failure.message(), says);

@@ -1,4 +1,4 @@
-//! `toolhost build`: the components of tools whose entries are source.
+//! `toolhost build`: builds the components of tools whose entries are source.
 
 mod session;
 
@@ -18,7 +18,7 @@ use crate::terminal::{stderr, stdout, text};
 use crate::toolchains::{BuildError, ErrorCause, Fault, KitCache};
 use session::BuildSession;
 
-/// What came of one source entry.
+/// The result of one source entry.
 #[derive(Debug)]
 struct Outcome {
     tool: String,
@@ -35,7 +35,7 @@ enum State {
     Failed(BuildError),
 }
 
-/// Builds what a bundle's entries name.
+/// Builds the source entries of a bundle.
 pub(crate) async fn build(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
     let built = build_all(args, settings).await;
     let outcomes = match built {
@@ -50,7 +50,7 @@ pub(crate) async fn build(args: &BuildArgs, settings: &Settings) -> Result<Exit,
         let tools: Vec<Value> = outcomes.iter().map(as_json).collect();
         stdout::json(&json!({"ok": exit(&outcomes) == Exit::Done, "tools": tools}))?;
     } else if outcomes.is_empty() {
-        settings.note("nothing to build: every entry is a component already");
+        settings.note("nothing to build: every entry is a built component");
     }
     Ok(exit(&outcomes))
 }
@@ -63,16 +63,16 @@ async fn build_all(args: &BuildArgs, settings: &Settings) -> Result<Vec<Outcome>
     }
     let kit_cache = settings.dirs.cache.as_deref().map(KitCache::new);
     let kit_cache = kit_cache.ok_or_else(|| {
-        let error = anyhow!("there is no place for what builds tools");
+        let error = anyhow!("there is no cache directory for the build tools");
         Failure::from(error).hint("Set HOME, or XDG_CACHE_HOME.")
     })?;
     let progress = Progress::start(settings.verbosity);
-    let session = BuildSession::set_up(&open, &kit_cache, args, settings, &progress).await?;
+    let session = BuildSession::start(&open, &kit_cache, args, settings, &progress).await?;
     for source in open.source_entries() {
         let outcome = one(&session, &source).await;
         progress.idle();
         if !args.json {
-            show(&outcome, settings)?;
+            print(&outcome, settings)?;
         }
         outcomes.push(outcome);
     }
@@ -102,9 +102,9 @@ async fn one(session: &BuildSession<'_>, source: &SourceEntry<'_>) -> Outcome {
 }
 
 fn exit(outcomes: &[Outcome]) -> Exit {
-    let failed = |whose: ErrorCause| {
+    let failed = |cause: ErrorCause| {
         outcomes.iter().any(|outcome| match &outcome.state {
-            State::Failed(refusal) => refusal.whose == whose,
+            State::Failed(error) => error.cause == cause,
             State::Built { .. } | State::Current { .. } => false,
         })
     };
@@ -115,7 +115,7 @@ fn exit(outcomes: &[Outcome]) -> Exit {
     }
 }
 
-fn show(outcome: &Outcome, settings: &Settings) -> anyhow::Result<()> {
+fn print(outcome: &Outcome, settings: &Settings) -> anyhow::Result<()> {
     let (tool, component) = (&outcome.tool, text::line(&outcome.component));
     match &outcome.state {
         State::Current { bytes } => stdout::write(&format!(
@@ -126,23 +126,23 @@ fn show(outcome: &Outcome, settings: &Settings) -> anyhow::Result<()> {
             let style = settings.style;
             notes
                 .iter()
-                .for_each(|note| tell(&style.cyan("note:"), note, settings));
+                .for_each(|note| print_fault(&style.cyan("note:"), note, settings));
             let (size, seconds) = (size(*bytes), outcome.seconds);
             stdout::write(&format!(
                 "{tool}: {component}, {size}, built in {seconds:.1} s"
             ))
         }
-        State::Failed(refusal) => {
-            for fault in &refusal.faults {
-                tell(&settings.style.red("error:"), fault, settings);
+        State::Failed(error) => {
+            for fault in &error.faults {
+                print_fault(&settings.style.red("error:"), fault, settings);
             }
             Ok(())
         }
     }
 }
 
-/// Tells people one thing: the place, what, what shows it, and the next move.
-fn tell(word: &str, fault: &Fault, settings: &Settings) {
+/// Writes an error or a warning to stderr, with its detail and the hint.
+fn print_fault(word: &str, fault: &Fault, settings: &Settings) {
     let place = fault
         .place()
         .map(|place| format!("{}: ", text::line(&place)));
@@ -171,15 +171,15 @@ fn as_json(outcome: &Outcome) -> Value {
         "component": outcome.component,
         "seconds": outcome.seconds,
     });
-    let told = match &outcome.state {
+    let state = match &outcome.state {
         State::Built { bytes, notes } => json!({"state": "built", "bytes": bytes, "notes": notes}),
         State::Current { bytes } => json!({"state": "current", "bytes": bytes}),
-        State::Failed(refusal) => {
-            json!({"state": "failed", "whose": refusal.whose, "errors": refusal.faults})
+        State::Failed(error) => {
+            json!({"state": "failed", "whose": error.cause, "errors": error.faults})
         }
     };
-    if let (Some(answer), Value::Object(told)) = (answer.as_object_mut(), told) {
-        answer.extend(told);
+    if let (Some(answer), Value::Object(state)) = (answer.as_object_mut(), state) {
+        answer.extend(state);
     }
     answer
 }

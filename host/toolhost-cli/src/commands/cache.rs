@@ -1,4 +1,4 @@
-//! `toolhost cache`: the compiled components that are kept.
+//! `toolhost cache`: lists, verifies or removes cached components.
 
 use std::time::SystemTime;
 
@@ -15,13 +15,13 @@ use crate::settings::Settings;
 use crate::terminal::progress::size;
 use crate::terminal::{stdout, text};
 
-/// Columns of a component's digest that are shown: enough to tell it from others.
+/// Displayed characters of a component's digest.
 const DIGEST: usize = 12;
 
-/// Looks at the cache, or clears it.
+/// Lists, verifies or clears the cache.
 pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failure> {
     let config = host_context::cache(settings).ok_or_else(|| {
-        let error = anyhow!("there is no place for compiled components");
+        let error = anyhow!("there is no place for the cache of compiled components");
         Failure::from(error).hint("Set HOME, or XDG_CACHE_HOME and TOOLHOST_STATE_ROOT.")
     })?;
     let sandbox = Sandbox::new(SandboxConfig {
@@ -31,7 +31,7 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
     let sandbox = sandbox.map_err(unusable)?;
     let cache = sandbox
         .cache()
-        .ok_or_else(|| Failure::from(anyhow!("the sandbox keeps no compiled components")))?;
+        .ok_or_else(|| Failure::from(anyhow!("the sandbox has no cache")))?;
     let listing = CacheListing {
         dir: config.dir.to_string_lossy().into_owned(),
         limit: config.bytes,
@@ -47,19 +47,19 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
         }
         CacheDo::Verify(style) => {
             let entries = cache.entries().map_err(broken)?;
-            let sound = entries.iter().all(|entry| entry.verdict.verifies());
+            let valid = entries.iter().all(|entry| entry.verdict.verifies());
             match style.json {
                 true => {
                     let mut answer = listing.as_json(&entries);
                     if let Some(members) = answer.as_object_mut() {
-                        members.insert("ok".to_owned(), sound.into());
+                        members.insert("ok".to_owned(), valid.into());
                     }
                     stdout::json(&answer)?;
                 }
                 false => stdout::write(&verdicts(&entries))?,
             }
             advise(&entries, settings);
-            Ok(if sound { Exit::Done } else { Exit::Refused })
+            Ok(if valid { Exit::Done } else { Exit::Refused })
         }
         CacheDo::Clear(style) => {
             let cleared = cache.clear().map_err(broken)?;
@@ -101,7 +101,7 @@ fn broken(error: CacheError) -> Failure {
     Failure::of(error).hint(hint)
 }
 
-/// Where they are kept, and how much of it there may be.
+/// The directory of the cache, and its size limit.
 struct CacheListing {
     dir: String,
     limit: u64,
@@ -165,7 +165,7 @@ fn sum(entries: &[CacheEntry]) -> u64 {
     entries.iter().map(|entry| entry.bytes).sum()
 }
 
-/// How long ago, in the largest unit of which there is one.
+/// Formats how long ago a time was, in the largest unit that fits.
 fn ago(then: SystemTime, now: SystemTime) -> String {
     let seconds = now.duration_since(then).unwrap_or_default().as_secs();
     match seconds {
@@ -176,36 +176,36 @@ fn ago(then: SystemTime, now: SystemTime) -> String {
     }
 }
 
-/// A line for each, and what they come to.
+/// Lists the verdict on each entry, and a summary.
 fn verdicts(entries: &[CacheEntry]) -> String {
     let line = |entry: &CacheEntry| format!("{:<12}  {}", entry.verdict.as_str(), entry.file_name);
     let mut lines: Vec<_> = entries.iter().map(line).collect();
-    let sound = entries
+    let valid = entries
         .iter()
         .filter(|entry| entry.verdict.verifies())
         .count();
     let all = text::counted(entries.len() as u64, "component");
-    lines.push(match entries.len() - sound {
+    lines.push(match entries.len() - valid {
         0 => format!("{all}: ok"),
         bad => format!("{all}: {bad} cannot be verified"),
     });
     lines.join("\n")
 }
 
-/// Says what to do about those that are of no use.
+/// Notes what to do about entries that cannot be used.
 fn advise(entries: &[CacheEntry], settings: &Settings) {
     let has = |verdict: CacheVerdict| entries.iter().any(|entry| entry.verdict == verdict);
     if has(CacheVerdict::OtherEngine) {
-        settings.note("other-engine: kept for another version of toolhost, which maps it");
+        settings.note("other-engine: compiled for another version of toolhost, which can use it");
     }
     if has(CacheVerdict::OtherKey) {
-        settings.note("other-key: made under another --state-root, or with a key that was lost; `toolhost cache clear` removes it");
+        settings.note("other-key: signed under another --state-root, or with a lost key; `toolhost cache clear` removes it");
     }
     if has(CacheVerdict::Truncated) || has(CacheVerdict::Unreadable) {
-        settings.note("truncated, unreadable: the disk was full or is failing; it is never mapped, and compiled again when it is needed");
+        settings.note("truncated, unreadable: the disk was full or is failing; the component is compiled again when needed");
     }
     if has(CacheVerdict::Tampered) || has(CacheVerdict::NotPrivate) {
-        settings.note("tampered, not-private: somebody else wrote it, or the disk is failing; it is never mapped. Find out who can write the directory, then `toolhost cache clear`");
+        settings.note("tampered, not-private: another user wrote the file, or the disk is failing; it is never mapped. Check who can write the directory, then run `toolhost cache clear`");
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_how_long_ago_in_the_largest_unit() {
+    fn a_past_time_is_given_in_the_largest_unit() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(10_000_000);
         let check = |seconds, says| assert_eq!(ago(now - Duration::from_secs(seconds), now), says);
         check(0, "just now");

@@ -1,4 +1,4 @@
-//! On whose behalf a command calls: the host, the bundle, the agent's instance and its workdir.
+//! Opens the agent instance that a command calls for: host, bundle, agent and workdir.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,13 +15,13 @@ use crate::host_context::{HostContext, StateRoot};
 use crate::settings::Settings;
 use crate::terminal::stdout;
 
-/// What a command has to do with handles, which are kept beneath the state root.
+/// How a command uses handles, which are stored beneath the state root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Handles {
-    /// It may give one.
-    MayBeGiven,
-    /// It asks for one.
-    AreAsked,
+    /// The command may return one.
+    Returned,
+    /// The command needs one.
+    Needed,
 }
 
 /// Loads the bundle and opens the instance.
@@ -32,11 +32,11 @@ pub(super) async fn open(
     settings: &Settings,
 ) -> Result<Instance, Failure> {
     let state_root = match (&args.workdir, handles) {
-        (Some(_), Handles::MayBeGiven) => StateRoot::Optional,
-        (Some(_), Handles::AreAsked) | (None, _) => StateRoot::Needed,
+        (Some(_), Handles::Returned) => StateRoot::Optional,
+        (Some(_), Handles::Needed) | (None, _) => StateRoot::Needed,
     };
     let context = HostContext::open(settings, args.policy.as_deref(), state_root).await?;
-    // Before the bundle, which may take long to compile.
+    // Before the bundle, which may take long to load.
     let given = args.workdir.as_deref();
     let given = given.map(|dir| workdir(&context.host, dir)).transpose()?;
     let bundle = context.load_with_notes(bundle, settings).await?;
@@ -48,7 +48,7 @@ pub(super) async fn open(
     Ok(agent.instance(args.instance.as_str(), workdir))
 }
 
-/// Prints a result, with its receipt where that is asked for.
+/// Prints a result, with its usage if `--usage` is set.
 pub(super) fn print(result: &ToolResult, args: &CallerArgs) -> anyhow::Result<()> {
     let unwritable = "the result cannot be written as JSON";
     let mut answer = serde_json::to_value(result).context(unwritable)?;
@@ -59,7 +59,7 @@ pub(super) fn print(result: &ToolResult, args: &CallerArgs) -> anyhow::Result<()
     stdout::json(&answer)
 }
 
-/// How a command ends that has printed a result.
+/// Returns the exit code for a result.
 pub(super) fn exit(result: &ToolResult) -> Exit {
     match result.status() {
         ToolStatus::Ok | ToolStatus::Pending => Exit::Done,
@@ -71,13 +71,13 @@ fn workdir(host: &Host, dir: &Path) -> Result<Workdir, Failure> {
     host.workdir(dir).map_err(|error| {
         let hint = match &error {
             WorkdirError::Open { source, .. } if source.kind() == ErrorKind::NotFound => {
-                format!("Make it first: mkdir -p {}", dir.display())
+                format!("Create it first: mkdir -p {}", dir.display())
             }
             WorkdirError::Open { .. } => "Name a directory that you can read.".to_owned(),
             WorkdirError::NotADirectory { .. } => "Name a directory.".to_owned(),
             // The library's enum may grow.
             WorkdirError::Contains { .. } | WorkdirError::Within { .. } | _ => {
-                "Name a directory that holds nothing but what the tool may change.".to_owned()
+                "Name a directory with only files that the tool may change.".to_owned()
             }
         };
         Failure::of(error).hint(hint)

@@ -1,4 +1,4 @@
-//! `toolhost check`: does the bundle load?
+//! `toolhost check`: checks that a bundle loads.
 
 use serde_json::{Value, json};
 use toolhost::{Diagnostic, LoadedBundle};
@@ -10,7 +10,6 @@ use crate::host_context::{HostContext, StateRoot};
 use crate::settings::Settings;
 use crate::terminal::{diagnostics, stderr, stdout, text};
 
-/// Checks a bundle.
 pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit, Failure> {
     let checked = load(args, settings).await;
     match checked {
@@ -30,7 +29,7 @@ pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit,
             Ok(Exit::Done)
         }
         Err(failure) => {
-            // What was found is the answer; only where nothing was, there is none.
+            // Findings are the result of the command.
             let exit = match failure.findings() {
                 [] => failure.exit(),
                 _ => Exit::Refused,
@@ -38,7 +37,7 @@ pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit,
             if args.json {
                 stdout::json(&refused(&failure))?;
             } else {
-                failure.show(settings.style);
+                failure.print(settings.style);
             }
             Ok(exit)
         }

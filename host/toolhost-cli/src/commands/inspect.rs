@@ -1,4 +1,4 @@
-//! `toolhost inspect`: what a component is, and whether it would load.
+//! `toolhost inspect`: describes a component, and whether it would load.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(crate) async fn inspect(args: &InspectArgs, settings: &Settings) -> Result<E
     let found = {
         let progress = Progress::start(settings.verbosity);
         let name = args.file.file_name().unwrap_or_default().to_string_lossy();
-        progress.preparing(&name, bytes.len() as u64);
+        progress.compiling(&name, bytes.len() as u64);
         toolhost::inspect(&sandbox, bytes).await
     };
     let (found, refusal) = match &found {
@@ -54,13 +54,13 @@ pub(crate) async fn inspect(args: &InspectArgs, settings: &Settings) -> Result<E
     })
 }
 
-/// The world of a component, whether or not it would load.
+/// Formats the world of a component.
 fn world(found: &Inspection) -> String {
     let mut wit = String::from("package root:component;\n\nworld root {\n");
     let facts = &found.facts;
     for (way, names) in [("import", &facts.imports), ("export", &facts.exports)] {
         for name in names {
-            // What is no interface has a type that its name does not tell.
+            // An item that is not an interface has a type that its name does not give.
             let comment = if name.contains('/') { "" } else { "// " };
             let _ = writeln!(wit, "  {comment}{way} {};", text::line(name));
         }
@@ -77,13 +77,13 @@ fn manifest(
     let shown = text::line(&file.to_string_lossy());
     if let Some(error) = refusal {
         let error = anyhow!("{shown} would not load: {error}");
-        return Err(Failure::from(error).hint(format!("`toolhost inspect {shown}` says more.")));
+        return Err(Failure::from(error).hint(format!("`toolhost inspect {shown}` describes it.")));
     }
     let handlers = found.and_then(|found| found.handlers.as_ref().ok());
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let manifest = handlers.and_then(|handlers| toolhost::manifest(&name, handlers));
     let manifest = manifest.ok_or_else(|| {
-        let error = anyhow!("{shown} serves nothing that a model can be shown");
+        let error = anyhow!("{shown} has no handler that a model can be given");
         Failure::from(error).hint("Its handlers' names are too long, or begin with '_'.")
     })?;
     stdout::write(manifest.trim_end())?;
@@ -131,7 +131,7 @@ fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareErro
 
 fn handler_json(handler: &HandlerSpec) -> Value {
     let parameters = handler.parameters.as_deref();
-    // What is no JSON is shown as the text it is.
+    // Parameters that are not JSON are printed as text.
     let parameters =
         parameters.map(|text| serde_json::from_str(text).unwrap_or_else(|_| text.into()));
     json!({

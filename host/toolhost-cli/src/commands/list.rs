@@ -1,4 +1,4 @@
-//! `toolhost list`: what an agent is shown.
+//! `toolhost list`: lists the tools of an agent.
 
 use toolhost::ToolCatalog;
 
@@ -10,7 +10,7 @@ use crate::host_context::{HostContext, StateRoot};
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
-/// Lists the catalog of an agent's step.
+/// Lists the catalog of an agent.
 pub(crate) async fn list(args: &ListArgs, settings: &Settings) -> Result<Exit, Failure> {
     let context = HostContext::open(settings, None, StateRoot::Optional).await?;
     let bundle = context.load(&args.bundle).await?;
@@ -22,14 +22,14 @@ pub(crate) async fn list(args: &ListArgs, settings: &Settings) -> Result<Exit, F
         Some(Format::Anthropic) => stdout::json(&catalog.to_anthropic())?,
         Some(Format::Mcp) => stdout::json(&catalog.to_mcp())?,
         None if catalog.items().is_empty() => {
-            settings.note(&format!("the agent '{}' is shown no tools", agent.name()));
+            settings.note(&format!("the agent '{}' has no tools", agent.name()));
         }
         None => stdout::write(&table(&catalog, stdout::columns()))?,
     }
     Ok(Exit::Done)
 }
 
-/// Names and the first lines of descriptions, one tool per line.
+/// Lists names and first lines of descriptions, one tool per line.
 fn table(catalog: &ToolCatalog, columns: Option<usize>) -> String {
     let names = catalog.items().iter().map(|item| item.name.as_str());
     let widest = names.map(str::len).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! `toolhost new`: a folder with a tool that builds and passes its own test.
+//! `toolhost new`: creates a folder with a tool that builds and passes its test.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,13 +16,13 @@ use crate::terminal::{stdout, text};
 use crate::toolchains::kit::{Kit, KitFile};
 use crate::toolchains::{write_editor_types, write_sdk};
 
-/// What stands for the tool's name in a template.
+/// The placeholder for the tool's name in templates.
 const NAME: &str = "{{name}}";
 
 /// The export of every template.
 const EXPORT: &str = "count";
 
-/// Makes a new tool.
+/// Creates a new tool.
 pub(crate) fn new(args: &NewArgs) -> Result<Exit, Failure> {
     let name = parse_name(&args.name, args.lang)?;
     let folder = match &args.path {
@@ -30,18 +30,18 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit, Failure> {
         None => PathBuf::from(name.as_str()),
     };
     check_empty(&folder)?;
-    make(&folder, &name, args.lang)?;
+    create(&folder, &name, args.lang)?;
     let shown = text::line(&folder.to_string_lossy());
     let word = text::line(&shell_word(&folder.to_string_lossy()));
     stdout::write(&format!(
-        "made {shown}: next\n  cd {word}\n  toolhost build\n  toolhost check\n  toolhost test"
+        "created {shown}: next\n  cd {word}\n  toolhost build\n  toolhost check\n  toolhost test"
     ))?;
     Ok(Exit::Done)
 }
 
 fn parse_name(name: &str, lang: Lang) -> Result<ResourceName, Failure> {
     let refused = |why: String| {
-        let error = anyhow!("'{}' is no name for a tool: {why}", text::line(name));
+        let error = anyhow!("'{}' is not a valid tool name: {why}", text::line(name));
         Failure::from(error).hint("Write lower-case letters, digits, - and _, such as word-count.")
     };
     let parsed = ResourceName::parse(name).map_err(|error| refused(error.to_string()))?;
@@ -52,7 +52,7 @@ fn parse_name(name: &str, lang: Lang) -> Result<ResourceName, Failure> {
             return Err(refused("a Cargo package begins with a letter".to_owned()));
         }
         if name == "toolhost-guest" {
-            return Err(refused("the package that it uses is named so".to_owned()));
+            return Err(refused("the SDK package has this name".to_owned()));
         }
     }
     Ok(parsed)
@@ -65,7 +65,7 @@ fn check_empty(folder: &Path) -> Result<(), Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => {
             let error = anyhow::Error::new(error).context(format!("{shown} cannot be used"));
-            return Err(Failure::from(error).hint("Name a folder that is empty or not there."));
+            return Err(Failure::from(error).hint("Name a folder that is empty or does not exist."));
         }
     };
     if entries.next().is_some() {
@@ -75,7 +75,7 @@ fn check_empty(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn make(folder: &Path, name: &ResourceName, lang: Lang) -> Result<()> {
+fn create(folder: &Path, name: &ResourceName, lang: Lang) -> Result<()> {
     let language = match lang {
         Lang::Rust => Language::Rust,
         Lang::Typescript => Language::TypeScript,
@@ -83,7 +83,7 @@ fn make(folder: &Path, name: &ResourceName, lang: Lang) -> Result<()> {
     };
     let kit = Kit::of(language);
     for KitFile { path, bytes } in kit.template() {
-        let text = std::str::from_utf8(bytes).context("a template is no text")?;
+        let text = std::str::from_utf8(bytes).context("a template is not text")?;
         write(
             &folder.join(path),
             text.replace(NAME, name.as_str()).as_bytes(),

@@ -1,4 +1,4 @@
-//! `toolhost poll` and `toolhost cancel`: what became of a call that is pending.
+//! `toolhost poll` and `toolhost cancel`: polls or cancels a pending call.
 
 use toolhost::{ErrorCode, ToolErrorCode};
 
@@ -8,19 +8,19 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
-/// Asks for the result.
+/// Polls a pending call, and prints its ToolResult.
 pub(crate) async fn poll(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
-    let instance = caller::open(bundle, &args.caller, Handles::AreAsked, settings).await?;
+    let instance = caller::open(bundle, &args.caller, Handles::Needed, settings).await?;
     let result = instance.poll(&handle).await;
     caller::print(&result, &args.caller)?;
     Ok(caller::exit(&result))
 }
 
-/// Says that nobody wants the result any more.
+/// Cancels a pending call, and prints its ToolResult.
 pub(crate) async fn cancel(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
-    let instance = caller::open(bundle, &args.caller, Handles::AreAsked, settings).await?;
+    let instance = caller::open(bundle, &args.caller, Handles::Needed, settings).await?;
     let result = instance.cancel(&handle).await;
     caller::print(&result, &args.caller)?;
     let code = result.tool_error().map(|error| &error.code);

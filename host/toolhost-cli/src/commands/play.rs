@@ -1,4 +1,4 @@
-//! `toolhost play`: agents that call tools and each other, without a model.
+//! `toolhost play`: plays a script of agents, without a model.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,52 +27,52 @@ use crate::terminal::{stderr, stdout, text};
 /// Largest script, in bytes.
 const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 
-/// Who asks for the first event.
-const ASKER: &str = "cli";
+/// The caller of the first event.
+const CALLER: &str = "cli";
 
-/// Key of the instance where there is one turn.
+/// Key of the instance if there is one turn.
 const ONLY: &str = "play";
 
-/// Longest time that a turn may take.
-const TURN: Duration = Duration::from_secs(60 * 60);
+/// Longest time of a turn.
+const TURN_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// Longest time to wait for the last events to be told.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+/// Longest wait for the last events to be printed.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What the agents are given to end when all is answered.
-const GRACE: Duration = Duration::from_secs(5);
+/// Time for the agents to end after the last answer.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Plays a script.
 pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, Failure> {
     let script = read_script(&args.script).await?;
-    let kept = Kept::open(args.keep.as_deref())?;
+    let dir = StateDir::open(args.keep.as_deref())?;
     let beside = |path: &Path| args.script.parent().unwrap_or(Path::new("")).join(path);
     let policy = match (&args.policy, &script.policy) {
         (None, Some(own)) => PolicyFile::read_of_script(&beside(own), &args.script).await?,
         (policy, _) => PolicyFile::read(policy.as_deref()).await?,
     };
-    let context = HostContext::open_at(settings, policy, kept.path())?;
+    let context = HostContext::open_at(settings, policy, dir.path())?;
     let bundle = context
         .load_with_notes(&beside(&script.bundle), settings)
         .await?;
-    let told = (settings.verbosity > Verbosity::Quiet).then(|| {
+    let printing = (settings.verbosity > Verbosity::Quiet).then(|| {
         let events = context.host.events().subscribe();
-        tokio::spawn(tell(events, settings.style))
+        tokio::spawn(print_events(events, settings.style))
     });
-    let orchestrator = orchestrator(&bundle, &script, kept.path()).await?;
+    let orchestrator = orchestrator(&bundle, &script, dir.path()).await?;
     let started = Instant::now();
     let ended = turns(&orchestrator, &script, args.turns).await;
     let took = started.elapsed();
     let left = orchestrator.stats().await.map_err(Failure::of)?;
-    orchestrator.shutdown(GRACE).await;
+    orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
     context.host.events().flush().await;
     drop(orchestrator);
     drop((context, bundle));
-    if let Some(told) = told {
-        // It ends with the host's last event, unless something still holds the host.
-        let _told = tokio::time::timeout(LAST_WORDS, told).await.is_ok();
+    if let Some(printing) = printing {
+        // The stream ends with the host, unless something still holds the host.
+        let _ended = tokio::time::timeout(DRAIN_TIMEOUT, printing).await.is_ok();
     }
-    answer(&ended, took, left)
+    print_answers(&ended, took, left)
 }
 
 async fn read_script(path: &Path) -> Result<Script, Failure> {
@@ -82,38 +82,38 @@ async fn read_script(path: &Path) -> Result<Script, Failure> {
     Script::parse(&text, &name).map_err(|error| Failure::of(error).hint(hint))
 }
 
-/// Where workspaces, events and pending calls are kept.
-enum Kept {
-    Here(PathBuf),
-    Temporarily(tempfile::TempDir),
+/// The directory of workspaces, events and pending calls.
+enum StateDir {
+    Kept(PathBuf),
+    Temporary(tempfile::TempDir),
 }
 
-impl Kept {
-    fn open(here: Option<&Path>) -> Result<Self, Failure> {
-        match here {
-            Some(dir) => Ok(Self::Here(dir.to_owned())),
+impl StateDir {
+    fn open(keep: Option<&Path>) -> Result<Self, Failure> {
+        match keep {
+            Some(dir) => Ok(Self::Kept(dir.to_owned())),
             None => {
                 let dir = tempfile::tempdir().context("a temporary directory cannot be made")?;
-                Ok(Self::Temporarily(dir))
+                Ok(Self::Temporary(dir))
             }
         }
     }
 
     fn path(&self) -> &Path {
         match self {
-            Self::Here(dir) => dir,
-            Self::Temporarily(dir) => dir.path(),
+            Self::Kept(dir) => dir,
+            Self::Temporary(dir) => dir.path(),
         }
     }
 }
 
-/// Sets up the agents of a script, each with the `agents` tool.
+/// Registers the agents of a script, each with the `agents` tool.
 async fn orchestrator(
     bundle: &LoadedBundle,
     script: &Script,
-    kept: &Path,
+    dir: &Path,
 ) -> Result<Orchestrator, Failure> {
-    let orchestrator = Orchestrator::open(kept, OrchestratorConfig::default());
+    let orchestrator = Orchestrator::open(dir, OrchestratorConfig::default());
     let orchestrator = orchestrator.await.map_err(Failure::of)?;
     for (name, script) in &script.agents {
         let agent = bundle.agent(name).map_err(Failure::of)?;
@@ -133,10 +133,10 @@ async fn orchestrator(
     Ok(orchestrator)
 }
 
-/// How the turns ended, in the order they were begun.
+/// The answer or error of each turn, in order.
 type Ended = Vec<Result<Value, String>>;
 
-/// Plays the script so many times at once.
+/// Plays the script `turns` times at once.
 async fn turns(orchestrator: &Orchestrator, script: &Script, turns: u32) -> Ended {
     let mut running = JoinSet::new();
     for number in 1..=turns {
@@ -145,9 +145,9 @@ async fn turns(orchestrator: &Orchestrator, script: &Script, turns: u32) -> Ende
         } else {
             format!("play-{number}")
         };
-        let client = orchestrator.client(ASKER, &key, None);
+        let client = orchestrator.client(CALLER, &key, None);
         let mut request = Request::new(script.start.agent.as_str(), script.start.input.clone());
-        request.timeout = TURN;
+        request.timeout = TURN_TIMEOUT;
         running.spawn(async move {
             let answered = client.request(request).await;
             let answer = answered.map(|done| done.response);
@@ -167,8 +167,8 @@ async fn turns(orchestrator: &Orchestrator, script: &Script, turns: u32) -> Ende
     ended.into_values().collect()
 }
 
-/// Prints the answer; of several turns, what became of all.
-fn answer(ended: &Ended, took: Duration, left: OrchestratorStats) -> Result<Exit, Failure> {
+/// Prints the answer, or of several turns a summary.
+fn print_answers(ended: &Ended, took: Duration, left: OrchestratorStats) -> Result<Exit, Failure> {
     let turns = ended.len();
     let failed: Vec<&String> = ended.iter().filter_map(|one| one.as_ref().err()).collect();
     if let (1, [Ok(answer)]) = (turns, ended.as_slice()) {
@@ -196,8 +196,8 @@ fn answer(ended: &Ended, took: Duration, left: OrchestratorStats) -> Result<Exit
     })
 }
 
-/// Tells what happens, a line for each end of a call, a step or a turn.
-async fn tell(mut events: EventStream, style: Style) {
+/// Prints a line for the start and the end of each turn, and the end of each call.
+async fn print_events(mut events: EventStream, style: Style) {
     while let Some(received) = events.next().await {
         match received {
             Received::Event(event) => {
@@ -219,7 +219,7 @@ fn line(event: &RuntimeEvent, style: Style) -> Option<String> {
         | EventKind::ToolFailed
         | EventKind::ToolPending
         | EventKind::ToolSettled => event.tool_name.as_deref().unwrap_or_default(),
-        // Steps are told by their calls; the library's enum may grow.
+        // The lines of its calls describe a step. The library's enum may grow.
         EventKind::StepStarted
         | EventKind::StepCompleted
         | EventKind::StepFailed
@@ -227,7 +227,7 @@ fn line(event: &RuntimeEvent, style: Style) -> Option<String> {
         | _ => return None,
     };
     let step = event.step_id.as_deref().unwrap_or_default();
-    let came_to = match (&event.error, event.kind) {
+    let result = match (&event.error, event.kind) {
         (Some(error), _) => format!("{}: {}", error.code, error.message),
         (None, EventKind::ToolCompleted) => "ok".to_owned(),
         (None, EventKind::ToolPending) => "pending".to_owned(),
@@ -237,12 +237,12 @@ fn line(event: &RuntimeEvent, style: Style) -> Option<String> {
     let took = event
         .duration_ms
         .map_or_else(String::new, |ms| format!("  ({ms:.1} ms)"));
-    // Of several turns each has an instance of its own.
-    let whose = match &*event.instance_key {
+    // Several turns have separate instances.
+    let instance = match &*event.instance_key {
         ONLY => "",
         several => several,
     };
-    let text = [whose, &event.agent_name, step, what, &came_to].map(text::line);
+    let text = [instance, &event.agent_name, step, what, &result].map(text::line);
     let words: Vec<&str> = text
         .iter()
         .map(String::as_str)

@@ -7,16 +7,16 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use rustix::fs::OFlags;
 
-/// A lock, held until it is dropped, also by a process that is killed.
+/// A lock that is released when dropped, or when the process ends.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     _file: File,
 }
 
-/// Takes a lock, and waits for whoever has it.
+/// Takes a lock. Waits while another process holds it.
 pub(crate) async fn lock(path: &Path) -> Result<FileLock> {
     let cannot = || format!("{} cannot be locked", path.display());
-    // No link is followed, and nobody waited for who would read a pipe.
+    // Refuses links, and does not block on a pipe.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = File::options()
         .create(true)

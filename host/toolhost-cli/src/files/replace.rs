@@ -1,12 +1,12 @@
-//! Files that are replaced as a whole.
+//! Replaces files atomically.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes beside the file and renames: whoever reads it meanwhile sees the old or the new, and no link
-/// is followed, neither the file's name nor any that was made beforehand. Who may read it stays as it is.
+/// Writes a temporary file and renames it, so that readers see the old or the new content. Follows no
+/// links, and keeps the permissions of the file.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -14,7 +14,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     };
     let before = fs::symlink_metadata(path).ok();
     let before = before.filter(fs::Metadata::is_file);
-    // What a new file has, less the process's mask.
+    // Of a new file, before the umask.
     let new = Permissions::from_mode(0o666);
     let mut file = tempfile::Builder::new()
         .prefix(".")

@@ -1,4 +1,4 @@
-//! Findings as people read them: the line of the file, the place in it, and the next move.
+//! Formats diagnostics for people: with the line of the file, the place in it, and the help.
 
 use std::fmt::{self, Display};
 
@@ -10,20 +10,20 @@ use toolhost::{Diagnostic, Severity, YamlSource};
 use crate::environment::Environment;
 use crate::terminal::{stderr, text};
 
-/// Longest line of a file that is shown, in bytes; of a longer one only its place is told.
+/// Longest line that is quoted, in bytes. For a longer line only the place is given.
 const LINE_MAX: usize = 400;
 
-/// Longest path within a document that is shown, in columns.
+/// Longest path within a document, in columns.
 const PATH_MAX: usize = 100;
 
-/// Most findings shown with their lines: for each the file is read through.
-const DRAWN_MAX: usize = 100;
+/// Most findings with quoted lines: each one scans the whole file.
+const QUOTED_MAX: usize = 100;
 
-/// How stderr is written.
+/// Colours and width of stderr.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     colours: Colours,
-    /// Columns to wrap at; none where nobody's terminal is that wide or narrow.
+    /// Columns to wrap at; `None` if stderr is not a terminal.
     columns: Option<usize>,
 }
 
@@ -34,7 +34,7 @@ enum Colours {
 }
 
 impl Style {
-    /// Colours on a terminal alone, and only where the environment does not forbid them.
+    /// Uses colours on a terminal, unless the environment forbids them.
     pub(crate) fn new(environment: &Environment) -> Self {
         let colours = match stderr::is_terminal() && !environment.colourless {
             true => Colours::Ansi,
@@ -46,12 +46,12 @@ impl Style {
         }
     }
 
-    /// A word that something is wrong.
+    /// Formats a word about an error.
     pub(crate) fn red(self, word: &str) -> String {
         self.sgr("1;31", word)
     }
 
-    /// A word that helps.
+    /// Formats a word about a note or a hint.
     pub(crate) fn cyan(self, word: &str) -> String {
         self.sgr("36", word)
     }
@@ -80,8 +80,8 @@ impl Style {
     }
 }
 
-/// Writes findings: the first with the lines they are about, each followed by an empty line, the rest
-/// on one line each.
+/// Formats findings: the first ones with quoted lines, each followed by an empty line, the rest on one
+/// line each.
 pub(crate) fn render(findings: &[Diagnostic], sources: &[YamlSource], style: Style) -> String {
     let handler = style.handler();
     let lines = |source: &YamlSource| {
@@ -89,27 +89,26 @@ pub(crate) fn render(findings: &[Diagnostic], sources: &[YamlSource], style: Sty
     };
     let lines: Vec<NamedSource<String>> = sources.iter().map(lines).collect();
     let mut text = String::new();
-    for finding in findings.iter().take(DRAWN_MAX) {
+    for finding in findings.iter().take(QUOTED_MAX) {
         let mut both = sources.iter().zip(&lines);
         let source = both.find(|(source, _)| source.name() == finding.place.file);
-        let shown = Shown::new(finding, source);
-        // A finding that cannot be drawn is still told.
+        let report = Report::new(finding, source);
         let mut drawn = String::new();
-        match handler.render_report(&mut drawn, &shown) {
+        match handler.render_report(&mut drawn, &report) {
             Ok(()) => text += &drawn,
             Err(fmt::Error) => text += &format!("{}\n", text::line(&finding.to_string())),
         }
         text.push('\n');
     }
-    for finding in findings.iter().skip(DRAWN_MAX) {
+    for finding in findings.iter().skip(QUOTED_MAX) {
         text += &format!("{}\n", text::line(&finding.to_string()));
     }
     text
 }
 
-/// One finding, ready to be drawn.
+/// A finding as a report of miette.
 #[derive(Debug)]
-struct Shown<'a> {
+struct Report<'a> {
     finding: &'a Diagnostic,
     message: String,
     help: String,
@@ -117,7 +116,7 @@ struct Shown<'a> {
     labels: Vec<LabeledSpan>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> Report<'a> {
     fn new(
         finding: &'a Diagnostic,
         source: Option<(&YamlSource, &'a NamedSource<String>)>,
@@ -136,7 +135,7 @@ impl<'a> Shown<'a> {
             let own = source.filter(|source| source.name() == related.place.file);
             match own.and_then(|source| span(source, &related.place)) {
                 Some(span) => labels.push(LabeledSpan::new_with_span(Some(message), span)),
-                None => help += &format!("\n{message}: {}", written(&related.place)),
+                None => help += &format!("\n{message}: {}", location(&related.place)),
             }
         }
         let lines = lines.filter(|_| !labels.is_empty());
@@ -147,7 +146,7 @@ impl<'a> Shown<'a> {
             message: if primary {
                 message
             } else {
-                format!("{}: {message}", written(place))
+                format!("{}: {message}", location(place))
             },
             help,
             lines,
@@ -156,15 +155,15 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// A place in words, as editors understand it.
-fn written(place: &Place) -> String {
+/// Formats a place as `file:line:column`.
+fn location(place: &Place) -> String {
     let at = place
         .position
         .map(|at| format!(":{}:{}", at.line, at.column));
     text::line(&format!("{}{}", place.file, at.unwrap_or_default()))
 }
 
-/// The part of a place on its first line; none where the lines around it are too long to show.
+/// Returns the part of a place on its first line, unless the lines around it are too long to quote.
 fn span(source: &YamlSource, place: &Place) -> Option<(usize, usize)> {
     let Position { span, .. } = place.position?;
     let (before, after) = source.text().split_at_checked(span.offset)?;
@@ -176,15 +175,15 @@ fn span(source: &YamlSource, place: &Place) -> Option<(usize, usize)> {
     Some((span.offset, span.length.min(line.len())))
 }
 
-impl Display for Shown<'_> {
+impl Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Shown<'_> {}
+impl std::error::Error for Report<'_> {}
 
-impl miette::Diagnostic for Shown<'_> {
+impl miette::Diagnostic for Report<'_> {
     fn code<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
         Some(Box::new(self.finding.code.as_str()))
     }

@@ -1,7 +1,7 @@
-//! What guests log, and what the host has to say, as lines on stderr.
+//! Writes `tracing` events of guests and of the host as lines on stderr.
 //!
-//! Guests' text is data: control characters were escaped by the host, and a line break never lets a
-//! guest begin a line of its own.
+//! The text of guests is untrusted: control characters are escaped, and each line begins with the name of
+//! the tool.
 
 use std::fmt::{self, Write};
 use std::sync::{Mutex, PoisonError};
@@ -14,33 +14,33 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use crate::terminal::Verbosity;
 use crate::terminal::{stderr, text};
 
-/// Where guests' records come in.
-pub(crate) const GUEST: &str = "toolhost::guest";
+/// Target of the events that guests log.
+const GUEST: &str = "toolhost::guest";
 
-/// Where the host records what it decided.
+/// Target of the host's decisions.
 const AUDIT: &str = "toolhost::audit";
 
-/// Longest line shown, in columns; a guest has 4 KiB for each.
+/// Longest line, in columns; guests have 4 KiB for each.
 const LINE_MAX: usize = 5_000;
 
-/// Begins to show records.
+/// Installs the global subscriber.
 pub(crate) fn start(verbosity: Verbosity) {
     let lines = Lines {
         verbosity,
         warned: Mutex::new(Vec::new()),
     };
-    // Fails only where it was begun before.
+    // Fails only if it was called before.
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines));
 }
 
-/// Writes records as lines.
+/// Writes events as lines.
 struct Lines {
     verbosity: Verbosity,
-    /// Warnings of the host that were shown: each once, however many tools it is true of.
+    /// The warnings of the host written so far: each is written once, not once per tool.
     warned: Mutex<Vec<&'static str>>,
 }
 
-/// Which records are shown.
+/// Returns the level up to which events are written.
 fn limit(verbosity: Verbosity, target: &str) -> LevelFilter {
     let ours =
         target == "toolhost" || target.starts_with("toolhost::") || target.starts_with("toolhost_");
@@ -96,7 +96,7 @@ fn name(level: Level) -> &'static str {
     }
 }
 
-/// What a record says.
+/// The fields of an event.
 #[derive(Debug, Default)]
 struct Record {
     message: String,
@@ -106,7 +106,7 @@ struct Record {
 }
 
 impl Record {
-    /// `tool: level: text`, each line of the text behind the tool's name.
+    /// Formats `tool: level: text`, with the tool's name before each line of the text.
     fn of_guest(&self, level: &str) -> String {
         let tool = text::line(&self.tool);
         let context = match text::line(&self.context) {
@@ -121,7 +121,7 @@ impl Record {
         text
     }
 
-    /// `level: text (field=value, …)`.
+    /// Formats `level: text (field=value, …)`.
     fn of_host(&self, level: &str) -> String {
         let mut fields = self.rest.clone();
         if !self.tool.is_empty() {
@@ -135,7 +135,7 @@ impl Record {
         text::cut(&line, LINE_MAX)
     }
 
-    fn keep(&mut self, field: &Field, value: fmt::Arguments<'_>) {
+    fn add(&mut self, field: &Field, value: fmt::Arguments<'_>) {
         let _ = match field.name() {
             "message" => self.message.write_fmt(value),
             "tool" => self.tool.write_fmt(value),
@@ -147,11 +147,11 @@ impl Record {
 
 impl Visit for Record {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.keep(field, format_args!("{value:?}"));
+        self.add(field, format_args!("{value:?}"));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.keep(field, format_args!("{value}"));
+        self.add(field, format_args!("{value}"));
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn each_loudness_shows_what_it_promises() {
+    fn each_verbosity_has_its_levels() {
         use Verbosity::{All, Normal, Quiet, Verbose};
         for (verbosity, target, most) in [
             (Quiet, GUEST, LevelFilter::OFF),

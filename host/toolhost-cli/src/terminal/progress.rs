@@ -1,5 +1,5 @@
-//! The progress line: while something large compiles or is built, on a terminal, erased afterwards.
-//! Elsewhere one line that stays, of what takes long.
+//! Displays slow work: on a terminal as a progress line that is erased afterwards, elsewhere as one line
+//! for work that takes very long.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,19 +11,19 @@ use toolhost::LoadProgress;
 use super::Verbosity;
 use crate::terminal::{stderr, text};
 
-/// How often the line is written anew.
+/// Time between two updates of the line.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What takes longer than this is worth a line.
+/// Work that takes longer is displayed.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// What takes longer than this is worth a line that stays.
+/// Work that takes longer gets a line where stderr is not a terminal.
 const VERY_SLOW: Duration = Duration::from_secs(5);
 
-/// What is larger than this is worth a line at once.
+/// Compiling a larger component is displayed at once.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// Shows what takes long, for as long as it lives.
+/// Displays the current work until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Progress {
     current: Current,
@@ -32,14 +32,14 @@ pub(crate) struct Progress {
 
 type Current = Arc<Mutex<Option<Work>>>;
 
-/// What is being done.
+/// The current work.
 #[derive(Debug)]
 struct Work {
     what: String,
-    /// It is known to take long.
+    /// Whether to display it at once.
     is_long: bool,
-    /// A line that stays was written of it.
-    is_said: bool,
+    /// Whether its line was written, where stderr is not a terminal.
+    is_written: bool,
     since: Instant,
 }
 
@@ -48,15 +48,15 @@ impl Work {
         Self {
             what: what.into(),
             is_long,
-            is_said: false,
+            is_written: false,
             since: Instant::now(),
         }
     }
 
-    /// What it is, once, where it takes very long.
-    fn say_once(&mut self) -> Option<String> {
-        let now = !self.is_said && self.since.elapsed() >= VERY_SLOW;
-        self.is_said |= now;
+    /// Returns its name, once it has taken very long.
+    fn name_once(&mut self) -> Option<String> {
+        let now = !self.is_written && self.since.elapsed() >= VERY_SLOW;
+        self.is_written |= now;
         now.then(|| self.what.clone())
     }
 
@@ -67,10 +67,13 @@ impl Work {
 }
 
 impl Progress {
-    /// Starts; where somebody wants quiet, it shows nothing.
+    /// Starts. With [`Verbosity::Quiet`] nothing is displayed.
     pub(crate) fn start(verbosity: Verbosity) -> Self {
         let current = Current::default();
-        let show = if stderr::is_terminal() { tick } else { say };
+        let show = match stderr::is_terminal() {
+            true => show_line,
+            false => write_once,
+        };
         let ticking = (verbosity > Verbosity::Quiet).then(|| {
             let (stop, stopped) = channel();
             let watching = Arc::clone(&current);
@@ -79,29 +82,29 @@ impl Progress {
         Self { current, ticking }
     }
 
-    /// A listener for a host that loads a bundle.
+    /// Returns a listener for a host that loads bundles.
     pub(crate) fn listener(&self) -> impl Fn(&LoadProgress) + Send + Sync + 'static {
         let current = Arc::clone(&self.current);
         move |progress| match progress {
             LoadProgress::Preparing { tool, bytes } => {
                 set(&current, Some(Work::compiling(tool.as_str(), *bytes)));
             }
-            // Whatever the host may come to say is no reason to keep the line.
+            // The library's enum may grow.
             LoadProgress::Prepared { .. } | _ => set(&current, None),
         }
     }
 
-    /// Nothing is being prepared any more.
+    /// Ends the display of the current work.
     pub(crate) fn idle(&self) {
         set(&self.current, None);
     }
 
-    /// Shows that something is being prepared, until this is dropped.
-    pub(crate) fn preparing(&self, name: &str, bytes: u64) {
+    /// Displays that a component is compiled.
+    pub(crate) fn compiling(&self, name: &str, bytes: u64) {
         set(&self.current, Some(Work::compiling(name, bytes)));
     }
 
-    /// Shows that something is being done that takes long.
+    /// Displays work at once.
     pub(crate) fn working(&self, what: &str) {
         set(&self.current, Some(Work::new(what, true)));
     }
@@ -111,7 +114,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.ticking.take() {
             drop(stop);
-            // It ends within one write to the stderr.
+            // The thread ends after at most one write.
             let _ = thread.join();
         }
     }
@@ -121,7 +124,8 @@ fn set(current: &Current, work: Option<Work>) {
     *current.lock().unwrap_or_else(PoisonError::into_inner) = work;
 }
 
-fn tick(current: &Current, stopped: &Receiver<()>) {
+/// Updates the progress line.
+fn show_line(current: &Current, stopped: &Receiver<()>) {
     while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         let line = {
             let work = current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,21 +138,21 @@ fn tick(current: &Current, stopped: &Receiver<()>) {
     stderr::progress(None);
 }
 
-/// Says once of each work that it takes long.
-fn say(current: &Current, stopped: &Receiver<()>) {
+/// Writes one line for work that takes very long.
+fn write_once(current: &Current, stopped: &Receiver<()>) {
     while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         let what = {
             let mut work = current.lock().unwrap_or_else(PoisonError::into_inner);
-            work.as_mut().and_then(Work::say_once)
+            work.as_mut().and_then(Work::name_once)
         };
-        // Not while it is locked: nobody may be reading.
+        // Not under the lock: a write to stderr may block.
         if let Some(what) = what {
             stderr::write(&format!("note: {}: it takes a while", text::line(&what)));
         }
     }
 }
 
-/// The line for work that has taken so long; none where it is not worth one.
+/// Returns the line for work that has taken this long, if it is to be displayed.
 fn line(work: &Work, elapsed: Duration) -> Option<String> {
     if !work.is_long && elapsed < SLOW {
         return None;
@@ -160,13 +164,12 @@ fn line(work: &Work, elapsed: Duration) -> Option<String> {
     ))
 }
 
-/// A size as people read it.
+/// Formats a size for people.
 pub(crate) fn size(bytes: u64) -> String {
-    let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
     match bytes {
         0..=9_999 => format!("{bytes} bytes"),
         10_000..=999_999 => format!("{} KB", bytes / 1_000),
-        _ => format!("{} MB", tenths(1_000_000)),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
     }
 }
 
@@ -175,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_large_or_slow_has_a_line() {
+    fn large_or_slow_work_has_a_line() {
         let check = |bytes: u64, millis: u64, expected: Option<&str>| {
             let work = Work::compiling("bash", bytes);
             let line = line(&work, Duration::from_millis(millis));

@@ -1,4 +1,4 @@
-//! What programs read: stdout, each answer written at once.
+//! Writes results to stdout.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -8,7 +8,7 @@ use toolhost::text;
 
 use crate::terminal::stderr;
 
-/// Writes JSON: over several lines on a terminal, on one line for a program.
+/// Writes JSON: on several lines to a terminal, else on one line.
 pub(crate) fn json(value: &Value) -> Result<()> {
     let json = if std::io::stdout().is_terminal() {
         format!("{value:#}")
@@ -18,9 +18,9 @@ pub(crate) fn json(value: &Value) -> Result<()> {
     write(&text::escape_json(&json))
 }
 
-/// Writes text that is safe to show, with a line break at its end.
+/// Writes text and a line break. The caller has escaped the text.
 ///
-/// A reader that has gone away wants no more, which is no error.
+/// A closed pipe is no error.
 pub(crate) fn write(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout
@@ -28,15 +28,13 @@ pub(crate) fn write(text: &str) -> Result<()> {
         .and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(error).context("the answer cannot be written to stdout")
+            Err(error).context("stdout cannot be written")
         }
         _ => Ok(()),
     }
 }
 
-/// Columns of the terminal; none where stdout is none.
+/// Columns of the terminal, if stdout is one.
 pub(crate) fn columns() -> Option<usize> {
-    std::io::stdout()
-        .is_terminal()
-        .then(|| stderr::columns_of(std::io::stdout()))?
+    stderr::columns_of(std::io::stdout())
 }

@@ -1,34 +1,27 @@
-//! Text that others wrote, made safe for a terminal.
+//! Makes untrusted text safe for a terminal.
 
 use toolhost::text::acts;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Text on one line: what acts is written as `\u{…}`, a line break or a tab as a blank.
+/// Escapes control characters as `\u{…}`, and replaces line breaks and tabs by blanks.
 pub(crate) fn line(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => plain.push(' '),
-            c if acts(c) => plain.extend(c.escape_unicode()),
-            c => plain.push(c),
-        }
-    }
-    plain
+    toolhost::text::shorten(text, usize::MAX)
 }
 
-/// A file's text for showing some of its lines: every byte stays where it is, and what acts is
-/// replaced by a sign of the same length.
+/// Replaces each control character in a file's text by a visible one of the same length, so that byte
+/// offsets stay.
 pub(crate) fn source(text: &str) -> String {
-    let sign = |c: char| match c.len_utf8() {
+    let replacement = |c: char| match c.len_utf8() {
         1 if c == '\r' => ' ',
         1 => '?',
         2 => '¿',
         3 => '\u{fffd}',
-        // A sign of four bytes that stands for nothing.
+        // A visible character of four bytes.
         _ => '\u{1f6ab}',
     };
     let plain = |c: char| {
         if acts(c) && !matches!(c, '\n' | '\t') {
-            sign(c)
+            replacement(c)
         } else {
             c
         }
@@ -36,17 +29,14 @@ pub(crate) fn source(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// Cuts a line to the columns of a terminal; `…` stands where it was cut.
+/// Cuts a line to the columns of a terminal, and marks the cut with `…`.
 pub(crate) fn cut(line: &str, columns: usize) -> String {
-    // East Asian characters and signs take two columns.
-    let width = |c: char| if c >= '\u{1100}' { 2 } else { 1 };
-    let whole: usize = line.chars().map(width).sum();
-    if whole <= columns {
+    if line.width() <= columns {
         return line.to_owned();
     }
     let mut used = 1;
     let fits = |c: &char| {
-        used += width(*c);
+        used += c.width().unwrap_or(0);
         used <= columns
     };
     let mut short: String = line.chars().take_while(fits).collect();
@@ -66,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_acts_on_a_terminal_is_written_out() {
+    fn control_characters_are_escaped() {
         assert_eq!(
             line("a\u{1b}[31m\nb\u{9b}2J\u{202e}가"),
             "a\\u{1b}[31m b\\u{9b}2J\\u{202e}가"
@@ -76,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_keeps_its_places() {
+    fn a_source_keeps_its_offsets() {
         let text = "a\u{1b}b\r\n\u{85}c\u{2028}d";
         let shown = source(text);
         assert_eq!(shown.len(), text.len());

@@ -1,14 +1,14 @@
 //! How much is written to stderr.
 
-/// How much is said on stderr beside errors.
+/// How much is written to stderr besides errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verbosity {
     /// Nothing.
     Quiet,
-    /// What guests log at info and above, and what the user should know.
+    /// What guests log at info and above, and notes.
     Normal,
-    /// Also what guests log at debug and print.
+    /// Also what guests print, and log at debug.
     Verbose,
-    /// Everything, the host's own steps included.
+    /// Everything, including the host's own steps.
     All,
 }

@@ -1,31 +1,31 @@
-//! Why there is no component: what is wrong, where, and the next move.
+//! Why a build failed: what is wrong, where, and what to do next.
 
 use serde::Serialize;
 
-/// A build that made nothing.
+/// A failed build.
 #[derive(Debug)]
 pub(crate) struct BuildError {
-    /// Who can mend it.
-    pub(crate) whose: ErrorCause,
-    /// At least one.
+    /// What has to change.
+    pub(crate) cause: ErrorCause,
+    /// The errors: at least one.
     pub(crate) faults: Vec<Fault>,
 }
 
-/// Who can mend what is wrong.
+/// What has to change for a build to succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ErrorCause {
-    /// The tool's author.
+    /// The source of the tool.
     Source,
-    /// Whoever keeps the machine: something is not installed, or cannot be fetched.
+    /// The machine: a program is not installed, or a package cannot be downloaded.
     Machine,
 }
 
-/// One thing that is wrong.
+/// An error or a warning of a build.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Fault {
-    /// What.
+    /// What is wrong.
     pub(crate) message: String,
     /// The file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,10 +36,10 @@ pub(crate) struct Fault {
     /// The column, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) column: Option<u64>,
-    /// The line's text, or what else shows it.
+    /// The text of the line, or the output of a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) detail: Option<String>,
-    /// The next move.
+    /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
 }
@@ -66,7 +66,7 @@ impl Fault {
         }
     }
 
-    /// The place, as editors understand it.
+    /// The place as `file:line:column`.
     pub(crate) fn place(&self) -> Option<String> {
         let file = self.file.as_ref()?;
         let line = self.line.map(|line| format!(":{line}"));
@@ -81,18 +81,18 @@ impl Fault {
 }
 
 impl BuildError {
-    /// What the author mends.
+    /// An error in the source.
     pub(crate) fn source(fault: Fault) -> Self {
         Self {
-            whose: ErrorCause::Source,
+            cause: ErrorCause::Source,
             faults: vec![fault],
         }
     }
 
-    /// What is wrong with the machine.
+    /// An error of the machine.
     pub(crate) fn machine(fault: Fault) -> Self {
         Self {
-            whose: ErrorCause::Machine,
+            cause: ErrorCause::Machine,
             faults: vec![fault],
         }
     }

@@ -9,18 +9,18 @@ use super::build_error::Fault;
 use super::kit_cache::KitCache;
 use crate::terminal::progress::Progress;
 
-/// What is to be built.
+/// What to build.
 #[derive(Debug)]
 pub(crate) struct BuildJob<'a> {
     /// The entry, absolute and without links.
     pub(crate) entry: &'a Path,
-    /// Where kits are laid out.
+    /// The cache of kits.
     pub(crate) kit_cache: &'a KitCache,
-    /// The engine asked for; of TypeScript alone.
+    /// The JavaScript engine, if the user chose one.
     pub(crate) engine: Option<Engine>,
-    /// Whether the user says where cargo builds.
+    /// Where cargo builds.
     pub(crate) target_dir: TargetDir,
-    /// Says what takes long.
+    /// Displays slow work.
     pub(crate) progress: &'a Progress,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// As the kit calls it.
+    /// The name of the engine in the kit.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Qjs => "qjs",
@@ -47,22 +47,22 @@ impl Engine {
 /// Where cargo builds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TargetDir {
-    /// In the user's cache, one folder for all tools: what they share is compiled once, and no tool that
-    /// is given the project as its workdir finds what the next build would run.
+    /// In the user's cache, in one folder for all tools: shared dependencies are compiled once, and a tool
+    /// whose workdir is the project cannot write files that the next build would run.
     Cache,
-    /// Where `CARGO_TARGET_DIR` says.
-    OfTheUser,
+    /// In the directory of `CARGO_TARGET_DIR`.
+    FromEnvironment,
 }
 
-/// What was built.
+/// A built component.
 #[derive(Debug)]
 pub(crate) struct BuiltComponent {
     /// The component.
     pub(crate) component: Vec<u8>,
-    /// The files it was built of, absolute.
+    /// The source files, as absolute paths.
     pub(crate) inputs: Vec<PathBuf>,
-    /// When it began to be built: an input that is newer may not be what it was built of.
+    /// When the build began: newer source files may differ from those that were built.
     pub(crate) started: SystemTime,
-    /// What the author should know.
+    /// Warnings for the author.
     pub(crate) notes: Vec<Fault>,
 }

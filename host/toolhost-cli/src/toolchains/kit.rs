@@ -1,5 +1,5 @@
-//! What the binary carries for authors: for each language the kit that builds its tools, with a
-//! template to begin with, and the contract.
+//! The files embedded in the binary: for each language a kit that builds its tools and a template for new
+//! ones, and the contract.
 
 use std::fs;
 use std::path::Path;
@@ -9,23 +9,23 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use toolhost::bundle::built::Language;
 
-/// Each file: its path, which begins with the folder of its kit or of the contract, and its bytes.
-static CARRIED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/carried.rs"));
+/// Path and bytes of each file. The path begins with the folder of a kit or of the contract.
+static EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 /// Folder of the contract.
 pub(super) const CONTRACT: &str = "wit";
 
-/// One language's part of what is carried.
+/// The kit of a language.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kit {
-    /// The language, as a folder is named.
+    /// Name of its folder.
     name: &'static str,
 }
 
-/// A file that is carried.
+/// An embedded file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KitFile {
-    /// Its path in the folder asked for.
+    /// Its path in the folder of the kit, or beneath it.
     pub(crate) path: &'static str,
     pub(crate) bytes: &'static [u8],
 }
@@ -40,12 +40,12 @@ impl Kit {
         Self { name }
     }
 
-    /// What builds tools.
+    /// The files that build tools.
     pub(crate) fn builder(self) -> impl Iterator<Item = KitFile> {
         below(self.name).filter(|file| !file.path.starts_with("template/"))
     }
 
-    /// What a new tool begins with.
+    /// The files of a new tool.
     pub(crate) fn template(self) -> impl Iterator<Item = KitFile> {
         below(self.name).filter_map(|file| {
             let path = file.path.strip_prefix("template/")?;
@@ -53,7 +53,7 @@ impl Kit {
         })
     }
 
-    /// Name and digest of the builder and the contract: another wherever a byte of them is.
+    /// Name and digest of the build files and the contract. Any change of a file changes it.
     pub(crate) fn id(self) -> String {
         let files = self.builder().chain(contract());
         let digest = toolhost::bundle::built::digest_of(files.map(|file| (file.path, file.bytes)));
@@ -68,14 +68,14 @@ pub(crate) fn contract() -> impl Iterator<Item = KitFile> {
 }
 
 fn below(folder: &'static str) -> impl Iterator<Item = KitFile> {
-    CARRIED.iter().filter_map(move |(path, bytes)| {
+    EMBEDDED.iter().filter_map(move |(path, bytes)| {
         let path = path.strip_prefix(folder)?.strip_prefix('/')?;
         Some(KitFile { path, bytes })
     })
 }
 
-/// Writes files beneath a folder, which lies beneath `top`. One that is the same stays as it is:
-/// compilers go by the time of a change. No link is followed from `top` on: a guest may have made it.
+/// Writes files into a folder beneath `top`. Leaves equal files as they are, as compilers compare
+/// modification times. Follows no links beneath `top`, as a guest may have made them.
 pub(crate) fn write_files(
     files: impl Iterator<Item = KitFile>,
     top: &Path,
@@ -103,7 +103,7 @@ pub(crate) fn write_files(
     Ok(())
 }
 
-/// Makes a folder hold exactly these files.
+/// Writes files into a folder and removes all others.
 pub(crate) fn sync_folder(
     files: impl Iterator<Item = KitFile> + Clone,
     top: &Path,
@@ -148,10 +148,10 @@ fn remove_others(
         let path = folder.join(&own);
         let cannot = || format!("{} cannot be removed", path.display());
         let is_folder = entry.file_type().with_context(cannot)?.is_dir();
-        let leads = files
+        let is_wanted = files
             .clone()
             .any(|file| Path::new(file.path).starts_with(&own));
-        match (leads, is_folder) {
+        match (is_wanted, is_folder) {
             (true, true) => remove_others(dir, folder, &own, files)?,
             (true, false) => {}
             (false, true) => dir.remove_dir_all(&path).with_context(cannot)?,
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kit_is_carried_without_what_lies_about() {
+    fn every_kit_is_embedded_without_build_results() {
         for (kit, builds, begins) in [
             ("rust", "src/lib.rs", "src/lib.rs"),
             ("typescript", "build.mjs", "index.ts"),
@@ -184,18 +184,18 @@ mod tests {
             }
         }
         assert!(contract().any(|file| file.path == "tool.wit"));
-        for (path, _) in CARRIED {
+        for (path, _) in EMBEDDED {
             assert!(
                 !path.contains("node_modules") && !path.contains("/test/"),
                 "{path}"
             );
         }
-        let carried: usize = CARRIED.iter().map(|(_, bytes)| bytes.len()).sum();
-        assert!(carried < 1 << 20, "{carried} bytes");
+        let embedded: usize = EMBEDDED.iter().map(|(_, bytes)| bytes.len()).sum();
+        assert!(embedded < 1 << 20, "{embedded} bytes");
     }
 
     #[test]
-    fn a_folder_holds_exactly_what_is_laid_out_and_the_same_is_not_written_again() {
+    fn a_folder_holds_exactly_the_files_and_equal_ones_are_not_written_again() {
         let dir = tempfile::tempdir().unwrap();
         let kit = Kit::of(Language::Rust);
         let at = |path: &str| dir.path().join("kit").join(path);

@@ -1,5 +1,5 @@
-//! Where kits are laid out: a folder of the user's cache for each, named by its digest, so that kits of
-//! two versions stand beside each other. Whatever lies there may be deleted.
+//! Keeps a copy of each kit in the user's cache, in a folder named by its digest, so that several versions
+//! can be installed. All of it may be deleted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::kit::{CONTRACT, Kit, contract, write_files};
 use anyhow::{Context, Result};
 
-/// Says that a folder is complete.
+/// A file that marks a complete folder.
 const COMPLETE: &str = ".complete";
 
 /// The folder of kits in the user's cache.
@@ -23,14 +23,14 @@ impl KitCache {
         }
     }
 
-    /// A folder that programs keep what they like in.
+    /// Returns a folder for build programs to use.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.dir.join(name);
         make_folder(&folder)?;
         Ok(folder)
     }
 
-    /// The folder of a kit's builder: laid out with the contract, and then completed by `install`.
+    /// Returns the folder of a kit: its files and the contract, completed by `install`.
     pub(crate) async fn builder<E: From<anyhow::Error>>(
         &self,
         kit: Kit,
@@ -45,11 +45,11 @@ impl KitCache {
         self.complete(self.dir.join(kit.id()), fill).await
     }
 
-    /// A folder, filled once: where filling it fails, or is interrupted, it is filled anew the next time.
-    /// Of several processes one fills it, and the others wait.
+    /// Returns a folder that `fill` fills once. If that fails or is interrupted, the next call starts again.
+    /// Of several processes one fills the folder, and the others wait.
     ///
     /// # Errors
-    /// What filling it failed with.
+    /// The error of `fill`.
     pub(crate) async fn complete<E: From<anyhow::Error>>(
         &self,
         folder: PathBuf,
@@ -77,11 +77,11 @@ impl KitCache {
     }
 }
 
-/// The contract, laid out in the folder of a kit.
+/// The contract in the folder of a kit.
 pub(crate) fn contract_dir(kit: &Path) -> PathBuf {
     kit.join(CONTRACT)
 }
 
 fn make_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))
+    fs::create_dir_all(folder).with_context(|| format!("{} cannot be created", folder.display()))
 }

@@ -1,4 +1,4 @@
-//! What a kit answers, on the last line of its stdout.
+//! The reply of a kit: JSON on the last line of its stdout.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,29 +9,29 @@ use serde::Deserialize;
 
 use super::build_error::{BuildError, ErrorCause, Fault};
 use super::job::BuiltComponent;
-use super::process::Said;
+use super::process::ProcessOutput;
 
-/// What a kit answers.
+/// The reply of a kit.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Answer {
+pub(super) enum KitReply {
     Built {
-        /// What the component was built of, where the kit knows.
+        /// The source files, if the kit knows them.
         #[serde(default)]
         inputs: Vec<PathBuf>,
-        warnings: Vec<Told>,
+        warnings: Vec<KitFinding>,
     },
     Refused {
-        /// `source`, or what else has to change.
+        /// `source`, or another cause.
         kind: String,
-        errors: Vec<Told>,
+        errors: Vec<KitFinding>,
     },
 }
 
-/// A finding of the kit's.
+/// An error or a warning of the kit.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Told {
+pub(super) struct KitFinding {
     text: String,
     file: Option<String>,
     line: Option<u64>,
@@ -41,44 +41,44 @@ pub(super) struct Told {
     pub(super) suggestion: Option<String>,
 }
 
-impl From<Told> for Fault {
-    fn from(told: Told) -> Self {
+impl From<KitFinding> for Fault {
+    fn from(finding: KitFinding) -> Self {
         Self {
-            message: told.text,
-            file: told.file,
-            line: told.line,
-            column: told.column,
-            detail: told.detail,
-            next: told.suggestion,
+            message: finding.text,
+            file: finding.file,
+            line: finding.line,
+            column: finding.column,
+            detail: finding.detail,
+            next: finding.suggestion,
         }
     }
 }
 
-impl Answer {
-    /// Reads what a kit said.
-    pub(super) fn of(said: &Said, kit: &str) -> Result<Self, BuildError> {
-        let last = said.stdout.lines().last().unwrap_or_default();
+impl KitReply {
+    /// Parses the output of a kit.
+    pub(super) fn parse(output: &ProcessOutput, kit: &str) -> Result<Self, BuildError> {
+        let last = output.stdout.lines().last().unwrap_or_default();
         serde_json::from_str(last).map_err(|_| {
-            let fault = Fault::new(format!("the {kit} kit ended without an answer"));
-            BuildError::machine(fault.detail(said.end()))
+            let fault = Fault::new(format!("the {kit} kit ended without a result"));
+            BuildError::machine(fault.detail(output.stderr_end()))
         })
     }
 
-    /// The component that the kit left at `out`, or why there is none.
-    pub(super) fn made(
+    /// Reads the component that the kit wrote to `out`, or returns why there is none.
+    pub(super) fn component(
         self,
         out: &Path,
         started: SystemTime,
     ) -> Result<BuiltComponent, BuildError> {
         match self {
             Self::Built { inputs, warnings } => Ok(BuiltComponent {
-                component: fs::read(out).context("the kit left no component")?,
+                component: fs::read(out).context("the kit wrote no component")?,
                 inputs,
                 started,
                 notes: warnings.into_iter().map(Fault::from).collect(),
             }),
             Self::Refused { kind, errors } => Err(BuildError {
-                whose: match kind.as_str() {
+                cause: match kind.as_str() {
                     "source" => ErrorCause::Source,
                     _ => ErrorCause::Machine,
                 },

@@ -1,4 +1,4 @@
-//! Runs the programs that build.
+//! Runs build programs.
 
 use std::io;
 use std::process::Stdio;
@@ -8,79 +8,82 @@ use tokio::process::{Child, Command};
 
 use super::build_error::{BuildError, Fault};
 
-/// Longest part of what a program says that is passed on, in characters.
-const SAID_MAX: usize = 4_000;
+/// Longest part of stderr in an error, in characters.
+const STDERR_MAX: usize = 4_000;
 
-/// What a program said.
+/// The output of a program.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct ProcessOutput {
     pub(super) code: Option<i32>,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
-impl Said {
+impl ProcessOutput {
     pub(super) fn is_ok(&self) -> bool {
         self.code == Some(0)
     }
 
-    /// The end of what it said on stderr, where its reason is.
-    pub(super) fn end(&self) -> String {
-        let said = self.stderr.trim();
-        let skip = said.chars().count().saturating_sub(SAID_MAX);
-        said.chars().skip(skip).collect()
+    /// The end of stderr, where programs write why they failed.
+    pub(super) fn stderr_end(&self) -> String {
+        let text = self.stderr.trim();
+        let skip = text.chars().count().saturating_sub(STDERR_MAX);
+        text.chars().skip(skip).collect()
     }
 }
 
-/// Runs a program to its end. Where this is dropped, the program and all it started are ended.
-pub(super) async fn run(command: &mut Command) -> io::Result<Said> {
+/// Runs a program to its end. Dropping the future kills the program and its children.
+pub(super) async fn run(command: &mut Command) -> io::Result<ProcessOutput> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
     let child = command.spawn()?;
-    let mut group = Group::of(&child);
+    let mut group = ProcessGroup::of(&child);
     let output = child.wait_with_output().await?;
     group.0 = None;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ok(Said {
+    Ok(ProcessOutput {
         code: output.status.code(),
         stdout: text(&output.stdout),
         stderr: text(&output.stderr),
     })
 }
 
-/// The same, where a program that is missing is mended by `next`.
-pub(super) async fn run_installed(command: &mut Command, next: &str) -> Result<Said, BuildError> {
+/// Runs a program. `next` says how to install it if it is missing.
+pub(super) async fn run_installed(
+    command: &mut Command,
+    next: &str,
+) -> Result<ProcessOutput, BuildError> {
     let name = command
         .as_std()
         .get_program()
         .to_string_lossy()
         .into_owned();
     run(command).await.map_err(|error| {
-        let what = match error.kind() == io::ErrorKind::NotFound {
+        let message = match error.kind() == io::ErrorKind::NotFound {
             true => format!("`{name}` is not installed, or not in PATH"),
             false => format!("`{name}` cannot be started: {error}"),
         };
-        BuildError::machine(Fault::new(what).next(next))
+        BuildError::machine(Fault::new(message).next(next))
     })
 }
 
-/// The processes that a program and its children are.
-struct Group(Option<Pid>);
+/// The process group of a program. Dropping it kills the group.
+struct ProcessGroup(Option<Pid>);
 
-impl Group {
+impl ProcessGroup {
     fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self(id.and_then(Pid::from_raw))
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // It may have ended by itself.
+            // The group may have ended already.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }

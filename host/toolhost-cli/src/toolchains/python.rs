@@ -1,4 +1,4 @@
-//! Python: componentize-py, by `guest-sdk/python`.
+//! Builds Python with componentize-py, through `guest-sdk/python`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::build_error::{BuildError, Fault};
 use super::job::{BuildJob, BuiltComponent};
 use super::kit::{self, Kit, KitFile};
 use super::kit_cache::{KitCache, contract_dir};
-use super::kit_reply::Answer;
+use super::kit_reply::KitReply;
 use super::process;
 use crate::terminal::progress::Progress;
 
@@ -20,17 +20,17 @@ const KIT: Kit = Kit::of(Language::Python);
 
 const GET_PYTHON: &str = "Install Python 3.10 or newer: https://www.python.org";
 
-/// Most folders beneath one another that a package is followed into.
+/// Deepest nesting of folders in a package.
 const DEPTH_MAX: usize = 32;
 
 /// Builds a module with `handlers`.
 pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildError> {
-    let nothing_more = async |_: &Path| Ok::<_, BuildError>(());
-    let kit = job.kit_cache.builder(KIT, nothing_more).await?;
+    let no_install = async |_: &Path| Ok::<_, BuildError>(());
+    let kit = job.kit_cache.builder(KIT, no_install).await?;
     let python = interpreter(&kit, job.kit_cache, job.progress).await?;
-    lay_out_types(job.entry)?;
+    update_editor_types(job.entry)?;
     let out = tempfile::tempdir_in(job.kit_cache.folder("out")?);
-    let out = out.context("there is no room to build in")?;
+    let out = out.context("the cache cannot hold the component")?;
     let out = out.path().join("tool.wasm");
     let mut build = Command::new(python);
     build
@@ -44,16 +44,16 @@ pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildErr
         .arg("--work")
         .arg(job.kit_cache.folder("python-packages")?)
         .arg("--json")
-        // The kit's own folder stays as it was laid out.
+        // Python would write into the folder of the kit.
         .env("PYTHONDONTWRITEBYTECODE", "1");
     let started = SystemTime::now();
-    let said = process::run_installed(&mut build, GET_PYTHON).await?;
-    let made = Answer::of(&said, "Python")?.made(&out, started)?;
+    let output = process::run_installed(&mut build, GET_PYTHON).await?;
+    let made = KitReply::parse(&output, "Python")?.component(&out, started)?;
     let inputs = inputs(job.entry)?;
     Ok(BuiltComponent { inputs, ..made })
 }
 
-/// A Python with what the kit needs, in an environment of its own.
+/// Returns a Python in a virtual environment with the packages of the kit.
 async fn interpreter(
     kit: &Path,
     kit_cache: &KitCache,
@@ -61,22 +61,22 @@ async fn interpreter(
 ) -> Result<PathBuf, BuildError> {
     let check = "import sys; sys.exit(sys.version_info < (3, 10))";
     let mut python = Command::new("python3");
-    let said = process::run_installed(python.args(["-c", check]), GET_PYTHON).await?;
-    if !said.is_ok() {
-        let what = "python3 is older than 3.10, which tools are built with";
+    let output = process::run_installed(python.args(["-c", check]), GET_PYTHON).await?;
+    if !output.is_ok() {
+        let what = "python3 is older than 3.10";
         return Err(BuildError::machine(Fault::new(what).next(GET_PYTHON)));
     }
     let requirements = kit.join("requirements.txt");
     let fill = async |folder: &Path| {
-        progress.working("getting what builds Python, once");
+        progress.working("downloading the build tools for Python, once");
         let mut venv = Command::new("python3");
-        let said =
+        let output =
             process::run_installed(venv.args(["-m", "venv"]).arg(folder), GET_PYTHON).await?;
-        if !said.is_ok() {
+        if !output.is_ok() {
             let fault = Fault::new("python3 cannot make a virtual environment");
-            let said = format!("{}\n{}", said.stdout.trim(), said.end());
+            let text = format!("{}\n{}", output.stdout.trim(), output.stderr_end());
             let next = "On Debian and Ubuntu: apt install python3-venv";
-            return Err(BuildError::machine(fault.detail(said).next(next)));
+            return Err(BuildError::machine(fault.detail(text).next(next)));
         }
         let mut pip = Command::new(folder.join("bin/python"));
         pip.args([
@@ -88,18 +88,19 @@ async fn interpreter(
         ])
         .args(["--require-hashes", "--only-binary=:all:", "-r"])
         .arg(&requirements);
-        let said = process::run_installed(&mut pip, GET_PYTHON).await?;
-        if said.is_ok() {
+        let output = process::run_installed(&mut pip, GET_PYTHON).await?;
+        if output.is_ok() {
             return Ok(());
         }
-        let fault = Fault::new("`pip install` of componentize-py failed").detail(said.end());
+        let fault =
+            Fault::new("`pip install` of componentize-py failed").detail(output.stderr_end());
         let next =
             "See that pip reaches its index (PIP_INDEX_URL names another), then build again.";
         Err(BuildError::machine(fault.next(next)))
     };
     let digest = Source::new(
         "",
-        &fs::read(&requirements).context("the kit is not whole")?,
+        &fs::read(&requirements).context("the kit is incomplete")?,
     )
     .sha256;
     let name = digest.get(..16).unwrap_or(&digest);
@@ -108,20 +109,19 @@ async fn interpreter(
     Ok(venv.join("bin/python"))
 }
 
-/// Lays out the types of `toolhost`, for editors.
-fn lay_out_types(entry: &Path) -> Result<()> {
+/// Writes the types for editors, if the project's pyrightconfig.json names them.
+fn update_editor_types(entry: &Path) -> Result<()> {
     let Some(folder) = entry.parent() else {
         return Ok(());
     };
-    // Only where somebody asks for them.
-    let asks = fs::read_to_string(folder.join("pyrightconfig.json"));
-    if !asks.is_ok_and(|text| text.contains(".toolhost/sdk/python")) {
+    let config = fs::read_to_string(folder.join("pyrightconfig.json"));
+    if !config.is_ok_and(|text| text.contains(".toolhost/sdk/python")) {
         return Ok(());
     }
     write_editor_types(folder)
 }
 
-/// Lays out what an editor needs beneath a project's folder.
+/// Writes the types for editors into a project.
 pub(crate) fn write_editor_types(project: &Path) -> Result<()> {
     let types = KIT.builder();
     let types = types.filter_map(|file| {
@@ -132,14 +132,15 @@ pub(crate) fn write_editor_types(project: &Path) -> Result<()> {
     kit::write_files(types, project, ".toolhost/sdk/python")
 }
 
-/// What goes into the component: the modules and packages beside the entry, and `requirements.txt`.
+/// Lists the source files: the modules and packages beside the entry, and `requirements.txt`.
 fn inputs(entry: &Path) -> Result<Vec<PathBuf>> {
     let mut inputs = vec![entry.to_owned()];
     let Some(folder) = entry.parent() else {
         return Ok(inputs);
     };
     for path in listed(folder)? {
-        let is_module = path.extension().is_some_and(|ending| ending == "py") && path.is_file();
+        let is_module =
+            path.extension().is_some_and(|extension| extension == "py") && path.is_file();
         let is_requirements = path
             .file_name()
             .is_some_and(|name| name == "requirements.txt");
@@ -163,7 +164,7 @@ fn collect(folder: &Path, depth: usize, inputs: &mut Vec<PathBuf>) -> Result<()>
     Ok(())
 }
 
-/// What is in a folder and may be part of a tool.
+/// Lists the entries of a folder that may be part of a tool.
 fn listed(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder);
     let entries = entries.with_context(|| format!("{} cannot be listed", folder.display()))?;

@@ -1,4 +1,4 @@
-//! Rust: cargo, for `wasm32-wasip2`, with the SDK laid out in the package.
+//! Builds Rust with cargo for `wasm32-wasip2`, with a copy of the SDK in the package.
 
 mod cargo_messages;
 
@@ -13,7 +13,7 @@ use toolhost::bundle::built::Language;
 use super::build_error::{BuildError, ErrorCause, Fault};
 use super::job::{BuildJob, BuiltComponent, TargetDir};
 use super::kit::{self, Kit, sync_folder};
-use super::process::{self, Said};
+use super::process::{self, ProcessOutput};
 use crate::files;
 use cargo_messages::Messages;
 
@@ -21,7 +21,7 @@ const TARGET: &str = "wasm32-wasip2";
 
 const GET_RUST: &str = "Install Rust: https://rustup.rs";
 
-/// Where the SDK is laid out, as a package's `Cargo.toml` names it.
+/// The folder of the SDK in a package, as its `Cargo.toml` names it.
 const SDK: &str = ".toolhost/sdk/rust";
 
 /// Builds a package.
@@ -37,41 +37,41 @@ pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildErr
         .args(["build", "--release", "--lib", "--target", TARGET])
         .args(["--message-format", "json", "--manifest-path"])
         .arg(manifest)
-        // Where its `.cargo/config.toml` is found.
+        // Where cargo finds `.cargo/config.toml`.
         .current_dir(package);
-    let mut own = None;
+    let mut lock = None;
     if job.target_dir == TargetDir::Cache {
         let folder = job.kit_cache.folder("cargo")?;
-        // Two packages may give their components the same name: it is read before the next is built.
-        own = Some(files::lock(&folder.join("lock")).await?);
+        // Packages may give their components the same name: each is read before the next build starts.
+        lock = Some(files::lock(&folder.join("lock")).await?);
         cargo.arg("--target-dir").arg(folder);
     }
     let started = SystemTime::now();
-    let said = process::run_installed(&mut cargo, GET_RUST).await?;
-    let messages = Messages::parse(&said.stdout);
-    if !said.is_ok() {
-        return Err(refused(&messages, &said));
+    let output = process::run_installed(&mut cargo, GET_RUST).await?;
+    let messages = Messages::parse(&output.stdout);
+    if !output.is_ok() {
+        return Err(build_error(&messages, &output));
     }
     let Some(component) = messages.component(manifest) else {
         let fault = Fault {
             file: Some("Cargo.toml".to_owned()),
-            ..Fault::new("the package is no component: its library is not a `cdylib`")
+            ..Fault::new("the package is not a component: its library is not a `cdylib`")
         };
         return Err(BuildError::source(
             fault.next("Write `crate-type = [\"cdylib\"]` under `[lib]`."),
         ));
     };
     let made = BuiltComponent {
-        component: fs::read(&component).context("cargo left no component")?,
+        component: fs::read(&component).context("cargo wrote no component")?,
         inputs: inputs(manifest, &component, &messages)?,
         started,
         notes: messages.warnings(),
     };
-    drop(own);
+    drop(lock);
     Ok(made)
 }
 
-/// Lays out the SDK and the contract that it reads.
+/// Writes the SDK, and the contract that it reads, into a package.
 pub(crate) fn write_sdk(package: &Path) -> Result<()> {
     let files: Vec<_> = Kit::of(Language::Rust).builder().collect();
     sync_folder(files.iter().copied(), package, SDK)?;
@@ -79,20 +79,20 @@ pub(crate) fn write_sdk(package: &Path) -> Result<()> {
     sync_folder(files.iter().copied(), package, ".toolhost/wit")
 }
 
-fn refused(messages: &Messages, said: &Said) -> BuildError {
-    if messages.lack_std() || cargo_messages::lacks_std(&said.stderr) {
+fn build_error(messages: &Messages, output: &ProcessOutput) -> BuildError {
+    if messages.lack_std() || cargo_messages::lacks_std(&output.stderr) {
         let fault = Fault::new(format!("rustc has no standard library for {TARGET}"));
         return BuildError::machine(fault.next(format!("rustup target add {TARGET}")));
     }
     let faults = messages.errors();
     if !faults.is_empty() {
         return BuildError {
-            whose: ErrorCause::Source,
+            cause: ErrorCause::Source,
             faults,
         };
     }
-    // Cargo itself: a manifest it cannot read, a package it cannot find or fetch.
-    let end = said.end();
+    // Cargo itself failed: it cannot read a manifest, or find or download a package.
+    let end = output.stderr_end();
     let mut lines = end.lines();
     let message = lines.find_map(|line| line.strip_prefix("error: "));
     let message = message.unwrap_or("cargo failed").to_owned();
@@ -101,12 +101,12 @@ fn refused(messages: &Messages, said: &Said) -> BuildError {
     BuildError::source(fault.next("Correct Cargo.toml; see that cargo reaches its registry."))
 }
 
-/// The files that the component was built of: those of the package and of packages it names by path,
-/// their manifests, and the lock file; not what the build itself wrote.
+/// Lists the source files: those of the package and of packages it names by path, their manifests, and the
+/// lock file, but not files that the build wrote.
 fn inputs(manifest: &Path, component: &Path, messages: &Messages) -> Result<Vec<PathBuf>> {
     let list = component.with_extension("d");
     let list =
-        fs::read_to_string(&list).with_context(|| format!("cargo left no {}", list.display()))?;
+        fs::read_to_string(&list).with_context(|| format!("cargo wrote no {}", list.display()))?;
     let mut inputs = cargo_messages::sources_of(&list);
     // TARGET_DIR/wasm32-wasip2/release/NAME.wasm
     if let Some(target_dir) = component.ancestors().nth(3) {

@@ -1,4 +1,5 @@
-//! TypeScript and JavaScript: esbuild and a JavaScript engine, by `guest-sdk/typescript`.
+//! Builds TypeScript and JavaScript with esbuild and a JavaScript engine, through
+//! `guest-sdk/typescript`.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -12,18 +13,18 @@ use super::job::Engine;
 use super::job::{BuildJob, BuiltComponent};
 use super::kit::{self, Kit, KitFile};
 use super::kit_cache::{KitCache, contract_dir};
-use super::kit_reply::{Answer, Told};
+use super::kit_reply::{KitFinding, KitReply};
 use super::process;
 use crate::terminal::progress::Progress;
 
 const KIT: Kit = Kit::of(Language::TypeScript);
 
-/// The oldest Node that runs the kit.
+/// The oldest version of Node that the kit supports.
 const NODE: u32 = 20;
 
 const GET_NODE: &str = "Install Node 20 or newer, with npm: https://nodejs.org";
 
-/// Where the packages for tools that use `fetch` are installed, in the kit.
+/// The folder of the kit with the packages for tools that use `fetch`.
 const STARLINGMONKEY: &str = "build/starlingmonkey";
 
 /// Builds a module that exports `handlers`.
@@ -33,28 +34,30 @@ pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildErr
         starlingmonkey(&kit, job).await?;
     }
     let out = job.kit_cache.folder("out")?;
-    let out = tempfile::tempdir_in(out).context("there is no room to build in")?;
+    let out = tempfile::tempdir_in(out).context("the cache cannot hold the component")?;
     let out = out.path().join("tool.wasm");
     let started = SystemTime::now();
-    match make(&kit, job, &out).await? {
-        Answer::Refused { kind, errors } if needs_starlingmonkey(&kind, &errors) => {
+    match run_kit(&kit, job, &out).await? {
+        KitReply::Refused { kind, errors } if needs_starlingmonkey(&kind, &errors) => {
             starlingmonkey(&kit, job).await?;
-            make(&kit, job, &out).await?.made(&out, started)
+            run_kit(&kit, job, &out).await?.component(&out, started)
         }
-        answer @ (Answer::Built { .. } | Answer::Refused { .. }) => answer.made(&out, started),
+        reply @ (KitReply::Built { .. } | KitReply::Refused { .. }) => {
+            reply.component(&out, started)
+        }
     }
 }
 
-/// Whether the tool uses `fetch`, whose packages are not there yet.
-fn needs_starlingmonkey(kind: &str, errors: &[Told]) -> bool {
-    let says = |told: &Told| {
-        let suggestion = told.suggestion.as_deref().unwrap_or_default();
+/// Whether the tool uses `fetch`, and its packages are not installed yet.
+fn needs_starlingmonkey(kind: &str, errors: &[KitFinding]) -> bool {
+    let says = |finding: &KitFinding| {
+        let suggestion = finding.suggestion.as_deref().unwrap_or_default();
         suggestion.contains(STARLINGMONKEY)
     };
     kind == "environment" && errors.iter().any(says)
 }
 
-async fn make(kit: &Path, job: &BuildJob<'_>, out: &Path) -> Result<Answer, BuildError> {
+async fn run_kit(kit: &Path, job: &BuildJob<'_>, out: &Path) -> Result<KitReply, BuildError> {
     let mut node = Command::new("node");
     node.arg(kit.join("build.mjs"))
         .arg("--entry")
@@ -67,25 +70,25 @@ async fn make(kit: &Path, job: &BuildJob<'_>, out: &Path) -> Result<Answer, Buil
     if let Some(engine) = job.engine {
         node.args(["--engine", engine.name()]);
     }
-    let said = process::run_installed(&mut node, GET_NODE).await?;
-    Answer::of(&said, "TypeScript")
+    let output = process::run_installed(&mut node, GET_NODE).await?;
+    KitReply::parse(&output, "TypeScript")
 }
 
-/// The kit, laid out, with its packages.
+/// Returns the folder of the kit, with its packages installed.
 async fn kit(kit_cache: &KitCache, progress: &Progress) -> Result<PathBuf, BuildError> {
     check_node().await?;
     let install = async |folder: &Path| {
-        progress.working("getting what builds TypeScript, once");
+        progress.working("downloading the build tools for TypeScript, once");
         npm(&folder.join("build"), &["ci", "--omit=dev"]).await
     };
     kit_cache.builder(KIT, install).await
 }
 
-/// What builds tools that use `fetch`, with its packages.
+/// Installs the packages for tools that use `fetch`.
 async fn starlingmonkey(kit: &Path, job: &BuildJob<'_>) -> Result<(), BuildError> {
     let install = async |folder: &Path| {
         job.progress
-            .working("getting what builds tools that use `fetch`, once (187 MB)");
+            .working("downloading the build tools for `fetch`, once (187 MB)");
         let own = KIT.builder().filter_map(|file| {
             let path = file.path.strip_prefix(STARLINGMONKEY)?.strip_prefix('/')?;
             Some(KitFile { path, ..file })
@@ -109,21 +112,21 @@ async fn npm(folder: &Path, words: &[&str]) -> Result<(), BuildError> {
             "--loglevel=error",
         ])
         .current_dir(folder);
-    let said = process::run_installed(&mut npm, GET_NODE).await?;
-    if said.is_ok() {
+    let output = process::run_installed(&mut npm, GET_NODE).await?;
+    if output.is_ok() {
         return Ok(());
     }
     let what = format!("`npm {}` failed", words.join(" "));
     let next = "See that npm reaches its registry (`npm ping`), then build again.";
     Err(BuildError::machine(
-        Fault::new(what).detail(said.end()).next(next),
+        Fault::new(what).detail(output.stderr_end()).next(next),
     ))
 }
 
 async fn check_node() -> Result<(), BuildError> {
     let mut node = Command::new("node");
-    let said = process::run_installed(node.arg("--version"), GET_NODE).await?;
-    let version = said.stdout.trim();
+    let output = process::run_installed(node.arg("--version"), GET_NODE).await?;
+    let version = output.stdout.trim();
     let major = version.trim_start_matches('v').split('.').next();
     match major.and_then(|major| major.parse::<u32>().ok()) {
         Some(major) if major >= NODE => Ok(()),

@@ -129,7 +129,7 @@ fn arguments_that_are_no_object_are_named() {
             "@large.json",
             "large.json cannot be read: it holds more than 16777216 bytes",
         ),
-        ("-", "what stdin holds is empty, not a JSON object"),
+        ("-", "stdin is empty, not a JSON object"),
     ] {
         let ran = terminal.call("text__upper", args).fails(2, says);
         assert!(
@@ -139,7 +139,7 @@ fn arguments_that_are_no_object_are_named() {
     }
     let mut command = terminal.toolhost(["call", "--args", "-", "--workdir", "../D"]);
     command.arg(examples()).arg("text__upper");
-    with_stdin(&mut command, b"\xff").fails(2, "what stdin holds is not UTF-8 text");
+    with_stdin(&mut command, b"\xff").fails(2, "stdin is not UTF-8 text");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What `--help` teaches.
+//! The texts of `--help`.
 
 use crate::terminal::Terminal;
 
@@ -12,24 +12,24 @@ nothing else
 Usage: toolhost [OPTIONS] <COMMAND>
 
 Commands:
-  new      Make a folder with a new tool, ready to be built and tested
+  new      Create a folder with a new tool, ready to build and test
   build    Build the tools whose entries are source: Rust, TypeScript, JavaScript, Python
   check    Check that a bundle loads: its resources, its components, and a policy
-  list     List the tools that an agent is shown
+  list     List the tools of an agent
   call     Call a tool and print its ToolResult
-  poll     Ask for the result of a call that is pending
-  cancel   Cancel a call that is pending
+  poll     Poll a pending call for its result
+  cancel   Cancel a pending call
   play     Play a script: agents that call tools and each other, without a model
-  test     Run the cases of a bundle's tools, and those that follow from their schemas
-  inspect  Show what a component serves and asks for, and whether it would load
-  cache    List, verify or remove the compiled components that are kept
+  test     Run the test cases of a bundle's tools, and cases generated from their schemas
+  inspect  Show the exports and imports of a component, and whether it would load
+  cache    List, verify or remove cached components
   help     Print this message or the help of the given subcommand(s)
 
 Options:
-      --state-root <DIR>  Where instances' workspaces and the key of the cache are kept
-  -v, --verbose...        Say more: what tools print and log at debug level; twice for the host's
-                          own steps
-  -q, --quiet             Say nothing beside errors
+      --state-root <DIR>  Directory of instances' workspaces and of the cache key
+  -v, --verbose...        Print more: what tools print and log at debug level; twice for the
+                          host's own steps
+  -q, --quiet             Print nothing but errors
   -h, --help              Print help (see more with '--help')
   -V, --version           Print version
 ");

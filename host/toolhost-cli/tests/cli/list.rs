@@ -84,6 +84,6 @@ fn an_agent_without_tools_is_said() {
     terminal.write("here/goondan.yaml", manifest + agent);
     let ran = terminal.run(["list"]).exits(0);
     assert_eq!(ran.stdout, "");
-    assert_eq!(ran.stderr, "note: the agent 'idle' is shown no tools\n");
+    assert_eq!(ran.stderr, "note: the agent 'idle' has no tools\n");
     assert_eq!(terminal.run(["list", "--json"]).exits(0).json(), json!([]));
 }

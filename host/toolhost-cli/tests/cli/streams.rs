@@ -88,7 +88,7 @@ fn an_answer_that_cannot_be_written_is_an_error() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = terminal.toolhost(["list"]);
     command.arg(examples()).stdout(full);
-    Ran::of(&mut command).fails(2, "the answer cannot be written to stdout: No space left");
+    Ran::of(&mut command).fails(2, "stdout cannot be written: No space left");
 }
 
 #[test]

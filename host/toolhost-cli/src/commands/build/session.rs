@@ -1,5 +1,5 @@
-//! Where the components of one bundle are built: what is up to date stays, and what is finished is put
-//! in its place at once.
+//! Builds the components of one bundle. Skips those that are up to date, and replaces each file as soon as
+//! it is built.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -29,13 +29,13 @@ pub(super) struct BuildSession<'a> {
     is_forced: bool,
     settings: &'a Settings,
     progress: &'a Progress,
-    /// No other process builds here.
-    _alone: files::FileLock,
+    /// Keeps other processes from building this bundle.
+    _lock: files::FileLock,
 }
 
 impl<'a> BuildSession<'a> {
-    /// Waits until nobody else builds this bundle.
-    pub(super) async fn set_up(
+    /// Starts a session. Waits while another process builds this bundle.
+    pub(super) async fn start(
         open: &'a OpenBundle,
         kit_cache: &'a KitCache,
         args: &BuildArgs,
@@ -48,7 +48,7 @@ impl<'a> BuildSession<'a> {
             .with_context(|| format!("{} cannot be found", dir.display()))?;
         let folder = make_folder(&dir)?;
         progress.working("waiting for another build");
-        let alone = files::lock(&folder.join("build.lock")).await?;
+        let lock = files::lock(&folder.join("build.lock")).await?;
         progress.idle();
         Ok(Self {
             open,
@@ -58,18 +58,18 @@ impl<'a> BuildSession<'a> {
             is_forced: args.force,
             settings,
             progress,
-            _alone: alone,
+            _lock: lock,
         })
     }
 
-    /// The size of what was built before, where it is of what is there now.
+    /// Returns the size of the component, if it is up to date.
     pub(super) fn current(&self, source: &SourceEntry<'_>) -> Option<u64> {
         if self.is_forced {
             return None;
         }
         let (component, stamp) = self.open.built(source, u64::MAX).ok()?;
-        let elsewhere = stamp.sources.iter().filter(|source| !source.is_inside());
-        let mut changed = elsewhere.filter(|known| {
+        let outside = stamp.sources.iter().filter(|source| !source.is_inside());
+        let mut changed = outside.filter(|known| {
             let bytes = fs::read(self.dir.join(&known.path));
             bytes.map_or(true, |bytes| Source::new(&known.path, &bytes) != **known)
         });
@@ -81,7 +81,7 @@ impl<'a> BuildSession<'a> {
         toolchains::id(source.language, self.engine)
     }
 
-    /// Builds a source entry; gives the component's size and what its author should know.
+    /// Builds a source entry. Returns the size of the component and the warnings.
     pub(super) async fn build(
         &self,
         source: &SourceEntry<'_>,
@@ -98,7 +98,7 @@ impl<'a> BuildSession<'a> {
         };
         let mut made = toolchains::build(source.language, &job).await?;
         if !made.component.starts_with(COMPONENT) {
-            let fault = Fault::new("what was built is no component");
+            let fault = Fault::new("the result of the build is not a component");
             return Err(BuildError::source(fault.next("Build for wasm32-wasip2.")));
         }
         let stamp = Stamp {
@@ -108,8 +108,8 @@ impl<'a> BuildSession<'a> {
         };
         if !stamp.is_compared() {
             let what = format!(
-                "the tool is made of more than {SOURCES_MAX} files, of too many folders, or of files \
-                 more than {SOURCE_DEPTH_MAX} names deep: no loader would compare them"
+                "the tool has more than {SOURCES_MAX} source files, too many folders, or files more \
+                 than {SOURCE_DEPTH_MAX} folders deep: loading could not compare them"
             );
             let next = "Bundle its packages beforehand, or name a built component in spec.entry.";
             return Err(BuildError::source(Fault::new(what).next(next)));
@@ -122,7 +122,7 @@ impl<'a> BuildSession<'a> {
         Ok((made.component.len() as u64, made.notes))
     }
 
-    /// The entry, absolute and without links: it lies beneath the bundle's directory.
+    /// Returns the entry as an absolute path without links, beneath the bundle's directory.
     fn entry(&self, source: &SourceEntry<'_>) -> Result<PathBuf, BuildError> {
         let named = &source.tool.spec.entry;
         let refuse = |what: String| {
@@ -136,16 +136,16 @@ impl<'a> BuildSession<'a> {
         let entry = entry.map_err(|error| refuse(format!("the entry cannot be found: {error}")))?;
         if !entry.starts_with(&self.dir) {
             return Err(refuse(
-                "the entry leads out of the bundle's directory".to_owned(),
+                "the entry resolves outside the bundle's directory".to_owned(),
             ));
         }
         if !entry.is_file() {
-            return Err(refuse("the entry is no file".to_owned()));
+            return Err(refuse("the entry is not a file".to_owned()));
         }
         Ok(entry)
     }
 
-    /// What the inputs of a build are now.
+    /// Reads the source files of a build.
     fn sources(&self, made: &BuiltComponent) -> Result<Vec<Source>, BuildError> {
         let inputs = &made.inputs;
         let mut sources = Vec::new();
@@ -154,7 +154,7 @@ impl<'a> BuildSession<'a> {
             let cannot = || format!("{path} cannot be read");
             let changed = fs::metadata(input).and_then(|found| found.modified());
             let is_lock = input.file_name().is_some_and(|name| name == "Cargo.lock");
-            // Cargo itself writes that one while it builds.
+            // Cargo writes its lock file during the build.
             if changed.with_context(cannot)? > made.started && !is_lock {
                 let fault = Fault::new("the file changed while it was being built");
                 let file = Some(path);
@@ -168,10 +168,10 @@ impl<'a> BuildSession<'a> {
         Ok(sources)
     }
 
-    /// The way from the bundle's directory to a file.
+    /// Returns the path from the bundle's directory to a file.
     fn relative(&self, input: &Path) -> Result<String> {
         let input = input.canonicalize();
-        let input = input.context("a source has gone while it was being built")?;
+        let input = input.context("a source file was removed during the build")?;
         let same = |(a, b): &(Component<'_>, Component<'_>)| a == b;
         let shared = input.components().zip(self.dir.components());
         let shared = shared.take_while(same).count();
@@ -180,18 +180,18 @@ impl<'a> BuildSession<'a> {
             .components()
             .skip(shared)
             .map(|_| Component::ParentDir);
-        let way: PathBuf = up.chain(input.components().skip(shared)).collect();
-        match way.into_os_string().into_string() {
-            Ok(way) => Ok(way),
-            Err(way) => bail!("{} has a name that is not UTF-8", way.to_string_lossy()),
+        let path: PathBuf = up.chain(input.components().skip(shared)).collect();
+        match path.into_os_string().into_string() {
+            Ok(path) => Ok(path),
+            Err(path) => bail!("{} has a name that is not UTF-8", path.to_string_lossy()),
         }
     }
 }
 
-/// Makes the folder of built components, and tells git to leave it alone.
+/// Creates the folder of built components, with a .gitignore.
 fn make_folder(dir: &Path) -> Result<PathBuf> {
     let folder = dir.join(FOLDER);
-    let cannot = || format!("{} cannot be made", folder.display());
+    let cannot = || format!("{} cannot be created", folder.display());
     match fs::create_dir(&folder) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             if !fs::symlink_metadata(&folder).with_context(cannot)?.is_dir() {
@@ -201,7 +201,7 @@ fn make_folder(dir: &Path) -> Result<PathBuf> {
         made => made.with_context(cannot)?,
     }
     let ignore = folder.join(".gitignore");
-    // Where there is none, not even a link that leads nowhere.
+    // Does nothing if the file exists, or a dangling link.
     if let Ok(mut ignore) = fs::File::create_new(ignore) {
         ignore.write_all(b"*\n").with_context(cannot)?;
     }

@@ -1,4 +1,4 @@
-//! What cargo says, a line of JSON for each message, and its list of sources.
+//! Parses the messages of cargo, each a line of JSON, and its list of source files.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use crate::toolchains::build_error::Fault;
 
-/// Longest drawing of an error that is passed on, in characters.
-const DRAWN_MAX: usize = 4_000;
+/// Longest rendered message, in characters.
+const RENDERED_MAX: usize = 4_000;
 
-/// What cargo said of one build.
+/// The messages of one build.
 #[derive(Debug)]
 pub(super) struct Messages(Vec<Message>);
 
@@ -24,7 +24,7 @@ enum Message {
         filenames: Vec<PathBuf>,
     },
     #[serde(rename = "compiler-message")]
-    Said { message: Said },
+    Compiler { message: CompilerMessage },
     #[serde(other)]
     Other,
 }
@@ -34,9 +34,9 @@ struct Target {
     crate_types: Vec<String>,
 }
 
-/// A message of the compiler's.
+/// A message of the compiler.
 #[derive(Debug, Deserialize)]
-struct Said {
+struct CompilerMessage {
     message: String,
     level: String,
     spans: Vec<Span>,
@@ -51,49 +51,54 @@ struct Span {
     is_primary: bool,
 }
 
-/// Whether a compiler that says this has no standard library for its target.
-pub(super) fn lacks_std(said: &str) -> bool {
+/// Whether a text says that the target's standard library is missing.
+pub(super) fn lacks_std(text: &str) -> bool {
     ["can't find crate for `core`", "can't find crate for `std`"]
         .iter()
-        .any(|words| said.contains(words))
+        .any(|words| text.contains(words))
 }
 
 impl Messages {
-    /// Reads them; a line that is none of cargo's is a program's that it ran.
+    /// Parses stdout. Ignores other lines, which build scripts print.
     pub(super) fn parse(stdout: &str) -> Self {
         let parse = |line: &str| serde_json::from_str(line).ok();
         Self(stdout.lines().filter_map(parse).collect())
     }
 
-    fn said(&self) -> impl Iterator<Item = &Said> {
+    fn compiler(&self) -> impl Iterator<Item = &CompilerMessage> {
         self.0.iter().filter_map(|message| match message {
-            Message::Said { message } => Some(message),
+            Message::Compiler { message } => Some(message),
             Message::Artifact { .. } | Message::Other => None,
         })
     }
 
-    /// Whether the compiler finds no standard library for its target.
+    /// Whether the target's standard library is missing.
     pub(super) fn lack_std(&self) -> bool {
-        self.said().any(|said| lacks_std(&said.message))
+        self.compiler().any(|message| lacks_std(&message.message))
     }
 
     pub(super) fn errors(&self) -> Vec<Fault> {
-        // The last says how many there were.
-        let placed = |said: &&Said| said.level.starts_with("error") && !said.spans.is_empty();
-        let errors: Vec<_> = self.said().filter(placed).map(fault).collect();
+        // The last message only counts the errors.
+        let placed = |message: &&CompilerMessage| {
+            message.level.starts_with("error") && !message.spans.is_empty()
+        };
+        let errors: Vec<_> = self.compiler().filter(placed).map(fault).collect();
         if !errors.is_empty() {
             return errors;
         }
-        let errors = self.said().filter(|said| said.level.starts_with("error"));
+        let errors = self
+            .compiler()
+            .filter(|message| message.level.starts_with("error"));
         errors.map(fault).collect()
     }
 
     pub(super) fn warnings(&self) -> Vec<Fault> {
-        let placed = |said: &&Said| said.level == "warning" && !said.spans.is_empty();
-        self.said().filter(placed).map(fault).collect()
+        let placed =
+            |message: &&CompilerMessage| message.level == "warning" && !message.spans.is_empty();
+        self.compiler().filter(placed).map(fault).collect()
     }
 
-    /// The component of the package with this manifest.
+    /// Returns the component of the package with this manifest.
     pub(super) fn component(&self, manifest: &Path) -> Option<PathBuf> {
         self.0.iter().find_map(|message| match message {
             Message::Artifact {
@@ -105,11 +110,11 @@ impl Messages {
                 let is_wasm = |path: &&PathBuf| path.extension().is_some_and(|e| e == "wasm");
                 filenames.iter().find(is_wasm).cloned()
             }
-            Message::Artifact { .. } | Message::Said { .. } | Message::Other => None,
+            Message::Artifact { .. } | Message::Compiler { .. } | Message::Other => None,
         })
     }
 
-    /// The manifests of packages that are named by their paths.
+    /// Returns the manifests of packages that are named by path.
     pub(super) fn local_manifests(&self) -> impl Iterator<Item = PathBuf> {
         self.0.iter().filter_map(|message| match message {
             Message::Artifact {
@@ -117,24 +122,24 @@ impl Messages {
                 manifest_path,
                 ..
             } if package_id.starts_with("path+") => Some(manifest_path.clone()),
-            Message::Artifact { .. } | Message::Said { .. } | Message::Other => None,
+            Message::Artifact { .. } | Message::Compiler { .. } | Message::Other => None,
         })
     }
 }
 
-fn fault(said: &Said) -> Fault {
-    let primary = said.spans.iter().find(|span| span.is_primary);
-    let drawn = said.rendered.as_deref().unwrap_or_default();
-    let drawn: String = drawn.chars().take(DRAWN_MAX).collect();
+fn fault(message: &CompilerMessage) -> Fault {
+    let primary = message.spans.iter().find(|span| span.is_primary);
+    let rendered = message.rendered.as_deref().unwrap_or_default();
+    let rendered: String = rendered.chars().take(RENDERED_MAX).collect();
     Fault {
         file: primary.map(|span| span.file_name.clone()),
         line: primary.map(|span| span.line_start),
         column: primary.map(|span| span.column_start),
-        ..Fault::new(&said.message).detail(drawn)
+        ..Fault::new(&message.message).detail(rendered)
     }
 }
 
-/// The sources that a list of cargo's names: `component: source source`, blanks in a path as `\ `.
+/// Parses a list of source files: `component: source source`, with blanks in a path as `\ `.
 pub(super) fn sources_of(list: &str) -> Vec<PathBuf> {
     let rest = list.lines().next().and_then(|line| line.split_once(": "));
     let (_, rest) = rest.unwrap_or_default();

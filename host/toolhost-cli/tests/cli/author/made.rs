@@ -16,7 +16,7 @@ fn a_new_tool_is_whole_and_says_the_next_three_commands() {
         assert_eq!(
             ran.stdout,
             format!(
-                "made {lang}: next\n  cd {lang}\n  toolhost build\n  toolhost check\n  toolhost test\n"
+                "created {lang}: next\n  cd {lang}\n  toolhost build\n  toolhost check\n  toolhost test\n"
             )
         );
         for file in [source, "README.md", ".gitignore"] {
@@ -81,7 +81,7 @@ fn a_name_that_is_none_is_refused_and_nothing_is_made() {
     ] {
         let ran = desk
             .run(&["new", "--lang", lang, "--", name])
-            .fails(2, "is no name for a tool");
+            .fails(2, "is not a valid tool name");
         assert!(
             ran.stderr.contains(why) && ran.stderr.contains("hint: "),
             "{name}: {ran:?}"

@@ -138,6 +138,6 @@ fn a_case_file_that_lies_elsewhere_is_neither_read_nor_written() {
     fs::rename(folder, folder.with_file_name("kept")).unwrap();
     symlink(elsewhere.parent().unwrap(), folder).unwrap();
     let ran = terminal.run(["test", "--no-generated", "--update"]);
-    ran.fails(2, "leads out of the bundle's directory");
+    ran.fails(2, "resolves outside the bundle's directory");
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), BEFORE);
 }
