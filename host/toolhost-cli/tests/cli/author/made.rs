@@ -76,7 +76,7 @@ fn a_name_that_is_none_is_refused_and_nothing_is_made() {
         ("-a", "python", ""),
         ("1st", "rust", "begins with a letter"),
         ("_a", "rust", ""),
-        ("toolhost-guest", "rust", "named so"),
+        ("toolhost-guest", "rust", "has this name"),
         (&"a".repeat(60), "python", "64"),
     ] {
         let ran = desk
