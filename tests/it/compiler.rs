@@ -220,7 +220,7 @@ async fn an_invalid_compiler_program_gives_an_error_that_names_it() {
         "{error}"
     );
     let error = refused(compiler("garbage"), MINUTE, guest("echo")).await;
-    assert!(error.to_string().contains("artefact is refused"), "{error}");
+    assert!(error.to_string().contains("artifact is refused"), "{error}");
 }
 
 #[tokio::test]

@@ -49,14 +49,11 @@ mod cell {
 
     pub(crate) mod component {
         pub(crate) mod inspect;
+        pub(crate) mod limits;
         pub(crate) mod served_imports;
 
-        /// Stands for the cache of compiled components, which is not here.
         pub(crate) mod cache {
-            /// Never made.
-            #[derive(Debug, thiserror::Error)]
-            #[error("there is no cache")]
-            pub struct CacheError;
+            pub(crate) mod error;
         }
     }
 }

@@ -5,4 +5,5 @@ pub(crate) mod code;
 pub(crate) mod compiler;
 pub(crate) mod facts;
 pub(crate) mod inspect;
+pub(crate) mod limits;
 pub(crate) mod served_imports;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::component::cache::CacheConfig;
 use crate::component::compiler::Compiler;
-use crate::component::inspect::CompileLimits;
+use crate::component::limits::CompileLimits;
 use crate::engine::pools::Allocation;
 use crate::host::http::HttpConfig;
 

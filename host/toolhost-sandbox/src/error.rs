@@ -191,7 +191,7 @@ pub enum SandboxStartError {
     Engine(String),
     /// The cache or its key cannot be used.
     #[error("the cache of compiled components cannot be used: {0}")]
-    Cache(#[from] crate::component::cache::CacheError),
+    Cache(#[from] crate::component::cache::error::CacheError),
     /// A root certificate is none.
     #[error("a root certificate cannot be used: {0}")]
     Certificate(String),

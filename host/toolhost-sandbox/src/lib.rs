@@ -27,12 +27,11 @@ mod workdir;
 pub use accounting::output::{LogLevel, LogRecord};
 pub use call::invocation::{Invocation, Operation, Outcome};
 pub use call::report::CallReport;
-pub use component::cache::{
-    CacheCleared, CacheConfig, CacheEntry, CacheError, CacheVerdict, ComponentCache,
-};
+pub use component::cache::error::CacheError;
+pub use component::cache::{CacheCleared, CacheConfig, CacheEntry, CacheVerdict, ComponentCache};
 pub use component::compiler::Compiler;
 pub use component::facts::ComponentFacts;
-pub use component::inspect::CompileLimits;
+pub use component::limits::CompileLimits;
 pub use config::SandboxConfig;
 pub use engine::pools::Allocation;
 pub use error::{PrepareError, SandboxError, SandboxStartError};

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use crate::accounting::quota::Quota;
 use crate::call::linker::link;
 use crate::component::cache::ComponentCache;
-use crate::component::inspect::CompileLimits;
+use crate::component::limits::CompileLimits;
 use crate::config::SandboxConfig;
 use crate::engine::pools::{Allocation, InstancePools};
 use crate::host::http::Network;

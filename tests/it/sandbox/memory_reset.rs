@@ -155,6 +155,25 @@ async fn idle_memory_stays_within_its_limit() {
     }
 }
 
+#[tokio::test]
+async fn memories_count_once_for_each_instantiation_of_their_module() {
+    let sandbox = sandbox_keeping(1536);
+    let module = "(core module $more (memory 1))";
+    let instance = "(core instance (instantiate $more))";
+    let component = |beside: &str| super::wat::component("answer", beside);
+    let call = async |component: Vec<u8>| {
+        let (tool, _) = sandbox.prepare(component).await.unwrap();
+        let report = tool.call(invocation("run", &json!({}), None)).await;
+        assert!(report.outcome.is_ok(), "{:?}", report.outcome);
+    };
+    // Four memories of two declarations: more than are kept resident.
+    call(component(&format!("{module} {}", instance.repeat(3)))).await;
+    assert_eq!(sandbox.idle_memory(), 0);
+    // Two memories are kept.
+    call(component(&format!("{module} {instance}"))).await;
+    assert!(sandbox.idle_memory() > 0);
+}
+
 #[test]
 fn a_new_instance_sees_only_its_image_and_zeros_while_the_process_is_swapped_out() {
     let swap = match Swap::on() {

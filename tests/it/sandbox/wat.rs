@@ -311,7 +311,7 @@ async fn nested_instances_are_counted_before_they_are_created() {
         (instance (instantiate $outer (with \"inner\" (component $small))))";
     let error = refused(component("answer", given)).await;
     assert!(
-        matches!(&error, PrepareError::Compile { reason } if reason.contains("does not hold itself")),
+        matches!(&error, PrepareError::Compile { reason } if reason.contains("does not define itself")),
         "{error:?}"
     );
 

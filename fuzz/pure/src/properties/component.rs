@@ -8,7 +8,8 @@ use wasmparser::{Parser, Validator, WasmFeatures};
 use super::cost::within;
 use super::shown;
 use crate::PrepareError;
-use crate::component::inspect::{CompileLimits, read, weigh};
+use crate::component::inspect::{check_function_cost, read};
+use crate::component::limits::CompileLimits;
 
 /// Longest a component of the size fuzzed may take to be read.
 const READING_MAX: Duration = Duration::from_secs(2);
@@ -72,8 +73,8 @@ pub fn hold(bytes: &[u8]) {
 
 /// What the bodies of functions cost is counted as what they are beside is.
 fn has_weight(bytes: &[u8], limits: &CompileLimits) {
-    let few = weigh(bytes, &FEW);
-    match within(READING_MAX, "weighing", || weigh(bytes, limits)) {
+    let few = check_function_cost(bytes, &FEW);
+    match within(READING_MAX, "weighing", || check_function_cost(bytes, limits)) {
         Ok(()) => is_no_more(few, &()),
         Err(error) => {
             is_told(&error);

@@ -1,17 +1,19 @@
-//! Compiled components on disk, mapped instead of compiled again.
+//! Compiled components on disk, which are mapped instead of compiled again.
 //!
-//! Mapping compiled code is running it, so nothing is mapped that this user's key did not sign:
-//! - the directory and every artefact must be ours, and writable by nobody else
-//! - an artefact is opened once, without following a link; what was verified is what is mapped
+//! Whoever writes compiled code that is mapped can run code as this user. An artifact is mapped only if this
+//! user's key signed it:
+//! - the directory and every artifact must belong to this user, and be writable by nobody else
+//! - an artifact is opened once, without following a link; what was verified is what is mapped
 //! - the signature covers the code, the component's digest, the engine, and the `describe` answer
-//! - artefacts are read-only and replaced by rename, never written in place
+//! - artifacts are read-only and replaced by rename, never written in place
 //!
-//! It protects against corruption, other users and restored caches; not against our own user id.
+//! This protects against corruption, other users and restored caches, but not against this user.
 //!
-//! Processes share a cache without a lock: a file appears whole by rename and goes by unlink, and
-//! one that is mapped stays valid after it has gone.
+//! Processes share a cache without a lock: rename makes a complete file appear, and a mapped file stays
+//! valid after it was removed.
 
 mod artifact;
+pub(crate) mod error;
 mod eviction;
 mod private_file;
 
@@ -26,20 +28,20 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use artifact::{Key, Name, Refused};
+use error::CacheError;
 use eviction::Item;
 use private_file::{private_dir, random_hex, read_or_make_key, write_new};
 
 /// Where compiled components are kept.
 #[derive(Debug, Clone)]
 pub struct CacheConfig {
-    /// Directory of the artefacts; made where it is missing.
+    /// Directory of the artifacts; made where it is missing.
     pub dir: PathBuf,
-    /// File of the key they are signed with; made where it is missing. Not in `dir`: whoever can
-    /// write a cache must not be able to sign for it.
+    /// File of the key that signs them; made where it is missing. Not in `dir`: who can write the cache
+    /// must not be able to sign artifacts.
     pub key_file: PathBuf,
-    /// Bytes that all artefacts may take, whoever's key signed them. Default 2 GiB. Beyond it those
-    /// unused for longest are removed when another is stored; the one just stored always stays, so
-    /// with 0 one is kept.
+    /// Bytes that all artifacts may take, whichever key signed them. Default 2 GiB. When an artifact is
+    /// stored, the least recently used others are removed until the rest fits. With 0 one artifact stays.
     pub bytes: u64,
 }
 
@@ -55,34 +57,14 @@ impl CacheConfig {
     }
 }
 
-/// Why a cache cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CacheError {
-    /// A file or directory cannot be made or read.
-    #[error("{}: {source}", .path.display())]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// Somebody else could write it.
-    #[error("{} belongs to another user or is writable by others", .0.display())]
-    NotPrivate(PathBuf),
-    /// The key is not one.
-    #[error("{} is not a key of 32 bytes; delete it to make a new one", .0.display())]
-    BadKey(PathBuf),
-}
-
 /// The cache of one sandbox, for people to look at: see [`Sandbox::cache`](crate::Sandbox::cache).
 ///
-/// Nothing is mapped or run by looking.
+/// Its methods neither map nor run anything.
 #[derive(Debug)]
 pub struct ComponentCache {
     config: CacheConfig,
     key: Key,
-    /// What makes compiled code fit this engine and no other.
+    /// Hash of the engine that the compiled code fits.
     engine: u64,
 }
 
@@ -91,7 +73,7 @@ pub struct ComponentCache {
 pub struct CacheEntry {
     /// Its name in the directory.
     pub file_name: String,
-    /// SHA-256 of the component it says it is of, in hexadecimal.
+    /// SHA-256 of its component in hexadecimal, as its name says.
     pub sha256: String,
     /// Bytes on disk.
     pub bytes: u64,
@@ -103,19 +85,19 @@ pub struct CacheEntry {
     pub handlers: Vec<ExportName>,
 }
 
-/// Whether an artefact would be mapped.
+/// Whether an artifact would be mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheVerdict {
-    /// It would: it is signed with our key, for this engine.
+    /// Signed with our key, for this engine.
     Valid,
     /// Signed with our key for another version or configuration of the engine, which maps it.
     OtherEngine,
-    /// It says it is signed with another key, so nothing can be said of it.
+    /// Its name is of another key, so it was not verified.
     OtherKey,
     /// Its end is missing.
     Truncated,
-    /// It is not what was signed.
+    /// Its contents differ from what was signed.
     Tampered,
     /// It belongs to another user, is writable by others, or is no file.
     NotPrivate,
@@ -124,7 +106,7 @@ pub enum CacheVerdict {
 }
 
 impl CacheVerdict {
-    /// The word for it, as in `other-engine`.
+    /// Its name, such as `other-engine`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -155,13 +137,13 @@ impl CacheVerdict {
 /// What clearing a cache removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheCleared {
-    /// Files: artefacts, and what was left of half-written ones.
+    /// Files: artifacts, and what was left of half-written ones.
     pub files: u64,
     /// Bytes they had.
     pub bytes: u64,
 }
 
-/// What the cache had.
+/// An artifact that was mapped.
 pub(crate) struct Cached {
     pub(crate) component: Component,
     pub(crate) handlers: Vec<HandlerSpec>,
@@ -186,24 +168,24 @@ impl ComponentCache {
         &self.config.dir
     }
 
-    /// Bytes that all artefacts may take.
+    /// Bytes that all artifacts may take.
     #[must_use]
     pub fn limit_bytes(&self) -> u64 {
         self.config.bytes
     }
 
-    /// Reads and verifies every artefact; the most recently used comes first. Takes about a second
+    /// Reads and verifies every artifact; the most recently used comes first. Takes about a second
     /// per GiB.
     ///
     /// # Errors
-    /// [`CacheError`] where the directory cannot be read. An artefact that cannot is an entry.
+    /// [`CacheError`] where the directory cannot be read. An artifact that cannot is an entry.
     pub fn entries(&self) -> Result<Vec<CacheEntry>, CacheError> {
-        let items = eviction::list(&self.config.dir).map_err(|e| self.unlisted(e))?;
-        let artefacts = items.into_iter().filter_map(|item| {
-            let name = item.artefact.clone()?;
+        let items = eviction::list(&self.config.dir).map_err(|e| self.cannot_list(e))?;
+        let artifacts = items.into_iter().filter_map(|item| {
+            let name = item.artifact.clone()?;
             self.entry(item, &name)
         });
-        let mut entries: Vec<_> = artefacts.collect();
+        let mut entries: Vec<_> = artifacts.collect();
         entries.sort_by(|a, b| {
             let newest_first = b.last_used.cmp(&a.last_used);
             newest_first.then_with(|| a.file_name.cmp(&b.file_name))
@@ -211,9 +193,9 @@ impl ComponentCache {
         Ok(entries)
     }
 
-    /// None where it has gone meanwhile.
+    /// None where it was removed meanwhile.
     fn entry(&self, item: Item, name: &Name) -> Option<CacheEntry> {
-        let (verdict, handlers) = self.judged(&item.path, name)?;
+        let (verdict, handlers) = self.verdict(&item.path, name)?;
         Some(CacheEntry {
             file_name: name.to_string(),
             sha256: name.sha256.clone(),
@@ -224,7 +206,7 @@ impl ComponentCache {
         })
     }
 
-    fn judged(&self, path: &Path, name: &Name) -> Option<(CacheVerdict, Vec<ExportName>)> {
+    fn verdict(&self, path: &Path, name: &Name) -> Option<(CacheVerdict, Vec<ExportName>)> {
         if name.key_id != self.key.id() {
             return Some((CacheVerdict::OtherKey, Vec::new()));
         }
@@ -243,13 +225,13 @@ impl ComponentCache {
         Some((verdict, Vec::new()))
     }
 
-    /// Removes every artefact, whoever's key signed it, and what is left of half-written ones. Calls
-    /// that run keep what they have mapped; the next start compiles again. Other files stay.
+    /// Removes every artifact, whichever key signed it, and half-written ones. Code that is mapped stays
+    /// valid; the next start compiles again. Other files stay.
     ///
     /// # Errors
     /// [`CacheError`] where the directory cannot be read, or a file cannot be removed.
     pub fn clear(&self) -> Result<CacheCleared, CacheError> {
-        let items = eviction::list(&self.config.dir).map_err(|e| self.unlisted(e))?;
+        let items = eviction::list(&self.config.dir).map_err(|e| self.cannot_list(e))?;
         let mut cleared = CacheCleared::default();
         for item in items {
             match fs::remove_file(&item.path) {
@@ -267,14 +249,14 @@ impl ComponentCache {
         Ok(cleared)
     }
 
-    fn unlisted(&self, source: io::Error) -> CacheError {
+    fn cannot_list(&self, source: io::Error) -> CacheError {
         CacheError::Io {
             path: self.config.dir.clone(),
             source,
         }
     }
 
-    /// Maps the artefact of a component. None where there is none, or none that can be trusted.
+    /// Maps the artifact of a component. None where there is none, or its signature does not hold.
     pub(crate) fn load(&self, engine: &Engine, sha256: &str) -> Option<Cached> {
         let name = self.name(sha256);
         let path = self.config.dir.join(name.to_string());
@@ -290,13 +272,13 @@ impl ComponentCache {
             Ok(cached) => Some(cached),
             Err(Refused::Absent) => None,
             Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "compiling again: the cached artefact is refused");
+                tracing::warn!(path = %path.display(), %error, "compiling again: the cached artifact is refused");
                 None
             }
         }
     }
 
-    /// Keeps an artefact. A cache that cannot be written is a slower start, not an error.
+    /// Stores an artifact. A failure is logged: it only makes the next start slower.
     pub(crate) fn store(&self, sha256: &str, component: &Component, handlers: &[HandlerSpec]) {
         if let Err(error) = self.try_store(sha256, component, handlers) {
             tracing::warn!(dir = %self.config.dir.display(), error = format!("{error:#}"), "cannot keep a compiled component");

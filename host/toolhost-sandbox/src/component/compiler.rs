@@ -1,4 +1,4 @@
-//! Compiling in a process of its own, which has limits and can be ended; a thread has and can not.
+//! Compiles in a process of its own, which has limits and can be ended. A thread has none and cannot.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,22 +17,21 @@ use crate::PrepareError;
 use crate::accounting::output::printable;
 use crate::engine::settings;
 
-/// Largest artefact a compiler may hand over, in bytes.
-const ARTEFACT_MAX: u64 = 256 << 20;
+/// Largest artifact a compiler may hand over, in bytes.
+const ARTIFACT_MAX: u64 = 256 << 20;
 
-/// Most that is kept of what a compiler says of its failure, in bytes.
+/// Longest reason of a failure that is kept, in bytes.
 const REASON_MAX: usize = 1 << 10;
 
-/// How often a compiler is looked after: whether it is done, and whether anybody still waits.
-const LOOK: Duration = Duration::from_millis(2);
+/// Interval in which a compiler is checked: whether it has ended, and whether its caller still waits.
+const POLL: Duration = Duration::from_millis(2);
 
-/// A program that compiles components, each in a process of its own: it begins with
-/// [`Compiler::run`].
+/// A program that compiles components, each in a process of its own. Its `main` calls [`Compiler::run`].
 ///
 /// The process has an empty environment, no files but the component and its answer, an address
 /// space of [`address_space`](Self::address_space), and as many seconds of processor time as
-/// [`CompileLimits`](crate::CompileLimits) give the component. It is killed when nobody waits for it any more. What it hands over
-/// is kept and mapped as what this process compiles itself: it never sees the key of the cache.
+/// [`CompileLimits`](crate::CompileLimits) allow. It is killed when its caller no longer waits. The host
+/// signs and stores the artifact itself: the process never sees the key of the cache.
 #[derive(Debug, Clone)]
 pub struct Compiler {
     /// The program, most simply this one: `/proc/self/exe`.
@@ -57,14 +56,12 @@ impl Compiler {
         }
     }
 
-    /// Compiles the component on stdin and writes what it comes to, or why it cannot be compiled, to
-    /// stdout. All that the process of a [`Compiler`] does.
+    /// Compiles the component on stdin, and writes the artifact or the reason of the failure to stdout.
     ///
     /// The exit code is 0 when the component was compiled.
     #[must_use]
     pub fn run() -> ExitCode {
-        // It ends with the process that waits for it, and lets others go first. Where the system does
-        // neither, it compiles all the same.
+        // Ends with its parent, at a low priority. Compiles also where the system refuses either.
         let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
         let _ = rustix::process::nice(10);
         let mut component = Vec::new();
@@ -78,36 +75,34 @@ impl Compiler {
                 let compiled = engine.precompile_component(&component);
                 compiled.map_err(|error| format!("{error:#}"))
             });
-        let (said, code) = match &compiled {
-            Ok(artefact) => (artefact.as_slice(), ExitCode::SUCCESS),
+        let (answer, code) = match &compiled {
+            Ok(artifact) => (artifact.as_slice(), ExitCode::SUCCESS),
             Err(reason) => (reason.as_bytes(), ExitCode::FAILURE),
         };
-        match io::stdout().write_all(said) {
+        match io::stdout().write_all(answer) {
             Ok(()) => code,
             Err(_) => ExitCode::FAILURE,
         }
     }
 
-    /// Compiles a component in a process, for so long as `waited_for` says that somebody waits.
-    ///
-    /// Gives the artefact.
+    /// Compiles a component in a process while `is_awaited` returns true. Returns the artifact.
     pub(crate) fn compile(
         &self,
         component: &[u8],
         time: Duration,
-        waited_for: impl Fn() -> bool,
+        is_awaited: impl Fn() -> bool,
     ) -> Result<Vec<u8>, PrepareError> {
         let mut process = self.start(component, time).map_err(|error| {
             PrepareError::Host(format!("the compiler cannot be started: {error}"))
         })?;
-        let ended = process.wait(waited_for);
+        let ended = process.wait(is_awaited);
         let ended = ended.map_err(|error| PrepareError::Host(error.to_string()))?;
         match ended {
             Some(status) if status.success() => {
-                let mut artefact = Vec::new();
-                let whole = read(&mut process.said, ARTEFACT_MAX, &mut artefact);
+                let mut artifact = Vec::new();
+                let whole = read(&mut process.answer, ARTIFACT_MAX, &mut artifact);
                 whole.map_err(|error| PrepareError::Host(error.to_string()))?;
-                Ok(artefact)
+                Ok(artifact)
             }
             Some(status) => Err(self.failure(&mut process, status, time)),
             None => Err(PrepareError::TooSlow { limit: time }),
@@ -118,26 +113,26 @@ impl Compiler {
         let mut input = memory_file("component")?;
         input.write_all(component)?;
         input.rewind()?;
-        let (said, complaint) = (memory_file("artefact")?, memory_file("complaint")?);
+        let (answer, stderr) = (memory_file("artifact")?, memory_file("stderr")?);
         let child = Command::new(&self.program)
             .args(&self.args)
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(input))
-            .stdout(Stdio::from(said.try_clone()?))
-            .stderr(Stdio::from(complaint.try_clone()?))
+            .stdout(Stdio::from(answer.try_clone()?))
+            .stderr(Stdio::from(stderr.try_clone()?))
             .spawn()?;
         let process = Process {
             child,
-            said,
-            complaint,
+            answer,
+            stderr,
         };
-        // It may run already, but what it has used by now counts too.
+        // The process runs already; what it has used by now counts.
         let seconds = time.as_secs().max(1);
         for (resource, soft, hard) in [
             (Resource::As, self.address_space, self.address_space),
             (Resource::Cpu, seconds, seconds + 1),
-            (Resource::Fsize, ARTEFACT_MAX, ARTEFACT_MAX),
+            (Resource::Fsize, ARTIFACT_MAX, ARTIFACT_MAX),
             (Resource::Core, 0, 0),
         ] {
             let limit = Rlimit {
@@ -145,7 +140,7 @@ impl Compiler {
                 maximum: Some(hard),
             };
             match prlimit(Some(process.pid()), resource, limit) {
-                // It has ended, and was waited for by nobody yet: its number is still its own.
+                // It has ended, and its process id is not reused before it is waited for.
                 Ok(_) | Err(rustix::io::Errno::SRCH) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -153,33 +148,33 @@ impl Compiler {
         Ok(process)
     }
 
-    /// Why it came to no artefact.
+    /// Finds out why there is no artifact.
     fn failure(&self, process: &mut Process, status: ExitStatus, time: Duration) -> PrepareError {
         let text = |file: &mut File| {
             let mut bytes = Vec::new();
-            // Whatever can be read says more than nothing.
+            // A part of the text is better than none.
             let _ = read(file, REASON_MAX as u64, &mut bytes);
             printable(String::from_utf8_lossy(&bytes).trim(), REASON_MAX)
         };
-        let complaint = text(&mut process.complaint);
+        let stderr = text(&mut process.stderr);
         let signal = |signal: Signal| status.signal() == Some(signal.as_raw());
         if signal(Signal::XCPU) {
             return PrepareError::TooSlow { limit: time };
         }
-        // What the standard library says before it aborts, and what the engine says.
+        // Messages of the standard library before it aborts, and of the engine.
         let out_of_memory = ["memory allocation of", "Cannot allocate memory"];
-        let said = text(&mut process.said);
+        let answer = text(&mut process.answer);
         if out_of_memory
             .iter()
-            .any(|words| complaint.contains(words) || said.contains(words))
+            .any(|words| stderr.contains(words) || answer.contains(words))
         {
             return PrepareError::OutOfMemory {
                 limit: self.address_space,
             };
         }
-        let reason = match (status.code(), said.is_empty()) {
-            (Some(1), false) => said,
-            _ => format!("the compiler ended with {status}: {complaint}"),
+        let reason = match (status.code(), answer.is_empty()) {
+            (Some(1), false) => answer,
+            _ => format!("the compiler ended with {status}: {stderr}"),
         };
         PrepareError::Compile { reason }
     }
@@ -188,8 +183,8 @@ impl Compiler {
 /// A compiler at work. Dropping it kills it.
 struct Process {
     child: Child,
-    said: File,
-    complaint: File,
+    answer: File,
+    stderr: File,
 }
 
 impl Process {
@@ -197,34 +192,34 @@ impl Process {
         Pid::from_child(&self.child)
     }
 
-    /// Waits for its end. None where nobody waits for that any more.
-    fn wait(&mut self, waited_for: impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
+    /// Waits for its end. None where its caller no longer waits.
+    fn wait(&mut self, is_awaited: impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
         loop {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(Some(status));
             }
-            if !waited_for() {
+            if !is_awaited() {
                 return Ok(None);
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL);
         }
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Neither fails for one that has ended.
+        // Neither fails for a process that has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A file without a name, in memory.
+/// Makes a file without a name in memory.
 fn memory_file(name: &str) -> io::Result<File> {
     Ok(rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
-/// Reads a file from its beginning, so many bytes at most.
+/// Reads at most `most` bytes from the beginning of a file.
 fn read(file: &mut File, most: u64, into: &mut Vec<u8>) -> io::Result<()> {
     file.rewind()?;
     file.take(most).read_to_end(into)?;

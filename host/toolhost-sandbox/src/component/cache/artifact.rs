@@ -1,7 +1,7 @@
-//! One artefact: its name, its signature, and how it is verified before it is mapped.
+//! The format of an artifact: its name, its signature, and how it is verified before it is mapped.
 //!
 //! A file holds the compiled code, the `describe` answer as JSON, the answer's length (8 bytes,
-//! little-endian), the signature (32 bytes), and a mark by which one that was cut short is known.
+//! little-endian), the signature (32 bytes), and a mark that is missing where a file was cut short.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -18,7 +18,7 @@ use wasmtime::component::Component;
 
 use super::private_file::custom;
 
-/// The end of every artefact.
+/// The end of every artifact.
 const MARK: &[u8; 8] = b"toolhost";
 
 /// Length of the `describe` answer, signature and mark, in bytes.
@@ -27,13 +27,13 @@ const TRAILER: u64 = 8 + MAC + 8;
 /// Signature, in bytes.
 const MAC: u64 = blake3::OUT_LEN as u64;
 
-/// Largest artefact that is read, in bytes.
-const ARTEFACT_MAX: u64 = 1 << 30;
+/// Largest artifact that is read, in bytes.
+const ARTIFACT_MAX: u64 = 1 << 30;
 
-/// Bytes hashed at once: enough for the hash to work on several blocks side by side.
+/// Bytes hashed at once: enough to hash several blocks in parallel.
 const CHUNK: usize = 128 << 10;
 
-/// What artefacts are signed with.
+/// What artifacts are signed with.
 pub(super) struct Key {
     secret: [u8; blake3::KEY_LEN],
     id: String,
@@ -47,7 +47,7 @@ impl fmt::Debug for Key {
 
 impl Key {
     pub(super) fn new(secret: [u8; blake3::KEY_LEN]) -> Self {
-        // The format of artefacts is part of it, so that those of another format have other names.
+        // Includes the version of the format, so that artifacts of another format have other names.
         let id = blake3::keyed_hash(&secret, b"toolhost cache key, format 2").to_hex();
         Self {
             secret,
@@ -55,7 +55,7 @@ impl Key {
         }
     }
 
-    /// Tells the artefacts of one key from those of another in the same directory.
+    /// Part of the file name: a directory may hold artifacts of several keys.
     pub(super) fn id(&self) -> &str {
         &self.id
     }
@@ -73,7 +73,7 @@ const SHA256: usize = 64;
 const ENGINE: usize = 16;
 const KEY_ID: usize = 8;
 
-/// What an artefact says it is, by its file name.
+/// The file name of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) sha256: String,
@@ -106,13 +106,13 @@ impl Name {
     }
 }
 
-/// An artefact whose signature holds.
+/// An artifact whose signature holds.
 pub(super) struct Verified {
     pub(super) file: File,
     pub(super) handlers: Vec<HandlerSpec>,
 }
 
-/// Why an artefact is not mapped.
+/// Why an artifact is not mapped.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
     #[error("there is none")]
@@ -142,14 +142,14 @@ pub(super) fn sign(bytes: &mut Vec<u8>, answer: &[u8], key: &Key, name: &Name) {
     bytes.extend_from_slice(MARK);
 }
 
-/// Opens an artefact once and checks that this key signed it for that component and engine.
+/// Opens an artifact once and checks that this key signed it for that component and engine.
 pub(super) fn verify(path: &Path, key: &Key, name: &Name) -> Result<Verified, Refused> {
     let opened = OpenOptions::new()
         .read(true)
         .custom_flags(custom(OFlags::NOFOLLOW | OFlags::NONBLOCK))
         .open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        // It is a link.
+        // A symbolic link.
         Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => Refused::NotPrivate,
         _ if error.kind() == io::ErrorKind::NotFound => Refused::Absent,
         _ => Refused::Io(error),
@@ -158,7 +158,7 @@ pub(super) fn verify(path: &Path, key: &Key, name: &Name) -> Result<Verified, Re
     let ours = metadata.is_file()
         && metadata.uid() == rustix::process::geteuid().as_raw()
         && metadata.mode() & 0o022 == 0;
-    if !ours || metadata.len() > ARTEFACT_MAX {
+    if !ours || metadata.len() > ARTIFACT_MAX {
         return Err(Refused::NotPrivate);
     }
     let length = metadata.len();
@@ -205,7 +205,7 @@ fn handlers_of(file: &File, signed: u64) -> Result<Vec<HandlerSpec>, Refused> {
     serde_json::from_slice(&answer).map_err(|_| Refused::Tampered)
 }
 
-/// Maps the very file that was verified, also where its name has gone meanwhile.
+/// Maps the file that was verified, even if its name was removed meanwhile.
 #[expect(
     unsafe_code,
     reason = "the bytes behind this descriptor were signed with our key, and the file is ours and read-only"
@@ -216,7 +216,7 @@ pub(super) fn map(engine: &Engine, file: &File) -> Result<Component, Refused> {
     mapped.map_err(|error| Refused::Io(io::Error::other(error)))
 }
 
-/// What makes compiled code fit one engine and no other.
+/// Hashes what compiled code must match in an engine.
 pub(super) fn compatibility(engine: &Engine) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_reads_back_and_others_are_none() {
+    fn a_name_parses_to_itself_and_others_are_refused() {
         let name = Name {
             sha256: "ab".repeat(32),
             engine: 0x00c0_ffee,

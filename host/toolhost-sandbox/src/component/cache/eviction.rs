@@ -1,7 +1,7 @@
-//! How much a cache may take: which artefacts are removed, and what is left of half-written ones.
+//! Keeps a cache within its size: removes the least recently used artifacts, and half-written ones.
 //!
-//! An artefact's modification time is when it was last used. Times are compared among files of the
-//! directory alone, so the file system's clock counts and no other.
+//! An artifact's modification time is when it was last used. Times are compared only with those of other
+//! files in the directory, so that the clock of the file system alone counts.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,19 +12,19 @@ use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 
 use super::artifact::Name;
 
-/// What is still being written has been touched since: the largest takes seconds.
+/// Age at which a half-written artifact counts as abandoned: writing the largest takes seconds.
 const HALF_WRITTEN: Duration = Duration::from_secs(60 * 60);
 
-/// A file of the cache's own making.
+/// A file that the cache made.
 pub(super) struct Item {
     pub(super) path: PathBuf,
-    /// What it is of; none where it is half-written.
-    pub(super) artefact: Option<Name>,
+    /// None where it is half-written.
+    pub(super) artifact: Option<Name>,
     pub(super) bytes: u64,
     pub(super) last_used: SystemTime,
 }
 
-/// The name of an artefact while it is written.
+/// The name of an artifact while it is written.
 pub(super) fn temporary(random: &str) -> String {
     format!(".{random}.tmp")
 }
@@ -36,7 +36,7 @@ fn is_temporary(name: &str) -> bool {
     random.is_some_and(|random| random.len() == 16 && random.bytes().all(|c| c.is_ascii_hexdigit()))
 }
 
-/// Lists what the cache has made in a directory; other files are not its own.
+/// Lists the files that the cache made in a directory.
 pub(super) fn list(dir: &Path) -> io::Result<Vec<Item>> {
     let mut items = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -45,11 +45,11 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<Item>> {
         let Some(name) = file_name.to_str() else {
             continue;
         };
-        let artefact = Name::parse(name);
-        if artefact.is_none() && !is_temporary(name) {
+        let artifact = Name::parse(name);
+        if artifact.is_none() && !is_temporary(name) {
             continue;
         }
-        // Another process may have removed it meanwhile. A link is told of itself.
+        // Another process may have removed it meanwhile. Symbolic links are not followed.
         let Ok(metadata) = entry.metadata() else {
             continue;
         };
@@ -58,7 +58,7 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<Item>> {
         }
         items.push(Item {
             path: entry.path(),
-            artefact,
+            artifact,
             bytes: metadata.len(),
             last_used: metadata.modified()?,
         });
@@ -66,7 +66,7 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<Item>> {
     Ok(items)
 }
 
-/// Records that an artefact was used. Where this is refused, it counts as old.
+/// Records that an artifact was used. A failure is logged: the artifact is evicted earlier.
 pub(super) fn touch(file: &File) {
     let now = Timespec {
         tv_sec: 0,
@@ -81,36 +81,36 @@ pub(super) fn touch(file: &File) {
     }
 }
 
-/// Removes artefacts until all of them take at most `limit` bytes, those unused for longest first
-/// and never the one just stored; and half-written ones that nobody writes any more.
+/// Removes the least recently used artifacts, but never the one just stored, until the rest takes at most
+/// `limit` bytes. Removes abandoned half-written ones.
 pub(super) fn sweep(dir: &Path, just_stored: &Path, limit: u64) -> io::Result<()> {
     let now = fs::metadata(just_stored).and_then(|stored| stored.modified());
     let now = match now {
         Ok(now) => now,
-        // Another process has already removed it, and swept.
+        // Another process removed it, and has swept.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    let (mut artefacts, half_written): (Vec<_>, Vec<_>) =
-        list(dir)?.into_iter().partition(|i| i.artefact.is_some());
+    let (mut artifacts, half_written): (Vec<_>, Vec<_>) =
+        list(dir)?.into_iter().partition(|i| i.artifact.is_some());
     for item in half_written {
         let age = now.duration_since(item.last_used).unwrap_or_default();
         if age > HALF_WRITTEN {
             remove(&item.path)?;
         }
     }
-    let mut sum: u64 = artefacts.iter().map(|item| item.bytes).sum();
+    let mut sum: u64 = artifacts.iter().map(|item| item.bytes).sum();
     if sum <= limit {
         return Ok(());
     }
-    artefacts.sort_by_key(|item| item.last_used);
-    for item in artefacts.iter().filter(|item| item.path != just_stored) {
+    artifacts.sort_by_key(|item| item.last_used);
+    for item in artifacts.iter().filter(|item| item.path != just_stored) {
         if sum <= limit {
             break;
         }
         remove(&item.path)?;
         sum = sum.saturating_sub(item.bytes);
-        tracing::debug!(path = %item.path.display(), bytes = item.bytes, "removed the compiled component unused for longest");
+        tracing::debug!(path = %item.path.display(), bytes = item.bytes, "removed the least recently used compiled component");
     }
     Ok(())
 }

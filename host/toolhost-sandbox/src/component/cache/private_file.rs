@@ -1,4 +1,4 @@
-//! Directories and files that are ours alone, and the key.
+//! Directories and files that only this user can write, and the key.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use super::CacheError;
+use super::error::CacheError;
 
 pub(super) fn custom(flags: OFlags) -> i32 {
     i32::try_from(flags.bits()).unwrap_or(0)
 }
 
-/// Makes a directory where it is missing, and checks that nobody else can write it.
+/// Makes a directory where it is missing, and checks that only this user can write it.
 pub(super) fn private_dir(dir: &Path) -> Result<(), CacheError> {
     let io = |source| CacheError::Io {
         path: dir.to_owned(),
@@ -44,7 +44,7 @@ pub(super) fn read_or_make_key(path: &Path) -> Result<[u8; blake3::KEY_LEN], Cac
         getrandom::fill(&mut fresh).map_err(|e| io(io::Error::other(e.to_string())))?;
         let temporary = path.with_extension(format!("{}.tmp", random_hex().map_err(io)?));
         write_new(&temporary, &fresh, 0o600).map_err(io)?;
-        // A link fails where the other process was first; its key is then read below.
+        // The link fails where another process was first. Its key is read below.
         let _ = fs::hard_link(&temporary, path);
         fs::remove_file(&temporary).map_err(io)?;
     }
@@ -65,7 +65,7 @@ pub(super) fn read_or_make_key(path: &Path) -> Result<[u8; blake3::KEY_LEN], Cac
     Ok(key)
 }
 
-/// 16 hexadecimal digits that nobody can guess.
+/// Returns 16 random hexadecimal digits.
 pub(super) fn random_hex() -> io::Result<String> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|e| io::Error::other(e.to_string()))?;

@@ -1,50 +1,58 @@
-//! What instantiating a component comes to, counted without doing it.
+//! Sums up what instantiating a component creates, without doing it.
 //!
-//! The compiler follows every instantiation within a component, so one that instantiates ten others,
-//! each of which instantiates ten, and so on, is small and takes for ever.
+//! The compiler follows every instantiation inside a component. One that instantiates ten others, each of
+//! which instantiates ten, and so on, is a small file but takes very long to compile.
 
 use wasmparser::{
     CanonicalFunction, ComponentAlias, ComponentExternalKind, ComponentInstance,
     ComponentOuterAliasKind, ComponentTypeRef, Encoding, Instance, Payload,
 };
 
-use super::{CompileLimits, elements_in, malformed, within};
+use super::check::{elements_in, malformed, within};
+use super::memory::DeclaredMemory;
 use crate::PrepareError;
+use crate::component::limits::CompileLimits;
 
-/// Bytes that an instance keeps of an element or a global.
+/// Bytes that an instance keeps for an element or a global.
 const ELEMENT: u64 = 16;
 
-/// Bytes that an instance keeps of a function, its own or imported.
+/// Bytes that an instance keeps for a function, its own or imported.
 const FUNCTION: u64 = 32;
 
-/// Counts what instances come to: what a component holds, as often as it is instantiated.
+/// Bytes of a page of linear memory.
+const PAGE: u64 = 64 << 10;
+
+/// Sums up each module and component once for each of its instantiations.
 #[derive(Default)]
-pub(super) struct Definitions {
+pub(super) struct Instantiations {
     /// The component that is read, and those around it.
     scopes: Vec<Scope>,
-    /// What an instance of the core module that is read keeps, in bytes. Core modules hold no others.
-    module: Option<u64>,
+    /// The core module that is read. Core modules hold no others.
+    module: Option<Weight>,
+    /// The outermost component, once it was read.
+    outermost: Weight,
 }
 
 #[derive(Default)]
 struct Scope {
-    /// What an instance of each component comes to that it may instantiate; none of one it is given.
+    /// For each component that may be instantiated here: none where it is imported.
     components: Vec<Option<Weight>>,
-    /// What an instance of each core module keeps that it may instantiate.
-    modules: Vec<Option<u64>>,
+    /// The same for core modules.
+    modules: Vec<Option<Weight>>,
     weight: Weight,
 }
 
-/// What one instance comes to.
+/// What one instance creates.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weight {
     definitions: u64,
     adapters: u64,
     instance_bytes: u64,
+    memory: DeclaredMemory,
 }
 
 impl Weight {
-    fn definitions(definitions: u64) -> Self {
+    fn of_definitions(definitions: u64) -> Self {
         Self {
             definitions,
             ..Self::default()
@@ -52,7 +60,12 @@ impl Weight {
     }
 }
 
-impl Definitions {
+impl Instantiations {
+    /// The memories of one instance of the outermost component.
+    pub(super) fn memory(&self) -> DeclaredMemory {
+        self.outermost.memory
+    }
+
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "the parser's enums, which grow with every proposal"
@@ -62,95 +75,91 @@ impl Definitions {
         payload: &Payload<'_>,
         limits: &CompileLimits,
     ) -> Result<(), PrepareError> {
+        let mut weight = Weight::default();
         match payload {
-            Payload::Version {
-                encoding: Encoding::Component,
-                ..
-            } => self.scopes.push(Scope::default()),
-            Payload::Version {
-                encoding: Encoding::Module,
-                ..
-            } => self.module = Some(0),
-            Payload::End(_) => match self.module.take() {
-                Some(bytes) => self.defines_module(Some(bytes)),
-                None => {
-                    let ended = self.scopes.pop().unwrap_or_default();
-                    self.defines_component(Some(ended.weight));
-                }
+            Payload::Version { encoding, .. } => match encoding {
+                Encoding::Component => self.scopes.push(Scope::default()),
+                Encoding::Module => self.module = Some(weight),
             },
-            Payload::ElementSection(section) => self.keeps(ELEMENT, elements_in(section)?),
-            Payload::GlobalSection(section) => self.keeps(ELEMENT, section.count().into()),
-            Payload::FunctionSection(section) => self.keeps(FUNCTION, section.count().into()),
-            Payload::ImportSection(section) => self.keeps(FUNCTION, section.count().into()),
+            Payload::End(_) => self.end(),
+            Payload::ElementSection(section) => self.keep(ELEMENT, elements_in(section)?),
+            Payload::GlobalSection(section) => self.keep(ELEMENT, section.count().into()),
+            Payload::FunctionSection(section) => self.keep(FUNCTION, section.count().into()),
+            Payload::ImportSection(section) => self.keep(FUNCTION, section.count().into()),
+            Payload::MemorySection(section) => {
+                for memory in section.clone() {
+                    self.keep_memory(DeclaredMemory {
+                        count: 1,
+                        bytes: memory.map_err(malformed)?.initial.saturating_mul(PAGE),
+                        image_bytes: 0,
+                    });
+                }
+            }
+            Payload::DataSection(section) => self.keep_memory(DeclaredMemory {
+                image_bytes: section.range().len() as u64,
+                ..DeclaredMemory::default()
+            }),
             Payload::InstanceSection(section) => {
                 for instance in section.clone() {
-                    let (given, instance_bytes) = match instance.map_err(malformed)? {
+                    let (given, module) = match instance.map_err(malformed)? {
                         Instance::Instantiate { args, module_index } => {
-                            (args.len(), self.kept_by(module_index)?)
+                            (args.len(), known(self.module(0, module_index))?)
                         }
-                        Instance::FromExports(exports) => (exports.len(), 0),
+                        Instance::FromExports(exports) => (exports.len(), Weight::default()),
                     };
-                    let weight = Weight {
-                        definitions: 1 + given as u64,
-                        adapters: 0,
-                        instance_bytes,
-                    };
-                    self.count(weight, limits)?;
+                    self.count(Weight::of_definitions(1 + given as u64), limits)?;
+                    self.count(module, limits)?;
                 }
             }
             Payload::ComponentInstanceSection(section) => {
                 for instance in section.clone() {
-                    let (given, within) = match instance.map_err(malformed)? {
+                    let (given, component) = match instance.map_err(malformed)? {
                         ComponentInstance::Instantiate {
                             component_index,
                             args,
-                        } => (args.len(), self.weight_of(component_index)?),
+                        } => (args.len(), known(self.component(0, component_index))?),
                         ComponentInstance::FromExports(exports) => {
                             (exports.len(), Weight::default())
                         }
                     };
-                    self.count(Weight::definitions(1 + given as u64), limits)?;
-                    self.count(within, limits)?;
+                    self.count(Weight::of_definitions(1 + given as u64), limits)?;
+                    self.count(component, limits)?;
                 }
             }
             Payload::ComponentAliasSection(section) => {
                 for alias in section.clone() {
                     self.alias(&alias.map_err(malformed)?);
                 }
-                self.count(Weight::definitions(section.count().into()), limits)?;
+                weight.definitions = section.count().into();
             }
             Payload::ComponentImportSection(section) => {
                 for import in section.clone() {
                     match import.map_err(malformed)?.ty {
-                        ComponentTypeRef::Component(_) => self.defines_component(None),
-                        ComponentTypeRef::Module(_) => self.defines_module(None),
+                        ComponentTypeRef::Component(_) => self.define_component(None),
+                        ComponentTypeRef::Module(_) => self.define_module(None),
                         _ => {}
                     }
                 }
-                self.count(Weight::definitions(section.count().into()), limits)?;
+                weight.definitions = section.count().into();
             }
             Payload::ComponentExportSection(section) => {
                 for export in section.clone() {
                     let export = export.map_err(malformed)?;
                     match export.kind {
                         ComponentExternalKind::Component => {
-                            let same = self.component(0, export.index);
-                            self.defines_component(same);
+                            self.define_component(self.component(0, export.index));
                         }
                         ComponentExternalKind::Module => {
-                            let same = self.module(0, export.index);
-                            self.defines_module(same);
+                            self.define_module(self.module(0, export.index));
                         }
                         _ => {}
                     }
                 }
-                self.count(Weight::definitions(section.count().into()), limits)?;
+                weight.definitions = section.count().into();
             }
-            Payload::ComponentTypeSection(section) => {
-                self.count(Weight::definitions(section.count().into()), limits)?;
-            }
+            Payload::ComponentTypeSection(section) => weight.definitions = section.count().into(),
             Payload::ComponentCanonicalSection(section) => {
-                let mut weight = Weight::definitions(section.count().into());
+                weight.definitions = section.count().into();
                 for function in section.clone() {
                     match function.map_err(malformed)? {
                         CanonicalFunction::Lift { .. } | CanonicalFunction::Lower { .. } => {
@@ -159,11 +168,23 @@ impl Definitions {
                         _ => {}
                     }
                 }
-                self.count(weight, limits)?;
             }
             _ => {}
         }
-        Ok(())
+        self.count(weight, limits)
+    }
+
+    /// The module or the component that was read ends.
+    fn end(&mut self) {
+        if let Some(module) = self.module.take() {
+            self.define_module(Some(module));
+            return;
+        }
+        let component = self.scopes.pop().unwrap_or_default().weight;
+        if self.scopes.is_empty() {
+            self.outermost = component;
+        }
+        self.define_component(Some(component));
     }
 
     #[expect(
@@ -173,18 +194,16 @@ impl Definitions {
     fn alias(&mut self, alias: &ComponentAlias<'_>) {
         match alias {
             ComponentAlias::InstanceExport { kind, .. } => match kind {
-                ComponentExternalKind::Component => self.defines_component(None),
-                ComponentExternalKind::Module => self.defines_module(None),
+                ComponentExternalKind::Component => self.define_component(None),
+                ComponentExternalKind::Module => self.define_module(None),
                 _ => {}
             },
             ComponentAlias::Outer { kind, count, index } => match kind {
                 ComponentOuterAliasKind::Component => {
-                    let same = self.component(*count, *index);
-                    self.defines_component(same);
+                    self.define_component(self.component(*count, *index));
                 }
                 ComponentOuterAliasKind::CoreModule => {
-                    let same = self.module(*count, *index);
-                    self.defines_module(same);
+                    self.define_module(self.module(*count, *index));
                 }
                 _ => {}
             },
@@ -192,22 +211,29 @@ impl Definitions {
         }
     }
 
-    fn defines_component(&mut self, weight: Option<Weight>) {
+    fn define_component(&mut self, weight: Option<Weight>) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.components.push(weight);
         }
     }
 
-    fn defines_module(&mut self, instance_bytes: Option<u64>) {
+    fn define_module(&mut self, weight: Option<Weight>) {
         if let Some(scope) = self.scopes.last_mut() {
-            scope.modules.push(instance_bytes);
+            scope.modules.push(weight);
         }
     }
 
-    /// An instance of the core module that is read keeps so many things of so many bytes.
-    fn keeps(&mut self, bytes: u64, things: u64) {
+    /// An instance of the module that is read keeps `count` things of `bytes` each.
+    fn keep(&mut self, bytes: u64, count: u64) {
         if let Some(module) = &mut self.module {
-            *module = module.saturating_add(bytes.saturating_mul(things));
+            let kept = bytes.saturating_mul(count);
+            module.instance_bytes = module.instance_bytes.saturating_add(kept);
+        }
+    }
+
+    fn keep_memory(&mut self, memory: DeclaredMemory) {
+        if let Some(module) = &mut self.module {
+            module.memory.add(memory);
         }
     }
 
@@ -215,28 +241,22 @@ impl Definitions {
         self.scopes.iter().rev().nth(outwards as usize)
     }
 
-    /// A component, so many scopes outwards. None where it cannot be known.
+    /// A component of a scope. None where it is imported or unknown.
     fn component(&self, outwards: u32, index: u32) -> Option<Weight> {
         *self.scope(outwards)?.components.get(index as usize)?
     }
 
-    /// What an instance of a core module keeps, so many scopes outwards. None where it cannot be known.
-    fn module(&self, outwards: u32, index: u32) -> Option<u64> {
+    /// A core module of a scope. None where it is imported or unknown.
+    fn module(&self, outwards: u32, index: u32) -> Option<Weight> {
         *self.scope(outwards)?.modules.get(index as usize)?
     }
 
-    fn weight_of(&self, component: u32) -> Result<Weight, PrepareError> {
-        self.component(0, component).ok_or_else(not_its_own)
-    }
-
-    fn kept_by(&self, module: u32) -> Result<u64, PrepareError> {
-        self.module(0, module).ok_or_else(not_its_own)
-    }
-
+    /// Adds to the component that is read.
     fn count(&mut self, more: Weight, limits: &CompileLimits) -> Result<(), PrepareError> {
         let Some(Scope { weight, .. }) = self.scopes.last_mut() else {
             return Ok(());
         };
+        weight.memory.add(more.memory);
         for (what, sum, more, limit) in [
             (
                 "definitions over all its instances",
@@ -264,8 +284,8 @@ impl Definitions {
     }
 }
 
-fn not_its_own() -> PrepareError {
-    PrepareError::Compile {
-        reason: "it instantiates what it does not hold itself".to_owned(),
-    }
+fn known(weight: Option<Weight>) -> Result<Weight, PrepareError> {
+    weight.ok_or_else(|| PrepareError::Compile {
+        reason: "it instantiates a module or a component that it does not define itself".to_owned(),
+    })
 }

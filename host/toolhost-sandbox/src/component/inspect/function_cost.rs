@@ -1,11 +1,12 @@
-//! What the bodies of functions cost the compiler, beyond their size.
+//! Checks what function bodies cost the compiler beyond their size.
 
 use wasmparser::{FunctionBody, Operator, Parser, Payload};
 
-use super::{CompileLimits, malformed, within};
+use super::check::{malformed, within};
 use crate::PrepareError;
+use crate::component::limits::CompileLimits;
 
-/// Reads every instruction: some 50 ms for a component of 10 MB, so only before one is compiled.
+/// Reads every instruction, which takes some 50 ms for 10 MB. Called only before compiling.
 pub(crate) fn check_function_cost(
     component: &[u8],
     limits: &CompileLimits,
@@ -23,13 +24,13 @@ pub(crate) fn check_function_cost(
     Ok(())
 }
 
-/// What the compiler's time and memory grow with faster than with the size of a function.
+/// What makes compiling a function take time or memory beyond its size.
 #[derive(Default)]
 struct Body {
     locals: u64,
-    /// It keeps what each local is in each block in which it is set, and in all blocks before.
+    /// For each block the compiler keeps the values of the locals that are set in or before it.
     blocks: u64,
-    /// It looks at each loop once more for each that is around it.
+    /// The compiler visits each loop once for each loop around it.
     nested_loops: u64,
 }
 
@@ -43,7 +44,7 @@ impl Body {
         for declared in body.get_locals_reader()? {
             read.locals = read.locals.saturating_add(declared?.0.into());
         }
-        // Of each block that is open, whether it is a loop.
+        // For each open block, whether it is a loop.
         let mut open = Vec::new();
         let mut loops = 0;
         for operator in body.get_operators_reader()? {
