@@ -1,4 +1,4 @@
-//! What a file is, whatever its name.
+//! The identity of a file.
 
 /// Identity of a file or directory: what stays the same when it is renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

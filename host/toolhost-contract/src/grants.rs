@@ -1,32 +1,32 @@
-//! What one call is allowed beyond its workdir.
+//! What a call may use beyond its workdir.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::HttpGrant;
 
-/// How much of the workdir a call may use.
+/// Whether a call may change its workdir.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WorkdirAccess {
     /// Read and write.
     #[default]
     ReadWrite,
-    /// Read; every change answers `read-only`.
+    /// Read only. Every change fails with `read-only`.
     ReadOnly,
 }
 
-/// What the operator's policy gives to one tool. The sandbox is told; it never asks.
+/// What the operator's policy grants to one tool.
 ///
 /// Closed by default, and by [`Grants::none`]:
 /// - the network: TCP, UDP, DNS, HTTP
 /// - the environment and the arguments: both empty
-/// - stdin: at its end
+/// - stdin: empty
 /// - every directory but the workdir
-/// - processes: they do not exist
-/// - the host's own stdout and stderr: captured, never inherited
+/// - processes: there is no interface for them
+/// - the host's stdout and stderr: the guest's output is captured
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Grants {
-    /// Use of the workdir. Default: read and write.
+    /// Access to the workdir. Default: read and write.
     pub workdir: WorkdirAccess,
     /// Environment variables the guest sees. Default: none.
     pub env: Vec<(String, String)>,
@@ -34,7 +34,7 @@ pub struct Grants {
     pub http: Option<Arc<HttpGrant>>,
 }
 
-/// Of the environment the names: values may be secret.
+/// Without the values of variables, which may be secret.
 impl fmt::Debug for Grants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
@@ -47,7 +47,7 @@ impl fmt::Debug for Grants {
 }
 
 impl Grants {
-    /// Opens nothing beyond the workdir, which may be read and written.
+    /// Grants nothing beyond the workdir, which may be read and written.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_value_of_a_variable_is_in_the_debug_form() {
+    fn debug_output_omits_the_values_of_variables() {
         let grants = Grants {
             env: vec![("TOKEN".to_owned(), "sk-12345".to_owned())],
             ..Grants::none()

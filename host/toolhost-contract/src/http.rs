@@ -1,5 +1,4 @@
-//! Where a tool may send HTTP requests, and what the host adds to them: types and parsing. The
-//! sandbox resolves names and sends.
+//! Where a tool may send HTTP requests, and what the host adds to them: types and parsing.
 
 mod address;
 mod credential;
@@ -8,9 +7,9 @@ mod headers;
 mod origin;
 mod rule;
 
-pub use address::{AddressBlock, AddressBlockError, not_public};
+pub use address::{AddressBlock, AddressBlockError, non_public_block};
 pub use credential::{HttpCredential, HttpCredentialError};
 pub use grant::HttpGrant;
-pub use headers::is_the_hosts;
+pub use headers::is_reserved_header;
 pub use origin::{Host, Origin, OriginError, Scheme};
-pub use rule::{HttpRule, HttpRuleError, METHOD_MAX, is_served, plain};
+pub use rule::{HttpRule, HttpRuleError, METHOD_MAX, is_allowed_method, normalize_path};

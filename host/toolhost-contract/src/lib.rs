@@ -48,7 +48,7 @@ pub use http::{
 pub use json::{JsonShape, json_depth};
 pub use limits::{DiskLimit, Limits};
 pub use name::{ExportName, NameError, ResourceName, ToolName};
-pub use protected::Protected;
+pub use protected::{FoldedName, Protected};
 pub use redact::Redactor;
 pub use resource::{
     AgentResource, AgentSpec, ErrorMessageLimit, ResourceMetadata, ToolExportSpec, ToolResource,

@@ -1,18 +1,19 @@
-//! The ceilings of one call.
+//! The limits of one call.
 
 use std::time::Duration;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
-/// What one call may use. Every byte a guest sends meets one of these before it leaves this crate.
+/// What one call may use. Every byte that a guest sends is bounded by one of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Running time, without queueing. Default 30 s.
     pub deadline: Duration,
-    /// Sum of all linear memories of the call and of what the host holds for its HTTP requests, in bytes. Default 256 MiB, at most 4 GiB.
+    /// Bytes of all linear memories, and of what the host holds for the HTTP requests of the call.
+    /// Default 256 MiB, at most 4 GiB.
     pub memory_bytes: u64,
-    /// Sum of the elements of all tables. Default 100,000.
+    /// Elements of all tables. Default 100,000.
     pub table_elements: u64,
     /// Core instances, memories and tables a component may have. Default 1,000 each.
     pub instances: usize,
@@ -24,9 +25,9 @@ pub struct Limits {
     pub random_bytes: u64,
     /// Bytes of the result's JSON. Default 1 MiB.
     pub output_bytes: u64,
-    /// Nesting of JSON values, arguments and results. Default 64.
+    /// Nesting depth of JSON arguments and results. Default 64.
     pub json_depth: usize,
-    /// Values in a result's JSON: each takes some 70 to 400 bytes once it is read. Default 200,000.
+    /// Values in a result's JSON. Each takes 70 to 400 bytes of memory once parsed. Default 200,000.
     pub json_values: u64,
     /// Bytes of the arguments' JSON. Default 1 MiB. See [`Limits::message_bytes`].
     pub input_bytes: u64,
@@ -48,28 +49,27 @@ pub struct Limits {
     pub listed_names: u64,
     /// Open files and directories. Default 256.
     pub open_files: u64,
-    /// HTTP requests of the call, those that fail included. Default 100.
+    /// HTTP requests of the call, failed ones included. Default 100.
     pub http_requests: u64,
-    /// HTTP requests on their way at once, until their answers are read or dropped; others wait.
-    /// Default 8.
+    /// Concurrent HTTP requests. One ends when its response is read or dropped; others wait. Default 8.
     pub http_concurrent: usize,
-    /// Bytes of all bodies sent. Default 16 MiB.
+    /// Bytes of all request bodies. Default 16 MiB.
     pub http_request_bytes: u64,
-    /// Bytes of all bodies received. Default 64 MiB.
+    /// Bytes of all response bodies. Default 64 MiB.
     pub http_response_bytes: u64,
-    /// Bytes of the headers of one request or answer, at least 8 KiB. Default 64 KiB.
+    /// Bytes of the headers of one request or response, at least 8 KiB. Default 64 KiB.
     pub http_header_bytes: usize,
-    /// Headers of one request or answer. Default 100.
+    /// Headers of one request or response. Default 100.
     pub http_headers: usize,
-    /// Time to look up a name, connect and agree on keys, with the wait for a turn. Default 10 s.
+    /// Time to wait for a slot, resolve the name, connect and finish the TLS handshake. Default 10 s.
     pub http_connect: Duration,
-    /// Time from then to an answer's headers. Default 30 s.
+    /// Time from then to the headers of the response. Default 30 s.
     pub http_first_byte: Duration,
-    /// Time between two pieces of an answer's body. Default 30 s.
+    /// Time between two frames of the response body. Default 30 s.
     pub http_between_bytes: Duration,
 }
 
-/// A limit of the disk that a call met.
+/// A disk limit that a call met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskLimit {
     /// [`Limits::disk_bytes`].
@@ -78,19 +78,19 @@ pub enum DiskLimit {
     Files,
     /// [`Limits::workdir_bytes`].
     WorkdirBytes,
-    /// The disk is full, or the quota of the host's user spent.
+    /// The disk is full, or the quota of the host's user is used up.
     Disk,
 }
 
 impl Limits {
-    /// Bytes of the assistant message's JSON: it holds the arguments, other calls and text, so four
-    /// times as many.
+    /// Bytes of the assistant message's JSON: four times [`Limits::input_bytes`], as it holds the
+    /// arguments, other calls and text.
     #[must_use]
     pub fn message_bytes(&self) -> u64 {
         self.input_bytes.saturating_mul(4)
     }
 
-    /// Nesting of the assistant message: that of the arguments, and eight levels around them.
+    /// Nesting depth of the assistant message: [`Limits::json_depth`], and eight levels around it.
     #[must_use]
     pub fn message_depth(&self) -> usize {
         self.json_depth.saturating_add(8)

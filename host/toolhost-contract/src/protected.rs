@@ -1,4 +1,4 @@
-//! The files that no guest may change, by identity and by name.
+//! A list of files and directories that guests may not change.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -8,64 +8,58 @@ use std::{fs, io};
 
 use crate::FileId;
 
-/// Most folders above a directory that are looked at.
+/// Maximum depth of a directory.
 const DEPTH_MAX: usize = 4096;
 
-/// Most symbolic links followed, as many as the kernel follows.
+/// Maximum symbolic links followed: the kernel's own limit.
 const LINKS_MAX: usize = 40;
 
-/// Files, directories and links, by identity, and their names in the folders they lie in: a name is
-/// kept also while nothing bears it.
+/// Files, directories and links by identity, and names in directories, whether or not they exist.
 #[derive(Debug, Clone, Default)]
 pub struct Protected {
     ids: HashSet<FileId>,
-    /// Each with the folders in which it is kept.
-    names: HashMap<String, HashSet<FileId>>,
+    /// Each name, with the directories in which it is protected.
+    names: HashMap<FoldedName, HashSet<FileId>>,
     closed: HashSet<FileId>,
 }
 
 impl Protected {
-    /// Adds what is there now, whatever its name.
+    /// Adds a file, directory or link.
     pub fn add(&mut self, id: FileId) {
         self.ids.insert(id);
     }
 
-    /// Adds a name in a folder, whatever bears it.
-    pub fn add_name(&mut self, folder: FileId, name: &OsStr) {
-        // A guest cannot say a name that is no text.
+    /// Adds a name in a directory, whether or not it exists.
+    pub fn add_name(&mut self, dir: FileId, name: &OsStr) {
+        // Guests pass names as UTF-8.
         if let Some(name) = name.to_str() {
-            self.names.entry(folded(name)).or_default().insert(folder);
+            let name = FoldedName::new(name);
+            self.names.entry(name).or_default().insert(dir);
         }
     }
 
-    /// Closes a folder: nothing is made, moved or removed in it.
-    pub fn close(&mut self, folder: FileId) {
-        self.closed.insert(folder);
+    /// Closes a directory: no name in it may be created, moved or removed.
+    pub fn close(&mut self, dir: FileId) {
+        self.closed.insert(dir);
     }
 
-    /// Adds what another holds.
+    /// Adds everything in another list.
     pub fn extend(&mut self, other: &Self) {
         self.ids.extend(&other.ids);
-        for (name, folders) in &other.names {
-            self.names.entry(name.clone()).or_default().extend(folders);
+        for (name, dirs) in &other.names {
+            self.names.entry(name.clone()).or_default().extend(dirs);
         }
         self.closed.extend(&other.closed);
     }
 
-    /// Adds what a path names, every folder above that, and every link that leads there with the folders
-    /// it lies in, so that the path goes on leading there. What is missing ends the way.
+    /// Adds what a path names and every directory above it. A symlink on the path is added too, with
+    /// its name, its target and the directories above both. Opens nothing.
+    ///
+    /// Returns the identity of what the path names.
     ///
     /// # Errors
-    /// Where it leads to nothing; it is kept as far as it led.
-    pub fn add_path_chain(&mut self, path: &Path) -> io::Result<()> {
-        self.follow(path).map(drop)
-    }
-
-    /// The same; gives the identity of what the path names. Asks without opening.
-    ///
-    /// # Errors
-    /// As [`Protected::add_path_chain`].
-    pub fn follow(&mut self, path: &Path) -> io::Result<FileId> {
+    /// The path cannot be resolved; the part of it that can be is added.
+    pub fn add_path_chain(&mut self, path: &Path) -> io::Result<FileId> {
         let steps = |path: &Path| -> Vec<PathBuf> {
             let steps = path.components().rev();
             steps.map(|step| step.as_os_str().into()).collect()
@@ -88,21 +82,21 @@ impl Protected {
                 return Err(io::ErrorKind::TooManyLinks.into());
             }
             self.add(id_of(&found));
-            self.add_folders(&here)?;
+            self.add_with_parents(&here)?;
             rest.extend(steps(&fs::read_link(&next)?));
         }
         let found = fs::symlink_metadata(&here)?;
         self.add(id_of(&found));
         match here.parent() {
-            Some(folder) if !found.is_dir() => self.add_folders(folder)?,
-            _ => self.add_folders(&here)?,
+            Some(parent) if !found.is_dir() => self.add_with_parents(parent)?,
+            _ => self.add_with_parents(&here)?,
         }
         Ok(id_of(&found))
     }
 
-    /// Adds a folder and every folder above it.
-    fn add_folders(&mut self, folder: &Path) -> io::Result<()> {
-        let mut here = folder.to_owned();
+    /// Adds a directory and every directory above it.
+    fn add_with_parents(&mut self, dir: &Path) -> io::Result<()> {
+        let mut here = dir.to_owned();
         let mut below = None;
         for _ in 0..DEPTH_MAX {
             let id = id_of(&fs::metadata(&here)?);
@@ -116,39 +110,45 @@ impl Protected {
         Err(io::ErrorKind::InvalidInput.into())
     }
 
-    /// Each of them.
+    /// The files, directories and links that were added by identity.
     pub fn ids(&self) -> impl Iterator<Item = FileId> {
         self.ids.iter().copied()
     }
 
-    /// Whether it holds this file or directory.
+    /// Whether a file, directory or link was added by identity.
     #[must_use]
     pub fn contains(&self, id: FileId) -> bool {
         self.ids.contains(&id)
     }
 
-    /// Whether it holds this name in this folder, or closes the folder.
+    /// Whether a name was added in this directory, or the directory is closed.
     #[must_use]
-    pub fn contains_name(&self, folder: FileId, name: &str) -> bool {
-        let folders = self.names.get(&folded(name));
-        self.is_closed(folder) || folders.is_some_and(|all| all.contains(&folder))
+    pub fn contains_name(&self, dir: FileId, name: &FoldedName) -> bool {
+        let dirs = self.names.get(name);
+        self.is_closed(dir) || dirs.is_some_and(|dirs| dirs.contains(&dir))
     }
 
-    /// Whether it holds this name in any folder.
+    /// Whether any name was added.
     #[must_use]
-    pub fn has_name(&self, name: &str) -> bool {
-        !self.names.is_empty() && self.names.contains_key(&folded(name))
+    pub fn has_names(&self) -> bool {
+        !self.names.is_empty()
     }
 
-    /// Whether it closes this folder.
+    /// Whether a name was added in any directory.
     #[must_use]
-    pub fn is_closed(&self, folder: FileId) -> bool {
-        self.closed.contains(&folder)
+    pub fn has_name(&self, name: &FoldedName) -> bool {
+        self.names.contains_key(name)
     }
 
-    /// Whether it closes any folder.
+    /// Whether a directory is closed.
     #[must_use]
-    pub fn closes_any(&self) -> bool {
+    pub fn is_closed(&self, dir: FileId) -> bool {
+        self.closed.contains(&dir)
+    }
+
+    /// Whether any directory is closed.
+    #[must_use]
+    pub fn has_closed_dirs(&self) -> bool {
         !self.closed.is_empty()
     }
 }
@@ -160,7 +160,14 @@ fn id_of(metadata: &fs::Metadata) -> FileId {
     }
 }
 
-/// Some file systems take names for the same that differ in case alone.
-fn folded(name: &str) -> String {
-    name.to_lowercase()
+/// A file name in lower case: on some file systems, names that differ in case are of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FoldedName(String);
+
+impl FoldedName {
+    /// Folds the case of a name.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self(name.to_lowercase())
+    }
 }

@@ -18,7 +18,7 @@ use crate::scheduler::admission::{Admission, MAX_HANGING};
 use crate::scheduler::epoch::EpochTicker;
 use crate::scheduler::executor::Executor;
 use crate::shared::SandboxInner;
-use crate::workdir::{Growths, Workdir, WorkdirError, WorkdirRules};
+use crate::workdir::{Workdir, WorkdirError, WorkdirRules, WorkdirUsages};
 use crate::{SandboxError, SandboxStartError};
 
 /// The engine and everything calls share. One per process; every clone is the same sandbox.
@@ -58,7 +58,7 @@ impl Sandbox {
             compiling: Arc::new(Semaphore::new((cores / 2).max(1))),
             cache,
             network,
-            growths: Growths::default(),
+            workdir_usages: WorkdirUsages::default(),
             config,
         })))
     }
@@ -75,7 +75,7 @@ impl Sandbox {
             rules.keep_private("the cache of compiled components", &cache.dir);
             rules.keep_out_of("the key of the cache", &cache.key_file);
         }
-        Workdir::open(path, &rules, &self.0.growths)
+        Workdir::open(path, &rules, &self.0.workdir_usages)
     }
 
     /// Opens a directory that the host itself made for guests. No rule applies to it.
@@ -83,7 +83,7 @@ impl Sandbox {
     /// # Errors
     /// [`WorkdirError`] where it cannot be opened.
     pub fn open_own_workdir(&self, path: &Path) -> Result<Workdir, WorkdirError> {
-        Workdir::open_own(path, &self.0.growths)
+        Workdir::open_own(path, &self.0.workdir_usages)
     }
 
     /// Awaits a future of the host for at most this time, by the sandbox's clock: the caller's runtime

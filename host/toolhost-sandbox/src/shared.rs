@@ -12,7 +12,7 @@ use crate::engine::pools::InstancePools;
 use crate::host::http::Network;
 use crate::scheduler::admission::Admission;
 use crate::scheduler::executor::Executor;
-use crate::workdir::Growths;
+use crate::workdir::WorkdirUsages;
 
 /// What a [`Sandbox`](crate::Sandbox) holds.
 pub(crate) struct SandboxInner {
@@ -25,5 +25,5 @@ pub(crate) struct SandboxInner {
     pub(crate) compiling: Arc<Semaphore>,
     pub(crate) cache: Option<ComponentCache>,
     pub(crate) network: Arc<Network>,
-    pub(crate) growths: Growths,
+    pub(crate) workdir_usages: WorkdirUsages,
 }

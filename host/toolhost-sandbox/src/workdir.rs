@@ -1,30 +1,22 @@
-//! The one directory a call is given, held by handle.
+//! The directory that a call gets as its `/`, held by handle.
 
-mod growth;
 mod identity;
 mod protected;
+mod usage;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use toolhost_contract::{FileId, Protected};
 
-pub(crate) use growth::{Growth, Growths};
 pub(crate) use identity::file_id;
 pub use protected::WriteProtected;
-pub(crate) use toolhost_contract::{FileId, Protected};
+pub(crate) use usage::{FreedSpace, WorkdirUsage, WorkdirUsages};
 
-/// Most folders above a directory that are looked at.
+/// Maximum depth of a workdir.
 const DEPTH_MAX: usize = 4096;
-
-/// The directory, for the host's own tools: open beneath it with cap-std or `openat2`, never by a path
-/// that a model gave.
-impl std::os::fd::AsFd for Workdir {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.dir.as_fd()
-    }
-}
 
 /// Why a path cannot be a workdir.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +45,7 @@ pub enum WorkdirError {
         /// What it contains.
         what: &'static str,
     },
-    /// It lies within the host's own places.
+    /// It lies within a directory of the host.
     #[error("the workdir {} is refused: it lies within {what}", .path.display())]
     Within {
         /// The path.
@@ -63,7 +55,7 @@ pub enum WorkdirError {
     },
 }
 
-/// The host's own places, which no workdir may contain or lie within.
+/// Files and directories of the host that no workdir may contain or lie within.
 ///
 /// ```
 /// use toolhost_sandbox::WorkdirRules;
@@ -72,38 +64,56 @@ pub enum WorkdirError {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct WorkdirRules {
-    outside: Vec<(&'static str, FileId)>,
-    private: Vec<(&'static str, FileId)>,
+    not_contained: Vec<(&'static str, FileId)>,
+    not_around: Vec<(&'static str, FileId)>,
 }
 
 impl WorkdirRules {
-    /// No workdir may be or contain `place`, or a link that leads there. A place that does not exist
-    /// is passed over.
-    pub fn keep_out_of(&mut self, what: &'static str, place: &Path) {
-        self.keep(what, place);
+    /// Refuses workdirs that are or contain `path`, or a symlink on it. A path that does not exist is
+    /// ignored. `what` names it in error messages.
+    pub fn keep_out_of(&mut self, what: &'static str, path: &Path) {
+        self.add(what, path);
     }
 
-    /// No workdir may be, contain or lie within the directory `place`, or contain a link that leads
-    /// there.
-    pub fn keep_private(&mut self, what: &'static str, place: &Path) {
-        let found = self.keep(what, place);
-        self.private.extend(found.map(|id| (what, id)));
+    /// Refuses workdirs that are, contain or lie within the directory `path`, or contain a symlink on
+    /// it. `what` names it in error messages.
+    pub fn keep_private(&mut self, what: &'static str, path: &Path) {
+        let found = self.add(what, path);
+        self.not_around.extend(found.map(|id| (what, id)));
     }
 
-    fn keep(&mut self, what: &'static str, place: &Path) -> Option<FileId> {
-        let mut way = Protected::default();
-        let found = way.follow(place);
-        self.outside.extend(way.ids().map(|id| (what, id)));
+    fn add(&mut self, what: &'static str, path: &Path) -> Option<FileId> {
+        let mut chain = Protected::default();
+        let found = chain.add_path_chain(path);
+        self.not_contained.extend(chain.ids().map(|id| (what, id)));
         found.ok()
     }
 
-    /// The places themselves, for [`WriteProtected`]: a workdir may hold another name of a file.
+    /// The files and directories, for [`WriteProtected`]: a workdir may contain a hard link to one.
     pub fn protected(&self) -> impl Iterator<Item = FileId> {
-        self.outside.iter().map(|(_, id)| *id)
+        self.not_contained.iter().map(|(_, id)| *id)
+    }
+
+    /// Checks a directory, given with the directories above it.
+    fn check(&self, path: &Path, chain: &[FileId]) -> Result<(), WorkdirError> {
+        let path = path.to_owned();
+        if chain.len() == 1 {
+            let what = "the whole file system";
+            return Err(WorkdirError::Contains { path, what });
+        }
+        let mut rules = self.not_contained.iter();
+        if let Some((what, _)) = rules.find(|(_, id)| chain.first() == Some(id)) {
+            return Err(WorkdirError::Contains { path, what });
+        }
+        let mut rules = self.not_around.iter();
+        if let Some((what, _)) = rules.find(|(_, id)| chain.contains(id)) {
+            return Err(WorkdirError::Within { path, what });
+        }
+        Ok(())
     }
 }
 
-/// The identity of a directory and of those above it, found by `..` on handles.
+/// Returns the identities of a directory and of those above it, found by opening `..`.
 fn ancestors(dir: &Dir) -> std::io::Result<Vec<FileId>> {
     let mut chain = vec![file_id(&dir.dir_metadata()?)];
     let mut here = dir.try_clone()?;
@@ -121,83 +131,74 @@ fn ancestors(dir: &Dir) -> std::io::Result<Vec<FileId>> {
     ))
 }
 
-/// Where the file calls of a guest are made.
+/// Where the file operations of a guest run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FileIo {
-    /// Where the call runs: fast, and right for local disks, where no file call waits long.
+    /// On the thread that runs the guest. Right for local disks, where no operation blocks for long.
     #[default]
     Inline,
-    /// On a thread of the call's own: for network file systems, which may hang. The caller is
-    /// answered at the deadline all the same, and its place is free: see
+    /// On a thread of the call's own, for network file systems, which may hang. At the deadline the
+    /// call returns and frees its slot all the same: see
     /// [`Sandbox::hanging_calls`](crate::Sandbox::hanging_calls).
     Offload,
 }
 
 /// A directory opened to be a guest's `/`. Cheap to clone; many calls may share it.
 ///
-/// The path is followed once, symlinks included; from then on only the handle counts. Renaming,
-/// deleting or replacing what the path names changes nothing for the calls that hold it.
+/// The path is resolved once, symlinks included. Renaming, removing or replacing what it names does
+/// not affect the calls that hold the handle.
 #[derive(Debug, Clone)]
 pub struct Workdir {
     pub(crate) dir: Arc<Dir>,
-    pub(crate) growth: Growth,
+    pub(crate) usage: WorkdirUsage,
     pub(crate) file_io: FileIo,
 }
 
 impl Workdir {
-    /// Opens a directory under the rules. `/` is always refused.
+    /// Opens a directory that the rules allow. They never allow `/`.
     ///
     /// # Errors
-    /// [`WorkdirError`] where it cannot be opened, or the rules refuse it.
+    /// [`WorkdirError`] if it cannot be opened, or the rules refuse it.
     pub(crate) fn open(
         path: &Path,
         rules: &WorkdirRules,
-        growths: &Growths,
+        usages: &WorkdirUsages,
     ) -> Result<Self, WorkdirError> {
         let (dir, chain) = open_chain(path)?;
-        let own = chain.first().copied();
-        if chain.len() == 1 {
-            return Err(WorkdirError::Contains {
-                path: path.to_owned(),
-                what: "the whole file system",
-            });
-        }
-        if let Some((what, _)) = rules.outside.iter().find(|(_, id)| Some(*id) == own) {
-            return Err(WorkdirError::Contains {
-                path: path.to_owned(),
-                what,
-            });
-        }
-        if let Some((what, _)) = rules.private.iter().find(|(_, id)| chain.contains(id)) {
-            return Err(WorkdirError::Within {
-                path: path.to_owned(),
-                what,
-            });
-        }
-        Ok(Self::from_dir(dir, growths))
+        rules.check(path, &chain)?;
+        Ok(Self::from_dir(dir, usages))
     }
 
-    /// Opens a directory that the host itself made for guests, such as an instance's workspace.
-    pub(crate) fn open_own(path: &Path, growths: &Growths) -> Result<Self, WorkdirError> {
+    /// Opens a directory that the host created for guests, such as an instance's workspace.
+    pub(crate) fn open_own(path: &Path, usages: &WorkdirUsages) -> Result<Self, WorkdirError> {
         let (dir, _) = open_chain(path)?;
-        Ok(Self::from_dir(dir, growths))
+        Ok(Self::from_dir(dir, usages))
     }
 
-    fn from_dir(dir: Dir, growths: &Growths) -> Self {
+    fn from_dir(dir: Dir, usages: &WorkdirUsages) -> Self {
         Self {
-            growth: growths.of(&dir),
+            usage: usages.of(&dir),
             dir: Arc::new(dir),
             file_io: FileIo::default(),
         }
     }
 
-    /// Says where file calls are made. Default: [`FileIo::Inline`].
+    /// Sets where file operations run. Default: [`FileIo::Inline`].
     #[must_use]
     pub fn with_file_io(self, file_io: FileIo) -> Self {
         Self { file_io, ..self }
     }
 }
 
+/// For tools of the host: open beneath it with cap-std or `openat2`, never by a path that a model
+/// gave.
+impl std::os::fd::AsFd for Workdir {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+}
+
+/// Opens a directory and finds the directories above it.
 fn open_chain(path: &Path) -> Result<(Dir, Vec<FileId>), WorkdirError> {
     let failed = |source: std::io::Error| {
         let path = path.to_owned();

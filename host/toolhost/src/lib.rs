@@ -61,6 +61,7 @@ pub use toolhost_manifest::{
 };
 pub use toolhost_sandbox::{
     Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler,
-    ComponentFacts, FileIo, Grants, HandlerSpec, HttpConfig, HttpResolved, HttpResolver, Limits,
-    PrepareError, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirAccess, WorkdirError,
+    ComponentFacts, FileIo, Grants, HandlerSpec, HttpConfig, HttpResolveFuture, HttpResolver,
+    Limits, PrepareError, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirAccess,
+    WorkdirError,
 };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use serde_json::{Value, json};
-use toolhost::{Denial, HttpConfig, HttpResolved, HttpResolver, Policy};
+use toolhost::{Denial, HttpConfig, HttpResolveFuture, HttpResolver, Policy};
 
 use super::server::{Server, ok};
 use super::{Web, answer, error, fetch};
@@ -29,7 +29,7 @@ impl ScriptedResolver {
 }
 
 impl HttpResolver for ScriptedResolver {
-    fn resolve<'a>(&'a self, host: &'a str) -> HttpResolved<'a> {
+    fn resolve<'a>(&'a self, host: &'a str) -> HttpResolveFuture<'a> {
         assert!(
             !host.ends_with('.') && host.parse::<IpAddr>().is_err(),
             "{host}"

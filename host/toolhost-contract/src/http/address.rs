@@ -1,164 +1,143 @@
-//! Which addresses are anybody's, and which are this machine's own surroundings.
+//! Blocks of IP addresses, and which addresses are not public.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
 /// A block of addresses: `10.0.0.0/8`, `fd00::/8`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AddressBlock {
-    first: IpAddr,
-    prefix: u8,
-}
+pub struct AddressBlock(IpNet);
 
-/// Why a text is no block.
+/// Why a text is not a block of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressBlockError {
-    /// It is neither an address nor an address with the length of a prefix.
-    #[error("it is not an IP address or a block such as 10.0.0.0/8")]
+    /// It is neither an address nor an address and a prefix length.
+    #[error("it is neither an IP address nor a block such as 10.0.0.0/8")]
     Form,
     /// Bits are set behind the prefix.
-    #[error("its address is not the first of the block, which is {0}")]
+    #[error("its address is not the first of the block; write {0}")]
     NotFirst(AddressBlock),
 }
 
 impl AddressBlock {
-    /// Reads `address` or `address/length`.
+    /// Parses `address` or `address/length`.
     ///
     /// # Errors
-    /// [`AddressBlockError`] says what it is not.
+    /// [`AddressBlockError`] if the text is not a block.
     pub fn parse(text: &str) -> Result<Self, AddressBlockError> {
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix)),
+        let (address, length) = match text.split_once('/') {
+            Some((address, length)) => (address, Some(length)),
             None => (text, None),
         };
-        let first: IpAddr = address.parse().map_err(|_| AddressBlockError::Form)?;
-        let plain = |text: &&str| text.bytes().all(|b| b.is_ascii_digit());
-        let prefix = match prefix {
-            None => width(first),
-            Some(text) => {
-                let length = Some(text).filter(plain).and_then(|text| text.parse().ok());
-                let length = length.filter(|length| *length <= width(first));
-                length.ok_or(AddressBlockError::Form)?
-            }
+        let address: IpAddr = address.parse().map_err(|_| AddressBlockError::Form)?;
+        let net = match length {
+            None => Some(IpNet::from(address)),
+            Some(length) => Some(length)
+                .filter(|length| length.bytes().all(|b| b.is_ascii_digit()))
+                .and_then(|length| length.parse().ok())
+                .and_then(|length| IpNet::new(address, length).ok()),
         };
-        let block = Self {
-            first: masked(first, prefix),
-            prefix,
-        };
-        if block.first == first {
-            Ok(block)
+        let net = net.ok_or(AddressBlockError::Form)?;
+        if net.network() == address {
+            Ok(Self(net))
         } else {
-            Err(AddressBlockError::NotFirst(block))
+            Err(AddressBlockError::NotFirst(Self(net.trunc())))
         }
     }
 
-    /// Whether an address is in it. An IPv4 address is in no block of IPv6, whatever its clothes.
+    /// Whether the block contains an address. Blocks of IPv6 contain no IPv4 address.
+    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        self.first.is_ipv4() == address.is_ipv4() && masked(address, self.prefix) == self.first
+        self.0.contains(&address)
     }
 }
 
+/// Without the prefix length if the block is one address.
 impl fmt::Display for AddressBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.prefix == width(self.first) {
-            self.first.fmt(f)
+        if self.0.prefix_len() == self.0.max_prefix_len() {
+            self.0.addr().fmt(f)
         } else {
-            write!(f, "{}/{}", self.first, self.prefix)
+            self.0.fmt(f)
         }
     }
 }
 
-fn width(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
+/// Why a block is not public.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Special,
+    /// Its IPv6 addresses stand for IPv4 addresses.
+    EmbedsIpv4,
 }
 
-fn masked(address: IpAddr, prefix: u8) -> IpAddr {
-    match address {
-        IpAddr::V4(v4) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-            Ipv4Addr::from_bits(v4.to_bits() & mask).into()
-        }
-        IpAddr::V6(v6) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
-            Ipv6Addr::from_bits(v6.to_bits() & mask).into()
-        }
-    }
+use Reason::{EmbedsIpv4, Special};
+
+const fn v4(a: u8, b: u8, c: u8, d: u8, length: u8) -> AddressBlock {
+    let net = Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), length);
+    AddressBlock(IpNet::V4(net))
 }
 
-const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> AddressBlock {
-    AddressBlock {
-        first: IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
-        prefix,
-    }
+const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], length: u8) -> AddressBlock {
+    let net = Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), length);
+    AddressBlock(IpNet::V6(net))
 }
 
-const fn v6(a: u16, b: u16, c: u16, prefix: u8) -> AddressBlock {
-    AddressBlock {
-        first: IpAddr::V6(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0)),
-        prefix,
-    }
-}
-
-const fn v6_low(e: u16, f: u16, h: u16, prefix: u8) -> AddressBlock {
-    AddressBlock {
-        first: IpAddr::V6(Ipv6Addr::new(0, 0, 0, 0, e, f, 0, h)),
-        prefix,
-    }
-}
-
-/// What is not the public internet: the registries of special purposes (RFC 6890), and what clouds
-/// add. The first that holds an address names it.
+/// The blocks outside of the public internet: those of special purpose (RFC 6890), and those that
+/// clouds add. The first that contains an address is the one reported.
 #[rustfmt::skip]
-static NOT_PUBLIC: [AddressBlock; 34] = [
-    v4(0, 0, 0, 0, 8),          // this host, unspecified
-    v4(10, 0, 0, 0, 8),         // private
-    v4(100, 64, 0, 0, 10),      // carriers' shared addresses; a cloud's metadata at 100.100.100.200
-    v4(127, 0, 0, 0, 8),        // loopback
-    v4(168, 63, 129, 16, 32),   // a cloud's metadata, though the block is public
-    v4(169, 254, 0, 0, 16),     // link-local; clouds' metadata at 169.254.169.254
-    v4(172, 16, 0, 0, 12),      // private
-    v4(192, 0, 0, 0, 24),       // protocol assignments; a cloud's metadata at 192.0.0.192
-    v4(192, 0, 2, 0, 24),       // documentation
-    v4(192, 88, 99, 0, 24),     // relays of 6to4
-    v4(192, 168, 0, 0, 16),     // private
-    v4(198, 18, 0, 0, 15),      // benchmarks
-    v4(198, 51, 100, 0, 24),    // documentation
-    v4(203, 0, 113, 0, 24),     // documentation
-    v4(224, 0, 0, 0, 4),        // multicast
-    v4(240, 0, 0, 0, 4),        // reserved, broadcast
-    v6_low(0, 0, 0, 128),       // unspecified
-    v6_low(0, 0, 1, 128),       // loopback
-    v6_low(0, 0xffff, 0, 96),   // IPv4 in other clothes: mapped,
-    v6_low(0xffff, 0, 0, 96),   // translated,
-    v6_low(0, 0, 0, 96),        // compatible,
-    AddressBlock { first: IpAddr::V6(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0)), prefix: 96 }, // NAT64,
-    v6(0x64, 0xff9b, 1, 48),    // NAT64 of a network's own,
-    v6(0x2001, 0, 0, 32),       // Teredo,
-    v6(0x2002, 0, 0, 16),       // 6to4
-    v6(0x2001, 0, 0, 23),       // protocol assignments
-    v6(0x2001, 0xdb8, 0, 32),   // documentation
-    v6(0x3fff, 0, 0, 20),       // documentation
-    v6(0xfc00, 0, 0, 7),        // private; a cloud's metadata at fd00:ec2::254
-    v6(0xfe80, 0, 0, 10),       // link-local
-    v6(0xff00, 0, 0, 8),        // multicast
-    v6(0, 0, 0, 3),             // all that is not 2000::/3, which alone is assigned to the public
-    v6(0x4000, 0, 0, 2),
-    v6(0x8000, 0, 0, 1),
+static NON_PUBLIC: [(AddressBlock, Reason); 34] = [
+    (v4(0, 0, 0, 0, 8), Special),          // this host, unspecified
+    (v4(10, 0, 0, 0, 8), Special),         // private
+    (v4(100, 64, 0, 0, 10), Special),      // carrier-grade NAT; cloud metadata at 100.100.100.200
+    (v4(127, 0, 0, 0, 8), Special),        // loopback
+    (v4(168, 63, 129, 16, 32), Special),   // cloud metadata in a public block
+    (v4(169, 254, 0, 0, 16), Special),     // link-local; cloud metadata at 169.254.169.254
+    (v4(172, 16, 0, 0, 12), Special),      // private
+    (v4(192, 0, 0, 0, 24), Special),       // protocol assignments; cloud metadata at 192.0.0.192
+    (v4(192, 0, 2, 0, 24), Special),       // documentation
+    (v4(192, 88, 99, 0, 24), Special),     // 6to4 relays
+    (v4(192, 168, 0, 0, 16), Special),     // private
+    (v4(198, 18, 0, 0, 15), Special),      // benchmarks
+    (v4(198, 51, 100, 0, 24), Special),    // documentation
+    (v4(203, 0, 113, 0, 24), Special),     // documentation
+    (v4(224, 0, 0, 0, 4), Special),        // multicast
+    (v4(240, 0, 0, 0, 4), Special),        // reserved, broadcast
+    (v6([0; 8], 128), Special),                                   // unspecified
+    (v6([0, 0, 0, 0, 0, 0, 0, 1], 128), Special),                 // loopback
+    (v6([0, 0, 0, 0, 0, 0xffff, 0, 0], 96), EmbedsIpv4),          // IPv4-mapped
+    (v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96), EmbedsIpv4),          // IPv4-translated
+    (v6([0; 8], 96), EmbedsIpv4),                                 // IPv4-compatible
+    (v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), EmbedsIpv4),       // NAT64
+    (v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), EmbedsIpv4),       // NAT64 of a local network
+    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32), EmbedsIpv4),          // Teredo
+    (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), EmbedsIpv4),          // 6to4
+    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), Special),             // protocol assignments
+    (v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), Special),         // documentation
+    (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), Special),             // documentation
+    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), Special),              // private; metadata at fd00:ec2::254
+    (v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), Special),             // link-local
+    (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), Special),              // multicast
+    (v6([0; 8], 3), Special),              // all but 2000::/3, the only block assigned to the public
+    (v6([0x4000, 0, 0, 0, 0, 0, 0, 0], 2), Special),
+    (v6([0x8000, 0, 0, 0, 0, 0, 0, 0], 1), Special),
 ];
 
-/// The blocks of IPv6 whose addresses stand for one of IPv4.
-const HOLD_ANOTHER: std::ops::Range<usize> = 18..25;
-
-/// The block that keeps an address from being anybody's; none of a public one.
-pub fn not_public(address: IpAddr) -> Option<AddressBlock> {
-    let holds = |block: &&AddressBlock| block.contains(address);
-    NOT_PUBLIC.iter().find(holds).copied()
+fn non_public(address: IpAddr) -> Option<&'static (AddressBlock, Reason)> {
+    let mut blocks = NON_PUBLIC.iter();
+    blocks.find(|(block, _)| block.contains(address))
 }
 
-/// Whether an address of IPv6 stands for one of IPv4.
-pub(crate) fn holds_another(address: IpAddr) -> bool {
-    let found = NOT_PUBLIC.iter().position(|block| block.contains(address));
-    found.is_some_and(|at| HOLD_ANOTHER.contains(&at))
+/// Returns the block that makes an address not public. None for a public address.
+#[must_use]
+pub fn non_public_block(address: IpAddr) -> Option<AddressBlock> {
+    non_public(address).map(|(block, _)| *block)
+}
+
+/// Whether an IPv6 address stands for an IPv4 address.
+pub(crate) fn embeds_ipv4(address: IpAddr) -> bool {
+    non_public(address).is_some_and(|(_, reason)| *reason == EmbedsIpv4)
 }
 
 #[cfg(test)]
@@ -166,9 +145,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_the_public_internet_is_known_by_its_block() {
+    fn reports_the_block_of_an_address_that_is_non_public_block() {
         let check = |address: &str, expected: Option<&str>| {
-            let block = not_public(address.parse().unwrap()).map(|block| block.to_string());
+            let block = non_public_block(address.parse().unwrap()).map(|block| block.to_string());
             assert_eq!(block.as_deref(), expected, "{address}");
         };
         for public in [
@@ -248,8 +227,8 @@ mod tests {
     }
 
     #[test]
-    fn those_that_stand_for_another_are_told_apart() {
-        let holds = |address: &str| holds_another(address.parse().unwrap());
+    fn recognizes_addresses_that_embed_ipv4() {
+        let embeds = |address: &str| embeds_ipv4(address.parse().unwrap());
         for address in [
             "::ffff:127.0.0.1",
             "::ffff:0:127.0.0.1",
@@ -259,7 +238,7 @@ mod tests {
             "2001::1",
             "2002:7f00:1::",
         ] {
-            assert!(holds(address), "{address}");
+            assert!(embeds(address), "{address}");
         }
         for address in [
             "127.0.0.1",
@@ -269,12 +248,12 @@ mod tests {
             "2001:db8::1",
             "2001:20::1",
         ] {
-            assert!(!holds(address), "{address}");
+            assert!(!embeds(address), "{address}");
         }
     }
 
     #[test]
-    fn a_block_is_read_as_it_is_shown() {
+    fn a_block_parses_from_its_displayed_form() {
         for text in [
             "10.0.0.0/8",
             "127.0.0.1",
@@ -308,7 +287,7 @@ mod tests {
             );
         }
         let why = AddressBlock::parse("10.1.2.3/8").unwrap_err().to_string();
-        assert!(why.ends_with("which is 10.0.0.0/8"), "{why}");
+        assert!(why.ends_with("write 10.0.0.0/8"), "{why}");
         let all = AddressBlock::parse("0.0.0.0/0").unwrap();
         assert!(all.contains("8.8.8.8".parse().unwrap()));
         assert!(!all.contains("::1".parse().unwrap()));

@@ -1,55 +1,58 @@
-//! What the host adds to a request and the guest never sees.
+//! Headers with secrets, which the host adds to requests and guests never see.
 
 use std::fmt;
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use zeroize::Zeroizing;
 
-use super::headers::is_the_hosts;
+use super::headers::is_reserved_header;
 use super::origin::{Origin, OriginError};
 
-/// Longest prefix and secret together, in bytes.
-const SECRET_MAX: usize = 8 << 10;
+/// Maximum bytes of prefix and secret together.
+const VALUE_MAX: usize = 8 << 10;
 
-/// A header that the host sets on requests to one origin, in place of any of that name of the
-/// guest's.
+/// A header that the host sets on requests to one origin. It replaces headers of that name that the
+/// guest set. The secret is wiped from memory when the last clone is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpCredential {
     origin: Origin,
     header: HeaderName,
+    /// The prefix and the secret.
     value: HeaderValue,
-    secret: String,
+    prefix_bytes: usize,
 }
 
-/// Shows where it goes, and not what it is.
+/// Without the secret.
 impl fmt::Debug for HttpCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} to {}", self.header, self.origin)
     }
 }
 
-/// Why something is no credential. No message quotes the secret.
+/// Why a credential is invalid. No message quotes the secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HttpCredentialError {
-    /// The origin.
+    /// The origin is invalid.
     #[error(transparent)]
     Origin(#[from] OriginError),
-    /// The name of the header.
+    /// The name of the header is invalid.
     #[error("it is not the name of a header")]
     Header,
-    /// A header that belongs to the connection.
-    #[error("this header belongs to the connection, which the host makes")]
+    /// The host sets this header itself.
+    #[error("the host sets this header itself; use another one")]
     Forbidden,
-    /// The secret, or what stands before it.
-    #[error("a header's value holds visible ASCII characters and blanks, at most 8 KiB")]
+    /// The prefix or the secret is invalid.
+    #[error("the value of a header has 1 to 8192 bytes of visible ASCII characters and spaces")]
     Value,
 }
 
 impl HttpCredential {
-    /// Binds a secret to an origin, such as `https://api.example.com`: the header is the prefix and
-    /// the secret, as in `authorization: Bearer sk-12345`.
+    /// Binds a secret to an origin such as `https://api.example.com`. The value of the header is the
+    /// prefix and the secret, as in `authorization: Bearer sk-12345`.
     ///
     /// # Errors
-    /// [`HttpCredentialError`] says what cannot be sent.
+    /// [`HttpCredentialError`] if the origin, the header or its value is invalid.
     pub fn new(
         origin: &str,
         header: &str,
@@ -57,50 +60,52 @@ impl HttpCredential {
         secret: &str,
     ) -> Result<Self, HttpCredentialError> {
         let origin = Origin::parse(origin)?;
-        let header = header.to_ascii_lowercase();
         let header = HeaderName::from_bytes(header.as_bytes());
         let header = header.map_err(|_| HttpCredentialError::Header)?;
-        if is_the_hosts(&header) || header == header::CONTENT_LENGTH {
+        if is_reserved_header(&header) || header == header::CONTENT_LENGTH {
             return Err(HttpCredentialError::Forbidden);
         }
-        let text = format!("{prefix}{secret}");
-        let plain = text.bytes().all(|b| matches!(b, b' '..=b'~'));
-        let fits = !secret.is_empty() && text.len() <= SECRET_MAX;
-        let value = HeaderValue::from_str(&text).ok();
-        let mut value = value
-            .filter(|_| plain && fits)
-            .ok_or(HttpCredentialError::Value)?;
+        let value = Zeroizing::new([prefix.as_bytes(), secret.as_bytes()].concat());
+        let is_plain = value.iter().all(|b| matches!(b, b' '..=b'~'));
+        if secret.is_empty() || value.len() > VALUE_MAX || !is_plain {
+            return Err(HttpCredentialError::Value);
+        }
+        let value = HeaderValue::from_maybe_shared(Bytes::from_owner(value));
+        let mut value = value.map_err(|_| HttpCredentialError::Value)?;
         value.set_sensitive(true);
         Ok(Self {
             origin,
             header,
             value,
-            secret: secret.to_owned(),
+            prefix_bytes: prefix.len(),
         })
     }
 
-    /// What no guest may read.
-    pub fn secret(&self) -> &str {
-        &self.secret
+    /// The secret, without the prefix.
+    #[must_use]
+    pub fn secret(&self) -> &[u8] {
+        let value = self.value.as_bytes();
+        value.get(self.prefix_bytes..).unwrap_or_default()
     }
 
-    /// Whether it is added to requests to an origin.
-    pub fn goes_to(&self, origin: &Origin) -> bool {
+    /// Whether the credential is added to requests to an origin.
+    #[must_use]
+    pub fn applies_to(&self, origin: &Origin) -> bool {
         self.origin == *origin
     }
 
-    /// Sets the headers of what is bound to an origin.
-    pub fn add(all: &[Self], origin: &Origin, headers: &mut HeaderMap) {
-        let mut bound = all.iter().filter(|own| own.goes_to(origin)).peekable();
-        if bound.peek().is_some() {
-            // What comes back must be readable to the veil, and whole.
-            let plain = HeaderValue::from_static("identity");
-            headers.insert(header::ACCEPT_ENCODING, plain);
+    /// Sets the headers of the credentials that apply to an origin.
+    pub fn apply_all(all: &[Self], origin: &Origin, headers: &mut HeaderMap) {
+        let mut applicable = all.iter().filter(|one| one.applies_to(origin)).peekable();
+        if applicable.peek().is_some() {
+            // Secrets can be redacted only from a response that is whole and not compressed.
+            let identity = HeaderValue::from_static("identity");
+            headers.insert(header::ACCEPT_ENCODING, identity);
             headers.remove(header::RANGE);
             headers.remove(header::IF_RANGE);
         }
-        for own in bound {
-            headers.insert(own.header.clone(), own.value.clone());
+        for credential in applicable {
+            headers.insert(credential.header.clone(), credential.value.clone());
         }
     }
 }
@@ -110,23 +115,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn goes_to_its_origin_alone_in_place_of_what_the_guest_says() {
+    fn replaces_the_guests_header_for_its_origin_alone() {
         let credential = |origin: &str| {
             HttpCredential::new(origin, "Authorization", "Bearer ", "sk-12345").unwrap()
         };
-        let added = |bound: &str, to: &str| {
+        let header = |bound: &str, to: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("authorization", HeaderValue::from_static("the guest's"));
             let to = Origin::parse(to).unwrap();
-            HttpCredential::add(&[credential(bound)], &to, &mut headers);
+            HttpCredential::apply_all(&[credential(bound)], &to, &mut headers);
             headers["authorization"].to_str().unwrap().to_owned()
         };
         assert_eq!(
-            added("https://a.example", "https://A.example:443"),
+            header("https://a.example", "https://A.example:443"),
             "Bearer sk-12345"
         );
         assert_eq!(
-            added("http://a.example", "http://a.example"),
+            header("http://a.example", "http://a.example"),
             "Bearer sk-12345"
         );
         for other in [
@@ -135,14 +140,14 @@ mod tests {
             "https://b.example",
             "https://x.a.example",
         ] {
-            assert_eq!(added("https://a.example", other), "the guest's", "{other}");
+            assert_eq!(header("https://a.example", other), "the guest's", "{other}");
         }
-        let shown = format!("{:?}", credential("https://a.example"));
-        assert_eq!(shown, "authorization to https://a.example");
+        let debug = format!("{:?}", credential("https://a.example"));
+        assert_eq!(debug, "authorization to https://a.example");
     }
 
     #[test]
-    fn says_what_cannot_be_sent() {
+    fn refuses_an_invalid_origin_header_or_value() {
         use HttpCredentialError::{Forbidden, Header, Origin, Value};
         let check = |origin, header, prefix, secret, why| {
             assert_eq!(

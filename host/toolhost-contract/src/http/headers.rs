@@ -1,9 +1,9 @@
-//! Whose a header is: the guest's, or the connection's.
+//! The headers that the host sets itself.
 
 use http::{HeaderName, header};
 
-/// Those of one hop, those that say how a body is framed, and the host.
-const OF_THE_CONNECTION: [HeaderName; 8] = [
+/// Headers of one connection, of the framing of a body, and the host.
+const OF_CONNECTION: [HeaderName; 8] = [
     header::CONNECTION,
     header::HOST,
     HeaderName::from_static("http2-settings"),
@@ -14,9 +14,8 @@ const OF_THE_CONNECTION: [HeaderName; 8] = [
     header::UPGRADE,
 ];
 
-/// Those by which some servers take another method or path than the one that was held against the
-/// rules.
-const IN_PLACE_OF_THE_LINE: [&str; 5] = [
+/// Headers that make some servers use another method or path than those that the rules allowed.
+const OVERRIDES: [&str; 5] = [
     "x-http-method",
     "x-http-method-override",
     "x-method-override",
@@ -24,9 +23,10 @@ const IN_PLACE_OF_THE_LINE: [&str; 5] = [
     "x-rewrite-url",
 ];
 
-/// Whether a header is the host's to make: the connection's, or one in place of the request's line.
-pub fn is_the_hosts(name: &HeaderName) -> bool {
+/// Whether neither a guest nor a credential may set this header.
+#[must_use]
+pub fn is_reserved_header(name: &HeaderName) -> bool {
     name.as_str().starts_with("proxy-")
-        || OF_THE_CONNECTION.contains(name)
-        || IN_PLACE_OF_THE_LINE.contains(&name.as_str())
+        || OF_CONNECTION.contains(name)
+        || OVERRIDES.contains(&name.as_str())
 }

@@ -1,9 +1,9 @@
-//! Where a request goes: scheme, host and port, in the one form in which they are compared.
+//! The origin of a request: scheme, host and port, in one normal form.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Longest name of a host, and longest label of one, in bytes.
+/// Maximum bytes of a host name, and of one label of it.
 const NAME_MAX: usize = 253;
 const LABEL_MAX: usize = 63;
 
@@ -44,7 +44,7 @@ impl Scheme {
     }
 }
 
-/// A host: a name in lower case, or an address.
+/// The host of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
     /// A name, in lower case.
@@ -54,7 +54,10 @@ pub enum Host {
 }
 
 impl Host {
-    /// Reads a host. What a resolver might take for an address is one in its usual form, or nothing.
+    /// Parses a host. A name that a resolver might read as an address is refused.
+    ///
+    /// # Errors
+    /// [`OriginError`] says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, OriginError> {
         if let Some(inner) = text.strip_prefix('[') {
             let inner = inner.strip_suffix(']').ok_or(OriginError::Host)?;
@@ -80,15 +83,15 @@ impl Host {
 }
 
 fn is_label(label: &str) -> bool {
-    let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     (1..=LABEL_MAX).contains(&label.len())
-        && label.bytes().all(letters)
+        && label.bytes().all(is_allowed)
         && !label.starts_with('-')
         && !label.ends_with('-')
 }
 
-/// Whether a last label makes an address of a name: resolvers read `127.1`, `0x7f000001` and
-/// `2130706433` as numbers.
+/// Whether resolvers read a name with this last label as an address, such as `127.1`, `0x7f000001`
+/// and `2130706433`.
 fn is_number(label: &str) -> bool {
     match label.strip_prefix("0x") {
         Some(hex) => hex.bytes().all(|b| b.is_ascii_hexdigit()),
@@ -118,20 +121,27 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Reads `scheme://host[:port]`.
+    /// Parses `scheme://host[:port]`.
+    ///
+    /// # Errors
+    /// [`OriginError`] says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, OriginError> {
         let (scheme, authority) = text.split_once("://").ok_or(OriginError::Scheme)?;
         Self::of(Scheme::parse(scheme)?, authority)
     }
 
-    /// Reads `host[:port]`.
+    /// Parses `host[:port]`.
+    ///
+    /// # Errors
+    /// [`OriginError`] says what is wrong with it.
     pub fn of(scheme: Scheme, authority: &str) -> Result<Self, OriginError> {
         let (host, port) = split(scheme, authority)?;
         let host = Host::parse(host)?;
         Ok(Self { scheme, host, port })
     }
 
-    /// What a `Host` header says: the port only where it is not the scheme's own.
+    /// Returns the value of the `Host` header: without the port if it is the default of the scheme.
+    #[must_use]
     pub fn authority(&self) -> String {
         if self.port == self.scheme.default_port() {
             self.host.to_string()
@@ -147,7 +157,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Host and port of an authority; the port is the scheme's own where none is written.
+/// Splits an authority into host and port. The default port is that of the scheme.
 pub(crate) fn split(scheme: Scheme, authority: &str) -> Result<(&str, u16), OriginError> {
     if authority.contains('@') {
         return Err(OriginError::UserInfo);
@@ -159,39 +169,37 @@ pub(crate) fn split(scheme: Scheme, authority: &str) -> Result<(&str, u16), Orig
     };
     let host = authority.get(..colon).unwrap_or_default();
     let port = authority.get(colon + 1..).unwrap_or_default();
-    let plain = !port.starts_with('0') && port.bytes().all(|b| b.is_ascii_digit());
-    let port = port.parse().ok().filter(|_| plain);
+    let is_plain = !port.starts_with('0') && port.bytes().all(|b| b.is_ascii_digit());
+    let port = port.parse().ok().filter(|_| is_plain);
     Ok((host, port.ok_or(OriginError::Port)?))
 }
 
-/// Why a text is no origin.
+/// Why a text is not an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OriginError {
     /// The scheme is neither `http` nor `https`.
-    #[error("it does not begin with http:// or https://")]
+    #[error("it must begin with http:// or https://")]
     Scheme,
-    /// A user or a password stands before the host.
-    #[error(
-        "it has a user or a password before the host; a secret belongs into `http.credentials`"
-    )]
+    /// A user name or password precedes the host.
+    #[error("it has a user name or password; put secrets into `http.credentials`")]
     UserInfo,
-    /// The host is no name and no address.
+    /// The host is neither a name nor an address.
     #[error(
-        "its host is not a name of letters, digits, '-' and '_' between dots, nor an IP address"
+        "its host is neither an IP address nor a name of letters, digits, '-' and '_' between dots"
     )]
     Host,
     /// The host is not ASCII.
-    #[error("its host is not ASCII; write it in the form that begins with xn--")]
+    #[error("its host is not ASCII; write it in punycode, which begins with xn--")]
     NotAscii,
     /// The host ends with a dot.
-    #[error("its host ends with a dot; leave it out")]
+    #[error("its host ends with a dot; remove the dot")]
     TrailingDot,
-    /// The host is an address in an unusual form.
+    /// The host is an address in an unusual notation.
     #[error(
-        "its host is an IP address in an unusual form; write it as 192.0.2.1 or as [2001:db8::1]"
+        "its host is an IP address in an unusual notation; write it as 192.0.2.1 or [2001:db8::1]"
     )]
     OddAddress,
-    /// The port is no number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     #[error("its port is not a number from 1 to 65535")]
     Port,
 }
@@ -201,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_has_one_form() {
+    fn parses_an_origin_to_its_normal_form_or_refuses_it() {
         let check = |text: &str, expected: Result<&str, OriginError>| {
             let origin = Origin::parse(text).map(|origin| origin.to_string());
             assert_eq!(origin, expected.map(str::to_owned), "{text}");

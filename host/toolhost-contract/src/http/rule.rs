@@ -1,20 +1,20 @@
-//! What a tool may request: one line of a policy's `http.allow`.
+//! A rule of `http.allow`: which requests a tool may send.
 
 use std::fmt;
 use std::net::IpAddr;
 
-use super::address;
+use super::address::embeds_ipv4;
 use super::origin::{Host, Origin, OriginError, Scheme, split};
 
 /// `[METHOD ]scheme://host[:port][/path*]`.
 ///
-/// - Without a method it is every method but `CONNECT` and `TRACE`, which none is.
-/// - `*.example.com` is every name below `example.com`, and not `example.com` itself.
-/// - Without a path it is every path; `/v1/users` is that path alone, `/v1/*` each that begins with
-///   `/v1/`. A query is not looked at.
+/// - Without a method, the rule allows every method but `CONNECT` and `TRACE`, which no rule allows.
+/// - `*.example.com` matches every name below `example.com`, but not `example.com` itself.
+/// - Without a path, the rule allows every path. `/v1/users` matches that path alone, and `/v1/*`
+///   each path that begins with `/v1/`. Queries are ignored.
 ///
-/// Paths are compared with their escapes resolved. One that a server might read as another, for it
-/// holds `.`, `..`, an escaped `/`, `\` or `%`, is no path of any rule that names one.
+/// Paths are compared with their escapes resolved. A rule with a path matches no path that a server
+/// might read as another: one with `.`, `..`, or an escaped `/`, `\` or `%`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRule {
     method: Option<String>,
@@ -27,7 +27,7 @@ pub struct HttpRule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum HostPattern {
     Exactly(Host),
-    /// `.example.com`.
+    /// Names that end with `.example.com`.
     EndsWith(String),
 }
 
@@ -38,38 +38,42 @@ enum PathPattern {
     BeginsWith(String),
 }
 
-/// Why a text is no rule.
+/// Why a text is not a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HttpRuleError {
-    /// The method is none that a rule may have.
+    /// No rule may have this method.
     #[error(
         "its method is not a word in capitals such as GET; CONNECT and TRACE cannot be allowed"
     )]
     Method,
-    /// Scheme, host or port.
+    /// The scheme, the host or the port is invalid.
     #[error(transparent)]
     Origin(#[from] OriginError),
-    /// A `*` that is neither `*.` before the host nor the last of the path.
-    #[error("a '*' stands only before the host, as in *.example.com, or at the end of the path")]
-    Star,
-    /// A query or a fragment.
-    #[error("it has a query or a fragment; a rule ends with the path")]
-    Query,
-    /// A path that servers might read as another.
+    /// A `*` is neither the first label of the host nor the end of the path.
     #[error(
-        "its path is not plain: leave out '.', '..', '\\', and the escapes of '/', '\\', ';', '%' and control characters; write what is not ASCII as the escapes of its UTF-8"
+        "it has a '*' elsewhere than before the host, as in *.example.com, or at the end of the path"
+    )]
+    Star,
+    /// It has a query or a fragment.
+    #[error("it has a query or a fragment; end the rule with the path")]
+    Query,
+    /// Servers might read the path as another.
+    #[error(
+        "servers may read its path as another; remove '.', '..', '\\', and the escapes of '/', '\\', ';', '%' and control characters, and escape the UTF-8 of other characters"
     )]
     Path,
-    /// An address to which nothing connects, or that stands for another.
-    #[error("its host is no address of one machine; name that address, such as 127.0.0.1 or [::1]")]
+    /// The host is an address that is not of one machine, or that embeds an IPv4 address.
+    #[error(
+        "its host is not the address of one machine; write such an address, as 127.0.0.1 or [::1]"
+    )]
     Address,
 }
 
 impl HttpRule {
-    /// Reads a rule.
+    /// Parses a rule.
     ///
     /// # Errors
-    /// [`HttpRuleError`] says what it is not.
+    /// [`HttpRuleError`] says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, HttpRuleError> {
         let (method, url) = match text.split_once(' ') {
             Some((method, url)) => (Some(method), url),
@@ -95,28 +99,30 @@ impl HttpRule {
         })
     }
 
-    /// Whether it allows a request: its method, its origin, and its path as it is sent.
+    /// Whether the rule allows a request. `path` is the path as it is sent, with its escapes.
+    #[must_use]
     pub fn allows(&self, method: &str, origin: &Origin, path: &str) -> bool {
-        let of_method = self.method.as_deref().is_none_or(|own| own == method);
-        of_method
+        let own_method = self.method.as_deref();
+        own_method.is_none_or(|own| own == method)
             && self.scheme == origin.scheme
             && self.port == origin.port
-            && self.host.is(&origin.host)
-            && self.path.is(path)
+            && self.host.matches(&origin.host)
+            && self.path.matches(path)
     }
 }
 
-/// Longest method that is sent, in bytes.
+/// Maximum bytes of a method.
 pub const METHOD_MAX: usize = 32;
 
 /// Whether a rule may name a method.
 fn is_method(method: &str) -> bool {
-    let capitals = |b: u8| b.is_ascii_uppercase() || b == b'-';
-    !method.is_empty() && method.bytes().all(capitals) && is_served(method)
+    let is_capital = |b: u8| b.is_ascii_uppercase() || b == b'-';
+    !method.is_empty() && method.bytes().all(is_capital) && is_allowed_method(method)
 }
 
-/// Whether a method is ever sent: a tunnel and an echo of one's own headers are not.
-pub fn is_served(method: &str) -> bool {
+/// Whether a rule can allow a method. `CONNECT` would open a tunnel, and `TRACE` echo credentials.
+#[must_use]
+pub fn is_allowed_method(method: &str) -> bool {
     let refused = ["CONNECT", "TRACE"];
     method.len() <= METHOD_MAX && !refused.iter().any(|own| own.eq_ignore_ascii_case(method))
 }
@@ -133,14 +139,14 @@ impl HostPattern {
         match (Host::parse(host)?, below) {
             (Host::Name(name), true) => Ok(Self::EndsWith(format!(".{name}"))),
             (Host::Address(_), true) => Err(HttpRuleError::Star),
-            (Host::Address(address), false) if !is_a_machine(address) => {
+            (Host::Address(address), false) if !is_one_machine(address) => {
                 Err(HttpRuleError::Address)
             }
             (host, false) => Ok(Self::Exactly(host)),
         }
     }
 
-    fn is(&self, host: &Host) -> bool {
+    fn matches(&self, host: &Host) -> bool {
         match (self, host) {
             (Self::Exactly(own), host) => own == host,
             (Self::EndsWith(ending), Host::Name(name)) => {
@@ -151,13 +157,10 @@ impl HostPattern {
     }
 }
 
-/// Whether an address is that of one machine, and in no other's clothes.
-fn is_a_machine(address: IpAddr) -> bool {
+/// Whether an address is that of one machine and embeds no other address.
+fn is_one_machine(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
-    !(address.is_unspecified()
-        || address.is_multicast()
-        || broadcast
-        || address::holds_another(address))
+    !(address.is_unspecified() || address.is_multicast() || broadcast || embeds_ipv4(address))
 }
 
 impl PathPattern {
@@ -172,7 +175,7 @@ impl PathPattern {
         if path.is_empty() {
             return Ok(Self::Any);
         }
-        let path = plain(path).ok_or(HttpRuleError::Path)?;
+        let path = normalize_path(path).ok_or(HttpRuleError::Path)?;
         Ok(if begins {
             Self::BeginsWith(path)
         } else {
@@ -180,19 +183,20 @@ impl PathPattern {
         })
     }
 
-    fn is(&self, path: &str) -> bool {
+    fn matches(&self, path: &str) -> bool {
         match self {
             Self::Any => true,
-            Self::Exactly(own) => plain(path).is_some_and(|path| path == *own),
-            Self::BeginsWith(own) => plain(path).is_some_and(|path| path.starts_with(own)),
+            Self::Exactly(own) => normalize_path(path).is_some_and(|path| path == *own),
+            Self::BeginsWith(own) => normalize_path(path).is_some_and(|path| path.starts_with(own)),
         }
     }
 }
 
-/// The path with its escapes in one form; none where a server might read another path in it.
-pub fn plain(path: &str) -> Option<String> {
-    let mut plain = String::with_capacity(path.len());
-    let mut meant = Vec::with_capacity(path.len());
+/// Returns a path with its escapes in one form. None if a server might read it as another path.
+#[must_use]
+pub fn normalize_path(path: &str) -> Option<String> {
+    let mut normal = String::with_capacity(path.len());
+    let mut unescaped = Vec::with_capacity(path.len());
     let mut bytes = path.bytes();
     while let Some(byte) = bytes.next() {
         match byte {
@@ -202,33 +206,30 @@ pub fn plain(path: &str) -> Option<String> {
                 if matches!(escaped, b'/' | b'\\' | b'%' | b';' | 0..=0x1f | 0x7f) {
                     return None;
                 }
-                meant.push(escaped);
+                unescaped.push(escaped);
                 if escaped.is_ascii_alphanumeric() || b"-._~".contains(&escaped) {
-                    plain.push(char::from(escaped));
+                    normal.push(char::from(escaped));
                 } else {
-                    plain.push_str(&format!("%{escaped:02X}"));
+                    normal.push_str(&format!("%{escaped:02X}"));
                 }
             }
             b'\\' => return None,
             0x21..=0x7e => {
-                meant.push(byte);
-                plain.push(char::from(byte));
+                unescaped.push(byte);
+                normal.push(char::from(byte));
             }
             _ => return None,
         }
     }
-    // Some servers read a `/` or a `.` in what is no UTF-8.
-    std::str::from_utf8(&meant).ok()?;
-    // What follows a `;` is a parameter of its segment to some servers.
-    let name = |segment: &str| segment.split(';').next().map(str::to_owned);
-    let dots = |segment: &str| matches!(name(segment).as_deref(), Some("." | ".."));
-    (plain.starts_with('/') && !plain.split('/').any(dots)).then_some(plain)
+    // Some servers read invalid UTF-8 as a `/` or a `.`.
+    std::str::from_utf8(&unescaped).ok()?;
+    // To some servers, the text after a `;` is a parameter of its segment.
+    let is_dots = |segment: &str| matches!(segment.split(';').next(), Some("." | ".."));
+    (normal.starts_with('/') && !normal.split('/').any(is_dots)).then_some(normal)
 }
 
 fn hex(digit: u8) -> Option<u8> {
-    char::from(digit)
-        .to_digit(16)
-        .and_then(|digit| u8::try_from(digit).ok())
+    char::from(digit).to_digit(16)?.try_into().ok()
 }
 
 impl fmt::Display for HttpRule {

@@ -242,7 +242,7 @@ fn what_is_no_rule_is_said_at_its_place_with_the_next_move() {
     assert_eq!(
         http("{allow: [https://a.example, a.example]}"),
         [format!(
-            "1:{column}: {path}.allow[1]: 'a.example' is no rule: it does not begin with http:// or https://"
+            "1:{column}: {path}.allow[1]: 'a.example' is no rule: it must begin with http:// or https://"
         )]
     );
     let text = "tools: {t: {http: {allow: [ftp://a.example]}}}";
@@ -256,19 +256,19 @@ fn what_is_no_rule_is_said_at_its_place_with_the_next_move() {
     for (bad, says) in [
         (
             "{allow: ['https://u:pw@a.example']}",
-            "a secret belongs into `http.credentials`",
+            "put secrets into `http.credentials`",
         ),
         (
             "{allow: ['https://bücher.example']}",
-            "write it in the form that begins with xn--",
+            "write it in punycode, which begins with xn--",
         ),
         (
             "{allow: ['http://0x7f.1']}",
-            "write it as 192.0.2.1 or as [2001:db8::1]",
+            "write it as 192.0.2.1 or [2001:db8::1]",
         ),
         (
             "{allow: ['http://0.0.0.0']}",
-            "name that address, such as 127.0.0.1",
+            "write such an address, as 127.0.0.1",
         ),
         ("{allow: [5]}", "expected a string but got an integer"),
         (
@@ -276,7 +276,7 @@ fn what_is_no_rule_is_said_at_its_place_with_the_next_move() {
             "expected a list but got a string",
         ),
         ("{alow: []}", "unknown key 'alow'"),
-        ("{privateNetworks: [10.0.0.1/8]}", "which is 10.0.0.0/8"),
+        ("{privateNetworks: [10.0.0.1/8]}", "write 10.0.0.0/8"),
         ("{privateNetworks: [localhost]}", "such as 10.0.0.0/8"),
     ] {
         let found = http(bad);
@@ -327,7 +327,7 @@ fn a_credential_is_a_secret_bound_to_an_origin() {
         ),
         (
             "{origin: https://a.example, header: host, value: {secret: sk-1234}}",
-            "belongs to the connection",
+            "the host sets this header itself",
         ),
         (
             "{origin: https://a.example, header: x, value: {secret: \"sk-12\\n34\"}}",

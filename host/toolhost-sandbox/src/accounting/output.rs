@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_only_one_json_value_within_its_limits() {
+    fn parses_one_json_value_within_the_limits() {
         // tool-spec-v2 §10.1
         let limits = Limits {
             json_depth: 3,
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn log_text_cannot_break_a_line_or_turn_it_around() {
+    fn log_text_cannot_break_or_reorder_a_line() {
         let said = "a\nb\r\u{1b}[31m\u{2028}\u{202e}c\u{85}";
         let shown = printable(said, 1000);
         assert!(!shown.chars().any(char::is_control), "{shown}");
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_no_more_of_all_records_than_a_log_may_take() {
+    fn bounds_the_bytes_of_all_log_records() {
         let mut log = LogBook::new(10_000, 4 << 10);
         for _ in 0..1_000 {
             log.write(LogLevel::Info, "context", &"\u{1b}".repeat(4 << 10));

@@ -211,7 +211,7 @@ impl CallTask {
         let blocking = self.sandbox.executor.blocking().clone();
         let fs = match &self.workdir {
             None => Filesystem::none(Arc::clone(&meter), blocking),
-            Some(root) => Filesystem::of(
+            Some(root) => Filesystem::new(
                 root.clone(),
                 self.grants.workdir,
                 self.protected.clone(),
@@ -226,7 +226,7 @@ impl CallTask {
             caller,
             ends,
         };
-        let http = Http::of(
+        let http = Http::new(
             self.grants.http.clone(),
             Arc::clone(&self.sandbox.network),
             Arc::clone(&meter),

@@ -11,7 +11,7 @@ use crate::accounting::meter::Meter;
 use crate::call::resource_limiter::MemoryLimiter;
 use crate::host::agents::Agents;
 use crate::host::filesystem::Filesystem;
-use crate::host::http::{Http, held_for};
+use crate::host::http::{Http, handle_memory};
 use crate::host::stdio::{Captured, Stdio};
 
 /// The store's data.
@@ -62,7 +62,7 @@ impl CallState {
         WasiHttpCtxView {
             ctx: &mut self.http.ctx,
             table: &mut self.table,
-            hooks: &mut self.http.egress,
+            hooks: &mut self.http.hooks,
         }
     }
 
@@ -75,7 +75,7 @@ impl CallState {
         if !std::mem::take(&mut self.http.used) {
             return Ok(());
         }
-        if self.http.egress.is_flooded() {
+        if self.http.hooks.is_flooded() {
             return Err(wasmtime::Error::msg(
                 "it repeats HTTP requests that are refused",
             ));
@@ -83,7 +83,7 @@ impl CallState {
         let headers = self.meter.limits.http_header_bytes;
         if self
             .memory
-            .set_handle_bytes(held_for(&mut self.table, headers))
+            .set_handle_bytes(handle_memory(&mut self.table, headers))
         {
             return Ok(());
         }

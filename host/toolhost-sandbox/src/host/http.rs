@@ -1,17 +1,19 @@
-//! HTTP for guests: where a request may go, what goes with it, and how much of it there may be.
+//! Serves `wasi:http` for guests: checks, sends and bounds their requests.
 //!
-//! The resources of `wasi:http` are wasmtime's; [`egress`] decides, [`exchange`] sends. Closed by
-//! default: without an [`HttpGrant`](toolhost_contract::HttpGrant) no name is looked up and nothing is connected to.
+//! wasmtime implements the resources; [`hooks`] checks a request, and [`outbound_request`] sends it.
+//! Without an [`HttpGrant`](crate::HttpGrant) no name is resolved and no connection is made.
 
 mod body;
-mod egress;
-mod exchange;
-mod held;
+mod body_drain;
+mod error;
+mod handle_memory;
+mod hooks;
 mod network;
-mod unread;
-mod veil;
+mod outbound_request;
+mod redactor;
+mod route;
 
-pub(crate) use egress::Http;
-pub(crate) use held::held_for;
+pub(crate) use handle_memory::handle_memory;
+pub(crate) use hooks::Http;
 pub(crate) use network::Network;
-pub use network::{HttpConfig, HttpResolved, HttpResolver, SystemResolver};
+pub use network::{HttpConfig, HttpResolveFuture, HttpResolver, SystemResolver};

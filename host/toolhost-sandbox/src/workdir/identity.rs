@@ -1,9 +1,8 @@
-//! What a file is, whatever its name.
+//! The identity of a file, from its metadata.
 
 use cap_std::fs::{Metadata, MetadataExt};
 use toolhost_contract::FileId;
 
-/// The identity of the file that this metadata describes.
 pub(crate) fn file_id(metadata: &Metadata) -> FileId {
     FileId {
         device: metadata.dev(),

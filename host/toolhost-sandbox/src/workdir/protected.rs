@@ -1,55 +1,55 @@
-//! What no guest may change, wherever it meets it.
+//! The files and directories that guests may not change.
 
 use std::fmt;
 use std::sync::Arc;
 
-use toolhost_contract::{FileId, Protected};
+use toolhost_contract::{FileId, FoldedName, Protected};
 
-/// Files and directories that no guest may change, wherever it meets them: a bundle's manifest, its
-/// entries and the folders above them. Held by identity, so that another name is no way around, and
-/// by name, so that nothing takes the place of what is gone.
+/// Files and directories that guests may not change: a bundle's manifest, its entries and the
+/// directories above them. They are protected by identity, so that a second name does not help, and
+/// by name, so that nothing takes the place of a removed file.
 #[derive(Clone, Default)]
 pub struct WriteProtected {
-    known: Held,
-    look: Option<Look>,
+    known: ProtectedSet,
+    refresh: Option<Refresh>,
 }
 
-/// Finds what is protected; none where that cannot be known.
-type Look = Arc<dyn Fn() -> Option<Vec<Arc<Protected>>> + Send + Sync>;
+/// Returns what is protected now. None if that cannot be found out.
+type Refresh = Arc<dyn Fn() -> Option<Vec<Arc<Protected>>> + Send + Sync>;
 
 #[derive(Debug, Clone)]
-pub(crate) enum Held {
-    These(Vec<Arc<Protected>>),
-    All,
+pub(crate) enum ProtectedSet {
+    Listed(Vec<Arc<Protected>>),
+    Everything,
 }
 
-impl Default for Held {
+impl Default for ProtectedSet {
     fn default() -> Self {
-        Self::These(Vec::new())
+        Self::Listed(Vec::new())
     }
 }
 
-impl From<Option<Vec<Arc<Protected>>>> for Held {
+impl From<Option<Vec<Arc<Protected>>>> for ProtectedSet {
     fn from(found: Option<Vec<Arc<Protected>>>) -> Self {
-        found.map_or(Self::All, Self::These)
+        found.map_or(Self::Everything, Self::Listed)
     }
 }
 
-impl Held {
-    /// Whether all is held, or any part of it says so.
-    fn any(&self, says: impl Fn(&Protected) -> bool) -> bool {
+impl ProtectedSet {
+    fn any(&self, matches: impl Fn(&Protected) -> bool) -> bool {
         match self {
-            Self::These(these) => these.iter().any(|these| says(these)),
-            Self::All => true,
+            Self::Listed(listed) => listed.iter().any(|listed| matches(listed)),
+            Self::Everything => true,
         }
     }
 
-    pub(crate) fn holds(&self, id: FileId) -> bool {
-        self.any(|these| these.contains(id))
+    pub(crate) fn contains(&self, id: FileId) -> bool {
+        self.any(|listed| listed.contains(id))
     }
 
-    pub(crate) fn holds_name(&self, folder: FileId, name: &str) -> bool {
-        self.any(|these| these.contains_name(folder, name))
+    pub(crate) fn contains_name(&self, parent: FileId, name: &str) -> bool {
+        let name = FoldedName::new(name);
+        self.any(|listed| listed.contains_name(parent, &name))
     }
 }
 
@@ -60,73 +60,75 @@ impl fmt::Debug for WriteProtected {
 }
 
 impl WriteProtected {
-    /// Protects these, as they are now.
+    /// Protects these files and directories.
     pub fn new(ids: impl IntoIterator<Item = FileId>) -> Self {
         let mut known = Protected::default();
         ids.into_iter().for_each(|id| known.add(id));
         Self {
-            known: Held::These(vec![Arc::new(known)]),
-            look: None,
+            known: ProtectedSet::Listed(vec![Arc::new(known)]),
+            refresh: None,
         }
     }
 
-    /// Protects everything, and makes a workdir read-only: for when it cannot be said what there is
-    /// to protect.
+    /// Protects everything, which makes a workdir read-only: for a host that cannot find out what to
+    /// protect.
     #[must_use]
     pub fn all() -> Self {
         Self {
-            known: Held::All,
-            look: None,
+            known: ProtectedSet::Everything,
+            refresh: None,
         }
     }
 
-    /// Protects all that `look` finds, and everything where it finds that it cannot know. It is asked
-    /// now, and again, from within a guest's file calls, whenever a guest is about to change something
-    /// that bears one of the names: an editor or a build replaces a file by another.
+    /// Protects what `refresh` returns, or everything if it returns `None` now. The sandbox calls it
+    /// again, during a guest's file operations, whenever a guest is about to change something with a
+    /// protected name: editors and builds replace a file by a new one.
     pub fn refreshed_by(
-        look: impl Fn() -> Option<Vec<Arc<Protected>>> + Send + Sync + 'static,
+        refresh: impl Fn() -> Option<Vec<Arc<Protected>>> + Send + Sync + 'static,
     ) -> Self {
-        match look() {
+        match refresh() {
             None => Self::all(),
             found => Self {
                 known: found.into(),
-                look: Some(Arc::new(look)),
+                refresh: Some(Arc::new(refresh)),
             },
         }
     }
 
-    pub(crate) fn holds(&self, id: FileId) -> bool {
-        self.known.holds(id)
+    pub(crate) fn contains(&self, id: FileId) -> bool {
+        self.known.contains(id)
     }
 
-    pub(crate) fn holds_all(&self) -> bool {
-        matches!(self.known, Held::All)
+    pub(crate) fn is_everything(&self) -> bool {
+        matches!(self.known, ProtectedSet::Everything)
     }
 
-    /// Whether one of those protected bears this name, in any folder.
-    pub(crate) fn knows(&self, name: &str) -> bool {
-        self.known.any(|these| these.has_name(name))
+    /// Whether a protected file in any directory has this name.
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        self.known.any(Protected::has_names) && {
+            let name = FoldedName::new(name);
+            self.known.any(|listed| listed.has_name(&name))
+        }
     }
 
-    /// Whether any folder is closed.
-    pub(crate) fn closes_any(&self) -> bool {
-        self.known.any(Protected::closes_any)
+    /// Whether any directory is closed.
+    pub(crate) fn has_closed_dirs(&self) -> bool {
+        self.known.any(Protected::has_closed_dirs)
     }
 
-    /// Whether this folder is closed.
-    pub(crate) fn closes(&self, folder: FileId) -> bool {
-        self.known.any(|these| these.is_closed(folder))
+    pub(crate) fn is_closed(&self, dir: FileId) -> bool {
+        self.known.any(|listed| listed.is_closed(dir))
     }
 
-    /// Whether what is protected may be more than was known.
-    pub(crate) fn asks_again(&self) -> bool {
-        self.look.is_some()
+    /// Whether [`current`](Self::current) may differ from what is known.
+    pub(crate) fn is_refreshed(&self) -> bool {
+        self.refresh.is_some()
     }
 
-    /// What is protected now.
-    pub(crate) fn now(&self) -> Held {
-        match &self.look {
-            Some(look) => look().into(),
+    /// Returns what is protected now.
+    pub(crate) fn current(&self) -> ProtectedSet {
+        match &self.refresh {
+            Some(refresh) => refresh().into(),
             None => self.known.clone(),
         }
     }

@@ -3,11 +3,11 @@ use std::fs;
 use super::*;
 
 fn open(path: &Path, rules: &WorkdirRules) -> Result<Workdir, WorkdirError> {
-    Workdir::open(path, rules, &Growths::default())
+    Workdir::open(path, rules, &WorkdirUsages::default())
 }
 
 #[test]
-fn refuses_the_root_and_what_is_no_directory() {
+fn refuses_the_root_and_non_directories() {
     let rules = WorkdirRules::default();
     let refused = open(Path::new("/"), &rules);
     assert!(matches!(refused, Err(WorkdirError::Contains { .. })));
@@ -25,7 +25,7 @@ fn refuses_the_root_and_what_is_no_directory() {
 }
 
 #[test]
-fn refuses_what_contains_or_lies_within_the_hosts_own_places() {
+fn refuses_directories_that_contain_or_lie_within_protected_paths() {
     let top = tempfile::tempdir().unwrap();
     let at = |path: &str| top.path().join(path);
     for dir in ["home/state/deep", "home/project", "elsewhere"] {
@@ -65,28 +65,28 @@ fn refuses_what_contains_or_lies_within_the_hosts_own_places() {
 }
 
 #[test]
-fn refuses_what_contains_a_link_that_leads_to_the_hosts_own_places() {
+fn refuses_directories_with_a_symlink_to_a_protected_path() {
     let top = tempfile::tempdir().unwrap();
     let at = |path: &str| top.path().join(path);
-    for dir in ["work/deep", "op/state", "other", "way"] {
+    for dir in ["work/deep", "op/state", "other", "chain"] {
         fs::create_dir_all(at(dir)).unwrap();
     }
     fs::write(at("op/policy.yaml"), "").unwrap();
     let link = |link: &str, target: &str| std::os::unix::fs::symlink(target, at(link)).unwrap();
     link("work/deep/policy.yaml", "../../op/policy.yaml");
-    link("way/policy.yaml", "../work/deep/policy.yaml");
+    link("chain/policy.yaml", "../work/deep/policy.yaml");
     link("work/state", "../op/state");
     let open = |rules: &WorkdirRules, path: &str| open(&at(path), rules);
 
-    for (place, refused, fine) in [
+    for (kept, refused, fine) in [
         (
             "work/deep/policy.yaml",
             ["work", "work/deep"],
-            ["other", "way"],
+            ["other", "chain"],
         ),
         (
-            "way/policy.yaml",
-            ["way", "work/deep"],
+            "chain/policy.yaml",
+            ["chain", "work/deep"],
             ["other", "op/state"],
         ),
         ("work/state", ["work", "op"], ["other", "work/deep"]),
@@ -94,19 +94,19 @@ fn refuses_what_contains_a_link_that_leads_to_the_hosts_own_places() {
         for is_private in [false, true] {
             let mut rules = WorkdirRules::default();
             match is_private {
-                true => rules.keep_private("it", &at(place)),
-                false => rules.keep_out_of("it", &at(place)),
+                true => rules.keep_private("it", &at(kept)),
+                false => rules.keep_out_of("it", &at(kept)),
             }
             for path in refused {
                 let refused = open(&rules, path);
                 assert!(
                     matches!(refused, Err(WorkdirError::Contains { .. })),
-                    "{place}, {path}"
+                    "{kept}, {path}"
                 );
             }
             for path in fine {
                 let opened = open(&rules, path);
-                assert!(opened.is_ok(), "{place}, {path}: {opened:?}");
+                assert!(opened.is_ok(), "{kept}, {path}: {opened:?}");
             }
         }
     }

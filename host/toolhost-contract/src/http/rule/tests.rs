@@ -18,7 +18,7 @@ fn allows(text: &str, request: &str) -> bool {
 }
 
 #[test]
-fn allows_what_it_names_and_nothing_beside_it() {
+fn allows_exactly_the_requests_it_names() {
     let check = |rule: &str, allowed: &[&str], refused: &[&str]| {
         for request in allowed {
             assert!(allows(rule, request), "{rule} must allow {request}");
@@ -132,7 +132,7 @@ fn allows_what_it_names_and_nothing_beside_it() {
 }
 
 #[test]
-fn says_why_a_text_is_no_rule() {
+fn refuses_an_invalid_rule() {
     use HttpRuleError::{Address, Method, Origin, Path, Query, Star};
     for (text, why) in [
         ("", Origin(OriginError::Scheme)),
@@ -180,23 +180,23 @@ fn says_why_a_text_is_no_rule() {
 
 proptest! {
     #[test]
-    fn what_is_read_is_shown_as_it_is_read_again(text in "([A-Z]{1,5} )?https?://(\\*\\.)?[a-z0-9.:\\[\\]-]{1,16}(/[ -~]{0,12})?\\*?") {
+    fn a_rule_parses_from_its_displayed_form(text in "([A-Z]{1,5} )?https?://(\\*\\.)?[a-z0-9.:\\[\\]-]{1,16}(/[ -~]{0,12})?\\*?") {
         if let Ok(rule) = HttpRule::parse(&text) {
             prop_assert_eq!(HttpRule::parse(&rule.to_string()), Ok(rule));
         }
     }
 
     #[test]
-    fn no_text_breaks_it(text in any::<String>(), path in any::<String>()) {
+    fn no_text_causes_a_panic(text in any::<String>(), path in any::<String>()) {
         let _ = HttpRule::parse(&text);
-        let _ = plain(&path);
+        let _ = normalize_path(&path);
     }
 
     #[test]
-    fn a_plain_path_stays_so_and_climbs_nowhere(path in "/([a-c.;%/\\\\]|%2[eEfF5]|%61){0,12}") {
-        if let Some(plain) = plain(&path) {
-            prop_assert_eq!(super::plain(&plain), Some(plain.clone()));
-            prop_assert!(!plain.split('/').any(|segment| segment == ".."));
+    fn a_normal_path_is_stable_and_does_not_go_up(path in "/([a-c.;%/\\\\]|%2[eEfF5]|%61){0,12}") {
+        if let Some(normal) = normalize_path(&path) {
+            prop_assert_eq!(normalize_path(&normal), Some(normal.clone()));
+            prop_assert!(!normal.split('/').any(|segment| segment == ".."));
         }
     }
 }

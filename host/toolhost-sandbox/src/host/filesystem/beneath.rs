@@ -1,7 +1,6 @@
-//! Opens paths beneath a directory, as the kernel resolves them.
+//! Opens paths beneath a directory with the kernel's path resolution.
 
 use std::fs::File;
-use std::io;
 use std::sync::OnceLock;
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
@@ -9,43 +8,52 @@ use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-/// Most tries: a rename anywhere on this machine disturbs the kernel's walk over a `..`.
-const TRIES: usize = 64;
+use super::error::errno_of;
 
-/// Opens what is there; nothing is made. One descriptor is open at a time, whatever the path.
-pub(super) fn open_beneath(dir: &Dir, path: &str, flags: OFlags) -> io::Result<File> {
+/// Maximum attempts: any rename on this machine makes the kernel give up on a path with `..`.
+const ATTEMPTS_MAX: usize = 64;
+
+/// Opens an existing file for nothing but its metadata and its path (`O_PATH`).
+///
+/// With `O_NOFOLLOW` in `flags` it opens a symlink itself.
+pub(super) fn open_path(dir: &Dir, path: &str, flags: OFlags) -> Result<File, Errno> {
+    open_beneath(dir, path, OFlags::PATH | flags)
+}
+
+/// Opens an existing file beneath `dir`. Uses one descriptor, whatever the length of the path.
+pub(super) fn open_beneath(dir: &Dir, path: &str, flags: OFlags) -> Result<File, Errno> {
     if !has_openat2() {
-        return by_hand(dir, path, flags);
+        return open_by_component(dir, path, flags);
     }
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let flags = flags | OFlags::CLOEXEC;
-    for _ in 0..TRIES {
+    for _ in 0..ATTEMPTS_MAX {
         match openat2(dir, path, flags, Mode::empty(), resolve) {
             Ok(opened) => return Ok(opened.into()),
             Err(Errno::AGAIN | Errno::INTR) => {}
-            // A way out.
-            Err(Errno::XDEV) => return Err(io::ErrorKind::PermissionDenied.into()),
-            Err(errno) => return Err(errno.into()),
+            // The path leaves `dir`.
+            Err(Errno::XDEV) => return Err(Errno::PERM),
+            Err(errno) => return Err(errno),
         }
     }
-    Err(Errno::AGAIN.into())
+    Err(Errno::AGAIN)
 }
 
-/// Whether the kernel, and what filters our system calls, know `openat2`. A filter may answer EPERM.
+/// Whether the kernel has `openat2` and no system call filter blocks it; a filter may return EPERM.
 fn has_openat2() -> bool {
-    static KNOWN: OnceLock<bool> = OnceLock::new();
-    *KNOWN.get_or_init(|| {
-        let tried = openat2(CWD, ".", OFlags::PATH, Mode::empty(), ResolveFlags::empty());
-        let known = !matches!(tried, Err(Errno::NOSYS | Errno::PERM));
-        if !known {
-            tracing::warn!("this system has no openat2: guests' paths are walked step by step");
+    static HAS_OPENAT2: OnceLock<bool> = OnceLock::new();
+    *HAS_OPENAT2.get_or_init(|| {
+        let opened = openat2(CWD, ".", OFlags::PATH, Mode::empty(), ResolveFlags::empty());
+        let has_it = !matches!(opened, Err(Errno::NOSYS | Errno::PERM));
+        if !has_it {
+            tracing::warn!("this system has no openat2; guest paths are opened one part at a time");
         }
-        known
+        has_it
     })
 }
 
-/// cap-std's own walk, with a descriptor for every folder on the way.
-fn by_hand(dir: &Dir, path: &str, flags: OFlags) -> io::Result<File> {
+/// Opens the path with cap-std, which opens every directory on it.
+fn open_by_component(dir: &Dir, path: &str, flags: OFlags) -> Result<File, Errno> {
     let access = flags & OFlags::RWMODE;
     let follow = match flags.contains(OFlags::NOFOLLOW) {
         true => FollowSymlinks::No,
@@ -58,5 +66,6 @@ fn by_hand(dir: &Dir, path: &str, flags: OFlags) -> io::Result<File> {
         .write(access != OFlags::RDONLY)
         .custom_flags(i32::try_from(custom.bits()).unwrap_or(0))
         .follow(follow);
-    Ok(dir.open_with(path, &options)?.into_std())
+    let opened = dir.open_with(path, &options);
+    Ok(opened.map_err(|error| errno_of(&error))?.into_std())
 }

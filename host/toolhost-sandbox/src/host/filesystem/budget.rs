@@ -1,42 +1,28 @@
-//! What a call may still do to the disk.
+//! Counts file operations against the limits of the call and of the workdir.
 
-use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard};
 
 use rustix::io::Errno;
-use toolhost_contract::Denial;
+use toolhost_contract::{Denial, DiskLimit};
 
-use super::code::{FsError, FsResult};
-use crate::DiskLimit;
 use crate::accounting::meter::Meter;
 use crate::accounting::quota::QuotaGuard;
 use crate::component_id::ComponentId;
-use crate::host::bindings::filesystem::types::ErrorCode;
-use crate::workdir::Growth;
+use crate::workdir::{FreedSpace, WorkdirUsage};
 
-/// What a name takes of the disk, in bytes: a block of its folder, or of its own.
+/// Bytes charged for a name: one block, of its directory or of its own.
 const NAME_BYTES: u64 = 4 << 10;
 
-/// Counts changes against the call's limits and the workdir's.
+/// Counts changes against the limits of the call and of the workdir.
 #[derive(Clone)]
-pub(crate) struct Budget {
+pub(super) struct Budget {
     meter: Arc<Meter>,
-    /// Bytes by which all calls of this sandbox have grown the workdir.
-    growth: Growth,
+    usage: WorkdirUsage,
 }
 
-/// What a file does not take any more.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Gone {
-    /// By its size.
-    pub(crate) bytes: u64,
-    /// The most of it that was on the disk, and no hole.
-    pub(crate) on_disk: u64,
-}
-
-/// A place among the open descriptors, given back when dropped.
-pub(crate) struct OpenSlot {
+/// One of the call's open descriptors. Dropping it frees the slot.
+pub(super) struct OpenSlot {
     meter: Arc<Meter>,
     _share: QuotaGuard,
 }
@@ -48,126 +34,131 @@ impl Drop for OpenSlot {
 }
 
 impl Budget {
-    pub(crate) fn new(meter: Arc<Meter>, growth: Growth) -> Self {
-        Self { meter, growth }
+    pub(super) fn new(meter: Arc<Meter>, usage: WorkdirUsage) -> Self {
+        Self { meter, usage }
     }
 
-    /// Whose call it is.
-    pub(crate) fn component(&self) -> ComponentId {
+    pub(super) fn component(&self) -> ComponentId {
         self.meter.component
     }
 
-    pub(crate) fn open_slot(&self) -> FsResult<OpenSlot> {
+    /// Reserves an open descriptor.
+    ///
+    /// # Errors
+    /// `ENOMEM`: WASI has no code for too many open files.
+    pub(super) fn open_slot(&self) -> Result<OpenSlot, Errno> {
         let meter = &self.meter;
-        // WASI has no code for "too many open files"; libc reads this one as ENOMEM.
-        let too_many = FsError::Code(ErrorCode::InsufficientMemory);
-        let Some(share) = meter.host_files.hold(meter.component, 1) else {
-            return Err(too_many);
-        };
-        let own = meter.open_files.fetch_add(1, Relaxed);
+        let share = meter.host_files.hold(meter.component, 1);
+        let share = share.ok_or(Errno::NOMEM)?;
+        let open = meter.open_files.fetch_add(1, Relaxed);
         let slot = OpenSlot {
             meter: Arc::clone(meter),
             _share: share,
         };
-        if own >= meter.limits.open_files {
-            return Err(too_many);
+        if open >= meter.limits.open_files {
+            return Err(Errno::NOMEM);
         }
         Ok(slot)
     }
 
-    /// Held from the look at what a file takes until its change is counted.
-    pub(crate) fn changing(&self) -> MutexGuard<'_, ()> {
-        self.growth.changing()
+    /// Locks the sizes of the workdir's files. Held from reading a size until its change is counted.
+    pub(super) fn lock_sizes(&self) -> MutexGuard<'_, ()> {
+        self.usage.lock_sizes()
     }
 
-    /// Makes one more file, directory or link, where that is within the budget.
-    pub(crate) fn make<T>(&self, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    /// Creates a file, directory or link if the budget allows one more.
+    ///
+    /// # Errors
+    /// `ENOSPC` if the budget is spent; the error of `create`.
+    pub(super) fn create<T>(&self, create: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
         if self.meter.files_made.load(Relaxed) >= self.meter.limits.files {
             self.meter.meet(DiskLimit::Files);
-            return Err(Errno::NOSPC.into());
+            return Err(Errno::NOSPC);
         }
         self.charge(NAME_BYTES, NAME_BYTES)?;
-        let made = make();
-        match &made {
+        let created = create();
+        match &created {
             Ok(_) => {
                 self.meter.files_made.fetch_add(1, Relaxed);
             }
             Err(_) => {
                 self.meter.disk_charged.fetch_sub(NAME_BYTES, Relaxed);
-                self.freed(NAME_BYTES);
+                self.give_back(NAME_BYTES);
             }
         }
-        made
+        created
     }
 
-    /// A name is gone, and with it what a file took.
-    pub(crate) fn removed(&self, gone: Gone) {
-        self.freed(NAME_BYTES);
-        self.cut(gone);
+    /// Counts a removed name, and the space of its file if it was the last one.
+    pub(super) fn removed(&self, freed: FreedSpace) {
+        self.give_back(NAME_BYTES);
+        self.shrunk(freed);
     }
 
-    /// Takes `bytes` of the call's budget, and `growth` of the workdir's.
+    /// Takes `bytes` from the call's budget and `growth` from the workdir's.
     ///
     /// # Errors
-    /// `ENOSPC` where either is spent; nothing is taken then.
-    pub(crate) fn charge(&self, bytes: u64, growth: u64) -> io::Result<()> {
+    /// `ENOSPC` if either is spent; then nothing is taken.
+    pub(super) fn charge(&self, bytes: u64, growth: u64) -> Result<(), Errno> {
         let limits = &self.meter.limits;
-        let spent = self.meter.disk_charged.load(Relaxed).saturating_add(bytes);
-        let refused = if spent > limits.disk_bytes {
-            Some(DiskLimit::CallBytes)
-        } else if !self.growth.take(growth, limits.workdir_bytes) {
-            Some(DiskLimit::WorkdirBytes)
-        } else {
-            None
-        };
-        if let Some(limit) = refused {
-            self.meter.meet(limit);
-            return Err(Errno::NOSPC.into());
+        let charged = self.meter.disk_charged.load(Relaxed).saturating_add(bytes);
+        if charged > limits.disk_bytes {
+            self.meter.meet(DiskLimit::CallBytes);
+            return Err(Errno::NOSPC);
+        }
+        if !self.usage.grow(growth, limits.workdir_bytes) {
+            self.meter.meet(DiskLimit::WorkdirBytes);
+            return Err(Errno::NOSPC);
         }
         self.meter.disk_charged.fetch_add(bytes, Relaxed);
         Ok(())
     }
 
-    /// A change failed: a disk that is full is a limit met, though not one of ours.
-    pub(crate) fn failed(&self, code: ErrorCode) {
-        if matches!(code, ErrorCode::InsufficientSpace | ErrorCode::Quota) {
+    /// Counts a failed operation: a full disk is a limit that the call met.
+    pub(super) fn failed(&self, errno: Errno) {
+        if matches!(errno, Errno::NOSPC | Errno::DQUOT) {
             self.meter.meet(DiskLimit::Disk);
         }
     }
 
-    /// `bytes` reached the disk.
-    pub(crate) fn wrote(&self, bytes: u64) {
+    pub(super) fn wrote(&self, bytes: u64) {
         self.meter.bytes_written.fetch_add(bytes, Relaxed);
     }
 
-    /// The workdir shrank by `bytes` that it had taken.
-    pub(crate) fn freed(&self, bytes: u64) {
-        self.growth.give_back(bytes, bytes);
+    /// Gives back charged bytes by which the workdir did not grow.
+    pub(super) fn give_back(&self, bytes: u64) {
+        self.shrunk(FreedSpace {
+            bytes,
+            on_disk: bytes,
+        });
     }
 
-    /// A file was cut.
-    pub(crate) fn cut(&self, gone: Gone) {
-        self.growth.give_back(gone.bytes, gone.on_disk);
+    /// Counts what a truncated file freed.
+    pub(super) fn shrunk(&self, freed: FreedSpace) {
+        self.usage.shrink(freed);
     }
 
-    pub(crate) fn read(&self, bytes: usize) {
+    pub(super) fn read(&self, bytes: usize) {
         self.meter.bytes_read.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// One more name was listed.
-    pub(crate) fn list_name(&self) -> FsResult<()> {
+    /// Counts a listed name.
+    ///
+    /// # Errors
+    /// `EOVERFLOW` beyond the limit of the call.
+    pub(super) fn listed_name(&self) -> Result<(), Errno> {
         if self.meter.names_listed.fetch_add(1, Relaxed) >= self.meter.limits.listed_names {
-            return Err(FsError::Code(ErrorCode::Overflow));
+            return Err(Errno::OVERFLOW);
         }
         Ok(())
     }
 
-    pub(crate) fn deny(&self, what: Denial) {
-        self.meter.deny(what);
+    pub(super) fn deny(&self, denial: Denial) {
+        self.meter.deny(denial);
     }
 
-    /// The guest makes a call of a file or a directory.
-    pub(crate) fn used(&self) {
+    /// Records that the guest uses a file or directory.
+    pub(super) fn goes_on(&self) {
         self.meter.goes_on();
     }
 }

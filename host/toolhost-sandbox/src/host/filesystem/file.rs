@@ -1,4 +1,4 @@
-//! An open regular file: what is read and written, within the budget.
+//! An open regular file, read and written within the budget.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -7,52 +7,60 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use bytes::BytesMut;
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 
-use super::budget::{Budget, Gone, OpenSlot};
-use super::code::{FsResult, code_of};
-use crate::host::bindings::filesystem::types::{DescriptorFlags, ErrorCode};
+use super::budget::{Budget, OpenSlot};
+use super::error::errno_of;
+use crate::workdir::FreedSpace;
 
-/// Most bytes moved by one read or write of a stream.
+/// Maximum bytes of one read or write of a stream.
 pub(super) const CHUNK: usize = 64 << 10;
+
+/// The access that a guest asked for when it opened a file.
+#[derive(Clone, Copy)]
+pub(super) struct FileAccess {
+    pub(super) read: bool,
+    pub(super) write: bool,
+    /// `O_RSYNC`, which is reported and otherwise ignored: no read waits for the disk.
+    pub(super) read_sync: bool,
+}
 
 /// An open regular file.
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct OpenFile {
     pub(super) file: File,
+    pub(super) access: FileAccess,
     budget: Budget,
-    pub(super) flags: DescriptorFlags,
     _slot: OpenSlot,
 }
 
-/// What a file takes.
+/// The size of a file before a change.
 #[derive(Clone, Copy)]
 struct Extent {
-    /// Bytes.
     size: u64,
     on_disk: u64,
-    is_named: bool,
+    has_name: bool,
 }
 
 impl Extent {
-    /// How much of these bytes the workdir grows or shrinks by: a file whose last name is gone was
-    /// given back with the name, and is gone with the call.
+    /// Returns how many of the changed bytes count for the workdir: none if the file has no name any
+    /// more, as its space was counted as freed with its last name.
     fn in_workdir(self, bytes: u64) -> u64 {
-        if self.is_named { bytes } else { 0 }
+        if self.has_name { bytes } else { 0 }
     }
 }
 
 impl OpenFile {
-    pub(super) fn new(file: File, flags: DescriptorFlags, budget: Budget, slot: OpenSlot) -> Self {
+    pub(super) fn new(file: File, access: FileAccess, budget: Budget, slot: OpenSlot) -> Self {
         Self {
             file,
+            access,
             budget,
-            flags,
             _slot: slot,
         }
     }
 
-    /// The guest uses the file through a stream of it.
-    pub(super) fn used(&self) {
-        self.budget.used();
+    /// Records that the guest uses a stream of the file.
+    pub(super) fn goes_on(&self) {
+        self.budget.goes_on();
     }
 
     fn extent(&self) -> io::Result<Extent> {
@@ -60,44 +68,32 @@ impl OpenFile {
         Ok(Extent {
             size: metadata.len(),
             on_disk: metadata.blocks().saturating_mul(512),
-            is_named: metadata.nlink() > 0,
+            has_name: metadata.nlink() > 0,
         })
     }
 
     pub(super) fn set_size(&self, size: u64) -> io::Result<()> {
-        let _changing = self.budget.changing();
+        let _sizes = self.budget.lock_sizes();
         let before = self.extent()?;
         let growth = size.saturating_sub(before.size);
         self.budget.charge(growth, before.in_workdir(growth))?;
-        match self.file.set_len(size) {
-            Ok(()) => {
-                let shrunk = before.size.saturating_sub(size);
-                self.budget.cut(Gone {
-                    bytes: before.in_workdir(shrunk),
-                    on_disk: before.in_workdir(before.on_disk),
-                });
-            }
-            Err(error) => {
-                self.budget.freed(before.in_workdir(growth));
-                return Err(error);
-            }
+        if let Err(error) = self.file.set_len(size) {
+            self.budget.give_back(before.in_workdir(growth));
+            return Err(error);
         }
+        let cut = before.size.saturating_sub(size);
+        self.budget.shrunk(FreedSpace {
+            bytes: before.in_workdir(cut),
+            on_disk: before.in_workdir(before.on_disk),
+        });
         Ok(())
     }
 
-    pub(super) fn check(&self, flag: DescriptorFlags) -> FsResult<()> {
-        if self.flags.contains(flag) {
-            Ok(())
-        } else {
-            Err(ErrorCode::BadDescriptor.into())
-        }
-    }
-
-    /// Reads at most `size` bytes; the flag says that the end was reached.
+    /// Reads at most `size` bytes. The flag is true at the end of the file.
     pub(super) fn read_at(&self, size: usize, at: u64) -> io::Result<(BytesMut, bool)> {
         let left = self.extent()?.size.saturating_sub(at);
         let most = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
-        // One byte more than is left, so that a file that grows meanwhile is not cut short.
+        // One byte more, so that a file that grows meanwhile is not reported as ended.
         let mut bytes = BytesMut::zeroed(size.min(most + 1));
         let read = loop {
             match self.file.read_at(&mut bytes, at) {
@@ -110,17 +106,17 @@ impl OpenFile {
         Ok((bytes, read < size && read as u64 >= left))
     }
 
-    /// Writes all of `bytes`, or nothing where the budget is spent.
+    /// Writes all of `bytes`, or none if the budget is spent.
     pub(super) fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        let _changing = self.budget.changing();
+        let _sizes = self.budget.lock_sizes();
         self.write(bytes, self.extent()?, at, || {
             self.file.write_all_at(bytes, at)
         })
     }
 
-    /// Writes all of `bytes` to the end, wherever others have moved it by then.
+    /// Writes all of `bytes` at the end of the file, even if another process moves the end meanwhile.
     pub(super) fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        let _changing = self.budget.changing();
+        let _sizes = self.budget.lock_sizes();
         let extent = self.extent()?;
         self.write(bytes, extent, extent.size, || append_all(&self.file, bytes))
     }
@@ -133,23 +129,23 @@ impl OpenFile {
         write: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<()> {
         let length = bytes.len() as u64;
-        let end = at
-            .checked_add(length)
-            .ok_or_else(|| io::Error::from(Errno::FBIG))?;
-        let growth = end.saturating_sub(before.size);
-        let growth = if bytes.is_empty() { 0 } else { growth };
+        let end = at.checked_add(length).ok_or(Errno::FBIG)?;
+        let growth = match length {
+            0 => 0,
+            _ => end.saturating_sub(before.size),
+        };
         self.budget
             .charge(length.max(growth), before.in_workdir(growth))?;
         let written = write();
         match &written {
             Ok(()) => self.budget.wrote(length),
-            // What was written of it counts; what the file did not grow by is given back.
+            // A part may have been written. The growth that did not happen is given back.
             Err(error) => {
-                self.budget.failed(code_of(error));
+                self.budget.failed(errno_of(error));
                 let grown = self.extent()?.size.saturating_sub(before.size);
                 self.budget.wrote(grown.min(length));
                 self.budget
-                    .freed(before.in_workdir(growth.saturating_sub(grown)));
+                    .give_back(before.in_workdir(growth.saturating_sub(grown)));
             }
         }
         written

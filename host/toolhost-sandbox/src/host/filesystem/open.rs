@@ -1,33 +1,31 @@
-//! Opening a path beneath a directory.
+//! Opens a path for a guest: finds the file and checks it, before it is opened or changed.
 
 use std::fs::File;
-use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use toolhost_contract::Denial;
 
-use super::Filesystem;
-use super::beneath::open_beneath;
+use super::beneath::{open_beneath, open_path};
 use super::budget::OpenSlot;
-use super::code::{FsError, FsResult};
+use super::context::Filesystem;
 use super::descriptor::{Descriptor, OpenDir};
-use super::file::OpenFile;
-use super::place::{Place, last_name};
-use crate::WorkdirAccess;
-use crate::host::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
-use crate::workdir::{FileId, file_id};
+use super::dir_entry::DirEntryRef;
+use super::error::FsResult;
+use super::file::{FileAccess, OpenFile};
+use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
+use crate::workdir::file_id;
 
-/// Most times that somebody else may make and remove what is to be opened or made.
-const TRIES: usize = 8;
+/// Maximum attempts while other processes create and remove the file.
+const ATTEMPTS_MAX: usize = 8;
 
-/// Most links to nothing that are followed to make a file, as many as the kernel follows.
+/// Maximum dangling symlinks followed to create a file: the kernel's own limit.
 const LINKS_MAX: usize = 40;
 
-fn follow(flags: PathFlags) -> OFlags {
+/// Returns `O_NOFOLLOW` unless a path's last symlink is followed.
+pub(super) fn follow(flags: PathFlags) -> OFlags {
     if flags.contains(PathFlags::SYMLINK_FOLLOW) {
         OFlags::empty()
     } else {
@@ -35,261 +33,174 @@ fn follow(flags: PathFlags) -> OFlags {
     }
 }
 
-/// Opens a path without reading or writing what it names.
-pub(super) fn open_path(dir: &Dir, path: &str, flags: PathFlags) -> io::Result<File> {
-    open_beneath(dir, path, OFlags::PATH | follow(flags))
-}
-
-/// What is asked of a path that is opened.
-struct Asked<'a> {
+/// What a guest asks to open.
+struct OpenRequest<'a> {
     path: &'a str,
-    path_flags: PathFlags,
+    follow: OFlags,
     how: OpenFlags,
-    flags: DescriptorFlags,
+    access: FileAccess,
 }
 
-impl Asked<'_> {
-    fn writes(&self) -> bool {
-        self.flags.contains(DescriptorFlags::WRITE)
-    }
-
-    fn follows(&self) -> bool {
-        self.path_flags.contains(PathFlags::SYMLINK_FOLLOW)
-    }
-
-    /// Whether it must not be there before.
-    fn is_new(&self) -> bool {
+impl OpenRequest<'_> {
+    /// Whether the file must not exist yet.
+    fn is_exclusive(&self) -> bool {
         self.how.contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE)
     }
 
-    /// The system's flags for a regular file. O_TRUNC is none of them: what was opened is looked at
-    /// before it is changed.
-    fn system(&self) -> OFlags {
-        let system = match (self.flags.contains(DescriptorFlags::READ), self.writes()) {
+    /// The system's flags for a regular file, without O_TRUNC: the file is checked before it changes.
+    fn system_flags(&self) -> OFlags {
+        let access = match (self.access.read, self.access.write) {
             (true, true) => OFlags::RDWR,
             (false, true) => OFlags::WRONLY,
             (_, false) => OFlags::RDONLY,
         };
-        // O_NONBLOCK: were it a FIFO all the same, opening it must not wait for its other end.
-        system | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
+        // O_NONBLOCK: opening must not wait, should the file have been replaced by a FIFO.
+        access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
     }
 }
 
 impl Filesystem {
-    /// What keeps the workdir from being changed.
-    fn kept(&self) -> Option<Denial> {
-        match self.access {
-            WorkdirAccess::ReadOnly => Some(Denial::ReadOnly),
-            WorkdirAccess::ReadWrite if self.protected.holds_all() => Some(Denial::WriteProtected),
-            WorkdirAccess::ReadWrite => None,
-        }
-    }
-
-    pub(crate) fn is_writable(&self) -> bool {
-        self.kept().is_none()
-    }
-
-    /// Refuses every change where the workdir is read-only.
-    pub(crate) fn check_writable(&self) -> FsResult<()> {
-        let Some(denial) = self.kept() else {
-            return Ok(());
-        };
-        self.budget.deny(denial);
-        Err(FsError::Code(ErrorCode::ReadOnly))
-    }
-
-    /// Refuses a change to what is write-protected.
-    pub(super) fn check_unprotected(&self, id: FileId) -> FsResult<()> {
-        // What it was is not what it is: a number that is free again is given to another file.
-        self.unless(self.protected.holds(id) && self.protected.now().holds(id))
-    }
-
-    /// Refuses a change through a handle, whatever it was when the handle was opened.
-    pub(super) fn check_unprotected_now(&self, id: FileId) -> FsResult<()> {
-        self.unless(self.protected.now().holds(id))
-    }
-
-    /// Refuses a change to what a path led to, where it has become write-protected: it bears a name
-    /// of what is, or a link led there.
-    pub(super) fn check_unprotected_at(
+    /// Opens a file or directory, and creates the file if the guest asks for that.
+    pub(super) fn open(
         &self,
         dir: &Dir,
-        path: &str,
-        follows: bool,
-        id: FileId,
-    ) -> FsResult<()> {
-        self.check_unprotected(id)?;
-        let through_link = || {
-            let itself = open_path(dir, path, PathFlags::empty());
-            let itself = itself.and_then(|itself| Metadata::from_file(&itself));
-            itself.is_ok_and(|itself| file_id(&itself) != id)
-        };
-        let protected = &self.protected;
-        let may_be = protected.knows(last_name(path))
-            || (follows && protected.asks_again() && through_link());
-        self.unless(may_be && protected.now().holds(id))
-    }
-
-    /// Refuses to make, move or remove a name that is write-protected, whatever bears it.
-    pub(super) fn check_name(&self, place: &Place<'_>) -> FsResult<()> {
-        let is_known = self.protected.knows(place.name());
-        if !is_known && !self.protected.closes_any() {
-            return Ok(());
-        }
-        let folder = place.folder()?;
-        if !is_known && !self.protected.closes(folder) {
-            return Ok(());
-        }
-        self.unless(self.protected.now().holds_name(folder, place.name()))
-    }
-
-    fn unless(&self, protected: bool) -> FsResult<()> {
-        if protected {
-            self.budget.deny(Denial::WriteProtected);
-            return Err(FsError::Code(ErrorCode::NotPermitted));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn open(
-        &self,
-        dir: &OpenDir,
         path_flags: PathFlags,
         path: &str,
         how: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Descriptor> {
-        // Each write would wait for the disk, and all others of the workdir with it. A guest may sync
-        // when it has written.
-        let synced = [
-            DescriptorFlags::FILE_INTEGRITY_SYNC,
-            DescriptorFlags::DATA_INTEGRITY_SYNC,
-        ];
-        if synced.iter().any(|synced| flags.contains(*synced)) {
-            return Err(ErrorCode::Unsupported.into());
+        // With O_SYNC each write would wait for the disk, with the workdir's sizes locked. A guest can
+        // sync after writing.
+        let sync = DescriptorFlags::FILE_INTEGRITY_SYNC | DescriptorFlags::DATA_INTEGRITY_SYNC;
+        if flags.intersects(sync) {
+            return Err(Errno::NOTSUP.into());
         }
-        let asked = Asked {
+        let request = OpenRequest {
             path,
-            path_flags,
+            follow: follow(path_flags),
             how,
-            flags,
+            access: FileAccess {
+                read: flags.contains(DescriptorFlags::READ),
+                write: flags.contains(DescriptorFlags::WRITE),
+                read_sync: flags.contains(DescriptorFlags::REQUESTED_WRITE_SYNC),
+            },
         };
         let creates = how.intersects(OpenFlags::CREATE | OpenFlags::EXCLUSIVE);
         let truncates = how.contains(OpenFlags::TRUNCATE);
-        if how.contains(OpenFlags::DIRECTORY) && (creates || truncates) {
-            return Err(ErrorCode::Invalid.into());
+        let writes = request.access.write;
+        if (how.contains(OpenFlags::DIRECTORY) && (creates || truncates)) || (truncates && !writes)
+        {
+            return Err(Errno::INVAL.into());
         }
-        if truncates && !asked.writes() {
-            return Err(ErrorCode::Invalid.into());
-        }
-        if asked.writes() || creates {
+        if writes || creates {
             self.check_writable()?;
         }
         let slot = self.budget.open_slot()?;
-        for _ in 0..TRIES {
-            let found = match asked.is_new() {
+        for _ in 0..ATTEMPTS_MAX {
+            let found = match request.is_exclusive() {
                 true => None,
-                false => self.find(&dir.dir, &asked)?,
+                false => find(dir, &request)?,
             };
             if let Some(found) = found {
-                return self.opened(&dir.dir, &asked, found, slot);
+                return self.open_found(dir, &request, found, slot);
             }
-            if let Some(made) = self.make(&dir.dir, &asked)? {
-                let file = OpenFile::new(made, flags, self.budget.clone(), slot);
+            if let Some(file) = self.create(dir, &request)? {
+                let file = OpenFile::new(file, request.access, self.budget.clone(), slot);
                 return Ok(Descriptor::File(Arc::new(file)));
             }
         }
-        Err(ErrorCode::Busy.into())
+        Err(Errno::BUSY.into())
     }
 
-    /// Opens what was found for what is asked.
-    fn opened(
+    /// Opens the file or directory that was found.
+    fn open_found(
         &self,
         dir: &Dir,
-        asked: &Asked<'_>,
+        request: &OpenRequest<'_>,
         (found, metadata): (File, Metadata),
         slot: OpenSlot,
     ) -> FsResult<Descriptor> {
         if metadata.is_dir() {
-            if asked.writes() {
-                return Err(ErrorCode::IsDirectory.into());
+            if request.access.write {
+                return Err(Errno::ISDIR.into());
             }
-            let dir = Dir::from_std_file(found);
-            return Ok(Descriptor::Dir(OpenDir::new(Arc::new(dir), Some(slot))));
+            let dir = Arc::new(Dir::from_std_file(found));
+            return Ok(Descriptor::Dir(OpenDir::new(dir, Some(slot))));
         }
         if metadata.is_symlink() {
-            return Err(ErrorCode::Loop.into());
+            return Err(Errno::LOOP.into());
         }
-        // A FIFO is not even opened: that alone would let go whoever waits at its other end.
+        // A FIFO is not opened even for a moment: that would wake up a process at its other end.
         if !metadata.is_file() {
-            return Err(ErrorCode::NotPermitted.into());
+            return Err(Errno::PERM.into());
         }
         let id = file_id(&metadata);
-        if asked.writes() {
-            self.check_unprotected_at(dir, asked.path, asked.follows(), id)?;
+        if request.access.write {
+            self.check_path_unprotected(dir, request.path, request.follow, id)?;
         }
-        let file = reopen(dir, asked, &found)?;
+        let file = reopen(dir, request, &found)?;
         let opened = Metadata::from_file(&file)?;
         if file_id(&opened) != id {
-            return Err(ErrorCode::WouldBlock.into());
+            return Err(Errno::AGAIN.into());
         }
-        let file = OpenFile::new(file, asked.flags, self.budget.clone(), slot);
-        if asked.how.contains(OpenFlags::TRUNCATE) && opened.len() > 0 {
+        let file = OpenFile::new(file, request.access, self.budget.clone(), slot);
+        if request.how.contains(OpenFlags::TRUNCATE) && opened.len() > 0 {
             file.set_size(0)?;
         }
         Ok(Descriptor::File(Arc::new(file)))
     }
 
-    /// Finds what is there, good for nothing yet but its path. None where it is to be made.
-    fn find(&self, dir: &Dir, asked: &Asked<'_>) -> FsResult<Option<(File, Metadata)>> {
-        let mut flags = OFlags::PATH | follow(asked.path_flags);
-        if asked.how.contains(OpenFlags::DIRECTORY) {
-            flags |= OFlags::DIRECTORY;
-        }
-        match open_beneath(dir, asked.path, flags) {
-            Err(e)
-                if e.kind() == io::ErrorKind::NotFound && asked.how.contains(OpenFlags::CREATE) =>
-            {
-                Ok(None)
-            }
-            found => {
-                let found = found?;
-                let metadata = Metadata::from_file(&found)?;
-                Ok(Some((found, metadata)))
-            }
-        }
-    }
-
-    /// Makes a file, where a link to nothing leads as well. None where somebody else made it.
-    fn make(&self, dir: &Dir, asked: &Asked<'_>) -> FsResult<Option<File>> {
-        let mut path = asked.path.to_owned();
+    /// Creates a file, also at the target of a dangling symlink. None if it exists by now.
+    fn create(&self, dir: &Dir, request: &OpenRequest<'_>) -> FsResult<Option<File>> {
+        let mut path = request.path.to_owned();
         for _ in 0..LINKS_MAX {
-            let place = Place::of(dir, &path)?;
-            self.check_name(&place)?;
-            match self.budget.make(|| place.make_file(asked.system())) {
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && !asked.is_new() => {
-                    let target = place.read_link().ok();
+            let entry = DirEntryRef::new(dir, &path)?;
+            self.check_name(&entry)?;
+            let created = self
+                .budget
+                .create(|| entry.create_file(request.system_flags()));
+            match created {
+                Err(Errno::EXIST) if !request.is_exclusive() => {
+                    let target = entry.read_link().ok();
                     let target = target.and_then(|target| String::from_utf8(target).ok());
                     match target {
-                        Some(target) if asked.follows() => path = place.beside(target),
+                        Some(target) if request.follow.is_empty() => {
+                            path = entry.target_path(target);
+                        }
                         _ => return Ok(None),
                     }
                 }
-                made => return Ok(Some(made?)),
+                created => return Ok(Some(created?)),
             }
         }
-        Err(ErrorCode::Loop.into())
+        Err(Errno::LOOP.into())
     }
 }
 
-/// Opens what was found, and nothing else, for what is asked.
-fn reopen(dir: &Dir, asked: &Asked<'_>, found: &File) -> io::Result<File> {
-    let itself = format!("/proc/self/fd/{}", found.as_raw_fd());
-    match rustix::fs::open(itself, asked.system(), Mode::empty()) {
-        // Where there is no /proc, the path is walked once more.
-        Err(Errno::NOENT) => {
-            open_beneath(dir, asked.path, asked.system() | follow(asked.path_flags))
+/// Finds an existing file. None if it does not exist and is to be created.
+fn find(dir: &Dir, request: &OpenRequest<'_>) -> FsResult<Option<(File, Metadata)>> {
+    let mut flags = request.follow;
+    if request.how.contains(OpenFlags::DIRECTORY) {
+        flags |= OFlags::DIRECTORY;
+    }
+    match open_path(dir, request.path, flags) {
+        Err(Errno::NOENT) if request.how.contains(OpenFlags::CREATE) => Ok(None),
+        found => {
+            let found = found?;
+            let metadata = Metadata::from_file(&found)?;
+            Ok(Some((found, metadata)))
         }
-        opened => Ok(opened?.into()),
+    }
+}
+
+/// Opens the very file that was found.
+fn reopen(dir: &Dir, request: &OpenRequest<'_>, found: &File) -> Result<File, Errno> {
+    let by_handle = format!("/proc/self/fd/{}", found.as_raw_fd());
+    match rustix::fs::open(by_handle, request.system_flags(), Mode::empty()) {
+        // Without /proc the path is resolved again; the caller compares the files.
+        Err(Errno::NOENT) => {
+            open_beneath(dir, request.path, request.system_flags() | request.follow)
+        }
+        opened => opened.map(File::from),
     }
 }

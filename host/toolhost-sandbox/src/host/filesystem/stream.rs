@@ -1,4 +1,4 @@
-//! Files as streams.
+//! Streams that read and write an open file.
 
 use std::io;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ fn failed(error: io::Error) -> StreamError {
     StreamError::LastOperationFailed(error.into())
 }
 
-/// Reads a file from a position on.
-pub(crate) struct FileReader {
+/// Reads a file, starting at a position.
+pub(super) struct FileReader {
     file: Arc<OpenFile>,
     position: u64,
 }
 
 impl FileReader {
-    pub(crate) fn new(file: Arc<OpenFile>, position: u64) -> Self {
+    pub(super) fn new(file: Arc<OpenFile>, position: u64) -> Self {
         Self { file, position }
     }
 }
@@ -31,7 +31,7 @@ impl InputStream for FileReader {
         if size == 0 {
             return Ok(Bytes::new());
         }
-        self.file.used();
+        self.file.goes_on();
         let (bytes, _) = self.file.read_at(size, self.position).map_err(failed)?;
         if bytes.is_empty() {
             return Err(StreamError::Closed);
@@ -47,21 +47,21 @@ impl Pollable for FileReader {
 }
 
 /// Where a [`FileWriter`] writes next.
-pub(crate) enum WriteFrom {
+pub(super) enum WriteFrom {
     /// At this offset.
     Offset(u64),
-    /// At the end, wherever that is.
+    /// At the end of the file, at each write.
     End,
 }
 
-/// Writes a file from a position, or its end, on.
-pub(crate) struct FileWriter {
+/// Writes a file, starting at a position or always at its end.
+pub(super) struct FileWriter {
     file: Arc<OpenFile>,
     from: WriteFrom,
 }
 
 impl FileWriter {
-    pub(crate) fn new(file: Arc<OpenFile>, from: WriteFrom) -> Self {
+    pub(super) fn new(file: Arc<OpenFile>, from: WriteFrom) -> Self {
         Self { file, from }
     }
 }
@@ -69,7 +69,7 @@ impl FileWriter {
 #[async_trait]
 impl OutputStream for FileWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.file.used();
+        self.file.goes_on();
         match &mut self.from {
             WriteFrom::End => self.file.append(&bytes).map_err(failed),
             WriteFrom::Offset(at) => {

@@ -1,4 +1,4 @@
-//! Bodies, counted as they pass.
+//! Request and response bodies, counted against the limits of the call.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,37 +13,36 @@ use hyper::body::Incoming;
 use tokio::time::Sleep;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::exchange::error_of;
-use super::veil::Veil;
+use super::error::from_hyper;
+use super::redactor::SecretRedactor;
 use crate::accounting::meter::Meter;
 
-/// Counts bytes against a sum of the call's; false beyond it.
-fn counts(sum: &AtomicU64, bytes: usize, limit: u64) -> bool {
+type BodyFrame = Result<Frame<Bytes>, Error>;
+
+/// Adds bytes to a counter of the call. Returns whether the sum is within the limit.
+fn count(sum: &AtomicU64, bytes: usize, limit: u64) -> bool {
     let bytes = bytes as u64;
     sum.fetch_add(bytes, Relaxed).saturating_add(bytes) <= limit
 }
 
-/// What a guest sends.
-pub(crate) struct Sent {
-    pub(crate) body: WasiBody,
-    pub(crate) meter: Arc<Meter>,
+/// The body that a guest sends.
+pub(super) struct RequestBody {
+    pub(super) body: WasiBody,
+    pub(super) meter: Arc<Meter>,
 }
 
-impl Body for Sent {
+impl Body for RequestBody {
     type Data = Bytes;
     type Error = Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<BodyFrame>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         let Poll::Ready(Some(Ok(frame))) = &polled else {
             return polled;
         };
-        let (meter, bytes) = (&self.meter, frame.data_ref().map_or(0, Bytes::len));
-        let limit = meter.limits.http_request_bytes;
-        if counts(&meter.http_sent, bytes, limit) {
+        let bytes = frame.data_ref().map_or(0, Bytes::len);
+        let limit = self.meter.limits.http_request_bytes;
+        if count(&self.meter.http_sent, bytes, limit) {
             return polled;
         }
         Poll::Ready(Some(Err(Error::HttpRequestBodySize(Some(limit)))))
@@ -58,99 +57,101 @@ impl Body for Sent {
     }
 }
 
-/// What a server sends. Nothing is read ahead of the guest but one buffer, and nothing is unpacked.
-pub(crate) struct Received {
+/// The body that a server sends, without its secrets. It is read when the guest reads it, but for
+/// one buffer, and never decompressed.
+pub(super) struct ResponseBody {
     incoming: Incoming,
     meter: Arc<Meter>,
-    veil: Veil,
-    /// Time a server may take between two pieces, while the guest waits.
-    between: Duration,
-    waiting: Option<Pin<Box<Sleep>>>,
-    /// Told after what the veil held.
-    last: Option<Frame<Bytes>>,
-    over: bool,
+    redactor: SecretRedactor,
+    /// Maximum time between two frames while the guest waits.
+    between_bytes: Duration,
+    timeout: Option<Pin<Box<Sleep>>>,
+    /// Trailers, which follow the bytes that the redactor held back.
+    trailers: Option<Frame<Bytes>>,
+    ended: bool,
 }
 
-impl Received {
-    pub(crate) fn new(
+impl ResponseBody {
+    pub(super) fn new(
         incoming: Incoming,
         meter: Arc<Meter>,
-        veil: Veil,
-        between: Duration,
+        redactor: SecretRedactor,
+        between_bytes: Duration,
     ) -> Self {
         Self {
             incoming,
             meter,
-            veil,
-            between,
-            waiting: None,
-            last: None,
-            over: false,
+            redactor,
+            between_bytes,
+            timeout: None,
+            trailers: None,
+            ended: false,
         }
     }
 
-    /// A piece or the end; none where there is nothing to tell yet.
-    fn took(&mut self, frame: Option<Frame<Bytes>>) -> Option<Option<Result<Frame<Bytes>, Error>>> {
-        let Some(frame) = frame else {
-            self.over = true;
-            let rest = self.veil.rest();
-            return Some((!rest.is_empty()).then(|| Ok(Frame::data(rest))));
-        };
-        let piece = match frame.into_data() {
-            Ok(piece) => piece,
-            Err(trailers) => {
+    /// Converts a frame of the server, or the end of the body (`None`), for the guest. Returns `None`
+    /// if the redactor holds all of it back.
+    fn convert(&mut self, frame: Option<Frame<Bytes>>) -> Option<Option<BodyFrame>> {
+        let data = match frame.map(Frame::into_data) {
+            Some(Ok(data)) => data,
+            Some(Err(trailers)) => {
                 let mut headers = trailers.into_trailers().unwrap_or_default();
-                self.veil.headers(&mut headers);
-                self.over = true;
-                self.last = Some(Frame::trailers(headers));
-                let rest = self.veil.rest();
-                let first = (!rest.is_empty()).then(|| Frame::data(rest));
-                return Some(first.or_else(|| self.last.take()).map(Ok));
+                self.redactor.redact_headers(&mut headers);
+                self.trailers = Some(Frame::trailers(headers));
+                return Some(self.end());
             }
+            None => return Some(self.end()),
         };
         let limit = self.meter.limits.http_response_bytes;
-        if !counts(&self.meter.http_received, piece.len(), limit) {
-            self.over = true;
+        if !count(&self.meter.http_received, data.len(), limit) {
+            self.ended = true;
             return Some(Some(Err(Error::HttpResponseBodySize(Some(limit)))));
         }
-        let shown = self.veil.pass(piece);
-        (!shown.is_empty()).then(|| Some(Ok(Frame::data(shown))))
+        let data = self.redactor.redact(data);
+        (!data.is_empty()).then(|| Some(Ok(Frame::data(data))))
+    }
+
+    /// Ends the body with what the redactor held back, or else with the trailers.
+    fn end(&mut self) -> Option<BodyFrame> {
+        self.ended = true;
+        let rest = self.redactor.finish();
+        if rest.is_empty() {
+            return self.trailers.take().map(Ok);
+        }
+        Some(Ok(Frame::data(rest)))
     }
 }
 
-impl Body for Received {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<BodyFrame>> {
         let this = &mut *self;
         loop {
-            if this.over {
-                return Poll::Ready(this.last.take().map(Ok));
+            if this.ended {
+                return Poll::Ready(this.trailers.take().map(Ok));
             }
             match Pin::new(&mut this.incoming).poll_frame(cx) {
                 Poll::Ready(Some(Err(error))) => {
-                    this.over = true;
-                    return Poll::Ready(Some(Err(error_of(&error))));
+                    this.ended = true;
+                    return Poll::Ready(Some(Err(from_hyper(&error))));
                 }
                 Poll::Ready(frame) => {
-                    this.waiting = None;
-                    if let Some(told) = this.took(frame.and_then(Result::ok)) {
-                        return Poll::Ready(told);
+                    this.timeout = None;
+                    if let Some(frame) = this.convert(frame.and_then(Result::ok)) {
+                        return Poll::Ready(frame);
                     }
                 }
                 Poll::Pending => {
-                    let between = this.between;
-                    let waiting = this
-                        .waiting
-                        .get_or_insert_with(|| Box::pin(tokio::time::sleep(between)));
-                    if waiting.as_mut().poll(cx).is_pending() {
+                    let duration = this.between_bytes;
+                    let timeout = this
+                        .timeout
+                        .get_or_insert_with(|| Box::pin(tokio::time::sleep(duration)));
+                    if timeout.as_mut().poll(cx).is_pending() {
                         return Poll::Pending;
                     }
-                    this.over = true;
+                    this.ended = true;
                     return Poll::Ready(Some(Err(Error::ConnectionReadTimeout)));
                 }
             }

@@ -1,4 +1,4 @@
-//! What all calls share of the network: a thread that drives connections, names, certificates.
+//! The network state that all calls of a sandbox share: a runtime, the resolver and TLS settings.
 
 use std::fmt::Debug;
 use std::io;
@@ -14,16 +14,17 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use crate::SandboxStartError;
 use crate::accounting::quota::Quota;
 
-/// Threads that may look up names at once: the system's resolver blocks.
-const LOOKING_UP: usize = 64;
+/// Maximum threads that resolve names: the system's resolver blocks.
+const LOOKUPS_MAX: usize = 64;
 
-/// What a look-up comes to.
-pub type HttpResolved<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
+/// The addresses of a host, once they are resolved.
+pub type HttpResolveFuture<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
-/// Looks up names of hosts, once for each request: what it answers is checked, and then connected to.
+/// Resolves the names of hosts, once for each request. The sandbox checks the addresses that it returns
+/// and connects to no other.
 pub trait HttpResolver: Debug + Send + Sync {
-    /// The addresses of a host.
-    fn resolve<'a>(&'a self, host: &'a str) -> HttpResolved<'a>;
+    /// Resolves a name.
+    fn resolve<'a>(&'a self, host: &'a str) -> HttpResolveFuture<'a>;
 }
 
 /// The system's resolver.
@@ -31,7 +32,7 @@ pub trait HttpResolver: Debug + Send + Sync {
 pub struct SystemResolver;
 
 impl HttpResolver for SystemResolver {
-    fn resolve<'a>(&'a self, host: &'a str) -> HttpResolved<'a> {
+    fn resolve<'a>(&'a self, host: &'a str) -> HttpResolveFuture<'a> {
         Box::pin(async move {
             let found = tokio::net::lookup_host((host, 0)).await?;
             Ok(found.map(|address| address.ip()).collect())
@@ -39,12 +40,13 @@ impl HttpResolver for SystemResolver {
     }
 }
 
-/// How guests' requests find their servers. Proxies of the environment are never used.
+/// How requests of guests find and trust their servers. Proxy variables of the environment are
+/// ignored.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
-    /// Looks up names. Default: the system's resolver.
+    /// Resolves names. Default: [`SystemResolver`].
     pub resolver: Arc<dyn HttpResolver>,
-    /// Certificates, in DER, that are trusted besides those of Mozilla's list. Default: none.
+    /// Root certificates in DER, trusted besides Mozilla's. Default: none.
     pub roots: Vec<Vec<u8>>,
 }
 
@@ -57,20 +59,20 @@ impl Default for HttpConfig {
     }
 }
 
-/// The network of one sandbox. Nothing of it starts before the first request that is allowed.
+/// The network of one sandbox. Its thread starts with the first request that is allowed.
 pub(crate) struct Network {
     pub(crate) resolver: Arc<dyn HttpResolver>,
-    /// Names that are looked up, also those that nobody waits for any longer.
+    /// Bounds concurrent lookups, including those whose request has timed out.
     pub(crate) lookups: Arc<Quota>,
     roots: Vec<CertificateDer<'static>>,
     tls: OnceLock<Option<Arc<ClientConfig>>>,
-    runtime: OnceLock<Option<Running>>,
+    runtime: OnceLock<Option<BackgroundRuntime>>,
 }
 
-/// Ends without waiting: a sandbox may be dropped in async code.
-struct Running(Option<Runtime>);
+/// A runtime that shuts down without waiting, as a sandbox may be dropped in async code.
+struct BackgroundRuntime(Option<Runtime>);
 
-impl Drop for Running {
+impl Drop for BackgroundRuntime {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
@@ -89,29 +91,29 @@ impl Network {
         }
         Ok(Self {
             resolver: Arc::clone(&config.resolver),
-            lookups: Arc::new(Quota::new(LOOKING_UP as u64, share)),
+            lookups: Arc::new(Quota::new(LOOKUPS_MAX as u64, share)),
             roots,
             tls: OnceLock::new(),
             runtime: OnceLock::new(),
         })
     }
 
-    /// Where connections are driven; none where the system has no thread for it.
+    /// Returns the runtime of connections. None if the system could not start its thread.
     pub(crate) fn runtime(&self) -> Option<Handle> {
         let start = || {
             let started = Builder::new_multi_thread()
                 .worker_threads(1)
-                .max_blocking_threads(LOOKING_UP)
+                .max_blocking_threads(LOOKUPS_MAX)
                 .thread_name("toolhost-http")
                 .enable_all()
                 .build();
-            started.ok().map(|runtime| Running(Some(runtime)))
+            started.ok().map(|runtime| BackgroundRuntime(Some(runtime)))
         };
         let running = self.runtime.get_or_init(start).as_ref()?;
         running.0.as_ref().map(|runtime| runtime.handle().clone())
     }
 
-    /// How servers are known. No session is resumed: one tool's is not another's.
+    /// Returns the TLS settings. No session is resumed, as tools would share it.
     pub(crate) fn tls(&self) -> Option<Arc<ClientConfig>> {
         let make = || {
             let mut store = RootCertStore::empty();

@@ -1,4 +1,4 @@
-//! Bodies of requests that failed while the guest still writes them.
+//! Reads on from the bodies of failed requests while the guest still writes them.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -13,25 +13,25 @@ use wasmtime_wasi_http::{Error, WasiBody};
 
 use crate::sync::lock;
 
-/// Most bodies of one call that are read on at once.
-const AT_ONCE: usize = 16;
+/// Maximum bodies of one call that are drained at once.
+const DRAINED_MAX: usize = 16;
 
-/// The body of a request, also once what sends it is gone.
+/// A request body that can be read on after the request was dropped.
 #[derive(Clone)]
-pub(crate) struct SharedBody(Arc<Mutex<WasiBody>>);
+pub(super) struct SharedBody(Arc<Mutex<WasiBody>>);
 
 impl SharedBody {
-    /// Takes the body out of a request, which sends its share of it.
-    pub(crate) fn of(request: Request<WasiBody>) -> (Request<WasiBody>, Self) {
+    /// Makes the body of a request a shared one.
+    pub(super) fn share(request: Request<WasiBody>) -> (Request<WasiBody>, Self) {
         let (parts, body) = request.into_parts();
         let shared = Self(Arc::new(Mutex::new(body)));
         let request = Request::from_parts(parts, shared.clone().boxed_unsync());
         (request, shared)
     }
 
-    /// Reads so many bytes to nowhere.
-    async fn skip(mut self, most: u64) {
-        let mut left = most;
+    /// Reads and drops up to `limit` bytes.
+    async fn discard(mut self, limit: u64) {
+        let mut left = limit;
         while let Some(Ok(frame)) = self.frame().await {
             let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
             let Some(rest) = left.checked_sub(bytes) else {
@@ -62,18 +62,18 @@ impl Body for SharedBody {
     }
 }
 
-/// Reads on what a guest writes for requests that failed, until the call ends: where the stream closed
-/// instead, some languages would crash before they look at why the request failed.
+/// Drains the bodies of failed requests until the call ends. If the streams were closed instead, the
+/// runtimes of some languages would crash before the guest sees why its request failed.
 #[derive(Clone, Default)]
-pub(crate) struct Unread(Arc<Mutex<Vec<AbortOnDropJoinHandle<()>>>>);
+pub(super) struct BodyDrain(Arc<Mutex<Vec<AbortOnDropJoinHandle<()>>>>);
 
-impl Unread {
-    /// Reads so much of a body, where not too many are read already.
-    pub(crate) fn read(&self, body: SharedBody, most: u64) {
-        let mut readings = lock(&self.0);
-        readings.retain(|reading| !reading.is_finished());
-        if readings.len() < AT_ONCE {
-            readings.push(spawn(body.skip(most)));
+impl BodyDrain {
+    /// Drains up to `limit` bytes of a body, unless too many are being drained.
+    pub(super) fn drain(&self, body: SharedBody, limit: u64) {
+        let mut tasks = lock(&self.0);
+        tasks.retain(|task| !task.is_finished());
+        if tasks.len() < DRAINED_MAX {
+            tasks.push(spawn(body.discard(limit)));
         }
     }
 }

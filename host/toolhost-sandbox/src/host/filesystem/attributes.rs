@@ -1,0 +1,115 @@
+//! Converts the attributes of files between the system's types and WASI's.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
+use cap_std::fs::{FileType, FileTypeExt, Metadata, MetadataExt};
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+use rustix::io::Errno;
+
+use crate::host::bindings::filesystem::types::{
+    Datetime, DescriptorStat, DescriptorType, MetadataHashValue, NewTimestamp,
+};
+
+pub(super) fn stat(metadata: &Metadata) -> DescriptorStat {
+    DescriptorStat {
+        type_: descriptor_type(metadata.file_type()),
+        link_count: metadata.nlink(),
+        size: metadata.len(),
+        data_access_timestamp: datetime(metadata.atime(), metadata.atime_nsec()),
+        data_modification_timestamp: datetime(metadata.mtime(), metadata.mtime_nsec()),
+        status_change_timestamp: datetime(metadata.ctime(), metadata.ctime_nsec()),
+    }
+}
+
+pub(super) fn descriptor_type(file_type: FileType) -> DescriptorType {
+    if file_type.is_file() {
+        DescriptorType::RegularFile
+    } else if file_type.is_dir() {
+        DescriptorType::Directory
+    } else if file_type.is_symlink() {
+        DescriptorType::SymbolicLink
+    } else if file_type.is_fifo() {
+        DescriptorType::Fifo
+    } else if file_type.is_socket() {
+        DescriptorType::Socket
+    } else if file_type.is_char_device() {
+        DescriptorType::CharacterDevice
+    } else if file_type.is_block_device() {
+        DescriptorType::BlockDevice
+    } else {
+        DescriptorType::Unknown
+    }
+}
+
+/// None before 1970, which WASI cannot express.
+fn datetime(seconds: i64, nanoseconds: i64) -> Option<Datetime> {
+    Some(Datetime {
+        seconds: seconds.try_into().ok()?,
+        nanoseconds: nanoseconds.try_into().ok()?,
+    })
+}
+
+/// Hashes what differs between states of a file, with a key of this process: a guest can learn
+/// neither the device nor the inode by trying all values.
+pub(super) fn metadata_hash(metadata: &Metadata) -> MetadataHashValue {
+    static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
+    keyed_hash(metadata, &KEYS)
+}
+
+fn keyed_hash(metadata: &Metadata, keys: &[RandomState; 2]) -> MetadataHashValue {
+    let [lower, upper] = keys.each_ref().map(|key| {
+        let id = (metadata.dev(), metadata.ino(), metadata.len());
+        key.hash_one((id, metadata.mtime(), metadata.mtime_nsec()))
+    });
+    MetadataHashValue { lower, upper }
+}
+
+/// Converts the two times that a guest sets.
+///
+/// # Errors
+/// `EOVERFLOW` beyond the system's range, `EINVAL` from a second of nanoseconds on.
+pub(super) fn timestamps(
+    accessed: NewTimestamp,
+    modified: NewTimestamp,
+) -> Result<Timestamps, Errno> {
+    Ok(Timestamps {
+        last_access: timespec(accessed)?,
+        last_modification: timespec(modified)?,
+    })
+}
+
+fn timespec(time: NewTimestamp) -> Result<Timespec, Errno> {
+    let (tv_sec, tv_nsec) = match time {
+        NewTimestamp::NoChange => (0, UTIME_OMIT),
+        NewTimestamp::Now => (0, UTIME_NOW),
+        NewTimestamp::Timestamp(time) if time.nanoseconds >= 1_000_000_000 => {
+            return Err(Errno::INVAL);
+        }
+        NewTimestamp::Timestamp(time) => {
+            let seconds = time.seconds.try_into().map_err(|_| Errno::OVERFLOW)?;
+            (seconds, time.nanoseconds.into())
+        }
+    };
+    Ok(Timespec { tv_sec, tv_nsec })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metadata_hash_depends_on_the_key() {
+        let file = tempfile::tempfile().unwrap();
+        let metadata = Metadata::from_file(&file).unwrap();
+        let halves = |hash: MetadataHashValue| (hash.lower, hash.upper);
+        let hash = |keys| halves(keyed_hash(&metadata, keys));
+        let (one, other): ([RandomState; 2], [RandomState; 2]) = Default::default();
+        assert_eq!(hash(&one), hash(&one));
+        assert_ne!(hash(&one), hash(&other));
+        assert_eq!(
+            halves(metadata_hash(&metadata)),
+            halves(metadata_hash(&metadata))
+        );
+    }
+}

@@ -1,0 +1,144 @@
+//! The filesystem of one call: its root, and what the call may change.
+
+use std::sync::Arc;
+
+use cap_std::fs::{Dir, Metadata};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use toolhost_contract::{Denial, FileId, WorkdirAccess};
+
+use super::beneath::open_path;
+use super::budget::Budget;
+use super::dir_entry::{DirEntryRef, OpenEntry, last_name};
+use super::error::{FsError, FsResult};
+use crate::accounting::meter::Meter;
+use crate::scheduler::blocking::BlockingPool;
+use crate::workdir::{Workdir, WorkdirUsage, WriteProtected, file_id};
+
+/// The filesystem of one call.
+pub(crate) struct Filesystem {
+    pub(super) root: Option<Workdir>,
+    pub(super) budget: Budget,
+    pub(super) blocking: BlockingPool,
+    access: WorkdirAccess,
+    protected: WriteProtected,
+}
+
+impl Filesystem {
+    /// The filesystem of a call without a workdir.
+    pub(crate) fn none(meter: Arc<Meter>, blocking: BlockingPool) -> Self {
+        Self {
+            root: None,
+            budget: Budget::new(meter, WorkdirUsage::default()),
+            blocking,
+            access: WorkdirAccess::ReadOnly,
+            protected: WriteProtected::default(),
+        }
+    }
+
+    /// The filesystem whose `/` is `root`.
+    pub(crate) fn new(
+        root: Workdir,
+        access: WorkdirAccess,
+        protected: WriteProtected,
+        meter: Arc<Meter>,
+        blocking: BlockingPool,
+    ) -> Self {
+        Self {
+            budget: Budget::new(meter, root.usage.clone()),
+            root: Some(root),
+            blocking,
+            access,
+            protected,
+        }
+    }
+
+    /// Why nothing in the workdir may be changed, if so.
+    fn read_only(&self) -> Option<Denial> {
+        match self.access {
+            WorkdirAccess::ReadOnly => Some(Denial::ReadOnly),
+            WorkdirAccess::ReadWrite if self.protected.is_everything() => {
+                Some(Denial::WriteProtected)
+            }
+            WorkdirAccess::ReadWrite => None,
+        }
+    }
+
+    pub(super) fn is_writable(&self) -> bool {
+        self.read_only().is_none()
+    }
+
+    /// Refuses every change if the workdir is read-only.
+    pub(super) fn check_writable(&self) -> FsResult<()> {
+        let Some(denial) = self.read_only() else {
+            return Ok(());
+        };
+        self.budget.deny(denial);
+        Err(Errno::ROFS.into())
+    }
+
+    /// Refuses a change to a write-protected file or directory.
+    fn check_unprotected(&self, id: FileId) -> FsResult<()> {
+        // Confirmed by a refresh, as the system gives the number of a removed file to a new one.
+        self.deny_if(self.protected.contains(id) && self.protected.current().contains(id))
+    }
+
+    /// Refuses a change through a handle to a file that is write-protected by now.
+    pub(super) fn check_handle_unprotected(&self, id: FileId) -> FsResult<()> {
+        self.deny_if(self.protected.current().contains(id))
+    }
+
+    /// Refuses a change to the file `id`, which `path` led to, if it is write-protected by now. The
+    /// list is refreshed only if the path has a protected name, or led through a symlink.
+    pub(super) fn check_path_unprotected(
+        &self,
+        dir: &Dir,
+        path: &str,
+        follow: OFlags,
+        id: FileId,
+    ) -> FsResult<()> {
+        self.check_unprotected(id)?;
+        let protected = &self.protected;
+        let is_link = || {
+            let entry = open_path(dir, path, OFlags::NOFOLLOW).ok();
+            let entry = entry.and_then(|entry| Metadata::from_file(&entry).ok());
+            entry.is_some_and(|entry| file_id(&entry) != id)
+        };
+        let may_be_protected = protected.has_name(last_name(path))
+            || (follow.is_empty() && protected.is_refreshed() && is_link());
+        self.deny_if(may_be_protected && protected.current().contains(id))
+    }
+
+    /// Refuses to create, move or remove a write-protected name, whether or not it exists.
+    pub(super) fn check_name(&self, entry: &DirEntryRef<'_>) -> FsResult<()> {
+        let has_name = self.protected.has_name(entry.name());
+        if !has_name && !self.protected.has_closed_dirs() {
+            return Ok(());
+        }
+        let parent = entry.parent_id()?;
+        if !has_name && !self.protected.is_closed(parent) {
+            return Ok(());
+        }
+        let protected = self.protected.current();
+        self.deny_if(protected.contains_name(parent, entry.name()))
+    }
+
+    /// Opens an entry that is about to be moved, removed or replaced, if it exists and is not
+    /// write-protected.
+    pub(super) fn open_unprotected(&self, entry: &DirEntryRef<'_>) -> FsResult<Option<OpenEntry>> {
+        let opened = entry.open()?;
+        if let Some(opened) = &opened {
+            self.check_unprotected(opened.id())?;
+        }
+        self.check_name(entry)?;
+        Ok(opened)
+    }
+
+    fn deny_if(&self, is_protected: bool) -> FsResult<()> {
+        if is_protected {
+            self.budget.deny(Denial::WriteProtected);
+            return Err(FsError::Errno(Errno::PERM));
+        }
+        Ok(())
+    }
+}

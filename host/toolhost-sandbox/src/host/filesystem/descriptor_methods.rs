@@ -1,0 +1,412 @@
+//! The methods of `wasi:filesystem/types.descriptor`.
+
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use cap_std::fs::{Dir, Metadata};
+use rustix::fd::AsFd;
+use rustix::fs::{Advice as SystemAdvice, AtFlags, Timestamps};
+use rustix::io::Errno;
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
+
+use super::attributes::{metadata_hash, stat, timestamps};
+use super::beneath::open_path;
+use super::descriptor::Descriptor;
+use super::dir_entry::{DirEntryRef, OpenEntry};
+use super::error::FsResult;
+use super::listing::Listing;
+use super::open::follow;
+use super::stream::{FileReader, FileWriter, WriteFrom};
+use super::view::FilesystemView;
+use crate::host::bindings::filesystem::types::{
+    Advice, DescriptorFlags, DescriptorStat, DescriptorType, HostDescriptor, MetadataHashValue,
+    NewTimestamp, OpenFlags, PathFlags,
+};
+use crate::workdir::{FreedSpace, file_id};
+
+impl FilesystemView<'_> {
+    fn descriptor(&self, handle: &Resource<Descriptor>) -> FsResult<&Descriptor> {
+        Ok(self.table.get(handle)?)
+    }
+
+    fn dir(&self, handle: &Resource<Descriptor>) -> FsResult<&Dir> {
+        self.descriptor(handle)?.dir()
+    }
+
+    fn dir_to_change(&self, handle: &Resource<Descriptor>) -> FsResult<&Dir> {
+        let dir = self.dir(handle)?;
+        self.fs.check_writable()?;
+        Ok(dir)
+    }
+
+    fn metadata_at(
+        &self,
+        handle: &Resource<Descriptor>,
+        flags: PathFlags,
+        path: &str,
+    ) -> FsResult<Metadata> {
+        let file = open_path(self.dir(handle)?, path, follow(flags))?;
+        Ok(Metadata::from_file(&file)?)
+    }
+
+    /// Creates a name if it is not write-protected and the budget allows one more.
+    fn create_name(
+        &self,
+        entry: &DirEntryRef<'_>,
+        create: impl FnOnce() -> Result<(), Errno>,
+    ) -> FsResult<()> {
+        self.fs.check_name(entry)?;
+        Ok(self.fs.budget.create(create)?)
+    }
+
+    fn push_writer(
+        &mut self,
+        handle: &Resource<Descriptor>,
+        from: WriteFrom,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let file = Arc::clone(self.descriptor(handle)?.file_to_write()?);
+        let stream: DynOutputStream = Box::new(FileWriter::new(file, from));
+        Ok(self.table.push(stream)?)
+    }
+
+    /// Waits on another thread until written data is on the disk.
+    async fn sync_with(
+        &mut self,
+        handle: &Resource<Descriptor>,
+        sync: fn(&File) -> io::Result<()>,
+    ) -> FsResult<()> {
+        let (blocking, component) = (self.fs.blocking.clone(), self.fs.budget.component());
+        let synced = match self.descriptor(handle)? {
+            Descriptor::File(file) => {
+                let file = Arc::clone(file);
+                blocking.run(component, move || sync(&file.file)).await
+            }
+            Descriptor::Dir(dir) => {
+                let dir = Arc::clone(&dir.dir);
+                blocking.run(component, move || sync_dir(&dir)).await
+            }
+        };
+        Ok(synced?)
+    }
+}
+
+impl HostDescriptor for FilesystemView<'_> {
+    fn read_via_stream(
+        &mut self,
+        handle: Resource<Descriptor>,
+        offset: u64,
+    ) -> FsResult<Resource<DynInputStream>> {
+        let file = Arc::clone(self.descriptor(&handle)?.file_to_read()?);
+        let stream: DynInputStream = Box::new(FileReader::new(file, offset));
+        Ok(self.table.push(stream)?)
+    }
+
+    fn write_via_stream(
+        &mut self,
+        handle: Resource<Descriptor>,
+        offset: u64,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        self.push_writer(&handle, WriteFrom::Offset(offset))
+    }
+
+    fn append_via_stream(
+        &mut self,
+        handle: Resource<Descriptor>,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        self.push_writer(&handle, WriteFrom::End)
+    }
+
+    fn advise(
+        &mut self,
+        handle: Resource<Descriptor>,
+        offset: u64,
+        length: u64,
+        advice: Advice,
+    ) -> FsResult<()> {
+        let advice = match advice {
+            Advice::Normal => SystemAdvice::Normal,
+            Advice::Sequential => SystemAdvice::Sequential,
+            Advice::Random => SystemAdvice::Random,
+            Advice::WillNeed => SystemAdvice::WillNeed,
+            Advice::DontNeed => SystemAdvice::DontNeed,
+            Advice::NoReuse => SystemAdvice::NoReuse,
+        };
+        let file = &self.descriptor(&handle)?.file()?.file;
+        let length = NonZeroU64::new(length);
+        Ok(rustix::fs::fadvise(file, offset, length, advice)?)
+    }
+
+    async fn sync_data(&mut self, handle: Resource<Descriptor>) -> FsResult<()> {
+        self.sync_with(&handle, File::sync_data).await
+    }
+
+    fn get_flags(&mut self, handle: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
+        let mut flags = DescriptorFlags::empty();
+        match self.descriptor(&handle)? {
+            Descriptor::File(file) => {
+                let access = file.access;
+                for (is_set, flag) in [
+                    (access.read, DescriptorFlags::READ),
+                    (access.write, DescriptorFlags::WRITE),
+                    (access.read_sync, DescriptorFlags::REQUESTED_WRITE_SYNC),
+                ] {
+                    if is_set {
+                        flags |= flag;
+                    }
+                }
+            }
+            Descriptor::Dir(_) => {
+                flags |= DescriptorFlags::READ;
+                if self.fs.is_writable() {
+                    flags |= DescriptorFlags::MUTATE_DIRECTORY;
+                }
+            }
+        }
+        Ok(flags)
+    }
+
+    fn get_type(&mut self, handle: Resource<Descriptor>) -> FsResult<DescriptorType> {
+        match self.descriptor(&handle)? {
+            Descriptor::File(_) => Ok(DescriptorType::RegularFile),
+            Descriptor::Dir(_) => Ok(DescriptorType::Directory),
+        }
+    }
+
+    fn set_size(&mut self, handle: Resource<Descriptor>, size: u64) -> FsResult<()> {
+        Ok(self.descriptor(&handle)?.file_to_write()?.set_size(size)?)
+    }
+
+    fn set_times(
+        &mut self,
+        handle: Resource<Descriptor>,
+        accessed: NewTimestamp,
+        modified: NewTimestamp,
+    ) -> FsResult<()> {
+        self.fs.check_writable()?;
+        let descriptor = self.descriptor(&handle)?;
+        let id = file_id(&descriptor.metadata()?);
+        self.fs.check_handle_unprotected(id)?;
+        let times = timestamps(accessed, modified)?;
+        Ok(match descriptor {
+            Descriptor::File(file) => rustix::fs::futimens(&file.file, &times)?,
+            Descriptor::Dir(dir) => set_times_by_path(&*dir.dir, &times)?,
+        })
+    }
+
+    fn read(
+        &mut self,
+        handle: Resource<Descriptor>,
+        length: u64,
+        offset: u64,
+    ) -> FsResult<(Vec<u8>, bool)> {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let file = self.descriptor(&handle)?.file_to_read()?;
+        let (bytes, is_end) = file.read_at(length, offset)?;
+        Ok((BytesMut::into(bytes), is_end))
+    }
+
+    fn write(
+        &mut self,
+        handle: Resource<Descriptor>,
+        bytes: Vec<u8>,
+        offset: u64,
+    ) -> FsResult<u64> {
+        let file = self.descriptor(&handle)?.file_to_write()?;
+        file.write_at(&bytes, offset)?;
+        Ok(bytes.len() as u64)
+    }
+
+    fn read_directory(&mut self, handle: Resource<Descriptor>) -> FsResult<Resource<Listing>> {
+        let listing = Listing::new(self.dir(&handle)?, &self.fs.budget)?;
+        Ok(self.table.push(listing)?)
+    }
+
+    async fn sync(&mut self, handle: Resource<Descriptor>) -> FsResult<()> {
+        self.sync_with(&handle, File::sync_all).await
+    }
+
+    fn create_directory_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
+        let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
+        self.create_name(&entry, || entry.create_dir())
+    }
+
+    fn stat(&mut self, handle: Resource<Descriptor>) -> FsResult<DescriptorStat> {
+        Ok(stat(&self.descriptor(&handle)?.metadata()?))
+    }
+
+    fn stat_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+    ) -> FsResult<DescriptorStat> {
+        Ok(stat(&self.metadata_at(&handle, flags, &path)?))
+    }
+
+    fn set_times_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+        accessed: NewTimestamp,
+        modified: NewTimestamp,
+    ) -> FsResult<()> {
+        let dir = self.dir_to_change(&handle)?;
+        let times = timestamps(accessed, modified)?;
+        let follow = follow(flags);
+        let target = open_path(dir, &path, follow)?;
+        let id = file_id(&Metadata::from_file(&target)?);
+        self.fs.check_path_unprotected(dir, &path, follow, id)?;
+        Ok(set_times_by_path(&target, &times)?)
+    }
+
+    fn link_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+        new_handle: Resource<Descriptor>,
+        new_path: String,
+    ) -> FsResult<()> {
+        if flags.contains(PathFlags::SYMLINK_FOLLOW) {
+            return Err(Errno::INVAL.into());
+        }
+        let (from, to) = (self.dir_to_change(&handle)?, self.dir(&new_handle)?);
+        let from = DirEntryRef::new(from, &path)?;
+        let to = DirEntryRef::new(to, &new_path)?;
+        let linked = self.fs.open_unprotected(&from)?.ok_or(Errno::NOENT)?;
+        // Checked before the system does, which follows a symlink if a slash follows its name.
+        if linked.metadata.is_dir() {
+            return Err(Errno::PERM.into());
+        }
+        self.create_name(&to, || from.hard_link(&to))
+    }
+
+    fn open_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        path_flags: PathFlags,
+        path: String,
+        how: OpenFlags,
+        flags: DescriptorFlags,
+    ) -> FsResult<Resource<Descriptor>> {
+        let dir = self.dir(&handle)?;
+        let opened = self.fs.open(dir, path_flags, &path, how, flags)?;
+        Ok(self.table.push(opened)?)
+    }
+
+    fn readlink_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<String> {
+        let entry = DirEntryRef::new(self.dir(&handle)?, &path)?;
+        // Checked before the system does, which follows a symlink if a slash follows its name.
+        let link = entry.open()?.ok_or(Errno::NOENT)?;
+        if !link.metadata.is_symlink() {
+            return Err(Errno::INVAL.into());
+        }
+        let target = entry.read_link()?;
+        // An absolute target would show a path of the host.
+        if target.starts_with(b"/") {
+            return Err(Errno::PERM.into());
+        }
+        String::from_utf8(target).map_err(|_| Errno::ILSEQ.into())
+    }
+
+    fn remove_directory_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
+        let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
+        let _sizes = self.fs.budget.lock_sizes();
+        self.fs.open_unprotected(&entry)?;
+        entry.remove_dir()?;
+        self.fs.budget.removed(FreedSpace::default());
+        Ok(())
+    }
+
+    fn rename_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        path: String,
+        new_handle: Resource<Descriptor>,
+        new_path: String,
+    ) -> FsResult<()> {
+        let (from, to) = (self.dir_to_change(&handle)?, self.dir(&new_handle)?);
+        let from = DirEntryRef::new(from, &path)?;
+        let to = DirEntryRef::new(to, &new_path)?;
+        let _sizes = self.fs.budget.lock_sizes();
+        let moved = self.fs.open_unprotected(&from)?;
+        let replaced = self.fs.open_unprotected(&to)?;
+        from.rename(&to)?;
+        // The system keeps both names if they are of one file.
+        let moved = moved.map(|moved| moved.id());
+        if let Some(replaced) = replaced.filter(|replaced| moved != Some(replaced.id())) {
+            self.fs.budget.removed(replaced.freed());
+        }
+        Ok(())
+    }
+
+    fn symlink_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        target: String,
+        path: String,
+    ) -> FsResult<()> {
+        let dir = self.dir_to_change(&handle)?;
+        if target.starts_with('/') {
+            return Err(Errno::PERM.into());
+        }
+        let entry = DirEntryRef::new(dir, &path)?;
+        self.create_name(&entry, || entry.create_symlink(&target))
+    }
+
+    fn unlink_file_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
+        let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
+        let _sizes = self.fs.budget.lock_sizes();
+        let removed = self.fs.open_unprotected(&entry)?;
+        entry.remove_file()?;
+        let freed = removed.as_ref().map(OpenEntry::freed);
+        self.fs.budget.removed(freed.unwrap_or_default());
+        Ok(())
+    }
+
+    fn is_same_object(
+        &mut self,
+        handle: Resource<Descriptor>,
+        other: Resource<Descriptor>,
+    ) -> wasmtime::Result<bool> {
+        let (one, other) = (self.table.get(&handle)?, self.table.get(&other)?);
+        Ok(match (one.metadata(), other.metadata()) {
+            (Ok(one), Ok(other)) => file_id(&one) == file_id(&other),
+            _ => false,
+        })
+    }
+
+    fn metadata_hash(&mut self, handle: Resource<Descriptor>) -> FsResult<MetadataHashValue> {
+        Ok(metadata_hash(&self.descriptor(&handle)?.metadata()?))
+    }
+
+    fn metadata_hash_at(
+        &mut self,
+        handle: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+    ) -> FsResult<MetadataHashValue> {
+        Ok(metadata_hash(&self.metadata_at(&handle, flags, &path)?))
+    }
+
+    fn drop(&mut self, handle: Resource<Descriptor>) -> wasmtime::Result<()> {
+        self.table.delete(handle)?;
+        Ok(())
+    }
+}
+
+/// Sets times by an empty path, as the handle may be opened with `O_PATH`.
+fn set_times_by_path(handle: impl AsFd, times: &Timestamps) -> Result<(), Errno> {
+    rustix::fs::utimensat(handle, "", times, AtFlags::EMPTY_PATH)
+}
+
+/// Syncs a directory through a new handle, as `dir` may be opened with `O_PATH`.
+fn sync_dir(dir: &Dir) -> io::Result<()> {
+    let readable = dir.open(".")?;
+    Ok(rustix::fs::fsync(&readable)?)
+}

@@ -1,0 +1,190 @@
+//! A name in a directory, where it is created, moved or removed.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use cap_std::fs::{Dir, Metadata, MetadataExt};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use toolhost_contract::FileId;
+
+use super::beneath::{open_beneath, open_path};
+use crate::workdir::{FreedSpace, file_id};
+
+/// A name in an open directory. Its parent is resolved once and kept open, so that the entry that was
+/// checked is the entry that is changed, even if another call replaces a directory on the path.
+pub(super) struct DirEntryRef<'a> {
+    parent: Parent<'a>,
+    /// The part of the guest's path before the name.
+    parent_path: &'a str,
+    name: &'a str,
+}
+
+enum Parent<'a> {
+    Start(&'a Dir),
+    Opened(Dir),
+}
+
+/// Splits a path before its last name. Slashes behind the name stay with it. If the path ends with
+/// `.` or `..`, all of it is the parent.
+fn split(path: &str) -> (&str, &str) {
+    let trimmed = path.trim_end_matches('/');
+    let at = trimmed.rfind('/').map_or(0, |slash| slash + 1);
+    match (trimmed.get(at..), path.split_at_checked(at)) {
+        (None | Some("" | "." | ".."), _) | (_, None) => (path, "."),
+        (Some(_), Some(split)) => split,
+    }
+}
+
+/// Returns the last name of a path without the slashes behind it.
+pub(super) fn last_name(path: &str) -> &str {
+    split(path).1.trim_end_matches('/')
+}
+
+impl<'a> DirEntryRef<'a> {
+    /// Resolves the parent of `path`, beneath `start`.
+    pub(super) fn new(start: &'a Dir, path: &'a str) -> Result<Self, Errno> {
+        let (parent_path, name) = split(path);
+        let parent = if parent_path.is_empty() && !path.is_empty() {
+            Parent::Start(start)
+        } else {
+            let parent = open_beneath(start, parent_path, OFlags::PATH | OFlags::DIRECTORY)?;
+            Parent::Opened(Dir::from_std_file(parent))
+        };
+        Ok(Self {
+            parent,
+            parent_path,
+            name,
+        })
+    }
+
+    fn parent(&self) -> &Dir {
+        match &self.parent {
+            Parent::Start(dir) => dir,
+            Parent::Opened(dir) => dir,
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.parent().as_fd()
+    }
+
+    pub(super) fn parent_id(&self) -> io::Result<FileId> {
+        Ok(file_id(&self.parent().dir_metadata()?))
+    }
+
+    /// The name without the slashes behind it.
+    pub(super) fn name(&self) -> &str {
+        self.name.trim_end_matches('/')
+    }
+
+    /// Returns the path from the same start to the target of a symlink of this name.
+    pub(super) fn target_path(&self, target: String) -> String {
+        if target.starts_with('/') {
+            return target;
+        }
+        format!("{}{target}", self.parent_path)
+    }
+
+    /// Opens the entry itself, without following a symlink. None if it does not exist.
+    pub(super) fn open(&self) -> io::Result<Option<OpenEntry>> {
+        match open_path(self.parent(), self.name, OFlags::NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(None),
+            opened => OpenEntry::new(opened?).map(Some),
+        }
+    }
+
+    // The kernel follows no symlink in a single name, unless a slash follows the name: callers of
+    // those functions that would follow one then check the type of the entry first.
+
+    pub(super) fn create_file(&self, flags: OFlags) -> Result<File, Errno> {
+        let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        rustix::fs::openat(self.fd(), self.name, flags, mode).map(File::from)
+    }
+
+    pub(super) fn create_dir(&self) -> Result<(), Errno> {
+        let mode = Mode::from_raw_mode(0o777);
+        rustix::fs::mkdirat(self.fd(), self.name, mode)
+    }
+
+    pub(super) fn create_symlink(&self, target: &str) -> Result<(), Errno> {
+        rustix::fs::symlinkat(target, self.fd(), self.name)
+    }
+
+    pub(super) fn hard_link(&self, to: &DirEntryRef<'_>) -> Result<(), Errno> {
+        rustix::fs::linkat(self.fd(), self.name, to.fd(), to.name, AtFlags::empty())
+    }
+
+    pub(super) fn read_link(&self) -> Result<Vec<u8>, Errno> {
+        let target = rustix::fs::readlinkat(self.fd(), self.name(), Vec::new())?;
+        Ok(target.into_bytes())
+    }
+
+    pub(super) fn remove_file(&self) -> Result<(), Errno> {
+        rustix::fs::unlinkat(self.fd(), self.name, AtFlags::empty())
+    }
+
+    pub(super) fn remove_dir(&self) -> Result<(), Errno> {
+        rustix::fs::unlinkat(self.fd(), self.name, AtFlags::REMOVEDIR)
+    }
+
+    pub(super) fn rename(&self, to: &DirEntryRef<'_>) -> Result<(), Errno> {
+        rustix::fs::renameat(self.fd(), self.name, to.fd(), to.name)
+    }
+}
+
+/// An entry, opened for its metadata.
+pub(super) struct OpenEntry {
+    handle: File,
+    pub(super) metadata: Metadata,
+}
+
+impl OpenEntry {
+    fn new(handle: File) -> io::Result<Self> {
+        let metadata = Metadata::from_file(&handle)?;
+        Ok(Self { handle, metadata })
+    }
+
+    pub(super) fn id(&self) -> FileId {
+        file_id(&self.metadata)
+    }
+
+    /// Returns the space freed by removing the entry: none if the file has other names, or if another
+    /// call had removed this one.
+    pub(super) fn freed(&self) -> FreedSpace {
+        let was_last = self.metadata.is_file() && self.metadata.nlink() == 1;
+        let now = Metadata::from_file(&self.handle).ok();
+        now.filter(|now| was_last && now.nlink() == 0)
+            .map_or_else(FreedSpace::default, |removed| FreedSpace {
+                bytes: removed.len(),
+                on_disk: removed.blocks().saturating_mul(512),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn splits_the_last_name_from_its_parent() {
+        for (path, parent_path, name) in [
+            ("a", "", "a"),
+            ("a/", "", "a/"),
+            ("a/b", "a/", "b"),
+            ("a//b//", "a//", "b//"),
+            ("/a", "/", "a"),
+            ("../a", "../", "a"),
+            ("", "", "."),
+            ("/", "/", "."),
+            (".", ".", "."),
+            ("..", "..", "."),
+            ("a/..", "a/..", "."),
+            ("a/./", "a/./", "."),
+        ] {
+            assert_eq!(split(path), (parent_path, name), "{path}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Checks each outgoing HTTP request against the grants and limits of the call, before any name is
+//! resolved.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use http::{HeaderName, HeaderValue, Request, header};
+use tokio::sync::Semaphore;
+use toolhost_contract::http::{
+    HttpGrant, Origin, Scheme, is_allowed_method, is_reserved_header, normalize_path,
+};
+use toolhost_contract::{Denial, Limits};
+use wasmtime_wasi_http::{
+    Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpHooks,
+};
+
+use super::body_drain::{BodyDrain, SharedBody};
+use super::network::Network;
+use super::outbound_request::{OutboundRequest, SendResult, Timeouts};
+use super::route::Route;
+use crate::accounting::meter::Meter;
+
+/// Maximum bytes of a body that a guest passes at once.
+pub(super) const BODY_CHUNK: usize = 16 << 10;
+
+/// Requests, denied ones included, that any call may try without counting as a flood.
+const TRIED_MIN: u64 = 1_000;
+
+/// Time of the call that a request leaves, so that the guest can report a timeout.
+const MARGIN: Duration = Duration::from_millis(50);
+
+/// Maximum bytes of a path in a recorded denial.
+const DENIED_PATH_MAX: usize = 120;
+
+/// The part of a store that serves `wasi:http`.
+pub(crate) struct Http {
+    pub(crate) ctx: WasiHttpCtx,
+    pub(crate) hooks: HttpHooks,
+    /// Whether the guest used its handles since their memory was last counted.
+    pub(crate) used: bool,
+}
+
+/// Decides which requests of one call are sent.
+pub(crate) struct HttpHooks {
+    grant: Option<Arc<HttpGrant>>,
+    network: Arc<Network>,
+    meter: Arc<Meter>,
+    /// The deadline of the call; none if it is beyond the clock's range.
+    deadline: Option<Instant>,
+    /// Requests that the guest tried to send, denied ones included.
+    tried: u64,
+    /// Bounds concurrent requests. Created with the first one.
+    slots: Option<Arc<Semaphore>>,
+    drain: BodyDrain,
+}
+
+impl Http {
+    pub(crate) fn new(
+        grant: Option<Arc<HttpGrant>>,
+        network: Arc<Network>,
+        meter: Arc<Meter>,
+        deadline: Option<Instant>,
+    ) -> Self {
+        let mut ctx = WasiHttpCtx::new();
+        ctx.set_field_size_limit(meter.limits.http_header_bytes);
+        let hooks = HttpHooks {
+            grant,
+            network,
+            meter,
+            deadline,
+            tried: 0,
+            slots: None,
+            drain: BodyDrain::default(),
+        };
+        Self {
+            ctx,
+            hooks,
+            used: false,
+        }
+    }
+}
+
+impl WasiHttpHooks for HttpHooks {
+    fn is_forbidden_header(&mut self, name: &HeaderName) -> bool {
+        is_reserved_header(name)
+    }
+
+    fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
+        Arc::new(is_reserved_header)
+    }
+
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        BODY_CHUNK
+    }
+
+    fn send_request(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<dyn Future<Output = SendResult> + Send> {
+        self.tried += 1;
+        let (request, body) = SharedBody::share(request);
+        let (drain, limit) = (self.drain.clone(), self.meter.limits.http_request_bytes);
+        let admitted = self.admit(request, options.unwrap_or_default());
+        Box::new(async move {
+            let sent = match admitted {
+                Ok(request) => request.send().await,
+                Err(error) => Err(error),
+            };
+            if sent.is_err() {
+                drain.drain(body, limit);
+            }
+            sent
+        })
+    }
+}
+
+impl HttpHooks {
+    /// Whether the guest goes on sending requests that are refused.
+    pub(crate) fn is_flooded(&self) -> bool {
+        let limit = self.meter.limits.http_requests.saturating_mul(10);
+        self.tried > limit.max(TRIED_MIN)
+    }
+
+    /// Accepts a request that a rule allows and that is within the limits.
+    fn admit(
+        &mut self,
+        mut request: Request<WasiBody>,
+        options: RequestOptions,
+    ) -> Result<OutboundRequest, Error> {
+        let limits = &self.meter.limits;
+        check_head(&request, limits)?;
+        let uri = request.uri();
+        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return Err(Error::HttpRequestUriInvalid);
+        };
+        let origin = Scheme::parse(scheme)
+            .and_then(|scheme| Origin::of(scheme, authority.as_str()))
+            .map_err(|_| Error::HttpRequestUriInvalid)?;
+        let method = request.method().as_str();
+        if !is_allowed_method(method) {
+            return Err(Error::HttpRequestMethodInvalid);
+        }
+        let grant = self.grant.clone().filter(|grant| {
+            let mut rules = grant.allow.iter();
+            rules.any(|rule| rule.allows(method, &origin, uri.path()))
+        });
+        let Some(grant) = grant else {
+            let rule = missing_rule(method, &origin, uri.path());
+            self.meter.deny(Denial::HttpRequest(rule));
+            return Err(Error::HttpRequestDenied);
+        };
+        let limit = limits.http_requests;
+        let one_more = |sent: u64| (sent < limit).then_some(sent + 1);
+        let sent = &self.meter.http_requests;
+        if sent.fetch_update(Relaxed, Relaxed, one_more).is_err() {
+            let reason = format!("a call may make {limit} HTTP requests (limits.httpRequests)");
+            return Err(Error::InternalError(Some(reason)));
+        }
+        let concurrent = limits.http_concurrent;
+        let slots = self
+            .slots
+            .get_or_insert_with(|| Arc::new(Semaphore::new(concurrent)));
+        let slots = Arc::clone(slots);
+        let host = origin.authority().parse();
+        let host: HeaderValue = host.map_err(|_| Error::HttpRequestUriInvalid)?;
+        request.headers_mut().insert(header::HOST, host);
+        Ok(OutboundRequest {
+            timeouts: self.timeouts(options),
+            request,
+            slots,
+            route: Route {
+                origin,
+                grant,
+                network: Arc::clone(&self.network),
+                meter: Arc::clone(&self.meter),
+            },
+        })
+    }
+
+    /// Returns the guest's timeouts, bounded by the limits and by the call's remaining time.
+    fn timeouts(&self, options: RequestOptions) -> Timeouts {
+        let limits = &self.meter.limits;
+        let left = self.deadline.map(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            left.saturating_sub(MARGIN)
+        });
+        let bounded = |timeout: Option<Duration>, limit: Duration| {
+            let timeout = timeout.map_or(limit, |timeout| timeout.min(limit));
+            left.map_or(timeout, |left| timeout.min(left))
+        };
+        Timeouts {
+            connect: bounded(options.connect_timeout, limits.http_connect),
+            first_byte: bounded(options.first_byte_timeout, limits.http_first_byte),
+            between_bytes: bounded(options.between_bytes_timeout, limits.http_between_bytes),
+        }
+    }
+}
+
+/// Checks the size of the headers and of the URI.
+fn check_head(request: &Request<WasiBody>, limits: &Limits) -> Result<(), Error> {
+    let headers = request.headers();
+    let line_bytes = |(name, value): (&HeaderName, &HeaderValue)| {
+        name.as_str().len() + value.len() + ": \r\n".len()
+    };
+    let bytes: usize = headers.iter().map(line_bytes).sum();
+    if headers.len() > limits.http_headers || bytes > limits.http_header_bytes {
+        let bytes = u32::try_from(bytes).ok();
+        return Err(Error::HttpRequestHeaderSectionSize(bytes));
+    }
+    let path = request.uri().path_and_query();
+    if path.is_some_and(|path| path.as_str().len() > limits.http_header_bytes) {
+        return Err(Error::HttpRequestUriTooLong);
+    }
+    Ok(())
+}
+
+/// Returns the rule that would allow a request. The guest chose the words, so long or unusual ones
+/// are left out, which makes the rule wider.
+fn missing_rule(method: &str, origin: &Origin, path: &str) -> String {
+    let is_capital = |b: u8| b.is_ascii_uppercase() || b == b'-';
+    let method = match method.len() <= 16 && method.bytes().all(is_capital) {
+        true => format!("{method} "),
+        false => String::new(),
+    };
+    let is_plain = |path: &String| {
+        let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"/-._~%@:+,=".contains(&b);
+        path.len() <= DENIED_PATH_MAX && path.bytes().all(is_plain)
+    };
+    let path = match normalize_path(path) {
+        Some(path) if is_plain(&path) => path,
+        Some(_) => "/*".to_owned(),
+        // Only a rule without a path allows it.
+        None => String::new(),
+    };
+    format!("{method}{origin}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use toolhost_contract::HttpRule;
+
+    use super::*;
+
+    #[test]
+    fn the_missing_rule_allows_the_request() {
+        let origin = Origin::of(Scheme::Https, "a.example").unwrap();
+        let long = format!("/{}", "x".repeat(DENIED_PATH_MAX));
+        for (method, path, expected) in [
+            ("GET", "/v1/x", "GET https://a.example/v1/x"),
+            ("GET", "/v1/%78", "GET https://a.example/v1/x"),
+            ("GET", &long, "GET https://a.example/*"),
+            ("GET", "/a'b", "GET https://a.example/*"),
+            ("GET", "/a%3Bb", "GET https://a.example"),
+            ("GET", "/a/../b", "GET https://a.example"),
+            ("pRoP", "/", "https://a.example/"),
+        ] {
+            let missing = missing_rule(method, &origin, path);
+            assert_eq!(missing, expected);
+            let rule = HttpRule::parse(&missing).unwrap();
+            assert!(rule.allows(method, &origin, path), "{missing}: {path}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Counts the bytes by which guests have grown each workdir.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use cap_std::fs::Dir;
+use cap_std::time::SystemTime;
+use toolhost_contract::FileId;
+
+use super::identity::file_id;
+use crate::sync::lock;
+
+/// Maximum number of unused workdirs whose usage is remembered.
+const REMEMBERED_MAX: usize = 10_000;
+
+/// Identifies a directory. The creation time tells it from a later one with the same inode.
+type DirIdentity = (FileId, Option<SystemTime>);
+
+/// The usage of each workdir that a sandbox has opened. It outlives the handles: a host that reopens
+/// a workdir for each turn goes on with the same count.
+#[derive(Debug, Default)]
+pub(crate) struct WorkdirUsages(Mutex<HashMap<DirIdentity, WorkdirUsage>>);
+
+impl WorkdirUsages {
+    /// Returns the usage that all handles of a directory share.
+    pub(crate) fn of(&self, dir: &Dir) -> WorkdirUsage {
+        let Ok(metadata) = dir.dir_metadata() else {
+            return WorkdirUsage::default();
+        };
+        let identity = (file_id(&metadata), metadata.created().ok());
+        let mut usages = lock(&self.0);
+        if usages.len() >= REMEMBERED_MAX {
+            forget_half(&mut usages);
+        }
+        usages.entry(identity).or_default().clone()
+    }
+}
+
+/// Forgets the smaller half of the unused usages, so that opening many workdirs does not reset a
+/// count that is larger than theirs.
+fn forget_half(usages: &mut HashMap<DirIdentity, WorkdirUsage>) {
+    let mut unused: Vec<(i64, DirIdentity)> = usages
+        .iter()
+        .filter(|(_, usage)| Arc::strong_count(&usage.0) == 1)
+        .map(|(identity, usage)| (usage.0.bytes.load(Relaxed), *identity))
+        .collect();
+    unused.sort_unstable_by_key(|(bytes, _)| *bytes);
+    for (_, identity) in unused.iter().take(unused.len().div_ceil(2)) {
+        usages.remove(identity);
+    }
+}
+
+/// Space that a truncated or removed file frees.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FreedSpace {
+    /// Bytes of its size.
+    pub(crate) bytes: u64,
+    /// Maximum bytes of these that were allocated, and no hole.
+    pub(crate) on_disk: u64,
+}
+
+/// The bytes by which guests have grown one workdir.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WorkdirUsage(Arc<Count>);
+
+#[derive(Debug, Default)]
+struct Count {
+    bytes: AtomicI64,
+    sizes: Mutex<()>,
+}
+
+impl WorkdirUsage {
+    /// Locks the sizes of the workdir's files. Held from reading a size until its change is counted,
+    /// so that no two calls count the same change.
+    pub(crate) fn lock_sizes(&self) -> MutexGuard<'_, ()> {
+        lock(&self.0.sizes)
+    }
+
+    /// Counts `bytes` and returns true if the workdir then has grown by `limit` or less.
+    pub(crate) fn grow(&self, bytes: u64, limit: u64) -> bool {
+        let add = |grown: i64| {
+            let grown = grown.saturating_add(signed(bytes));
+            (grown <= signed(limit)).then_some(grown)
+        };
+        bytes == 0 || self.0.bytes.fetch_update(Relaxed, Relaxed, add).is_ok()
+    }
+
+    /// Counts freed space. Of bytes that guests had not added, only those on the disk count: cutting
+    /// a hole of the user's file frees nothing.
+    pub(crate) fn shrink(&self, freed: FreedSpace) {
+        let (bytes, on_disk) = (signed(freed.bytes), signed(freed.on_disk));
+        let subtract = |grown: i64| {
+            let of_guests = bytes.min(grown.max(0));
+            let of_others = (bytes - of_guests).min((on_disk - of_guests).max(0));
+            Some(grown.saturating_sub(of_guests).saturating_sub(of_others))
+        };
+        let _ = self.0.bytes.fetch_update(Relaxed, Relaxed, subtract);
+    }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgets_the_smallest_unused_counts_first() {
+        let identity = |inode| (FileId { device: 1, inode }, None);
+        let mut usages = HashMap::new();
+        for inode in 0..9 {
+            let usage = WorkdirUsage::default();
+            usage.grow(inode * 100, u64::MAX);
+            usages.insert(identity(inode), usage);
+        }
+        let used = usages[&identity(0)].clone();
+        forget_half(&mut usages);
+        let mut left: Vec<u64> = usages.keys().map(|(id, _)| id.inode).collect();
+        left.sort_unstable();
+        assert_eq!(left, [0, 5, 6, 7, 8]);
+        drop(used);
+    }
+
+    #[test]
+    fn an_existing_hole_does_not_count_as_freed_space() {
+        let usage = WorkdirUsage::default();
+        let shrink = |bytes, on_disk| usage.shrink(FreedSpace { bytes, on_disk });
+        assert!(usage.grow(100, 100));
+        // A file of 1,000 bytes, 40 of which are on the disk.
+        shrink(1_000, 40);
+        assert!(usage.grow(100, 100) && !usage.grow(1, 100));
+        // Allocated bytes count, also those that no guest had added.
+        shrink(500, 512);
+        assert!(usage.grow(500, 100) && !usage.grow(1, 100));
+    }
+}
