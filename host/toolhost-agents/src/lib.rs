@@ -42,6 +42,7 @@ mod pending;
 mod process;
 mod request;
 mod runtime;
+mod schema;
 mod settle;
 mod setup;
 mod tasks;

@@ -12,6 +12,7 @@ use toolhost_store::{Store, StoreError};
 use super::delivery::{Asker, Envelope, ReplyMode};
 use super::dispatch::{Dispatch, Phase};
 use super::local::Local;
+use super::schema::SCHEMA;
 use super::setup::Start;
 use super::{
     AgentSetup, AgentsClient, AgentsError, Delivery, InstanceId, OrchestratorConfig, Reach,
@@ -111,7 +112,7 @@ impl Orchestrator {
         config: OrchestratorConfig,
     ) -> Result<Self, OrchestratorError> {
         let state_root = state_root.to_owned();
-        let opened = tokio::task::spawn_blocking(move || Store::open(&state_root)).await;
+        let opened = tokio::task::spawn_blocking(move || Store::open(&state_root, &SCHEMA)).await;
         let opened = opened.map_err(|error| OrchestratorError::Store(error.into()))?;
         Ok(Self::new(opened.map_err(store)?, config))
     }
@@ -121,7 +122,7 @@ impl Orchestrator {
     /// # Errors
     /// [`OrchestratorError::Store`].
     pub async fn in_memory(config: OrchestratorConfig) -> Result<Self, OrchestratorError> {
-        Ok(Self::new(Store::in_memory().map_err(store)?, config))
+        Ok(Self::new(Store::in_memory(&SCHEMA).map_err(store)?, config))
     }
 
     /// Starts an orchestrator on a store, in the runtime of the caller.

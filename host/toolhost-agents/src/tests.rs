@@ -19,6 +19,7 @@ use toolhost_contract::{HandlerError, ResourceName};
 
 use toolhost_store::Store;
 
+use super::schema::SCHEMA;
 use super::*;
 
 type Turned = std::pin::Pin<Box<dyn Future<Output = Result<Value, HandlerError>> + Send>>;
@@ -128,7 +129,7 @@ async fn with_config<const N: usize>(
     config: OrchestratorConfig,
     agents: [(&str, AgentSetup); N],
 ) -> Orchestrator {
-    on_store(Store::in_memory().unwrap(), config, agents).await
+    on_store(Store::in_memory(&SCHEMA).unwrap(), config, agents).await
 }
 
 async fn on_store<const N: usize>(

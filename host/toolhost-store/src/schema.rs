@@ -1,112 +1,94 @@
-//! The tables, as the steps that made them.
+//! The tables of one owner.
 
-/// Step `n` leads from version `n` to version `n + 1` (`PRAGMA user_version`). What has been
-/// released is never changed: a change is one more step at the end.
-pub(super) const MIGRATIONS: &[&str] = &[PENDING, AGENTS, PENDING_BYTES];
+use rusqlite::{Connection, OptionalExtension, Transaction};
 
-/// Calls that were answered with a handle.
-///
-/// A row belongs to a component that is asked again (`guest_handle`) or to a process that runs it
-/// (`run_id`). Times are Unix milliseconds.
-const PENDING: &str = "
-CREATE TABLE pending (
-    handle       TEXT    NOT NULL PRIMARY KEY,
-    bundle       TEXT    NOT NULL,
-    agent        TEXT    NOT NULL,
-    instance_key TEXT    NOT NULL,
-    call_id      TEXT    NOT NULL,
-    tool_name    TEXT    NOT NULL,
-    turn_id      TEXT    NOT NULL,
-    trace_id     TEXT,
-    message      TEXT    NOT NULL,
-    guest_handle TEXT,
-    run_id       TEXT,
-    state        TEXT    NOT NULL CHECK (state IN ('running', 'waiting', 'done', 'cancelled')),
-    result       TEXT,
-    created_ms   INTEGER NOT NULL,
-    expires_ms   INTEGER NOT NULL,
-    CHECK ((guest_handle IS NULL) <> (run_id IS NULL)),
-    CHECK ((result IS NOT NULL) = (state = 'done'))
-) STRICT;
-CREATE INDEX pending_open ON pending (bundle, agent, instance_key, expires_ms)
-    WHERE state IN ('running', 'waiting');
-CREATE INDEX pending_running ON pending (run_id) WHERE state = 'running';
-CREATE INDEX pending_expiry ON pending (expires_ms);
-";
+/// `PRAGMA user_version` of a database whose owners each have a version. Up to 3 the number was the
+/// version of all tables.
+pub(crate) const FORMAT: i64 = 4;
 
-/// What agents are told, in three tables: events that are owed a turn, the ids of those that had
-/// theirs, and answers that nobody has taken yet.
-///
-/// An event and an answer belong to the run that took them in (`run_id`). `mode` is how the answer
-/// gets to the one who asked.
-const AGENTS: &str = "
-CREATE TABLE agent_events (
-    seq          INTEGER PRIMARY KEY AUTOINCREMENT,
-    event_id     TEXT    NOT NULL UNIQUE,
-    run_id       TEXT    NOT NULL,
-    agent        TEXT    NOT NULL,
-    instance_key TEXT    NOT NULL,
-    mode         TEXT    NOT NULL CHECK (mode IN ('send', 'wait', 'async', 'delegate')),
-    asker_agent  TEXT,
-    asker_key    TEXT,
-    attempts     INTEGER NOT NULL DEFAULT 0,
-    event        TEXT    NOT NULL,
-    CHECK ((mode = 'send') = (asker_agent IS NULL)),
-    CHECK ((asker_agent IS NULL) = (asker_key IS NULL))
-) STRICT;
-CREATE INDEX agent_events_owed ON agent_events (agent, run_id, seq);
-CREATE INDEX agent_events_asked ON agent_events (asker_agent, asker_key)
-    WHERE mode IN ('async', 'delegate');
-CREATE TABLE agent_handled (
-    seq      INTEGER PRIMARY KEY AUTOINCREMENT,
-    event_id TEXT    NOT NULL UNIQUE
-) STRICT;
-CREATE TABLE agent_responses (
-    seq            INTEGER PRIMARY KEY AUTOINCREMENT,
-    correlation_id TEXT    NOT NULL,
-    run_id         TEXT    NOT NULL,
-    agent          TEXT    NOT NULL,
-    instance_key   TEXT    NOT NULL,
-    mode           TEXT    NOT NULL CHECK (mode IN ('async', 'delegate')),
-    event          TEXT    NOT NULL,
-    created_ms     INTEGER NOT NULL,
-    UNIQUE (agent, instance_key, correlation_id)
-) STRICT;
-CREATE INDEX agent_responses_age ON agent_responses (created_ms);
-";
+/// The row of `schema_versions` that keeps the `user_version` that the database had before [`FORMAT`].
+const LEGACY: &str = "";
 
-/// What the records of each owner take, kept up to date by the table itself: messages, results, and
-/// 512 bytes for the rest of a row. An ended call has no message.
-const PENDING_BYTES: &str = "
-UPDATE pending SET message = '' WHERE state IN ('done', 'cancelled');
-CREATE TABLE pending_bytes (
-    bundle       TEXT    NOT NULL,
-    agent        TEXT    NOT NULL,
-    instance_key TEXT    NOT NULL,
-    bytes        INTEGER NOT NULL,
-    PRIMARY KEY (bundle, agent, instance_key)
-) STRICT, WITHOUT ROWID;
-INSERT INTO pending_bytes
-    SELECT bundle, agent, instance_key,
-        sum(512 + octet_length(message) + coalesce(octet_length(result), 0))
-    FROM pending GROUP BY bundle, agent, instance_key;
-CREATE TRIGGER pending_made AFTER INSERT ON pending BEGIN
-    INSERT INTO pending_bytes VALUES (new.bundle, new.agent, new.instance_key,
-        512 + octet_length(new.message) + coalesce(octet_length(new.result), 0))
-    ON CONFLICT (bundle, agent, instance_key) DO UPDATE SET bytes = bytes + excluded.bytes;
-END;
-CREATE TRIGGER pending_changed AFTER UPDATE OF message, result ON pending BEGIN
-    UPDATE pending_bytes SET bytes = bytes
-        + octet_length(new.message) + coalesce(octet_length(new.result), 0)
-        - octet_length(old.message) - coalesce(octet_length(old.result), 0)
-    WHERE bundle = new.bundle AND agent = new.agent AND instance_key = new.instance_key;
-END;
-CREATE TRIGGER pending_removed AFTER DELETE ON pending BEGIN
-    UPDATE pending_bytes SET bytes = bytes
-        - 512 - octet_length(old.message) - coalesce(octet_length(old.result), 0)
-    WHERE bundle = old.bundle AND agent = old.agent AND instance_key = old.instance_key;
-    DELETE FROM pending_bytes
-    WHERE bundle = old.bundle AND agent = old.agent AND instance_key = old.instance_key
-        AND bytes <= 0;
-END;
-";
+/// The tables of one owner, as the steps that make them.
+#[derive(Debug, Clone, Copy)]
+pub struct Schema {
+    /// Name of the owner in the table `schema_versions`.
+    pub owner: &'static str,
+    /// SQL of each step: step `n` leads from version `n` to version `n + 1`. A step that was released
+    /// is never changed; a change is one more step at the end.
+    pub steps: &'static [&'static str],
+    /// For each step that was released before owners had versions: the `user_version` of the database
+    /// after it.
+    pub legacy_versions: &'static [i64],
+}
+
+/// How far a database is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Version {
+    /// `PRAGMA user_version`.
+    pub(crate) format: i64,
+    /// The steps of the owner that have been run.
+    pub(crate) steps: i64,
+}
+
+impl Schema {
+    /// The version after the last step.
+    pub(crate) fn latest(&self) -> i64 {
+        i64::try_from(self.steps.len()).unwrap_or(i64::MAX)
+    }
+
+    /// Reads the version of a database.
+    pub(crate) fn version(&self, db: &Connection) -> rusqlite::Result<Version> {
+        let format = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let steps = match format {
+            FORMAT => self.owner_version(db)?,
+            _ => self.after_legacy(format),
+        };
+        Ok(Version { format, steps })
+    }
+
+    fn owner_version(&self, db: &Connection) -> rusqlite::Result<i64> {
+        let select = "SELECT version FROM schema_versions WHERE owner = ?1";
+        let of = |owner: &str| {
+            let version = db.query_row(select, [owner], |row| row.get(0));
+            version.optional()
+        };
+        Ok(match of(self.owner)? {
+            Some(version) => version,
+            None => self.after_legacy(of(LEGACY)?.unwrap_or_default()),
+        })
+    }
+
+    /// Steps that had been run in a database of an earlier format.
+    fn after_legacy(&self, user_version: i64) -> i64 {
+        let run = self.legacy_versions.iter().filter(|v| **v <= user_version);
+        i64::try_from(run.count()).unwrap_or(i64::MAX)
+    }
+
+    /// Runs the steps that are missing.
+    pub(crate) fn migrate(&self, db: &Transaction<'_>, from: Version) -> rusqlite::Result<()> {
+        if from.format < FORMAT {
+            db.execute_batch(
+                "CREATE TABLE schema_versions (
+                    owner TEXT NOT NULL PRIMARY KEY, version INTEGER NOT NULL
+                ) STRICT",
+            )?;
+            self.set_version(db, LEGACY, from.format)?;
+            db.pragma_update(None, "user_version", FORMAT)?;
+        }
+        let done = usize::try_from(from.steps).unwrap_or_default();
+        let missing = self.steps.get(done..).unwrap_or_default();
+        for step in missing {
+            db.execute_batch(step)?;
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        self.set_version(db, self.owner, self.latest())
+    }
+
+    fn set_version(&self, db: &Connection, owner: &str, version: i64) -> rusqlite::Result<()> {
+        let set = "INSERT OR REPLACE INTO schema_versions (owner, version) VALUES (?1, ?2)";
+        db.execute(set, (owner, version)).map(drop)
+    }
+}

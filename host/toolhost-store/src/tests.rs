@@ -1,6 +1,6 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -8,10 +8,23 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use super::schema::FORMAT;
 use super::second_process::{SecondProcess, say, told_root, wait};
+use super::store::FILE_NAME;
 use super::*;
+
+const SCHEMA: Schema = Schema {
+    owner: "tests",
+    steps: &["CREATE TABLE first (n)", "CREATE TABLE second (n)"],
+    legacy_versions: &[1, 3],
+};
+
+fn open(state_root: &Path) -> Result<Store, StoreError> {
+    Store::open(state_root, &SCHEMA)
+}
 
 fn state_root() -> TempDir {
     tempfile::tempdir().unwrap()
@@ -74,7 +87,7 @@ async fn occupy(store: &Store) -> (mpsc::Sender<()>, tokio::task::JoinHandle<()>
 async fn everything_is_made_for_this_user_alone() {
     let root = state_root();
     let dir = root.path().join("not/there/yet");
-    let store = Store::open(&dir).unwrap();
+    let store = open(&dir).unwrap();
     make_notes(&store).await;
     assert_eq!(mode(&dir), 0o700);
     assert_eq!(mode(&dir.join("runs")), 0o700);
@@ -87,14 +100,14 @@ async fn everything_is_made_for_this_user_alone() {
 
     drop(store);
     fs::set_permissions(dir.join(FILE_NAME), Permissions::from_mode(0o644)).unwrap();
-    let _store = Store::open(&dir).unwrap();
+    let _store = open(&dir).unwrap();
     assert_eq!(mode(&dir.join(FILE_NAME)), 0o600);
 }
 
 #[tokio::test]
 async fn a_connection_is_set_up_as_promised() {
     let root = state_root();
-    let store = Store::open(root.path()).unwrap();
+    let store = open(root.path()).unwrap();
     let pragma = |name: &'static str| {
         let store = store.clone();
         async move {
@@ -108,10 +121,7 @@ async fn a_connection_is_set_up_as_promised() {
         ("synchronous", "Integer(1)"),
         ("foreign_keys", "Integer(1)"),
         ("busy_timeout", "Integer(5000)"),
-        (
-            "user_version",
-            &format!("Integer({})", schema::MIGRATIONS.len()),
-        ),
+        ("user_version", &format!("Integer({FORMAT})")),
     ] {
         assert_eq!(pragma(name).await, value, "{name}");
     }
@@ -123,7 +133,7 @@ async fn a_connection_is_set_up_as_promised() {
 #[tokio::test]
 async fn keeps_what_was_committed_and_nothing_that_failed() {
     let root = state_root();
-    let store = Store::open(root.path()).unwrap();
+    let store = open(root.path()).unwrap();
     make_notes(&store).await;
     note(&store, "kept").await.unwrap();
     let failed = store.write(|tx| {
@@ -139,15 +149,15 @@ async fn keeps_what_was_committed_and_nothing_that_failed() {
     assert_eq!(notes(&store).await, ["kept", "kept, too"]);
 
     drop(store);
-    let store = Store::open(root.path()).unwrap();
+    let store = open(root.path()).unwrap();
     assert_eq!(notes(&store).await, ["kept", "kept, too"]);
 }
 
 #[tokio::test]
 async fn a_panic_keeps_nothing_and_ends_no_thread() {
     for store in [
-        Store::in_memory().unwrap(),
-        Store::open(state_root().path()).unwrap(),
+        Store::in_memory(&SCHEMA).unwrap(),
+        open(state_root().path()).unwrap(),
     ] {
         make_notes(&store).await;
         for _ in 0..3 {
@@ -168,7 +178,7 @@ async fn a_panic_keeps_nothing_and_ends_no_thread() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn work_that_was_dropped_is_done_whole_or_not_at_all() {
-    let store = Store::in_memory().unwrap();
+    let store = Store::in_memory(&SCHEMA).unwrap();
     make_notes(&store).await;
 
     let (release, occupied) = occupy(&store).await;
@@ -206,7 +216,7 @@ async fn work_that_was_dropped_is_done_whole_or_not_at_all() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_finds_the_queue_full_waits() {
-    let store = Store::in_memory().unwrap();
+    let store = Store::in_memory(&SCHEMA).unwrap();
     make_notes(&store).await;
     let (release, occupied) = occupy(&store).await;
     let mut writes = JoinSet::new();
@@ -214,7 +224,7 @@ async fn whoever_finds_the_queue_full_waits() {
         let store = store.clone();
         writes.spawn(async move { note(&store, "one").await.unwrap() });
     }
-    while store.0.jobs.capacity() > 0 {
+    while store.queue_capacity() > 0 {
         tokio::task::yield_now().await;
     }
     drop(release);
@@ -226,7 +236,7 @@ async fn whoever_finds_the_queue_full_waits() {
 #[tokio::test]
 async fn the_thread_ends_with_the_last_clone() {
     let root = state_root();
-    let store = Store::open(root.path()).unwrap();
+    let store = open(root.path()).unwrap();
     let lock = lock_of(root.path(), store.run_id());
     let watched = File::open(&lock).unwrap();
     let clone = store.clone();
@@ -246,8 +256,7 @@ async fn the_thread_ends_with_the_last_clone() {
 #[tokio::test]
 async fn a_newer_database_is_refused_and_left_as_it_is() {
     let root = state_root();
-    let next = i64::try_from(schema::MIGRATIONS.len()).unwrap() + 1;
-    for version in [next, 4_000_000] {
+    for version in [FORMAT + 1, 4_000_000] {
         drop(fs::remove_file(database(&root)));
         let newer = Connection::open(database(&root)).unwrap();
         newer.execute_batch("CREATE TABLE later (x)").unwrap();
@@ -255,7 +264,7 @@ async fn a_newer_database_is_refused_and_left_as_it_is() {
         drop(newer);
         let before = fs::read(database(&root)).unwrap();
 
-        let refused = Store::open(root.path()).unwrap_err();
+        let refused = open(root.path()).unwrap_err();
         let message = refused.to_string();
         assert!(
             matches!(refused, StoreError::Newer { found, .. } if found == version),
@@ -266,10 +275,102 @@ async fn a_newer_database_is_refused_and_left_as_it_is() {
     }
 }
 
+/// The tables of a database, but for that of the versions.
+async fn tables(store: &Store) -> Vec<String> {
+    let read = store.read(|tx| {
+        let select = "SELECT name FROM sqlite_schema WHERE name <> 'schema_versions' ORDER BY name";
+        let mut select = tx.prepare(select)?;
+        select.query_map([], |row| row.get(0))?.collect()
+    });
+    let mut tables: Vec<String> = read.await.unwrap();
+    tables.retain(|name| !name.starts_with("sqlite_"));
+    tables
+}
+
+#[tokio::test]
+async fn each_owner_brings_its_tables_up_to_date() {
+    let root = state_root();
+    let other = Schema {
+        owner: "other",
+        steps: &["CREATE TABLE others (n)"],
+        legacy_versions: &[],
+    };
+    const GROWN: Schema = Schema {
+        steps: &[SCHEMA.steps[0], SCHEMA.steps[1], "DROP TABLE first"],
+        ..SCHEMA
+    };
+    assert_eq!(
+        tables(&open(root.path()).unwrap()).await,
+        ["first", "second"]
+    );
+    for _ in 0..2 {
+        let store = Store::open(root.path(), &other).unwrap();
+        assert_eq!(tables(&store).await, ["first", "others", "second"]);
+    }
+    let store = Store::open(root.path(), &GROWN).unwrap();
+    assert_eq!(tables(&store).await, ["others", "second"]);
+    let refused = open(root.path()).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            StoreError::Newer {
+                found: 3,
+                known: 2,
+                ..
+            }
+        ),
+        "{refused}"
+    );
+    Store::open(root.path(), &other).unwrap();
+}
+
+#[tokio::test]
+async fn a_database_of_an_earlier_toolhost_is_brought_up_to_date() {
+    let other = Schema {
+        owner: "other",
+        steps: &["CREATE TABLE others (n)"],
+        legacy_versions: &[2],
+    };
+    for (version, made) in [
+        (1, "CREATE TABLE first (n); INSERT INTO first VALUES (7)"),
+        (
+            2,
+            "CREATE TABLE first (n); INSERT INTO first VALUES (7); CREATE TABLE others (n)",
+        ),
+        (
+            3,
+            "CREATE TABLE first (n); INSERT INTO first VALUES (7); CREATE TABLE others (n);
+             CREATE TABLE second (n)",
+        ),
+    ] {
+        for schemas in [[SCHEMA, other], [other, SCHEMA]] {
+            let root = state_root();
+            let earlier = Connection::open(database(&root)).unwrap();
+            earlier.execute_batch(made).unwrap();
+            earlier
+                .pragma_update(None, "user_version", version)
+                .unwrap();
+            drop(earlier);
+            for schema in schemas.iter().chain(&schemas) {
+                Store::open(root.path(), schema).unwrap();
+            }
+            let store = open(root.path()).unwrap();
+            assert_eq!(
+                tables(&store).await,
+                ["first", "others", "second"],
+                "{version}"
+            );
+            let kept = store.read(|tx| tx.query_row("SELECT n FROM first", [], |row| row.get(0)));
+            let kept: i64 = kept.await.unwrap();
+            assert_eq!(kept, 7);
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_damaged_database_is_refused_by_its_name() {
     let root = state_root();
-    let store = Store::open(root.path()).unwrap();
+    let store = open(root.path()).unwrap();
     let watched = File::open(lock_of(root.path(), store.run_id())).unwrap();
     make_notes(&store).await;
     drop(store);
@@ -283,7 +384,7 @@ async fn a_damaged_database_is_refused_by_its_name() {
         damaged,
     ] {
         fs::write(database(&root), &bytes).unwrap();
-        let refused = Store::open(root.path()).unwrap_err();
+        let refused = open(root.path()).unwrap_err();
         let message = refused.to_string();
         assert!(matches!(refused, StoreError::Corrupt { .. }), "{refused:?}");
         assert!(
@@ -297,8 +398,8 @@ async fn a_damaged_database_is_refused_by_its_name() {
     let mut damaged = good;
     damaged[4096..].fill(0xff);
     fs::write(database(&root), &damaged).unwrap();
-    let count = "SELECT count(*) FROM pending";
-    let read: Result<i64, _> = match Store::open(root.path()) {
+    let count = "SELECT count(*) FROM notes";
+    let read: Result<i64, _> = match open(root.path()) {
         Ok(store) => {
             store
                 .read(move |tx| tx.query_row(count, [], |row| row.get(0)))
@@ -312,7 +413,7 @@ async fn a_damaged_database_is_refused_by_its_name() {
 #[tokio::test]
 async fn a_database_locked_for_too_long_is_said_to_be() {
     let root = state_root();
-    let store = Store::open(root.path()).unwrap();
+    let store = open(root.path()).unwrap();
     make_notes(&store).await;
     // The test does not wait as long as the store would.
     let hasty = store.write(|tx| tx.busy_timeout(Duration::ZERO));
@@ -331,8 +432,8 @@ async fn a_database_locked_for_too_long_is_said_to_be() {
 #[tokio::test]
 async fn a_run_lives_until_its_store_is_closed() {
     let root = state_root();
-    let first = Store::open(root.path()).unwrap();
-    let second = Store::open(root.path()).unwrap();
+    let first = open(root.path()).unwrap();
+    let second = open(root.path()).unwrap();
     let (first_id, second_id) = (first.run_id().to_owned(), second.run_id().to_owned());
     assert_ne!(first_id, second_id);
     for store in [&first, &second] {
@@ -346,7 +447,7 @@ async fn a_run_lives_until_its_store_is_closed() {
     flock(&watched, FlockOperation::LockShared).unwrap();
     assert!(!second.is_alive(&first_id));
 
-    let alone = Store::in_memory().unwrap();
+    let alone = Store::in_memory(&SCHEMA).unwrap();
     assert!(alone.is_alive(alone.run_id()) && !alone.is_alive(&second_id));
 }
 
@@ -354,7 +455,7 @@ async fn a_run_lives_until_its_store_is_closed() {
 async fn a_run_that_is_asked_about_by_many_is_neither_dead_nor_alive_by_it() {
     let root = state_root();
     let dir = root.path();
-    let store = Store::open(dir).unwrap();
+    let store = open(dir).unwrap();
     fs::write(lock_of(dir, "aaaaaaaaaaaaaaaa"), "").unwrap();
     std::thread::scope(|threads| {
         for _ in 0..4 {
@@ -366,7 +467,7 @@ async fn a_run_that_is_asked_about_by_many_is_neither_dead_nor_alive_by_it() {
         }
         threads.spawn(|| {
             for _ in 0..20 {
-                let other = Store::open(dir).unwrap();
+                let other = open(dir).unwrap();
                 assert!(store.is_alive(other.run_id()));
             }
         });
@@ -377,7 +478,7 @@ async fn a_run_that_is_asked_about_by_many_is_neither_dead_nor_alive_by_it() {
 #[tokio::test]
 async fn opens_the_store_as_a_second_process() {
     let Some(root) = told_root() else { return };
-    let store = Store::open(&root).unwrap();
+    let store = open(&root).unwrap();
     say(store.run_id());
     wait();
 }
@@ -385,7 +486,7 @@ async fn opens_the_store_as_a_second_process() {
 #[tokio::test]
 async fn a_killed_process_is_dead_and_its_lock_is_removed_by_the_next() {
     let root = state_root();
-    let store = Store::open(root.path()).unwrap();
+    let store = open(root.path()).unwrap();
     let test = "tests::opens_the_store_as_a_second_process";
     let mut other = SecondProcess::start(test, root.path());
     let run_id = other.hear();
@@ -395,7 +496,7 @@ async fn a_killed_process_is_dead_and_its_lock_is_removed_by_the_next() {
     let lock = lock_of(root.path(), &run_id);
     assert!(lock.exists(), "nobody has tidied up yet");
 
-    let _next = Store::open(root.path()).unwrap();
+    let _next = open(root.path()).unwrap();
     assert!(!lock.exists());
     assert!(!store.is_alive(&run_id));
     assert!(lock_of(root.path(), store.run_id()).exists());
@@ -407,7 +508,7 @@ async fn adds_rows_as_a_second_process() {
     let Some(root) = told_root() else { return };
     say("ready");
     wait();
-    let store = Store::open(&root).unwrap();
+    let store = open(&root).unwrap();
     make_notes(&store).await;
     for _ in 0..50 {
         note(&store, "one").await.unwrap();
@@ -433,7 +534,7 @@ async fn several_processes_may_be_the_first_to_open_it() {
             assert_eq!(other.hear(), "done");
             other.finish();
         }
-        let store = Store::open(root.path()).unwrap();
+        let store = open(root.path()).unwrap();
         assert_eq!(notes(&store).await.len(), 200);
     }
 }
@@ -445,13 +546,13 @@ async fn several_stores_of_one_process_may_be_the_first_to_open_it() {
         let mut stores = JoinSet::new();
         for _ in 0..4 {
             let root = Arc::clone(&root);
-            stores.spawn_blocking(move || Store::open(root.path()).unwrap());
+            stores.spawn_blocking(move || open(root.path()).unwrap());
         }
         for store in stores.join_all().await {
             make_notes(&store).await;
             note(&store, "one").await.unwrap();
         }
-        let store = Store::open(root.path()).unwrap();
+        let store = open(root.path()).unwrap();
         assert_eq!(notes(&store).await.len(), 4);
     }
 }

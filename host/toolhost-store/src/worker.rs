@@ -1,19 +1,20 @@
-//! The store's thread: one job after the other, each in a transaction of its own.
+//! The store's thread: runs one job after the other, each in a transaction of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::mpsc;
 
-use super::runs::RunLock;
+use super::lease::Lease;
 
 /// Jobs that wait for the thread before callers wait for room.
 const QUEUE: usize = 1024;
 
-/// What the thread does next.
+/// Work for the thread.
 pub(super) type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
-/// Why a transaction was not kept.
+/// Why a transaction was rolled back.
 pub(super) enum Failure {
     Sqlite(rusqlite::Error),
     Panicked,
@@ -25,11 +26,11 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-/// Starts the thread. It ends when every sender is gone and the queue is empty, and gives back the
-/// run's lock last: a run is alive until the last of its writes.
+/// Starts the thread. It ends when every sender is dropped and the queue is empty, and drops the lease
+/// last: a run is alive until the last of its writes.
 pub(super) fn start(
     mut connection: Connection,
-    lock: Option<RunLock>,
+    lease: Arc<dyn Lease>,
 ) -> std::io::Result<mpsc::Sender<Job>> {
     let (jobs, mut queue) = mpsc::channel::<Job>(QUEUE);
     let work = move || {
@@ -37,7 +38,7 @@ pub(super) fn start(
             job(&mut connection);
         }
         drop(connection);
-        drop(lock);
+        drop(lease);
     };
     std::thread::Builder::new()
         .name("toolhost-store".to_owned())
@@ -45,14 +46,14 @@ pub(super) fn start(
     Ok(jobs)
 }
 
-/// Runs `work` in a transaction; keeps nothing of it where it fails or panics.
+/// Runs `work` in a transaction; rolls it back where it fails or panics.
 pub(super) fn transact<T>(
     connection: &mut Connection,
     behavior: TransactionBehavior,
     work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
 ) -> Result<T, Failure> {
     let transaction = connection.transaction_with_behavior(behavior)?;
-    // Nothing that the panic may have left half done is looked at again: the drop rolls back.
+    // Unwind safe: dropping the transaction rolls back, and nothing else is shared.
     let done = catch_unwind(AssertUnwindSafe(|| work(&transaction)));
     let done = done.map_err(|_| Failure::Panicked)??;
     transaction.commit()?;

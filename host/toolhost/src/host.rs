@@ -272,8 +272,8 @@ impl HostInner {
         let (tell, told) = oneshot::channel();
         self.sandbox.spawn_own(async move {
             let open = move || match root {
-                Some(root) => Store::open(&root),
-                None => Store::in_memory(),
+                Some(root) => Store::open(&root, &pending::SCHEMA),
+                None => Store::in_memory(&pending::SCHEMA),
             };
             // Whoever asked may have gone.
             let _heard = tell.send(tokio::task::spawn_blocking(open).await).is_ok();

@@ -13,4 +13,4 @@ mod submit;
 pub use calls::{Completed, Completion, Completions};
 pub(crate) use calls::{EXPIRY, Pending};
 pub(crate) use guest::accept;
-pub(crate) use record::{Handle, PendingCall};
+pub(crate) use record::{Handle, PendingCall, SCHEMA};

@@ -77,7 +77,7 @@ async fn an_answer_is_kept_over_a_restart_until_it_is_acknowledged() {
 #[tokio::test]
 async fn so_many_answers_are_kept_and_for_so_long() {
     let gate = Gate::new();
-    let store = Store::in_memory().unwrap();
+    let store = Store::in_memory(&SCHEMA).unwrap();
     let limits = OrchestratorConfig {
         responses_max: 3,
         ..config()

@@ -2,7 +2,7 @@ use super::*;
 
 #[tokio::test]
 async fn turns_may_end_within_the_grace_and_what_waits_stays_stored() {
-    let store = Store::in_memory().unwrap();
+    let store = Store::in_memory(&SCHEMA).unwrap();
     let gate = Gate::new();
     let first = on_store(store.clone(), config(), [("a", gate.agent())]).await;
     let client = user(&first);
@@ -54,7 +54,7 @@ async fn turns_may_end_within_the_grace_and_what_waits_stays_stored() {
 
 #[tokio::test]
 async fn a_turn_that_does_not_end_is_given_up_and_delivered_at_the_next_start() {
-    let store = Store::in_memory().unwrap();
+    let store = Store::in_memory(&SCHEMA).unwrap();
     for _ in 0..5 {
         let gate = Gate::new();
         let host = on_store(store.clone(), config(), [("a", gate.agent())]).await;

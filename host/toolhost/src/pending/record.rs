@@ -10,6 +10,7 @@ mod handle;
 mod interrupt;
 mod records;
 mod row;
+mod schema;
 
 use std::time::SystemTime;
 
@@ -17,6 +18,7 @@ use toolhost_contract::{AssistantMessage, ToolResult};
 
 pub(crate) use self::handle::Handle;
 pub(crate) use self::records::{AcceptError, Records};
+pub(crate) use self::schema::SCHEMA;
 
 /// Whose a record is. Nobody else finds it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,11 +26,11 @@ fn state_root() -> TempDir {
 }
 
 fn records_in(root: &Path) -> Records {
-    Records::new(Store::open(root).unwrap(), Locale::En)
+    Records::new(Store::open(root, &SCHEMA).unwrap(), Locale::En)
 }
 
 fn records() -> Records {
-    Records::new(Store::in_memory().unwrap(), Locale::En)
+    Records::new(Store::in_memory(&SCHEMA).unwrap(), Locale::En)
 }
 
 fn owner() -> Owner {

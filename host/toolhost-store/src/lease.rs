@@ -1,0 +1,156 @@
+//! Which runs of the store are alive.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::error::StoreError;
+use super::private_dir::make_private;
+use super::random::{is_random_text, random_text};
+
+/// Letters of a run's id: 80 random bits.
+const ID_LETTERS: usize = 16;
+
+/// Attempts to take a lock. An attempt fails only if another process tests the lock in that moment.
+const ATTEMPTS: usize = 16;
+
+/// Marks one run of a store as alive until it is dropped, and tells which other runs are alive.
+///
+/// Rows name the run that owns them. The rows of a run that is no longer alive may be taken over.
+pub trait Lease: Send + Sync + 'static {
+    /// Returns the id of this run: 16 letters of base32 that are never used again.
+    fn run_id(&self) -> &str;
+
+    /// Whether the run of this id is alive. Once false it stays false; where it cannot be determined it
+    /// is true.
+    fn is_alive(&self, run_id: &str) -> bool;
+}
+
+/// A lock on the file `{state_root}/runs/{run_id}.lock`. The kernel releases it when the process dies.
+#[derive(Debug)]
+pub struct FileLease {
+    run_id: String,
+    dir: PathBuf,
+    file: File,
+}
+
+/// The lease of a store in memory, whose rows no other run can see.
+#[derive(Debug)]
+pub struct LocalLease(String);
+
+impl FileLease {
+    /// Begins a run, and removes the lock files of runs that died.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the directory or the lock cannot be made.
+    pub fn acquire(state_root: &Path) -> Result<Self, StoreError> {
+        let dir = state_root.join("runs");
+        let failed = |source| StoreError::Lease {
+            dir: dir.clone(),
+            source,
+        };
+        make_private(&dir).map_err(failed)?;
+        for _ in 0..ATTEMPTS {
+            let run_id = random_text::<ID_LETTERS>()?;
+            if let Some(file) = lock_new(&lock_path(&dir, &run_id)).map_err(failed)? {
+                remove_dead(&dir);
+                return Ok(Self { run_id, dir, file });
+            }
+        }
+        Err(failed(io::ErrorKind::WouldBlock.into()))
+    }
+}
+
+impl Lease for FileLease {
+    fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    fn is_alive(&self, run_id: &str) -> bool {
+        // An id that was read from a row becomes part of a path only if it has the form of an id.
+        run_id == self.run_id
+            || is_random_text::<ID_LETTERS>(run_id) && !is_dead(&lock_path(&self.dir, run_id))
+    }
+}
+
+impl Drop for FileLease {
+    fn drop(&mut self) {
+        // A file that cannot be removed is removed by the next run.
+        let _ = fs::remove_file(lock_path(&self.dir, &self.run_id));
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
+impl LocalLease {
+    /// Begins a run.
+    ///
+    /// # Errors
+    /// [`StoreError::Random`].
+    pub fn new() -> Result<Self, StoreError> {
+        Ok(Self(random_text::<ID_LETTERS>()?))
+    }
+}
+
+impl Lease for LocalLease {
+    fn run_id(&self) -> &str {
+        &self.0
+    }
+
+    fn is_alive(&self, run_id: &str) -> bool {
+        run_id == self.0
+    }
+}
+
+fn lock_path(dir: &Path, run_id: &str) -> PathBuf {
+    dir.join(format!("{run_id}.lock"))
+}
+
+/// Makes and locks a file; none where another process tested or removed it in that moment.
+fn lock_new(path: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    let removed = file.metadata()?.nlink() == 0;
+    Ok((!removed).then_some(file))
+}
+
+/// Whether no process holds this lock. Tests with a shared lock, so that several tests do not conflict.
+fn is_dead(path: &Path) -> bool {
+    let locked =
+        File::open(path).and_then(|file| Ok(flock(&file, FlockOperation::NonBlockingLockShared)?));
+    match locked {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => {
+            if error.kind() != io::ErrorKind::WouldBlock {
+                let path = path.display();
+                tracing::warn!(%path, %error, "a lock cannot be tested: its run counts as alive");
+            }
+            false
+        }
+    }
+}
+
+/// Removes the lock files of dead runs. A file that remains does no harm.
+fn remove_dead(dir: &Path) {
+    let Ok(entries) = fs::read_dir(dir) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|end| end == "lock") && is_dead(&path) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The handle of the database.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::{Transaction, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
+
+use super::error::StoreError;
+use super::lease::{FileLease, Lease, LocalLease};
+use super::open;
+use super::private_dir::make_private;
+use super::schema::Schema;
+use super::worker::{self, Failure, Job};
+
+/// Name of the database in the state root.
+pub(super) const FILE_NAME: &str = "toolhost.db";
+
+/// One SQLite database, and one thread behind a bounded queue. Cheap to clone; the thread ends after the
+/// last clone is dropped and the queue is empty.
+///
+/// A committed write survives a process that is killed at any moment. A machine that loses power may
+/// lose the last writes, never the database's consistency.
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    lease: Arc<dyn Lease>,
+    jobs: mpsc::Sender<Job>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("path", &self.0.path)
+            .field("run_id", &self.run_id())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens `{state_root}/toolhost.db` with a [`FileLease`], and brings the tables of `schema` up to
+    /// date; makes both, readable for this user alone, where they are missing. Several processes may
+    /// share a state root. Blocks, for some seconds at most if another process locks the database.
+    ///
+    /// # Errors
+    /// [`StoreError`] where a file or a lock cannot be made, or the database is damaged, locked or of
+    /// a newer version.
+    pub fn open(state_root: &Path, schema: &Schema) -> Result<Self, StoreError> {
+        let path = state_root.join(FILE_NAME);
+        make_private(state_root).map_err(|source| StoreError::Make {
+            path: state_root.to_owned(),
+            source,
+        })?;
+        let connection = open::file(&path, schema)?;
+        Self::start(path, connection, Arc::new(FileLease::acquire(state_root)?))
+    }
+
+    /// Makes a store that lives as long as its clones.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the system gives no memory, thread or random bytes.
+    pub fn in_memory(schema: &Schema) -> Result<Self, StoreError> {
+        let path = PathBuf::from(":memory:");
+        let connection = open::memory(&path, schema)?;
+        Self::start(path, connection, Arc::new(LocalLease::new()?))
+    }
+
+    fn start(
+        path: PathBuf,
+        connection: rusqlite::Connection,
+        lease: Arc<dyn Lease>,
+    ) -> Result<Self, StoreError> {
+        let jobs = worker::start(connection, Arc::clone(&lease)).map_err(StoreError::Thread)?;
+        Ok(Self(Arc::new(Inner { path, lease, jobs })))
+    }
+
+    /// Runs `work` on the store's thread in a transaction that may write; commits if it returns `Ok`,
+    /// and rolls back otherwise. Waits while the store's queue is full.
+    ///
+    /// `work` blocks every other user of the store, so it should only use the database. If this future
+    /// is dropped while the job is queued, `work` is not run; work that has begun is completed.
+    ///
+    /// # Errors
+    /// [`StoreError`] where SQLite or `work` fails, or `work` panics.
+    pub async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.transact(TransactionBehavior::Immediate, work).await
+    }
+
+    /// Runs `work` on the store's thread in a transaction that reads one consistent snapshot. Dropped or
+    /// queued as [`write`](Self::write) is.
+    ///
+    /// # Errors
+    /// [`StoreError`] where SQLite or `work` fails, or `work` panics.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.transact(TransactionBehavior::Deferred, work).await
+    }
+
+    /// Returns the id of this run of the store: see [`Lease::run_id`].
+    #[must_use]
+    pub fn run_id(&self) -> &str {
+        self.0.lease.run_id()
+    }
+
+    /// Whether the run of this id is alive: see [`Lease::is_alive`].
+    #[must_use]
+    pub fn is_alive(&self, run_id: &str) -> bool {
+        self.0.lease.is_alive(run_id)
+    }
+
+    /// How many more jobs the queue takes.
+    #[cfg(test)]
+    pub(super) fn queue_capacity(&self) -> usize {
+        self.0.jobs.capacity()
+    }
+
+    async fn transact<T: Send + 'static>(
+        &self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, replied) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            if !reply.is_closed() {
+                let done = worker::transact(connection, behavior, work);
+                // The caller may have been dropped meanwhile.
+                let _ = reply.send(done);
+            }
+        });
+        let path = || self.0.path.clone();
+        let stopped = || StoreError::Stopped { path: path() };
+        self.0.jobs.send(job).await.map_err(|_| stopped())?;
+        let done = replied.await.map_err(|_| stopped())?;
+        done.map_err(|failure| match failure {
+            Failure::Sqlite(source) => StoreError::sqlite(&self.0.path, source),
+            Failure::Panicked => StoreError::Panicked { path: path() },
+        })
+    }
+}
