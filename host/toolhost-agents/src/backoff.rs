@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::OrchestratorConfig;
 
-/// Doubles from the first pause to the longest; begins anew after a good turn.
+/// Doubles from the first pause to the longest; starts again after a turn that ended.
 #[derive(Debug)]
 pub(super) struct Backoff {
     first: Duration,
@@ -21,7 +21,7 @@ impl Backoff {
         }
     }
 
-    /// The pause before the next restart.
+    /// Returns the pause before the next restart.
     pub(super) fn pause(&mut self) -> Duration {
         let pause = self.next.min(self.max);
         self.next = pause.saturating_mul(2);
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doubles_up_to_the_longest_and_begins_anew() {
+    fn doubles_up_to_the_longest_and_starts_again() {
         let mut backoff = Backoff::new(&OrchestratorConfig::default());
         let pauses: Vec<_> = (0..11).map(|_| backoff.pause().as_millis()).collect();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The other side: an agent in a process of its own, which the orchestrator started.
+//! Runs an agent in a process of its own, which the orchestrator started.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -6,16 +6,16 @@
 //! let runtime = tokio::runtime::Runtime::new()?;
 //! let serve = toolhost_agents::child::serve(agent, tokio::io::stdin(), tokio::io::stdout());
 //! let served = runtime.block_on(serve);
-//! // A thread of tokio's waits for more input: it would hold up the end.
+//! // Does not wait for tokio's thread that reads standard input.
 //! runtime.shutdown_background();
 //! # Ok(served?)
 //! # }
 //! ```
 #![doc = include_str!("child/protocol.md")]
 
-mod remote;
-mod seat;
-mod uplink;
+mod client;
+mod ipc_port;
+mod turn_runner;
 
 use std::sync::Arc;
 
@@ -24,31 +24,23 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use toolhost_contract::{IPC_LINE_BYTES_MAX, IpcBody, IpcMessage};
 
-use super::AgentRuntime;
-use super::lines::{Line, Lines, shown};
-use super::wire;
+use super::lines::{Line, Lines, excerpt};
+use super::{AgentRuntime, wire};
 
-use self::seat::{Seat, Told};
-use self::uplink::Uplink;
+use self::client::Client;
+use self::turn_runner::{Received, TurnRunner};
 
-/// Bytes of a line that are shown in a log.
-const SHOWN_BYTES: usize = 256;
+pub use self::turn_runner::ServeError;
 
-/// Why an agent's process cannot go on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// A turn panicked: the process is to end, and is started again.
-    #[error("a turn panicked")]
-    Panicked,
-}
+/// Bytes of a line that are logged.
+const EXCERPT_BYTES: usize = 256;
 
-/// Takes the turns of one instance, one after the other, until the orchestrator says `shutdown` or
+/// Takes the turns of one instance, one after the other, until the orchestrator sends `shutdown` or
 /// closes the stream.
 ///
 /// An event with `replyTo` is answered by a response, any other by `turn.completed` or `turn.failed`.
-/// A `shutdown` is acknowledged after the turn that runs; what waits behind it stays with the
-/// orchestrator. At the end of `reader` a turn that runs is given up.
+/// `shutdown` is acknowledged after the running turn; the orchestrator keeps the events that wait. At the
+/// end of `reader` the running turn is aborted.
 ///
 /// Reads the system's clock, for `createdAt` of its events.
 ///
@@ -64,30 +56,30 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let mut writing = JoinSet::new();
-    let uplink = Arc::new(Uplink::start(writer, &mut writing));
-    let served = listen(agent, reader, &uplink).await;
-    uplink.close().await;
+    let client = Arc::new(Client::start(writer, &mut writing));
+    let served = receive(agent, reader, &client).await;
+    client.close().await;
     writing.join_all().await;
     served
 }
 
-async fn listen<R: AsyncRead + Unpin>(
+async fn receive<R: AsyncRead + Unpin>(
     agent: Arc<dyn AgentRuntime>,
     reader: R,
-    uplink: &Arc<Uplink>,
+    client: &Arc<Client>,
 ) -> Result<(), ServeError> {
     let mut lines = Lines::new(reader, IPC_LINE_BYTES_MAX);
-    let mut seat = Seat::new(agent, Arc::clone(uplink));
-    let mut told_to_end: Option<IpcMessage> = None;
+    let mut runner = TurnRunner::new(agent, Arc::clone(client));
+    let mut shutdown: Option<IpcMessage> = None;
     loop {
-        if let Some(shutdown) = told_to_end.as_ref().filter(|_| seat.is_free()) {
+        if let Some(shutdown) = shutdown.as_ref().filter(|_| runner.is_idle()) {
             let ack = IpcMessage {
                 from: shutdown.to.clone(),
                 to: wire::ORCHESTRATOR.to_owned(),
                 body: IpcBody::ShutdownAck(Value::Null),
             };
-            // Who does not listen any more need not be told.
-            let _ = uplink.tell(&ack).await;
+            // The orchestrator may have closed the stream.
+            let _ = client.send(&ack).await;
             return Ok(());
         }
         tokio::select! {
@@ -95,24 +87,24 @@ async fn listen<R: AsyncRead + Unpin>(
                 let Some(line) = line else { return Ok(()) };
                 let Some(message) = parse(line) else { continue };
                 match message.body {
-                    IpcBody::Event(event) if uplink.answered(&event) => {}
+                    IpcBody::Event(event) if client.answered(&event) => {}
                     IpcBody::Event(event) if wire::is_reserved(&event.event_type) => {
-                        tracing::debug!(target: "toolhost::agent", id = event.id, "came too late");
+                        tracing::debug!(target: "toolhost::agent", id = event.id, "a late answer");
                     }
                     IpcBody::Event(event) => {
-                        seat.take(Told::event(message.from, message.to, *event));
+                        runner.take(Received::event(message.from, message.to, *event));
                     }
                     IpcBody::Delegate(delegation) => {
-                        seat.take(Told::delegate(message.from, message.to, delegation));
+                        runner.take(Received::delegate(message.from, message.to, delegation));
                     }
                     IpcBody::Shutdown(_) => {
-                        seat.forget_waiting();
-                        told_to_end = Some(message);
+                        runner.clear_waiting();
+                        shutdown = Some(message);
                     }
                     IpcBody::ShutdownAck(_) | IpcBody::DelegateResult(_) => {}
                 }
             }
-            ended = seat.ended() => ended?,
+            ended = runner.turn_ended() => ended?,
         }
     }
 }
@@ -125,7 +117,7 @@ fn parse(line: Line) -> Option<IpcMessage> {
             Err(error) => (error.to_string(), line),
         },
     };
-    let line = shown(&line, SHOWN_BYTES);
+    let line = excerpt(&line, EXCERPT_BYTES);
     tracing::warn!(target: "toolhost::agent", why, line, "a line was ignored");
     None
 }

@@ -1,4 +1,4 @@
-//! What an agent may ask of the others.
+//! The operations of an agent on the other agents.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use toolhost_contract::AgentEvent;
 
 use super::{AgentInfo, AgentsError, InstanceInfo, Message, Request, Requested, Sent, Spawned};
 
-/// The other agents, as one instance sees them. Cheap to clone.
+/// Sends requests and messages of one instance to other agents. Cheap to clone.
 ///
 /// In a turn it comes from [`TurnPort::agents`](super::TurnPort::agents); for an instance whose turns
 /// are taken elsewhere, from [`Orchestrator::client`](super::Orchestrator::client). In an agent's own
-/// process it speaks to the orchestrator over the process's standard streams.
+/// process it reaches the orchestrator over the process's standard streams.
 #[derive(Clone)]
 pub struct AgentsClient(Arc<dyn Port>);
 
-/// The way to the orchestrator.
+/// The connection to the orchestrator: in this process, or by IPC.
 #[async_trait]
 pub(super) trait Port: fmt::Debug + Send + Sync {
     async fn request(&self, request: Request) -> Result<Requested, AgentsError>;
@@ -33,35 +33,34 @@ impl AgentsClient {
         Self(port)
     }
 
-    /// Asks an agent, and waits for its answer unless the request is [`Mode::Async`](super::Mode).
+    /// Sends a request, and waits for the answer unless it is [`Mode::Async`](super::Mode).
     ///
-    /// The event is stored before it is accepted; the agent's instance is started where it is missing.
-    /// Where this future is dropped, the request is withdrawn unless its turn has begun.
+    /// The event is stored before it is accepted; a missing instance is started. If this future is dropped,
+    /// the request is withdrawn, unless its turn has begun.
     ///
     /// # Errors
-    /// [`AgentsError`]: the agent is not known, does not answer in time, waits itself for the one who
-    /// asks, was lost, or its turn failed.
+    /// [`AgentsError`]: the agent is not registered, does not answer in time, waits itself for the
+    /// requester, was lost, or its turn failed.
     ///
     /// Spec: tool-spec-v2 §2.6(2), §11.1.
     pub async fn request(&self, request: Request) -> Result<Requested, AgentsError> {
         self.0.request(request).await
     }
 
-    /// Tells an agent something and does not wait: the event is accepted when this returns.
+    /// Sends a message, which gets no answer. The event is accepted when this returns.
     ///
     /// # Errors
-    /// [`AgentsError`]: the agent is not known, or its mailbox is full.
+    /// [`AgentsError`]: the agent is not registered, or its mailbox is full.
     ///
     /// Spec: tool-spec-v2 §2.6(3), §11.1.
     pub async fn send(&self, message: Message) -> Result<Sent, AgentsError> {
         self.0.send(message).await
     }
 
-    /// Starts an instance of an agent, unless it runs. Without a key it is the one under the key of
-    /// the one who asks.
+    /// Starts an instance of an agent, unless it runs. The default key is the requester's own.
     ///
     /// # Errors
-    /// [`AgentsError`]: the agent is not known, or cannot be started.
+    /// [`AgentsError`]: the agent is not registered, or cannot be started.
     pub async fn spawn(
         &self,
         target: &str,
@@ -70,7 +69,7 @@ impl AgentsClient {
         self.0.spawn(target, instance_key).await
     }
 
-    /// Lists the instances that run, sorted.
+    /// Lists the running instances, sorted.
     ///
     /// # Errors
     /// [`AgentsError`] where the orchestrator cannot be reached.
@@ -78,7 +77,7 @@ impl AgentsClient {
         self.0.list().await
     }
 
-    /// Lists the agents that are known, sorted.
+    /// Lists the registered agents, sorted.
     ///
     /// # Errors
     /// [`AgentsError`] where the orchestrator cannot be reached.
@@ -86,12 +85,12 @@ impl AgentsClient {
         self.0.catalog().await
     }
 
-    /// Takes the responses to async requests that have come since: to be called before each step. Oldest
-    /// first, 512 KiB of them or one; the rest the next time.
+    /// Takes the responses to async requests that have arrived, oldest first: to be called before each step.
+    /// One call returns one response, or more up to 512 KiB; the next call returns the rest.
     ///
     /// They are events of type `agent.response`; `metadata.inReplyTo` is the correlation id, `input`
-    /// the answer, `metadata.error` the failure. Each is taken once by this client, and once more by
-    /// the next one unless it is acknowledged.
+    /// the answer, `metadata.error` the failure. This client takes each response once. The next client
+    /// takes it again, unless it was acknowledged.
     ///
     /// # Errors
     /// [`AgentsError`] where they cannot be read.
@@ -99,11 +98,11 @@ impl AgentsClient {
         self.0.take_responses().await
     }
 
-    /// Acknowledges all responses this client has taken: they are not given out again. The end of a
-    /// turn that did not fail does the same.
+    /// Acknowledges all responses this client has taken: they are removed. A turn that ends without an error
+    /// acknowledges them too.
     ///
     /// # Errors
-    /// [`AgentsError`] where it cannot be stored.
+    /// [`AgentsError`] where they cannot be removed.
     pub async fn acknowledge_responses(&self) -> Result<(), AgentsError> {
         self.0.acknowledge_responses().await
     }

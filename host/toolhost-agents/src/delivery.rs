@@ -1,8 +1,9 @@
-//! An event on its way: to whom, for whom, and what becomes of it.
+//! Events during delivery, and the limits of events and answers.
 
 use serde_json::Value;
 use toolhost_contract::{
-    AgentEvent, EventSource, IPC_DEPTH_MAX, IPC_LINE_BYTES_MAX, IpcError, JsonObject, json_depth,
+    AgentEvent, EventSource, HandlerError, IPC_DEPTH_MAX, IPC_LINE_BYTES_MAX, IpcError, JsonObject,
+    json_depth,
 };
 
 use super::{InstanceId, Undelivered, wire};
@@ -20,7 +21,7 @@ const ANSWER_BYTES_MAX: usize = EVENT_BYTES_MAX - (128 << 10);
 /// Deepest nesting of an answer: in a response, in a list, in an event, in a message.
 const ANSWER_DEPTH_MAX: usize = IPC_DEPTH_MAX - 5;
 
-/// An event that is to be accepted.
+/// An event to be accepted.
 #[derive(Debug)]
 pub(super) struct Envelope {
     pub(super) event: AgentEvent,
@@ -28,21 +29,21 @@ pub(super) struct Envelope {
     pub(super) asker: Option<Asker>,
 }
 
-/// Who wants an answer, and how it gets there.
+/// The instance that requested an answer, and how the answer reaches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Asker {
     pub(super) instance: InstanceId,
     pub(super) mode: ReplyMode,
 }
 
-/// How an answer gets to the one who asked.
+/// How an answer reaches the requester.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyMode {
-    /// It waits, in this process.
+    /// The requester waits in this process.
     Wait,
-    /// The answer is kept until it is taken.
+    /// The answer is stored until it is taken.
     Async,
-    /// The answer is kept until the process of the one who asked is told, as a `delegate_result`.
+    /// The answer is stored until it is sent to the requester's worker, as a `delegate_result`.
     Delegate,
 }
 
@@ -56,9 +57,9 @@ pub(super) struct Delivered {
     pub(super) asker: Option<Asker>,
 }
 
-/// An answer that is kept.
+/// An answer that is stored until the requester takes it.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct StoredResponse {
     pub(super) correlation_id: String,
     pub(super) event: AgentEvent,
 }
@@ -77,7 +78,7 @@ impl ReplyMode {
 }
 
 impl Envelope {
-    /// Writes the key of its instance into the event; returns the event's JSON, as it is stored.
+    /// Checks the event, sets its instance key, and returns its JSON as it is stored.
     pub(super) fn seal(&mut self) -> Result<String, Undelivered> {
         if wire::is_reserved(&self.event.event_type) {
             let reserved = std::mem::take(&mut self.event.event_type);
@@ -88,7 +89,7 @@ impl Envelope {
         checked.map_err(|error| Undelivered::Malformed(error.into()))?;
         let json = serde_json::to_string(&self.event)
             .map_err(|error| Undelivered::Malformed(IpcError::Shape(error)))?;
-        travels(&json, EVENT_BYTES_MAX, EVENT_DEPTH_MAX).map_err(Undelivered::Malformed)?;
+        check_size(&json, EVENT_BYTES_MAX, EVENT_DEPTH_MAX).map_err(Undelivered::Malformed)?;
         Ok(json)
     }
 }
@@ -110,13 +111,19 @@ impl Delivered {
     }
 }
 
-/// Checks that an answer can travel in a response.
-pub(super) fn check_answer(answer: &Value) -> Result<(), IpcError> {
-    let json = serde_json::to_string(answer).map_err(IpcError::Shape)?;
-    travels(&json, ANSWER_BYTES_MAX, ANSWER_DEPTH_MAX)
+/// Returns an answer that is within the limits of a response, and an error for a larger one.
+pub(super) fn bounded(answer: Value) -> Result<Value, HandlerError> {
+    let json = serde_json::to_string(&answer).map_err(IpcError::Shape);
+    match json.and_then(|json| check_size(&json, ANSWER_BYTES_MAX, ANSWER_DEPTH_MAX)) {
+        Ok(()) => Ok(answer),
+        Err(error) => {
+            let message = format!("the answer exceeds the IPC limits: {error}");
+            Err(wire::host_ended_turn(message))
+        }
+    }
 }
 
-fn travels(json: &str, bytes_max: usize, depth_max: usize) -> Result<(), IpcError> {
+fn check_size(json: &str, bytes_max: usize, depth_max: usize) -> Result<(), IpcError> {
     if json.len() > bytes_max {
         return Err(IpcError::TooLong { bytes: json.len() });
     }

@@ -1,4 +1,4 @@
-//! Why agents could not be reached, or did not answer.
+//! Why an agent could not be reached, or did not answer.
 
 use std::fmt;
 
@@ -6,61 +6,64 @@ use toolhost_contract::{HandlerError, IpcError, ToolErrorCode};
 
 use super::InstanceId;
 
-/// Why a request, an event or a question to the orchestrator failed.
+/// Why a request, an event or a request to the orchestrator itself failed.
 ///
-/// The message is meant for the model: it names the target, and the time or the reason.
+/// A model may read the message: it names the target, and the time or the reason.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentsError {
     /// `AGENT_NOT_FOUND`: no agent of this name is registered.
     #[error("agent '{target}' is not known")]
     NotFound {
-        /// Who was meant.
+        /// The target.
         target: String,
     },
-    /// `AGENT_REQUEST_TIMEOUT`: no answer in time. A turn that has begun goes on; its answer is dropped.
+    /// `AGENT_REQUEST_TIMEOUT`: no answer in time. A turn that has begun is completed; its answer is
+    /// dropped.
     #[error("agent '{target}' did not answer within {timeout_ms} ms")]
     Timeout {
-        /// Who was asked.
+        /// The target.
         target: String,
-        /// How long it was waited for.
+        /// How long the request waited.
         timeout_ms: u64,
     },
-    /// `CIRCULAR_CALL_DETECTED`: the target waits for the one who asks, or is it.
-    #[error("asking agent '{target}' would never end: {}", Circle(.circle))]
+    /// `CIRCULAR_CALL_DETECTED`: the target waits for the requester, or is the requester.
+    #[error("a request to agent '{target}' would wait for itself: {}", Circle(.circle))]
     Circular {
-        /// Who was asked.
+        /// The target.
         target: String,
-        /// Who would wait for whom, beginning and ending with the one who asks.
+        /// The instances, each of which would wait for the next. The first and last is the requester.
         circle: Vec<InstanceId>,
     },
-    /// `CIRCULAR_CALL_DETECTED`: too many agents wait for each other already.
-    #[error("asking agent '{target}' would make a chain of more than {depth_max} agents that wait")]
+    /// `CIRCULAR_CALL_DETECTED`: too many agents would wait in a chain.
+    #[error(
+        "a request to agent '{target}' would make a chain of more than {depth_max} waiting agents"
+    )]
     ChainTooLong {
-        /// Who was asked.
+        /// The target.
         target: String,
-        /// How many may be.
+        /// Longest chain.
         depth_max: usize,
     },
-    /// `IPC_DELIVERY_FAILED`: the event did not reach a turn that ended.
+    /// `IPC_DELIVERY_FAILED`: the event was not handled by a completed turn.
     #[error("the event for agent '{target}' was not delivered: {reason}")]
     Undelivered {
-        /// Who it was for.
+        /// The target.
         target: String,
-        /// Why not.
+        /// The reason.
         reason: Undelivered,
     },
-    /// The turn of the agent that was asked failed: its own error, none of the host's.
+    /// The turn of the target failed with an error of the agent's own.
     #[error("the turn of agent '{target}' failed: {}", .error.message)]
     TurnFailed {
-        /// Who was asked.
+        /// The target.
         target: String,
-        /// What it raised, unchecked.
+        /// The agent's error, unchecked.
         error: Box<HandlerError>,
     },
-    /// What the orchestrator told an agent's process: one of the above.
+    /// One of the above, as the orchestrator reported it to an agent's process.
     #[error("{message}")]
-    Told {
+    Reported {
         /// Its code.
         code: ToolErrorCode,
         /// Its message.
@@ -69,8 +72,7 @@ pub enum AgentsError {
 }
 
 impl AgentsError {
-    /// The host's code. Of [`AgentsError::TurnFailed`] it is `E_TOOL`, where the agent's error has no
-    /// code of its own.
+    /// Returns the host's code. That of [`AgentsError::TurnFailed`] is `E_TOOL`.
     #[must_use]
     pub fn code(&self) -> ToolErrorCode {
         match self {
@@ -79,11 +81,11 @@ impl AgentsError {
             Self::Circular { .. } | Self::ChainTooLong { .. } => ToolErrorCode::CircularCall,
             Self::Undelivered { .. } => ToolErrorCode::IpcDeliveryFailed,
             Self::TurnFailed { .. } => ToolErrorCode::Tool,
-            Self::Told { code, .. } => *code,
+            Self::Reported { code, .. } => *code,
         }
     }
 
-    /// What the agent that was asked raised itself, where that is the reason.
+    /// Returns the target's own error, if that is the reason.
     #[must_use]
     pub fn handler_error(&self) -> Option<&HandlerError> {
         match self {
@@ -93,7 +95,7 @@ impl AgentsError {
             | Self::Circular { .. }
             | Self::ChainTooLong { .. }
             | Self::Undelivered { .. }
-            | Self::Told { .. } => None,
+            | Self::Reported { .. } => None,
         }
     }
 
@@ -112,82 +114,80 @@ pub enum Undelivered {
     /// The mailbox is full.
     #[error("{instance} has {capacity} events waiting already")]
     MailboxFull {
-        /// Whose mailbox.
+        /// The owner of the mailbox.
         instance: InstanceId,
-        /// How many it holds.
+        /// Its limit.
         capacity: usize,
     },
     /// The events in the mailbox are too large together.
-    #[error(
-        "{instance} has {bytes_max} bytes of events waiting already, or would have with this one"
-    )]
+    #[error("the events of {instance} would exceed {bytes_max} bytes")]
     MailboxTooLarge {
-        /// Whose mailbox.
+        /// The owner of the mailbox.
         instance: InstanceId,
-        /// How many bytes may wait.
+        /// Its limit in bytes.
         bytes_max: usize,
     },
     /// Too many instances run.
     #[error("{instances_max} instances of agents run already")]
     TooManyInstances {
-        /// How many may run.
+        /// The limit.
         instances_max: usize,
     },
-    /// Too many responses to async requests are kept, or on their way, and not taken.
+    /// Too many responses to async requests are stored or expected.
     #[error("{responses_max} responses wait to be taken already")]
     TooManyResponses {
-        /// How many may.
+        /// The limit.
         responses_max: usize,
     },
-    /// The responses to async requests that are kept, and not taken, are too large together.
+    /// The stored responses to async requests are too large together.
     #[error("{responses_bytes} bytes of responses wait to be taken already")]
     ResponsesTooLarge {
-        /// How many bytes may.
+        /// The limit in bytes.
         responses_bytes: usize,
     },
-    /// Too many requests of one process are under way.
+    /// Too many requests of one process are being processed.
     #[error("{under_way_max} events of this process are under way already")]
     TooManyUnderWay {
-        /// How many may be.
+        /// The limit.
         under_way_max: usize,
     },
-    /// The instance is not one that this one may speak to: see [`Reach`](super::Reach).
-    #[error("{instance} is out of reach; an agent speaks to instances of its own key")]
+    /// The requester may not send events to the instance: see [`Reach`](super::Reach).
+    #[error("{instance} is out of reach: an agent reaches instances of its own key")]
     OutOfReach {
-        /// Who was meant.
+        /// The target.
         instance: InstanceId,
     },
     /// The orchestrator stops, or has stopped.
     #[error("the orchestrator has stopped")]
     Stopped,
-    /// The event cannot travel: too large, too deep, or a field outside its limits.
-    #[error("it cannot travel: {0}")]
+    /// The event is too large, nested too deep, or has a field outside its limits.
+    #[error("the message exceeds the IPC limits: {0}")]
     Malformed(IpcError),
     /// The event's type is one that only the orchestrator uses.
-    #[error("the type '{0}' is reserved")]
+    #[error("the event type '{0}' is reserved")]
     ReservedType(String),
     /// An event of this id was accepted before.
-    #[error("an event of its id was accepted before")]
+    #[error("an event of the same id was accepted before")]
     Duplicate,
-    /// It could not be stored, and so was not accepted.
-    #[error("it could not be stored")]
+    /// The event could not be stored, and was not accepted.
+    #[error("the event could not be stored")]
     NotStored(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The agent was lost on every delivery.
+    /// The instance was lost on every delivery.
     #[error("{instance} was lost {attempts} times, last because {}", .loss.for_others())]
     Lost {
-        /// Who was lost.
+        /// The instance.
         instance: InstanceId,
-        /// How often it was delivered.
+        /// Number of deliveries.
         attempts: u32,
-        /// How it was lost the last time.
+        /// The last loss.
         loss: Loss,
     },
-    /// The orchestrator gave no answer: the connection to it is gone.
-    #[error("the connection to the orchestrator is gone")]
+    /// The connection to the orchestrator was closed.
+    #[error("the connection to the orchestrator is closed")]
     Disconnected,
 }
 
-/// How an instance was lost in the middle of a turn.
+/// How an instance was lost during a turn.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Loss {
@@ -197,21 +197,21 @@ pub enum Loss {
     /// Its process ended.
     #[error("its process {pid} ended: {status}")]
     Exited {
-        /// Which process.
+        /// The process.
         pid: u32,
         /// How it ended.
         status: std::process::ExitStatus,
     },
-    /// Its process closed its output and was killed.
+    /// Its process closed its output, and was killed.
     #[error("its process {pid} closed its output")]
     Closed {
-        /// Which process.
+        /// The process.
         pid: u32,
     },
     /// It panicked.
     #[error("it panicked")]
     Panicked,
-    /// The host ended during its turn, each time.
+    /// The host ended during each of its turns.
     #[error("the host ended during its turn")]
     HostEnded,
     /// The event cannot be read from the store.
@@ -220,7 +220,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// What another agent is told, which may be its model: nothing of the host's processes and files.
+    /// The text for other agents and their models: without processes and files of the host.
     fn for_others(&self) -> &'static str {
         match self {
             Self::NotStarted(_) => "its process cannot be started",

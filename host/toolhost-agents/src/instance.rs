@@ -1,5 +1,5 @@
-//! One instance: its events one after the other, started when it is needed, started again when it
-//! crashed, ended when it is idle.
+//! One instance: takes its events one after the other, starts its worker when one is needed, restarts it
+//! after a crash, and ends it when it is idle.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,36 +9,37 @@ use tokio::time::Instant;
 
 use super::backoff::Backoff;
 use super::delivery::Delivered;
-use super::dispatch::{Dispatch, Phase};
-use super::local::Local;
-use super::mailbox::{Entry, Item, Mailbox, Standing};
-use super::pending::Answer;
+use super::local_port::LocalPort;
+use super::mailbox::{Entry, Item, Mailbox, Obligation};
+use super::phase::{Phase, draining};
+use super::reply_waiters::Reply;
 use super::settle::report;
+use super::state::OrchestratorState;
 use super::turn::{self, Ended};
 use super::worker::Worker;
 use super::{AgentSetup, AgentsError, InstanceId, Loss, Undelivered, wire};
 
-/// Runs an instance until it is idle for long, or the orchestrator stops.
-pub(super) async fn run(
-    dispatch: Arc<Dispatch>,
+/// Starts the task of an instance, which runs until it is idle or the orchestrator stops.
+pub(super) fn start(
+    state: Arc<OrchestratorState>,
     setup: Arc<AgentSetup>,
     id: InstanceId,
     mailbox: Arc<Mailbox>,
 ) {
     let mut instance = Instance {
-        phase: dispatch.phase.subscribe(),
-        backoff: Backoff::new(&dispatch.config),
+        phase: state.phase.subscribe(),
+        backoff: Backoff::new(&state.config),
         worker: None,
-        dispatch,
+        state: Arc::clone(&state),
         setup,
         id,
         mailbox,
     };
-    instance.serve().await;
+    state.tasks.spawn(async move { instance.run().await });
 }
 
 struct Instance {
-    dispatch: Arc<Dispatch>,
+    state: Arc<OrchestratorState>,
     setup: Arc<AgentSetup>,
     id: InstanceId,
     mailbox: Arc<Mailbox>,
@@ -47,9 +48,9 @@ struct Instance {
     worker: Option<Worker>,
 }
 
-/// What came of one delivery.
+/// The outcome of one delivery.
 enum Attempt {
-    /// The event is done with.
+    /// The event was handled.
     Settled,
     /// The instance was lost, and the event is to be delivered again.
     Lost(Loss),
@@ -60,17 +61,17 @@ enum Attempt {
 impl Drop for Instance {
     fn drop(&mut self) {
         self.mailbox.close();
-        self.dispatch.forget(&self.id, &self.mailbox);
+        self.state.forget(&self.id, &self.mailbox);
     }
 }
 
 impl Instance {
-    async fn serve(&mut self) {
+    async fn run(&mut self) {
         loop {
-            let idle_after = self.dispatch.config.idle_after;
+            let idle_after = self.state.config.idle_after;
             let item = tokio::select! {
                 biased;
-                until = turn::draining(&mut self.phase) => {
+                until = draining(&mut self.phase) => {
                     self.end_worker(until).await;
                     return;
                 }
@@ -79,18 +80,18 @@ impl Instance {
             };
             match item {
                 Some(Item::Event(entry)) => {
-                    let went_on = self.deliver(&entry).await;
-                    self.mailbox.rest();
-                    if went_on.is_break() {
+                    let delivered = self.deliver(&entry).await;
+                    self.mailbox.set_idle();
+                    if delivered.is_break() {
                         return;
                     }
                 }
                 Some(Item::Start(started)) => {
-                    // Whoever asked may be gone.
+                    // The caller may have been dropped.
                     let _ = started.send(self.worker().map(drop));
                 }
                 None => {
-                    let grace = self.dispatch.config.end_grace;
+                    let grace = self.state.config.end_grace;
                     self.end_worker(Instant::now() + grace).await;
                     if self.mailbox.close_if_empty() {
                         return;
@@ -100,29 +101,24 @@ impl Instance {
         }
     }
 
-    /// Has an event take its turn, again after each crash; breaks where the orchestrator stops.
+    /// Delivers an event, again after each crash. Breaks if the orchestrator stops.
     async fn deliver(&mut self, entry: &Entry) -> ControlFlow<()> {
-        let mut unread = 0;
+        let mut failed_reads = 0;
         loop {
-            let awaited = self.dispatch.pending.is_expected(&entry.event_id);
-            if entry.standing == Standing::WhileAwaited && !awaited {
-                if let Err(error) = self.dispatch.ledger.withdraw(entry.seq).await {
-                    report(
-                        &self.id,
-                        &entry.event_id,
-                        &error,
-                        "an event was not withdrawn",
-                    );
+            let awaited = self.state.reply_waiters.is_expected(&entry.event_id);
+            if entry.obligation == Obligation::WhileAwaited && !awaited {
+                if let Err(error) = self.state.event_store.withdraw(entry.seq).await {
+                    self.report(&entry.event_id, &error, "an event was not withdrawn");
                 }
                 return ControlFlow::Continue(());
             }
-            let attempt = match self.dispatch.ledger.begin(entry.seq).await {
+            let attempt = match self.state.event_store.begin(entry.seq).await {
                 Ok(None) => Attempt::Settled,
                 Ok(Some(delivered)) => self.attempt(&delivered).await,
                 Err(error) => {
-                    report(&self.id, &entry.event_id, &error, "an event was not read");
-                    unread += 1;
-                    self.unread(entry, unread)
+                    self.report(&entry.event_id, &error, "an event was not read");
+                    failed_reads += 1;
+                    self.unread(entry, failed_reads)
                 }
             };
             let loss = match attempt {
@@ -138,23 +134,21 @@ impl Instance {
             );
             tokio::select! {
                 biased;
-                _ = turn::draining(&mut self.phase) => return ControlFlow::Break(()),
+                _ = draining(&mut self.phase) => return ControlFlow::Break(()),
                 () = tokio::time::sleep(pause) => {}
             }
         }
     }
 
     async fn attempt(&mut self, delivered: &Delivered) -> Attempt {
-        let attempts_max = self.dispatch.config.attempts_max;
+        let attempts_max = self.state.config.attempts_max;
         let attempt = delivered.attempt;
-        // The host itself died in its turn every time: nobody was there to give it up.
+        // The host died during each of the earlier turns, before it could settle the event.
         if attempt > attempts_max {
             let failure = self.lost(attempt - 1, Loss::HostEnded);
             return self.settle(delivered, Err(failure), Vec::new()).await;
         }
-        let trace_id = delivered.event.trace_id.clone();
-        let reach = self.dispatch.config.reach;
-        let local = Local::new(&self.dispatch, self.id.clone(), reach, trace_id);
+        let local = self.local(delivered.event.trace_id.clone());
         let target = self.id.agent().to_owned();
         let failed = |error| AgentsError::TurnFailed {
             target,
@@ -165,7 +159,7 @@ impl Instance {
                 self.backoff.reset();
                 self.settle(delivered, Ok(value), local.taken()).await
             }
-            // A turn that failed may not have seen the responses it took.
+            // The responses that a failed turn took stay unacknowledged.
             Ended::Done(Err(error)) => {
                 self.backoff.reset();
                 self.settle(delivered, Err(failed(error)), Vec::new()).await
@@ -184,47 +178,48 @@ impl Instance {
             }
             Ended::Stopped => {
                 self.worker = None;
-                if let Err(error) = self.dispatch.ledger.unbegin(delivered.seq).await {
+                if let Err(error) = self.state.event_store.undo_begin(delivered.seq).await {
                     let what = "a delivery that the host ended was counted";
-                    report(&self.id, &delivered.event.id, &error, what);
+                    self.report(&delivered.event.id, &error, what);
                 }
                 Attempt::Stopped
             }
         }
     }
 
-    async fn take_turn(&mut self, delivered: &Delivered, local: &Arc<Local>) -> Ended {
+    async fn take_turn(&mut self, delivered: &Delivered, local: &Arc<LocalPort>) -> Ended {
         let mut event = delivered.event.clone();
         wire::set_attempt(&mut event, delivered.attempt);
-        let deadline = self.dispatch.config.turn_deadline;
+        let deadline = self.state.config.turn_deadline;
         let phase = self.phase.clone();
         match self.worker() {
             Ok(worker) => {
                 let turn = worker.turn(event, Arc::clone(local));
-                turn::take(worker, turn, deadline, phase).await
+                turn::run(worker, turn, deadline, phase).await
             }
             Err(loss) => Ended::Lost(loss),
         }
     }
 
-    async fn settle(&self, delivered: &Delivered, answer: Answer, taken: Vec<String>) -> Attempt {
-        let dispatch = &self.dispatch;
-        dispatch.settle(&self.id, delivered, answer, taken).await;
+    async fn settle(&self, delivered: &Delivered, reply: Reply, taken: Vec<String>) -> Attempt {
+        self.state.settle(&self.id, delivered, reply, taken).await;
         Attempt::Settled
     }
 
-    /// An event that the store does not give: it stays there, and whoever waits is told.
+    /// Handles an event that cannot be read. It stays in the store, and its request fails.
     fn unread(&self, entry: &Entry, times: u32) -> Attempt {
-        if times < self.dispatch.config.attempts_max {
+        if times < self.state.config.attempts_max {
             return Attempt::Lost(Loss::Unread);
         }
         let failure = self.lost(times, Loss::Unread);
-        self.dispatch.pending.answer(&entry.event_id, Err(failure));
+        self.state
+            .reply_waiters
+            .reply(&entry.event_id, Err(failure));
         Attempt::Settled
     }
 
     fn lost(&self, attempts: u32, loss: Loss) -> AgentsError {
-        // What ended a process is for the operator alone.
+        // The error that others read does not contain how a process ended: the log does.
         let last = loss.to_string();
         let reason = Undelivered::Lost {
             instance: self.id.clone(),
@@ -235,14 +230,18 @@ impl Instance {
         AgentsError::undelivered(self.id.agent(), reason)
     }
 
-    /// What takes the turns, started where it is missing.
+    fn local(&self, trace_id: Option<String>) -> Arc<LocalPort> {
+        let reach = self.state.config.reach;
+        LocalPort::new(&self.state, self.id.clone(), reach, trace_id)
+    }
+
+    /// Returns the worker, started if it is missing.
     fn worker(&mut self) -> Result<&Worker, Loss> {
-        let alive = self.worker.take().filter(Worker::is_alive);
-        let worker = match alive {
+        let worker = match self.worker.take().filter(Worker::is_alive) {
             Some(worker) => worker,
             None => {
-                let results = self.mailbox.results();
-                Worker::start(&self.dispatch, &self.setup, &self.id, results)?
+                let results = Arc::clone(self.mailbox.results());
+                Worker::start(&self.setup.start, self.local(None), results)?
             }
         };
         Ok(self.worker.insert(worker))
@@ -252,5 +251,9 @@ impl Instance {
         if let Some(worker) = self.worker.take() {
             worker.end(until).await;
         }
+    }
+
+    fn report(&self, event_id: &str, error: &dyn std::fmt::Display, what: &str) {
+        report(&self.id, event_id, error, what);
     }
 }

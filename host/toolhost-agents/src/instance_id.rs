@@ -1,17 +1,15 @@
-//! Which instance of which agent.
+//! Identifies an instance of an agent.
 
 use std::fmt;
 use std::sync::Arc;
 
 use toolhost_contract::EventError;
 
-use super::Undelivered;
-
 /// Longest key, in bytes, as of an event.
 const KEY_BYTES_MAX: usize = 16 << 10;
 
-/// Characters of a key that are shown.
-const SHOWN: usize = 48;
+/// Characters of a key in `Display`.
+const DISPLAYED: usize = 48;
 
 /// An instance of an agent: its agent's name and its key. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,7 +19,7 @@ pub struct InstanceId {
 }
 
 impl InstanceId {
-    /// Key of the instance that is meant where nobody names one.
+    /// Key of the instance of an event without a key.
     pub const DEFAULT_KEY: &'static str = "default";
 
     /// The instance of an agent under a key.
@@ -33,15 +31,14 @@ impl InstanceId {
         }
     }
 
-    /// Checks that the key is not longer than an event may say.
-    pub(super) fn check(&self) -> Result<(), Undelivered> {
+    /// Checks that the key is not longer than that of an event may be.
+    pub(super) fn check(&self) -> Result<(), EventError> {
         let (bytes, max) = (self.key.len(), KEY_BYTES_MAX);
         if bytes <= max {
             return Ok(());
         }
         let field = "instanceKey";
-        let error = EventError::TooLong { field, bytes, max };
-        Err(Undelivered::Malformed(error.into()))
+        Err(EventError::TooLong { field, bytes, max })
     }
 
     /// The agent's name.
@@ -57,14 +54,14 @@ impl InstanceId {
     }
 }
 
-/// `coder[user-7]`, the key escaped and cut.
+/// `coder[user-7]`, the key escaped and truncated.
 impl fmt::Display for InstanceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}[", self.agent)?;
-        for character in self.key.chars().take(SHOWN) {
+        for character in self.key.chars().take(DISPLAYED) {
             write!(f, "{}", character.escape_debug())?;
         }
-        let cut = self.key.chars().nth(SHOWN).is_some();
+        let cut = self.key.chars().nth(DISPLAYED).is_some();
         f.write_str(if cut { "…]" } else { "]" })
     }
 }

@@ -1,57 +1,59 @@
-//! Agents that talk to each other: every word is an [`AgentEvent`], and every event goes through one
-//! [`Orchestrator`].
+//! Agents that exchange events through one [`Orchestrator`].
 //!
 //! ```text
 //!  AgentsClient::request ─▶ stored ─▶ mailbox of (agent, instance key) ─▶ one turn ─▶ the answer
 //! ```
 //!
-//! An event is stored before it is accepted and removed after its turn: at least once, ids tell the
-//! second delivery from the first. Turns of one instance come one after the other, those of different
-//! instances at the same time. An instance that is missing is started, one that crashed is started
-//! again, and one that is idle is ended. An agent runs in this process ([`AgentRuntime`]) or in one of
-//! its own per instance ([`ProcessSetup`], [`child::serve`]).
+//! An event is stored before it is accepted and removed after its turn. It is delivered at least once;
+//! its id identifies a repeated delivery. Turns of one instance run one after the other, turns of
+//! different instances at the same time. The orchestrator starts a missing instance, restarts one that
+//! crashed, and ends an idle one. An agent runs in this process ([`AgentRuntime`]), in one process per
+//! instance ([`ProcessSetup`], [`child::serve`]), or wherever a [`WorkerTransport`] starts it.
 //!
 //! What is closed:
-//! - an agent cannot speak for another: its events carry its own name, and it is asked by nobody but
-//!   the orchestrator;
-//! - an agent speaks to instances of its own key: no conversation reaches another's ([`Reach`]);
-//! - only the instance that was asked can answer, and only while its turn lasts;
+//! - an agent cannot send events in another's name, and only the orchestrator delivers events to it;
+//! - an agent reaches only instances of its own key, so that it cannot read other conversations
+//!   ([`Reach`]);
+//! - only the instance that received a request can answer it, and only during its turn;
 //! - instances cannot wait for each other in a circle, nor in a chain of more than 64;
 //! - mailboxes, lines, nesting, instances and attempts are limited;
-//! - a process gets the environment it is given and nothing of the host's.
+//! - a process gets the environment of its [`ProcessSetup`] and nothing of the host's.
 //!
 //! Spec: tool-spec-v2 §2.6, §11.
 
-mod adoption;
-mod asking;
 mod backoff;
 pub mod child;
 mod client;
 mod config;
 mod delivery;
-mod dispatch;
 mod error;
+mod event_store;
+mod ids;
 mod instance;
 mod instance_id;
-mod ledger;
 mod lines;
-mod local;
+mod local_port;
 mod mailbox;
 mod orchestrator;
-mod pending;
+mod phase;
 mod process;
+mod recovery;
+mod remote_worker;
+mod reply_waiters;
 mod request;
 mod runtime;
 mod schema;
 mod settle;
 mod setup;
+mod state;
+mod sync;
 mod tasks;
+mod transport;
 mod turn;
-mod waits;
+mod wait_graph;
+mod waiting;
 mod wire;
 mod worker;
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use async_trait::async_trait;
 pub use client::AgentsClient;
@@ -59,18 +61,15 @@ pub use config::{OrchestratorConfig, Reach};
 pub use error::{AgentsError, Loss, Undelivered};
 pub use instance_id::InstanceId;
 pub use orchestrator::{Orchestrator, OrchestratorError, OrchestratorStats};
+pub use process::ProcessSetup;
 pub use request::{
     AgentInfo, Delivery, InstanceInfo, InstanceState, Message, Mode, Request, Requested, Sent,
     Spawned,
 };
 pub use runtime::{AgentRuntime, TurnPort};
-pub use setup::{AgentSetup, ProcessSetup};
+pub use setup::AgentSetup;
 pub use toolhost_contract::{AgentEvent, EventSource, HandlerError, IpcBody, IpcMessage, ReplyTo};
-
-/// Locks a mutex; what a panic left behind is whole, because every change here is one step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+pub use transport::{WorkerProcess, WorkerStreams, WorkerTransport};
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
-//! Lines of a stream, within a limit.
+//! Lines of a stream, of limited length.
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-/// Reads lines; one that is too long is skipped in bounded memory.
+/// Reads lines. A line that is too long is skipped in bounded memory.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     reader: BufReader<R>,
@@ -15,7 +15,7 @@ pub(super) struct Lines<R> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Whole(Vec<u8>),
-    /// The beginning of a line that is longer than the limit.
+    /// The beginning of a line that exceeds the limit.
     TooLong(Vec<u8>),
 }
 
@@ -29,20 +29,19 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line; none at the end, or where the stream fails. Nothing is lost where the future is
-    /// dropped.
+    /// Reads the next line; none at the end, or if the stream fails. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<Line> {
         loop {
             let read = match self.reader.fill_buf().await {
                 Ok(read) if !read.is_empty() => read,
-                // A last line without its line feed is half a line.
+                // A last line without a line feed is incomplete, and ignored.
                 Ok(_) | Err(_) => return None,
             };
             let end = read.iter().position(|byte| *byte == b'\n');
             let part = read.get(..end.unwrap_or(read.len())).unwrap_or_default();
-            let room = self.max.saturating_sub(self.line.len());
-            self.too_long |= part.len() > room;
-            let kept = part.get(..room.min(part.len())).unwrap_or_default();
+            let free = self.max.saturating_sub(self.line.len());
+            self.too_long |= part.len() > free;
+            let kept = part.get(..free.min(part.len())).unwrap_or_default();
             self.line.extend_from_slice(kept);
             let used = part.len() + usize::from(end.is_some());
             self.reader.consume(used);
@@ -59,14 +58,14 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// Whether the `count`th line of a process is logged: the first `all`, and of further ones ever fewer. The
-/// log is not the process's to fill.
+/// Whether the `count`th line of a process is logged: the first `all`, then those whose number is a power of
+/// two, so that a process cannot fill the log.
 pub(super) fn is_logged(count: u64, all: u64) -> bool {
     count <= all || count.is_power_of_two()
 }
 
-/// What others wrote, for a log: its beginning, escaped.
-pub(super) fn shown(text: &[u8], bytes_max: usize) -> String {
+/// Returns the beginning of a text, escaped for a log.
+pub(super) fn excerpt(text: &[u8], bytes_max: usize) -> String {
     let beginning = text.get(..bytes_max.min(text.len())).unwrap_or_default();
     String::from_utf8_lossy(beginning).escape_debug().collect()
 }

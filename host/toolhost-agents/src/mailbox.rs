@@ -1,84 +1,85 @@
-//! What waits for one instance.
+//! The mailbox of one instance.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, oneshot};
 
-use super::{Loss, lock};
+use super::Loss;
+use super::sync::lock;
 
-/// The mailbox of one instance: events in the order they were accepted, each in the store, here by
-/// its place alone.
+/// The mailbox of one instance: its events in the order they were accepted. The events themselves are in
+/// the store.
 #[derive(Debug)]
 pub(super) struct Mailbox {
     capacity: Capacity,
     state: Mutex<State>,
-    news: Notify,
+    changed: Notify,
     results: Arc<Notify>,
 }
 
-/// How much may wait.
+/// Limits of a mailbox.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Capacity {
     pub(super) events: usize,
-    /// Of the events' JSON.
+    /// Bytes of the events' JSON.
     pub(super) bytes: usize,
 }
 
 #[derive(Debug, Default)]
 struct State {
     queue: VecDeque<Entry>,
-    /// Places of events that are being stored.
+    /// Slots of events that are being stored.
     reserved: usize,
-    /// Bytes of all these events.
+    /// Bytes of the queued events and the reserved slots.
     bytes: usize,
     starts: Vec<oneshot::Sender<Result<(), Loss>>>,
     running: bool,
     closed: bool,
 }
 
-/// An event that waits: its place in the store.
+/// A queued event, by its row in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) seq: i64,
     pub(super) event_id: String,
-    pub(super) standing: Standing,
+    pub(super) obligation: Obligation,
     /// Length of its JSON.
     pub(super) bytes: usize,
 }
 
-/// Whether an event must have its turn.
+/// Whether an event must be delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Obligation {
     /// In any case.
-    Owed,
-    /// As long as the one who asked waits for it.
+    Required,
+    /// As long as its requester waits.
     WhileAwaited,
 }
 
-/// What an instance does next.
+/// What an instance is to do next.
 #[derive(Debug)]
 pub(super) enum Item {
-    /// Takes a turn.
+    /// Take a turn.
     Event(Entry),
-    /// Starts, and says whether it could.
+    /// Start the worker, and report whether that succeeded.
     Start(oneshot::Sender<Result<(), Loss>>),
 }
 
-/// Why there is no place.
+/// Why no slot was reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoPlace {
+pub(super) enum ReserveError {
     Full,
-    TooHeavy,
+    TooLarge,
     Closed,
 }
 
-/// A place for an event that is being stored; given back where it is dropped.
+/// A slot for an event that is being stored. Dropping it releases it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Slot {
     mailbox: Arc<Mailbox>,
     bytes: usize,
-    held: bool,
+    in_use: bool,
 }
 
 impl Mailbox {
@@ -86,48 +87,48 @@ impl Mailbox {
         Arc::new(Self {
             capacity,
             state: Mutex::default(),
-            news: Notify::new(),
+            changed: Notify::new(),
             results: Arc::default(),
         })
     }
 
-    /// Reserves a place for an event of so many bytes.
-    pub(super) fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Place, NoPlace> {
+    /// Reserves a slot for an event of this many bytes.
+    pub(super) fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Slot, ReserveError> {
         let mut state = lock(&self.state);
         if state.closed {
-            return Err(NoPlace::Closed);
+            return Err(ReserveError::Closed);
         }
         let waiting = state.queue.len() + state.reserved;
         if waiting >= self.capacity.events {
-            return Err(NoPlace::Full);
+            return Err(ReserveError::Full);
         }
         if waiting > 0 && state.bytes + bytes > self.capacity.bytes {
-            return Err(NoPlace::TooHeavy);
+            return Err(ReserveError::TooLarge);
         }
         state.reserved += 1;
         state.bytes += bytes;
-        Ok(Place {
+        Ok(Slot {
             mailbox: Arc::clone(self),
             bytes,
-            held: true,
+            in_use: true,
         })
     }
 
-    /// Takes up an event that was accepted before, over the capacity if need be; says whether the
-    /// mailbox is open.
-    pub(super) fn take_up(&self, entry: Entry) -> bool {
+    /// Queues an event that was accepted before, whatever the capacity. Returns false if the mailbox is
+    /// closed.
+    pub(super) fn restore(&self, entry: Entry) -> bool {
         self.change(|state| {
             state.bytes += entry.bytes;
             state.queue.push_back(entry);
         })
     }
 
-    /// Has the instance started; says whether the mailbox is open.
+    /// Asks for the worker to be started. Returns false if the mailbox is closed.
     pub(super) fn start(&self, started: oneshot::Sender<Result<(), Loss>>) -> bool {
         self.change(|state| state.starts.push(started))
     }
 
-    /// Told when there are results of delegations, which a process is told in the middle of its turn.
+    /// Received when there are results of delegations, which a process is told in the middle of its turn.
     pub(super) fn results(&self) -> &Arc<Notify> {
         &self.results
     }
@@ -140,11 +141,11 @@ impl Mailbox {
             }
             !state.closed
         };
-        self.news.notify_one();
+        self.changed.notify_one();
         open
     }
 
-    /// Takes an event out, where its turn has not begun.
+    /// Removes an event whose turn has not begun.
     pub(super) fn withdraw(&self, event_id: &str) -> Option<Entry> {
         let mut state = lock(&self.state);
         let index = state.queue.iter().position(|e| e.event_id == event_id)?;
@@ -153,13 +154,13 @@ impl Mailbox {
         Some(entry)
     }
 
-    /// Waits for what is to be done next. For one reader; nothing is lost where it is dropped.
+    /// WaitGraph for what is to be done next. For one reader; nothing is lost where it is dropped.
     pub(super) async fn next(&self) -> Item {
         loop {
             if let Some(item) = self.take() {
                 return item;
             }
-            self.news.notified().await;
+            self.changed.notified().await;
         }
     }
 
@@ -175,11 +176,11 @@ impl Mailbox {
     }
 
     /// Notes that the turn of the last event has ended.
-    pub(super) fn rest(&self) {
+    pub(super) fn set_idle(&self) {
         lock(&self.state).running = false;
     }
 
-    /// Closes the mailbox unless something is in it, or on its way; says whether it is closed.
+    /// Closes the mailbox if it has no event, reservation or start. Returns whether it is closed.
     pub(super) fn close_if_empty(&self) -> bool {
         let mut state = lock(&self.state);
         let empty = state.queue.is_empty() && state.reserved == 0 && state.starts.is_empty();
@@ -187,7 +188,7 @@ impl Mailbox {
         state.closed
     }
 
-    /// Closes the mailbox. What is in it stays in the store.
+    /// Closes the mailbox. Its events stay in the store.
     pub(super) fn close(&self) {
         let mut state = lock(&self.state);
         state.closed = true;
@@ -196,17 +197,17 @@ impl Mailbox {
         state.starts.clear();
     }
 
-    /// How many events wait, and whether a turn is being taken.
+    /// Returns how many events wait, and whether a turn is running.
     pub(super) fn load(&self) -> (usize, bool) {
         let state = lock(&self.state);
         (state.queue.len() + state.reserved, state.running)
     }
 }
 
-impl Place {
-    /// Puts the stored event in.
+impl Slot {
+    /// Queues the stored event.
     pub(super) fn put(mut self, entry: Entry) {
-        self.held = false;
+        self.in_use = false;
         {
             let mut state = lock(&self.mailbox.state);
             state.reserved -= 1;
@@ -216,13 +217,13 @@ impl Place {
                 state.queue.push_back(entry);
             }
         }
-        self.mailbox.news.notify_one();
+        self.mailbox.changed.notify_one();
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        if self.held {
+        if self.in_use {
             let mut state = lock(&self.mailbox.state);
             state.reserved -= 1;
             state.bytes -= self.bytes;
@@ -238,7 +239,7 @@ mod tests {
         Entry {
             seq,
             event_id: seq.to_string(),
-            standing: Standing::Owed,
+            obligation: Obligation::Required,
             bytes: 10,
         }
     }
@@ -248,48 +249,48 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_place_counts_from_its_reservation_until_its_event_is_taken() {
+    async fn a_slot_counts_from_its_reservation_until_its_event_is_taken() {
         let mailbox = mailbox(2, 100);
         let first = mailbox.reserve(10).unwrap();
         let second = mailbox.reserve(10).unwrap();
-        assert_eq!(mailbox.reserve(10).unwrap_err(), NoPlace::Full);
+        assert_eq!(mailbox.reserve(10).unwrap_err(), ReserveError::Full);
         drop(second);
         first.put(entry(1));
         mailbox.reserve(10).unwrap().put(entry(2));
-        assert_eq!(mailbox.reserve(10).unwrap_err(), NoPlace::Full);
+        assert_eq!(mailbox.reserve(10).unwrap_err(), ReserveError::Full);
         assert!(!mailbox.close_if_empty());
         assert!(matches!(mailbox.next().await, Item::Event(e) if e == entry(1)));
         assert!(matches!(mailbox.next().await, Item::Event(e) if e == entry(2)));
         assert_eq!(mailbox.load(), (0, true));
-        mailbox.rest();
-        let place = mailbox.reserve(10).unwrap();
+        mailbox.set_idle();
+        let slot = mailbox.reserve(10).unwrap();
         assert!(!mailbox.close_if_empty());
-        drop(place);
+        drop(slot);
         assert!(mailbox.close_if_empty());
-        assert_eq!(mailbox.reserve(10).unwrap_err(), NoPlace::Closed);
+        assert_eq!(mailbox.reserve(10).unwrap_err(), ReserveError::Closed);
     }
 
     #[test]
-    fn only_what_waits_is_withdrawn() {
+    fn only_a_queued_event_is_withdrawn() {
         let mailbox = mailbox(2, 100);
-        mailbox.take_up(entry(1));
+        mailbox.restore(entry(1));
         assert_eq!(mailbox.withdraw("2"), None);
         assert_eq!(mailbox.withdraw("1"), Some(entry(1)));
         assert_eq!(mailbox.load(), (0, false));
     }
 
     #[tokio::test]
-    async fn what_waits_is_weighed_from_its_reservation_until_it_is_taken() {
+    async fn bytes_count_from_the_reservation_until_the_event_is_taken() {
         let mailbox = mailbox(10, 25);
         let alone = mailbox.reserve(99).unwrap();
-        assert_eq!(mailbox.reserve(10).unwrap_err(), NoPlace::TooHeavy);
+        assert_eq!(mailbox.reserve(10).unwrap_err(), ReserveError::TooLarge);
         drop(alone);
         mailbox.reserve(10).unwrap().put(entry(1));
-        mailbox.take_up(entry(2));
-        assert_eq!(mailbox.reserve(10).unwrap_err(), NoPlace::TooHeavy);
+        mailbox.restore(entry(2));
+        assert_eq!(mailbox.reserve(10).unwrap_err(), ReserveError::TooLarge);
         mailbox.next().await;
         assert!(mailbox.withdraw("2").is_some());
-        mailbox.take_up(entry(3));
+        mailbox.restore(entry(3));
         let last = mailbox.reserve(10).unwrap();
         mailbox.close();
         last.put(entry(4));

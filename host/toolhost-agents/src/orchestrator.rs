@@ -10,24 +10,27 @@ use toolhost_contract::{AgentEvent, ResourceName};
 use toolhost_store::{Store, StoreError};
 
 use super::delivery::{Asker, Envelope, ReplyMode};
-use super::dispatch::{Dispatch, Phase};
-use super::local::Local;
+use super::local_port::LocalPort;
+use super::phase::Phase;
 use super::schema::SCHEMA;
 use super::setup::Start;
+use super::state::OrchestratorState;
+use super::sync::lock;
 use super::{
     AgentSetup, AgentsClient, AgentsError, Delivery, InstanceId, OrchestratorConfig, Reach,
-    adoption, lock, wire,
+    instance, recovery, wire,
 };
 
-/// How long tasks may take to end after the grace is over: they were told to end at once.
+/// How long tasks may take to end after the grace period.
 const AFTER_GRACE: Duration = Duration::from_secs(1);
 
-/// All agents of one host: who they are, which instances run, and what is on its way between them.
+/// The agents of one host, their running instances, and the events between them.
 ///
-/// Cheap to clone. When the last clone is dropped, turns are given up and processes killed; events
-/// stay in the store for the next start. One orchestrator uses a state root at a time in one process;
-/// several processes may share one, each with agents of its own. An agent reaches the others through
-/// its [`TurnPort`](super::TurnPort): one that held a clone of this would keep it for ever.
+/// Cheap to clone. When the last clone is dropped, turns are aborted and processes killed; events stay in
+/// the store for the next start. A process opens one orchestrator per state root at a time; several
+/// processes may share a state root, each with agents of its own. An agent uses its
+/// [`TurnPort`](super::TurnPort) to reach others: a clone of the orchestrator in an agent would never be
+/// dropped.
 ///
 /// ```no_run
 /// # async fn example(root: &std::path::Path, name: toolhost_contract::ResourceName)
@@ -39,26 +42,26 @@ const AFTER_GRACE: Duration = Duration::from_secs(1);
 /// agents.register(&name, AgentSetup::process(coder).described("writes code")).await?;
 ///
 /// let planner = agents.client("planner", "user-7", None);
-/// let asked = planner.request(Request::new("coder", serde_json::json!("hello"))).await?;
-/// println!("{}", asked.response);
+/// let reply = planner.request(Request::new("coder", serde_json::json!("hello"))).await?;
+/// println!("{}", reply.response);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone)]
 pub struct Orchestrator {
-    dispatch: Arc<Dispatch>,
+    state: Arc<OrchestratorState>,
     _owner: Arc<Owner>,
 }
 
-/// Ends everything with the last handle.
+/// Stops the orchestrator when the last handle is dropped.
 #[derive(Debug)]
-struct Owner(Arc<Dispatch>);
+struct Owner(Arc<OrchestratorState>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
         self.0.phase.send_replace(Phase::Draining(Instant::now()));
         self.0.tasks.close();
-        self.0.pending.forget_all();
+        self.0.reply_waiters.forget_all();
     }
 }
 
@@ -72,11 +75,11 @@ pub enum OrchestratorError {
     /// An agent of this name is registered already.
     #[error("agent '{0}' is registered already")]
     AlreadyRegistered(String),
-    /// The name is the orchestrator's own.
-    #[error("no agent can be called '{0}'")]
+    /// The name is reserved for the orchestrator.
+    #[error("the agent name '{0}' is reserved for the orchestrator")]
     ReservedName(String),
     /// The program of an agent is not an absolute path.
-    #[error("the program of agent '{name}' is no absolute path: {}", .program.display())]
+    #[error("the program of agent '{name}' is not an absolute path: {}", .program.display())]
     RelativeProgram {
         /// The agent.
         name: String,
@@ -85,25 +88,25 @@ pub enum OrchestratorError {
     },
 }
 
-/// How much there is of what must not grow.
+/// Counts of resources that must not grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OrchestratorStats {
     /// Instances that run.
     pub instances: usize,
     /// Events that wait in mailboxes.
     pub queued: usize,
-    /// Requests that are waited for.
+    /// Requests that wait for their answer.
     pub waiting: usize,
-    /// Pairs of instances of which one waits for the other.
+    /// Pairs of instances one of which waits for the other.
     pub waits: usize,
-    /// Events in the store: they wait, or have their turn.
+    /// Events in the store, queued or in their turn.
     pub stored_events: u32,
-    /// Responses in the store: nobody has taken and acknowledged them yet.
+    /// Responses in the store that were not acknowledged yet.
     pub stored_responses: u32,
 }
 
 impl Orchestrator {
-    /// Starts an orchestrator whose events are kept under a state root.
+    /// Starts an orchestrator that stores its events under a state root.
     ///
     /// # Errors
     /// [`OrchestratorError::Store`].
@@ -117,7 +120,7 @@ impl Orchestrator {
         Ok(Self::new(opened.map_err(store)?, config))
     }
 
-    /// Starts an orchestrator whose events are gone with it.
+    /// Starts an orchestrator that keeps its events in memory.
     ///
     /// # Errors
     /// [`OrchestratorError::Store`].
@@ -127,21 +130,21 @@ impl Orchestrator {
 
     /// Starts an orchestrator on a store, in the runtime of the caller.
     pub(crate) fn new(store: Store, config: OrchestratorConfig) -> Self {
-        let dispatch = Dispatch::new(store, config);
-        let adopting = adoption::keep_adopting(Arc::clone(&dispatch));
-        dispatch.tasks.spawn(adopting);
+        let state = OrchestratorState::new(store, config, instance::start);
+        state
+            .tasks
+            .spawn(recovery::run_recovery(Arc::clone(&state)));
         Self {
-            _owner: Arc::new(Owner(Arc::clone(&dispatch))),
-            dispatch,
+            _owner: Arc::new(Owner(Arc::clone(&state))),
+            state,
         }
     }
 
-    /// Makes an agent known, and takes up the events that wait for it in the store: those of runs that
-    /// died, not those of another process that lives.
+    /// Registers an agent, and recovers its events in the store that no living process owns.
     ///
     /// # Errors
-    /// [`OrchestratorError`] where the name is taken, the program is no absolute path, or the store
-    /// fails.
+    /// [`OrchestratorError`] where the name is taken, the program is not an absolute path, or the
+    /// store fails.
     pub async fn register(
         &self,
         name: &ResourceName,
@@ -151,32 +154,36 @@ impl Orchestrator {
         if name == wire::ORCHESTRATOR {
             return Err(OrchestratorError::ReservedName(name.to_owned()));
         }
-        match &setup.start {
-            Start::Process(process) if !process.program.is_absolute() => {
-                return Err(OrchestratorError::RelativeProgram {
-                    name: name.to_owned(),
-                    program: process.program.clone(),
-                });
-            }
-            Start::Process(_) | Start::InProcess(_) => {}
+        let program = match &setup.start {
+            Start::InProcess(_) => None,
+            Start::Worker(transport) => transport.program().filter(|path| path.is_relative()),
+        };
+        if let Some(program) = program {
+            return Err(OrchestratorError::RelativeProgram {
+                name: name.to_owned(),
+                program: program.to_owned(),
+            });
         }
-        let dispatch = &self.dispatch;
-        let _registering = dispatch.registering.lock().await;
-        if lock(&dispatch.agents).contains_key(name) {
+        let state = &self.state;
+        let _registering = state.registering.lock().await;
+        if lock(&state.agents).contains_key(name) {
             return Err(OrchestratorError::AlreadyRegistered(name.to_owned()));
         }
-        // What an orchestrator of this same run left behind; what is accepted from now on is not it.
-        let left = dispatch.ledger.claim(name, dispatch.ledger.own_run()).await;
+        // Before the agent is registered: events that are accepted later are in their mailboxes.
+        let left = state
+            .event_store
+            .claim(name, state.event_store.own_run())
+            .await;
         let left = left.map_err(store)?;
-        lock(&dispatch.agents).insert(name.to_owned(), Arc::new(setup));
-        dispatch.take_up(left);
-        dispatch.adopt().await.map_err(store)
+        lock(&state.agents).insert(name.to_owned(), Arc::new(setup));
+        state.restore(left);
+        state.recover().await.map_err(store)
     }
 
-    /// The other agents as the instance `instance_key` of `agent` sees them; its requests carry
+    /// Returns a client that acts as the instance `instance_key` of `agent`; its requests carry
     /// `trace_id`. The agent need not be registered: its turns may be taken elsewhere.
     ///
-    /// Ends with the orchestrator, and does not keep it.
+    /// The client does not keep the orchestrator running.
     #[must_use]
     pub fn client(
         &self,
@@ -185,18 +192,19 @@ impl Orchestrator {
         trace_id: Option<String>,
     ) -> AgentsClient {
         let from = InstanceId::new(agent, instance_key);
-        let local = Local::new(&self.dispatch, from, Reach::Any, trace_id);
+        let local = LocalPort::new(&self.state, from, Reach::Any, trace_id);
         AgentsClient::new(local)
     }
 
-    /// Delivers an event of a user or a connector. Accepted when this returns; an event whose id was
+    /// Delivers an event of a user or a connector. It is stored when this returns; an event whose id was
     /// accepted before is not delivered again.
     ///
-    /// Without an instance key it is for the instance [`InstanceId::DEFAULT_KEY`]. With `replyTo`, the
-    /// response is kept for the instance of the same key of `replyTo.target`.
+    /// Without an instance key the event goes to the instance [`InstanceId::DEFAULT_KEY`]. With `replyTo`,
+    /// the response is stored for the instance of the same key of `replyTo.target`.
     ///
     /// # Errors
-    /// [`AgentsError`]: the agent is not known, its mailbox is full, or the event cannot travel.
+    /// [`AgentsError`]: the agent is not registered, its mailbox is full, or the event exceeds
+    /// the IPC limits.
     pub async fn deliver(&self, target: &str, event: AgentEvent) -> Result<Delivery, AgentsError> {
         let key = event.instance_key.as_deref();
         let key = key.unwrap_or(InstanceId::DEFAULT_KEY).to_owned();
@@ -205,45 +213,45 @@ impl Orchestrator {
             mode: ReplyMode::Async,
         });
         let to = InstanceId::new(target, &key);
-        self.dispatch.accept(Envelope { event, to, asker }).await
+        self.state.accept(Envelope { event, to, asker }).await
     }
 
-    /// Counts what must not grow.
+    /// Counts the resources that must not grow.
     ///
     /// # Errors
     /// [`OrchestratorError::Store`].
     pub async fn stats(&self) -> Result<OrchestratorStats, OrchestratorError> {
-        let counts = self.dispatch.ledger.counts().await;
+        let counts = self.state.event_store.counts().await;
         let (stored_events, stored_responses) = counts.map_err(store)?;
-        let instances = lock(&self.dispatch.instances);
+        let instances = lock(&self.state.instances);
         Ok(OrchestratorStats {
             instances: instances.len(),
             queued: instances.values().map(|mailbox| mailbox.load().0).sum(),
-            waiting: self.dispatch.pending.len(),
-            waits: self.dispatch.waits.len(),
+            waiting: self.state.reply_waiters.len(),
+            waits: self.state.wait_graph.len(),
             stored_events,
             stored_responses,
         })
     }
 
-    /// Stops: nothing is accepted from now on, turns that run may end within the grace, processes are
-    /// told to end and killed after it. What waits, and what did not end, stays in the store for the
-    /// next start.
+    /// Stops: no event is accepted any more, running turns may end within the grace period, and processes
+    /// get `shutdown` and are killed after it. Events that wait, or whose turn did not end, stay in the
+    /// store for the next start.
     pub async fn shutdown(&self, grace: Duration) {
         let until = Instant::now() + grace;
-        self.dispatch.phase.send_replace(Phase::Draining(until));
+        self.state.phase.send_replace(Phase::Draining(until));
         let until = until + AFTER_GRACE;
         loop {
-            let gone = self.dispatch.gone.notified();
-            if lock(&self.dispatch.instances).is_empty() {
+            let gone = self.state.instance_ended.notified();
+            if lock(&self.state.instances).is_empty() {
                 break;
             }
             if tokio::time::timeout_at(until, gone).await.is_err() {
                 break;
             }
         }
-        self.dispatch.tasks.end(until).await;
-        self.dispatch.pending.forget_all();
+        self.state.tasks.end(until).await;
+        self.state.reply_waiters.forget_all();
     }
 }
 

@@ -1,52 +1,64 @@
-//! An instance in a process of its own.
+//! Instances in child processes, connected by their standard streams.
 
-mod answer;
-mod inbound;
-mod link;
-mod pump;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
 
-use std::process::Stdio;
-use std::sync::Arc;
+use async_trait::async_trait;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
 
-use serde_json::json;
-use tokio::process::Command;
-use tokio::sync::{Notify, mpsc};
-use tokio::task::JoinSet;
-use tokio::time::Instant;
-use toolhost_contract::{AgentEvent, IpcBody, IpcMessage};
+use super::{InstanceId, WorkerProcess, WorkerStreams, WorkerTransport};
 
-use super::local::Local;
-use super::worker::Turn;
-use super::{ProcessSetup, Undelivered, wire};
-
-use self::link::{Current, Link};
-use self::pump::Body;
-
-/// Lines that wait for a process to read them.
-const LINES: usize = 64;
-
-/// A process that takes the turns of one instance. Dropped, it is killed with all that is in its
-/// process group.
-#[derive(Debug)]
-pub(super) struct Process {
-    link: Arc<Link>,
-    /// Reads and writes its streams, and holds the process itself.
-    _tasks: JoinSet<()>,
+/// A program that exchanges [`IpcMessage`](super::IpcMessage)s over its standard input and output, one
+/// process for each instance. See [`child::serve`](super::child::serve).
+#[derive(Debug, Clone)]
+pub struct ProcessSetup {
+    /// The program: an absolute path, since `PATH` is not searched.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its whole environment: nothing of the host's is passed on.
+    pub env: BTreeMap<OsString, OsString>,
+    /// Its working directory. Default: `/`.
+    pub dir: PathBuf,
 }
 
-impl Process {
-    /// Starts the process of the instance that `local` speaks for, which is told the results of its
-    /// delegations whenever `results` says that there are some.
-    pub(super) fn start(
-        setup: &ProcessSetup,
-        local: Arc<Local>,
-        results: Arc<Notify>,
-    ) -> std::io::Result<Self> {
-        let mut child = Command::new(&setup.program)
-            .args(&setup.args)
+impl ProcessSetup {
+    /// A program without arguments, with an empty environment, in `/`.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            dir: PathBuf::from("/"),
+        }
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Sets a variable of its environment.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+}
+
+impl WorkerTransport for ProcessSetup {
+    fn start(&self, _instance: &InstanceId) -> io::Result<WorkerStreams> {
+        let mut child = Command::new(&self.program)
+            .args(&self.args)
             .env_clear()
-            .envs(&setup.env)
-            .current_dir(&setup.dir)
+            .envs(&self.env)
+            .current_dir(&self.dir)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -54,72 +66,59 @@ impl Process {
             .kill_on_drop(true)
             .spawn()?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let body = Body::new(child);
+        let pid = child.id().unwrap_or_default();
+        let process = Box::new(ChildGuard::new(child));
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
-            return Err(std::io::ErrorKind::BrokenPipe.into());
+            return Err(io::ErrorKind::BrokenPipe.into());
         };
-        let (out, lines) = mpsc::channel(LINES);
-        let link = Arc::new(Link::new(body.pid(), out, local));
-        let mut tasks = JoinSet::new();
-        tasks.spawn(pump::write(stdin, lines));
-        tasks.spawn(answer::keep_telling_results(Arc::clone(&link), results));
-        tasks.spawn(pump::log(stderr, Arc::clone(&link)));
-        tasks.spawn(pump::read(stdout, body, Arc::clone(&link)));
-        Ok(Self {
-            link,
-            _tasks: tasks,
+        Ok(WorkerStreams {
+            pid,
+            stdin: Box::new(stdin),
+            stdout: Box::new(stdout),
+            stderr: Box::new(stderr),
+            process,
         })
     }
 
-    /// Has the process take a turn: tells it the event, and waits for what it says came of it.
-    pub(super) fn turn(&self, event: AgentEvent, local: Arc<Local>) -> Turn {
-        let link = Arc::clone(&self.link);
-        Box::pin(async move {
-            let (current, done) = Current::of(&event, local);
-            let from = match event.source.kind.as_str() {
-                "agent" => event.source.name.clone(),
-                _ => wire::ORCHESTRATOR.to_owned(),
-            };
-            let message = IpcMessage::event(from, link.agent(), event);
-            let _turn = link.begin(current)?;
-            // Where the process is gone, what ended it is known in a moment.
-            if let Err(error @ Undelivered::Malformed(_)) = link.tell(&message).await {
-                return Ok(Err(wire::host_ended_turn(error.to_string())));
-            }
-            match done.await {
-                Ok(said) => Ok(said),
-                Err(_) => Err(link.loss()),
-            }
-        })
+    fn program(&self) -> Option<&Path> {
+        Some(&self.program)
+    }
+}
+
+/// A child process. When it has ended, or is dropped, its whole process group is killed.
+#[derive(Debug)]
+struct ChildGuard {
+    child: Child,
+    group: Option<Pid>,
+}
+
+impl ChildGuard {
+    fn new(child: Child) -> Self {
+        let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+        let group = pid.and_then(Pid::from_raw);
+        Self { child, group }
     }
 
-    pub(super) fn is_alive(&self) -> bool {
-        !self.link.has_ended()
-    }
-
-    /// Asks the process to end, once.
-    pub(super) fn announce_shutdown(&self, until: Instant) {
-        let grace = until.saturating_duration_since(Instant::now());
-        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-        self.link.announce_shutdown(&IpcMessage {
-            from: wire::ORCHESTRATOR.to_owned(),
-            to: self.link.agent().to_owned(),
-            body: IpcBody::Shutdown(json!({"graceMs": grace_ms})),
-        });
-    }
-
-    /// Asks the process to end, and kills it where it has not by then.
-    pub(super) async fn end(self, until: Instant) {
-        self.announce_shutdown(until);
-        if tokio::time::timeout_at(until, self.link.ended())
-            .await
-            .is_err()
-        {
-            tracing::warn!(
-                target: "toolhost::agents",
-                instance = %self.link.instance(), pid = self.link.pid(),
-                "a process did not end when it was asked to, and is killed"
-            );
+    /// Kills the group. Only once, right after the process ended: later the id may belong to another.
+    fn kill_group(&mut self) {
+        if let Some(group) = self.group.take() {
+            // It fails if no process of the group is left.
+            let _ = kill_process_group(group, Signal::KILL);
         }
+    }
+}
+
+#[async_trait]
+impl WorkerProcess for ChildGuard {
+    async fn ended(&mut self) -> Option<ExitStatus> {
+        let status = self.child.wait().await.ok();
+        self.kill_group();
+        status
+    }
+}
+
+impl Drop for ChildGuard {
+    fn drop(&mut self) {
+        self.kill_group();
     }
 }

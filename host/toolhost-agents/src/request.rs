@@ -1,4 +1,4 @@
-//! What is asked of other agents, and what comes back.
+//! Requests and messages to other agents, and their outcomes.
 
 use std::time::Duration;
 
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolhost_contract::JsonObject;
 
-/// How long a request waits where it does not say: `timeoutMs` is 60,000.
+/// How long a request waits by default: `timeoutMs` is 60,000.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A request to another agent.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Agent that is asked.
+    /// The agent.
     pub target: String,
-    /// What it is asked.
+    /// Any JSON.
     pub input: Value,
-    /// Which instance of it. Default: the one under the key of the one who asks.
+    /// Key of its instance. Default: the requester's own key.
     pub instance_key: Option<String>,
     /// Type of the event. Default: `agent.request`.
     pub event_type: String,
-    /// How long to wait for the answer; of no account in [`Mode::Async`]. Default: 60 s.
+    /// How long to wait for the answer; not used in [`Mode::Async`]. Default: 60 s.
     pub timeout: Duration,
-    /// Whether to wait. Default: yes.
+    /// Whether to wait. Default: [`Mode::Wait`].
     pub mode: Mode,
-    /// Whatever else is said. The keys `delivery` and `deliveryAttempt` are the orchestrator's.
+    /// Further data. The keys `delivery` and `deliveryAttempt` are reserved for the orchestrator.
     pub metadata: Option<JsonObject>,
 }
 
@@ -33,23 +33,23 @@ pub struct Request {
 pub enum Mode {
     /// It waits.
     Wait,
-    /// It does not: the answer is kept for
-    /// [`take_responses`](super::AgentsClient::take_responses), also over a restart of the host.
+    /// It does not wait. The answer is stored, over restarts of the host, for
+    /// [`take_responses`](super::AgentsClient::take_responses).
     Async,
 }
 
-/// Something another agent is told, and no answer wanted.
+/// A message to another agent, which gets no answer.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// Agent that is told.
+    /// The agent.
     pub target: String,
-    /// What it is told.
+    /// Any JSON.
     pub input: Value,
-    /// Which instance of it. Default: the one under the key of the one who sends.
+    /// Key of its instance. Default: the sender's own key.
     pub instance_key: Option<String>,
     /// Type of the event. Default: `agent.send`.
     pub event_type: String,
-    /// Whatever else is said. The keys `delivery` and `deliveryAttempt` are the orchestrator's.
+    /// Further data. The keys `delivery` and `deliveryAttempt` are reserved for the orchestrator.
     pub metadata: Option<JsonObject>,
 }
 
@@ -81,7 +81,7 @@ impl Message {
     }
 }
 
-/// What became of a request.
+/// The outcome of a request.
 ///
 /// ```json
 /// {"target": "coder", "eventId": "…", "correlationId": "…", "accepted": true, "async": false,
@@ -90,45 +90,45 @@ impl Message {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Requested {
-    /// Agent that was asked.
+    /// The agent.
     pub target: String,
     /// Id of the event.
     pub event_id: String,
-    /// Id that the response repeats.
+    /// Id that the response carries.
     pub correlation_id: String,
-    /// Always true: what is not accepted is an error.
+    /// Always true: a refused event is an error.
     pub accepted: bool,
     /// Whether it was a [`Mode::Async`] request.
     #[serde(rename = "async")]
     pub is_async: bool,
-    /// What the agent answered; `null` of a [`Mode::Async`] request.
+    /// The agent's answer; `null` for a [`Mode::Async`] request.
     pub response: Value,
 }
 
-/// What became of a message: `{"target", "eventId", "accepted": true, "sent": true}`.
+/// The outcome of a message: `{"target", "eventId", "accepted": true, "sent": true}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sent {
-    /// Agent that is told.
+    /// The agent.
     pub target: String,
     /// Id of the event.
     pub event_id: String,
-    /// Always true: what is not accepted is an error.
+    /// Always true: a refused event is an error.
     pub accepted: bool,
     /// Always true.
     pub sent: bool,
 }
 
-/// What became of an event from outside.
+/// The outcome of an event from a user or a connector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     /// It was accepted.
     Accepted,
-    /// An event of its id was accepted before; nothing was done.
+    /// An event of the same id was accepted before; this one was ignored.
     Duplicate,
 }
 
-/// An instance that was started: `{"target", "instanceKey", "spawned"}`.
+/// The outcome of starting an instance: `{"target", "instanceKey", "spawned"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spawned {
@@ -136,7 +136,7 @@ pub struct Spawned {
     pub target: String,
     /// Its key.
     pub instance_key: String,
-    /// Whether it was started now; it ran already otherwise.
+    /// True if it was started, false if it ran already.
     pub spawned: bool,
 }
 
@@ -148,29 +148,29 @@ pub struct InstanceInfo {
     pub target: String,
     /// Its key.
     pub instance_key: String,
-    /// What it does.
+    /// Whether it takes a turn.
     pub state: InstanceState,
-    /// Events that wait for it.
+    /// Events in its mailbox.
     pub queued: usize,
 }
 
-/// What an instance does.
+/// Whether an instance takes a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum InstanceState {
-    /// Nothing.
+    /// It takes no turn.
     Idle,
     /// It takes a turn.
     Running,
 }
 
-/// An agent that is known: `{"name", "description"?}`.
+/// A registered agent: `{"name", "description"?}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentInfo {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What an agent is to the orchestrator.
+//! The interface that an agent implements.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -6,25 +6,25 @@ use toolhost_contract::{AgentEvent, HandlerError};
 
 use super::AgentsClient;
 
-/// An instance of an agent: it is told events, one at a time.
+/// An instance of an agent, which handles events one at a time.
 ///
-/// Events come at least once: after a crash the same event, of the same id, comes again.
+/// An event is delivered at least once: after a crash the same event is delivered again, with the same id.
 #[async_trait]
 pub trait AgentRuntime: Send + Sync {
-    /// Takes one turn: does what the event asks for and says what came of it.
+    /// Takes one turn: handles the event and returns the answer.
     ///
-    /// `event.instanceKey` is always set, and `event.metadata.deliveryAttempt` counts from 1. Where
-    /// the turn takes too long or the orchestrator stops, this future is dropped.
+    /// `event.instanceKey` is always set, and `event.metadata.deliveryAttempt` counts from 1. The future is
+    /// dropped if the turn takes too long or the orchestrator stops.
     ///
-    /// An error of this library's own (`open_turn`, `open_step`, `close`) is best passed on with
-    /// [`ToolError::into_raised`](toolhost_contract::ToolError::into_raised), which keeps its words.
+    /// Convert an error of toolhost's own (`open_turn`, `open_step`, `close`) with
+    /// [`ToolError::into_raised`](toolhost_contract::ToolError::into_raised), which keeps its fields.
     ///
     /// # Errors
-    /// What the one who asked is told: [`AgentsError::TurnFailed`](super::AgentsError::TurnFailed).
+    /// The error that the requester gets: [`AgentsError::TurnFailed`](super::AgentsError::TurnFailed).
     async fn on_event(&self, event: AgentEvent, turn: &TurnPort) -> Result<Value, HandlerError>;
 }
 
-/// What a turn may use. Valid as long as the turn.
+/// The other agents, and the number of the delivery, for one turn.
 #[derive(Debug, Clone)]
 pub struct TurnPort {
     agents: AgentsClient,
@@ -36,13 +36,14 @@ impl TurnPort {
         Self { agents, attempt }
     }
 
-    /// Other agents. Responses taken here are acknowledged when the turn ends well.
+    /// Returns the client of this turn. Responses taken with it are acknowledged if the turn ends without an
+    /// error.
     #[must_use]
     pub fn agents(&self) -> &AgentsClient {
         &self.agents
     }
 
-    /// Which delivery of the event this is, from 1.
+    /// Returns the number of the delivery of the event, from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt

@@ -1,68 +1,68 @@
-//! The end of a turn: first in the store, then for the one who waits.
+//! The end of a turn: stored first, then given to the requester.
 
 use std::fmt;
 use std::time::Duration;
 
-use toolhost_contract::AgentEvent;
+use toolhost_contract::{AgentEvent, text};
 
-use super::delivery::{Asker, Delivered, Kept, ReplyMode};
-use super::dispatch::{Dispatch, new_id};
-use super::ledger::Settled;
-use super::pending::Answer;
-use super::{InstanceId, lock, wire};
-use toolhost_contract::text;
+use super::delivery::{Asker, Delivered, ReplyMode, StoredResponse};
+use super::event_store::Settled;
+use super::ids::new_id;
+use super::reply_waiters::Reply;
+use super::state::OrchestratorState;
+use super::sync::lock;
+use super::{InstanceId, wire};
 
-/// How often the end of a turn is stored where that fails, and how long between.
+/// Attempts to store the end of a turn, and the pause after each: another process may lock the database.
 const STORE: (u32, Duration) = (3, Duration::from_secs(1));
 
-/// Longest failure in a log, in characters: an agent's own may be a megabyte.
-const FAILURE_SHOWN: usize = 4 << 10;
+/// Longest failure in a log, in characters: an agent's own message may have a megabyte.
+const FAILURE_CHARS_MAX: usize = 4 << 10;
 
-impl Dispatch {
-    /// Closes a turn of `by`: its event is handled, its answer kept or given, and the answers it took
-    /// are acknowledged.
+impl OrchestratorState {
+    /// Closes a turn of `by`: marks its event as handled, stores or gives the reply, and acknowledges the
+    /// responses that the turn took.
     pub(super) async fn settle(
         &self,
         by: &InstanceId,
         delivered: &Delivered,
-        answer: Answer,
+        reply: Reply,
         taken: Vec<String>,
     ) {
         let event_id = &delivered.event.id;
-        let kept = self.kept(by, delivered, &answer);
-        let keeper = kept.as_ref().map(|(asker, _)| asker.clone());
+        let response = self.stored_response(by, delivered, &reply);
+        let asker = response.as_ref().map(|(asker, _)| asker.clone());
         let settled = Settled {
             seq: delivered.seq,
             event_id: event_id.clone(),
-            kept,
+            response,
             now_ms: self.now_ms(),
             taken: (by.clone(), taken),
         };
-        let (times, pause) = STORE;
-        for _ in 0..times {
-            // The database may be another process's for a while.
-            match self.ledger.settle(settled.clone()).await {
-                Ok(_) => break,
+        let (attempts, pause) = STORE;
+        for _ in 0..attempts {
+            match self.event_store.settle(settled.clone()).await {
+                Ok(()) => break,
                 Err(error) => report(by, event_id, &error, "the end of a turn was not stored"),
             }
             tokio::time::sleep(pause).await;
         }
-        match keeper.map(|asker| (asker.mode, asker.instance)) {
+        match asker.map(|asker| (asker.mode, asker.instance)) {
             Some((ReplyMode::Delegate, asker)) => {
                 if let Some(mailbox) = lock(&self.instances).get(&asker) {
                     mailbox.results().notify_one();
                 }
             }
             Some((ReplyMode::Async | ReplyMode::Wait, _)) => {}
-            None => self.answer(by, delivered, answer),
+            None => self.reply(by, delivered, reply),
         }
     }
 
-    fn answer(&self, by: &InstanceId, delivered: &Delivered, answer: Answer) {
+    fn reply(&self, by: &InstanceId, delivered: &Delivered, reply: Reply) {
         let event_id = &delivered.event.id;
-        let failure = answer.as_ref().err();
-        let failure = failure.map(|error| text::shorten(&error.to_string(), FAILURE_SHOWN));
-        if self.pending.answer(event_id, answer) {
+        let failure = reply.as_ref().err();
+        let failure = failure.map(|error| text::shorten(&error.to_string(), FAILURE_CHARS_MAX));
+        if self.reply_waiters.reply(event_id, reply) {
             return;
         }
         if delivered.asker.is_some() {
@@ -73,54 +73,55 @@ impl Dispatch {
         } else if let Some(failure) = failure {
             tracing::warn!(
                 target: "toolhost::agents", instance = %by, event = event_id, failure,
-                "a turn failed, and nobody waits for it"
+                "a turn failed that no request waits for"
             );
         }
     }
 
-    /// The answer as an event, where it is kept.
-    fn kept(
+    /// Returns the reply as an event, if it is to be stored.
+    fn stored_response(
         &self,
         by: &InstanceId,
         delivered: &Delivered,
-        answer: &Answer,
-    ) -> Option<(Asker, Kept)> {
+        reply: &Reply,
+    ) -> Option<(Asker, StoredResponse)> {
         let asker = delivered.asker.clone()?;
         match asker.mode {
             ReplyMode::Wait => return None,
             ReplyMode::Async | ReplyMode::Delegate => {}
         }
-        let event = self.response(by, delivered, answer)?;
+        let event = self.response(by, delivered, reply)?;
         let correlation_id = event.in_reply_to()?.to_owned();
-        let kept = Kept {
+        let response = StoredResponse {
             correlation_id,
             event,
         };
-        Some((asker, kept))
+        Some((asker, response))
     }
 
     fn response(
         &self,
         by: &InstanceId,
         delivered: &Delivered,
-        answer: &Answer,
+        reply: &Reply,
     ) -> Option<AgentEvent> {
-        let id = match new_id() {
-            Ok(id) => id,
-            Err(error) => {
-                report(by, &delivered.event.id, &error, "an answer got no id");
-                return None;
-            }
-        };
-        let answer = match answer {
+        let id = new_id().inspect_err(|error| {
+            report(
+                by,
+                &delivered.event.id,
+                error,
+                "no id could be made for an answer",
+            );
+        });
+        let answer = match reply {
             Ok(value) => Ok(value.clone()),
             Err(failure) => Err(wire::failure_to_json(failure)),
         };
-        delivered.response(id, self.now(), by, answer)
+        delivered.response(id.ok()?, self.now(), by, answer)
     }
 }
 
-/// Logs what went wrong with an event.
+/// Logs a failure to process an event.
 pub(super) fn report(of: &InstanceId, event_id: &str, error: &dyn fmt::Display, what: &str) {
     tracing::error!(target: "toolhost::agents", instance = %of, event = event_id, %error, "{what}");
 }

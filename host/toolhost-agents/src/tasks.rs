@@ -1,4 +1,4 @@
-//! The tasks of an orchestrator, which end with it.
+//! The tasks of an orchestrator.
 
 use std::sync::Mutex;
 
@@ -6,10 +6,9 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::lock;
+use super::sync::lock;
 
-/// Tasks with one owner: [`Tasks::end`] and [`Tasks::close`] end them all,
-/// and no more can be started.
+/// A set of tasks. [`Tasks::end`] and [`Tasks::close`] end all of them, and no more can be started.
 #[derive(Debug)]
 pub(super) struct Tasks {
     runtime: Handle,
@@ -25,27 +24,27 @@ impl Tasks {
         }
     }
 
-    /// Starts a task; drops it where the tasks are closed.
+    /// Starts a task; drops it if the set is closed.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut running = lock(&self.running);
         let Some(running) = running.as_mut() else {
             return;
         };
-        // What has ended is let go of, so that the set is as large as what runs.
+        // Removes tasks that have ended.
         while running.try_join_next().is_some() {}
         running.spawn_on(task, &self.runtime);
     }
 
-    /// Lets tasks end by themselves until then, and ends the others.
+    /// Waits until then for the tasks to end, and aborts the others.
     pub(super) async fn end(&self, until: Instant) {
         let running = lock(&self.running).take();
         let Some(mut running) = running else { return };
         let all = async { while running.join_next().await.is_some() {} };
-        // What is left is ended where the set is dropped.
+        // Dropping the set aborts the remaining tasks.
         let _ = tokio::time::timeout_at(until, all).await;
     }
 
-    /// Ends all tasks.
+    /// Aborts all tasks.
     pub(super) fn close(&self) {
         let running = lock(&self.running).take();
         drop(running);

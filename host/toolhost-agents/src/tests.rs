@@ -7,9 +7,10 @@ mod limits;
 mod requests;
 mod serve;
 mod shutdown;
+mod transport;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -20,6 +21,7 @@ use toolhost_contract::{HandlerError, ResourceName};
 use toolhost_store::Store;
 
 use super::schema::SCHEMA;
+use super::sync::lock;
 use super::*;
 
 type Turned = std::pin::Pin<Box<dyn Future<Output = Result<Value, HandlerError>> + Send>>;
@@ -115,7 +117,7 @@ fn told(error: AgentsError) -> HandlerError {
 fn config() -> OrchestratorConfig {
     OrchestratorConfig {
         backoff_first: Duration::from_millis(1),
-        adopt_every: Duration::from_millis(5),
+        recovery_interval: Duration::from_millis(5),
         ..OrchestratorConfig::default()
     }
 }

@@ -1,15 +1,14 @@
-//! One turn of one instance, from its event to what came of it.
+//! One turn of an instance: runs it until it ends, takes too long, or the orchestrator stops.
 
-use std::future::pending;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::watch;
 use toolhost_contract::HandlerError;
 
-use super::delivery::check_answer;
-use super::dispatch::Phase;
-use super::worker::{Turn, Worker};
+use super::delivery::bounded;
+use super::phase::{Phase, draining};
+use super::worker::{TurnFuture, Worker};
 use super::{Loss, wire};
 
 /// How a turn ended.
@@ -17,25 +16,25 @@ use super::{Loss, wire};
 pub(super) enum Ended {
     /// The agent ended it.
     Done(Result<Value, HandlerError>),
-    /// The instance was lost in it.
+    /// The instance was lost.
     Lost(Loss),
-    /// It took too long.
+    /// It exceeded the deadline.
     TooLong(HandlerError),
     /// The orchestrator stopped.
     Stopped,
 }
 
-/// Waits for the end of a turn, of its time, or of the orchestrator.
-pub(super) async fn take(
+/// Runs a turn to its end.
+pub(super) async fn run(
     worker: &Worker,
-    turn: Turn,
+    turn: TurnFuture,
     deadline: Duration,
     phase: watch::Receiver<Phase>,
 ) -> Ended {
     tokio::select! {
         biased;
         end = turn => match end {
-            Ok(said) => Ended::Done(said.and_then(bounded)),
+            Ok(end) => Ended::Done(end.and_then(bounded)),
             Err(loss) => Ended::Lost(loss),
         },
         () = stopped(worker, phase) => Ended::Stopped,
@@ -46,33 +45,9 @@ pub(super) async fn take(
     }
 }
 
-/// Holds an answer to the limits of a message.
-fn bounded(answer: Value) -> Result<Value, HandlerError> {
-    match check_answer(&answer) {
-        Ok(()) => Ok(answer),
-        Err(error) => {
-            let message = format!("the answer cannot travel: {error}");
-            Err(wire::host_ended_turn(message))
-        }
-    }
-}
-
-/// Waits until the orchestrator has stopped and the grace is over; tells the worker at once.
+/// Waits until the orchestrator has stopped and the grace period is over; announces the end at once.
 async fn stopped(worker: &Worker, mut phase: watch::Receiver<Phase>) {
     let until = draining(&mut phase).await;
     worker.announce_shutdown(until);
     tokio::time::sleep_until(until).await;
-}
-
-/// Waits until the orchestrator stops; says until when turns may go on.
-pub(super) async fn draining(phase: &mut watch::Receiver<Phase>) -> tokio::time::Instant {
-    loop {
-        if let Phase::Draining(until) = *phase.borrow_and_update() {
-            return until;
-        }
-        if phase.changed().await.is_err() {
-            // Without an orchestrator nobody ends it but its tasks' owner.
-            pending::<()>().await;
-        }
-    }
 }

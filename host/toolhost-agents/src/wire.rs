@@ -1,4 +1,4 @@
-//! The orchestrator's own words in events: types, keys of `metadata`, and errors as JSON.
+//! The orchestrator's event types, keys of `metadata`, and errors as JSON.
 //!
 //! The protocol is described at [`child`](super::child).
 
@@ -27,8 +27,8 @@ pub(super) const ERROR: &str = "error";
 pub(super) const ATTEMPT: &str = "deliveryAttempt";
 pub(super) const DELIVERY: &str = "delivery";
 
-/// Whether only the orchestrator may use a type: an agent that sent a response to another as if it
-/// were news would speak for whomever that one had asked.
+/// Whether only the orchestrator may send events of a type. An agent that could send a response could
+/// answer requests of which it is not the target.
 pub(super) fn is_reserved(event_type: &str) -> bool {
     event_type == RESPONSE_TYPE
         || ["event.", "turn.", "agents."]
@@ -36,20 +36,20 @@ pub(super) fn is_reserved(event_type: &str) -> bool {
             .any(|beginning| event_type.starts_with(beginning))
 }
 
-/// Notes in an event which delivery it is.
+/// Writes the number of the delivery into an event.
 pub(super) fn set_attempt(event: &mut AgentEvent, attempt: u32) {
     let metadata = event.metadata.get_or_insert_default();
     metadata.insert(ATTEMPT.to_owned(), json!(attempt));
 }
 
-/// Which delivery an event is, from 1.
+/// Returns the number of the delivery, from 1.
 pub(super) fn attempt(event: &AgentEvent) -> u32 {
     let metadata = event.metadata.as_ref();
     let attempt = metadata.and_then(|all| all.get(ATTEMPT)?.as_u64());
     attempt.and_then(|n| u32::try_from(n).ok()).unwrap_or(1)
 }
 
-/// What an agent's error is as JSON.
+/// Writes an agent's error as JSON.
 pub(super) fn error_to_json(error: &HandlerError) -> JsonObject {
     let mut object = JsonObject::new();
     let mut set = |key: &str, text: Option<&String>| {
@@ -65,13 +65,13 @@ pub(super) fn error_to_json(error: &HandlerError) -> JsonObject {
     object
 }
 
-/// What an agent's process says of its error, whatever it says.
+/// Reads an agent's error from any JSON that its process sent.
 pub(super) fn error_from_json(error: &Value) -> HandlerError {
     let text = |key: &str| Some(error.get(key)?.as_str()?.to_owned());
     let whole = error.as_str().map(str::to_owned);
-    let silent = || "the agent gave no message".to_owned();
+    let unknown = || "the agent gave no message".to_owned();
     HandlerError {
-        message: text("message").or(whole).unwrap_or_else(silent),
+        message: text("message").or(whole).unwrap_or_else(unknown),
         name: text("name"),
         code: text("code"),
         suggestion: text("suggestion"),
@@ -79,8 +79,8 @@ pub(super) fn error_from_json(error: &Value) -> HandlerError {
     }
 }
 
-/// What a failure is as JSON: a model may read it. What an agent raised itself is bounded, and its code
-/// none of the host's.
+/// Writes a failure as JSON, which a model may read. An agent's own error is bounded, and cannot have a code
+/// of the host's.
 pub(super) fn failure_to_json(failure: &AgentsError) -> JsonObject {
     if let Some(error) = failure.handler_error() {
         return error_to_json(&guard_error(error.clone()));
@@ -97,13 +97,13 @@ pub(super) fn failure_to_json(failure: &AgentsError) -> JsonObject {
     object
 }
 
-/// What the orchestrator says of a failure.
+/// Reads a failure that the orchestrator reported.
 pub(super) fn failure_from_json(target: &str, failure: &Value) -> AgentsError {
     let error = error_from_json(failure);
     let from_host = failure.get("host") == Some(&Value::Bool(true));
     let code = error.code.as_deref().and_then(ToolErrorCode::from_code);
     match code {
-        Some(code) if from_host => AgentsError::Told {
+        Some(code) if from_host => AgentsError::Reported {
             code,
             message: error.message,
         },

@@ -1,4 +1,4 @@
-//! What takes the turns of an instance: code in this process, or another process.
+//! A worker takes the turns of an instance: a runtime in this process, or a remote worker.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -10,49 +10,46 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use toolhost_contract::{AgentEvent, HandlerError};
 
-use super::dispatch::Dispatch;
-use super::local::Local;
-use super::process::Process;
+use super::local_port::LocalPort;
+use super::remote_worker::RemoteWorker;
 use super::setup::Start;
-use super::{AgentRuntime, AgentSetup, AgentsClient, InstanceId, Loss, TurnPort, wire};
+use super::{AgentRuntime, AgentsClient, Loss, TurnPort, wire};
 
-/// A turn that is being taken; dropped, it is given up.
-pub(super) type Turn =
+/// A running turn. Dropping it aborts the turn.
+pub(super) type TurnFuture =
     Pin<Box<dyn Future<Output = Result<Result<Value, HandlerError>, Loss>> + Send>>;
 
-/// What takes the turns of one instance.
+/// Takes the turns of one instance.
 pub(super) enum Worker {
     InProcess(Arc<dyn AgentRuntime>),
-    Process(Process),
+    Remote(RemoteWorker),
 }
 
 impl Worker {
-    /// Starts an instance. A process is told results of its delegations, each time there are some.
+    /// Starts an instance. Results of its delegations are sent to a remote worker whenever `results` is
+    /// notified.
     pub(super) fn start(
-        dispatch: &Arc<Dispatch>,
-        setup: &AgentSetup,
-        id: &InstanceId,
-        results: &Arc<Notify>,
+        start: &Start,
+        local: Arc<LocalPort>,
+        results: Arc<Notify>,
     ) -> Result<Self, Loss> {
-        match &setup.start {
+        match start {
             Start::InProcess(start) => {
-                let started = catch_unwind(AssertUnwindSafe(|| start(id)));
+                let started = catch_unwind(AssertUnwindSafe(|| start(local.from())));
                 started.map(Self::InProcess).map_err(|_| Loss::Panicked)
             }
-            Start::Process(setup) => {
-                let local = Local::new(dispatch, id.clone(), dispatch.config.reach, None);
-                let process =
-                    Process::start(setup, local, Arc::clone(results)).map_err(Loss::NotStarted)?;
-                Ok(Self::Process(process))
+            Start::Worker(transport) => {
+                let started = RemoteWorker::start(&**transport, local, results);
+                started.map(Self::Remote).map_err(Loss::NotStarted)
             }
         }
     }
 
     /// Begins a turn.
-    pub(super) fn turn(&self, event: AgentEvent, local: Arc<Local>) -> Turn {
+    pub(super) fn turn(&self, event: AgentEvent, local: Arc<LocalPort>) -> TurnFuture {
         match self {
             Self::InProcess(runtime) => Box::pin(in_process(Arc::clone(runtime), event, local)),
-            Self::Process(process) => process.turn(event, local),
+            Self::Remote(worker) => Box::pin(worker.turn(event, local)),
         }
     }
 
@@ -60,32 +57,32 @@ impl Worker {
     pub(super) fn is_alive(&self) -> bool {
         match self {
             Self::InProcess(_) => true,
-            Self::Process(process) => process.is_alive(),
+            Self::Remote(worker) => worker.is_alive(),
         }
     }
 
-    /// Tells the instance that it is to end.
+    /// Tells a remote worker that it is to end.
     pub(super) fn announce_shutdown(&self, until: Instant) {
         match self {
             Self::InProcess(_) => {}
-            Self::Process(process) => process.announce_shutdown(until),
+            Self::Remote(worker) => worker.announce_shutdown(until),
         }
     }
 
-    /// Ends the instance: a process is asked first, and killed after the grace.
+    /// Ends the instance. A remote worker is asked to end, and killed after the grace period.
     pub(super) async fn end(self, until: Instant) {
         match self {
             Self::InProcess(_) => {}
-            Self::Process(process) => process.end(until).await,
+            Self::Remote(worker) => worker.end(until).await,
         }
     }
 }
 
-/// Takes a turn in a task of its own: a panic is an instance that was lost.
+/// Takes a turn in a task of its own, which catches a panic.
 async fn in_process(
     runtime: Arc<dyn AgentRuntime>,
     event: AgentEvent,
-    local: Arc<Local>,
+    local: Arc<LocalPort>,
 ) -> Result<Result<Value, HandlerError>, Loss> {
     let port = TurnPort::new(AgentsClient::new(local), wire::attempt(&event));
     let mut tasks = JoinSet::new();

@@ -148,7 +148,7 @@ async fn a_child_process_gets_the_same_answers_and_errors_as_a_local_agent() {
         (
             json!({"do": "ask", "target": "a"}),
             "CIRCULAR_CALL_DETECTED",
-            "asking agent 'a' would never end: a[k] waits for a[k]",
+            "a request to agent 'a' would wait for itself: a[k] waits for a[k]",
         ),
     ] {
         let expected = json!({"code": code, "message": message});
@@ -536,7 +536,7 @@ async fn a_running_turn_can_end_in_the_grace_period() {
     drop(orchestrator);
 
     let next = OrchestratorConfig {
-        adopt_every: Duration::from_millis(5),
+        recovery_interval: Duration::from_millis(5),
         ..config()
     };
     let next = Orchestrator::open(root.path(), next).await.unwrap();

@@ -9,8 +9,7 @@ async fn who_waits_for_the_one_who_asks_is_not_asked() {
     // Each agent hands on what the next one said; the last one was refused, at once.
     let raised = error.handler_error().unwrap();
     assert_eq!(raised.code.as_deref(), Some("E_TOOL"));
-    let circle =
-        "asking agent 'a' would never end: c[k] waits for a[k] waits for b[k] waits for c[k]";
+    let circle = "a request to agent 'a' would wait for itself: c[k] waits for a[k] waits for b[k] waits for c[k]";
     assert!(raised.message.ends_with(circle), "{}", raised.message);
     assert!(started.elapsed() < Duration::from_secs(5));
     settles(&orchestrator).await;
@@ -88,7 +87,7 @@ async fn a_chain_has_sixty_four_requests_at_most() {
     assert_eq!(asked.response, json!("deep"));
     let error = user.request(request("a0", json!("too deep"))).await;
     let error = error.unwrap_err().to_string();
-    let end = "asking agent 'a64' would make a chain of more than 64 agents that wait";
+    let end = "a request to agent 'a64' would make a chain of more than 64 waiting agents";
     assert!(error.ends_with(end), "{error}");
     settles(&orchestrator).await;
 }

@@ -98,7 +98,12 @@ async fn what_cannot_travel_is_refused() {
     for request in refused {
         let error = user.request(request).await.unwrap_err();
         assert_eq!(error.code().as_str(), "IPC_DELIVERY_FAILED", "{error}");
-        assert!(error.to_string().contains("it cannot travel: "), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("the message exceeds the IPC limits: "),
+            "{error}"
+        );
     }
     let error = user.spawn("a", Some(&"x".repeat(1 << 15))).await;
     assert_eq!(error.unwrap_err().code().as_str(), "IPC_DELIVERY_FAILED");
@@ -139,7 +144,7 @@ async fn an_answer_that_cannot_travel_is_an_error() {
         let error = error.unwrap_err();
         let message = &error.handler_error().unwrap().message;
         assert!(
-            message.starts_with("the answer cannot travel: "),
+            message.starts_with("the answer exceeds the IPC limits: "),
             "{message}"
         );
     }

@@ -1,41 +1,42 @@
-//! Requests that wait: an edge in the graph of who waits for whom, and nothing left when they end.
+//! Requests that wait for their answer: each is an edge in the wait graph until it ends.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::delivery::Envelope;
-use super::dispatch::Dispatch;
-use super::pending::Answer;
-use super::waits::Refusal;
-use super::{AgentsError, Delivery, InstanceId, Undelivered, lock};
+use super::reply_waiters::Reply;
+use super::state::OrchestratorState;
+use super::sync::lock;
+use super::wait_graph::WaitRefused;
+use super::{AgentsError, Delivery, InstanceId, Undelivered};
 
-impl Dispatch {
-    /// Asks and waits. The envelope names the one who asks.
+impl OrchestratorState {
+    /// Submits a request of `asker` and waits for its answer.
     pub(super) async fn ask(
         self: &Arc<Self>,
         asker: &InstanceId,
         envelope: Envelope,
         timeout: Duration,
-    ) -> Answer {
+    ) -> Reply {
         let target = envelope.to.agent().to_owned();
         self.agent(&target)?;
         let failed = |reason| AgentsError::undelivered(&target, reason);
-        let mut awaited = self.begin_to_wait(asker, &envelope.to)?;
-        let Some(answered) = self.pending.expect(&envelope.event.id) else {
+        let mut request = self.begin_to_wait(asker, &envelope.to)?;
+        let Some(replied) = self.reply_waiters.expect(&envelope.event.id) else {
             return Err(failed(Undelivered::Duplicate));
         };
-        awaited.event_id = Some(envelope.event.id.clone());
-        let answer = tokio::time::timeout(timeout, async {
+        request.event_id = Some(envelope.event.id.clone());
+        let reply = tokio::time::timeout(timeout, async {
             match self.accept(envelope).await? {
                 Delivery::Accepted => {}
                 Delivery::Duplicate => return Err(failed(Undelivered::Duplicate)),
             }
-            let gone = |_| Err(failed(Undelivered::Stopped));
-            answered.await.unwrap_or_else(gone)
+            let stopped = |_| Err(failed(Undelivered::Stopped));
+            replied.await.unwrap_or_else(stopped)
         });
-        let answer = answer.await;
-        drop(awaited);
-        answer.unwrap_or_else(|_| {
+        let reply = reply.await;
+        drop(request);
+        reply.unwrap_or_else(|_| {
             let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
             Err(AgentsError::Timeout { target, timeout_ms })
         })
@@ -45,60 +46,60 @@ impl Dispatch {
         self: &Arc<Self>,
         from: &InstanceId,
         to: &InstanceId,
-    ) -> Result<Awaited, AgentsError> {
+    ) -> Result<WaitingRequest, AgentsError> {
         let depth_max = self.config.chain_depth_max;
         let target = || to.agent().to_owned();
-        let entered = self.waits.enter(from, to, depth_max);
-        entered.map_err(|refusal| match refusal {
-            Refusal::Circle(circle) => AgentsError::Circular {
+        let entered = self.wait_graph.enter(from, to, depth_max);
+        entered.map_err(|refused| match refused {
+            WaitRefused::Circle(circle) => AgentsError::Circular {
                 target: target(),
                 circle,
             },
-            Refusal::TooLong => AgentsError::ChainTooLong {
+            WaitRefused::TooLong => AgentsError::ChainTooLong {
                 target: target(),
                 depth_max,
             },
         })?;
-        Ok(Awaited {
-            dispatch: Arc::clone(self),
+        Ok(WaitingRequest {
+            state: Arc::clone(self),
             from: from.clone(),
             to: to.clone(),
             event_id: None,
         })
     }
 
-    /// Takes back an event that nobody waits for any more, where its turn has not begun.
+    /// Removes an event whose requester no longer waits, if its turn has not begun.
     pub(super) fn withdraw(&self, to: &InstanceId, event_id: &str) {
         let mailbox = lock(&self.instances).get(to).cloned();
         let Some(entry) = mailbox.and_then(|mailbox| mailbox.withdraw(event_id)) else {
             return;
         };
-        let ledger = self.ledger.clone();
+        let event_store = self.event_store.clone();
         self.tasks.spawn(async move {
-            if let Err(error) = ledger.withdraw(entry.seq).await {
+            if let Err(error) = event_store.withdraw(entry.seq).await {
                 tracing::error!(target: "toolhost::agents", %error, "an event was not withdrawn");
             }
         });
     }
 }
 
-/// A request that waits; what it left behind is gone when it is dropped.
-struct Awaited {
-    dispatch: Arc<Dispatch>,
+/// A request that waits. Dropping it removes its edge, and withdraws its event.
+struct WaitingRequest {
+    state: Arc<OrchestratorState>,
     from: InstanceId,
     to: InstanceId,
-    /// The event whose answer is expected, once it is.
+    /// The event whose answer is expected.
     event_id: Option<String>,
 }
 
-impl Drop for Awaited {
+impl Drop for WaitingRequest {
     fn drop(&mut self) {
-        self.dispatch.waits.leave(&self.from, &self.to);
+        self.state.wait_graph.leave(&self.from, &self.to);
         let Some(event_id) = &self.event_id else {
             return;
         };
-        if self.dispatch.pending.forget(event_id) {
-            self.dispatch.withdraw(&self.to, event_id);
+        if self.state.reply_waiters.forget(event_id) {
+            self.state.withdraw(&self.to, event_id);
         }
     }
 }

@@ -1,7 +1,5 @@
-//! The orchestrator's tables: events that are owed a turn, ids of events that had theirs, and answers
-//! that nobody has taken yet.
-
-mod claim;
+//! The orchestrator's tables: events that wait for their turn, ids of handled events, and responses that
+//! were not yet taken.
 
 use toolhost_contract::AgentEvent;
 use toolhost_store::rusqlite::types::Type;
@@ -10,60 +8,54 @@ use toolhost_store::rusqlite::{self, Connection, OptionalExtension, Row, params}
 use toolhost_store::{Store, StoreError};
 
 use super::InstanceId;
-use super::delivery::{Asker, Delivered, Kept, ReplyMode};
+use super::delivery::{Asker, Delivered, ReplyMode, StoredResponse};
+use super::mailbox::{Entry, Obligation};
 
-/// The tables, worked through the store's thread.
+/// The tables, used on the store's thread.
 #[derive(Debug, Clone)]
-pub(super) struct Ledger {
+pub(super) struct EventStore {
     store: Store,
     handled_max: u32,
 }
 
-/// An event as it is stored.
+/// An event to be stored.
 #[derive(Debug)]
 pub(super) struct NewEvent {
     pub(super) event_id: String,
     pub(super) to: InstanceId,
     pub(super) asker: Option<Asker>,
     pub(super) json: String,
-    /// Answers that may be kept for the one who asks, and their bytes.
-    pub(super) kept_max: (usize, usize),
+    /// Responses that may be stored for the requester, and their bytes.
+    pub(super) responses_max: (usize, usize),
 }
 
-/// What became of an event that is to be stored.
+/// The outcome of storing an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inserted {
-    /// It has this place.
+    /// It was stored in this row.
     At(i64),
-    /// One of its id is known.
+    /// An event of its id was stored before.
     Known,
-    /// Too many answers are kept already for the one who asks.
-    TooManyKept,
-    /// Those that are kept are too large together.
-    TooMuchKept,
+    /// The requester has too many responses.
+    TooManyResponses,
+    /// The requester's responses are too large.
+    ResponsesTooLarge,
 }
 
-/// How a turn is closed.
+/// The end of a turn.
 #[derive(Debug, Clone)]
 pub(super) struct Settled {
     pub(super) seq: i64,
     pub(super) event_id: String,
-    /// The answer, where it is kept, and for whom.
-    pub(super) kept: Option<(Asker, Kept)>,
+    /// The response, if it is to be stored, and for whom.
+    pub(super) response: Option<(Asker, StoredResponse)>,
     /// Unix milliseconds.
     pub(super) now_ms: i64,
-    /// Whose turn it was, and the answers it has taken.
+    /// The instance, and the correlation ids of the responses that the turn took.
     pub(super) taken: (InstanceId, Vec<String>),
 }
 
-/// An answer as it was kept.
-#[derive(Debug)]
-pub(super) struct Stored {
-    pub(super) correlation_id: String,
-    pub(super) event: AgentEvent,
-}
-
-impl Ledger {
+impl EventStore {
     pub(super) fn new(store: Store, handled_max: u32) -> Self {
         Self { store, handled_max }
     }
@@ -77,7 +69,7 @@ impl Ledger {
             if handled {
                 return Ok(Inserted::Known);
             }
-            if let Some(too_much) = kept_too_much(db, &new)? {
+            if let Some(too_much) = responses_exceeded(db, &new)? {
                 return Ok(too_much);
             }
             let insert = "INSERT INTO agent_events
@@ -102,7 +94,7 @@ impl Ledger {
         self.store.write(move |db| work(db)).await
     }
 
-    /// Notes that an event is being delivered, and reads it; none where it is gone.
+    /// Counts a delivery of an event, and reads the event; none if it was removed.
     pub(super) async fn begin(&self, seq: i64) -> Result<Option<Delivered>, StoreError> {
         let begin = "UPDATE agent_events SET attempts = attempts + 1 WHERE seq = ?1
             RETURNING seq, event, attempts, mode, asker_agent, asker_key";
@@ -114,15 +106,15 @@ impl Ledger {
             .await
     }
 
-    /// Takes back that an event was delivered: the host itself ended its turn.
-    pub(super) async fn unbegin(&self, seq: i64) -> Result<(), StoreError> {
-        let unbegin = "UPDATE agent_events SET attempts = attempts - 1 WHERE seq = ?1";
+    /// Uncounts a delivery whose turn the host itself ended.
+    pub(super) async fn undo_begin(&self, seq: i64) -> Result<(), StoreError> {
+        let undo_begin = "UPDATE agent_events SET attempts = attempts - 1 WHERE seq = ?1";
         self.store
-            .write(move |db| db.execute(unbegin, [seq]).map(drop))
+            .write(move |db| db.execute(undo_begin, [seq]).map(drop))
             .await
     }
 
-    /// Closes a turn: its event is handled, its answer kept, the answers it took acknowledged.
+    /// Closes a turn: marks its event as handled, stores the response, removes the responses it took.
     pub(super) async fn settle(&self, settled: Settled) -> Result<(), StoreError> {
         let (run_id, handled_max) = (self.store.run_id().to_owned(), self.handled_max);
         let work = move |db: &Connection| {
@@ -133,29 +125,29 @@ impl Ledger {
             let forget = "DELETE FROM agent_handled
                 WHERE seq <= (SELECT max(seq) FROM agent_handled) - ?1";
             db.prepare_cached(forget)?.execute([handled_max])?;
-            if let Some((asker, kept)) = &settled.kept {
-                keep(db, &run_id, asker, kept, settled.now_ms)?;
+            if let Some((asker, response)) = &settled.response {
+                insert_response(db, &run_id, asker, response, settled.now_ms)?;
             }
             remove_responses(db, &settled.taken.0, &settled.taken.1)
         };
         self.store.write(move |db| work(db)).await
     }
 
-    /// Removes an event that nobody waits for any more.
+    /// Removes an event whose requester no longer waits.
     pub(super) async fn withdraw(&self, seq: i64) -> Result<(), StoreError> {
         self.store.write(move |db| remove_event(db, seq)).await
     }
 
-    /// The answers kept for an instance, oldest first, but those that a living run keeps, and those
-    /// that are known; one at least, and no more than have so many bytes together.
+    /// Returns the oldest responses for an instance, but those that another living run owns, and those
+    /// that are known. At least one; more if they have at most `bytes_max` bytes together.
     pub(super) async fn responses(
         &self,
         of: &InstanceId,
         mode: ReplyMode,
         known: Vec<String>,
         bytes_max: usize,
-    ) -> Result<Vec<Stored>, StoreError> {
-        let keepers = self.keepers(of, mode).await?;
+    ) -> Result<Vec<StoredResponse>, StoreError> {
+        let releasable_runs = self.releasable_runs(of, mode).await?;
         let instance = of.clone();
         let select = "SELECT run_id, correlation_id, event FROM agent_responses
             WHERE agent = ?1 AND instance_key = ?2 AND mode = ?3 ORDER BY seq";
@@ -166,14 +158,14 @@ impl Ledger {
             let (mut responses, mut bytes) = (Vec::new(), 0);
             while let Some(row) = rows.next()? {
                 let (run, correlation_id): (String, String) = (row.get(0)?, row.get(1)?);
-                if !keepers.contains(&run) || known.contains(&correlation_id) {
+                if !releasable_runs.contains(&run) || known.contains(&correlation_id) {
                     continue;
                 }
                 bytes += row.get_ref(2)?.as_str()?.len();
                 if bytes > bytes_max && !responses.is_empty() {
                     break;
                 }
-                responses.push(Stored {
+                responses.push(StoredResponse {
                     correlation_id,
                     event: event(row, 2)?,
                 });
@@ -183,8 +175,12 @@ impl Ledger {
         self.store.read(move |db| work(db)).await
     }
 
-    /// The runs whose answers for an instance are to be given: this one's, and those that died.
-    async fn keepers(&self, of: &InstanceId, mode: ReplyMode) -> Result<Vec<String>, StoreError> {
+    /// Returns the runs whose responses may be given to an instance: this one, and those that died.
+    async fn releasable_runs(
+        &self,
+        of: &InstanceId,
+        mode: ReplyMode,
+    ) -> Result<Vec<String>, StoreError> {
         let instance = of.clone();
         let select = "SELECT DISTINCT run_id FROM agent_responses
             WHERE agent = ?1 AND instance_key = ?2 AND mode = ?3";
@@ -200,7 +196,7 @@ impl Ledger {
         Ok(runs)
     }
 
-    /// Removes answers that were taken.
+    /// Removes responses that were taken.
     pub(super) async fn acknowledge(
         &self,
         of: &InstanceId,
@@ -212,15 +208,69 @@ impl Ledger {
             .await
     }
 
-    /// Removes answers that are older than that; says how many.
-    pub(super) async fn forget_responses(&self, before_ms: i64) -> Result<usize, StoreError> {
+    /// Removes older responses; returns how many.
+    pub(super) async fn remove_responses_before(
+        &self,
+        before_ms: i64,
+    ) -> Result<usize, StoreError> {
         let forget = "DELETE FROM agent_responses WHERE created_ms < ?1";
         self.store
             .write(move |db| db.execute(forget, [before_ms]))
             .await
     }
 
-    /// How many events are owed a turn, and how many answers are kept.
+    /// Returns the agents that have events of dead runs, and those runs.
+    pub(super) async fn orphans(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let own = self.store.run_id().to_owned();
+        let select = "SELECT DISTINCT agent, run_id FROM agent_events WHERE run_id <> ?1";
+        let mut orphans: Vec<(String, String)> = self
+            .store
+            .read(move |db| {
+                let mut select = db.prepare_cached(select)?;
+                let rows = select.query_map([own], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                rows.collect()
+            })
+            .await?;
+        orphans.retain(|(_, run)| !self.store.is_alive(run));
+        Ok(orphans)
+    }
+
+    /// Takes over the events of a run for the instances of an agent, in their order.
+    pub(super) async fn claim(
+        &self,
+        agent: &str,
+        run: &str,
+    ) -> Result<Vec<(InstanceId, Entry)>, StoreError> {
+        let (agent, run) = (agent.to_owned(), run.to_owned());
+        let own = self.store.run_id().to_owned();
+        let work = move |db: &Connection| {
+            let select = "SELECT seq, event_id, instance_key, octet_length(event) FROM agent_events
+                WHERE agent = ?1 AND run_id = ?2 ORDER BY seq";
+            let mut select = db.prepare(select)?;
+            let rows = select.query_map([&agent, &run], |row| {
+                let key: String = row.get(2)?;
+                let entry = Entry {
+                    seq: row.get(0)?,
+                    event_id: row.get(1)?,
+                    obligation: Obligation::Required,
+                    bytes: usize::try_from(row.get::<_, i64>(3)?).unwrap_or_default(),
+                };
+                Ok((InstanceId::new(&agent, &key), entry))
+            })?;
+            let claimed = rows.collect::<Result<Vec<_>, _>>()?;
+            let claim = "UPDATE agent_events SET run_id = ?3 WHERE agent = ?1 AND run_id = ?2";
+            db.execute(claim, [&agent, &run, &own])?;
+            Ok(claimed)
+        };
+        self.store.write(move |db| work(db)).await
+    }
+
+    /// Returns the id of this run.
+    pub(super) fn own_run(&self) -> &str {
+        self.store.run_id()
+    }
+
+    /// Counts the stored events and responses.
     pub(super) async fn counts(&self) -> Result<(u32, u32), StoreError> {
         let counts = "SELECT (SELECT count(*) FROM agent_events),
             (SELECT count(*) FROM agent_responses)";
@@ -231,8 +281,8 @@ impl Ledger {
     }
 }
 
-/// Whether the one who asks has more answers, kept or on their way, than it may have.
-fn kept_too_much(db: &Connection, new: &NewEvent) -> rusqlite::Result<Option<Inserted>> {
+/// Checks the responses of the requester, stored or expected, against the limits.
+fn responses_exceeded(db: &Connection, new: &NewEvent) -> rusqlite::Result<Option<Inserted>> {
     let Some(asker) = new
         .asker
         .as_ref()
@@ -246,13 +296,14 @@ fn kept_too_much(db: &Connection, new: &NewEvent) -> rusqlite::Result<Option<Ins
         FROM agent_responses WHERE agent = ?1 AND instance_key = ?2";
     let of = [asker.instance.agent(), asker.instance.key()];
     let counts = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let (kept, bytes, coming): (i64, i64, i64) = db.prepare_cached(count)?.query_row(of, counts)?;
-    let (most, most_bytes) = new.kept_max;
-    let reaches = |count: i64, most: usize| usize::try_from(count).is_ok_and(|count| count >= most);
-    Ok(if reaches(kept.saturating_add(coming), most) {
-        Some(Inserted::TooManyKept)
-    } else if reaches(bytes, most_bytes) {
-        Some(Inserted::TooMuchKept)
+    let (stored, bytes, expected): (i64, i64, i64) =
+        db.prepare_cached(count)?.query_row(of, counts)?;
+    let (count_max, bytes_max) = new.responses_max;
+    let reaches = |count: i64, max: usize| usize::try_from(count).is_ok_and(|count| count >= max);
+    Ok(if reaches(stored.saturating_add(expected), count_max) {
+        Some(Inserted::TooManyResponses)
+    } else if reaches(bytes, bytes_max) {
+        Some(Inserted::ResponsesTooLarge)
     } else {
         None
     })
@@ -264,21 +315,21 @@ fn remove_event(db: &Connection, seq: i64) -> rusqlite::Result<()> {
         .map(drop)
 }
 
-fn keep(
+fn insert_response(
     db: &Connection,
     run_id: &str,
     asker: &Asker,
-    kept: &Kept,
+    response: &StoredResponse,
     now_ms: i64,
 ) -> rusqlite::Result<()> {
-    let json = serde_json::to_string(&kept.event)
+    let json = serde_json::to_string(&response.event)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     let insert = "INSERT INTO agent_responses
         (correlation_id, run_id, agent, instance_key, mode, event, created_ms)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
         ON CONFLICT (agent, instance_key, correlation_id) DO NOTHING";
     let values = params![
-        kept.correlation_id,
+        response.correlation_id,
         run_id,
         asker.instance.agent(),
         asker.instance.key(),

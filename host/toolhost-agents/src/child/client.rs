@@ -7,26 +7,25 @@ use std::time::SystemTime;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use toolhost_contract::{AgentEvent, IpcMessage};
+use toolhost_contract::{AgentEvent, IpcMessage, Timestamp};
 
-use toolhost_contract::Timestamp;
-
-use super::super::{Undelivered, lock, wire};
+use crate::sync::lock;
+use crate::{Undelivered, wire};
 
 /// Lines that wait to be written.
 const LINES: usize = 64;
 
-/// Writes messages, and knows which answers are waited for.
+/// Writes messages, and matches answers with the requests that wait for them.
 #[derive(Debug)]
-pub(super) struct Uplink {
-    /// Lines; none of them is the last.
+pub(super) struct Client {
+    /// Lines; `None` after the last.
     out: mpsc::Sender<Option<String>>,
-    /// By correlation id, or by event id where only acceptance is waited for.
+    /// By correlation id, or by event id if only acceptance is awaited.
     waiting: Mutex<HashMap<String, oneshot::Sender<AgentEvent>>>,
 }
 
-impl Uplink {
-    /// Begins to write, in a task of `tasks`.
+impl Client {
+    /// Starts the writer, in a task of `tasks`.
     pub(super) fn start<W>(writer: W, tasks: &mut JoinSet<()>) -> Self
     where
         W: AsyncWrite + Unpin + Send + 'static,
@@ -39,14 +38,14 @@ impl Uplink {
         }
     }
 
-    /// Writes a message.
-    pub(super) async fn tell(&self, message: &IpcMessage) -> Result<(), Undelivered> {
+    /// Sends a message.
+    pub(super) async fn send(&self, message: &IpcMessage) -> Result<(), Undelivered> {
         let line = message.to_line().map_err(Undelivered::Malformed)?;
         let gone = |_| Undelivered::Disconnected;
         self.out.send(Some(line)).await.map_err(gone)
     }
 
-    /// Writes a message and waits for the event that answers it, known by this id.
+    /// Sends a message, and waits for the event that answers this id.
     pub(super) async fn ask(
         &self,
         id: &str,
@@ -54,12 +53,12 @@ impl Uplink {
     ) -> Result<AgentEvent, Undelivered> {
         let (answer, answered) = oneshot::channel();
         lock(&self.waiting).insert(id.to_owned(), answer);
-        let _waiting = Waiting { uplink: self, id };
-        self.tell(message).await?;
+        let _waiting = Waiting { client: self, id };
+        self.send(message).await?;
         answered.await.map_err(|_| Undelivered::Disconnected)
     }
 
-    /// Gives an event to whoever waits for it; says whether anybody does.
+    /// Gives an event to the request that waits for it. Returns false if there is none.
     pub(super) fn answered(&self, event: &AgentEvent) -> bool {
         let accepted = [wire::ACCEPTED, wire::REFUSED].contains(&event.event_type.as_str());
         let event_id = || event.metadata.as_ref()?.get(wire::EVENT_ID)?.as_str();
@@ -72,15 +71,15 @@ impl Uplink {
         waiting.is_some_and(|waiting| waiting.send(event.clone()).is_ok())
     }
 
-    /// Writes what there is to write, and nothing after it; lets go of all who wait.
+    /// Ends the writer after the queued lines; the requests that wait fail.
     pub(super) async fn close(&self) {
-        // Where nobody reads, there is nothing to write.
+        // It fails if the writer has ended.
         let _ = self.out.send(None).await;
         lock(&self.waiting).clear();
     }
 }
 
-/// What time it is, as events say it.
+/// The current time as events contain it.
 pub(super) fn now() -> String {
     Timestamp(SystemTime::now()).to_string()
 }
@@ -94,13 +93,14 @@ async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut lines: mpsc::Receiver<O
     }
 }
 
+/// A request that waits, removed when it is dropped.
 struct Waiting<'a> {
-    uplink: &'a Uplink,
+    client: &'a Client,
     id: &'a str,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        lock(&self.uplink.waiting).remove(self.id);
+        lock(&self.client.waiting).remove(self.id);
     }
 }

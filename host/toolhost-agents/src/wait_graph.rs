@@ -1,50 +1,51 @@
-//! Who waits for whom.
+//! The graph of instances that wait for each other.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
-use super::{InstanceId, lock};
+use super::InstanceId;
+use super::sync::lock;
 
-/// The graph of instances that wait for an answer: never a circle, never a chain that is too long.
+/// The instances that wait for an answer, and for whom. It has no circle, and no chain that is too long.
 #[derive(Debug, Default)]
-pub(super) struct Waits(Mutex<Graph>);
+pub(super) struct WaitGraph(Mutex<Graph>);
 
 type Edges = HashMap<InstanceId, HashMap<InstanceId, usize>>;
 
 #[derive(Debug, Default)]
 struct Graph {
-    /// Who waits → for whom → with how many requests.
+    /// Waiting instance → awaited instance → number of requests.
     waits_for: Edges,
-    /// The same, from the other end.
+    /// The same edges, reversed.
     waited_by: Edges,
 }
 
 /// Why an instance may not wait for another.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// They would wait in this circle, which begins and ends with the one who asks.
+pub(super) enum WaitRefused {
+    /// They would wait in this circle, which begins and ends with the requester.
     Circle(Vec<InstanceId>),
     /// The chain would be too long.
     TooLong,
 }
 
-impl Waits {
+impl WaitGraph {
     /// Notes that `from` waits for `to`, until [`leave`](Self::leave).
     pub(super) fn enter(
         &self,
         from: &InstanceId,
         to: &InstanceId,
         depth_max: usize,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), WaitRefused> {
         let mut graph = lock(&self.0);
         if let Some(path) = path(&graph.waits_for, to, from) {
             let circle = std::iter::once(from.clone()).chain(path).collect();
-            return Err(Refusal::Circle(circle));
+            return Err(WaitRefused::Circle(circle));
         }
         let above = longest(&graph.waited_by, from, &mut HashMap::new());
         let below = longest(&graph.waits_for, to, &mut HashMap::new());
         if above + 1 + below > depth_max {
-            return Err(Refusal::TooLong);
+            return Err(WaitRefused::TooLong);
         }
         add(&mut graph.waits_for, from, to);
         add(&mut graph.waited_by, to, from);
@@ -58,32 +59,33 @@ impl Waits {
         remove(&mut graph.waited_by, to, from);
     }
 
-    /// How many pairs there are.
+    /// Returns the number of edges.
     pub(super) fn len(&self) -> usize {
         let graph = lock(&self.0);
         graph.waits_for.values().map(HashMap::len).sum()
     }
 }
 
-/// The way from one instance to another, both included; none where there is none.
+/// Finds a path from one instance to another, both included.
 fn path(edges: &Edges, from: &InstanceId, to: &InstanceId) -> Option<Vec<InstanceId>> {
     let mut seen = HashSet::from([from]);
     let mut open = vec![vec![from]];
-    while let Some(way) = open.pop() {
-        let here = *way.last()?;
+    while let Some(path) = open.pop() {
+        let here = *path.last()?;
         if here == to {
-            return Some(way.into_iter().cloned().collect());
+            return Some(path.into_iter().cloned().collect());
         }
         for next in edges.get(here).into_iter().flat_map(HashMap::keys) {
             if seen.insert(next) {
-                open.push(way.iter().copied().chain([next]).collect());
+                open.push(path.iter().copied().chain([next]).collect());
             }
         }
     }
     None
 }
 
-/// The length of the longest chain that begins here. As deep as the longest chain, which is limited.
+/// Returns the length of the longest chain from an instance. The recursion is as deep as the chain, whose
+/// length is limited.
 fn longest<'a>(
     edges: &'a Edges,
     from: &'a InstanceId,
@@ -125,16 +127,16 @@ mod tests {
         InstanceId::new(name, "k")
     }
 
-    fn enter(waits: &Waits, from: &str, to: &str) -> Result<(), Refusal> {
+    fn enter(waits: &WaitGraph, from: &str, to: &str) -> Result<(), WaitRefused> {
         waits.enter(&instance(from), &instance(to), 64)
     }
 
     #[test]
     fn refuses_every_circle_and_names_it() {
-        let waits = Waits::default();
+        let waits = WaitGraph::default();
         let circle = |names: &[&str]| {
             let names = names.iter().map(|name| instance(name));
-            Err(Refusal::Circle(names.collect()))
+            Err(WaitRefused::Circle(names.collect()))
         };
         assert_eq!(enter(&waits, "a", "a"), circle(&["a", "a"]));
         assert_eq!(enter(&waits, "a", "b"), Ok(()));
@@ -148,7 +150,7 @@ mod tests {
 
     #[test]
     fn another_key_is_another_instance() {
-        let waits = Waits::default();
+        let waits = WaitGraph::default();
         let (one, other) = (InstanceId::new("a", "1"), InstanceId::new("a", "2"));
         assert_eq!(waits.enter(&one, &other, 64), Ok(()));
         assert!(waits.enter(&other, &one, 64).is_err());
@@ -156,7 +158,7 @@ mod tests {
 
     #[test]
     fn an_edge_lasts_as_long_as_its_last_request() {
-        let waits = Waits::default();
+        let waits = WaitGraph::default();
         for _ in 0..2 {
             assert_eq!(enter(&waits, "a", "b"), Ok(()));
         }
@@ -171,15 +173,15 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_as_long_as_its_longest_way() {
-        let waits = Waits::default();
+    fn a_chain_is_as_long_as_its_longest_path() {
+        let waits = WaitGraph::default();
         let name = |n: usize| format!("a{n}");
         for n in 0..64 {
             assert_eq!(enter(&waits, &name(n), &name(n + 1)), Ok(()), "{n}");
         }
-        // At the end, at the beginning, and as a short cut in the middle, which makes nothing longer.
-        assert_eq!(enter(&waits, &name(64), "z"), Err(Refusal::TooLong));
-        assert_eq!(enter(&waits, "z", &name(0)), Err(Refusal::TooLong));
+        // At the end, at the beginning, and a shortcut in the middle, which makes no chain longer.
+        assert_eq!(enter(&waits, &name(64), "z"), Err(WaitRefused::TooLong));
+        assert_eq!(enter(&waits, "z", &name(0)), Err(WaitRefused::TooLong));
         assert_eq!(enter(&waits, &name(3), &name(9)), Ok(()));
         assert_eq!(enter(&waits, "z", &name(1)), Ok(()));
     }

@@ -1,83 +1,81 @@
-//! What all parts of an orchestrator share: who is known, who runs, who waits, and the way in.
+//! The state that all parts of an orchestrator share, and how events enter it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::UNIX_EPOCH;
 
 use tokio::sync::{Notify, oneshot, watch};
-use tokio::time::Instant;
-
 use toolhost_contract::Timestamp;
-use toolhost_store::{Store, random_text};
+use toolhost_store::Store;
 
 use super::delivery::{Envelope, ReplyMode};
-use super::ledger::{Inserted, Ledger, NewEvent};
-use super::mailbox::{Capacity, Entry, Mailbox, NoPlace, Place, Standing};
-use super::pending::Pending;
+use super::event_store::{EventStore, Inserted, NewEvent};
+use super::mailbox::{Capacity, Entry, Mailbox, Obligation, ReserveError, Slot};
+use super::phase::Phase;
+use super::reply_waiters::ReplyWaiters;
+use super::sync::lock;
 use super::tasks::Tasks;
-use super::waits::Waits;
+use super::wait_graph::WaitGraph;
 use super::{
     AgentSetup, AgentsError, Delivery, InstanceId, OrchestratorConfig, Spawned, Undelivered,
-    instance, lock,
 };
 
-/// Longest chain of requests that can be allowed: it is walked on the stack.
+/// Longest chain of requests that can be configured: the graph is searched recursively.
 const CHAIN_DEPTH_CEILING: usize = 1000;
 
-/// Letters of an id: 130 random bits.
-const ID_LETTERS: usize = 26;
-
-/// Whether events are accepted.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Phase {
-    Open,
-    /// No; turns that run may end until then.
-    Draining(Instant),
-}
-
-/// The mailboxes of the instances that run.
+/// The mailboxes of the running instances.
 pub(super) type Instances = HashMap<InstanceId, Arc<Mailbox>>;
 
-/// The inside of an orchestrator.
+/// Starts the task of an instance.
+pub(super) type StartInstance =
+    fn(Arc<OrchestratorState>, Arc<AgentSetup>, InstanceId, Arc<Mailbox>);
+
+/// The state of an orchestrator.
 #[derive(Debug)]
-pub(super) struct Dispatch {
+pub(super) struct OrchestratorState {
     pub(super) config: OrchestratorConfig,
-    pub(super) ledger: Ledger,
+    pub(super) event_store: EventStore,
     pub(super) agents: Mutex<BTreeMap<String, Arc<AgentSetup>>>,
     pub(super) instances: Mutex<Instances>,
-    pub(super) pending: Pending,
-    pub(super) waits: Waits,
+    pub(super) reply_waiters: ReplyWaiters,
+    pub(super) wait_graph: WaitGraph,
     pub(super) tasks: Tasks,
     pub(super) phase: watch::Sender<Phase>,
-    /// Held by the one who makes an agent known.
+    /// Locked while an agent is registered.
     pub(super) registering: tokio::sync::Mutex<()>,
-    /// Told each time an instance is gone.
-    pub(super) gone: Notify,
+    /// Notified each time an instance has ended.
+    pub(super) instance_ended: Notify,
+    start_instance: StartInstance,
 }
 
-impl Dispatch {
-    pub(super) fn new(store: Store, mut config: OrchestratorConfig) -> Arc<Self> {
+impl OrchestratorState {
+    pub(super) fn new(
+        store: Store,
+        mut config: OrchestratorConfig,
+        start_instance: StartInstance,
+    ) -> Arc<Self> {
         config.chain_depth_max = config.chain_depth_max.min(CHAIN_DEPTH_CEILING);
         Arc::new(Self {
-            ledger: Ledger::new(store, config.handled_max),
+            event_store: EventStore::new(store, config.handled_max),
             config,
             agents: Mutex::default(),
             instances: Mutex::default(),
-            pending: Pending::default(),
-            waits: Waits::default(),
+            reply_waiters: ReplyWaiters::default(),
+            wait_graph: WaitGraph::default(),
             tasks: Tasks::new(),
             phase: watch::Sender::new(Phase::Open),
             registering: tokio::sync::Mutex::default(),
-            gone: Notify::new(),
+            instance_ended: Notify::new(),
+            start_instance,
         })
     }
 
-    /// What time it is, as events say it.
+    /// The current time as events contain it.
     pub(super) fn now(&self) -> String {
         Timestamp((self.config.clock)()).to_string()
     }
 
-    /// The same, in Unix milliseconds.
+    /// The current time in Unix milliseconds.
     pub(super) fn now_ms(&self) -> i64 {
         let since = (self.config.clock)().duration_since(UNIX_EPOCH);
         i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
@@ -91,71 +89,67 @@ impl Dispatch {
         })
     }
 
-    /// Stores an event and puts it into its mailbox; starts the instance where it is missing.
+    /// Stores an event and puts it into its mailbox; starts the instance if it is missing.
     ///
-    /// Once begun it is done whole, even where this future is dropped.
+    /// Once storing has begun it is completed, even if this future is dropped.
     pub(super) async fn accept(
         self: &Arc<Self>,
         mut envelope: Envelope,
     ) -> Result<Delivery, AgentsError> {
         let target = envelope.to.agent().to_owned();
         let failed = |reason| AgentsError::undelivered(&target, reason);
-        // An event that cannot travel starts no instance.
+        // Checked before an instance is started.
         self.agent(&target)?;
         let json = envelope.seal().map_err(failed)?;
         let bytes = json.len();
-        let place = self.place(&envelope.to, bytes)?;
-        let standing = match envelope.asker.as_ref().map(|asker| asker.mode) {
-            Some(ReplyMode::Wait) => Standing::WhileAwaited,
-            Some(ReplyMode::Async | ReplyMode::Delegate) | None => Standing::Owed,
+        let slot = self.reserve(&envelope.to, bytes)?;
+        let obligation = match envelope.asker.as_ref().map(|asker| asker.mode) {
+            Some(ReplyMode::Wait) => Obligation::WhileAwaited,
+            Some(ReplyMode::Async | ReplyMode::Delegate) | None => Obligation::Required,
         };
-        let event_id = envelope.event.id;
         let new = NewEvent {
-            event_id: event_id.clone(),
+            event_id: envelope.event.id,
             to: envelope.to,
             asker: envelope.asker,
             json,
-            kept_max: (self.config.responses_max, self.config.responses_bytes),
+            responses_max: (self.config.responses_max, self.config.responses_bytes),
         };
-        let (tell, told) = oneshot::channel();
+        let (reply, replied) = oneshot::channel();
         let this = Arc::clone(self);
         self.tasks.spawn(async move {
-            let to = new.to.clone();
-            let stored = this
-                .ledger
-                .insert(new)
-                .await
-                .map(|inserted| match inserted {
-                    Inserted::At(seq) => {
-                        place.put(Entry {
-                            seq,
-                            event_id: event_id.clone(),
-                            standing,
-                            bytes,
-                        });
-                        // Whoever stopped waiting before it was there could not take it back.
-                        if standing == Standing::WhileAwaited
-                            && !this.pending.is_expected(&event_id)
-                        {
-                            this.withdraw(&to, &event_id);
-                        }
-                        Ok(Delivery::Accepted)
+            let (to, event_id) = (new.to.clone(), new.event_id.clone());
+            let inserted = this.event_store.insert(new).await;
+            let accepted = inserted.map(|inserted| match inserted {
+                Inserted::At(seq) => {
+                    slot.put(Entry {
+                        seq,
+                        event_id: event_id.clone(),
+                        obligation,
+                        bytes,
+                    });
+                    // A requester that stopped waiting while the event was stored could not withdraw it.
+                    if obligation == Obligation::WhileAwaited
+                        && !this.reply_waiters.is_expected(&event_id)
+                    {
+                        this.withdraw(&to, &event_id);
                     }
-                    Inserted::Known => Ok(Delivery::Duplicate),
-                    Inserted::TooManyKept => {
-                        let responses_max = this.config.responses_max;
-                        Err(Undelivered::TooManyResponses { responses_max })
-                    }
-                    Inserted::TooMuchKept => {
-                        let responses_bytes = this.config.responses_bytes;
-                        Err(Undelivered::ResponsesTooLarge { responses_bytes })
-                    }
-                });
-            // Whoever asked may be gone.
-            let _ = tell.send(stored);
+                    Ok(Delivery::Accepted)
+                }
+                Inserted::Known => Ok(Delivery::Duplicate),
+                Inserted::TooManyResponses => {
+                    let responses_max = this.config.responses_max;
+                    Err(Undelivered::TooManyResponses { responses_max })
+                }
+                Inserted::ResponsesTooLarge => {
+                    let responses_bytes = this.config.responses_bytes;
+                    Err(Undelivered::ResponsesTooLarge { responses_bytes })
+                }
+            });
+            // The caller may have been dropped.
+            let _ = reply.send(accepted);
         });
-        match told.await {
-            Ok(Ok(stored)) => stored.map_err(failed),
+        match replied.await {
+            Ok(Ok(accepted)) => accepted.map_err(failed),
             Ok(Err(error)) => Err(failed(Undelivered::NotStored(error.into()))),
             Err(_) => Err(failed(Undelivered::Stopped)),
         }
@@ -171,16 +165,17 @@ impl Dispatch {
         let failed = |reason| AgentsError::undelivered(id.agent(), reason);
         let started = {
             let agent = self.agent(id.agent())?;
-            id.check().map_err(failed)?;
-            self.accepts(id)?;
+            let checked = id.check();
+            checked.map_err(|error| failed(Undelivered::Malformed(error.into())))?;
+            self.check_open(id)?;
             let mut instances = lock(&self.instances);
             if instances.contains_key(id) {
                 return Ok(spawned(false));
             }
-            self.has_room(id, &instances)?;
+            self.check_capacity(id, &instances)?;
             let mailbox = self.open(agent, id, &mut instances);
-            let (tell, started) = oneshot::channel();
-            mailbox.start(tell);
+            let (reply, started) = oneshot::channel();
+            mailbox.start(reply);
             started
         };
         match started.await {
@@ -194,47 +189,47 @@ impl Dispatch {
         }
     }
 
-    /// Reserves a place in the mailbox of an instance, which is started where it is missing.
-    fn place(self: &Arc<Self>, id: &InstanceId, bytes: usize) -> Result<Place, AgentsError> {
+    /// Reserves a slot in the mailbox of an instance, which is started if it is missing.
+    fn reserve(self: &Arc<Self>, id: &InstanceId, bytes: usize) -> Result<Slot, AgentsError> {
         let agent = self.agent(id.agent())?;
-        self.accepts(id)?;
-        let failed = |no_place| {
+        self.check_open(id)?;
+        let failed = |refused| {
             let instance = id.clone();
-            let reason = match no_place {
-                NoPlace::Full => Undelivered::MailboxFull {
+            let reason = match refused {
+                ReserveError::Full => Undelivered::MailboxFull {
                     instance,
                     capacity: self.config.mailbox_capacity,
                 },
-                NoPlace::TooHeavy => Undelivered::MailboxTooLarge {
+                ReserveError::TooLarge => Undelivered::MailboxTooLarge {
                     instance,
                     bytes_max: self.config.mailbox_bytes,
                 },
-                NoPlace::Closed => Undelivered::Stopped,
+                ReserveError::Closed => Undelivered::Stopped,
             };
             AgentsError::undelivered(id.agent(), reason)
         };
         let mut instances = lock(&self.instances);
         match instances.get(id).map(|mailbox| mailbox.reserve(bytes)) {
-            Some(Ok(place)) => return Ok(place),
-            // The instance is ending; another one takes its place.
-            Some(Err(NoPlace::Closed)) | None => {}
-            Some(Err(no_place @ (NoPlace::Full | NoPlace::TooHeavy))) => {
-                return Err(failed(no_place));
+            Some(Ok(slot)) => return Ok(slot),
+            // The instance is ending: another one replaces it.
+            Some(Err(ReserveError::Closed)) | None => {}
+            Some(Err(refused @ (ReserveError::Full | ReserveError::TooLarge))) => {
+                return Err(failed(refused));
             }
         }
-        self.has_room(id, &instances)?;
+        self.check_capacity(id, &instances)?;
         let mailbox = self.open(agent, id, &mut instances);
         mailbox.reserve(bytes).map_err(failed)
     }
 
-    fn accepts(&self, id: &InstanceId) -> Result<(), AgentsError> {
+    fn check_open(&self, id: &InstanceId) -> Result<(), AgentsError> {
         match *self.phase.borrow() {
             Phase::Open => Ok(()),
             Phase::Draining(_) => Err(AgentsError::undelivered(id.agent(), Undelivered::Stopped)),
         }
     }
 
-    fn has_room(&self, id: &InstanceId, instances: &Instances) -> Result<(), AgentsError> {
+    fn check_capacity(&self, id: &InstanceId, instances: &Instances) -> Result<(), AgentsError> {
         let instances_max = self.config.instances_max;
         if instances.len() >= instances_max && !instances.contains_key(id) {
             let reason = Undelivered::TooManyInstances { instances_max };
@@ -255,24 +250,18 @@ impl Dispatch {
             bytes: self.config.mailbox_bytes,
         });
         instances.insert(id.clone(), Arc::clone(&mailbox));
-        let run = instance::run(Arc::clone(self), agent, id.clone(), Arc::clone(&mailbox));
-        self.tasks.spawn(run);
+        (self.start_instance)(Arc::clone(self), agent, id.clone(), Arc::clone(&mailbox));
         mailbox
     }
 
-    /// Forgets an instance that has ended.
+    /// Removes an instance that has ended.
     pub(super) fn forget(&self, id: &InstanceId, mailbox: &Arc<Mailbox>) {
         let mut instances = lock(&self.instances);
-        // Another one may have taken its place.
+        // Another instance may have replaced it.
         if instances.get(id).is_some_and(|m| Arc::ptr_eq(m, mailbox)) {
             instances.remove(id);
         }
         drop(instances);
-        self.gone.notify_waiters();
+        self.instance_ended.notify_waiters();
     }
-}
-
-/// Makes an id that nobody guesses.
-pub(super) fn new_id() -> Result<String, Undelivered> {
-    random_text::<ID_LETTERS>().map_err(|error| Undelivered::NotStored(error.into()))
 }

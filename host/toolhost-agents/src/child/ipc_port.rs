@@ -1,4 +1,4 @@
-//! The way to the orchestrator from an agent's own process.
+//! The operations of [`AgentsClient`](crate::AgentsClient), from an agent's own process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,65 +6,58 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use toolhost_contract::{AgentEvent, EventSource, IpcError, IpcMessage, JsonObject, ReplyTo};
+use toolhost_contract::{AgentEvent, EventSource, IpcError, IpcMessage, ReplyTo};
 
 use crate::client::Port;
-use crate::dispatch::new_id;
+use crate::ids::new_id;
 use crate::request::DEFAULT_TIMEOUT;
 use crate::{
     AgentInfo, AgentsError, InstanceInfo, Message, Mode, Request, Requested, Sent, Spawned,
     Undelivered, wire,
 };
 
-use super::uplink::{Uplink, now};
+use super::client::{Client, now};
 
-/// How much longer than the orchestrator the process itself waits.
-const SPARE: Duration = Duration::from_secs(10);
+/// How much longer this process waits for an answer than the orchestrator.
+const EXTRA_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The instance of this process among the others, for one turn.
+/// The connection of one turn to the other agents.
 #[derive(Debug)]
-pub(super) struct Remote {
-    uplink: Arc<Uplink>,
+pub(super) struct IpcPort {
+    client: Arc<Client>,
     agent: String,
     trace_id: Option<String>,
 }
 
-/// What an event that goes out is made of.
-struct Outgoing {
-    event_type: String,
-    input: Value,
-    instance_key: Option<String>,
-    metadata: Option<JsonObject>,
-}
-
-impl Remote {
-    pub(super) fn new(uplink: Arc<Uplink>, agent: String, turn: &AgentEvent) -> Self {
+impl IpcPort {
+    pub(super) fn new(client: Arc<Client>, agent: String, turn: &AgentEvent) -> Self {
         Self {
-            uplink,
+            client,
             agent,
             trace_id: turn.trace_id.clone(),
         }
     }
 
-    fn event(&self, outgoing: Outgoing) -> Result<AgentEvent, Undelivered> {
+    fn event(&self, event_type: String, input: Value) -> Result<AgentEvent, Undelivered> {
         let source = EventSource::agent(&self.agent);
         Ok(AgentEvent {
             trace_id: self.trace_id.clone(),
-            input: (!outgoing.input.is_null()).then_some(outgoing.input),
-            instance_key: outgoing.instance_key,
-            metadata: outgoing.metadata,
-            ..AgentEvent::new(new_id()?, outgoing.event_type, now(), source)
+            input: (!input.is_null()).then_some(input),
+            ..AgentEvent::new(new_id()?, event_type, now(), source)
         })
     }
 
-    fn reply_to(&self) -> Result<ReplyTo, Undelivered> {
-        Ok(ReplyTo {
+    /// Requests an answer; returns the correlation id.
+    fn set_reply_to(&self, event: &mut AgentEvent) -> Result<String, Undelivered> {
+        let correlation_id = new_id()?;
+        event.reply_to = Some(ReplyTo {
             target: self.agent.clone(),
-            correlation_id: new_id()?,
-        })
+            correlation_id: correlation_id.clone(),
+        });
+        Ok(correlation_id)
     }
 
-    /// Writes an event and waits for its answer, or for its acceptance.
+    /// Sends an event, and waits for its answer or its acceptance.
     async fn exchange(
         &self,
         to: &str,
@@ -73,10 +66,10 @@ impl Remote {
         timeout: Duration,
     ) -> Result<Value, AgentsError> {
         let message = IpcMessage::event(&self.agent, to, event);
-        let answered = self.uplink.ask(id, &message);
-        let answered = tokio::time::timeout(timeout.saturating_add(SPARE), answered).await;
+        let answered = self.client.ask(id, &message);
+        let answered = tokio::time::timeout(timeout.saturating_add(EXTRA_TIMEOUT), answered).await;
         let Ok(answered) = answered else {
-            let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+            let timeout_ms = millis(timeout);
             let target = to.to_owned();
             return Err(AgentsError::Timeout { target, timeout_ms });
         };
@@ -85,25 +78,16 @@ impl Remote {
         event.into_answer().map_err(failed)
     }
 
-    /// Asks the orchestrator itself.
-    async fn question<T: DeserializeOwned>(
+    /// Sends a request to the orchestrator itself.
+    async fn ask_orchestrator<T: DeserializeOwned>(
         &self,
         event_type: &str,
         input: Value,
     ) -> Result<T, AgentsError> {
         let to = wire::ORCHESTRATOR;
         let failed = |reason| AgentsError::undelivered(to, reason);
-        let mut event = self
-            .event(Outgoing {
-                event_type: event_type.to_owned(),
-                input,
-                instance_key: None,
-                metadata: None,
-            })
-            .map_err(failed)?;
-        let reply_to = self.reply_to().map_err(failed)?;
-        let id = reply_to.correlation_id.clone();
-        event.reply_to = Some(reply_to);
+        let mut event = self.event(event_type.to_owned(), input).map_err(failed)?;
+        let id = self.set_reply_to(&mut event).map_err(failed)?;
         let answer = self.exchange(to, &id, event, DEFAULT_TIMEOUT).await?;
         let malformed = |error| failed(Undelivered::Malformed(IpcError::Shape(error)));
         serde_json::from_value(answer).map_err(malformed)
@@ -111,27 +95,22 @@ impl Remote {
 }
 
 #[async_trait]
-impl Port for Remote {
+impl Port for IpcPort {
     async fn request(&self, request: Request) -> Result<Requested, AgentsError> {
         let target = request.target;
         let failed = |reason| AgentsError::undelivered(&target, reason);
-        let is_async = request.mode == Mode::Async;
         let delivery = match request.mode {
             Mode::Wait => json!({"timeoutMs": millis(request.timeout)}),
             Mode::Async => json!({"async": true}),
         };
         let mut metadata = request.metadata.unwrap_or_default();
         metadata.insert(wire::DELIVERY.to_owned(), delivery);
-        let outgoing = Outgoing {
-            event_type: request.event_type,
-            input: request.input,
-            instance_key: request.instance_key,
-            metadata: Some(metadata),
-        };
-        let mut event = self.event(outgoing).map_err(failed)?;
-        let reply_to = self.reply_to().map_err(failed)?;
-        let (event_id, correlation_id) = (event.id.clone(), reply_to.correlation_id.clone());
-        event.reply_to = Some(reply_to);
+        let event = self.event(request.event_type, request.input);
+        let mut event = event.map_err(failed)?;
+        event.instance_key = request.instance_key;
+        event.metadata = Some(metadata);
+        let event_id = event.id.clone();
+        let correlation_id = self.set_reply_to(&mut event).map_err(failed)?;
         let (awaited, timeout) = match request.mode {
             Mode::Wait => (&correlation_id, request.timeout),
             Mode::Async => (&event_id, DEFAULT_TIMEOUT),
@@ -142,21 +121,17 @@ impl Port for Remote {
             event_id,
             correlation_id,
             accepted: true,
-            is_async,
+            is_async: request.mode == Mode::Async,
             response,
         })
     }
 
     async fn send(&self, message: Message) -> Result<Sent, AgentsError> {
         let target = message.target;
-        let outgoing = Outgoing {
-            event_type: message.event_type,
-            input: message.input,
-            instance_key: message.instance_key,
-            metadata: message.metadata,
-        };
-        let event = self.event(outgoing);
-        let event = event.map_err(|reason| AgentsError::undelivered(&target, reason))?;
+        let event = self.event(message.event_type, message.input);
+        let mut event = event.map_err(|reason| AgentsError::undelivered(&target, reason))?;
+        event.instance_key = message.instance_key;
+        event.metadata = message.metadata;
         let event_id = event.id.clone();
         self.exchange(&target, &event_id, event, DEFAULT_TIMEOUT)
             .await?;
@@ -170,24 +145,25 @@ impl Port for Remote {
 
     async fn spawn(&self, target: &str, key: Option<&str>) -> Result<Spawned, AgentsError> {
         let input = json!({"target": target, "instanceKey": key});
-        self.question(wire::SPAWN, input).await
+        self.ask_orchestrator(wire::SPAWN, input).await
     }
 
     async fn list(&self) -> Result<Vec<InstanceInfo>, AgentsError> {
-        self.question(wire::LIST, Value::Null).await
+        self.ask_orchestrator(wire::LIST, Value::Null).await
     }
 
     async fn catalog(&self) -> Result<Vec<AgentInfo>, AgentsError> {
-        self.question(wire::CATALOG, Value::Null).await
+        self.ask_orchestrator(wire::CATALOG, Value::Null).await
     }
 
     async fn take_responses(&self) -> Result<Vec<AgentEvent>, AgentsError> {
-        self.question(wire::TAKE_RESPONSES, Value::Null).await
+        let event_type = wire::TAKE_RESPONSES;
+        self.ask_orchestrator(event_type, Value::Null).await
     }
 
     async fn acknowledge_responses(&self) -> Result<(), AgentsError> {
-        self.question(wire::ACKNOWLEDGE_RESPONSES, Value::Null)
-            .await
+        let event_type = wire::ACKNOWLEDGE_RESPONSES;
+        self.ask_orchestrator(event_type, Value::Null).await
     }
 }
 

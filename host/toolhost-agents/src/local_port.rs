@@ -1,6 +1,6 @@
-//! The way to the orchestrator within its own process.
+//! The connection of an instance to the orchestrator in this process.
 
-mod port;
+mod operations;
 
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, SystemTime};
@@ -10,20 +10,20 @@ use toolhost_contract::{AgentEvent, EventSource};
 use toolhost_contract::Timestamp;
 use toolhost_store::StoreError;
 
-use super::delivery::{Asker, Envelope, ReplyMode};
-use super::dispatch::Dispatch;
-use super::ledger::Stored;
-use super::pending::Answer;
-use super::{AgentsError, Delivery, InstanceId, Reach, Undelivered, lock, wire};
+use super::delivery::{Asker, Envelope, ReplyMode, StoredResponse};
+use super::reply_waiters::Reply;
+use super::state::OrchestratorState;
+use super::sync::lock;
+use super::{AgentsError, Delivery, InstanceId, Reach, Undelivered, wire};
 
-/// Bytes of answers that are given at once; the rest comes the next time.
-const GIVEN_AT_ONCE: usize = 512 << 10;
+/// Bytes of the responses that one call returns; the next call returns more.
+const BATCH_BYTES: usize = 512 << 10;
 
-/// One instance among the others, for one turn or for longer.
+/// What an instance may do with the others, in one turn or outside of turns.
 #[derive(Debug)]
-pub(super) struct Local {
-    /// It ends with the orchestrator, and does not keep it.
-    dispatch: Weak<Dispatch>,
+pub(super) struct LocalPort {
+    /// Weak: it does not keep the orchestrator.
+    state: Weak<OrchestratorState>,
     clock: fn() -> SystemTime,
     from: InstanceId,
     reach: Reach,
@@ -32,17 +32,17 @@ pub(super) struct Local {
     taken: Mutex<Vec<String>>,
 }
 
-impl Local {
+impl LocalPort {
     pub(super) fn new(
-        dispatch: &Arc<Dispatch>,
+        state: &Arc<OrchestratorState>,
         from: InstanceId,
         reach: Reach,
         trace_id: Option<String>,
     ) -> Arc<Self> {
         Arc::new(Self {
             reach,
-            dispatch: Arc::downgrade(dispatch),
-            clock: dispatch.config.clock,
+            state: Arc::downgrade(state),
+            clock: state.config.clock,
             from,
             trace_id,
             taken: Mutex::default(),
@@ -53,44 +53,48 @@ impl Local {
         &self.from
     }
 
-    /// What time it is, as events say it.
+    /// The current time as events contain it.
     pub(super) fn now(&self) -> String {
         Timestamp((self.clock)()).to_string()
     }
 
-    /// The responses that were taken and not acknowledged.
+    /// Returns the correlation ids of the responses that were taken and not acknowledged.
     pub(super) fn taken(&self) -> Vec<String> {
         lock(&self.taken).clone()
     }
 
-    /// The results of delegations that are kept, some of them, oldest first.
-    pub(super) async fn results(&self) -> Result<Vec<Stored>, AgentsError> {
-        self.kept(ReplyMode::Delegate, Vec::new()).await
+    /// Returns the oldest results of delegations.
+    pub(super) async fn results(&self) -> Result<Vec<StoredResponse>, AgentsError> {
+        self.stored(ReplyMode::Delegate, Vec::new()).await
     }
 
-    /// Answers that are kept and not among the known, as many as are given at once.
-    async fn kept(&self, mode: ReplyMode, known: Vec<String>) -> Result<Vec<Stored>, AgentsError> {
-        let dispatch = self.dispatch(self.from.agent())?;
-        let ledger = &dispatch.ledger;
-        let kept = ledger.responses(&self.from, mode, known, GIVEN_AT_ONCE);
-        kept.await.map_err(|error| self.unstored(error))
+    /// Returns the oldest stored responses but the known ones.
+    async fn stored(
+        &self,
+        mode: ReplyMode,
+        known: Vec<String>,
+    ) -> Result<Vec<StoredResponse>, AgentsError> {
+        let state = self.state(self.from.agent())?;
+        let event_store = &state.event_store;
+        let stored = event_store.responses(&self.from, mode, known, BATCH_BYTES);
+        stored.await.map_err(|error| self.not_stored(error))
     }
 
-    /// Removes answers that were kept.
+    /// Removes stored responses.
     pub(super) async fn acknowledge(&self, ids: Vec<String>) -> Result<(), AgentsError> {
-        let dispatch = self.dispatch(self.from.agent())?;
-        let done = dispatch.ledger.acknowledge(&self.from, ids);
-        done.await.map_err(|error| self.unstored(error))
+        let state = self.state(self.from.agent())?;
+        let done = state.event_store.acknowledge(&self.from, ids);
+        done.await.map_err(|error| self.not_stored(error))
     }
 
-    /// Asks and waits.
-    pub(super) async fn ask(&self, target: &str, event: AgentEvent, timeout: Duration) -> Answer {
+    /// Submits a request and waits for its answer.
+    pub(super) async fn ask(&self, target: &str, event: AgentEvent, timeout: Duration) -> Reply {
         let envelope = self.envelope(target, event, Some(ReplyMode::Wait))?;
-        let dispatch = self.dispatch(target)?;
-        dispatch.ask(&self.from, envelope, timeout).await
+        let state = self.state(target)?;
+        state.ask(&self.from, envelope, timeout).await
     }
 
-    /// Has an event accepted; its answer, where one is wanted, is kept.
+    /// Submits an event. The answer, if `mode` requests one, is stored.
     pub(super) async fn submit(
         &self,
         target: &str,
@@ -98,13 +102,13 @@ impl Local {
         mode: Option<ReplyMode>,
     ) -> Result<(), AgentsError> {
         let envelope = self.envelope(target, event, mode)?;
-        match self.dispatch(target)?.accept(envelope).await? {
+        match self.state(target)?.accept(envelope).await? {
             Delivery::Accepted => Ok(()),
             Delivery::Duplicate => Err(AgentsError::undelivered(target, Undelivered::Duplicate)),
         }
     }
 
-    /// The event is this instance's, whatever it says.
+    /// Addresses an event. Its source is always this instance.
     fn envelope(
         &self,
         target: &str,
@@ -128,9 +132,9 @@ impl Local {
         Ok(Envelope { event, to, asker })
     }
 
-    fn dispatch(&self, target: &str) -> Result<Arc<Dispatch>, AgentsError> {
+    fn state(&self, target: &str) -> Result<Arc<OrchestratorState>, AgentsError> {
         let gone = || AgentsError::undelivered(target, Undelivered::Stopped);
-        self.dispatch.upgrade().ok_or_else(gone)
+        self.state.upgrade().ok_or_else(gone)
     }
 
     fn instance(&self, target: &str, key: Option<&str>) -> Result<InstanceId, AgentsError> {
@@ -142,18 +146,18 @@ impl Local {
         Err(AgentsError::undelivered(target, reason))
     }
 
-    /// Whether it may speak to an instance.
+    /// Whether it may send events to an instance.
     fn reaches(&self, instance: &InstanceId) -> bool {
         match self.reach {
             Reach::Any => true,
             Reach::OwnKey => {
-                let beyond = instance.key().strip_prefix(self.from.key());
-                beyond.is_some_and(|beyond| beyond.is_empty() || beyond.starts_with('/'))
+                let rest = instance.key().strip_prefix(self.from.key());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             }
         }
     }
 
-    fn unstored(&self, error: StoreError) -> AgentsError {
+    fn not_stored(&self, error: StoreError) -> AgentsError {
         AgentsError::undelivered(self.from.agent(), Undelivered::NotStored(error.into()))
     }
 }

@@ -1,4 +1,4 @@
-//! What an instance may ask of the others, within the orchestrator's process.
+//! The operations of [`AgentsClient`](super::super::AgentsClient), in the orchestrator's process.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -6,14 +6,15 @@ use toolhost_contract::{AgentEvent, EventSource, JsonObject, ReplyTo};
 
 use super::super::client::Port;
 use super::super::delivery::ReplyMode;
-use super::super::dispatch::new_id;
+use super::super::ids::new_id;
+use super::super::sync::lock;
 use super::super::{
     AgentInfo, AgentsError, InstanceInfo, InstanceState, Message, Mode, Request, Requested, Sent,
-    Spawned, lock,
+    Spawned,
 };
-use super::Local;
+use super::LocalPort;
 
-impl Local {
+impl LocalPort {
     fn event(
         &self,
         target: &str,
@@ -34,7 +35,7 @@ impl Local {
 }
 
 #[async_trait]
-impl Port for Local {
+impl Port for LocalPort {
     async fn request(&self, request: Request) -> Result<Requested, AgentsError> {
         let target = request.target;
         let mut event = self.event(
@@ -89,13 +90,13 @@ impl Port for Local {
     }
 
     async fn spawn(&self, target: &str, key: Option<&str>) -> Result<Spawned, AgentsError> {
-        let dispatch = self.dispatch(target)?;
-        dispatch.spawn(&self.instance(target, key)?).await
+        let state = self.state(target)?;
+        state.spawn(&self.instance(target, key)?).await
     }
 
     async fn list(&self) -> Result<Vec<InstanceInfo>, AgentsError> {
-        let dispatch = self.dispatch(self.from.agent())?;
-        let instances = lock(&dispatch.instances);
+        let state = self.state(self.from.agent())?;
+        let instances = lock(&state.instances);
         let reached = instances.iter().filter(|(id, _)| self.reaches(id));
         let all = reached.map(|(id, mailbox)| {
             let (queued, running) = mailbox.load();
@@ -117,8 +118,8 @@ impl Port for Local {
     }
 
     async fn catalog(&self) -> Result<Vec<AgentInfo>, AgentsError> {
-        let dispatch = self.dispatch(self.from.agent())?;
-        let agents = lock(&dispatch.agents);
+        let state = self.state(self.from.agent())?;
+        let agents = lock(&state.agents);
         let all = agents.iter().map(|(name, setup)| AgentInfo {
             name: name.clone(),
             description: setup.description.clone(),
@@ -127,10 +128,10 @@ impl Port for Local {
     }
 
     async fn take_responses(&self) -> Result<Vec<AgentEvent>, AgentsError> {
-        let kept = self.kept(ReplyMode::Async, self.taken()).await?;
+        let stored = self.stored(ReplyMode::Async, self.taken()).await?;
         let mut taken = lock(&self.taken);
-        let new = kept.into_iter().filter_map(|response| {
-            // Somebody else may have taken it since it was read.
+        let new = stored.into_iter().filter_map(|response| {
+            // A concurrent call may have taken it since it was read.
             let is_new = !taken.contains(&response.correlation_id);
             is_new.then(|| {
                 taken.push(response.correlation_id);

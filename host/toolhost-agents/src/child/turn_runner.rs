@@ -1,0 +1,179 @@
+//! Runs the turns of an agent's process, one at a time.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use toolhost_contract::{
+    AgentEvent, Delegation, EventSource, HandlerError, IpcBody, IpcMessage, JsonObject,
+};
+
+use crate::delivery::bounded;
+use crate::ids::new_id;
+use crate::{AgentRuntime, AgentsClient, TurnPort, wire};
+
+use super::client::{Client, now};
+use super::ipc_port::IpcPort;
+
+/// Events that may wait for the running turn: the orchestrator sends one at a time.
+const WAITING_MAX: usize = 16;
+
+/// Why an agent's process cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A turn panicked. The process should end; the orchestrator starts it again.
+    #[error("a turn panicked")]
+    Panicked,
+}
+
+/// The running turn, and the events that wait for it.
+pub(super) struct TurnRunner {
+    agent: Arc<dyn AgentRuntime>,
+    client: Arc<Client>,
+    waiting: VecDeque<Received>,
+    turn: JoinSet<Result<Value, HandlerError>>,
+    current: Option<Received>,
+}
+
+/// An event, and the protocol of its response.
+#[derive(Debug)]
+pub(super) struct Received {
+    from: String,
+    to: String,
+    event: AgentEvent,
+    protocol: Protocol,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Event,
+    Delegate,
+}
+
+impl Received {
+    pub(super) fn event(from: String, to: String, event: AgentEvent) -> Self {
+        Self {
+            from,
+            to,
+            event,
+            protocol: Protocol::Event,
+        }
+    }
+
+    pub(super) fn delegate(from: String, to: String, delegation: Delegation) -> Self {
+        let id = new_id().unwrap_or_default();
+        let event = delegation.into_event(&from, id, now());
+        Self {
+            from,
+            to,
+            event,
+            protocol: Protocol::Delegate,
+        }
+    }
+
+    /// Makes the message that ends the turn.
+    fn end(self, end: Result<Value, HandlerError>) -> Option<IpcMessage> {
+        let id = new_id().ok()?;
+        let source = EventSource::agent(self.to.clone());
+        let end = end.map_err(|error| wire::error_to_json(&error));
+        let Some(reply_to) = &self.event.reply_to else {
+            let event = end_of_turn(&self.event.id, id, source, end);
+            return Some(IpcMessage::event(self.to, wire::ORCHESTRATOR, event));
+        };
+        let target = reply_to.target.clone();
+        let response = self.event.response(id, now(), source, end)?;
+        Some(match self.protocol {
+            Protocol::Event => IpcMessage::event(self.to, target, response),
+            Protocol::Delegate => IpcMessage {
+                from: self.to,
+                to: self.from,
+                body: IpcBody::DelegateResult(Delegation::result_of(response)?),
+            },
+        })
+    }
+}
+
+impl TurnRunner {
+    pub(super) fn new(agent: Arc<dyn AgentRuntime>, client: Arc<Client>) -> Self {
+        Self {
+            agent,
+            client,
+            waiting: VecDeque::new(),
+            turn: JoinSet::new(),
+            current: None,
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.current.is_none()
+    }
+
+    /// Begins a turn, or queues it.
+    pub(super) fn take(&mut self, received: Received) {
+        if self.is_idle() {
+            self.begin(received);
+        } else if self.waiting.len() < WAITING_MAX {
+            self.waiting.push_back(received);
+        } else {
+            tracing::warn!(target: "toolhost::agent", id = received.event.id, "too many events");
+        }
+    }
+
+    /// Drops the events that wait: the orchestrator keeps them.
+    pub(super) fn clear_waiting(&mut self) {
+        self.waiting.clear();
+    }
+
+    fn begin(&mut self, received: Received) {
+        let event = received.event.clone();
+        let port = IpcPort::new(Arc::clone(&self.client), received.to.clone(), &event);
+        let port = TurnPort::new(AgentsClient::new(Arc::new(port)), wire::attempt(&event));
+        let agent = Arc::clone(&self.agent);
+        self.turn
+            .spawn(async move { agent.on_event(event, &port).await });
+        self.current = Some(received);
+    }
+
+    /// Waits for the end of the turn, sends its result, and begins the next.
+    pub(super) async fn turn_ended(&mut self) -> Result<(), ServeError> {
+        let Some(ended) = self.turn.join_next().await else {
+            return pending().await;
+        };
+        let end = ended.map_err(|_| ServeError::Panicked)?.and_then(bounded);
+        if let Some(received) = self.current.take()
+            && let Some(message) = received.end(end)
+        {
+            // If the orchestrator is gone, the end of the stream is read next.
+            let _ = self.client.send(&message).await;
+        }
+        if let Some(next) = self.waiting.pop_front() {
+            self.begin(next);
+        }
+        Ok(())
+    }
+}
+
+fn end_of_turn(
+    of: &str,
+    id: String,
+    source: EventSource,
+    end: Result<Value, JsonObject>,
+) -> AgentEvent {
+    let mut metadata = JsonObject::new();
+    metadata.insert(wire::EVENT_ID.to_owned(), json!(of));
+    let (event_type, input) = match end {
+        Ok(value) => (wire::COMPLETED, Some(value)),
+        Err(error) => {
+            metadata.insert(wire::ERROR.to_owned(), Value::Object(error));
+            (wire::FAILED, None)
+        }
+    };
+    AgentEvent {
+        input,
+        metadata: Some(metadata),
+        ..AgentEvent::new(id, event_type, now(), source)
+    }
+}

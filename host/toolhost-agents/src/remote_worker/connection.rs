@@ -1,0 +1,193 @@
+//! The state of the connection to a worker, shared by the tasks that write and read it.
+
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot, watch};
+use toolhost_contract::{AgentEvent, HandlerError, IpcMessage};
+
+use crate::local_port::LocalPort;
+use crate::sync::lock;
+use crate::{InstanceId, Loss, Undelivered};
+
+/// The result of a turn, as the worker reports it.
+pub(crate) type TurnEnd = Result<Value, HandlerError>;
+
+/// The connection to a worker.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pid: u32,
+    out: mpsc::Sender<String>,
+    /// The port of what the worker sends outside of a turn.
+    local: Arc<LocalPort>,
+    current: Mutex<Option<CurrentTurn>>,
+    end: watch::Sender<Option<WorkerEnd>>,
+    shutdown_sent: AtomicBool,
+}
+
+/// The turn that the worker takes.
+#[derive(Debug)]
+pub(super) struct CurrentTurn {
+    event_id: String,
+    correlation_id: Option<String>,
+    done: oneshot::Sender<TurnEnd>,
+    local: Arc<LocalPort>,
+}
+
+/// How a worker ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum WorkerEnd {
+    Exited(ExitStatus),
+    /// It closed its output, and was killed.
+    Closed,
+}
+
+/// Identifies a turn by its event, or by the correlation id of its request.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum TurnKey<'a> {
+    Event(&'a str),
+    Request(&'a str),
+}
+
+/// Clears the current turn when it is dropped.
+pub(super) struct CurrentTurnGuard<'a>(&'a Connection);
+
+impl CurrentTurn {
+    pub(super) fn of(
+        event: &AgentEvent,
+        local: Arc<LocalPort>,
+    ) -> (Self, oneshot::Receiver<TurnEnd>) {
+        let (done, end) = oneshot::channel();
+        let reply_to = event.reply_to.as_ref();
+        let current = Self {
+            event_id: event.id.clone(),
+            correlation_id: reply_to.map(|reply_to| reply_to.correlation_id.clone()),
+            done,
+            local,
+        };
+        (current, end)
+    }
+
+    fn is(&self, turn: TurnKey<'_>) -> bool {
+        match turn {
+            TurnKey::Event(id) => self.event_id == id,
+            TurnKey::Request(id) => self.correlation_id.as_deref() == Some(id),
+        }
+    }
+}
+
+impl Connection {
+    pub(super) fn new(pid: u32, out: mpsc::Sender<String>, local: Arc<LocalPort>) -> Self {
+        Self {
+            pid,
+            out,
+            local,
+            current: Mutex::default(),
+            end: watch::Sender::new(None),
+            shutdown_sent: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(super) fn instance(&self) -> &InstanceId {
+        self.local.from()
+    }
+
+    pub(super) fn agent(&self) -> &str {
+        self.local.from().agent()
+    }
+
+    /// Returns the port to the other agents: that of the current turn, if there is one.
+    pub(super) fn local(&self) -> Arc<LocalPort> {
+        let current = lock(&self.current);
+        let local = current.as_ref().map_or(&self.local, |turn| &turn.local);
+        Arc::clone(local)
+    }
+
+    /// Begins a turn.
+    pub(super) fn begin(&self, current: CurrentTurn) -> Result<CurrentTurnGuard<'_>, Loss> {
+        // Checked under the lock: `set_ended` takes the turn after it has noted the end.
+        let mut turn = lock(&self.current);
+        if self.has_ended() {
+            return Err(self.loss());
+        }
+        *turn = Some(current);
+        Ok(CurrentTurnGuard(self))
+    }
+
+    /// Ends a turn. Returns false if it is not the current one.
+    pub(super) fn complete(&self, turn: TurnKey<'_>, end: TurnEnd) -> bool {
+        let mut current = lock(&self.current);
+        let done = current.take_if(|current| current.is(turn));
+        done.is_some_and(|turn| turn.done.send(end).is_ok())
+    }
+
+    /// Sends a message; waits while the worker does not read.
+    pub(super) async fn send(&self, message: &IpcMessage) -> Result<(), Undelivered> {
+        let line = message.to_line().map_err(Undelivered::Malformed)?;
+        let gone = |_| Undelivered::Disconnected;
+        self.out.send(line).await.map_err(gone)
+    }
+
+    /// Waits until nothing can be written any more.
+    pub(super) async fn closed_for_writing(&self) {
+        self.out.closed().await;
+    }
+
+    /// Sends `shutdown`, once, if the queue has room for it.
+    pub(super) fn announce_shutdown(&self, message: &IpcMessage) {
+        if self.shutdown_sent.swap(true, Relaxed) {
+            return;
+        }
+        let Ok(line) = message.to_line() else { return };
+        if self.out.try_send(line).is_err() {
+            tracing::warn!(
+                target: "toolhost::agents", instance = %self.instance(), pid = self.pid,
+                "a process does not read its input: `shutdown` was not sent"
+            );
+        }
+    }
+
+    /// Notes that the worker has ended, and drops its turn.
+    pub(super) fn set_ended(&self, end: WorkerEnd) {
+        self.end.send_replace(Some(end));
+        self.drop_turn();
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.end.borrow().is_some()
+    }
+
+    /// Waits until the worker has ended.
+    pub(super) async fn ended(&self) {
+        let mut end = self.end.subscribe();
+        // It cannot fail: the sender is a field of `self`.
+        let _ = end.wait_for(Option::is_some).await;
+    }
+
+    /// Returns how the worker was lost.
+    pub(super) fn loss(&self) -> Loss {
+        let pid = self.pid;
+        match *self.end.borrow() {
+            Some(WorkerEnd::Exited(status)) => Loss::Exited { pid, status },
+            Some(WorkerEnd::Closed) | None => Loss::Closed { pid },
+        }
+    }
+
+    fn drop_turn(&self) {
+        // The turn is dropped after the lock.
+        let turn = lock(&self.current).take();
+        drop(turn);
+    }
+}
+
+impl Drop for CurrentTurnGuard<'_> {
+    fn drop(&mut self) {
+        self.0.drop_turn();
+    }
+}

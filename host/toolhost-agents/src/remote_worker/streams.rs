@@ -1,0 +1,98 @@
+//! The streams of a worker.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use toolhost_contract::IPC_LINE_BYTES_MAX;
+
+use crate::WorkerProcess;
+use crate::lines::{Line, Lines, excerpt, is_logged};
+
+use super::connection::{Connection, WorkerEnd};
+use super::inbound::Inbound;
+
+/// Longest line of standard error that is logged, in bytes.
+const LOG_LINE_BYTES_MAX: usize = 8 << 10;
+
+/// Lines of standard error that are all logged. Of later ones [`is_logged`] selects some.
+const LINES_LOGGED: u64 = 1000;
+
+/// How long the output of a process is read after it has ended (another process may keep the stream
+/// open), and how long a process may run after it has closed a stream.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Writes lines until the worker no longer reads.
+pub(super) async fn write(
+    mut stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    mut lines: mpsc::Receiver<String>,
+) {
+    while let Some(line) = lines.recv().await {
+        let written = stdin.write_all(line.as_bytes()).await;
+        if written.is_err() || stdin.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Logs what the worker writes to its standard error.
+pub(super) async fn log(stderr: Box<dyn AsyncRead + Send + Unpin>, connection: Arc<Connection>) {
+    let mut lines = Lines::new(stderr, LOG_LINE_BYTES_MAX);
+    let mut count = 0;
+    while let Some(line) = lines.next().await {
+        count += 1;
+        if !is_logged(count, LINES_LOGGED) {
+            continue;
+        }
+        let (Line::Whole(line) | Line::TooLong(line)) = line;
+        tracing::info!(
+            target: "toolhost::agent",
+            instance = %connection.instance(), pid = connection.pid(), count,
+            "{}", excerpt(&line, LOG_LINE_BYTES_MAX)
+        );
+    }
+}
+
+/// Reads messages until the worker has ended.
+pub(super) async fn read(
+    stdout: Box<dyn AsyncRead + Send + Unpin>,
+    mut process: Box<dyn WorkerProcess>,
+    connection: Arc<Connection>,
+) {
+    let mut lines = Lines::new(stdout, IPC_LINE_BYTES_MAX);
+    let mut inbound = Inbound::new(Arc::clone(&connection));
+    let (mut has_ended, mut status) = (false, None);
+    let mut until: Option<Instant> = None;
+    loop {
+        let drained = async {
+            match until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            line = lines.next() => match line {
+                Some(line) => inbound.receive(line),
+                None => break,
+            },
+            () = inbound.answered() => {}
+            ended = process.ended(), if !has_ended => {
+                (has_ended, status) = (true, ended);
+                until = Some(Instant::now() + DRAIN_TIMEOUT);
+            }
+            () = connection.closed_for_writing(), if until.is_none() => {
+                until = Some(Instant::now() + DRAIN_TIMEOUT);
+            }
+            () = drained => break,
+        }
+    }
+    if !has_ended {
+        let ended = tokio::time::timeout(DRAIN_TIMEOUT, process.ended()).await;
+        status = ended.ok().flatten();
+    }
+    drop(process);
+    connection.set_ended(status.map_or(WorkerEnd::Closed, WorkerEnd::Exited));
+}
