@@ -9,7 +9,7 @@ use opentelemetry_http::hyper::HyperClient;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use tokio::runtime::{Builder, Runtime};
 
-/// The exporter's thread has no tokio, which hyper needs; and the embedder need not have one.
+/// Has a runtime of its own: hyper needs one, and the exporter's thread has none.
 pub(super) struct Client {
     inner: HyperClient,
     runtime: Mutex<Option<Runtime>>,
@@ -33,7 +33,7 @@ impl fmt::Debug for Client {
 
 #[async_trait]
 impl HttpClient for Client {
-    /// Blocks: it is only called on the thread of the batch processor.
+    /// Blocks: it is called on the thread of the batch processor only.
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
         match &*runtime {
@@ -44,7 +44,7 @@ impl HttpClient for Client {
 }
 
 impl Drop for Client {
-    /// A runtime that is dropped inside of another one panics; this does not wait.
+    /// Dropping a runtime inside another one panics; shutting it down in the background does not.
     fn drop(&mut self) {
         let runtime = self
             .runtime

@@ -1,7 +1,7 @@
-//! Exported spans have the ids that our spans already have.
+//! Gives exported spans the ids that toolhost's spans have in their attributes.
 //!
-//! The SDK makes ids itself, when a span is built. [`OurTracer`] finds ours among the span's
-//! attributes, puts what it found where [`OurIds`] looks, and builds the span in the same call.
+//! The SDK asks an id generator when a span is built. [`IdTracer`] reads the ids from the attributes into
+//! a thread-local, from which [`SpanIds`] returns them in the same call.
 
 use std::cell::Cell;
 
@@ -17,11 +17,11 @@ thread_local! {
     static NEXT: Cell<Option<(TraceId, SpanId)>> = const { Cell::new(None) };
 }
 
-/// Gives the ids that were put aside, and random ones for spans that have none.
+/// Returns the ids in [`NEXT`], or random ones.
 #[derive(Debug, Default)]
-pub(super) struct OurIds(RandomIdGenerator);
+pub(super) struct SpanIds(RandomIdGenerator);
 
-impl IdGenerator for OurIds {
+impl IdGenerator for SpanIds {
     fn new_trace_id(&self) -> TraceId {
         NEXT.get()
             .map_or_else(|| self.0.new_trace_id(), |(id, _)| id)
@@ -33,18 +33,18 @@ impl IdGenerator for OurIds {
     }
 }
 
-/// A tracer that lets spans keep the ids they have.
+/// A tracer that builds spans with the ids of their attributes.
 #[derive(Debug, Clone)]
-pub(super) struct OurTracer(pub(super) SdkTracer);
+pub(super) struct IdTracer(pub(super) SdkTracer);
 
-/// What `events::span` writes into a span.
+/// The ids that `toolhost::events` writes into a span's attributes.
 struct Ids {
     trace_id: TraceId,
     span_id: SpanId,
     parent_id: Option<SpanId>,
 }
 
-impl Tracer for OurTracer {
+impl Tracer for IdTracer {
     type Span = Span;
 
     fn build_with_context(&self, mut builder: SpanBuilder, around: &Context) -> Span {
@@ -61,7 +61,7 @@ impl Tracer for OurTracer {
 }
 
 impl Ids {
-    /// Takes the ids out of the attributes: the span has them in a better place.
+    /// Removes the ids from the attributes.
     fn take(attributes: &mut Vec<KeyValue>) -> Option<Self> {
         let find = |name: &str| {
             let found = attributes.iter().find(|a| a.key.as_str() == name)?;
@@ -85,8 +85,8 @@ impl Ids {
         Some(ids)
     }
 
-    /// The parent these ids name: the span around where it is that one, or else the caller's. A span
-    /// around that is neither is linked to.
+    /// Returns the context of the parent in these ids: the surrounding span or a remote one. A surrounding
+    /// span that is not the parent is added as a link.
     fn parent(&self, builder: &mut SpanBuilder, around: &Context) -> Context {
         let surrounding = around.span().span_context().clone();
         let is_parent = surrounding.trace_id() == self.trace_id
@@ -99,7 +99,7 @@ impl Ids {
             builder.links.get_or_insert_default().push(link);
         }
         let Some(parent_id) = self.parent_id else {
-            // Not the span around with an invalid context: a sampler would take that for a parent.
+            // Not `around` with an invalid span context, which a sampler would take for a parent.
             return Context::new();
         };
         let (flags, state) = (TraceFlags::SAMPLED, TraceState::default());

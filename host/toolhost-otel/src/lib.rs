@@ -1,4 +1,4 @@
-//! Spans to an OpenTelemetry collector: OTLP over HTTP, protobuf.
+//! Exports spans to an OpenTelemetry collector: OTLP over HTTP, protobuf.
 //!
 //! ```no_run
 //! use tracing_subscriber::layer::SubscriberExt;
@@ -8,21 +8,20 @@
 //! let config = toolhost_otel::OtelConfig::new("http://127.0.0.1:4318");
 //! let (layer, guard) = toolhost_otel::layer(config)?;
 //! tracing_subscriber::registry().with(layer).init();
-//! // … and at the end, or by dropping it:
+//! // At the end; dropping it does the same:
 //! guard.shutdown();
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The ids of turns, steps and calls are the same in the events of a host and in what is exported.
-//! Spans of other crates that the layer is given are exported, too, and what is logged within a span
-//! becomes an event of it: also what guests log and print, of target `toolhost::guest`. Filter the
-//! layer where that is not wanted.
+//! The ids of turns, steps and calls are the same in the events of a host and in the exported spans. The
+//! layer also exports spans of other crates, and log records within a span as events of the span, among
+//! them the output of guests (target `toolhost::guest`). Filter the layer to exclude them.
 //!
-//! The crate itself reads no environment. The OpenTelemetry SDK it uses does, as its specification
-//! says: `OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`, `OTEL_SPAN_*_LIMIT`, `OTEL_BSP_*`,
+//! The crate itself reads no environment variable. The OpenTelemetry SDK reads those of its
+//! specification: `OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`, `OTEL_SPAN_*_LIMIT`, `OTEL_BSP_*`,
 //! `OTEL_RESOURCE_ATTRIBUTES`, and `OTEL_EXPORTER_OTLP_HEADERS`, `…_COMPRESSION`, `…_PROTOCOL` with
-//! their `…_TRACES_…` forms. What [`OtelConfig`] says comes before them. No proxy is used.
+//! their `…_TRACES_…` forms. [`OtelConfig`] takes precedence over them. No proxy is used.
 
 mod client;
 mod ids;
@@ -41,27 +40,27 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
 use client::Client;
-use ids::{OurIds, OurTracer};
+use ids::{IdTracer, SpanIds};
 
-/// Longest that dropping a guard waits.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// Longest time that dropping a guard waits.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where spans are sent, and whose they are.
+/// The collector, and the service that the spans are of.
 #[derive(Debug, Clone)]
 pub struct OtelConfig {
-    /// The collector: `http://` and a host. A URL without a path gets `/v1/traces`. There is no TLS:
-    /// a collector elsewhere is reached through one beside the host.
+    /// URL of the collector: `http://` and a host. A URL without a path gets `/v1/traces`. TLS is not
+    /// supported: reach a remote collector through a local one.
     pub endpoint: String,
     /// `service.name`. Default: `toolhost`.
     pub service_name: String,
     /// Headers of every request, such as an authorization. Default: none.
     pub headers: Vec<(String, String)>,
-    /// Longest time of one request, answer included. Default: 10 s.
+    /// Longest time of one request with its response. Default: 10 s.
     pub timeout: Duration,
 }
 
 impl OtelConfig {
-    /// Sends to this collector.
+    /// The default configuration for a collector.
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into(),
@@ -72,14 +71,14 @@ impl OtelConfig {
     }
 }
 
-/// Why there is no exporter.
+/// Why the exporter cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OtelError {
-    /// The endpoint is no `http://` URL.
+    /// The endpoint is not an `http://` URL.
     #[error("the collector `{endpoint}` is not an http:// URL")]
     Endpoint {
-        /// What was given.
+        /// The endpoint.
         endpoint: String,
     },
     /// The HTTP client cannot be started.
@@ -90,45 +89,46 @@ pub enum OtelError {
     Exporter(#[source] opentelemetry_otlp::ExporterBuildError),
 }
 
-/// Why spans have not reached the collector.
+/// Spans were not delivered to the collector.
 #[derive(Debug, thiserror::Error)]
-#[error("spans have not reached the collector")]
+#[error("spans were not delivered to the collector")]
 pub struct OtelFlushError(#[source] OTelSdkError);
 
-/// Keeps the exporter alive. Dropped, it sends what is left: that takes at most five seconds.
+/// Keeps the exporter running. Dropping it sends the remaining spans, for at most five seconds, and ends the
+/// export.
 #[derive(Debug)]
-#[must_use = "dropped, it ends the export"]
+#[must_use = "dropping it ends the export"]
 pub struct OtelGuard {
     provider: SdkTracerProvider,
 }
 
 impl OtelGuard {
-    /// Sends what has ended so far, and waits for it. Blocks the thread.
+    /// Sends the spans that have ended, and waits until they are delivered. Blocks the thread.
     ///
     /// # Errors
-    /// Where the collector did not take it.
+    /// [`OtelFlushError`] where the collector did not accept them.
     pub fn flush(&self) -> Result<(), OtelFlushError> {
         self.provider.force_flush().map_err(OtelFlushError)
     }
 
-    /// Sends what is left, and ends the export. The same as dropping it.
+    /// Sends the remaining spans, and ends the export. The same as dropping it.
     pub fn shutdown(self) {}
 }
 
 impl Drop for OtelGuard {
     fn drop(&mut self) {
-        if let Err(error) = self.provider.shutdown_with_timeout(FAREWELL) {
+        if let Err(error) = self.provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT) {
             tracing::warn!(target: "toolhost::otel", %error, "the last spans may be lost");
         }
     }
 }
 
-/// Makes the layer that exports spans in batches, on a thread of its own, and what keeps it alive.
+/// Makes the layer that exports spans in batches, on a thread of its own, and its guard.
 ///
-/// A collector that is slow or away holds up nothing: up to 2,048 spans wait, later ones are lost.
+/// A slow or missing collector delays nothing: up to 2,048 spans are queued, further ones are dropped.
 ///
 /// # Errors
-/// By [`OtelError`]'s variants. Whether a collector answers is not tried.
+/// [`OtelError`]. No connection to the collector is made.
 pub fn layer<S>(config: OtelConfig) -> Result<(impl Layer<S> + use<S>, OtelGuard), OtelError>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -146,9 +146,9 @@ where
     let provider = SdkTracerProvider::builder()
         .with_batch_exporter(exporter)
         .with_resource(resource.build())
-        .with_id_generator(OurIds::default())
+        .with_id_generator(SpanIds::default())
         .build();
-    let tracer = OurTracer(provider.tracer("toolhost"));
+    let tracer = IdTracer(provider.tracer("toolhost"));
     let layer = tracing_opentelemetry::layer()
         .with_tracer(tracer)
         .with_location(false)
@@ -157,7 +157,7 @@ where
     Ok((layer, OtelGuard { provider }))
 }
 
-/// The URL for traces.
+/// Returns the URL for traces.
 ///
 /// Spec: OTLP 1.x, "OTLP/HTTP Request": `/v1/traces` beneath the collector's.
 fn traces_url(endpoint: &str) -> Result<String, OtelError> {

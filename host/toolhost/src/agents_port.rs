@@ -1,4 +1,4 @@
-//! The way of a component to other agents, where the policy grants it.
+//! Connects a component's calls to other agents with the orchestrator, if the policy grants it.
 
 use std::sync::Arc;
 
@@ -12,41 +12,42 @@ use toolhost_sandbox::{
 use crate::middleware::Redactor;
 use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
 
-/// The agents of a turn, as a component's import reaches them; none where the turn has no way there.
+/// The implementation of the port for the calls of one turn; without a client, every operation fails.
 #[derive(Debug)]
-struct TurnsAgents {
+struct TurnAgentsPort {
     agents: Option<AgentsClient>,
-    /// What a tool is given in secret is not for other agents.
+    /// Removes the secrets of the policy from what is sent.
     redactor: Redactor,
 }
 
 /// Makes the port of a call.
 pub(crate) fn port(agents: Option<&AgentsClient>, redactor: &Redactor) -> Arc<dyn AgentsPort> {
-    Arc::new(TurnsAgents {
+    Arc::new(TurnAgentsPort {
         agents: agents.cloned(),
         redactor: redactor.clone(),
     })
 }
 
-impl TurnsAgents {
+impl TurnAgentsPort {
     fn agents(&self) -> Result<AgentsClient, HandlerError> {
         self.agents.clone().ok_or_else(|| {
             let code = ToolErrorCode::IpcDeliveryFailed.as_str();
-            HandlerError::new("this turn was opened without a way to other agents").with_code(code)
+            HandlerError::new("this turn was opened without a client for other agents")
+                .with_code(code)
         })
     }
 
-    fn clean(&self, mut value: Value) -> Value {
+    fn redact(&self, mut value: Value) -> Value {
         self.redactor.value(&mut value);
         value
     }
 
-    fn clean_text(&self, text: Option<String>) -> Option<String> {
+    fn redact_text(&self, text: Option<String>) -> Option<String> {
         text.map(|text| self.redactor.text(&text).into_owned())
     }
 
-    fn clean_object(&self, object: Option<JsonObject>) -> Option<JsonObject> {
-        match self.clean(Value::Object(object?)) {
+    fn redact_object(&self, object: Option<JsonObject>) -> Option<JsonObject> {
+        match self.redact(Value::Object(object?)) {
             Value::Object(object) => Some(object),
             Value::Null
             | Value::Bool(_)
@@ -57,19 +58,19 @@ impl TurnsAgents {
     }
 }
 
-/// What the guest reads: the host's code, or what the agent that was asked raised, which is none of
-/// the host's.
-fn told(error: AgentsError) -> HandlerError {
+/// Makes the guest's error: with the target's own code, if it has one that is not the host's, or the
+/// host's code.
+fn to_error(error: AgentsError) -> HandlerError {
     let code = error.code().as_str().to_owned();
     match error.handler_error() {
         Some(own) => {
-            let owns = own
+            let own_code = own
                 .code
                 .clone()
                 .filter(|code| HandlerCode::parse(code).is_some());
             HandlerError {
                 message: error.to_string(),
-                code: owns.or(Some(code)),
+                code: own_code.or(Some(code)),
                 ..own.clone()
             }
         }
@@ -77,23 +78,23 @@ fn told(error: AgentsError) -> HandlerError {
     }
 }
 
-impl AgentsPort for TurnsAgents {
-    fn request(&self, asked: AgentRequest) -> AgentsFuture<AgentResponse> {
+impl AgentsPort for TurnAgentsPort {
+    fn request(&self, input: AgentRequest) -> AgentsFuture<AgentResponse> {
         let agents = self.agents();
-        let mut request = Request::new(asked.target, self.clean(asked.input));
-        request.instance_key = self.clean_text(asked.instance_key);
-        request.metadata = self.clean_object(asked.metadata);
-        let event_type = self.clean_text(asked.event_type);
+        let mut request = Request::new(input.target, self.redact(input.input));
+        request.instance_key = self.redact_text(input.instance_key);
+        request.metadata = self.redact_object(input.metadata);
+        let event_type = self.redact_text(input.event_type);
         Box::pin(async move {
             let agents = agents?;
-            request.timeout = asked.timeout;
+            request.timeout = input.timeout;
             if let Some(event_type) = event_type {
                 request.event_type = event_type;
             }
-            if asked.no_wait {
+            if input.no_wait {
                 request.mode = Mode::Async;
             }
-            let done = agents.request(request).await.map_err(told)?;
+            let done = agents.request(request).await.map_err(to_error)?;
             Ok(AgentResponse {
                 target: done.target,
                 event_id: done.event_id,
@@ -105,18 +106,18 @@ impl AgentsPort for TurnsAgents {
         })
     }
 
-    fn send(&self, said: AgentSend) -> AgentsFuture<AgentReceipt> {
+    fn send(&self, input: AgentSend) -> AgentsFuture<AgentReceipt> {
         let agents = self.agents();
-        let mut message = Message::new(said.target, self.clean(said.input));
-        message.instance_key = self.clean_text(said.instance_key);
-        message.metadata = self.clean_object(said.metadata);
-        let event_type = self.clean_text(said.event_type);
+        let mut message = Message::new(input.target, self.redact(input.input));
+        message.instance_key = self.redact_text(input.instance_key);
+        message.metadata = self.redact_object(input.metadata);
+        let event_type = self.redact_text(input.event_type);
         Box::pin(async move {
             let agents = agents?;
             if let Some(event_type) = event_type {
                 message.event_type = event_type;
             }
-            let done = agents.send(message).await.map_err(told)?;
+            let done = agents.send(message).await.map_err(to_error)?;
             Ok(AgentReceipt {
                 target: done.target,
                 event_id: done.event_id,
@@ -125,12 +126,12 @@ impl AgentsPort for TurnsAgents {
         })
     }
 
-    fn spawn(&self, wanted: AgentSpawn) -> AgentsFuture<AgentInstance> {
+    fn spawn(&self, input: AgentSpawn) -> AgentsFuture<AgentInstance> {
         let agents = self.agents();
         Box::pin(async move {
             let agents = agents?;
-            let key = wanted.instance_key.as_deref();
-            let done = agents.spawn(&wanted.target, key).await.map_err(told)?;
+            let key = input.instance_key.as_deref();
+            let done = agents.spawn(&input.target, key).await.map_err(to_error)?;
             Ok(AgentInstance {
                 target: done.target,
                 instance_key: done.instance_key,
@@ -143,7 +144,7 @@ impl AgentsPort for TurnsAgents {
         let agents = self.agents();
         Box::pin(async move {
             let agents = agents?;
-            let agents = agents.list().await.map_err(told)?;
+            let agents = agents.list().await.map_err(to_error)?;
             Ok(json!({"count": agents.len(), "agents": agents}))
         })
     }
@@ -152,7 +153,7 @@ impl AgentsPort for TurnsAgents {
         let agents = self.agents();
         Box::pin(async move {
             let agents = agents?;
-            let agents = agents.catalog().await.map_err(told)?;
+            let agents = agents.catalog().await.map_err(to_error)?;
             let entry = |agent: toolhost_agents::AgentInfo| AgentEntry {
                 name: agent.name,
                 description: agent.description,

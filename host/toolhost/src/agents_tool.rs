@@ -1,4 +1,4 @@
-//! The tool with which a model speaks to other agents: `agents__request`, `agents__send`,
+//! The tool with which a model uses other agents: `agents__request`, `agents__send`,
 //! `agents__spawn`, `agents__list`, `agents__catalog`.
 
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::handler::{HandlerContext, HandlerFailure, ToolHandler};
 use crate::middleware::BoxFuture;
 use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
 
-/// What a request is given beyond the time it waits for its answer.
-const GRACE: Duration = Duration::from_secs(5);
+/// Time of a request's call beyond the time that it waits for the answer.
+const EXTRA_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Longest time a request may wait, in milliseconds.
 const TIMEOUT_MAX_MS: u64 = 60 * 60 * 1000;
 
 /// Registers the `agents` tool: `agent.extend("agents", toolhost::agents_tool)`.
 ///
-/// Its calls speak for the turn they are made in: see
+/// Its calls act for the turn they are made in: see
 /// [`TurnStart::with_agents`](crate::TurnStart::with_agents).
 ///
-/// | tool | answers |
+/// | tool | output |
 /// |---|---|
 /// | `agents__request` `{target, input, instanceKey?, eventType?, timeoutMs?, async?, metadata?}` | `{target, eventId, correlationId, accepted, async, response}` |
 /// | `agents__send` `{target, input, instanceKey?, eventType?, metadata?}` | `{target, eventId, accepted, sent}` |
@@ -32,7 +32,7 @@ const TIMEOUT_MAX_MS: u64 = 60 * 60 * 1000;
 /// | `agents__catalog` `{}` | `{count, agents: [{name, description?}]}` |
 ///
 /// # Errors
-/// [`ExtensionError`] where the names are taken.
+/// [`ExtensionError`] where a tool of the same name is registered.
 ///
 /// Spec: tool-spec-v2 §2.6, §11.
 pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
@@ -68,7 +68,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
             }),
             &["target", "input"],
         )?,
-        Verb::Request,
+        Operation::Request,
     )?;
     tools.register(
         item(
@@ -83,7 +83,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
             }),
             &["target", "input"],
         )?,
-        Verb::Send,
+        Operation::Send,
     )?;
     tools.register(
         item(
@@ -92,7 +92,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
             json!({"target": target, "instanceKey": key}),
             &["target"],
         )?,
-        Verb::Spawn,
+        Operation::Spawn,
     )?;
     tools.register(
         item(
@@ -101,7 +101,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
             json!({}),
             &[],
         )?,
-        Verb::List,
+        Operation::List,
     )?;
     tools.register(
         item(
@@ -110,14 +110,14 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
             json!({}),
             &[],
         )?,
-        Verb::Catalog,
+        Operation::Catalog,
     )
 }
 
-/// Arguments that say what an agent is asked or told.
+/// The arguments of a request or a message.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Said {
+struct RequestArgs {
     target: String,
     input: Value,
     instance_key: Option<String>,
@@ -128,8 +128,8 @@ struct Said {
     metadata: Option<JsonObject>,
 }
 
-impl Said {
-    fn read(input: JsonObject) -> Result<Self, HandlerFailure> {
+impl RequestArgs {
+    fn parse(input: JsonObject) -> Result<Self, HandlerFailure> {
         serde_json::from_value(Value::Object(input))
             .map_err(|reason| HandlerError::from(reason).into())
     }
@@ -161,9 +161,9 @@ impl Said {
     }
 }
 
-/// What is done with the other agents.
+/// The operation of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verb {
+enum Operation {
     Request,
     Send,
     Spawn,
@@ -171,61 +171,65 @@ enum Verb {
     Catalog,
 }
 
-impl Verb {
-    async fn ask(self, agents: &AgentsClient, input: JsonObject) -> Result<Value, HandlerFailure> {
+impl Operation {
+    async fn run(self, agents: &AgentsClient, input: JsonObject) -> Result<Value, HandlerFailure> {
         Ok(match self {
             Self::Request => {
-                let request = Said::read(input)?.into_request();
-                json!(agents.request(request).await.map_err(raised)?)
+                let request = RequestArgs::parse(input)?.into_request();
+                json!(agents.request(request).await.map_err(to_failure)?)
             }
             Self::Send => {
-                let message = Said::read(input)?.into_message();
-                json!(agents.send(message).await.map_err(raised)?)
+                let message = RequestArgs::parse(input)?.into_message();
+                json!(agents.send(message).await.map_err(to_failure)?)
             }
             Self::Spawn => {
                 let text = |key: &str| input.get(key).and_then(Value::as_str);
                 let target = text("target").unwrap_or_default();
                 let done = agents.spawn(target, text("instanceKey")).await;
-                json!(done.map_err(raised)?)
+                json!(done.map_err(to_failure)?)
             }
-            Self::List => counted(&agents.list().await.map_err(raised)?),
-            Self::Catalog => counted(&agents.catalog().await.map_err(raised)?),
+            Self::List => with_count(&agents.list().await.map_err(to_failure)?),
+            Self::Catalog => with_count(&agents.catalog().await.map_err(to_failure)?),
         })
     }
 }
 
-impl ToolHandler for Verb {
+impl ToolHandler for Operation {
     fn call(
         &self,
         context: HandlerContext,
         input: JsonObject,
     ) -> BoxFuture<'_, Result<Value, HandlerFailure>> {
-        Box::pin(async move { self.ask(others(&context)?, input).await })
+        Box::pin(async move { self.run(client(&context)?, input).await })
     }
 
     fn deadline(&self, input: &JsonObject) -> Option<Duration> {
         if *self != Self::Request {
             return None;
         }
-        let asked = input.get("timeoutMs").and_then(Value::as_u64);
-        let timeout = asked.map_or(Request::new("", Value::Null).timeout, Duration::from_millis);
-        Some(timeout + GRACE)
+        let requested = input.get("timeoutMs").and_then(Value::as_u64);
+        let timeout =
+            requested.map_or(Request::new("", Value::Null).timeout, Duration::from_millis);
+        Some(timeout + EXTRA_DEADLINE)
     }
 }
 
-fn counted<T: Serialize>(agents: &[T]) -> Value {
+fn with_count<T: Serialize>(agents: &[T]) -> Value {
     json!({"count": agents.len(), "agents": agents})
 }
 
-fn others(context: &HandlerContext) -> Result<&AgentsClient, HandlerFailure> {
+fn client(context: &HandlerContext) -> Result<&AgentsClient, HandlerFailure> {
     context.agents().ok_or_else(|| {
         let code = toolhost_contract::ToolErrorCode::IpcDeliveryFailed;
-        HandlerFailure::host(code, "This turn was opened without a way to other agents.")
+        HandlerFailure::host(
+            code,
+            "This turn was opened without a client for other agents.",
+        )
     })
 }
 
-/// The host's code; or, where the other agent's turn failed, its own error.
-fn raised(error: AgentsError) -> HandlerFailure {
+/// Returns the other agent's own error if its turn failed, and an error with the host's code otherwise.
+fn to_failure(error: AgentsError) -> HandlerFailure {
     match error.handler_error() {
         Some(own) => {
             let message = error.to_string();

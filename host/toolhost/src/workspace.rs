@@ -1,7 +1,8 @@
-//! Where an instance's own workspace is: `{stateRoot}/workspaces/{bundle}/instances/{key}/workspace`.
+//! The directory of an instance's own workspace: `{stateRoot}/workspaces/{bundle}/instances/{key}/workspace`.
 
 use std::path::{Path, PathBuf};
 
+use data_encoding::BASE32_NOPAD;
 use sha2::{Digest, Sha256};
 
 /// Longest readable part of a directory's name, in characters.
@@ -10,7 +11,7 @@ const SLUG_MAX: usize = 40;
 /// Bytes of the digest that tell two keys apart.
 const DIGEST_BYTES: usize = 16;
 
-/// The directory of one instance of one bundle: its log of events, and its workspace.
+/// Returns the directory of one instance of one bundle, which holds its log of events and its workspace.
 pub(crate) fn instance_directory(state_root: &Path, bundle: &Path, instance_key: &str) -> PathBuf {
     let bundle = bundle.to_string_lossy();
     state_root
@@ -20,15 +21,15 @@ pub(crate) fn instance_directory(state_root: &Path, bundle: &Path, instance_key:
         .join(directory_name(instance_key))
 }
 
-/// The workspace of one instance of one bundle.
+/// Returns the workspace of one instance of one bundle.
 ///
 /// Spec: tool-spec-v2 §2.5(1).
 pub(crate) fn instance_workspace(state_root: &Path, bundle: &Path, instance_key: &str) -> PathBuf {
     instance_directory(state_root, bundle, instance_key).join("workspace")
 }
 
-/// A directory name for any key: a readable part, then 128 bits of the key's SHA-256. Two keys never
-/// share one, not even where the file system ignores case.
+/// Makes a directory name of any key: a readable part, then 128 bits of the key's SHA-256. Different keys
+/// have different names, also on a file system that ignores case.
 fn directory_name(key: &str) -> String {
     let readable = |c: char| {
         if c.is_ascii_alphanumeric() {
@@ -37,38 +38,12 @@ fn directory_name(key: &str) -> String {
             '-'
         }
     };
-    // The end of a path says more than its beginning.
+    // The end of a path identifies a bundle better than its beginning.
     let skip = key.chars().count().saturating_sub(SLUG_MAX);
     let slug: String = key.chars().skip(skip).map(readable).collect();
     let digest = Sha256::digest(key.as_bytes());
-    format!(
-        "{}~{}",
-        slug.trim_matches('-'),
-        base32(digest.get(..DIGEST_BYTES).unwrap_or_default())
-    )
-}
-
-/// RFC 4648 base32 in lower case, without padding.
-fn base32(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-    let (mut text, mut bits, mut held) = (String::new(), 0_u32, 0_u32);
-    let mut push = |index: u32| {
-        let letter = ALPHABET.get((index & 31) as usize).copied();
-        text.extend(letter.map(char::from));
-    };
-    for byte in bytes {
-        held = (held << 8) | u32::from(*byte);
-        bits += 8;
-        while bits >= 5 {
-            bits -= 5;
-            push(held >> bits);
-        }
-        held &= (1 << bits) - 1;
-    }
-    if bits > 0 {
-        push(held << (5 - bits));
-    }
-    text
+    let digest = BASE32_NOPAD.encode(digest.get(..DIGEST_BYTES).unwrap_or_default());
+    format!("{}~{}", slug.trim_matches('-'), digest.to_lowercase())
 }
 
 #[cfg(test)]
@@ -102,19 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn base32_is_that_of_the_rfc() {
-        for (bytes, text) in [
-            ("", ""),
-            ("f", "my"),
-            ("fo", "mzxq"),
-            ("foobar", "mzxw6ytboi"),
-        ] {
-            assert_eq!(base32(bytes.as_bytes()), text);
-        }
-    }
-
-    #[test]
-    fn a_workspace_lies_where_the_specification_says() {
+    fn the_workspace_has_the_path_of_the_specification() {
         // tool-spec-v2 §2.5(1), tool-module-v1: {instanceStatePath}/workspace
         let path = instance_workspace(Path::new("/state"), Path::new("/b/goondan.yaml"), "user-1");
         let path = path.to_string_lossy().into_owned();

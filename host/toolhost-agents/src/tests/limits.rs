@@ -47,7 +47,9 @@ async fn a_mailbox_is_weighed() {
     let error = send(1).await.unwrap_err();
     assert_eq!(error.code().as_str(), "IPC_DELIVERY_FAILED");
     assert!(
-        error.to_string().contains("slow[k] has 250000 bytes"),
+        error
+            .to_string()
+            .contains("events of slow[k] would exceed 250000 bytes"),
         "{error}"
     );
     gate.let_pass(1);
