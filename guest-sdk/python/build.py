@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def build(arguments: argparse.Namespace) -> list[str]:
-    """Builds the component and returns what the author should know."""
+    """Builds the component and returns warnings for the author."""
     with contextlib.ExitStack() as stack:
         work = arguments.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolhost-")))
         work.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-/** What a tool finds: types for editors, resolvable as `@goondan/types`, `@goondan/core` and `toolhost`. */
+/** Types for editors, resolvable as `@goondan/types`, `@goondan/core` and `toolhost`. */
 
 declare module '@goondan/types' {
   export type JsonPrimitive = string | number | boolean | null;
@@ -11,22 +11,22 @@ declare module '@goondan/types' {
     readonly [key: string]: any;
   }
 
-  /** Who calls, and on whose behalf (tool-spec-v2 §7.3). */
+  /** The context of a call (tool-spec-v2 §7.3). */
   export interface ToolContext {
     readonly agentName: string;
     readonly instanceKey: string;
     readonly turnId: string;
     readonly toolCallId: string;
-    /** Where the runtime has one. */
+    /** Set if the runtime has one. */
     readonly traceId?: string;
     readonly message: Message;
-    /** Always `/`: the one directory a tool sees. */
+    /** Always `/`: the only directory that a tool sees. */
     readonly workdir: string;
     /** Writes to the operator's log. The model never reads it. */
     readonly logger: Console;
   }
 
-  /** What `pending` makes. */
+  /** The value that `pending` returns. */
   export interface Pending {
     readonly handle: string;
   }
@@ -34,8 +34,8 @@ declare module '@goondan/types' {
   export type ToolOutput = JsonValue | Pending | void;
 
   /**
-   * Runs one handler with input that fits the manifest's `parameters`. What it returns must be JSON;
-   * `undefined` becomes `null`. What it throws becomes a ToolResult with `message`, `name`, `code`,
+   * Runs one handler with input that matches the manifest's `parameters`. The return value must be JSON;
+   * `undefined` becomes `null`. A thrown error becomes a ToolResult with `message`, `name`, `code`,
    * `suggestion` and `helpUrl` of the error.
    */
   export type ToolHandler<Input = any> = (ctx: ToolContext, input: Input) => ToolOutput | Promise<ToolOutput>;
@@ -57,7 +57,7 @@ declare module '@goondan/types' {
     [keyword: string]: unknown;
   }
 
-  /** A handler as the manifest's `spec.exports` has it; a module may export `exports: ToolExportSpec[]`. */
+  /** A handler in the form of the manifest's `spec.exports`; a module may export `exports: ToolExportSpec[]`. */
   export interface ToolExportSpec {
     name: string;
     description?: string;
@@ -66,9 +66,9 @@ declare module '@goondan/types' {
 
   /** A module whose handlers return `pending(handle)` exports `polling: ToolPolling`. */
   export interface ToolPolling {
-    /** Answers what `handle` stands for: the output, or `pending(…)` again. */
+    /** Returns the output for `handle`, or `pending(…)` again. */
     poll(ctx: ToolContext, handle: string): ToolOutput | Promise<ToolOutput>;
-    /** Told that nobody waits for `handle` any longer. */
+    /** Called when nobody waits for `handle` any longer. */
     cancel?(ctx: ToolContext, handle: string): void | Promise<void>;
   }
 }
@@ -80,7 +80,7 @@ declare module '@goondan/core' {
 declare module 'toolhost' {
   import type { Pending } from '@goondan/types';
   export * from '@goondan/types';
-  /** Says that work is accepted but not done; the host asks again through `polling`. At most 1 KiB. */
+  /** Returns the value for work that is accepted but not finished; the host calls `polling` later. At most 1 KiB. */
   export function pending(handle: string): Pending;
 }
 
@@ -95,7 +95,7 @@ declare module 'toolhost/agents' {
     metadata?: JsonObject;
   }
 
-  /** Asks an agent and waits for its answer, by default at most 60,000 ms. */
+  /** Sends a request to an agent and waits for its answer, by default at most 60,000 ms. */
   export function request(options: Event & { timeoutMs?: number; async?: boolean }): Promise<{
     target: string;
     eventId: string;
@@ -113,7 +113,7 @@ declare module 'toolhost/agents' {
 interface ToolFile {
   readonly name: string;
   readonly type: string;
-  /** Bytes; 0 where there is no such file. */
+  /** Size in bytes; 0 if the file does not exist. */
   readonly size: number;
   readonly lastModified: number;
   exists(): Promise<boolean>;
@@ -125,10 +125,10 @@ interface ToolFile {
   delete(): Promise<void>;
 }
 
-/** What there is of Bun in the sandbox. */
+/** The part of Bun that exists in the sandbox. */
 declare var Bun: {
   file(path: string | URL, options?: { type?: string }): ToolFile;
-  /** Makes the folders above the file; returns bytes written. */
+  /** Creates the folders above the file; returns the bytes written. */
   write(target: string | URL | ToolFile, data: string | ArrayBuffer | ArrayBufferView | ToolFile): Promise<number>;
   sleep(ms: number | Date): Promise<void>;
   sleepSync(ms: number): void;

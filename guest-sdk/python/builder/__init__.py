@@ -1,1 +1,1 @@
-"""From a tool's module to a component, in three steps: stage, packages, component."""
+"""Builds a component from a tool's module, in three steps: stage, packages, component."""

@@ -1,4 +1,4 @@
-"""Runs componentize-py, and says in one sentence why it failed."""
+"""Runs componentize-py, and converts its errors to one sentence."""
 
 import json
 import os
@@ -16,7 +16,7 @@ _COMPONENTIZE = "import sys; from componentize_py import script; sys.exit(script
 
 
 def componentize(stage: Stage, packages: Path | None, out: Path) -> None:
-    """Writes the component to `out`; what was there stays until the new one is whole."""
+    """Writes the component to `out`; an old component stays there until the new one is complete."""
     out.parent.mkdir(parents=True, exist_ok=True)
     unfinished = out.with_name(f"{out.name}.{os.getpid()}.tmp")
     folders = [stage.tool, stage.sdk, *([packages] if packages else [])]
@@ -35,7 +35,7 @@ def componentize(stage: Stage, packages: Path | None, out: Path) -> None:
 
 
 def _environment(stage: Stage) -> dict[str, str]:
-    """Keeps packages of this machine out: componentize-py adds those it finds around."""
+    """Keeps packages of this machine out: componentize-py adds those that it finds."""
     nothing = stage.sdk.parent / "no-packages"
     (nothing / "lib" / "site-packages").mkdir(parents=True)
     return {**os.environ, "VIRTUAL_ENV": str(nothing), "RUST_BACKTRACE": "0"}

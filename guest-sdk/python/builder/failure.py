@@ -1,15 +1,15 @@
-"""Why there is no component, and what to do next."""
+"""The errors of a build, with the next step."""
 
 from typing import Any
 
-# The tool has to be changed.
+# The tool must be changed.
 TOOL = 1
-# The machine or the command line has.
+# The machine or the command line must be changed.
 MACHINE = 2
 
 
 class BuildError(Exception):
-    """One thing that is wrong: what, where (a file, and a line of it), and the next move."""
+    """One error: the message, the place (a file and a line) and the next step."""
 
     def __init__(
         self,

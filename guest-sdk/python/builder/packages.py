@@ -1,4 +1,4 @@
-"""The packages that a tool's requirements.txt names, pure Python all of them."""
+"""The packages that a tool's requirements.txt names; all must be pure Python."""
 
 import hashlib
 import os
@@ -12,18 +12,18 @@ from pathlib import Path
 from builder.failure import MACHINE, BuildError
 from builder.stage import refuse_native_code
 
-# NAME[EXTRAS] SPECIFIERS, as an index has it; markers and hashes are cut off before.
+# NAME[EXTRAS] SPECIFIERS of a package in the index; markers and hashes are removed before.
 _PACKAGE = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9._-]*\s*(\[[A-Za-z0-9._,\s-]*\])?"
     r"\s*\(?(\s*[<>=!~]=?=?\s*[0-9A-Za-z.*+!_-]+\s*,?)*\s*\)?"
 )
 
-# Of the interpreter inside the component.
+# The version of the interpreter inside the component.
 _PYTHON_VERSION = "3.14"
 
 
 def install_packages(requirements: Path, work: Path) -> Path | None:
-    """Installs what `requirements` names, once for each of its versions, and returns the folder."""
+    """Installs the packages that `requirements` names, once per version of the file, and returns the folder."""
     if not requirements.is_file():
         return None
     _refuse_others(requirements)
@@ -46,7 +46,7 @@ def install_packages(requirements: Path, work: Path) -> Path | None:
 
 
 def _refuse_others(requirements: Path) -> None:
-    """Refuses all but packages of the index: files would change unnoticed, sources run what is in them."""
+    """Refuses all but packages of the index: files could change unnoticed, and source packages run code."""
     text = requirements.read_bytes()
     encoding = "utf-16" if text[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     lines = text.decode(encoding, errors="replace").splitlines()
@@ -70,10 +70,10 @@ def is_of_the_index(line: str) -> bool:
 
 
 def _pip(requirements: Path, target: Path) -> None:
-    # Wheels for any machine and any interpreter: there is no native code in them, and nothing runs.
+    # Wheels for any machine and any interpreter contain no native code, and installing them runs nothing.
     pure = ["--only-binary=:all:", "--platform=any", "--implementation=py", "--abi=none"]
     command = [
-        # Isolated: what lies in the tool's folder is no module of pip's.
+        # Isolated, so that pip does not import modules from the tool's folder.
         *(sys.executable, "-I", "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--no-compile"),
         *(*pure, f"--python-version={_PYTHON_VERSION}", "--target", target, "-r", requirements.resolve()),
     ]

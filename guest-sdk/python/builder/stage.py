@@ -1,4 +1,4 @@
-"""A folder with the tool's modules and nothing else of its project.
+"""A folder with the tool's modules and no other files of its project.
 
 componentize-py walks every folder it is given, and everything in them can be imported.
 """
@@ -18,7 +18,7 @@ from builder.world import lay_out_world
 
 SDK = Path(__file__).resolve().parent.parent / "sdk"
 
-# Names that mean something else inside the component.
+# Names that have another meaning inside the component.
 _RESERVED = sys.stdlib_module_names | {
     "componentize_py_async_support",
     "componentize_py_runtime",
@@ -44,7 +44,7 @@ class Stage:
     @staticmethod
     @contextmanager
     def of(entry: Path, contract: Path, work: Path) -> Iterator["Stage"]:
-        """Lays out the modules beside `entry` and the SDK, for as long as the build takes."""
+        """Copies the modules beside `entry` and the SDK, and removes the copy after the build."""
         _check_entry(entry)
         with tempfile.TemporaryDirectory(prefix="stage-", dir=work) as top:
             tool, sdk, wit = Path(top, "tool"), Path(top, "sdk"), Path(top, "wit")
@@ -74,7 +74,7 @@ class Stage:
 
 
 def refuse_native_code(folder: Path, what: str) -> None:
-    """Refuses a folder that holds code for this machine: it does not run in a component."""
+    """Refuses a folder with native code, which does not run in a component."""
     for found in folder.rglob("*"):
         if found.suffix in _NATIVE:
             raise BuildError(
@@ -84,7 +84,7 @@ def refuse_native_code(folder: Path, what: str) -> None:
 
 
 def _refuse_ways_out(found: Path, folder: Path) -> None:
-    """Refuses links to what does not lie beside the entry: it would be in the component."""
+    """Refuses links to files outside the entry's folder, which would get into the component."""
     for path in (found, *found.rglob("*")):
         if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
             raise BuildError("the link leads out of the tool's folder", "put the file itself there", file=str(path))

@@ -1,4 +1,4 @@
-"""The world of one component: the contract's own, and what the SDK asks of the host beside it."""
+"""The WIT world of one component: the contract's world, and the other imports of the SDK."""
 
 import re
 import shutil
@@ -6,7 +6,7 @@ from pathlib import Path
 
 WORLD = "component"
 
-# Of the call, where the interpreter's own is that of the build.
+# The environment of the call: the interpreter has that of the build.
 _IMPORTS = ("wasi:cli/environment",)
 
 

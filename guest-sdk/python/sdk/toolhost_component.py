@@ -31,7 +31,7 @@ HERE = os.path.dirname(__file__)
 
 
 def load() -> Tool:
-    """Imports the tool's module, and leaves the interpreter as a call shall find it."""
+    """Imports the tool's module, and prepares the interpreter for calls."""
     with open(os.path.join(HERE, "entry.json")) as file:
         entry = json.load(file)
     close()
@@ -44,14 +44,14 @@ def load() -> Tool:
     settle_logging(host_log.log, host_log.Level)
     settle_imports(os.path.dirname(module.__file__), {"asyncio": settle_asyncio})
     sys.stdout.flush()
-    # What is here now is never garbage; a call need not look through it.
+    # Objects that exist now are never garbage: a call need not scan them.
     gc.collect()
     gc.freeze()
     return tool
 
 
 def report(error: BaseException, entry: dict[str, str]) -> None:
-    """Writes down why the module is no tool."""
+    """Writes the error of an invalid module to a file."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [it for it in frames if it.filename.startswith(entry["folder"])]
     found = {
@@ -95,7 +95,7 @@ if hasattr(exports, "Polling"):
 
 
 def answer(run: Any, *arguments: Any) -> types.Outcome:
-    """Runs something, and says what came of it in the contract's words."""
+    """Runs a function and converts its result to the contract's types."""
     try:
         result = run(*arguments)
     except BaseException as error:
@@ -107,7 +107,7 @@ def answer(run: Any, *arguments: Any) -> types.Outcome:
 
 
 def read(context: types.ToolContext) -> Context:
-    """Makes the context that a handler is given."""
+    """Makes the context of a handler."""
     return Context(
         agent_name=context.agent_name,
         instance_key=context.instance_key,

@@ -1,11 +1,11 @@
-//! Who calls, and on whose behalf.
+//! The context of a call.
 
 use serde::de::DeserializeOwned;
 
 use crate::bindings::tool::goondan::tool::types::ToolContext;
 use crate::{Logger, ToolError};
 
-/// What a handler knows about its call. The host makes it; a test uses `Context::default()`.
+/// The context of one call. The host creates it; a test uses `Context::default()`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Context {
@@ -15,11 +15,11 @@ pub struct Context {
     pub instance_key: String,
     /// Id of the turn.
     pub turn_id: String,
-    /// Id of this call, as the model made it.
+    /// Id of this call, from the model's message.
     pub tool_call_id: String,
-    /// Id that ties together what happened for one request, where the runtime has one.
+    /// Id that connects everything that belongs to one request, if the runtime sets one.
     pub trace_id: Option<String>,
-    /// The working directory as the tool sees it; relative paths start here, too.
+    /// The working directory as the tool sees it: always `/`. Relative paths start here.
     pub workdir: String,
     message: String,
     tool: &'static str,
@@ -42,7 +42,7 @@ impl Context {
     /// Parses the assistant message that holds this call, a JSON object. It may be up to 4 MiB.
     ///
     /// # Errors
-    /// `T` does not fit it.
+    /// The message does not match `T`.
     pub fn message<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         serde_json::from_str(&self.message).map_err(|reason| {
             ToolError::new(format!("the context's message does not fit: {reason}"))

@@ -1,4 +1,4 @@
-//! Why a handler could not do what it was asked, for the model that reads it.
+//! The error of a handler, written for the model.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use crate::bindings::tool::goondan::tool::types::ToolError as ContractError;
 use crate::place::place;
 
-/// An error that says what was wrong, where, and what to do next.
+/// An error with a message, a code to branch on, and a suggestion for the next step.
 ///
 /// ```
 /// # use toolhost_guest::ToolError;
@@ -15,7 +15,7 @@ use crate::place::place;
 ///     .suggestion("`sheets` lists what is there");
 /// ```
 ///
-/// It is made of a text or an [`io::Error`] by `?`.
+/// `?` converts a text or an [`io::Error`] to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolError {
@@ -23,16 +23,16 @@ pub struct ToolError {
     pub message: String,
     /// Kind of error, such as `NotFoundError`. Default `Error`.
     pub name: Option<String>,
-    /// A code to branch on, `[A-Za-z0-9_.-]{1,64}`. Default `E_TOOL`; the host's own are refused.
+    /// A code to branch on, `[A-Za-z0-9_.-]{1,64}`. Default `E_TOOL`, which also replaces codes that are reserved for the host.
     pub code: Option<String>,
-    /// The next move, for the model.
+    /// The suggested next step, for the model.
     pub suggestion: Option<String>,
     /// A page that explains more, `https:` only.
     pub help_url: Option<String>,
 }
 
 impl ToolError {
-    /// Makes an error that carries nothing but a message.
+    /// Creates an error with a message only.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self {
@@ -44,35 +44,35 @@ impl ToolError {
         }
     }
 
-    /// Names the kind of error.
+    /// Sets the kind of error.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Adds a code to branch on.
+    /// Sets the code.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
     }
 
-    /// Adds the next move.
+    /// Sets the suggested next step.
     #[must_use]
     pub fn suggestion(mut self, suggestion: impl Into<String>) -> Self {
         self.suggestion = Some(suggestion.into());
         self
     }
 
-    /// Adds a page that explains more.
+    /// Sets the URL of a page that explains more.
     #[must_use]
     pub fn help_url(mut self, help_url: impl Into<String>) -> Self {
         self.help_url = Some(help_url.into());
         self
     }
 
-    /// Adds where it went wrong, such as a path: errors of `std::fs` do not say it.
+    /// Adds the place of the error, such as a path: errors of `std::fs` do not contain it.
     #[must_use]
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         self.message = format!("{}: {place}", self.message);

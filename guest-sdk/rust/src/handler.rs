@@ -1,10 +1,10 @@
-//! One handler, as the model sees it.
+//! The description of one handler.
 
 use serde_json::Value;
 
 use crate::bindings::tool::goondan::tool::types::ExportSpec;
 
-/// What a handler does and takes, where goondan.yaml does not say it. [`handlers!`](crate::handlers)
+/// The description and parameters of a handler, for what goondan.yaml leaves out. [`handlers!`](crate::handlers)
 /// makes it: its fields are named as these functions.
 #[derive(Clone, Debug)]
 pub struct Handler {

@@ -7,7 +7,7 @@ use crate::bindings::tool::goondan::tool::types::{
 };
 use crate::{Context, IntoOutcome, ToolError};
 
-/// Serves handlers: a name for each function, as goondan.yaml names it.
+/// Exports functions as handlers, under the names that goondan.yaml uses.
 ///
 /// ```
 /// # use toolhost_guest::{Context, Outcome, ToolError, Value, json};
@@ -33,11 +33,11 @@ use crate::{Context, IntoOutcome, ToolError};
 /// # fn main() {}
 /// ```
 ///
-/// The input is anything that serde can read from a JSON object. The result is an [`IntoOutcome`],
-/// the error anything that becomes a [`ToolError`]. `description` and `parameters` may be left out;
-/// those of goondan.yaml go first.
+/// The input is any type that serde can read from a JSON object. The result is an [`IntoOutcome`],
+/// the error any type that converts to a [`ToolError`]. `description` and `parameters` are optional;
+/// those in goondan.yaml have precedence.
 ///
-/// A tool that answers [`Outcome::Pending`](crate::Outcome::Pending) says what to ask later, in a
+/// A tool that returns [`Outcome::Pending`](crate::Outcome::Pending) also has a function that the host calls later, in a
 /// fresh instance:
 ///
 /// ```
@@ -106,7 +106,7 @@ macro_rules! handlers {
     };
 }
 
-/// Runs a handler on its input's JSON text.
+/// Parses the input and runs a handler.
 #[doc(hidden)]
 pub fn run<T, U, E>(
     handler: fn(&Context, T) -> Result<U, E>,
@@ -123,7 +123,7 @@ where
     answer(handler(&Context::new(context, tool), parsed))
 }
 
-/// Asks what became of a handle.
+/// Polls a pending handle.
 #[doc(hidden)]
 pub fn poll<U, E>(
     poll: fn(&Context, &str) -> Result<U, E>,
@@ -138,14 +138,14 @@ where
     answer(poll(&Context::new(context, tool), handle))
 }
 
-/// Says that nobody waits for a handle any longer.
+/// Cancels a pending handle.
 #[doc(hidden)]
 pub fn cancel(cancel: fn(&Context, &str), tool: &'static str, context: ToolContext, handle: &str) {
     cancel(&Context::new(context, tool), handle);
 }
 
-/// Refuses a name that is not served; goondan.yaml is checked against `describe`, so a model never
-/// meets it.
+/// Returns the error for an unknown handler. goondan.yaml is checked against `describe`, so a model never
+/// sees it.
 #[doc(hidden)]
 pub fn unknown(tool: &str, name: &str, known: &[&str]) -> ContractError {
     ToolError::new(format!("{tool} serves no handler `{name}`"))

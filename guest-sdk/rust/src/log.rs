@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use crate::bindings::tool::wasi::logging::logging::Level;
 
-/// Writes to the operator's log; in tests on the author's machine, to stderr.
+/// Writes to the operator's log, and in native tests to stderr.
 ///
 /// A call may write 1,000 records of 4 KiB.
 #[derive(Clone, Copy, Debug)]
@@ -18,27 +18,27 @@ impl Logger {
         Self { tool }
     }
 
-    /// Every small step; off in most hosts.
+    /// Logs each small step; most hosts turn this level off.
     pub fn trace(&self, message: impl Display) {
         self.write(Level::Trace, &message.to_string());
     }
 
-    /// Useful while a tool is being developed.
+    /// Logs what is useful while you develop a tool.
     pub fn debug(&self, message: impl Display) {
         self.write(Level::Debug, &message.to_string());
     }
 
-    /// Something the operator may want to know.
+    /// Logs what an operator may want to know.
     pub fn info(&self, message: impl Display) {
         self.write(Level::Info, &message.to_string());
     }
 
-    /// Something odd that the tool could go on after.
+    /// Logs a problem after which the tool could continue.
     pub fn warn(&self, message: impl Display) {
         self.write(Level::Warn, &message.to_string());
     }
 
-    /// Something the tool could not do.
+    /// Logs a failure.
     pub fn error(&self, message: impl Display) {
         self.write(Level::Error, &message.to_string());
     }

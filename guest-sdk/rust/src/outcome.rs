@@ -1,25 +1,25 @@
-//! What a handler came to.
+//! The result of a handler.
 
 use serde::Serialize;
 
 use crate::ToolError;
 use crate::bindings::tool::goondan::tool::types::Outcome as ContractOutcome;
 
-/// What a handler returns that may answer later. One that always answers returns its output itself.
+/// The result of a handler that may finish later. A handler that always finishes returns its output directly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome<T> {
-    /// Done: the value the model is given.
+    /// The work is finished: the value for the model.
     Output(T),
-    /// Accepted but not done: a handle of at most 1 KiB, with which the host asks `poll` later.
+    /// The work is accepted but not finished: a handle of at most 1 KiB, which the host passes to `poll` later.
     Pending(String),
 }
 
-/// What a handler may return: anything that serde can write as JSON, or an [`Outcome`] of it.
+/// What a handler may return: any type that serde can write as JSON, or an [`Outcome`] of one.
 pub trait IntoOutcome {
     /// Writes the output as JSON.
     ///
     /// # Errors
-    /// It is none, such as a map whose keys are not texts.
+    /// The value cannot be written as JSON, such as a map whose keys are not strings.
     #[doc(hidden)]
     fn into_outcome(self) -> Result<ContractOutcome, ToolError>;
 }

@@ -1,4 +1,4 @@
-//! Where in a JSON text serde stopped: it says a line and a column, a model needs the field.
+//! Converts the line and column of a serde error to the path of the field, which a model needs.
 
 /// A step from a value to one within it.
 enum Step {

@@ -1,4 +1,4 @@
-// The author's module and the runtime ▶ one JavaScript module.
+// Bundles the author's module and the runtime into one JavaScript module.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -12,7 +12,7 @@ const RUNTIME = fileURLToPath(new URL('../runtime/', import.meta.url));
 /** Before the path of an author's file, relative to the entry's folder, in a source map. */
 export const AUTHOR = 'author:';
 
-/** Lowered for QuickJS, whose own promises nobody runs: runtime/engine/qjs/promise.ts. */
+/** Syntax that is compiled away for QuickJS, which does not run its own promises: runtime/engine/qjs/promise.ts. */
 const WITHOUT_ASYNC = { 'async-await': false, 'async-generator': false, 'for-await': false };
 
 const COMMON = {
@@ -43,7 +43,7 @@ export async function bundle({ entry, wit, engine: wanted }) {
   };
 }
 
-/** Bundles the author's modules and packages; what the runtime serves stays a `require`. */
+/** Bundles the author's modules and packages; modules of the runtime stay a `require`. */
 async function bundleUser(entry, engine) {
   const served = new Set();
   const root = path.dirname(entry);
@@ -51,7 +51,7 @@ async function bundleUser(entry, engine) {
     ...COMMON,
     absWorkingDir: root,
     entryPoints: [entry],
-    // What lies in folders above decides on nothing: a `tsconfig.json` is for editors.
+    // Ignore a `tsconfig.json` in the folders above: it is for editors.
     tsconfigRaw: {},
     platform: 'browser',
     supported: engine === 'qjs' ? WITHOUT_ASYNC : {},
@@ -89,7 +89,7 @@ function inline(text) {
   return `\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}\n`;
 }
 
-/** Leaves what the runtime serves to the runtime, and refuses what there is not. */
+/** Leaves modules of the runtime to the runtime, and refuses modules that do not exist. */
 function servedModules(served) {
   return {
     name: 'served-modules',
@@ -145,7 +145,7 @@ async function bundleWhole(user, engine, versions) {
   return { code, map: JSON.parse(map) };
 }
 
-/** Globals that are large and seldom used, by the words that need them. */
+/** Large and rarely used globals, by the words that need them. */
 function webModules(code) {
   const modules = [];
   if (/\bURL(SearchParams)?\b/.test(code)) modules.push('web/url.ts');
@@ -177,7 +177,7 @@ async function run(options) {
   }
 }
 
-/** Returns an esbuild message in our shape. */
+/** Converts an esbuild message to a finding. */
 function finding({ text, location, detail }) {
   return {
     text,

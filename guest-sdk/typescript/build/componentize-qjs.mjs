@@ -1,4 +1,4 @@
-// One JavaScript module ▶ a component with QuickJS inside.
+// Builds a component from one JavaScript module and QuickJS.
 import { componentize as withQuickJs } from 'componentize-qjs';
 import { topLevelFailure } from './top-level.mjs';
 import { WORLD, withWorld } from './wit.mjs';

@@ -1,11 +1,11 @@
-// One JavaScript module ▶ a component with StarlingMonkey inside.
+// Builds a component from one JavaScript module and StarlingMonkey.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { BuildFailure } from './failure.mjs';
 import { WORLD, withWorld } from './wit.mjs';
 
-/** Returns the component's bytes. It imports `wasi:http` only where the tool uses `fetch`. */
+/** Returns the component's bytes. It imports `wasi:http` only if the tool uses `fetch`. */
 export async function componentize({ code, features }, { wit }) {
   const { componentize: withStarlingMonkey } = await import('./starlingmonkey/componentizer.mjs').catch(notInstalled);
   const folder = await mkdtemp(path.join(tmpdir(), 'toolhost-js-'));
@@ -27,7 +27,7 @@ export async function componentize({ code, features }, { wit }) {
   }
 }
 
-/** Its packages are large and seldom needed, so they are installed apart. */
+/** Its packages are large and rarely needed, so they are installed separately. */
 function notInstalled(error) {
   if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error;
   throw new BuildFailure('environment', {

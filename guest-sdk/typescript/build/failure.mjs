@@ -1,4 +1,4 @@
-// Why a build failed, for people and for programs.
+// The error of a build, as text and as JSON.
 
 export const ExitCode = { Ok: 0, Source: 1, Usage: 2, Environment: 3 };
 

@@ -1,4 +1,4 @@
-// From the command line to one component and one answer.
+// Runs a build from the command line.
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { BuildFailure, ExitCode, describe } from './failure.mjs';
@@ -32,7 +32,7 @@ async function build(options) {
   const { componentize } = await import(`./componentize-${bundled.engine}.mjs`).catch(missingPackage);
   const bytes = await componentize(bundled, options);
   await mkdir(path.dirname(options.out), { recursive: true });
-  // Whoever reads `out` meanwhile sees the old component or the new one.
+  // A program that reads `out` meanwhile gets the old component or the new one.
   const partial = `${options.out}.${process.pid}.partial`;
   await writeFile(partial, bytes);
   await rename(partial, options.out);

@@ -1,4 +1,4 @@
-// Which modules of Node, Bun and toolhost a tool may import, and what there is instead of others.
+// The modules of Node, Bun and toolhost that a tool may import, and alternatives to the others.
 import { builtinModules } from 'node:module';
 
 const refused = (name) => ({ file: 'refused.ts', name });
@@ -37,7 +37,7 @@ export const SERVED = {
   '@goondan/core': { file: 'toolhost.ts' },
 };
 
-/** What to use instead of a module that a sandbox does not have. */
+/** Alternatives to modules that the sandbox does not have. */
 const INSTEAD = {
   async_hooks: 'pass what a call needs as an argument',
   'bun:sqlite': 'keep data in files of the working directory, as JSON for instance',
@@ -63,7 +63,7 @@ export function isBuiltin(specifier) {
   return /^(node|bun):/.test(specifier) || builtinModules.includes(specifier);
 }
 
-/** Says that a module is not there, and what is. */
+/** Returns the error for a missing module, with an alternative. */
 export function notServed(specifier) {
   const name = plainName(specifier);
   const served = Object.keys(SERVED).filter((each) => SERVED[each].file.startsWith('node/'));

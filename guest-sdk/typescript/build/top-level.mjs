@@ -1,9 +1,9 @@
-// An exception of top-level code, which runs while the component is made ▶ a place in the sources.
+// Maps an exception of top-level code, which runs while the component is built, to a place in the sources.
 import { SourceMap } from 'node:module';
 import { AUTHOR } from './bundle.mjs';
 import { BuildFailure } from './failure.mjs';
 
-/** What the componentizer says before an exception's own words. */
+/** The text that the componentizer puts before the message of an exception. */
 const PREFIX = /^:?\s*Failed to evaluate user JavaScript module: Failed to finish JavaScript module evaluation:\s*/;
 
 const FRAME = /componentize-qjs:user\.js:(\d+):(\d+)/g;

@@ -1,11 +1,11 @@
-// The world of one tool, over the contract in --wit.
+// Writes the WIT world of one tool, based on the contract in --wit.
 import { cp, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 export const WORLD = 'component';
 
-/** What the runtime imports beside the contract's own world. */
+/** Interfaces that the runtime imports in addition to the contract's world. */
 const IMPORTS = [
   'wasi:cli/environment',
   'wasi:clocks/monotonic-clock',
@@ -23,7 +23,7 @@ export async function versionsOf(wit) {
   return Object.fromEntries(packages.map(([, name, version]) => [name, version]));
 }
 
-/** Lays out the world of a tool with these features in a folder for `use`, and removes it. */
+/** Writes the world of a tool with these features to a folder for `use`, and removes it afterwards. */
 export async function withWorld(wit, features, use) {
   const folder = await mkdtemp(path.join(tmpdir(), 'toolhost-wit-'));
   try {

@@ -1,4 +1,4 @@
-/** The author's module as the exports of the contract. */
+/** Exports the author's module as the contract requires. */
 import { discard, run } from 'toolhost:engine';
 import { console, logAs } from './console';
 import { toContext, type WitContext } from './context';
@@ -48,7 +48,7 @@ export function component(load: Load, served: Record<string, unknown>) {
   };
 }
 
-/** Runs to an outcome; an exception is the contract's error. */
+/** Runs a handler and returns its outcome. An exception becomes the contract's error. */
 function answer(name: string, act: () => Promise<unknown>): Outcome | Promise<Outcome> {
   logAs(name);
   const failed = (error: unknown): never => {

@@ -1,4 +1,4 @@
-/** What a tool may import from `toolhost/agents`: other agents, where the operator's policy grants them. */
+/** The module `toolhost/agents`: other agents, if the operator's policy grants them. */
 import * as wit from 'goondan:tool/agents';
 
 interface Options {
@@ -11,12 +11,12 @@ interface Options {
   metadata?: object;
 }
 
-/** Makes the record of the contract: JSON as text. */
+/** Converts a request to the contract's record, with JSON as text. */
 function record({ input, metadata, ...rest }: Options): object {
   return { ...rest, input: JSON.stringify(input ?? null), metadata: metadata && JSON.stringify(metadata) };
 }
 
-/** Turns the error of the contract into one that is thrown. */
+/** Converts an error of the contract to one that can be thrown. */
 async function call<T>(act: () => T): Promise<T> {
   try {
     return act();

@@ -1,4 +1,4 @@
-/** `Bun`: files, sleep, and clear words for what a sandbox does not have. */
+/** `Bun`: files, sleep, and clear errors for what the sandbox does not have. */
 import { dequal } from 'dequal';
 import { decodeUtf8, sleepSync } from 'toolhost:engine';
 import { bytesOf, readBytes, writeFileSync, type Data } from './fs/content';
@@ -22,7 +22,7 @@ const TYPES: Record<string, string> = {
   txt: 'text/plain;charset=utf-8',
 };
 
-/** A file, read when it is asked for. */
+/** A file, which is read on demand. */
 export class BunFile {
   readonly name: string;
 
@@ -37,7 +37,7 @@ export class BunFile {
     return this.options.type ?? TYPES[this.name.slice(this.name.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
   }
 
-  /** Bytes; 0 where there is no such file. */
+  /** Size in bytes; 0 if the file does not exist. */
   get size(): number {
     return statSync(this.name, { throwIfNoEntry: false })?.size ?? 0;
   }

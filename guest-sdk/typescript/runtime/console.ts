@@ -9,7 +9,7 @@ const MAX_RECORD_UNITS = 4_096;
 
 let handler = '';
 
-/** Names the handler that runs: its records are grouped by it. */
+/** Sets the handler that runs: log records are grouped by it. */
 export function logAs(name: string): void {
   handler = name;
 }

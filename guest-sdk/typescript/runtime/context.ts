@@ -1,4 +1,4 @@
-/** The contract's `tool-context` ▶ the `ctx` of a handler (tool-spec-v2 §7.3). */
+/** Converts the contract's `tool-context` to the `ctx` of a handler (tool-spec-v2 §7.3). */
 import { console } from './console';
 
 export interface WitContext {

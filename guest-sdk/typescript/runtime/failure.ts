@@ -1,4 +1,4 @@
-/** What was thrown ▶ the contract's `tool-error`. */
+/** Converts a thrown value to the contract's `tool-error`. */
 import { inspect } from './format';
 
 export interface ToolError {
@@ -26,7 +26,7 @@ export function toToolError(thrown: unknown): ToolError {
   };
 }
 
-/** Returns a field as text where it is text or a number. A getter of the tool's own may throw. */
+/** Returns a field as text if it is a string or a number. A getter of the tool may throw. */
 function field(thrown: object, key: string): string | undefined {
   try {
     const value = (thrown as Record<string, unknown>)[key];

@@ -1,4 +1,4 @@
-/** The author's module: checked once, while the tool is built. */
+/** Checks the author's module, once, while the tool is built. */
 
 type Handler = (context: object, input: unknown) => unknown;
 
@@ -22,7 +22,7 @@ export interface ToolModule {
 /** Lower-case letters, digits, `_` and `-`; not `__`, and no `_` in front. */
 const NAME = /^[a-z0-9-](?!.*__)[a-z0-9_-]*$/;
 
-/** Returns what `describe` answers. Throws where the module cannot be a tool. */
+/** Returns the result of `describe`. Throws if the module is not a valid tool. */
 export function describeModule(module: ToolModule): ExportSpec[] {
   const { handlers, exports = [], polling } = module;
   if (typeof handlers !== 'object' || handlers === null) {

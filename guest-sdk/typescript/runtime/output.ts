@@ -1,4 +1,4 @@
-/** What a handler returned ▶ the contract's `outcome`. */
+/** Converts the return value of a handler to the contract's `outcome`. */
 import { Pending } from './toolhost';
 
 export type Outcome = { tag: 'output' | 'pending'; val: string };

@@ -1,4 +1,4 @@
-/** What a sandbox does not have, said by whoever is asked for it. */
+/** Functions that throw, for what the sandbox does not have. */
 
 export class NotSupportedError extends Error {
   override readonly name = 'NotSupportedError';
@@ -36,7 +36,7 @@ function notHere(what: string): NotSupportedError {
   );
 }
 
-/** A module of Node whose functions refuse. */
+/** A module of Node whose functions throw. */
 function refusing(module: string, names: string, refuse: (what: string) => Error): Record<string, unknown> {
   const entries = names.split(' ').map((name) => [
     name,

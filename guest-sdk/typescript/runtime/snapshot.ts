@@ -1,31 +1,31 @@
 /**
- * Top-level code runs once while the tool is built, and what it leaves in memory is part of the
- * component. That is fast, and wrong for a module that looks at the clock, at random numbers or at
- * the environment on the way: such a module is evaluated anew for each call.
+ * Top-level code runs once while the tool is built, and its memory afterwards is part of the
+ * component. That is fast, but wrong for a module that reads the clock, random numbers or
+ * the environment: such a module is evaluated again in each call.
  */
 
 let building = true;
 let used: string | undefined;
 
 /**
- * Notes that something was used whose answer differs from call to call. Returns whether the tool is
- * being built: there is no host then to give an answer.
+ * Records the use of something that differs from call to call. Returns whether the tool is
+ * being built, when there is no host to ask.
  */
 export function noteUse(what: string): boolean {
   if (building) used ??= what;
   return building;
 }
 
-/** Refuses what cannot be done while the tool is built. */
+/** Throws if the tool is being built. */
 export function refuseAtBuild(what: string): void {
   if (!building) return;
   throw new Error(`${what} at the top level of a module, which runs while the tool is built: move it into the handler`);
 }
 
-/** Evaluates a module while the tool is built. `fresh` says whether each call must do so again. */
+/** Evaluates a module while the tool is built. `fresh` tells whether each call must evaluate it again. */
 export function evaluateAtBuild<T>(evaluate: () => T): { value: T; fresh: boolean } {
   const SystemDate = Date;
-  // What packages of this runtime used on their way here is no concern of the module.
+  // Ignore what the packages of this runtime used before the module ran.
   used = undefined;
   globalThis.Date = watchedDate(SystemDate);
   try {
@@ -36,7 +36,7 @@ export function evaluateAtBuild<T>(evaluate: () => T): { value: T; fresh: boolea
   }
 }
 
-/** Returns a Date that notes when it is asked for the time, and answers with 1970. */
+/** Returns a Date that records a request for the time, and returns 1970. */
 function watchedDate(SystemDate: DateConstructor): DateConstructor {
   const now = () => {
     noteUse('the time');

@@ -1,4 +1,4 @@
-/** Globals of this runtime's own, on either engine. */
+/** Globals of this runtime, for both engines. */
 import { Bun } from './bun';
 import { console } from './console';
 import { Buffer } from './node/buffer';

@@ -1,12 +1,12 @@
-/** What a tool may import from `toolhost`. */
+/** The module `toolhost`. */
 
 export class Pending {
   constructor(readonly handle: string) {}
 }
 
 /**
- * Makes the value a handler returns when its work is accepted but not done. The host asks again
- * through the module's `polling`, in a fresh instance: all that is known must be in the handle
+ * Makes the value that a handler returns when its work is accepted but not finished. The host asks again
+ * through the module's `polling`, in a fresh instance: the tool must keep its state in the handle
  * (at most 1 KiB) or in files.
  */
 export function pending(handle: string): Pending {

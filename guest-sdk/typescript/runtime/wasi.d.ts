@@ -1,4 +1,4 @@
-/** The imports of the component, as both engines show them. */
+/** The imports of the component, as both engines present them. */
 
 declare module 'wasi:clocks/monotonic-clock' {
   import type { Pollable } from 'wasi:io/poll';

@@ -1,7 +1,7 @@
 //! The shell's files: those of the workdir, and a `/tmp` and `/dev` of its own.
 //!
-//! A path that leaves the workdir is refused by the host, not here. Links are followed by bashkit,
-//! one by one; so what is here never follows the last part of a path.
+//! The host refuses a path that leaves the workdir. Bashkit follows links,
+//! one by one, so the functions here never follow the last part of a path.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -17,14 +17,14 @@ use bashkit::{
 
 use crate::symlink::symlink;
 
-/// Folders that live in memory for one call, where the workdir has none of that name.
+/// Folders that are in memory for one call, unless the workdir has a folder of that name.
 const SCRATCH: [&str; 2] = ["/tmp", "/dev"];
 
 pub(crate) struct Files {
     scratch: InMemoryFs,
     /// Those of [`SCRATCH`] that are in memory.
     in_memory: Vec<&'static Path>,
-    /// What `chmod` set: the host keeps no modes.
+    /// Modes that `chmod` set: the host stores none.
     modes: Mutex<HashMap<PathBuf, u32>>,
 }
 
@@ -69,7 +69,7 @@ impl Files {
 /// How the mode of a file is guessed.
 #[derive(Clone, Copy)]
 enum Mode {
-    /// A file that begins with `#!` may be executed.
+    /// Whether the file begins with `#!`, and so is executable.
     OfContent,
     Usual,
 }
@@ -80,7 +80,7 @@ fn is_script(path: &Path) -> bool {
     read.is_ok() && &start == b"#!"
 }
 
-/// An error as the shell's commands print it: without the number that std adds.
+/// Formats an error as shell commands do, without the number that std adds.
 fn told(error: Error) -> bashkit::Error {
     let text = error.to_string();
     match text.split_once(" (os error") {
@@ -89,12 +89,12 @@ fn told(error: Error) -> bashkit::Error {
     }
 }
 
-/// An error that is found here, in the words of the C library.
+/// Makes an error with the text of the C library.
 fn found(kind: ErrorKind, text: &str) -> bashkit::Error {
     Error::new(kind, text).into()
 }
 
-/// A link that the host does not follow is told as missing, so that bashkit follows it itself.
+/// Reports a link that the host does not follow as missing, so that bashkit follows it.
 fn opened(path: &Path, result: io::Result<File>) -> Result<File> {
     result.map_err(|error| match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => missing(),

@@ -1,7 +1,7 @@
 //! The `bash` tool: bash and its usual commands on the files of the workdir.
 //!
-//! Nothing is started here: the shell, `sed`, `grep`, `find`, `awk`, `sort` and the rest are one
-//! program, and its files are those of `std::fs`, so a script can do what this tool could do itself.
+//! It starts no processes: the shell, `sed`, `grep`, `find`, `awk`, `sort` and the rest are one
+//! program over `std::fs`, so a script has the same rights as this tool.
 
 use toolhost_guest::handlers;
 

@@ -1,10 +1,10 @@
-//! Commands that are not here, and why.
+//! Errors for commands that do not exist here.
 
 use std::sync::Arc;
 
 use bashkit::{Builtin, BuiltinContext, CommandResolver, ExecResult, async_trait};
 
-/// Those of bashkit that only say how to configure it.
+/// Commands of bashkit that only print how to configure it.
 pub(crate) const OF_THE_NETWORK: &[&str] = &["curl", "wget", "http"];
 
 const NETWORK: &str = "there is no network here; a tool such as http-fetch may have it";
@@ -12,7 +12,7 @@ const PROCESSES: &str =
     "no programs can be started here, only bash and what is built into it; `compgen -c` lists that";
 const ROOT: &str = "there is nothing to administer here, and nothing can be installed";
 
-/// Answers for commands that models reach for and that cannot be here.
+/// Commands that models often try and that cannot exist here.
 pub(crate) struct Missing;
 
 impl CommandResolver for Missing {
@@ -37,7 +37,7 @@ impl CommandResolver for Missing {
     }
 }
 
-/// A command that is not there: 127, as bash says it.
+/// The result of a missing command: exit code 127, as in bash.
 pub(crate) struct Absent(String, &'static str);
 
 impl Absent {

@@ -1,12 +1,12 @@
-//! What a run is answered with, bounded.
+//! The result of a run, with bounded output.
 
 use serde::Serialize;
 
-/// The most that is kept of stdout, and of stderr, in bytes: even when each becomes `\u0001` in
+/// The most bytes that are kept of stdout, and of stderr: even if each becomes `\u0001` in
 /// JSON, both are below the 1 MiB that the host lets a result have.
 const KEPT: usize = 64 << 10;
 
-/// Of that, how much is the beginning.
+/// How many of them are from the beginning.
 const HEAD: usize = 48 << 10;
 
 #[derive(Debug, Serialize)]
@@ -15,10 +15,10 @@ pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) exit_code: i32,
-    /// Stopped because its time was over; `exitCode` is 124, as of `timeout`.
+    /// Whether the run reached its time limit; `exitCode` is then 124, as of `timeout`.
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) timed_out: bool,
-    /// Parts of stdout or stderr are left out, and the place says so.
+    /// Whether parts of stdout or stderr are left out; a note marks the place.
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) truncated: bool,
 }

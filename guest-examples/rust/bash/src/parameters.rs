@@ -1,4 +1,4 @@
-//! What each handler takes, for the model. What goondan.yaml says goes first.
+//! The JSON Schemas of the handlers. Those in goondan.yaml have precedence.
 
 use toolhost_guest::{Value, json};
 

@@ -1,4 +1,4 @@
-//! One run of the interpreter, from what was asked to what is answered.
+//! One run of the interpreter, from its parameters to its result.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::files::Files;
 use crate::missing::{Absent, Missing, OF_THE_NETWORK};
 use crate::output::{Kept, Output};
 
-/// Below the 30 s that the host lets a call run, so that what was written until then is told.
+/// Below the host's default deadline of 30 s, so that the output up to then is returned.
 const DEFAULT_TIMEOUT_MS: u64 = 20_000;
 
 /// Exit code when the time was over, as of `timeout`.
@@ -53,13 +53,13 @@ type Written = Arc<Mutex<(Kept, Kept)>>;
 
 impl Shell {
     /// # Errors
-    /// `cwd` is no folder of the workdir, or `env` has a name that is none.
+    /// `cwd` is not a folder of the workdir, or `env` has an invalid name.
     pub(crate) fn new(settings: Settings) -> Result<Self, ToolError> {
         let timeout = settings.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
         let timeout = Duration::from_millis(timeout);
         let mut bash = Bash::builder()
             .fs(Arc::new(Files::new()))
-            // The workdir is the root: nothing of a system is shown beside its files.
+            // The workdir is the root, without the folders of an operating system.
             .rootfs(false)
             .cwd(folder(&settings.cwd)?)
             .env("HOME", "/")
@@ -89,7 +89,7 @@ impl Shell {
     /// Runs a text; `name` is its `$0`.
     ///
     /// # Errors
-    /// The clock is missing. Whatever the text does is an [`Output`].
+    /// The clock is missing. Failures of the script are an [`Output`].
     pub(crate) fn run(
         mut self,
         text: &str,
@@ -106,7 +106,7 @@ impl Shell {
                 written.0.push(stdout.as_bytes());
                 written.1.push(stderr.as_bytes());
             }));
-        // Without any, a command that reads would wait for what never comes.
+        // Without input, a command that reads would wait forever.
         options = options.stdin(self.stdin.unwrap_or_default());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -163,7 +163,7 @@ fn ended(error: &Error, name: &str, text: &str, timeout: Duration) -> (String, i
     }
 }
 
-/// Time is what bounds a run; of the rest, only what would take all memory or end in a trap.
+/// A run is limited by time. Other limits only prevent that it takes all memory or traps.
 fn limits(timeout: Duration) -> ExecutionLimits {
     ExecutionLimits::new()
         .timeout(timeout)

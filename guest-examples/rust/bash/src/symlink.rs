@@ -1,11 +1,11 @@
-//! Symbolic links, which std cannot make here in its stable part.
+//! Symbolic links, which stable std cannot make for this target.
 
 use std::ffi::{CString, c_char, c_int};
 use std::io;
 use std::path::Path;
 
 unsafe extern "C" {
-    /// Of the C library that std itself stands on.
+    /// From the C library that std uses.
     #[link_name = "symlink"]
     fn c_symlink(target: *const c_char, path: *const c_char) -> c_int;
 }

@@ -1,4 +1,4 @@
-//! The `echo` tool: says back its input, or the context it was called in.
+//! The `echo` tool: returns its input, or the context of the call.
 
 use toolhost_guest::{Context, ToolError, Value, handlers, json};
 

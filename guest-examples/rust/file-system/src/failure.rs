@@ -1,10 +1,10 @@
-//! Errors that tell a model what was wrong, where, and what to do next.
+//! Errors with a message, a place and a suggestion.
 
 use std::io::{Error, ErrorKind};
 
 use toolhost_guest::ToolError;
 
-/// Says what the system's error means for this path.
+/// Converts an error of the system to one for this path.
 pub(crate) fn io(path: &str, error: &Error) -> ToolError {
     let (code, name, what, suggestion) = match error.kind() {
         ErrorKind::NotFound => (

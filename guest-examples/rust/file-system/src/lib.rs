@@ -1,7 +1,7 @@
 //! The `file-system` tool: reads, writes, lists and makes files and folders of the workdir.
 //!
-//! The host gives a tool one folder as `/`, so `std::fs` just works and cannot leave it: a path
-//! with `..` or a link that leads out is refused by the host, not here.
+//! The host gives a tool one folder as `/`, so `std::fs` works and cannot leave it: the host refuses a path
+//! or a link that leads out.
 
 use toolhost_guest::handlers;
 

@@ -83,7 +83,7 @@ pub(crate) fn list(_: &Context, input: Input) -> Result<Value, ToolError> {
 fn entry(folder: &str, found: &DirEntry) -> Entry {
     let name = found.file_name().to_string_lossy().into_owned();
     let path = format!("{}/{name}", folder.trim_end_matches('/'));
-    // A link counts as what it leads to; one that leads nowhere is a file without a size.
+    // A link counts as its target; a dangling link is a file without a size.
     let metadata = fs::metadata(&path).ok();
     let kind = match &metadata {
         Some(metadata) if metadata.is_dir() => Kind::Dir,

@@ -15,7 +15,7 @@ pub(crate) struct GuestPath {
 
 impl GuestPath {
     /// Makes the path absolute, without `.` and doubled slashes. `..` stays: where it leads depends
-    /// on links, which the host follows and judges.
+    /// on links, which the host follows and checks.
     pub(crate) fn new(path: &str) -> Self {
         let parts: Vec<&str> = path
             .split('/')
@@ -42,7 +42,7 @@ impl GuestPath {
     /// Refuses to make a new folder at the top of the workdir for an absolute path.
     ///
     /// Models pass `/home/me/x` when they mean a file they know from elsewhere. A tree `home/me` in
-    /// the workdir would help nobody, so the error says what to pass instead. `folder` is what would
+    /// the workdir would be useless, so the error suggests a path. `folder` is what would
     /// be made: this path, or its parent.
     pub(crate) fn refuse_stray_tree(&self, folder: &str) -> Result<(), ToolError> {
         let Some(top) = folder.split('/').find(|part| !part.is_empty()) else {
@@ -61,7 +61,7 @@ impl GuestPath {
 
 /// Makes a folder with those above it, and says whether it was new.
 ///
-/// It looks first: `create_dir_all` alone would say "exists already" of a file in the way, and of a
+/// It checks first: `create_dir_all` alone reports "exists already" for a file in the way, and for a
 /// link that leads out.
 pub(crate) fn make_folders(folder: &str) -> io::Result<bool> {
     match fs::metadata(folder) {

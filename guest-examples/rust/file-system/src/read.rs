@@ -51,7 +51,7 @@ pub(crate) fn read(_: &Context, input: Input) -> Result<Value, ToolError> {
 /// Removes the beginning of a character whose end was cut off.
 fn drop_cut_character(bytes: &mut Vec<u8>) {
     if let Err(error) = std::str::from_utf8(bytes) {
-        // No length: not a wrong byte, but an end that came too early.
+        // Without a length, the text is cut within a character, and not invalid.
         if error.error_len().is_none() {
             bytes.truncate(error.valid_up_to());
         }

@@ -1,4 +1,4 @@
-//! What is told of a response's body.
+//! The body of a response, as JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +19,7 @@ pub(crate) fn told(mut bytes: Vec<u8>, mut truncated: bool, max_bytes: usize) ->
         truncated = true;
     }
     if let Err(error) = std::str::from_utf8(&bytes)
-        // The beginning of a character whose end was cut off is no reason for base64.
+        // A text that is cut within a character is still text.
         && truncated
         && error.error_len().is_none()
     {

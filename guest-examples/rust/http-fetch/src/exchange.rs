@@ -43,7 +43,7 @@ pub(crate) struct Response {
 /// Sends a request and reads its response.
 ///
 /// # Errors
-/// The URL is none for HTTP, the host refuses the origin, the network fails, or time is over.
+/// The URL is not an HTTP URL, the host refuses the origin, the network fails, or the time is over.
 pub(crate) fn exchange(request: &Request) -> Result<Response, ToolError> {
     let fail = |code| fault::http(&request.url, code);
     let outgoing = outgoing(request)?;

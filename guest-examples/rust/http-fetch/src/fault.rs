@@ -1,4 +1,4 @@
-//! Errors that tell what was refused from what failed.
+//! Errors, which distinguish a refused request from a failed one.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ pub(crate) fn timeout(url: &Url, timeout: Duration) -> ToolError {
         .suggestion("try once more, or raise `timeoutMs`; the host's deadline is 30 s by default")
 }
 
-/// What the host says of a request.
+/// Converts an error of the host.
 pub(crate) fn http(url: &Url, code: ErrorCode) -> ToolError {
     let origin = url.origin().ascii_serialization();
     let (own, name, what, suggestion) = match &code {
@@ -112,7 +112,7 @@ pub(crate) fn http(url: &Url, code: ErrorCode) -> ToolError {
             format!("the host does not take this URL: {url}"),
             "pass an ordinary http:// or https:// URL".to_owned(),
         ),
-        // A limit of the call, in the host's words.
+        // A limit of the call, with the host's text.
         ErrorCode::InternalError(Some(reason)) => (
             "HTTP_FAILED",
             "NetworkError",

@@ -1,4 +1,4 @@
-//! `get` and `post`: one request, and those that its redirects ask for.
+//! `get` and `post`: one request and its redirects.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ pub(crate) struct Output {
     ok: bool,
     headers: BTreeMap<String, String>,
     body: String,
-    /// The body is no text: `body` is its base64.
+    /// Whether the body is not text; `body` is then its base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     base64: Option<bool>,
     /// The body is longer.
@@ -108,7 +108,7 @@ impl Response {
 }
 
 impl Request {
-    /// Becomes the request that a redirect asks for. The host judges its origin anew.
+    /// Becomes the request of a redirect. The host checks its origin again.
     fn follow(&mut self, status: u16, location: &str) -> Result<(), ToolError> {
         let next = self.url.join(location);
         let next = next.map_err(|reason| fault::url(location, &reason))?;

@@ -7,7 +7,7 @@ use wasip2::http::types::Fields;
 
 use crate::fault;
 
-/// The most bytes of a response's headers that are told.
+/// The most bytes of a response's headers that are returned.
 const MAX_BYTES: usize = 16 << 10;
 
 /// Names in lower case, values.
@@ -64,7 +64,7 @@ pub(crate) fn without_body(headers: &mut Headers) {
     headers.retain(|(name, _)| !name.starts_with("content-"));
 }
 
-/// Removes what another origin must not see.
+/// Removes headers that another origin must not get.
 pub(crate) fn without_secrets(headers: &mut Headers) {
     let secret = [
         "authorization",
@@ -89,7 +89,7 @@ pub(crate) fn fields(headers: &Headers) -> Result<Fields, ToolError> {
     Ok(fields)
 }
 
-/// What is told of a response's headers: values of one name joined, up to [`MAX_BYTES`].
+/// The headers of a response: values of one name are joined, up to [`MAX_BYTES`].
 pub(crate) fn told(fields: &Fields) -> BTreeMap<String, String> {
     let mut told = BTreeMap::<String, String>::new();
     let mut left = MAX_BYTES;

@@ -1,7 +1,7 @@
 //! The `http-fetch` tool: gets and posts over HTTP.
 //!
-//! Which origins may be reached is the policy's decision, made by the host for each request, those
-//! that follow a redirect too. What the host refuses is told apart from a network that fails.
+//! The policy decides which origins may be reached; the host checks each request, also those
+//! that follow a redirect. Refused requests and network failures have different codes.
 
 use toolhost_guest::{Value, handlers, json};
 

@@ -1,4 +1,4 @@
-//! The JSON that is asked: read, checked, parsed.
+//! Reads, checks and parses the JSON document.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -33,7 +33,7 @@ const MAX_DEPTH: usize = 127;
 /// Parses one value, or several after each other: JSON Lines.
 ///
 /// # Errors
-/// It is not JSON, where the message has line and column, or nested too deep.
+/// The text is not JSON (the message has line and column), or nested too deep.
 pub(crate) fn parse(bytes: &[u8], name: &str) -> Result<Vec<Val>, ToolError> {
     if depth(bytes) > MAX_DEPTH {
         return Err(fault::too_deep(name, MAX_DEPTH));

@@ -1,4 +1,4 @@
-//! Errors that say where, and what to do next.
+//! Errors with a place and a suggestion.
 
 use std::io::{self, ErrorKind};
 
@@ -73,7 +73,7 @@ pub(crate) fn syntax(query: &str, errors: load::Errors<&str, ()>) -> ToolError {
     invalid(message.unwrap_or_else(|| "query: is not jq".to_owned()))
 }
 
-/// A query that uses what there is not.
+/// A query that uses an unsupported feature.
 pub(crate) fn undefined(query: &str, errors: compile::Errors<&str, ()>) -> ToolError {
     let first = errors.into_iter().flat_map(|(_, errors)| errors).next();
     let message = first.map(|(found, kind)| {
@@ -86,7 +86,7 @@ pub(crate) fn undefined(query: &str, errors: compile::Errors<&str, ()>) -> ToolE
     invalid(message.unwrap_or_else(|| "query: is not jq".to_owned()))
 }
 
-/// What jq itself fails with, such as an index into a number.
+/// An error of jq, such as an index into a number.
 pub(crate) fn run(message: &str, result: usize) -> ToolError {
     ToolError::new(format!("query: {message}, after {result} results"))
         .name("QueryError")

@@ -1,4 +1,4 @@
-//! The `json-query` tool: asks questions of JSON in the language of jq.
+//! The `json-query` tool: runs jq queries on JSON.
 //!
 //! Models know jq, and one line of it selects, counts, groups and renames: less is read into the
 //! model's context than by reading the file.

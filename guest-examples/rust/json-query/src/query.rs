@@ -117,7 +117,7 @@ impl Found {
             return false;
         }
         self.bytes_left -= bytes;
-        // jq knows values that JSON does not, such as NaN: those are told as text.
+        // jq has values that JSON does not, such as NaN: they become text.
         let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
         self.results.push(value);
         true

@@ -1,7 +1,7 @@
-//! The `text` tool: pure handlers, the smallest tool worth reading first.
+//! The `text` tool: pure handlers. Read this example first.
 //!
-//! A tool is a set of functions from what the model passes to what it is given. serde reads the one
-//! and writes the other.
+//! A tool is a set of functions from the model's arguments to a result. serde reads the arguments
+//! and writes the result.
 
 use serde::{Deserialize, Serialize};
 use toolhost_guest::{Context, ToolError, Value, handlers, json};
@@ -30,7 +30,7 @@ handlers! {
     },
 }
 
-/// Parameters of the handlers that take a text. Those of goondan.yaml go first.
+/// Parameters of the handlers that take a text. Those in goondan.yaml have precedence.
 fn text() -> Value {
     json!({
         "type": "object",

@@ -1,8 +1,8 @@
-//! The `wait` tool: lets time pass.
+//! The `wait` tool: waits without using the processor.
 //!
-//! The sandbox's clock wakes it, so a waiting call computes nothing, and the host can end it at any
+//! The sandbox's clock wakes it, and the host can end the call at any
 //! moment. A call waits for at most [`LONGEST`], which is below the deadline of calls (30 s unless
-//! the policy says otherwise), and says how much is left.
+//! the policy says otherwise), and returns how much is left.
 
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -78,7 +78,7 @@ fn until(_: &Context, input: Until) -> Result<Waited, ToolError> {
     })?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_millis());
-    // What has passed needs no waiting.
+    // A time in the past needs no waiting.
     let then = u128::try_from(time.timestamp_millis()).unwrap_or(0);
     let left = u64::try_from(then.saturating_sub(now)).unwrap_or(u64::MAX);
     Ok(wait(Duration::from_millis(left)))

@@ -1,4 +1,4 @@
-"""What a tool written in Python is given, and what it may return and raise.
+"""The types of a tool written in Python: its context, its pending results and its errors.
 
 A tool is a module with a dict of handlers:
 

@@ -1,4 +1,4 @@
-"""What a handler returns, as JSON text."""
+"""Converts the return value of a handler to JSON."""
 
 import json
 import math
@@ -12,7 +12,7 @@ JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict
 
 @dataclass(frozen=True)
 class Pending:
-    """Accepted, but not done. The host asks again with the handle: see `polling` in BUILD.md."""
+    """Work that is accepted but not finished. The host polls the handle later: see `polling` in BUILD.md."""
 
     handle: str
 
@@ -35,7 +35,7 @@ def to_json(value: Any) -> str:
     )
 
 
-# What to write instead, by the name of the type.
+# Suggestions, by the name of the type.
 _INSTEAD = {
     "bytes": "decode it, or use base64",
     "coroutine": "await it",
@@ -51,7 +51,7 @@ _INSTEAD = {
 
 
 def _offence(value: Any, place: str, above: set[int]) -> str | None:
-    """Finds the first thing that JSON cannot hold, and says where it is."""
+    """Finds the first value that JSON cannot hold, and returns its place."""
     match value:
         case None | bool() | int():
             return None

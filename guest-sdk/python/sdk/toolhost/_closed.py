@@ -1,4 +1,4 @@
-"""What a sandbox has not: processes, sockets, threads. Each says so in a sentence.
+"""Errors for what the sandbox does not have: processes, sockets, threads.
 
 They are OSErrors, so that a library which can do without goes on without.
 """
@@ -15,11 +15,11 @@ from ._failure import ToolError
 
 
 class SandboxError(ToolError, OSError):
-    """The sandbox has no such thing."""
+    """The sandbox does not have this."""
 
 
 def close() -> None:
-    """Replaces the ways to processes, sockets and threads by ones that say why they fail."""
+    """Replaces the functions for processes, sockets and threads by ones that raise a clear error."""
     no_process = _refusal(
         "this tool cannot start processes: it runs by itself in a sandbox",
         "to run a command use the bash tool, if there is one",
@@ -33,7 +33,7 @@ def close() -> None:
         "the tool has to be corrected: do one thing after another, or use asyncio",
     )
     subprocess.Popen.__init__ = no_process
-    # A process that never started is no process to wait for.
+    # A process that never started cannot be waited for.
     del subprocess.Popen.__del__
     os.system = os.popen = no_process
     socket.socket.__init__ = no_socket

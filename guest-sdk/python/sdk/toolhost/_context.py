@@ -1,4 +1,4 @@
-"""Who calls, and on whose behalf."""
+"""The context of a call."""
 
 import logging
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Context:
-    """What a handler knows about its call. The host makes it; a test may leave out what it likes."""
+    """The context of one call. The host creates it; a test may leave out any field."""
 
     agent_name: str = ""
     """Name of the agent whose step this call belongs to."""
@@ -19,7 +19,7 @@ class Context:
     """Id of the turn."""
 
     tool_call_id: str = ""
-    """Id of this call, as the model made it."""
+    """Id of this call, from the model's message."""
 
     message: dict[str, Any] = field(default_factory=dict)
     """The assistant message that holds this call."""
@@ -28,7 +28,7 @@ class Context:
     """The working directory as the tool sees it; relative paths start here."""
 
     trace_id: str | None = None
-    """Id that ties together what happened for one request, where the runtime has one."""
+    """Id that connects everything that belongs to one request, if the runtime sets one."""
 
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger("tool"))
     """The operator's log. The model never sees it."""

@@ -1,4 +1,4 @@
-"""Why a handler could not do what it was asked, in the words that the model reads."""
+"""The error of a handler, written for the model."""
 
 import errno
 import sys
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class ToolError(Exception):
-    """An error made for the model: what was wrong, and what to do next.
+    """An error for the model: the message and the next step.
 
     Any exception ends a call with an error; this one says more. A subclass gives its name to it,
     and any exception may carry `code`, `suggestion` and `help_url` as attributes of type str.
@@ -34,7 +34,7 @@ class ToolError(Exception):
         self.name = name or self.name
 
 
-# What a model may do about an error of the file system, where its text does not say.
+# Suggestions for errors of the file system whose text has none.
 _SUGGESTIONS = {
     errno.ENOENT: "see which files there are; paths are relative to the working directory",
     errno.EPERM: "use a path within the working directory, without `..` and without links that lead out of it",
@@ -55,7 +55,7 @@ class Failure:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Says what an exception means to the model."""
+    """Converts an exception to an error for the model."""
     own_name = error.name if isinstance(error, ToolError) else None
     return Failure(
         message=_message(error),
@@ -67,7 +67,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def print_traceback(error: BaseException, sdk: str) -> None:
-    """Prints where an exception came from to stderr, for the author, without the SDK's own frames.
+    """Prints the traceback of an exception to stderr, without the frames of the SDK.
 
     A ToolError was meant: its place is nobody's concern.
     """
@@ -104,13 +104,13 @@ def _suggestion(error: BaseException | None) -> str | None:
             return f"the tool has to be corrected: `import {error.name}` at the top of its module"
         case OSError() if error.errno in _SUGGESTIONS:
             return _SUGGESTIONS[error.errno]
-    # A library may have put its own error around one of ours.
+    # A library may have wrapped an error of this SDK.
     inner = error.__cause__ or error.__context__
     return _text(inner, "suggestion") or _suggestion(inner)
 
 
 def _code(error: BaseException) -> str | None:
-    # What sys.exit was given is no code to branch on.
+    # The argument of sys.exit is not an error code.
     return None if isinstance(error, SystemExit) else _text(error, "code")
 
 
@@ -126,5 +126,5 @@ def _text(error: BaseException | None, attribute: str) -> str | None:
 
 
 def _unicode(text: str) -> str:
-    """Replaces what is no Unicode, such as the bytes of a strange file name."""
+    """Replaces characters that are not Unicode, such as invalid bytes in a file name."""
     return text.encode(errors="backslashreplace").decode()

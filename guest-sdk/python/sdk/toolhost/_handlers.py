@@ -1,4 +1,4 @@
-"""The handlers of a module: checked once, when the component is built."""
+"""Checks the handlers of a module, once, when the component is built."""
 
 import inspect
 import re
@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class HandlersError(Exception):
-    """The module is no tool; the message says why."""
+    """The module is not a valid tool; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Handler:
 def handler(
     *, description: str | None = None, parameters: dict[str, Any] | None = None
 ) -> Callable[[F], F]:
-    """Describes a handler where goondan.yaml does not.
+    """Sets the description and parameters of a handler, for what goondan.yaml leaves out.
 
     `description` stands for the first line of the docstring; `parameters` is the JSON Schema of the
     input, an object schema. What goondan.yaml says goes first.
@@ -91,4 +91,4 @@ def _check_arguments(place: str, function: Any, arguments: str) -> None:
     except TypeError:
         raise HandlersError(f"{place} does not take {arguments}") from None
     except ValueError:
-        pass  # A function of C that does not say what it takes.
+        pass  # A function in C without a signature.

@@ -19,10 +19,10 @@ from importlib.util import resolve_name, spec_from_loader
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
-# Asked for by name or from C, so that no import statement shows it.
+# Imported by name or from C, without an import statement.
 _HIDDEN = ("_strptime", "encodings")
 
-# Reached from self-tests and debuggers of modules; large, and of no use in a call.
+# Imported by self-tests and debuggers of modules; large, and useless in a call.
 _LEFT_OUT = frozenset(
     "_pyrepl ctypes curses distutils doctest ensurepip idlelib multiprocessing pdb pip pydoc "
     "pydoc_data setuptools ssl test tkinter turtle unittest venv webbrowser".split()
@@ -34,7 +34,7 @@ class Kept(NamedTuple):
 
     origin: str | None
     folders: list[str] | None
-    """Where the modules of a package are; None for what is no package."""
+    """The folders with the modules of a package; None for a module."""
     code: bytes
 
 
@@ -61,7 +61,7 @@ class LateImports(MetaPathFinder, Loader):
             then(module)
 
     def keep(self, tool_folder: str) -> None:
-        """Keeps what the loaded modules may import, and what that may import in turn."""
+        """Keeps the modules that the loaded modules may import, and those that these may import."""
         waiting = [name for name, module in sys.modules.items() if _source_loader(module)]
         waiting += [*_HIDDEN, *_modules_beneath("encodings", sys.modules["encodings"].__path__[0])]
         waiting += _modules_beneath("", tool_folder)
@@ -156,12 +156,12 @@ def _source_loader(module: ModuleType) -> bool:
 
 
 def _remember_sources(folder: str) -> None:
-    """Keeps the tool's own lines, which tracebacks show."""
+    """Keeps the source lines of the tool, which tracebacks show."""
     for path, _, files in os.walk(folder):
         for file in files:
             if file.endswith(".py"):
                 full = os.path.join(path, file)
                 with open(full, encoding="utf-8", errors="replace") as source:
                     lines = source.readlines()
-                # Without a time of change an entry is never looked up again.
+                # An entry without a modification time is never read again.
                 linecache.cache[full] = (sum(map(len, lines)), None, lines, full)

@@ -36,11 +36,11 @@ class Tool:
         return self._run(handler.function, context, json.loads(input))
 
     def poll(self, context: Context, handle: str) -> str | Pending:
-        """Asks what became of a handle."""
+        """Polls a pending handle."""
         return self._run(self._polling[0], context, handle)
 
     def cancel(self, context: Context, handle: str) -> None:
-        """Says that nobody waits for a handle any longer. There is nobody to tell of an error."""
+        """Cancels a pending handle. Errors are ignored: there is nobody to report them to."""
         with contextlib.suppress(BaseException):
             self._run(self._polling[1], context, handle)
 
@@ -69,7 +69,7 @@ class Tool:
         return pending
 
     def _be_fresh(self) -> None:
-        """Undoes what every call would otherwise inherit from the build."""
+        """Resets the state that every call would otherwise inherit from the build."""
         os.environ.clear()
         os.environ.update(self._environment())
         if random := sys.modules.get("random"):

@@ -1,4 +1,4 @@
-"""Coroutines, run to their end within one call."""
+"""Runs coroutines to their end within one call."""
 
 import sys
 import time
@@ -12,7 +12,7 @@ def finish(coroutine: Coroutine[Any, Any, Any]) -> Any:
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None:
         return asyncio.run(coroutine)
-    # Without asyncio there is nothing to wait for: it runs through.
+    # Without asyncio it has nothing to wait for, and runs to its end.
     try:
         coroutine.send(None)
     except StopIteration as end:
@@ -21,10 +21,10 @@ def finish(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 def settle_asyncio(asyncio: ModuleType) -> None:
-    """Gives asyncio a loop for a world without sockets: all that it can wait for is time."""
+    """Gives asyncio an event loop without sockets, which can wait only for time."""
 
     class Clock:
-        """Stands where a loop has its selector."""
+        """Replaces the selector of an event loop."""
 
         def select(self, timeout: float | None) -> list[Any]:
             if timeout is None:
@@ -46,7 +46,7 @@ def settle_asyncio(asyncio: ModuleType) -> None:
         async def _make_subprocess_transport(self, *_: Any, **__: Any) -> Any:
             import subprocess
 
-            return subprocess.Popen([])  # Says that there are no processes here.
+            return subprocess.Popen([])  # Raises the error that there are no processes.
 
     asyncio.EventLoop = asyncio.SelectorEventLoop = Loop
     asyncio.events._event_loop_policy = None

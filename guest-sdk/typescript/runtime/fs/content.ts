@@ -1,4 +1,4 @@
-/** What is in files: reading and writing. */
+/** Reads and writes files. */
 import { Buffer } from 'buffer';
 import type { Descriptor, DescriptorFlags, OpenFlags } from 'wasi:filesystem/types';
 import { decodeUtf8, encodeUtf8, u64 } from 'toolhost:engine';
@@ -11,7 +11,7 @@ export interface FileOptions {
   flag?: string;
 }
 
-/** The most that one call of the host's reads or writes. */
+/** The most bytes that one host call reads or writes. */
 const CHUNK_BYTES = 1 << 20;
 
 const FLAGS: Record<string, { open: OpenFlags; access: DescriptorFlags; append?: true }> = {
@@ -30,7 +30,7 @@ export function fileOptions(options: string | null | undefined | FileOptions): F
   return typeof options === 'string' ? { encoding: options } : (options ?? {});
 }
 
-/** Opens a file, gives it to `use` and lets it go. */
+/** Opens a file, passes it to `use` and closes it. */
 function withFile<T>(path: PathLike, flag: string, use: (file: Descriptor, name: string, append: boolean) => T): T {
   const name = pathText(path);
   const how = FLAGS[flag];
@@ -81,7 +81,7 @@ export function readFileSync(path: PathLike, options?: string | null | FileOptio
   return encoding && encoding !== 'buffer' ? buffer.toString(encoding) : buffer;
 }
 
-/** Returns the bytes that `data` stands for. */
+/** Converts `data` to bytes. */
 export function bytesOf(data: Data, encoding?: string | null): Uint8Array {
   if (typeof data === 'string') {
     const isUtf8 = !encoding || encoding === 'utf8' || encoding === 'utf-8';

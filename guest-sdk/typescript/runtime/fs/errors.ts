@@ -28,7 +28,7 @@ const ERRORS: Record<string, [code: string, errno: number, text: string]> = {
   'would-block': ['EAGAIN', 11, 'resource temporarily unavailable'],
 };
 
-/** What a model may do about an error, where its text does not say. */
+/** Suggestions for errors whose text has none. */
 const SUGGESTIONS: Record<string, string> = {
   EPERM: 'use a path within the working directory, without `..` and without links that lead out of it',
   ENOENT: 'see which files there are; paths are relative to the working directory',
@@ -58,7 +58,7 @@ export class SystemError extends Error {
   }
 }
 
-/** Runs one call of the host's and turns its error code into Node's error. */
+/** Runs one host call and converts its error code to Node's error. */
 export function attempt<T>(syscall: string, path: string, act: () => T, dest?: string): T {
   try {
     return act();

@@ -37,13 +37,13 @@ function checked(path: string): string {
 
 /**
  * Returns a path as the host takes it, relative to the root. `..` stays: where it leads depends on
- * links, which the host follows and judges.
+ * links, which the host follows and checks.
  */
 export function beneath(path: string): string {
   return path.replace(/^\/+/, '') || (path === '' ? '' : '.');
 }
 
-/** Lets a descriptor or stream go; a call may hold 256. */
+/** Closes a descriptor or stream; a call may have 256. */
 export function release(resource: { [Symbol.dispose]?(): void }): void {
   resource[Symbol.dispose]?.();
 }

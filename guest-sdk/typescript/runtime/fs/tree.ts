@@ -1,4 +1,4 @@
-/** Files and folders as a tree: listing, making, moving, removing, links. */
+/** Lists, creates, moves and removes files, folders and links. */
 import { randomFraction } from '../web/random';
 import { u64 } from 'toolhost:engine';
 import { readBytes, writeFileSync } from './content';

@@ -8,7 +8,7 @@ export const constants = { F_OK: 0, X_OK: 1, W_OK: 2, R_OK: 4, COPYFILE_EXCL: 1 
 
 type Callback = (error: unknown, value?: unknown) => void;
 
-/** Returns a function that hands what `act` comes to, to the callback that is its last argument. */
+/** Returns a function that passes the result of `act` to its last argument, a callback. */
 function withCallback(act: (...args: any[]) => Promise<unknown>): (...args: any[]) => void {
   return (...args) => {
     const callback = args.pop() as Callback;

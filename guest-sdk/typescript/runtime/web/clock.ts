@@ -1,4 +1,4 @@
-/** `performance`, from the moment this call first asks. */
+/** `performance`, whose origin is the first use in this call. */
 import { now } from 'wasi:clocks/monotonic-clock';
 import { noteUse } from '../snapshot';
 

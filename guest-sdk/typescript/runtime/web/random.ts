@@ -1,4 +1,4 @@
-/** Random numbers of this call: QuickJS's own begin alike in every instance. */
+/** Random numbers from the host: those of QuickJS are the same in every instance. */
 import { getRandomBytes } from 'wasi:random/random';
 import { u64 } from 'toolhost:engine';
 import { noteUse } from '../snapshot';
@@ -6,12 +6,12 @@ import { noteUse } from '../snapshot';
 /** The most the host gives at once is 64 KiB. */
 const CHUNK_BYTES = 32_768;
 
-/** How much is asked for at once for small numbers. */
+/** Bytes that are requested at once for small numbers. */
 const POOL_BYTES = 512;
 
 let seed = 1;
 
-/** Stands for the host's numbers while the tool is built, when nothing is kept that is made of them. */
+/** Replaces the host's numbers while the tool is built; nothing made from them is kept. */
 function standIn(): number {
   seed = (seed * 48_271) % 2_147_483_647;
   return seed / 2_147_483_647;

@@ -8,7 +8,7 @@ export { settle as run } from './settle';
 export { sleepSync } from '../timers';
 export { decodeUtf8, encodeUtf8 } from './text';
 
-/** Drops what code that ran while the tool was built left waiting. */
+/** Drops pending work of code that ran while the tool was built. */
 export function discard(): void {
   clearQueue();
   clearTimers();
@@ -42,7 +42,7 @@ function queueMicrotask(task: () => void): void {
   enqueue(task);
 }
 
-/** The engine's own answers with one of its own promises, which would never settle. */
+/** The engine's version returns one of the engine's promises, which would never settle. */
 async function fromAsync(items: any, map?: (item: any, index: number) => unknown): Promise<unknown[]> {
   const out: unknown[] = [];
   const iterable = items[Symbol.asyncIterator] || items[Symbol.iterator] ? items : Array.from(items);

@@ -1,4 +1,4 @@
-/** What waits to run: microtasks, and promises that were rejected while nobody listened. */
+/** The queue: microtasks, and rejected promises without a handler. */
 
 let tasks: (() => void)[] = [];
 const rejections = new Map<object, unknown>();
@@ -7,7 +7,7 @@ export function enqueue(task: () => void): void {
   tasks.push(task);
 }
 
-/** Runs microtasks, and those they add, until there are none. What one throws comes out here. */
+/** Runs microtasks, and those they add, until there are none. Throws what one of them throws. */
 export function drain(): void {
   while (tasks.length > 0) {
     const batch = tasks;
@@ -31,7 +31,7 @@ export function forgetRejection(promise: object): void {
   rejections.delete(promise);
 }
 
-/** Returns why a promise that nobody listens to was rejected, the oldest first. */
+/** Returns the reasons of rejected promises without a handler, the oldest first. */
 export function unhandledRejection(): { reason: unknown } | undefined {
   for (const reason of rejections.values()) return { reason };
   return undefined;

@@ -3,7 +3,7 @@ import { clearQueue, drain, unhandledRejection } from './queue';
 import { QueuedPromise } from './promise';
 import { clearTimers, runNextTimer } from '../timers';
 
-/** Returns what `start` comes to, or throws why it failed. What it left running is dropped. */
+/** Returns the result of `start`, or throws its error. Work that is still pending is dropped. */
 export function settle<T>(start: () => T | PromiseLike<T>): T {
   let outcome: { value: T } | { reason: unknown } | undefined;
   new QueuedPromise<T>((resolve) => resolve(start())).then(

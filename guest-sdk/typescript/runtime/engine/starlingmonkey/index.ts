@@ -5,7 +5,7 @@ import { clearTimer, setImmediate, setInterval, setTimeout } from '../timers';
 
 export { sleepSync } from '../timers';
 
-/** Runs an async function to its end; what a timer throws ends it. What it left waiting is dropped. */
+/** Runs an async function to its end; an exception in a timer ends it. Pending work is dropped. */
 export function run<T>(start: () => T | PromiseLike<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     onUncaught(reject);
@@ -13,7 +13,7 @@ export function run<T>(start: () => T | PromiseLike<T>): Promise<T> {
   }).finally(disarm);
 }
 
-/** Nothing waits between build and call. */
+/** There is no pending work between build and call. */
 export function discard(): void {}
 
 /** Makes the value of a 64-bit parameter. */
