@@ -5,6 +5,7 @@
 
 mod agent;
 pub mod built;
+pub mod component_source;
 mod document;
 mod guarded;
 mod open;

@@ -9,8 +9,8 @@ use toolhost_sandbox::{
     AgentsFuture, AgentsPort,
 };
 
-use crate::middleware::Redactor;
 use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
+use toolhost_contract::Redactor;
 
 /// The implementation of the port for the calls of one turn; without a client, every operation fails.
 #[derive(Debug)]

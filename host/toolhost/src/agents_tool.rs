@@ -9,7 +9,7 @@ use toolhost_contract::{HandlerError, JsonObject, ToolCatalogItem};
 
 use crate::extension::{ExtensionApi, ExtensionError};
 use crate::handler::{HandlerContext, HandlerFailure, ToolHandler};
-use crate::middleware::BoxFuture;
+use futures_util::future::BoxFuture;
 use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
 
 /// Time of a request's call beyond the time that it waits for the answer.

@@ -1,25 +1,25 @@
-//! A tool that runs in the host's own process.
+//! Tools that run in the host's own process.
 
 mod logger;
 
 use std::future::Future;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
+use toolhost_agents::AgentsClient;
 use toolhost_contract::{HandlerError, JsonObject, ToolContext, ToolErrorCode};
 use toolhost_sandbox::Workdir;
 
-use crate::middleware::BoxFuture;
 pub use logger::Logger;
-use toolhost_agents::AgentsClient;
 
-/// What a native handler is told of its call.
+/// What a native handler gets with a call.
 ///
 /// Spec: tool-spec-v2 §7.3.
 #[derive(Debug, Clone)]
 pub struct HandlerContext {
-    /// The context that a component would get. Its `workdir` is `/`, the handler's is
-    /// [`HandlerContext::workdir`].
+    /// The context that a component would get. Its `workdir` is `/`; a native handler uses
+    /// [`HandlerContext::workdir`] instead.
     pub context: ToolContext,
     pub(crate) workdir: Workdir,
     pub(crate) logger: Logger,
@@ -27,35 +27,35 @@ pub struct HandlerContext {
 }
 
 impl HandlerContext {
-    /// The instance's workspace, by handle: `cap_std::fs::Dir::from(workdir.as_fd().try_clone_to_owned()?)`
-    /// opens files beneath it and nothing else.
+    /// The directory of the call. `cap_std::fs::Dir::from(workdir.as_fd().try_clone_to_owned()?)` opens
+    /// files beneath it and nothing else.
     #[must_use]
     pub fn workdir(&self) -> &Workdir {
         &self.workdir
     }
 
-    /// The other agents, where the turn has a way to them.
+    /// The client for other agents, if the turn has one.
     #[must_use]
     pub fn agents(&self) -> Option<&AgentsClient> {
         self.agents.as_ref()
     }
 
-    /// Where the handler logs.
+    /// Logs for the extension.
     #[must_use]
     pub fn logger(&self) -> &Logger {
         &self.logger
     }
 }
 
-/// What a handler raised: its own failure, whose code is checked like a guest's, or the host's.
+/// A handler's failure: an error of its own, whose code is checked as a guest's is, or the host's.
 #[derive(Debug, Clone)]
 pub struct HandlerFailure(pub(crate) FailureSource);
 
 #[derive(Debug, Clone)]
 pub(crate) enum FailureSource {
-    /// An extension.
+    /// An extension's error.
     Handler(HandlerError),
-    /// A handler of this library, with a code that only the host can make.
+    /// An error of a handler of this library, with a host code.
     Host(ToolErrorCode, String),
 }
 
@@ -74,20 +74,21 @@ impl From<HandlerError> for HandlerFailure {
 /// Handles the calls of one tool in this process. A closure
 /// `Fn(HandlerContext, JsonObject) -> impl Future<Output = Result<Value, HandlerError>>` is one.
 ///
-/// It is stopped, by being dropped, at the tool's deadline; its answer meets the same limits as a
-/// component's; a panic is `E_TOOL_TRAP`. What it does with the host's resources is not limited: an
-/// extension is the runtime's own code.
+/// Its future is dropped at the tool's deadline; its output has the same limits as a component's; a
+/// panic is `E_TOOL_TRAP`. Its memory, CPU time and system calls are not limited: an extension is the
+/// runtime's own code.
 ///
 /// Spec: tool-spec-v2 §7.1, §12.
 pub trait ToolHandler: Send + Sync + 'static {
-    /// Handles one call, with arguments that fit the tool's parameters.
+    /// Handles one call. The arguments are valid for the tool's parameters.
     fn call(
         &self,
         context: HandlerContext,
         input: JsonObject,
     ) -> BoxFuture<'_, Result<Value, HandlerFailure>>;
 
-    /// How long a call with this input may take. Default: none of its own, so the policy's.
+    /// Returns the deadline of a call with this input. A deadline in the policy is an upper bound of it.
+    /// Default: none, so that the policy's or the default deadline applies.
     fn deadline(&self, input: &JsonObject) -> Option<Duration> {
         let _ = input;
         None

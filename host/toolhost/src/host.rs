@@ -1,37 +1,35 @@
-//! The house: a sandbox, a policy and a place for state, from which bundles are loaded.
+//! The host: a sandbox, a policy and a state root, from which bundles are loaded.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::{OnceCell, oneshot};
-use toolhost_contract::{Locale, ResourceName, ToolError, ToolErrorCode};
+use toolhost_contract::{ResourceName, ToolError};
 use toolhost_sandbox::{
-    CodeOrigin, Protected, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError,
-    WorkdirRules, WriteProtected,
+    CodeOrigin, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError, WorkdirRules,
 };
+use toolhost_store::make_private;
 
+use crate::call::agent_scope::HostScope;
+use crate::call::workdir::{InstanceWorkdir, WorkdirProvider};
+use crate::call::write_protection::WriteProtection;
 use crate::events::{EventBus, EventBusConfig};
-use crate::load;
-use crate::loaded::LoadedBundle;
-use crate::middleware::Redactor;
-use crate::pending::{self, Completions, Pending};
-use toolhost_manifest::bundle::{LoadError, WriteGuard};
+use crate::pending::{Completions, EXPIRY, PendingCalls};
+use toolhost_manifest::bundle::component_source::{BundleDirectory, ComponentSource};
 use toolhost_manifest::policy::Policy;
-use toolhost_store::{Store, StoreError, make_private};
 
-/// Why a host cannot be built.
+/// Why a host could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
-    /// The sandbox cannot start.
-    #[error("the sandbox cannot start")]
+    /// The sandbox could not start.
+    #[error("the sandbox could not start")]
     Sandbox(#[from] SandboxStartError),
-    /// The state root cannot be made.
-    #[error("the state root {} cannot be made", .path.display())]
+    /// The state root could not be created.
+    #[error("the state root {} could not be created", .path.display())]
     StateRoot {
-        /// The path.
+        /// Path of the state root.
         path: PathBuf,
         /// Why.
         #[source]
@@ -39,22 +37,22 @@ pub enum HostError {
     },
 }
 
-/// What a host says while a bundle loads.
+/// Progress of loading a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadProgress {
-    /// A component is being prepared; seconds where it must be compiled.
+    /// A component is being prepared. This takes seconds if it must be compiled.
     Preparing {
-        /// Its Tool.
+        /// Name of its Tool.
         tool: ResourceName,
-        /// Its size in bytes.
+        /// Size of the component in bytes.
         bytes: u64,
     },
-    /// It is ready.
+    /// A component is ready.
     Prepared {
-        /// Its Tool.
+        /// Name of its Tool.
         tool: ResourceName,
-        /// Whether it was compiled or cached.
+        /// Whether it was compiled or taken from the cache.
         origin: CodeOrigin,
         /// How long it took.
         took: Duration,
@@ -63,8 +61,7 @@ pub enum LoadProgress {
 
 type OnProgress = Arc<dyn Fn(&LoadProgress) + Send + Sync>;
 
-/// Sets up a [`Host`]. Reads no environment: what is not said is not assumed.
-#[derive(Default)]
+/// Sets up a [`Host`]. Reads no environment variables and no configuration files.
 pub struct HostBuilder {
     sandbox: Option<Sandbox>,
     policy: Policy,
@@ -73,7 +70,26 @@ pub struct HostBuilder {
     keep_private: Vec<(&'static str, PathBuf)>,
     on_progress: Option<OnProgress>,
     events: EventBusConfig,
-    pending_expiry: Option<Duration>,
+    pending_expiry: Duration,
+    components: Arc<dyn ComponentSource>,
+    workdirs: Arc<dyn WorkdirProvider>,
+}
+
+impl Default for HostBuilder {
+    fn default() -> Self {
+        Self {
+            sandbox: None,
+            policy: Policy::default(),
+            state_root: None,
+            keep_out_of: Vec::new(),
+            keep_private: Vec::new(),
+            on_progress: None,
+            events: EventBusConfig::default(),
+            pending_expiry: EXPIRY,
+            components: Arc::new(BundleDirectory),
+            workdirs: Arc::new(InstanceWorkdir),
+        }
+    }
 }
 
 impl fmt::Debug for HostBuilder {
@@ -85,67 +101,84 @@ impl fmt::Debug for HostBuilder {
 }
 
 impl HostBuilder {
-    /// Uses a sandbox that other hosts may share. Default: one of its own, without a cache.
+    /// Uses a sandbox that other hosts may share. Default: a new one without a cache.
     #[must_use]
     pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = Some(sandbox);
         self
     }
 
-    /// Sets what tools are granted. Default: nothing, and the default limits.
+    /// Sets the grants and limits of tools. Default: no grants, and the default limits.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Sets where instances' workspaces are kept; made where it is missing. Default: nowhere, and
-    /// each call must bring a workdir. No workdir may contain it or lie within it.
+    /// Sets the directory for instances' workspaces, event logs and pending calls. It is created if
+    /// missing. No workdir may contain it or lie in it. Default: none; then every instance needs a
+    /// workdir of the caller's, and pending calls end with the host.
     #[must_use]
     pub fn state_root(mut self, dir: impl Into<PathBuf>) -> Self {
         self.state_root = Some(dir.into());
         self
     }
 
-    /// No workdir may be or contain this: a home directory, the policy file, a file of secrets.
+    /// Forbids workdirs that are or contain this path: a home directory, the policy file, a file of
+    /// secrets. `what` names it in errors.
     #[must_use]
-    pub fn keep_out_of(mut self, what: &'static str, place: impl Into<PathBuf>) -> Self {
-        self.keep_out_of.push((what, place.into()));
+    pub fn keep_out_of(mut self, what: &'static str, path: impl Into<PathBuf>) -> Self {
+        self.keep_out_of.push((what, path.into()));
         self
     }
 
-    /// No workdir may be, contain or lie within this directory: a cache of compiled components.
+    /// Forbids workdirs that are, contain or lie in this directory: a cache of compiled components.
+    /// `what` names it in errors.
     #[must_use]
     pub fn keep_private(mut self, what: &'static str, dir: impl Into<PathBuf>) -> Self {
         self.keep_private.push((what, dir.into()));
         self
     }
 
-    /// Calls `say` while bundles load.
+    /// Calls `report` while bundles load. Default: no progress is reported.
     #[must_use]
-    pub fn on_progress(mut self, say: impl Fn(&LoadProgress) + Send + Sync + 'static) -> Self {
-        self.on_progress = Some(Arc::new(say));
+    pub fn on_progress(mut self, report: impl Fn(&LoadProgress) + Send + Sync + 'static) -> Self {
+        self.on_progress = Some(Arc::new(report));
         self
     }
 
-    /// Sets how events are kept and given out. Default: [`EventBusConfig::default`].
+    /// Sets how events are queued and logged. Default: [`EventBusConfig::default`].
     #[must_use]
     pub fn events(mut self, config: EventBusConfig) -> Self {
         self.events = config;
         self
     }
 
-    /// Sets how long the handle of a pending call can be asked for. Default: 24 hours.
+    /// Sets how long the handle of a pending call can be polled. Default: 24 hours.
     #[must_use]
     pub fn pending_expiry(mut self, expiry: Duration) -> Self {
-        self.pending_expiry = Some(expiry);
+        self.pending_expiry = expiry;
+        self
+    }
+
+    /// Sets where the bytes of components come from. Default: the bundle's directory.
+    #[must_use]
+    pub fn component_source(mut self, source: impl ComponentSource) -> Self {
+        self.components = Arc::new(source);
+        self
+    }
+
+    /// Sets which directory a call sees as `/`. Default: [`InstanceWorkdir`].
+    #[must_use]
+    pub fn workdir_provider(mut self, provider: impl WorkdirProvider) -> Self {
+        self.workdirs = Arc::new(provider);
         self
     }
 
     /// Builds the host.
     ///
     /// # Errors
-    /// [`HostError`] where the sandbox cannot start or the state root cannot be made.
+    /// [`HostError`] if the sandbox cannot start or the state root cannot be created.
     pub fn build(self) -> Result<Host, HostError> {
         let sandbox = match self.sandbox {
             Some(sandbox) => sandbox,
@@ -159,28 +192,35 @@ impl HostBuilder {
             })?;
             rules.keep_private("the state root", root);
         }
-        for (what, place) in &self.keep_private {
-            rules.keep_private(what, place);
+        for (what, dir) in &self.keep_private {
+            rules.keep_private(what, dir);
         }
-        for (what, place) in &self.keep_out_of {
-            rules.keep_out_of(what, place);
+        for (what, path) in &self.keep_out_of {
+            rules.keep_out_of(what, path);
         }
-        Ok(Host(Arc::new(HostInner {
+        let root = self.state_root.clone();
+        let pending = PendingCalls::new(sandbox.clone(), root, self.pending_expiry);
+        let pending = Arc::new(pending);
+        let scope = HostScope {
             sandbox,
             redactor: self.policy.redactor(),
             policy: self.policy,
+            protection: WriteProtection::new(rules),
+            pending: Arc::clone(&pending) as _,
+            workdirs: self.workdirs,
+        };
+        Ok(Host(Arc::new(HostInner {
+            scope: Arc::new(scope),
             state_root: self.state_root,
-            rules,
             on_progress: self.on_progress,
             events: EventBus::new(self.events),
-            pending: OnceCell::new(),
-            pending_expiry: self.pending_expiry.unwrap_or(pending::EXPIRY),
-            guarded: Mutex::default(),
+            pending,
+            components: self.components,
         })))
     }
 }
 
-/// Loads bundles and opens workdirs. Cheap to clone; send it anywhere, share it between threads.
+/// Loads bundles and opens workdirs. Cheap to clone.
 ///
 /// ```no_run
 /// # async fn example(call: toolhost::ToolCall) -> Result<(), Box<dyn std::error::Error>> {
@@ -192,8 +232,8 @@ impl HostBuilder {
 ///
 /// let turn = instance.open_turn("turn-1").await?;
 /// let step = turn.open_step().await?;
-/// let tools = step.catalog().to_openai(); // what the model is shown
-/// let result = step.execute_without_message(call).await; // never an error
+/// let tools = step.catalog().to_openai(); // the tools for the model
+/// let result = step.execute_without_message(call).await; // a result, never an `Err`
 /// step.close("done").await?;
 /// turn.close("done").await?;
 /// # let _ = (tools, result);
@@ -204,98 +244,33 @@ impl HostBuilder {
 pub struct Host(pub(crate) Arc<HostInner>);
 
 pub(crate) struct HostInner {
-    pub(crate) sandbox: Sandbox,
-    pub(crate) policy: Policy,
-    /// Of the policy's secrets.
-    pub(crate) redactor: Redactor,
+    pub(crate) scope: Arc<HostScope>,
     pub(crate) state_root: Option<PathBuf>,
-    rules: WorkdirRules,
     on_progress: Option<OnProgress>,
     pub(crate) events: EventBus,
-    pending: OnceCell<Arc<Pending>>,
-    pending_expiry: Duration,
-    /// The files of every bundle that is loaded.
-    guarded: Mutex<Vec<Weak<WriteGuard>>>,
+    pub(crate) pending: Arc<PendingCalls>,
+    pub(crate) components: Arc<dyn ComponentSource>,
 }
 
 impl HostInner {
-    /// Keeps a bundle's files from guests for as long as it is held.
-    pub(crate) fn guard(&self, guarded: WriteGuard) -> Arc<WriteGuard> {
-        let guarded = Arc::new(guarded);
-        let mut all = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|known| known.strong_count() > 0);
-        all.push(Arc::downgrade(&guarded));
-        guarded
-    }
-
-    /// What no guest may change: everything where that cannot be known.
-    pub(crate) fn protected(&self) -> WriteProtected {
-        let all = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
-        let live: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
-        drop(all);
-        let mut own = Protected::default();
-        self.rules.protected().for_each(|id| own.add(id));
-        let own = Arc::new(own);
-        WriteProtected::refreshed_by(move || {
-            let mut all = vec![Arc::clone(&own)];
-            for guarded in &live {
-                match guarded.now() {
-                    Ok(found) => all.push(found),
-                    Err(error) => {
-                        tracing::error!(%error, "the files of a bundle cannot be looked at: workdirs are read-only");
-                        return None;
-                    }
-                }
-            }
-            Some(all)
-        })
-    }
-
-    /// The pending calls: in the state root, where there is one, else for as long as the host lives.
-    /// Opened when they are first needed, on a thread that may wait for another process.
-    pub(crate) async fn pending(&self, locale: Locale) -> Result<&Arc<Pending>, ToolError> {
-        let opened = self.pending.get_or_try_init(async || {
-            let store = self.open_store().await?;
-            let new = Pending::new(store, locale, self.pending_expiry);
-            Ok(Arc::new(new))
-        });
-        opened.await.map_err(|error: Option<StoreError>| {
-            tracing::error!(?error, "the store of pending calls cannot be opened");
-            let message = "The host cannot keep pending calls now.";
-            ToolError::host(ToolErrorCode::Host, message, locale)
-        })
-    }
-
-    /// Opens the store; an error without a reason is that of a thread that is gone.
-    async fn open_store(&self) -> Result<Store, Option<StoreError>> {
-        let root = self.state_root.clone();
-        let (tell, told) = oneshot::channel();
-        self.sandbox.spawn_own(async move {
-            let open = move || match root {
-                Some(root) => Store::open(&root, &pending::SCHEMA),
-                None => Store::in_memory(&pending::SCHEMA),
-            };
-            // Whoever asked may have gone.
-            let _heard = tell.send(tokio::task::spawn_blocking(open).await).is_ok();
-        });
-        match told.await {
-            Ok(Ok(opened)) => opened.map_err(Some),
-            Ok(Err(_)) | Err(_) => Err(None),
+    pub(crate) fn report(&self, progress: &LoadProgress) {
+        if let Some(report) = &self.on_progress {
+            report(progress);
         }
     }
+}
 
-    pub(crate) fn say(&self, progress: &LoadProgress) {
-        if let Some(say) = &self.on_progress {
-            say(progress);
-        }
+impl fmt::Debug for HostInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host")
+            .field("state_root", &self.state_root)
+            .finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host")
-            .field("state_root", &self.0.state_root)
-            .finish_non_exhaustive()
+        self.0.fmt(f)
     }
 }
 
@@ -306,54 +281,42 @@ impl Host {
         HostBuilder::default()
     }
 
-    /// Loads a bundle, whole or not at all: a YAML file, or a directory that holds `goondan.yaml`.
-    ///
-    /// Every component is compiled, or mapped from the sandbox's cache, and asked what it serves.
-    ///
-    /// # Errors
-    /// [`LoadError`] carries every finding at once.
-    pub async fn load(&self, path: impl AsRef<Path>) -> Result<LoadedBundle, LoadError> {
-        load::load(&self.0, path.as_ref()).await
-    }
-
-    /// Opens a directory to be a guest's `/`. The path is followed once; from then on only the
-    /// handle counts.
+    /// Opens a directory that guests will see as `/`. The path is resolved once; guests then work
+    /// beneath the directory handle.
     ///
     /// # Errors
-    /// [`WorkdirError`] where it cannot be opened, or is one that no tool may be given.
+    /// [`WorkdirError`] if it cannot be opened, or no tool may get it.
     ///
     /// Spec: tool-spec-v2 §2.5(1).
     pub fn workdir(&self, path: impl AsRef<Path>) -> Result<Workdir, WorkdirError> {
-        self.0.sandbox.open_workdir(path.as_ref(), &self.0.rules)
+        let scope = &self.0.scope;
+        scope
+            .sandbox
+            .open_workdir(path.as_ref(), &scope.protection.rules)
     }
 
-    /// Listens to the pending calls that end in this process from now on, those among them that were
-    /// interrupted when another process died: it is looked for them now, and as calls are accepted.
-    /// A component's own pending calls end when somebody polls.
+    /// Subscribes to the pending calls that end in this process from now on. They include calls that
+    /// were interrupted when another process died: this looks for them now, and whenever calls are
+    /// accepted. A component's own pending call ends when it is polled.
     ///
     /// # Errors
-    /// `E_HOST` where the store of pending calls cannot be opened.
+    /// `E_HOST` if the store of pending calls cannot be opened.
     ///
     /// Spec: tool-spec-v2 §10.2.
     pub async fn completions(&self) -> Result<Completions, ToolError> {
-        let pending = self.0.pending(self.0.policy.locale()).await?;
-        let completions = pending.completions();
-        let tidied = Arc::clone(pending);
-        self.0
-            .sandbox
-            .spawn(async move { tidied.tidy(SystemTime::now()).await });
-        Ok(completions)
+        let locale = self.0.scope.policy.locale();
+        self.0.pending.completions(locale).await
     }
 
-    /// What happens at run time: subscribe to it, or wait until it is in its files.
+    /// The events of this host's instances: subscribe to them, or wait until they are in their files.
     #[must_use]
     pub fn events(&self) -> &EventBus {
         &self.0.events
     }
 
-    /// The sandbox, to be shared with another host.
+    /// The sandbox, for sharing with another host.
     #[must_use]
     pub fn sandbox(&self) -> &Sandbox {
-        &self.0.sandbox
+        &self.0.scope.sandbox
     }
 }

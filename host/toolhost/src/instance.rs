@@ -2,166 +2,87 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-use toolhost_contract::{ErrorMessageLimit, ToolError, ToolResult};
+use toolhost_contract::ToolResult;
 use toolhost_sandbox::Workdir;
+use toolhost_store::make_private;
 
 use crate::agent::Agent;
-use crate::call::executor;
-use crate::events::Emitter;
-use crate::turn::Turn;
+use crate::call::scope::InstanceScope;
 use crate::workspace::instance_directory;
-use toolhost_agents::AgentsClient;
-use toolhost_store::make_private;
 
 /// An instance of an agent: its key and its workspace. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Instance(pub(crate) Arc<InstanceInner>);
-
-#[derive(Debug)]
-pub(crate) struct InstanceInner {
+pub struct Instance {
+    pub(crate) scope: Arc<InstanceScope>,
     pub(crate) agent: Agent,
-    pub(crate) key: String,
-    pub(crate) workdir: Workdir,
-    pub(crate) emitter: Emitter,
 }
 
-/// What a turn starts with. A text is a turn's id, and nothing else is known of it.
-#[derive(Debug, Clone)]
-pub struct TurnStart {
-    pub(crate) id: String,
-    pub(crate) trace_id: Option<String>,
-    pub(crate) input: Value,
-    pub(crate) agents: Option<AgentsClient>,
-}
-
-impl TurnStart {
-    /// Starts a turn of this id.
-    pub fn new(id: impl Into<String>) -> Self {
-        Self {
-            id: id.into(),
-            trace_id: None,
-            input: Value::Null,
-            agents: None,
+impl Agent {
+    /// Makes an instance of the agent. Instances of one key share their state and pending results.
+    ///
+    /// Guests see `workdir` as `/`: one from [`Host::workdir`](crate::Host::workdir) or
+    /// [`LoadedBundle::instance_workspace`](crate::LoadedBundle::instance_workspace). If the host has a
+    /// state root, the instance's events are logged in its directory there, whatever its workdir is.
+    #[must_use]
+    pub fn instance(&self, key: impl Into<String>, workdir: Workdir) -> Instance {
+        let key = key.into();
+        let directory = self.host.state_root.as_ref().map(|root| {
+            let directory = instance_directory(root, &self.scope.bundle, &key);
+            // The event log reports a directory that is missing.
+            let _is_missing = make_private(&directory).is_err();
+            directory
+        });
+        let events = &self.host.events;
+        let scope = InstanceScope {
+            agent: Arc::clone(&self.scope),
+            emitter: events.emitter(self.name(), &key, directory.as_deref()),
+            key,
+            workdir,
+        };
+        Instance {
+            scope: Arc::new(scope),
+            agent: self.clone(),
         }
-    }
-
-    /// Adds the id that ties together everything that happens for one request. Default: a new one.
-    #[must_use]
-    pub fn with_trace_id(mut self, trace_id: impl Into<String>) -> Self {
-        self.trace_id = Some(trace_id.into());
-        self
-    }
-
-    /// Adds what the turn is about, for `turn` middleware. Default: `null`.
-    #[must_use]
-    pub fn with_input(mut self, input: impl Into<Value>) -> Self {
-        self.input = input.into();
-        self
-    }
-
-    /// Adds the way to other agents, for which the turn's calls then speak: the `agents` tool, and
-    /// components to which the policy grants it. Default: none.
-    #[must_use]
-    pub fn with_agents(mut self, agents: AgentsClient) -> Self {
-        self.agents = Some(agents);
-        self
-    }
-}
-
-impl From<&str> for TurnStart {
-    fn from(id: &str) -> Self {
-        Self::new(id)
-    }
-}
-
-impl From<String> for TurnStart {
-    fn from(id: String) -> Self {
-        Self::new(id)
     }
 }
 
 impl Instance {
-    pub(crate) fn new(agent: Agent, key: String, workdir: Workdir) -> Self {
-        let host = &agent.0.host;
-        let directory = host.state_root.as_ref().map(|root| {
-            let directory = instance_directory(root, &agent.0.bundle, &key);
-            // Without it there is no log, which the log itself says.
-            let _said_later = make_private(&directory).is_err();
-            directory
-        });
-        let emitter = host
-            .events
-            .emitter(agent.name(), &key, directory.as_deref());
-        Self(Arc::new(InstanceInner {
-            agent,
-            key,
-            workdir,
-            emitter,
-        }))
-    }
-
     /// The agent.
     #[must_use]
     pub fn agent(&self) -> &Agent {
-        &self.0.agent
+        &self.agent
     }
 
     /// Key of the instance.
     #[must_use]
     pub fn key(&self) -> &str {
-        &self.0.key
+        &self.scope.key
     }
 
-    /// Its workspace: the guests' `/`.
+    /// The workdir that the instance was made with.
     #[must_use]
     pub fn workdir(&self) -> &Workdir {
-        &self.0.workdir
+        &self.scope.workdir
     }
 
-    /// Asks for the result that a handle stands for: it, or `pending` again.
+    /// Polls the result of a pending call: returns it, or `pending` again. A component runs in the
+    /// workdir of this instance: it should be the one that the call had.
     ///
-    /// A component is asked in the workdir of this instance: give it the one that the call had.
-    ///
-    /// `E_TOOL_UNKNOWN_HANDLE`, of no call and no tool, for one that is not this instance's, has expired or never was;
-    /// `E_TOOL_INTERRUPTED` for a call that ran when its host died; it is never run again by itself.
+    /// The result is `E_TOOL_UNKNOWN_HANDLE`, with an empty call id and tool name, for a handle that
+    /// is not this instance's, has expired or never existed; and `E_TOOL_INTERRUPTED` for a call whose
+    /// host died while it ran. The host never runs such a call again.
     ///
     /// Spec: tool-spec-v2 §10.2.
     pub async fn poll(&self, handle: &str) -> ToolResult {
-        let host = &self.0.agent.0.host;
-        self.exit(match host.pending(self.0.agent.0.locale).await {
-            Ok(pending) => pending.poll(self, handle).await,
-            Err(error) => ToolResult::error("", "", error),
-        })
+        self.agent.host.pending.poll(&self.scope, handle).await
     }
 
-    /// Ends a pending call that nobody wants any more; where it runs in the background of this process
-    /// it is stopped, of another process only its result is dropped. The answer is what its handle stands for from
-    /// now on: `E_TOOL_CANCELLED`, or the result it already had.
+    /// Cancels a pending call. A background call of this process is stopped; of one in another process,
+    /// only the result is dropped. Returns what the handle stands for from now on: `E_TOOL_CANCELLED`,
+    /// or the result that the call already had.
     ///
     /// Spec: tool-spec-v2 §10.2.
     pub async fn cancel(&self, handle: &str) -> ToolResult {
-        let host = &self.0.agent.0.host;
-        self.exit(match host.pending(self.0.agent.0.locale).await {
-            Ok(pending) => pending.cancel(self, handle).await,
-            Err(error) => ToolResult::error("", "", error),
-        })
-    }
-
-    /// What leaves the host of a call in the background, as [`executor::exit`] has it. A secret may
-    /// have become one since the result was stored.
-    pub(crate) fn exit(&self, result: ToolResult) -> ToolResult {
-        let agent = &self.0.agent.0;
-        let tool = agent.registry.get(result.tool_name());
-        let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
-        executor::exit(&agent.host.redactor, result, limit)
-    }
-
-    /// Opens a turn: runs the first halves of the agent's `turn` middleware.
-    ///
-    /// # Errors
-    /// `E_MIDDLEWARE` where a middleware ends the turn before it begins.
-    pub async fn open_turn(&self, start: impl Into<TurnStart>) -> Result<Turn, ToolError> {
-        Turn::open(self.clone(), start.into()).await
+        self.agent.host.pending.cancel(&self.scope, handle).await
     }
 }

@@ -21,7 +21,7 @@ mod host;
 mod inspect;
 mod instance;
 mod load;
-mod loaded;
+mod loaded_bundle;
 pub mod message;
 mod middleware;
 mod pending;
@@ -33,27 +33,35 @@ mod workspace;
 pub use agent::Agent;
 pub use agents_tool::agents_tool;
 pub use call::failure::prepare_error_code;
+pub use call::workdir::{
+    CallWorkdir, InstanceWorkdir, OpenWorkdir, WorkdirProvider, WorkdirProviderError,
+    WorkdirRequest, WorkdirTransaction,
+};
 pub use catalog::ToolCatalog;
 pub use extension::{ExtensionApi, ExtensionError, PipelineApi, ToolsApi};
 pub use handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 pub use host::{Host, HostBuilder, HostError, LoadProgress};
 pub use inspect::{Inspection, inspect};
-pub use instance::{Instance, TurnStart};
-pub use loaded::{AgentError, Declares, LoadedBundle, WorkspaceError};
+pub use instance::Instance;
+pub use loaded_bundle::{AgentError, Declares, LoadedBundle, WorkspaceError};
 pub use middleware::{
-    AuditLog, AuditLogError, BoxFuture, CallKind, Metadata, Middleware, MiddlewareContext, Next,
-    Redactor, StepContext, ToolCallContext, TurnContext,
+    AuditLog, AuditLogError, CallKind, CallOrigin, Metadata, Middleware, MiddlewareContext, Next,
+    StepContext, ToolCallContext, TurnContext,
 };
 pub use pending::{Completed, Completion, Completions};
 pub use step::Step;
-pub use turn::Turn;
+pub use turn::{Turn, TurnStart};
 
+pub use futures_util::future::BoxFuture;
 pub use toolhost_agents as agents;
 pub use toolhost_contract::{
     AssistantMessage, Denial, ErrorCode, HandlerError, JsonObject, JsonSchemaObject, Locale,
-    McpSource, MessageError, NameError, ResourceName, SourceType, ToolCall, ToolCatalogItem,
-    ToolContext, ToolError, ToolErrorCode, ToolName, ToolResult, ToolSource, ToolStatus, Usage,
-    text,
+    McpSource, MessageError, NameError, Redactor, ResourceName, SourceType, ToolCall,
+    ToolCatalogItem, ToolContext, ToolError, ToolErrorCode, ToolName, ToolResult, ToolSource,
+    ToolStatus, Usage, text,
+};
+pub use toolhost_manifest::bundle::component_source::{
+    BundleDirectory, ComponentSource, EntryFuture,
 };
 pub use toolhost_manifest::{
     Bundle, Diagnostic, LimitInfo, LoadError, Policy, PolicyError, SecretSource, Severity,

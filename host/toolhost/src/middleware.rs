@@ -1,19 +1,21 @@
-//! Middleware: the pipeline of layers around turns, steps and tool calls, and the contexts they get.
+//! Middleware: the layers around turns, steps and tool calls, and the contexts that they get.
 
 mod audit;
+pub(crate) mod catch_unwind;
 mod context;
-mod layer;
+mod contexts;
 mod metadata;
+mod origin;
 pub(crate) mod pipeline;
 mod progress;
 mod redaction;
 mod suspended;
 
 pub use audit::{AuditLog, AuditLogError};
-pub use context::{CallKind, StepContext, ToolCallContext, TurnContext};
-pub(crate) use layer::{Panicked, unpanicked};
+pub use context::MiddlewareContext;
+pub use contexts::{CallKind, StepContext, ToolCallContext, TurnContext};
 pub use metadata::Metadata;
-pub use pipeline::{BoxFuture, Middleware, MiddlewareContext, Next};
+pub use origin::CallOrigin;
+pub use pipeline::{Middleware, Next};
 pub(crate) use progress::{Progress, sanitize_error_code};
 pub(crate) use suspended::{Opened, SuspendedPipeline};
-pub use toolhost_contract::Redactor;

@@ -1,16 +1,18 @@
-//! Results that come later: a handle now, the result when it is asked for.
+//! Calls whose result comes later: a handle now, the result when it is polled.
 //!
 //! A component answers `pending` with a handle of its own, or the runtime submits a call, which then
-//! runs in the background. Either way the model gets a handle of the host's, which only its own
-//! agent instance can use, in this process or a later one.
+//! runs in the background. Either way the model gets a handle of the host, which only its own agent
+//! instance can use, in this process or a later one.
 
+mod background;
 mod calls;
-mod guest;
+mod completion;
+mod guest_poll;
+mod opening;
+mod per_handle_lock;
 mod poll;
 pub(crate) mod record;
 mod submit;
 
-pub use calls::{Completed, Completion, Completions};
-pub(crate) use calls::{EXPIRY, Pending};
-pub(crate) use guest::accept;
-pub(crate) use record::{Handle, PendingCall, SCHEMA};
+pub use completion::{Completed, Completion, Completions};
+pub(crate) use opening::{EXPIRY, PendingCalls};

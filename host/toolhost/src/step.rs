@@ -1,149 +1,157 @@
-//! A step: what a model is shown, and what it may call.
+//! A step: the tools that a model sees, and their calls.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::Value;
 use toolhost_contract::{
     AgentEvent, AssistantMessage, ErrorMessageLimit, HandlerError, ToolCall, ToolError, ToolResult,
+    normalise_error,
 };
-use toolhost_sandbox::WriteProtected;
 use tracing::Instrument;
 
-use crate::agent::{Permit, RegistryCalls};
 use crate::call::executor;
+use crate::call::outcome::display_name;
+use crate::call::scope::{CallScope, TurnScope};
+use crate::call::workdir::provider_error;
 use crate::catalog::ToolCatalog;
-use crate::events::{StepSpan, TurnSpan};
-use crate::middleware::{Opened, SuspendedPipeline, pipeline::Pipeline};
-use crate::middleware::{StepContext, ToolCallContext};
-use crate::pending::Handle;
-use crate::registry::RegisteredTool;
-use crate::registry::overlay::Overlay;
-use crate::turn::{TurnInner, unopened};
-use toolhost_contract::normalise_error;
+use crate::events::StepSpan;
+use crate::middleware::{Opened, StepContext, SuspendedPipeline};
+use crate::pending::PendingCalls;
+use crate::turn::{Turn, not_opened};
 
-/// A step that is open. Share it by reference or in an [`Arc`]: its calls may run at the same time.
+/// An open step. Its calls may run at the same time: share it by reference or in an [`Arc`].
 ///
-/// [`Step::close`] ends it well, [`Step::fail`] does not; dropped, it has failed, and the second halves
-/// of its middleware do not run.
-#[derive(Debug)]
-#[must_use = "a step is closed, so that its middleware is told"]
+/// [`Step::close`] ends it well, [`Step::fail`] with an error. Dropping it counts as a failure, and the
+/// second halves of its middleware do not run.
+#[must_use = "close the step, so that the second halves of its middleware run"]
 pub struct Step {
-    scope: Scope,
-    held: SuspendedPipeline<StepContext>,
+    scope: CallScope,
+    pending: Arc<PendingCalls>,
+    workdirs: StepWorkdirs,
+    pipeline: SuspendedPipeline<StepContext>,
     span: StepSpan,
     responses: Vec<AgentEvent>,
 }
 
-/// What a call is executed in: a snapshot. Cheap to clone.
-#[derive(Clone)]
-pub(crate) struct Scope {
-    pub(crate) catalog: ToolCatalog,
-    pub(crate) step_id: Arc<str>,
-    pub(crate) turn: Arc<TurnInner>,
-    /// The handle of the background call that this is the scope of.
-    pub(crate) background: Option<Handle>,
-    overlay: Arc<Overlay>,
-    protected: WriteProtected,
-}
-
-impl std::fmt::Debug for Scope {
+impl std::fmt::Debug for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scope")
-            .field("step_id", &self.step_id)
-            .field("turn", &self.turn)
+        f.debug_struct("Step")
+            .field("scope", &self.scope)
             .finish_non_exhaustive()
     }
 }
 
-impl Scope {
-    pub(crate) fn allows_registry_calls(&self) -> bool {
-        self.turn.agent().registry_calls == RegistryCalls::Allowed
-    }
+/// Tells the provider of workdirs once how the step ended.
+#[derive(Debug)]
+struct StepWorkdirs {
+    turn: Arc<TurnScope>,
+    step_id: Arc<str>,
+    is_committed: bool,
+}
 
-    /// A tool of the registry: the bundle's, and what this agent's extensions had registered when
-    /// the step was opened.
-    ///
-    /// Spec: tool-spec-v2 §2.1(4), §3.
-    pub(crate) fn registered(&self, name: &str) -> Option<&RegisteredTool> {
-        let declared = self.turn.agent().registry.get(name);
-        declared.or_else(|| self.overlay.get(name))
-    }
-
-    pub(crate) fn layers(&self) -> &Pipeline<ToolCallContext> {
-        &self.overlay.tool_call
-    }
-
-    pub(crate) fn protected(&self) -> &WriteProtected {
-        &self.protected
-    }
-
-    pub(crate) fn permit(&self, tool: &RegisteredTool) -> Permit {
-        self.turn.agent().permit(tool.item.name.resource())
+impl StepWorkdirs {
+    async fn commit(mut self) -> Result<(), ToolError> {
+        let turn = &self.turn;
+        let workdirs = &turn.agent().host.workdirs;
+        let committed = workdirs.commit_step(&turn.origin, &self.step_id).await;
+        committed.map_err(|error| {
+            let message = "The changes of the step could not be committed.";
+            provider_error(&error, message, turn.locale())
+        })?;
+        self.is_committed = true;
+        Ok(())
     }
 }
 
-/// What other agents have answered meanwhile. Those that cannot be read now come before a later step.
-async fn responses(turn: &TurnInner) -> Vec<AgentEvent> {
+impl Drop for StepWorkdirs {
+    fn drop(&mut self) {
+        if !self.is_committed {
+            let workdirs = &self.turn.agent().host.workdirs;
+            workdirs.discard_step(&self.turn.origin, &self.step_id);
+        }
+    }
+}
+
+/// Takes the responses of other agents. Those that cannot be read now come with a later step.
+async fn responses(turn: &TurnScope) -> Vec<AgentEvent> {
     let Some(agents) = &turn.agents else {
         return Vec::new();
     };
     agents.take_responses().await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "responses of other agents cannot be read now");
+        tracing::warn!(%error, "responses of other agents could not be read");
         Vec::new()
     })
 }
 
-impl Step {
-    pub(crate) async fn open(
-        turn: &Arc<TurnInner>,
-        of_turn: &TurnSpan,
-        number: u32,
-    ) -> Result<Self, ToolError> {
+impl Turn {
+    /// Opens a step: runs the first halves of the agent's `step` middleware on the catalog. The
+    /// catalog that results is fixed for the step; calls are admitted against it. The files of every
+    /// loaded bundle are looked up again, to be write-protected.
+    ///
+    /// # Errors
+    /// `E_MIDDLEWARE` if a middleware ends the step before it begins.
+    ///
+    /// Spec: tool-spec-v2 §2.1.
+    pub async fn open_step(&self) -> Result<Step, ToolError> {
+        let number = self.steps.fetch_add(1, Relaxed) + 1;
+        let turn = &self.scope;
         let agent = turn.agent();
         let overlay = agent.overlay.snapshot();
         let step_id: Arc<str> = format!("step-{number}").into();
-        let span = of_turn.step(&step_id);
-        let shown = agent.shown(&overlay);
-        let (catalog, held) = if overlay.step.is_empty() {
-            (shown, SuspendedPipeline::closed())
+        let span = self.span.step(&step_id);
+        let catalog = agent.step_catalog(&overlay);
+        let (catalog, pipeline) = if overlay.step.is_empty() {
+            (catalog, SuspendedPipeline::empty())
         } else {
-            let context = StepContext::new(shown.items().to_vec(), &step_id, turn);
-            let opened =
-                SuspendedPipeline::open(&overlay.step, context).instrument(span.span().clone());
-            match opened.await {
-                Ok(Opened { context, held }) => (context.tool_catalog.into_iter().collect(), held),
-                Err(ended) => {
-                    let error = turn.told(unopened(ended, "step", agent.locale), None);
+            let context = StepContext::new(catalog.items().to_vec(), &step_id, &turn.origin);
+            let opened = SuspendedPipeline::open(&overlay.step, context);
+            match opened.instrument(span.span().clone()).await {
+                Ok(Opened { context, pipeline }) => {
+                    (context.tool_catalog.into_iter().collect(), pipeline)
+                }
+                Err(answer) => {
+                    let error = not_opened(answer, "step", agent.locale);
+                    let error = turn.exit_error(error, None);
                     span.end(Some(&error));
                     return Err(error);
                 }
             }
         };
-        let scope = Scope {
+        let workdirs = StepWorkdirs {
+            turn: Arc::clone(turn),
+            step_id: Arc::clone(&step_id),
+            is_committed: false,
+        };
+        let scope = CallScope {
             catalog,
             step_id,
             background: None,
             overlay,
-            protected: agent.host.protected(),
+            protected: agent.host.protection.snapshot(),
             turn: Arc::clone(turn),
         };
-        Ok(Self {
+        Ok(Step {
             scope,
-            held,
+            pending: Arc::clone(&self.instance.agent.host.pending),
+            workdirs,
+            pipeline,
             span,
             responses: responses(turn).await,
         })
     }
+}
 
+impl Step {
     /// Id of the step: `step-1` is the turn's first.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.scope.step_id
     }
 
-    /// Answers of other agents to asynchronous requests that have come since the last step: events
-    /// of type `agent.response`, for the model to be told. `metadata.inReplyTo` is the correlation id
-    /// that `agents__request` gave.
+    /// Responses of other agents to asynchronous requests that arrived since the last step: events of
+    /// type `agent.response`, to be given to the model. `metadata.inReplyTo` is the correlation id that
+    /// `agents__request` returned.
     ///
     /// Spec: tool-spec-v2 §2.6(2).
     #[must_use]
@@ -151,84 +159,64 @@ impl Step {
         &self.responses
     }
 
-    /// What the model is shown in this step.
+    /// The tools that the model sees in this step.
     #[must_use]
     pub fn catalog(&self) -> &ToolCatalog {
         &self.scope.catalog
     }
 
-    /// Executes a call that `message` holds. Whatever happens, the answer is a [`ToolResult`].
+    /// Executes a call that `message` contains. Every failure is a [`ToolResult`] too.
     ///
-    /// Runs where it is awaited, on any executor. Calls of one step may run at the same time.
-    /// Dropping the future stops the guest and gives back what it held.
+    /// Runs where it is awaited, on any executor. Calls of one step may run at the same time. Dropping
+    /// the future stops the guest and releases its resources.
     ///
     /// Spec: tool-spec-v2 §8, §9, §10.
     pub async fn execute(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
-        let span = self.span.call(&call.id, &executor::shown(&call.name));
+        let span = self.span.call(&call.id, &display_name(&call.name));
         let executed = executor::execute(&self.scope, call, message);
         let result = executed.instrument(span.span().clone()).await;
         span.end(&result);
         result
     }
 
-    /// Executes a call that came without a message, such as one from a command line.
+    /// Executes a call that came without an assistant message, such as one from a command line.
     pub async fn execute_without_message(&self, call: ToolCall) -> ToolResult {
         let message = AssistantMessage::for_call(&call);
         self.execute(call, &message).await
     }
 
-    /// Executes a call in the background; the answer is `pending` with a handle at once, and
-    /// [`Instance::poll`](crate::Instance::poll) gives the result, a refusal too, in this process or
-    /// a later one. A call that runs when its process dies, or the runtime it was submitted from ends,
-    /// is `E_TOOL_INTERRUPTED`. Until it has ended it keeps what it needs of the host: cancel what is
-    /// no longer wanted.
+    /// Executes a call in the background. The result is `pending` with a handle, at once;
+    /// [`Instance::poll`](crate::Instance::poll) returns the final result, a refusal too, in this
+    /// process or a later one. If the process, or the runtime that the call was submitted from, ends
+    /// while the call runs, that result is `E_TOOL_INTERRUPTED`. The call keeps its resources of the
+    /// host until it ends: cancel it if it is no longer wanted.
     ///
-    /// Needs a tokio runtime only where the tool is an extension's and needs one itself: then call it
-    /// from there.
+    /// Call this from a tokio runtime if the tool is an extension's and needs one.
     ///
     /// Spec: tool-spec-v2 §10.2.
     pub async fn submit(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
-        let span = self.span.call(&call.id, &executor::shown(&call.name));
-        let turn = &self.scope.turn;
-        let pending = turn.agent().host.pending(turn.locale());
-        let stored = match executor::check_submitted(&self.scope, &call, message) {
-            Ok(()) => pending.await,
-            Err(refusal) => Err(refusal),
-        };
-        let result = match stored {
-            Ok(pending) => {
-                let (scope, work, held) = (self.scope.clone(), call.clone(), message.clone());
-                let within = span.span().clone();
-                let work = move |handle| {
-                    let scope = Scope {
-                        background: Some(handle),
-                        ..scope
-                    };
-                    let executed = async move { executor::execute(&scope, work, &held).await };
-                    executed.instrument(within)
-                };
-                pending.submit(turn, &call, message, work).await
-            }
-            Err(error) => ToolResult::error(&call.id, &executor::shown(&call.name), error),
-        };
-        let result = turn.instance.exit(result);
+        let span = self.span.call(&call.id, &display_name(&call.name));
+        let within = span.span().clone();
+        let instrument = move |run| Instrument::instrument(run, within);
+        let submitted = self.pending.submit(&self.scope, call, message, instrument);
+        let result = submitted.await;
         span.end(&result);
         result
     }
 
-    /// Ends the step with what came of it: runs the second halves of the middleware, and gives what
-    /// they make of it.
+    /// Ends the step with its answer: runs the second halves of the middleware, and returns the answer
+    /// that they make of it.
     ///
     /// # Errors
-    /// Where a middleware makes a failure of it.
+    /// If a middleware makes an error of the answer.
     pub async fn close(self, answer: impl Into<Value>) -> Result<Value, ToolError> {
         self.end(Ok(answer.into())).await
     }
 
-    /// Ends the step as failed; a middleware may still make an answer of it.
+    /// Ends the step with an error. A middleware may still make an answer of it.
     ///
     /// # Errors
-    /// The failure, as the middleware left it.
+    /// The error, as middleware left it.
     pub async fn fail(self, error: HandlerError) -> Result<Value, ToolError> {
         let locale = self.scope.turn.locale();
         let error = normalise_error(error, ErrorMessageLimit::DEFAULT, locale);
@@ -237,9 +225,14 @@ impl Step {
 
     async fn end(self, answer: Result<Value, ToolError>) -> Result<Value, ToolError> {
         let before = answer.as_ref().err().map(|error| error.code.clone());
-        let closed = self.held.close(answer);
+        let closed = self.pipeline.close(answer);
         let answer = closed.instrument(self.span.span().clone()).await;
-        let answer = answer.map_err(|error| self.scope.turn.told(error, before.as_ref()));
+        let mut answer = answer.map_err(|error| self.scope.turn.exit_error(error, before.as_ref()));
+        if answer.is_ok()
+            && let Err(error) = self.workdirs.commit().await
+        {
+            answer = Err(error);
+        }
         self.span.end(answer.as_ref().err());
         answer
     }

@@ -121,7 +121,7 @@ async fn an_ungranted_import_is_a_warning_when_the_bundle_loads() {
         panic!("one warning")
     };
     assert!(
-        warning.ends_with("tool ask: it asks for other agents, which the policy does not grant"),
+        warning.ends_with("tool ask: it imports other agents, which the policy does not grant"),
         "{warning}"
     );
     assert!(warned("tools: {ask: {agents: true}}").await.is_empty());
@@ -152,7 +152,7 @@ async fn a_network_import_is_a_note_that_no_policy_grants_it() {
     assert_eq!(note.severity, toolhost::Severity::Note);
     assert_eq!(
         note.message,
-        "tool dial: it asks for what no policy grants: network: dns, network: tcp, network: udp"
+        "tool dial: it imports what no policy can grant: network: dns, network: tcp, network: udp"
     );
     let test_host = TestHost::with_tools(&[("look", "look_at_environment", &["run"])], "").await;
     assert!(test_host.loaded.diagnostics().is_empty());

@@ -141,7 +141,7 @@ goondan.yaml: ok: 1 tool, 1 export, 0 agents, 2 remarks
 ");
     assert!(
         ran.stderr
-            .contains("also serves what is not exported: context"),
+            .contains("also serves handlers that are not exported: context"),
         "{ran:?}"
     );
     assert!(
@@ -167,11 +167,11 @@ fn what_is_asked_and_not_granted_is_a_remark_with_the_line_that_grants_it() {
     );
     let ran = terminal.run(["check"]).exits(0);
     for says in [
-        "tool ask_agents: it asks for other agents, which the policy does not grant",
+        "tool ask_agents: it imports other agents, which the policy does not grant",
         "Write `tools: {ask_agents: {agents: true}}` in the policy to grant it.",
-        "tool fetch: it asks for HTTP, which the policy does not grant",
+        "tool fetch: it imports HTTP, which the policy does not grant",
         "Write `tools: {fetch: {http: {allow: [\"GET https://api.example.com/*\"]}}}` in the policy to grant it.",
-        "tool dial_out: it asks for what no policy grants: network: dns, network: tcp",
+        "tool dial_out: it imports what no policy can grant: network: dns, network: tcp",
     ] {
         assert!(ran.stderr.contains(says), "{says}: {ran:?}");
     }

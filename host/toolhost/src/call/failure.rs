@@ -1,24 +1,22 @@
-//! What a component's call came to, or was stopped for, as the model reads it. The one place that
-//! knows both.
+//! Turns the outcome of a sandbox call into what the model reads. No other module maps sandbox errors
+//! to error codes.
 
-use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage};
+use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage, normalise_error};
 use toolhost_sandbox::{CallReport, Outcome, PrepareError, SandboxError};
 
-use super::executor::Answer;
-pub(crate) use super::hints::raisable;
-use super::hints::{Clues, explained};
+use super::hints::{Clues, explained, raisable};
+use super::outcome::Answer;
 use crate::registry::RegisteredTool;
-use crate::turn::TurnInner;
-use toolhost_contract::normalise_error;
+use toolhost_contract::Redactor;
 
-/// What a component's call came to, in the model's words.
-pub(crate) fn answer_of(
+/// Returns the answer of a component, and what the call used.
+pub(super) fn answer_of(
     mut report: CallReport,
     tool: &RegisteredTool,
-    turn: &TurnInner,
+    redactor: &Redactor,
+    locale: Locale,
 ) -> (Result<Answer, ToolError>, Usage) {
-    let (name, locale) = (&tool.item.name, turn.locale());
-    let redactor = &turn.agent().host.redactor;
+    let name = &tool.item.name;
     redactor.denials(&mut report.usage.denials);
     let error = match report.outcome {
         Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
@@ -38,22 +36,22 @@ pub(crate) fn answer_of(
     (Err(error), report.usage)
 }
 
-/// Turns the sandbox's error into the model's. The host's own causes are logged, never told.
+/// Turns a sandbox error into the model's. The cause of a host error is logged, and not part of it.
 pub(crate) fn failure(tool: &ToolName, error: &SandboxError, locale: Locale) -> ToolError {
     let code = code_of(error);
     if code == ToolErrorCode::Host {
-        tracing::error!(%tool, ?error, "a call failed for the host's fault");
+        tracing::error!(%tool, ?error, "a call failed because of the host");
     }
-    let told = ToolError::host(code, format!("Tool '{tool}' failed: {error}."), locale);
+    let failed = ToolError::host(code, format!("Tool '{tool}' failed: {error}."), locale);
     match limit_of(error) {
-        Some(key) => raisable(told, key, locale),
-        None => told,
+        Some(key) => raisable(failed, key, locale),
+        None => failed,
     }
 }
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "what is not known here is the host's fault"
+    reason = "unknown errors are the host's"
 )]
 fn code_of(error: &SandboxError) -> ToolErrorCode {
     match error {
@@ -68,17 +66,16 @@ fn code_of(error: &SandboxError) -> ToolErrorCode {
             ToolErrorCode::OutputTooLarge
         }
         SandboxError::NoPolling => ToolErrorCode::UnknownHandle,
-        // The memory is other calls': this one may go well later.
+        // Other calls hold the memory: a later call may succeed.
         SandboxError::Busy { .. } | SandboxError::MemoryExhausted => ToolErrorCode::Busy,
         _ => ToolErrorCode::Host,
     }
 }
 
-/// The key of the policy that sets the limit a call met, where the code's own suggestion does not name
-/// it.
+/// Returns the policy key of the limit that a call exceeded, unless the code's suggestion names it.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "what is not known here met no limit of a policy's"
+    reason = "other errors have no limit in the policy"
 )]
 fn limit_of(error: &SandboxError) -> Option<&'static str> {
     match error {
@@ -90,10 +87,10 @@ fn limit_of(error: &SandboxError) -> Option<&'static str> {
     }
 }
 
-/// Returns the code of a component that cannot be loaded; its suggestion is the next move.
+/// Returns the error code for a component that could not be loaded.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "what is not known here is the host's fault"
+    reason = "unknown errors are the host's"
 )]
 #[must_use]
 pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {

@@ -1,63 +1,83 @@
-//! Runs an extension's handler within a tool's deadline and limits.
+//! Runs an extension's handler within the deadline and the limits of its tool.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
-use toolhost_contract::{ToolContext, ToolError, ToolErrorCode, Usage};
+use toolhost_contract::{ToolContext, ToolError, ToolErrorCode, Usage, normalise_error};
 use toolhost_sandbox::{Limits, SandboxError};
 
-use super::executor::{Answer, ValidCall};
 use super::failure::failure;
+use super::outcome::Answer;
+use super::scope::CallScope;
+use super::validate::ValidCall;
+use super::workdir;
 use crate::handler::{FailureSource, HandlerContext, HandlerFailure, Logger, ToolHandler};
-use crate::middleware::{Panicked, unpanicked};
-use crate::step::Scope;
-use toolhost_contract::normalise_error;
+use crate::middleware::catch_unwind::{Panicked, catch_unwind};
 use toolhost_manifest::schema::json;
 
 /// Runs a valid call.
-pub(crate) async fn run(
-    scope: &Scope,
+pub(super) async fn run(
+    scope: &CallScope,
     valid: ValidCall<'_>,
     context: ToolContext,
     owner: &Arc<str>,
     handler: &dyn ToolHandler,
 ) -> (Result<Answer, ToolError>, Usage) {
-    let turn = &scope.turn;
-    let (name, locale) = (&valid.tool.item.name, turn.locale());
+    let mut usage = Usage::default();
+    let opened = scope
+        .turn
+        .open_workdir(&scope.step_id, &context.tool_call_id, valid.tool);
+    let directory = match opened.await {
+        Ok(directory) => directory,
+        Err(error) => return (Err(error), usage),
+    };
+    let context = HandlerContext {
+        context,
+        workdir: directory.workdir,
+        logger: Logger::of(owner),
+        agents: scope.turn.agents.clone(),
+    };
+    let answer = call(scope, valid, context, handler, &mut usage).await;
+    let locale = scope.turn.locale();
+    let answer = workdir::end_call(answer, directory.transaction, locale).await;
+    (answer, usage)
+}
+
+async fn call(
+    scope: &CallScope,
+    valid: ValidCall<'_>,
+    context: HandlerContext,
+    handler: &dyn ToolHandler,
+    usage: &mut Usage,
+) -> Result<Answer, ToolError> {
+    let (name, locale) = (&valid.tool.item.name, scope.turn.locale());
     let Value::Object(args) = valid.args else {
-        let message = format!("The arguments of '{name}' are no object.");
-        let error = ToolError::host(ToolErrorCode::InvalidArgs, message, locale);
-        return (Err(error), Usage::default());
+        let message = format!("The arguments of '{name}' are not a JSON object.");
+        return Err(ToolError::host(ToolErrorCode::InvalidArgs, message, locale));
     };
     let limits = &valid.permit.limits;
-    let panicked = || {
+    let panicked = |Panicked| {
         let message = format!("Tool '{name}' failed: its handler panicked.");
-        Err(ToolError::host(ToolErrorCode::Trap, message, locale))
+        ToolError::host(ToolErrorCode::Trap, message, locale)
     };
-    let Ok(own) = unpanicked(async { handler.deadline(&args) }).await else {
-        return (panicked(), Usage::default());
-    };
-    let deadline = match (own, valid.permit.deadline_said) {
+    let own = catch_unwind(async { handler.deadline(&args) }).await;
+    let deadline = match (own.map_err(panicked)?, valid.permit.sets_deadline) {
         (Some(own), false) => own,
-        // What the operator says holds for a handler that asks for more.
+        // A handler cannot exceed the deadline that the policy sets.
         (Some(own), true) => own.min(limits.deadline),
         (None, _) => limits.deadline,
     };
     let started = Instant::now();
-    let context = HandlerContext {
-        context,
-        workdir: turn.instance.workdir().clone(),
-        logger: Logger::of(owner),
-        agents: turn.agents.clone(),
+    let called = catch_unwind(async { handler.call(context, args).await });
+    let host = &scope.turn.agent().host;
+    let called = host.sandbox.within(deadline, called).await;
+    usage.wall = started.elapsed();
+    let Some(called) = called else {
+        return Err(failure(name, &SandboxError::Timeout { deadline }, locale));
     };
-    let called = unpanicked(async { handler.call(context, args).await });
-    let sandbox = &turn.agent().host.sandbox;
-    let mut usage = Usage::default();
-    let answer = match sandbox.within(deadline, called).await {
-        None => Err(failure(name, &SandboxError::Timeout { deadline }, locale)),
-        Some(Err(Panicked)) => panicked(),
-        Some(Ok(Ok(output))) => {
+    match called.map_err(panicked)? {
+        Ok(output) => {
             let bytes = output.to_string().len() as u64;
             usage.output_bytes = bytes;
             match exceeded(&output, bytes, limits) {
@@ -65,30 +85,28 @@ pub(crate) async fn run(
                 Some(error) => Err(failure(name, &error, locale)),
             }
         }
-        Some(Ok(Err(HandlerFailure(FailureSource::Host(code, message))))) => {
+        Err(HandlerFailure(FailureSource::Host(code, message))) => {
             Err(ToolError::host(code, message, locale))
         }
-        Some(Ok(Err(HandlerFailure(FailureSource::Handler(error))))) => {
+        Err(HandlerFailure(FailureSource::Handler(error))) => {
             let (bytes, limit) = (error.bytes(), limits.output_bytes);
             usage.output_bytes = bytes;
             Err(if bytes > limit {
                 failure(name, &SandboxError::OutputTooLarge { bytes, limit }, locale)
             } else {
-                let error = turn.agent().host.redactor.raised(error);
+                let error = host.redactor.raised(error);
                 normalise_error(error, valid.tool.error_message_limit, locale)
             })
         }
-    };
-    usage.wall = started.elapsed();
-    (answer, usage)
+    }
 }
 
-/// The limit that an answer exceeds.
+/// Returns the limit that an output exceeds.
 fn exceeded(output: &Value, bytes: u64, limits: &Limits) -> Option<SandboxError> {
     let limit = limits.output_bytes;
     if bytes > limit {
         return Some(SandboxError::OutputTooLarge { bytes, limit });
     }
-    let (depth, most) = (json::depth(output), limits.json_depth);
-    (depth > most).then(|| SandboxError::OutputTooDeep { depth, limit: most })
+    let (depth, limit) = (json::depth(output), limits.json_depth);
+    (depth > limit).then_some(SandboxError::OutputTooDeep { depth, limit })
 }

@@ -1,4 +1,4 @@
-//! Extensions: what a runtime adds to an agent, in Rust: tools and middleware.
+//! The interface with which a runtime's extension registers tools and middleware.
 
 use std::sync::{Arc, Weak};
 
@@ -8,7 +8,8 @@ use toolhost_contract::{
 
 use super::error::ExtensionError;
 
-use crate::agent::{Agent, AgentInner};
+use crate::agent::Agent;
+use crate::call::agent_scope::AgentScope;
 use crate::catalog::descriptions;
 use crate::handler::{Logger, ToolHandler};
 use crate::middleware::Middleware;
@@ -17,10 +18,10 @@ use crate::registry::overlay::Overlay;
 use crate::registry::{RegisteredTool, Runs};
 use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
 
-/// What an extension registers with. Cheap to clone, and may be kept: what it registers later holds
-/// from the agent's next step on, middleware of turns from its next turn on.
+/// Registers the tools and middleware of an extension. Cheap to clone. An extension may keep it: what it
+/// registers later takes effect in the agent's next step, middleware of turns in its next turn.
 ///
-/// It does not keep its agent alive.
+/// It does not keep the agent alive.
 ///
 /// ```
 /// # fn example(agent: &toolhost::Agent) -> Result<(), Box<dyn std::error::Error>> {
@@ -49,7 +50,7 @@ use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
 #[derive(Clone)]
 pub struct ExtensionApi {
     name: Arc<str>,
-    agent: Weak<AgentInner>,
+    agent: Weak<AgentScope>,
 }
 
 impl std::fmt::Debug for ExtensionApi {
@@ -62,7 +63,7 @@ impl ExtensionApi {
     pub(crate) fn new(name: Arc<str>, agent: &Agent) -> Self {
         Self {
             name,
-            agent: Arc::downgrade(&agent.0),
+            agent: Arc::downgrade(&agent.scope),
         }
     }
 
@@ -72,25 +73,25 @@ impl ExtensionApi {
         &self.name
     }
 
-    /// Where tools are registered.
+    /// Registers tools.
     #[must_use]
     pub fn tools(&self) -> ToolsApi<'_> {
         ToolsApi(self)
     }
 
-    /// Where middleware is registered.
+    /// Registers middleware.
     #[must_use]
     pub fn pipeline(&self) -> PipelineApi<'_> {
         PipelineApi(self)
     }
 
-    /// Where the extension logs.
+    /// Logs for the extension.
     #[must_use]
     pub fn logger(&self) -> Logger {
         Logger::of(&self.name)
     }
 
-    /// The error with which an extension says in its own words why it cannot be registered.
+    /// Returns an error with the extension's own reason why it cannot be registered.
     pub fn error(&self, reason: impl std::fmt::Display) -> ExtensionError {
         ExtensionError::Own {
             extension: self.name.to_string(),
@@ -100,14 +101,14 @@ impl ExtensionApi {
 
     fn change<T>(
         &self,
-        change: impl FnOnce(&AgentInner, &mut Overlay) -> Result<T, ExtensionError>,
+        change: impl FnOnce(&AgentScope, &mut Overlay) -> Result<T, ExtensionError>,
     ) -> Result<T, ExtensionError> {
         let gone = || ExtensionError::Gone {
             extension: self.name.to_string(),
         };
         let agent = self.agent.upgrade().ok_or_else(gone)?;
         agent.overlay.change(|overlay| {
-            if !overlay.holds(&self.name) {
+            if !overlay.has_extension(&self.name) {
                 return Err(gone());
             }
             change(&agent, overlay)
@@ -120,17 +121,17 @@ impl ExtensionApi {
 pub struct ToolsApi<'a>(&'a ExtensionApi);
 
 impl ToolsApi<'_> {
-    /// Registers a tool that runs in this process, or puts it in the place of one of the extension's
-    /// own. It is in the catalog of the agent's next step, with `source: extension`, and goes through
-    /// the same admission, validation, deadline and limits as a component.
+    /// Registers a tool that runs in this process, or replaces one of the extension's own. It is in the
+    /// catalog of the agent's next step with `source: extension`, and has the same admission,
+    /// validation, deadline and limits as a component.
     ///
-    /// What it says to the model is bounded as a component's is: descriptions are cut to 8 KiB each, and
-    /// characters that act on whoever shows them are escaped.
+    /// Its descriptions are bounded as a component's are: each is cut to 8 KiB, and control and
+    /// invisible characters are escaped.
     ///
-    /// A source of type `mcp` is kept, with the extension's name in it.
+    /// A source of type `mcp` is kept; its extension name is set to this extension's.
     ///
     /// # Errors
-    /// [`ExtensionError`] where the name is taken, or the parameters cannot be used.
+    /// [`ExtensionError`] if the name is taken, or the parameters are not a usable JSON Schema.
     ///
     /// Spec: tool-spec-v2 §12.1, §12.3.
     pub fn register(
@@ -161,7 +162,7 @@ impl ToolsApi<'_> {
                 handler: Arc::new(handler),
             },
         };
-        // They may be a server's: MCP's are.
+        // An extension may pass on the descriptions of an MCP server.
         descriptions::bound(&mut tool.item);
         self.0.change(|agent, overlay| {
             let name = &tool.item.name;
@@ -181,10 +182,10 @@ impl ToolsApi<'_> {
         })
     }
 
-    /// Removes one of the extension's own tools from the next step on; says whether there was one.
+    /// Removes one of the extension's own tools, from the next step on. Returns whether it was there.
     ///
     /// # Errors
-    /// [`ExtensionError::Gone`].
+    /// [`ExtensionError::Gone`] if the extension or its agent is gone.
     pub fn unregister(self, name: &str) -> Result<bool, ExtensionError> {
         let owner = &self.0.name;
         self.0.change(|_, overlay| {
@@ -197,9 +198,9 @@ impl ToolsApi<'_> {
     }
 }
 
-/// The extension is named as the source, whatever the item says.
-fn source(said: Option<ToolSource>, extension: &str) -> ToolSource {
-    match said {
+/// Returns the source of a tool: the extension, or the MCP server that the item names.
+fn source(given: Option<ToolSource>, extension: &str) -> ToolSource {
+    match given {
         Some(ToolSource {
             source_type: SourceType::Mcp,
             name,
@@ -216,58 +217,88 @@ fn source(said: Option<ToolSource>, extension: &str) -> ToolSource {
     }
 }
 
-/// Registers middleware of an extension. A lower priority is outer; of equal ones the one registered
-/// first.
+/// Registers middleware of an extension. A lower priority is further out; of equal priorities, the one
+/// registered first.
 #[derive(Debug, Clone, Copy)]
 pub struct PipelineApi<'a>(&'a ExtensionApi);
 
+/// Defines a method that adds a layer to one pipeline.
+macro_rules! register {
+    ($(#[$doc:meta])* $kind:ident, $context:ty) => {
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// [`ExtensionError::Gone`] if the extension or its agent is gone.
+        pub fn $kind(
+            self,
+            priority: i32,
+            middleware: impl Middleware<$context>,
+        ) -> Result<(), ExtensionError> {
+            let name = &self.0.name;
+            self.0.change(|_, overlay| {
+                overlay.$kind = overlay.$kind.with(name, priority, Arc::new(middleware));
+                Ok(())
+            })
+        }
+    };
+}
+
 impl PipelineApi<'_> {
-    /// Around every turn, from the next one on.
-    ///
-    /// # Errors
-    /// [`ExtensionError::Gone`].
-    pub fn turn(
-        self,
-        priority: i32,
-        middleware: impl Middleware<TurnContext>,
-    ) -> Result<(), ExtensionError> {
-        let name = &self.0.name;
-        self.0.change(|_, overlay| {
-            overlay.turn = overlay.turn.with(name, priority, Arc::new(middleware));
-            Ok(())
-        })
-    }
+    register!(
+        /// Adds a layer around every turn, from the next one on.
+        turn,
+        TurnContext
+    );
+    register!(
+        /// Adds a layer around every step, from the next one on.
+        step,
+        StepContext
+    );
+    register!(
+        /// Adds a layer around every tool call, from the next step on, and around every poll of a
+        /// pending call: see [`ToolCallContext::call_kind`].
+        tool_call,
+        ToolCallContext
+    );
+}
 
-    /// Around every step, from the next one on.
-    ///
-    /// # Errors
-    /// [`ExtensionError::Gone`].
-    pub fn step(
-        self,
-        priority: i32,
-        middleware: impl Middleware<StepContext>,
-    ) -> Result<(), ExtensionError> {
-        let name = &self.0.name;
-        self.0.change(|_, overlay| {
-            overlay.step = overlay.step.with(name, priority, Arc::new(middleware));
-            Ok(())
-        })
-    }
+/// Removes an extension whose registration failed or panicked.
+struct RemoveOnDrop<'a>(Option<(&'a Agent, &'a str)>);
 
-    /// Around every tool call, from the next step on; and around every question for the result of one
-    /// that is pending: see [`ToolCallContext::call_kind`].
+impl Drop for RemoveOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some((agent, name)) = self.0 {
+            agent.remove_extension(name);
+        }
+    }
+}
+
+impl Agent {
+    /// Adds an extension, which registers tools and middleware. If `register` fails, nothing of the
+    /// extension stays.
     ///
     /// # Errors
-    /// [`ExtensionError::Gone`].
-    pub fn tool_call(
-        self,
-        priority: i32,
-        middleware: impl Middleware<ToolCallContext>,
+    /// [`ExtensionError`] if the name is taken, or `register` fails.
+    ///
+    /// Spec: tool-spec-v2 §8.4, §12.
+    pub fn extend(
+        &self,
+        name: &str,
+        register: impl FnOnce(&ExtensionApi) -> Result<(), ExtensionError>,
     ) -> Result<(), ExtensionError> {
-        let name = &self.0.name;
-        self.0.change(|_, overlay| {
-            overlay.tool_call = overlay.tool_call.with(name, priority, Arc::new(middleware));
-            Ok(())
-        })
+        let extension: Arc<str> = name.into();
+        self.scope.overlay.change(|overlay| {
+            if overlay.add_extension(&extension) {
+                return Ok(());
+            }
+            Err(ExtensionError::Registered {
+                agent: self.name().to_owned(),
+                extension: name.to_owned(),
+            })
+        })?;
+        let mut unfinished = RemoveOnDrop(Some((self, name)));
+        register(&ExtensionApi::new(extension, self))?;
+        unfinished.0 = None;
+        Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Where extensions and their handlers log.
+//! The log of extensions and their handlers.
 
 use std::sync::Arc;
 

@@ -1,30 +1,30 @@
-//! What components ask for, against what the policy gives them.
+//! Compares what components import with what the policy grants them.
 
 use toolhost_contract::{Denial, ToolErrorCode, ToolResource};
 use toolhost_sandbox::PreparedTool;
 
-use crate::host::HostInner;
 use toolhost_manifest::bundle::built::Language;
 use toolhost_manifest::bundle::{Diagnostic, IMPLICIT_AGENT, OpenBundle};
+use toolhost_manifest::policy::Policy;
 
-/// The import with which a component speaks to other agents.
+/// The import for using other agents.
 const AGENTS: &str = "goondan:tool/agents@";
 
-/// The import with which a component sends HTTP requests, and what a policy may allow it.
+/// The import for sending HTTP requests, and an example of a rule that allows one.
 const HTTP: &str = "wasi:http/outgoing-handler@";
 const HTTP_EXAMPLE: &str = "GET https://api.example.com/*";
 
-/// The imports with which a component makes a socket or looks up a name.
+/// The imports for creating a socket or looking up a name.
 const NETWORK: [(&str, Denial); 3] = [
     ("wasi:sockets/ip-name-lookup@", Denial::NetworkDns),
     ("wasi:sockets/tcp-create-socket@", Denial::NetworkTcp),
     ("wasi:sockets/udp-create-socket@", Denial::NetworkUdp),
 ];
 
-/// What a component asks for that the policy gives it under none of the bundle's agents: a warning
-/// where a policy could, a note where none can.
+/// Returns a finding for each import that the policy grants under none of the bundle's agents: a warning
+/// if a policy could grant it, a note if none can.
 pub(super) fn not_granted(
-    host: &HostInner,
+    policy: &Policy,
     open: &OpenBundle,
     tool: &ToolResource,
     component: &PreparedTool,
@@ -43,7 +43,6 @@ pub(super) fn not_granted(
     if agents.is_empty() {
         agents.push(IMPLICIT_AGENT);
     }
-    let policy = &host.policy;
     let may_ask = |agent: &&str| policy.grants_agents(agent, name);
     let may_send = |agent: &&str| policy.grants_http(agent, name);
     let asked = [
@@ -62,11 +61,11 @@ pub(super) fn not_granted(
         let Some(line) = denial.policy_line(name).filter(|_| missing) else {
             continue;
         };
-        let message = format!("tool {name}: it asks for {what}, which the policy does not grant");
+        let message = format!("tool {name}: it imports {what}, which the policy does not grant");
         let warning = Diagnostic::warning(ToolErrorCode::Denied, place(), message);
         findings.push(warning.with_help(format!("Write `{line}` in the policy to grant it.")));
     }
-    // Python's standard library asks for all of it, whatever the tool does.
+    // Python's standard library imports all of them, whatever the tool does.
     let is_python = Language::of(&tool.spec.entry) == Some(Language::Python);
     let network = NETWORK
         .iter()
@@ -74,9 +73,9 @@ pub(super) fn not_granted(
     let network: Vec<String> = network.map(|(_, denial)| denial.to_string()).collect();
     if !network.is_empty() {
         let asked = network.join(", ");
-        let message = format!("tool {name}: it asks for what no policy grants: {asked}");
+        let message = format!("tool {name}: it imports what no policy can grant: {asked}");
         let note = Diagnostic::note(ToolErrorCode::Denied, place(), message);
-        findings.push(note.with_help("What it tries there is refused and recorded."));
+        findings.push(note.with_help("Each use is refused and recorded."));
     }
     findings
 }

@@ -12,9 +12,11 @@ use serde_json::json;
 use toolhost_contract::text::escape_json;
 use toolhost_contract::{ErrorCode, ToolErrorCode, ToolResult, ToolStatus};
 
-use super::pipeline::{BoxFuture, Middleware, Next};
+use super::contexts::{CallKind, ToolCallContext};
+use super::pipeline::{Middleware, Next};
+use super::progress::Progress;
 use crate::events::Timestamp;
-use crate::middleware::{CallKind, Progress, ToolCallContext};
+use futures_util::future::BoxFuture;
 use toolhost_contract::text;
 
 /// Longest id written, in characters: of a call, a turn, a trace, an instance.

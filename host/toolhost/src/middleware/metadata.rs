@@ -1,31 +1,31 @@
-//! What the layers of one passage tell each other.
+//! Values that the layers of one pipeline run share.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 use toolhost_contract::JsonObject;
 
-/// A JSON object shared by the layers of one passage, on the way in and on the way out. Cheap to
-/// clone: every clone is the same object.
+/// A JSON object that the layers of one turn, step or call share, before and after the rest runs.
+/// Cheap to clone: every clone is the same object.
 ///
 /// Spec: tool-spec-v2 §8.3.
 #[derive(Debug, Clone, Default)]
 pub struct Metadata(Arc<Mutex<JsonObject>>);
 
 impl Metadata {
-    /// The value of a key.
+    /// Returns a copy of a key's value.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Value> {
         self.with(|object| object.get(key).cloned())
     }
 
-    /// Sets a key, and gives the value it had.
+    /// Sets a key, and returns its earlier value.
     pub fn set(&self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
         let (key, value) = (key.into(), value.into());
         self.with(|object| object.insert(key, value))
     }
 
-    /// Everything, as it is now.
+    /// Returns a copy of the whole object.
     #[must_use]
     pub fn to_object(&self) -> JsonObject {
         self.with(|object| object.clone())

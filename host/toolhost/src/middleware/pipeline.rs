@@ -1,49 +1,22 @@
-//! The onion: layers around a core, each of which may look at what goes in and what comes out.
+//! Runs the layers around a core; each sees what goes in and what comes out.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use toolhost_contract::{Locale, ToolError};
+use toolhost_contract::{ErrorCode, Locale, ToolError, ToolErrorCode};
 
-use super::layer::Layer;
-
-/// A future on the heap, to be awaited on any thread.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// What goes through a pipeline: a [`ToolCallContext`](crate::ToolCallContext), a
-/// [`StepContext`](crate::StepContext) or a [`TurnContext`](crate::TurnContext).
-pub trait MiddlewareContext: sealed::Sealed + Send + Sized + 'static {
-    /// What comes back.
-    type Answer: Send + 'static;
-
-    /// Name of the kind, as the specification has it: `turn`, `step`, `toolCall`.
-    const KIND: &'static str;
-
-    #[doc(hidden)]
-    fn locale(&self) -> Locale;
-
-    #[doc(hidden)]
-    fn failed(error: ToolError) -> Self::Answer;
-
-    #[doc(hidden)]
-    fn error_of(answer: Self::Answer) -> Option<ToolError>;
-}
-
-pub(crate) mod sealed {
-    /// The kinds of passages are the specification's three; nobody adds one.
-    pub trait Sealed {}
-}
+use super::catch_unwind::{Panicked, catch_unwind};
+use super::context::MiddlewareContext;
+use futures_util::future::BoxFuture;
 
 /// One layer of a pipeline. A closure `Fn(C, Next<C>) -> impl Future<Output = C::Answer>` is one.
 ///
-/// A layer must run [`Next`]: one that ends the passage before answers with an error, which becomes
-/// `E_MIDDLEWARE`. So does a panic. It has no deadline but its own. What it makes of a result may not
-/// have a code of the host's or a handle that the result did not have.
+/// A layer must run [`Next`]. If it does not, its answer must be an error, which becomes
+/// `E_MIDDLEWARE`; so does a panic. The host sets no deadline for a layer. The result that a layer
+/// returns must not have a host code or a handle that the result of `next` did not have.
 ///
-/// A turn or a step lies in the runtime's hands between opening and closing: its layers wait in
-/// [`Next::run`] and are not polled meanwhile, so that a timer of theirs beside it stands still.
+/// Between opening and closing a turn or a step, its layers wait in [`Next::run`] and are not polled:
+/// a timer that a layer awaits beside it does not advance.
 ///
 /// ```
 /// use toolhost::{Next, ToolCallContext, ToolResult};
@@ -60,7 +33,7 @@ pub(crate) mod sealed {
 ///
 /// Spec: tool-spec-v2 §8.
 pub trait Middleware<C: MiddlewareContext>: Send + Sync + 'static {
-    /// Handles one passage.
+    /// Handles one turn, step or call.
     fn handle(&self, context: C, next: Next<C>) -> BoxFuture<'_, C::Answer>;
 }
 
@@ -75,16 +48,16 @@ where
     }
 }
 
-/// What the layers are around.
+/// What the layers are around: the turn, the step or the call itself.
 type Core<C> = Box<dyn FnOnce(C) -> BoxFuture<'static, <C as MiddlewareContext>::Answer> + Send>;
 
-/// The layers that are left, and the core. Running it consumes it: a passage cannot be run twice.
-#[must_use = "a layer that does not run the rest answers with an error"]
+/// The inner layers and the core. Running it consumes it, so that nothing runs twice.
+#[must_use = "a layer that does not run the rest must return an error"]
 pub struct Next<C: MiddlewareContext> {
     layers: Arc<[Layer<C>]>,
     at: usize,
     core: Core<C>,
-    pub(super) ran: Arc<AtomicBool>,
+    ran: Arc<AtomicBool>,
 }
 
 impl<C: MiddlewareContext> std::fmt::Debug for Next<C> {
@@ -95,14 +68,54 @@ impl<C: MiddlewareContext> std::fmt::Debug for Next<C> {
 }
 
 impl<C: MiddlewareContext> Next<C> {
-    /// Runs the rest. Dropping the future stops it.
+    /// Runs the inner layers and the core. Dropping the future stops them.
     pub async fn run(self, context: C) -> C::Answer {
         self.ran.store(true, Relaxed);
         run(self.layers, self.at, self.core, context).await
     }
 }
 
-/// Layers in order: a lower priority is outer, of equal ones the one registered first.
+/// One middleware, the extension that registered it, and its priority.
+struct Layer<C: MiddlewareContext> {
+    owner: Arc<str>,
+    priority: i32,
+    middleware: Arc<dyn Middleware<C>>,
+}
+
+impl<C: MiddlewareContext> Clone for Layer<C> {
+    fn clone(&self) -> Self {
+        Self {
+            owner: Arc::clone(&self.owner),
+            priority: self.priority,
+            middleware: Arc::clone(&self.middleware),
+        }
+    }
+}
+
+impl<C: MiddlewareContext> Layer<C> {
+    /// Runs the middleware. Its answer becomes `E_MIDDLEWARE` if it panicked or did not run the rest.
+    async fn handle(self, context: C, next: Next<C>) -> C::Answer {
+        let locale = context.locale();
+        let ran = Arc::clone(&next.ran);
+        let answer = catch_unwind(async { self.middleware.handle(context, next).await }).await;
+        match answer {
+            Err(Panicked) => C::failed(self.fault("panicked", locale)),
+            Ok(answer) if ran.load(Relaxed) => answer,
+            Ok(answer) => C::failed(match C::error_of(answer) {
+                Some(error) if error.code == ErrorCode::Host(ToolErrorCode::Middleware) => error,
+                Some(error) => ToolError::host(ToolErrorCode::Middleware, error.message, locale),
+                None => self.fault("answered without running the rest", locale),
+            }),
+        }
+    }
+
+    fn fault(&self, what: &str, locale: Locale) -> ToolError {
+        let message = format!("The {} middleware of '{}' {what}.", C::KIND, self.owner);
+        ToolError::host(ToolErrorCode::Middleware, message, locale)
+    }
+}
+
+/// Layers in order: a lower priority is further out; of equal priorities, the one registered first.
 pub(crate) struct Pipeline<C: MiddlewareContext> {
     layers: Arc<[Layer<C>]>,
 }
@@ -128,7 +141,7 @@ impl<C: MiddlewareContext> Pipeline<C> {
         self.layers.is_empty()
     }
 
-    /// The pipeline with one more layer.
+    /// Returns the pipeline with one more layer.
     pub(crate) fn with(
         &self,
         owner: &Arc<str>,
@@ -139,14 +152,18 @@ impl<C: MiddlewareContext> Pipeline<C> {
             .layers
             .partition_point(|layer| layer.priority <= priority);
         let (outer, inner) = self.layers.split_at(after);
-        let new = Layer::new(owner, priority, middleware);
+        let new = Layer {
+            owner: Arc::clone(owner),
+            priority,
+            middleware,
+        };
         let layers = outer.iter().cloned().chain([new]);
         Self {
             layers: layers.chain(inner.iter().cloned()).collect(),
         }
     }
 
-    /// The pipeline without the layers of one extension.
+    /// Returns the pipeline without the layers of one extension.
     pub(crate) fn without(&self, owner: &str) -> Self {
         let kept = self.layers.iter().filter(|layer| &*layer.owner != owner);
         Self {
@@ -154,7 +171,7 @@ impl<C: MiddlewareContext> Pipeline<C> {
         }
     }
 
-    /// Sends a context through every layer to the core and back.
+    /// Runs every layer around the core.
     pub(crate) fn run(
         &self,
         context: C,

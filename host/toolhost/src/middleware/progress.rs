@@ -1,61 +1,58 @@
-//! How far a call got beneath its layers: what they cannot change.
+//! What happened beneath the layers of a call, which they cannot change.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use toolhost_contract::{ErrorCode, Locale, ToolError, ToolErrorCode, ToolResult};
 
-/// What happened beneath the layers.
+/// What happened beneath the layers of a call.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     ran: AtomicBool,
-    said: OnceLock<Said>,
+    inner: OnceLock<HostFields>,
 }
 
-/// What of a result only the host can make.
+/// The fields of the core's result that only the host may set.
 #[derive(Debug)]
-struct Said {
+struct HostFields {
     code: Option<ErrorCode>,
     handle: Option<String>,
 }
 
 impl Progress {
-    /// The tool is run now.
-    pub(crate) fn runs(&self) {
+    /// Records that the tool starts to run.
+    pub(crate) fn set_running(&self) {
         self.ran.store(true, Relaxed);
     }
 
-    /// Whether the tool was run, whatever the layers made of its result.
+    /// Whether the tool ran, whatever result the layers returned.
     pub(crate) fn has_run(&self) -> bool {
         self.ran.load(Relaxed)
     }
 
-    /// Remembers what the layers are given.
-    pub(crate) fn said(&self, result: &ToolResult) {
-        let said = Said {
+    /// Records the result that the innermost layer gets.
+    pub(crate) fn set_result(&self, result: &ToolResult) {
+        let fields = HostFields {
             code: result.tool_error().map(|error| error.code.clone()),
             handle: result.handle().map(str::to_owned),
         };
-        let _first = self.said.set(said).is_ok();
+        let _is_first = self.inner.set(fields).is_ok();
     }
 
-    /// What the layers made of it, with no code of the host's and no handle that was not there before.
+    /// Replaces the layers' result by `E_MIDDLEWARE` if it has a host code or a handle that the
+    /// core's result did not have.
     pub(crate) fn sanitize_codes(&self, result: ToolResult, locale: Locale) -> ToolResult {
-        let said = self.said.get();
-        let code = result.tool_error().map(|error| &error.code);
-        let forged = match code {
-            Some(code) if is_forged(code, said.and_then(|said| said.code.as_ref())) => {
-                result.tool_error().map(|error| error.message.clone())
-            }
-            Some(_) => None,
+        let inner = self.inner.get();
+        let message = match result.tool_error() {
+            Some(error) => is_forged(&error.code, inner.and_then(|inner| inner.code.as_ref()))
+                .then(|| error.message.clone()),
             None => {
-                let handle = result.handle();
-                let known = said.and_then(|said| said.handle.as_deref());
-                let made_up = handle.is_some() && handle != known;
-                made_up.then(|| "A middleware answered with a handle that no tool gave.".to_owned())
+                let known = inner.and_then(|inner| inner.handle.as_deref());
+                let is_forged = result.handle().is_some() && result.handle() != known;
+                is_forged.then(|| "A middleware returned a handle that no tool gave.".to_owned())
             }
         };
-        match forged {
+        match message {
             None => result,
             Some(message) => {
                 result.into_error(ToolError::host(ToolErrorCode::Middleware, message, locale))
@@ -64,7 +61,7 @@ impl Progress {
     }
 }
 
-/// Whether a code is the host's, and neither a middleware's own nor one that was there `before`.
+/// Whether a code is the host's, but neither `E_MIDDLEWARE` nor the code `before` the layers.
 fn is_forged(code: &ErrorCode, before: Option<&ErrorCode>) -> bool {
     match code {
         ErrorCode::Host(ToolErrorCode::Middleware) | ErrorCode::Handler(_) => false,
@@ -72,8 +69,8 @@ fn is_forged(code: &ErrorCode, before: Option<&ErrorCode>) -> bool {
     }
 }
 
-/// What the layers of a turn or a step made of a failure, with no code of the host's that was not there
-/// `before`.
+/// Replaces the code of a turn's or step's error by `E_MIDDLEWARE` if it is a host code other than
+/// the one `before` the layers.
 pub(crate) fn sanitize_error_code(
     error: ToolError,
     before: Option<&ErrorCode>,

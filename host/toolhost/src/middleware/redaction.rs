@@ -1,9 +1,11 @@
-//! The redactor as a layer around calls.
+//! The redactor as a layer around tool calls.
 
 use toolhost_contract::ToolResult;
 
-use super::pipeline::{BoxFuture, Middleware, Next};
-use super::{Redactor, ToolCallContext};
+use super::contexts::ToolCallContext;
+use super::pipeline::{Middleware, Next};
+use futures_util::future::BoxFuture;
+use toolhost_contract::Redactor;
 
 impl Middleware<ToolCallContext> for Redactor {
     fn handle(

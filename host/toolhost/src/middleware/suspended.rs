@@ -1,28 +1,31 @@
-//! A pipeline held open around a core that somebody else runs: a turn, a step.
+//! A pipeline that is suspended at its core while a turn or a step is open.
 
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::pipeline::{BoxFuture, MiddlewareContext, Pipeline};
+use super::context::MiddlewareContext;
+use super::pipeline::Pipeline;
+use futures_util::future::BoxFuture;
 
 /// A pipeline that has reached its core.
 pub(crate) struct Opened<C: MiddlewareContext> {
-    /// What the layers made of the context.
+    /// The context as the layers left it.
     pub(crate) context: C,
-    /// The way back.
-    pub(crate) held: SuspendedPipeline<C>,
+    pub(crate) pipeline: SuspendedPipeline<C>,
 }
 
-/// The way back through a pipeline's layers. Dropped, their second halves do not run.
+/// A pipeline whose layers wait in [`Next::run`](super::Next::run). Dropping it drops the layers:
+/// their second halves do not run.
 pub(crate) struct SuspendedPipeline<C: MiddlewareContext> {
-    /// Only the one who closes it takes it out: the lock makes it shareable.
+    /// None for a pipeline without layers. The mutex only makes the future shareable: [`Self::close`]
+    /// alone takes it out.
     waiting: Mutex<Option<Waiting<C>>>,
 }
 
 struct Waiting<C: MiddlewareContext> {
-    onion: BoxFuture<'static, C::Answer>,
-    end: oneshot::Sender<C::Answer>,
+    layers: BoxFuture<'static, C::Answer>,
+    answer: oneshot::Sender<C::Answer>,
 }
 
 impl<C: MiddlewareContext> std::fmt::Debug for SuspendedPipeline<C> {
@@ -32,8 +35,8 @@ impl<C: MiddlewareContext> std::fmt::Debug for SuspendedPipeline<C> {
 }
 
 impl<C: MiddlewareContext> SuspendedPipeline<C> {
-    /// Of a pipeline without layers: there is nothing on the way back.
-    pub(crate) fn closed() -> Self {
+    /// A pipeline without layers.
+    pub(crate) fn empty() -> Self {
         Self {
             waiting: Mutex::new(None),
         }
@@ -42,25 +45,25 @@ impl<C: MiddlewareContext> SuspendedPipeline<C> {
     /// Runs the first halves of all layers.
     ///
     /// # Errors
-    /// The answer of a layer that ended the passage there.
+    /// The answer of a layer that did not run the rest.
     pub(crate) async fn open(pipeline: &Pipeline<C>, context: C) -> Result<Opened<C>, C::Answer> {
         if pipeline.is_empty() {
-            let held = Self::closed();
-            return Ok(Opened { context, held });
+            let pipeline = Self::empty();
+            return Ok(Opened { context, pipeline });
         }
         let (reach, reached) = oneshot::channel();
-        let (end, ended) = oneshot::channel();
+        let (answer, answered) = oneshot::channel();
         let core = move |context: C| -> BoxFuture<'static, C::Answer> {
             Box::pin(async move {
-                // Nobody waits for it only where the whole is dropped; then this is dropped too.
-                let _unheard = reach.send(context).is_err();
-                match ended.await {
+                // The receiver lives as long as the future that runs this.
+                let _is_dropped = reach.send(context).is_err();
+                match answered.await {
                     Ok(answer) => answer,
                     Err(_) => std::future::pending().await,
                 }
             })
         };
-        let mut onion = pipeline.run(context, core);
+        let mut layers = pipeline.run(context, core);
         let reached = async {
             match reached.await {
                 Ok(context) => context,
@@ -69,23 +72,23 @@ impl<C: MiddlewareContext> SuspendedPipeline<C> {
         };
         tokio::select! {
             biased;
-            answer = &mut onion => Err(answer),
+            answer = &mut layers => Err(answer),
             context = reached => Ok(Opened {
                 context,
-                held: Self { waiting: Mutex::new(Some(Waiting { onion, end })) },
+                pipeline: Self { waiting: Mutex::new(Some(Waiting { layers, answer })) },
             }),
         }
     }
 
-    /// Runs the second halves: what the layers make of the answer.
+    /// Runs the second halves of all layers, and returns what they make of the answer.
     pub(crate) async fn close(self, answer: C::Answer) -> C::Answer {
         let waiting = self.waiting.into_inner();
         match waiting.unwrap_or_else(PoisonError::into_inner) {
             None => answer,
-            Some(Waiting { onion, end }) => {
-                // A layer that no longer waits for the core has its own answer.
-                let _unheard = end.send(answer).is_err();
-                onion.await
+            Some(waiting) => {
+                // A layer that dropped the rest returns an answer of its own.
+                let _is_dropped = waiting.answer.send(answer).is_err();
+                waiting.layers.await
             }
         }
     }

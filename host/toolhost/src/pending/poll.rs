@@ -1,207 +1,195 @@
-//! Asks for the result of a pending call, or says that nobody wants it.
+//! Polls and cancels pending calls.
 
 use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 
 use tokio::sync::oneshot;
-use toolhost_contract::{ErrorCode, ToolError, ToolErrorCode, ToolResult};
+use toolhost_contract::{ErrorCode, Locale, ToolError, ToolErrorCode, ToolResult, text};
+use toolhost_store::StoreError;
 
-use super::calls::{Asked, Pending, owner, unreadable};
-use super::guest::{self, PollReply};
+use super::calls::{Pending, cancelled};
+use super::guest_poll::{self, PollReply};
+use super::opening::PendingCalls;
+use super::per_handle_lock::PerHandleLock;
 use super::record::{Handle, Record, Source, State};
-use crate::instance::Instance;
-use crate::turn::TurnInner;
-use toolhost_contract::text;
+use crate::call::component;
+use crate::call::scope::{InstanceScope, TurnScope};
 
-/// Longest handle quoted, in characters.
+/// Longest handle in a message, in characters.
 const HANDLE_SHOWN: usize = 64;
 
-impl Pending {
-    /// Asks for the result a handle stands for: it, or `pending` again. Once begun, the component is
-    /// asked to the end and its answer recorded, also where this is dropped.
-    pub(crate) async fn poll(self: &Arc<Self>, instance: &Instance, handle: &str) -> ToolResult {
-        let (own, of, named) = (Arc::clone(self), instance.clone(), handle.to_owned());
-        let (tell, told) = oneshot::channel();
-        instance.0.agent.0.host.sandbox.spawn(async move {
-            let polled = own.ask(&of, &named).await;
-            // Whoever asked may have gone.
-            let _heard = tell.send(polled).is_ok();
+impl PendingCalls {
+    /// Polls the result of a handle. Once begun, the component runs to its end and its answer is
+    /// recorded, even if this future is dropped.
+    pub(crate) async fn poll(&self, instance: &Arc<InstanceScope>, handle: &str) -> ToolResult {
+        let pending = match self.open(instance.agent.locale).await {
+            Ok(pending) => Arc::clone(pending),
+            Err(error) => return ToolResult::error("", "", error),
+        };
+        let (scope, handle) = (Arc::clone(instance), handle.to_owned());
+        let (send, polled) = oneshot::channel();
+        instance.agent.host.sandbox.spawn(async move {
+            let polled = pending.poll(&scope, &handle).await;
+            // The receiver may have been dropped.
+            let _is_received = send.send(polled).is_ok();
         });
-        match told.await {
+        let result = match polled.await {
             Ok(polled) => polled.into_result(),
             Err(_) => {
-                let locale = instance.0.agent.0.locale;
                 let message = "The host could not ask for the result.";
-                ToolResult::error(
-                    "",
-                    "",
-                    ToolError::host(ToolErrorCode::Host, message, locale),
-                )
+                let locale = instance.agent.locale;
+                let error = ToolError::host(ToolErrorCode::Host, message, locale);
+                ToolResult::error("", "", error)
             }
+        };
+        instance.exit(result)
+    }
+
+    /// Cancels a pending call: `E_TOOL_CANCELLED`, or the result that it already had.
+    pub(crate) async fn cancel(&self, instance: &Arc<InstanceScope>, handle: &str) -> ToolResult {
+        let result = match self.open(instance.agent.locale).await {
+            Ok(pending) => pending.cancel(instance, handle).await,
+            Err(error) => Err(error),
+        };
+        instance.exit(result.unwrap_or_else(|error| ToolResult::error("", "", error)))
+    }
+}
+
+impl Pending {
+    /// Polls a handle, one poll at a time: a component that renews its handle must not be polled with
+    /// the old one meanwhile.
+    pub(super) async fn poll(&self, instance: &Arc<InstanceScope>, handle: &str) -> PollStatus {
+        let known = match parse(handle, instance.agent.locale) {
+            Ok(known) => known,
+            Err(error) => return PollStatus::of_error(error),
+        };
+        let own = PerHandleLock::of(&self.polled, known.clone());
+        let _locked = own.lock.lock().await;
+        match self.poll_locked(instance, &known).await {
+            Ok(status) => status,
+            Err(error) => PollStatus::of_error(error),
         }
     }
 
-    /// Asks, one at a time for each handle: a component that renews its handle must not be asked with
-    /// the old one meanwhile.
-    pub(super) async fn ask(&self, instance: &Instance, handle: &str) -> PollStatus {
-        let Some(known) = Handle::parse(handle) else {
-            return PollStatus::Ended(ToolResult::error("", "", unknown(handle, instance)));
-        };
-        let turnstile = PerHandleLock::of(&self.asked, known);
-        let _alone = turnstile.gate.lock().await;
-        self.ask_alone(instance, handle).await
-    }
-
-    async fn ask_alone(&self, instance: &Instance, handle: &str) -> PollStatus {
-        let record = match self.find(instance, handle).await {
-            Ok(record) => record,
-            Err(error) => return PollStatus::of_error(error),
-        };
-        let turn = Arc::new(TurnInner::resumed(instance, &record.call));
+    async fn poll_locked(
+        &self,
+        instance: &Arc<InstanceScope>,
+        handle: &Handle,
+    ) -> Result<PollStatus, ToolError> {
+        let locale = instance.agent.locale;
+        let record = self.find(instance, handle).await?;
+        let turn = Arc::new(TurnScope::resumed(instance, &record.call));
         if self.is_lost(&record) {
-            return self
-                .settled(&turn, instance, &record, lost(&record, instance))
-                .await;
+            let result = lost(&record, locale);
+            return self.end(&turn, &record, result).await;
         }
         let (Source::Guest { guest_handle }, State::Waiting) = (&record.source, &record.state)
         else {
-            return told(&record, instance);
+            return Ok(status_of(&record, locale));
         };
-        let asked = guest::ask(&turn, &record.call, guest_handle.clone()).await;
-        let result = match asked {
-            PollReply::Ended(result) => result,
-            PollReply::Unanswered(result) => return PollStatus::Unanswered(result),
+        match guest_poll::poll(&turn, &record.call, guest_handle.clone()).await {
+            PollReply::Ended(result) => self.end(&turn, &record, result).await,
+            PollReply::Unanswered(result) => Ok(PollStatus::Unanswered(result)),
             PollReply::Pending(renewed) => {
                 if renewed != *guest_handle {
                     let renewed = self.records.renew_guest_handle(&record.handle, renewed);
                     if let Err(error) = renewed.await {
-                        let error = unreadable(&error, turn.locale());
-                        return PollStatus::Unanswered(failed(&record, error));
+                        let error = not_readable(&error, locale);
+                        return Ok(PollStatus::Unanswered(failed(&record, error)));
                     }
                 }
-                return told(&record, instance);
+                Ok(status_of(&record, locale))
             }
-        };
-        self.settled(&turn, instance, &record, result).await
+        }
     }
 
-    /// Ends a record that was read as open, and tells what it came to.
-    async fn settled(
+    /// Ends a record that was read as open, and announces its result.
+    async fn end(
         &self,
-        turn: &TurnInner,
-        instance: &Instance,
+        turn: &TurnScope,
         record: &Record,
         result: ToolResult,
-    ) -> PollStatus {
+    ) -> Result<PollStatus, ToolError> {
         match self.settle(turn, &record.handle, &result).await {
-            Ok(true) => PollStatus::Ended(result),
-            // Another process ended it first, or it ended since it was read.
-            Ok(false) => match self.find(instance, record.handle.as_str()).await {
-                Ok(record) => told(&record, instance),
-                Err(error) => PollStatus::of_error(error),
-            },
-            // The component may not give it twice: it is answered, though nobody can ask again.
+            Ok(true) => Ok(PollStatus::Ended(result)),
+            // Another poll or process ended it since it was read.
+            Ok(false) => {
+                let record = self.find(&turn.instance, &record.handle).await?;
+                Ok(status_of(&record, turn.locale()))
+            }
+            // The component may not return the result twice: return it, although it is not stored.
             Err(error) => {
                 let call_id = result.tool_call_id();
-                tracing::error!(%error, call_id, "the result of a pending call is not recorded");
-                PollStatus::Ended(result)
+                tracing::error!(%error, call_id, "the result of a pending call could not be recorded");
+                Ok(PollStatus::Ended(result))
             }
         }
     }
 
-    /// Ends a pending call that nobody wants any more: `E_TOOL_CANCELLED`, or the result it already
-    /// had.
-    pub(crate) async fn cancel(&self, instance: &Instance, handle: &str) -> ToolResult {
-        let locale = instance.0.agent.0.locale;
-        let Some(known) = Handle::parse(handle) else {
-            return ToolResult::error("", "", unknown(handle, instance));
-        };
-        let owner = owner(instance);
-        let record = match self.records.cancel(&known, &owner, SystemTime::now()).await {
-            Ok(Some(record)) => record,
-            Ok(None) => return ToolResult::error("", "", unknown(handle, instance)),
-            Err(error) => return ToolResult::error("", "", unreadable(&error, locale)),
-        };
+    async fn cancel(
+        &self,
+        instance: &Arc<InstanceScope>,
+        handle: &str,
+    ) -> Result<ToolResult, ToolError> {
+        let locale = instance.agent.locale;
+        let (known, owner) = (parse(handle, locale)?, instance.owner());
+        let cancelling = self.records.cancel(&known, &owner, SystemTime::now());
+        let record = cancelling
+            .await
+            .map_err(|error| not_readable(&error, locale))?;
+        let record = record.ok_or_else(|| unknown(handle, locale))?;
         if !record.state.is_open() {
-            return told(&record, instance).into_result();
+            return Ok(status_of(&record, locale).into_result());
         }
-        let turn = Arc::new(TurnInner::resumed(instance, &record.call));
-        let result = failed(&record, cancelled(instance));
-        self.tell(&turn, &record.handle, &result);
+        let turn = TurnScope::resumed(instance, &record.call);
+        let result = failed(&record, cancelled(locale));
+        self.announce(&turn, &record.handle, &result);
         self.stop(&record.handle);
         if let Source::Guest { guest_handle } = &record.source {
-            guest::cancel(&turn, &record.call, guest_handle.clone()).await;
+            component::cancel(&turn, &record.call, guest_handle.clone()).await;
         }
-        result
+        Ok(result)
     }
 
-    /// Whether a record is one of this process that nothing here runs: the store could not keep what
-    /// it came to.
+    /// Stops a call that runs in the background of this process.
+    fn stop(&self, handle: &Handle) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stopped) = running.get(handle) {
+            stopped.notify_one();
+        }
+    }
+
+    /// Whether a record says that this process runs the call, but it does not: the store could not
+    /// record its result.
     fn is_lost(&self, record: &Record) -> bool {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         self.records.is_own_running(record) && !running.contains_key(&record.handle)
     }
 
-    async fn find(&self, instance: &Instance, handle: &str) -> Result<Record, ToolError> {
-        let locale = instance.0.agent.0.locale;
-        let Some(known) = Handle::parse(handle) else {
-            return Err(unknown(handle, instance));
-        };
-        let owner = owner(instance);
-        match self.records.find(&known, &owner, SystemTime::now()).await {
-            Ok(Some(record)) => Ok(record),
-            Ok(None) => Err(unknown(handle, instance)),
-            Err(error) => Err(unreadable(&error, locale)),
-        }
+    async fn find(&self, instance: &InstanceScope, handle: &Handle) -> Result<Record, ToolError> {
+        let (locale, owner) = (instance.agent.locale, instance.owner());
+        let found = self.records.find(handle, &owner, SystemTime::now()).await;
+        let found = found.map_err(|error| not_readable(&error, locale))?;
+        found.ok_or_else(|| unknown(handle.as_str(), locale))
     }
 }
 
-/// One who asks for a handle, or waits to: the last of them takes its gate away.
-struct PerHandleLock<'a> {
-    asked: &'a Asked,
-    handle: Handle,
-    gate: Arc<tokio::sync::Mutex<()>>,
-}
-
-impl<'a> PerHandleLock<'a> {
-    fn of(asked: &'a Asked, handle: Handle) -> Self {
-        let mut all = asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let gate = Arc::clone(all.entry(handle.clone()).or_default());
-        drop(all);
-        Self {
-            asked,
-            handle,
-            gate,
-        }
-    }
-}
-
-impl Drop for PerHandleLock<'_> {
-    fn drop(&mut self) {
-        let mut all = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        // This one's and the map's: nobody else waits.
-        if Arc::strong_count(&self.gate) == 2 {
-            all.remove(&self.handle);
-        }
-    }
-}
-
-/// What came of asking for a pending call.
+/// How far a pending call is.
 pub(super) enum PollStatus {
     /// It has ended, well or not; or there is no such call.
     Ended(ToolResult),
     /// It has not ended.
     NotYet(ToolResult),
-    /// It could not be asked, or did not answer; it may be asked again.
+    /// The component could not be run, or did not answer. It can be polled again.
     Unanswered(ToolResult),
 }
 
 impl PollStatus {
-    /// Of a record that was not found, or could not be.
+    /// The status of a record that was not found, or could not be read.
     fn of_error(error: ToolError) -> Self {
-        let transient = error.code == ErrorCode::Host(ToolErrorCode::Host);
+        let is_transient = error.code == ErrorCode::Host(ToolErrorCode::Host);
         let result = ToolResult::error("", "", error);
-        if transient {
+        if is_transient {
             Self::Unanswered(result)
         } else {
             Self::Ended(result)
@@ -215,12 +203,11 @@ impl PollStatus {
     }
 }
 
-/// How far a record is.
-fn told(record: &Record, instance: &Instance) -> PollStatus {
+fn status_of(record: &Record, locale: Locale) -> PollStatus {
     let (id, name) = (&record.call.call_id, &record.call.tool_name);
     match &record.state {
         State::Done(result) => PollStatus::Ended((**result).clone().answering(id, name)),
-        State::Cancelled => PollStatus::Ended(failed(record, cancelled(instance))),
+        State::Cancelled => PollStatus::Ended(failed(record, cancelled(locale))),
         State::Running | State::Waiting => {
             let handle = record.handle.as_str().to_owned();
             PollStatus::NotYet(ToolResult::pending(id, name, handle))
@@ -232,59 +219,29 @@ fn failed(record: &Record, error: ToolError) -> ToolResult {
     ToolResult::error(&record.call.call_id, &record.call.tool_name, error)
 }
 
-/// What a call came to whose result the store could not keep.
-fn lost(record: &Record, instance: &Instance) -> ToolResult {
-    let message = format!(
-        "Tool '{}' was interrupted: its result could not be kept.",
-        record.call.tool_name
-    );
-    let locale = instance.0.agent.0.locale;
-    failed(
-        record,
-        ToolError::host(ToolErrorCode::Interrupted, message, locale),
-    )
+/// The result of a call whose own result the store could not record.
+fn lost(record: &Record, locale: Locale) -> ToolResult {
+    let name = &record.call.tool_name;
+    let message = format!("Tool '{name}' was interrupted: its result could not be kept.");
+    let error = ToolError::host(ToolErrorCode::Interrupted, message, locale);
+    failed(record, error)
 }
 
-fn cancelled(instance: &Instance) -> ToolError {
-    let locale = instance.0.agent.0.locale;
-    let message = "The pending call was cancelled.";
-    ToolError::host(ToolErrorCode::Cancelled, message, locale)
+fn parse(handle: &str, locale: Locale) -> Result<Handle, ToolError> {
+    Handle::parse(handle).ok_or_else(|| unknown(handle, locale))
 }
 
-/// A handle that is malformed, another instance's, expired or made up: it is not said which.
-fn unknown(handle: &str, instance: &Instance) -> ToolError {
-    let shown = text::shorten(handle, HANDLE_SHOWN);
-    let message = format!("No pending call of this agent instance has the handle '{shown}'.");
-    let locale = instance.0.agent.0.locale;
+/// The error of a handle that is malformed, another instance's, expired or made up. The message does
+/// not tell which.
+fn unknown(handle: &str, locale: Locale) -> ToolError {
+    let handle = text::shorten(handle, HANDLE_SHOWN);
+    let message = format!("No pending call of this agent instance has the handle '{handle}'.");
     ToolError::host(ToolErrorCode::UnknownHandle, message, locale)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn nothing_is_left_of_those_who_asked_or_went_away() {
-        let asked = Asked::default();
-        let handle = Handle::parse(&format!("pending_{}", "a".repeat(32))).unwrap();
-        let left = || asked.lock().unwrap().len();
-        {
-            let first = PerHandleLock::of(&asked, handle.clone());
-            let _alone = first.gate.lock().await;
-            let second = PerHandleLock::of(&asked, handle.clone());
-            let waits = async { drop(second.gate.lock().await) };
-            let gave_up = tokio::time::timeout(std::time::Duration::from_millis(1), waits).await;
-            assert!(gave_up.is_err(), "one at a time");
-            drop(second);
-            assert_eq!(left(), 1);
-        }
-        assert_eq!(left(), 0);
-        // A future that was begun and is dropped.
-        let cancelled = async {
-            let _own = PerHandleLock::of(&asked, handle);
-            std::future::pending::<()>().await;
-        };
-        let _gone = tokio::time::timeout(std::time::Duration::from_millis(1), cancelled).await;
-        assert_eq!(left(), 0);
-    }
+/// The error of a record that could not be read. The cause is logged, and not part of it.
+fn not_readable(error: &StoreError, locale: Locale) -> ToolError {
+    tracing::error!(?error, "pending calls could not be read");
+    let message = "The host cannot look up its pending calls now.";
+    ToolError::host(ToolErrorCode::Host, message, locale)
 }

@@ -9,6 +9,7 @@
 mod handle;
 mod interrupt;
 mod records;
+mod results;
 mod row;
 mod schema;
 

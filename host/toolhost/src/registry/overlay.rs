@@ -1,15 +1,16 @@
-//! What extensions add to one agent: its own tools over the bundle's, and its pipelines.
+//! What extensions add to one agent: tools beside the bundle's, and pipelines.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use toolhost_contract::ToolCatalogItem;
 
-use super::{RegisteredTool, Runs};
+use super::registered_tool::{RegisteredTool, Runs};
 use crate::middleware::pipeline::Pipeline;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
 
-/// What an agent's extensions have registered: a snapshot.
+/// A snapshot of what an agent's extensions have registered.
 #[derive(Clone, Default)]
 pub(crate) struct Overlay {
     pub(crate) turn: Pipeline<TurnContext>,
@@ -26,13 +27,13 @@ impl Overlay {
         self.tools.get(name).map(|tool| &**tool)
     }
 
-    /// What a model is shown of the tools, in order.
+    /// The catalog items of the tools, in the order registered.
     pub(crate) fn items(&self) -> impl Iterator<Item = &ToolCatalogItem> {
         let registered = self.order.iter().filter_map(|name| self.tools.get(name));
         registered.map(|tool| &tool.item)
     }
 
-    /// The extension a tool belongs to.
+    /// The extension that registered a tool.
     pub(crate) fn owner(&self, name: &str) -> Option<Arc<str>> {
         match &self.tools.get(name)?.runs {
             Runs::Native { owner, .. } => Some(Arc::clone(owner)),
@@ -52,8 +53,8 @@ impl Overlay {
         self.order.retain(|known| &**known != name);
     }
 
-    /// Takes an extension's name, unless it is taken.
-    pub(crate) fn enter(&mut self, extension: &Arc<str>) -> bool {
+    /// Adds an extension, unless one of its name is there. Returns whether it was added.
+    pub(crate) fn add_extension(&mut self, extension: &Arc<str>) -> bool {
         let is_new = self.extensions.iter().all(|known| known != extension);
         if is_new {
             self.extensions.push(Arc::clone(extension));
@@ -61,15 +62,15 @@ impl Overlay {
         is_new
     }
 
-    /// Whether this very extension is there, and not a later one of its name.
-    pub(crate) fn holds(&self, extension: &Arc<str>) -> bool {
+    /// Whether this extension is registered, and not a later one of its name.
+    pub(crate) fn has_extension(&self, extension: &Arc<str>) -> bool {
         self.extensions
             .iter()
             .any(|known| Arc::ptr_eq(known, extension))
     }
 
-    /// Removes an extension and all that is its own; says whether it was there.
-    pub(crate) fn leave(&mut self, extension: &str) -> bool {
+    /// Removes an extension with its tools and layers. Returns whether it was there.
+    fn remove_extension(&mut self, extension: &str) -> bool {
         let before = self.extensions.len();
         self.extensions.retain(|known| &**known != extension);
         if self.extensions.len() == before {
@@ -89,16 +90,23 @@ impl Overlay {
     }
 }
 
-/// The overlay as it is now. Changed as a whole, so that a snapshot never sees half a change.
+/// The current overlay of an agent. Every change replaces it, so that no snapshot sees half a change.
 #[derive(Default)]
-pub(crate) struct Current(RwLock<Arc<Overlay>>);
+pub(crate) struct CurrentOverlay(RwLock<Arc<Overlay>>);
 
-impl Current {
+impl CurrentOverlay {
     pub(crate) fn snapshot(&self) -> Arc<Overlay> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Changes a copy, which takes effect if the change succeeds.
+    /// Removes an extension. Returns whether it was there.
+    pub(crate) fn remove(&self, extension: &str) -> bool {
+        let removed: Result<bool, Infallible> =
+            self.change(|overlay| Ok(overlay.remove_extension(extension)));
+        removed.unwrap_or(false)
+    }
+
+    /// Changes a copy, and replaces the overlay by it if the change succeeds.
     pub(crate) fn change<T, E>(
         &self,
         change: impl FnOnce(&mut Overlay) -> Result<T, E>,
@@ -111,7 +119,7 @@ impl Current {
             Err(_) => Arc::new(changed),
         };
         drop(current);
-        // What it alone held is dropped without the lock: it may be somebody's code.
+        // Dropped without the lock: this may run code of an extension.
         drop(old);
         done
     }

@@ -1,4 +1,4 @@
-//! The Tool Registry: everything that can run, whether a step shows it or not.
+//! The Tool Registry: all tools that can run, in the catalog or not.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use toolhost_manifest::schema::ArgsSchema;
 /// One tool that can run.
 #[derive(Debug, Clone)]
 pub(crate) struct RegisteredTool {
-    /// What a model is shown of it.
+    /// Its catalog item.
     pub(crate) item: ToolCatalogItem,
-    /// What its arguments must fit.
+    /// The schema of its arguments.
     pub(crate) schema: Arc<ArgsSchema>,
-    /// Longest error message of its Tool.
+    /// The limit of its error messages.
     pub(crate) error_message_limit: ErrorMessageLimit,
     /// What runs.
     pub(crate) runs: Runs,
 }
 
 impl RegisteredTool {
-    /// Whether it can be asked again for what it answered `pending` to.
+    /// Whether the component exports polling, so that it may answer `pending`.
     pub(crate) fn polls(&self) -> bool {
         match &self.runs {
             Runs::Component(component) => component.polls(),
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Runs {
     }
 }
 
-/// All tools of a bundle. Shared by its agents and never changed.
+/// All tools of a bundle. Its agents share it; it never changes.
 ///
 /// Spec: tool-spec-v2 §3.
 #[derive(Debug, Default)]

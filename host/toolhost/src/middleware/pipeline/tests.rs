@@ -8,7 +8,7 @@ use crate::middleware::{Opened, SuspendedPipeline};
 /// A passage that records who saw it.
 struct Visited(Vec<String>);
 
-impl sealed::Sealed for Visited {}
+impl crate::middleware::context::sealed::Sealed for Visited {}
 
 impl MiddlewareContext for Visited {
     type Answer = Result<Vec<String>, ToolError>;
@@ -124,7 +124,11 @@ fn layers_of_one_extension_go_together() {
 async fn a_pipeline_is_held_open_around_a_core_that_somebody_else_runs() {
     let pipeline = with(vec![(0, named("A")), (1, named("B"))]);
     let opened = SuspendedPipeline::open(&pipeline, Visited(Vec::new())).await;
-    let Ok(Opened { context, held }) = opened else {
+    let Ok(Opened {
+        context,
+        pipeline: held,
+    }) = opened
+    else {
         panic!("it opens")
     };
     assert_eq!(context.0, ["A:pre", "B:pre"]);

@@ -1,9 +1,9 @@
 //! What a process left running when it died.
 
-use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult};
+use toolhost_contract::Locale;
 use toolhost_store::rusqlite::{self, Transaction};
 
-use super::records::{BATCH, storable};
+use super::results::{BATCH, interrupted, storable};
 use super::{Record, Records, Source, State, row};
 use toolhost_store::StoreError;
 
@@ -67,12 +67,4 @@ fn interrupt_some(
         record.state = State::Done(Box::new(result));
     }
     Ok(records)
-}
-
-/// What a call came to whose process died.
-pub(super) fn interrupted(record: &Record, locale: Locale) -> ToolResult {
-    let (call_id, tool_name) = (&record.call.call_id, &record.call.tool_name);
-    let message = format!("Tool '{tool_name}' was interrupted: the host stopped while it ran.");
-    let error = ToolError::host(ToolErrorCode::Interrupted, message, locale);
-    ToolResult::error(call_id, tool_name, error)
 }

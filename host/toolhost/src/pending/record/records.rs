@@ -2,10 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult, json_depth};
+use toolhost_contract::{Locale, ToolResult};
 use toolhost_store::rusqlite::{self, Transaction, named_params};
 
-use super::interrupt::interrupted;
+use super::results::{BATCH, JSON_DEPTH_MAX, interrupted, storable};
 use super::{Handle, NewRecord, NewSource, Owner, Record, Source, State, row};
 use toolhost_store::{Store, StoreError};
 
@@ -21,12 +21,6 @@ const BYTES_IN_ALL: i64 = 4 << 30;
 
 /// Pages given back to the system in one transaction.
 const PAGES: u32 = 10_000;
-
-/// Records ended or removed in one transaction: others use the store, too.
-pub(super) const BATCH: u32 = 500;
-
-/// Deepest nesting that is read back from JSON text: that of `serde_json`.
-const JSON_DEPTH_MAX: usize = 127;
 
 /// Why a call cannot be answered with a handle.
 #[derive(Debug, thiserror::Error)]
@@ -374,19 +368,6 @@ fn count_open(
         },
         |row| row.get(0),
     )
-}
-
-/// The JSON text of a result; of an error in its place where the text could not be read back.
-pub(super) fn storable(result: &ToolResult, locale: Locale) -> String {
-    let text = result.to_stored().to_string();
-    if json_depth(&text) <= JSON_DEPTH_MAX {
-        return text;
-    }
-    let (call_id, tool_name) = (result.tool_call_id(), result.tool_name());
-    let message = format!("Tool '{tool_name}' failed: its result is nested too deep to be kept.");
-    let error = ToolError::host(ToolErrorCode::InvalidOutput, message, locale);
-    let result = ToolResult::error(call_id, tool_name, error).with_usage(result.usage().clone());
-    result.to_stored().to_string()
 }
 
 /// Unix milliseconds; 0 for what lies before.

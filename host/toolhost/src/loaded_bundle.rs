@@ -1,32 +1,32 @@
-//! A bundle that loaded: its agents, and the workspaces of their instances.
+//! A loaded bundle: its agents, and the workspaces of their instances.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
+use toolhost_store::make_private;
 
 use crate::agent::Agent;
 use crate::host::HostInner;
 use crate::workspace::instance_workspace;
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
-use toolhost_store::make_private;
 
-/// Why there is no such agent.
+/// Why a bundle has no such agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// None of that name.
+    /// No agent has this name.
     #[error("the bundle has no agent '{name}'; it has {}", .known.join(", "))]
     Unknown {
         /// The name.
         name: String,
-        /// The agents there are.
+        /// Names of the bundle's agents.
         known: Vec<String>,
     },
-    /// More than one, and none was named.
+    /// The bundle has several agents, and none was named.
     #[error("the bundle has several agents: {}; name one", .known.join(", "))]
     Several {
-        /// The agents there are.
+        /// Names of the bundle's agents.
         known: Vec<String>,
     },
 }
@@ -38,26 +38,27 @@ pub enum WorkspaceError {
     /// The host was built without a state root.
     #[error("the host has no state root to keep workspaces in")]
     NoStateRoot,
-    /// It cannot be made.
-    #[error("the workspace {} cannot be made", .path.display())]
+    /// The directory could not be created.
+    #[error("the workspace {} could not be created", .path.display())]
     Make {
-        /// The path.
+        /// Path of the workspace.
         path: PathBuf,
         /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// It cannot be opened.
+    /// The directory could not be opened.
     #[error(transparent)]
     Open(#[from] WorkdirError),
 }
 
-/// A bundle whose every tool can run. Cheap to clone, immutable.
+/// A bundle whose tools can all run. Cheap to clone; it never changes.
 #[derive(Clone)]
 pub struct LoadedBundle(pub(crate) Arc<LoadedInner>);
 
 pub(crate) struct LoadedInner {
     pub(crate) host: Arc<HostInner>,
+    /// The manifest.
     pub(crate) path: PathBuf,
     pub(crate) bundle: Bundle,
     pub(crate) yaml: YamlSource,
@@ -67,7 +68,7 @@ pub(crate) struct LoadedInner {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Whether the bundle declares its agents.
+/// Whether a bundle declares agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Declares {
     /// It has Agent resources.
@@ -86,10 +87,10 @@ impl std::fmt::Debug for LoadedBundle {
 }
 
 impl LoadedBundle {
-    /// The agent of this name.
+    /// Returns the agent of this name.
     ///
     /// # Errors
-    /// [`AgentError::Unknown`] lists those there are.
+    /// [`AgentError::Unknown`] lists the bundle's agents.
     pub fn agent(&self, name: &str) -> Result<Agent, AgentError> {
         let found = self.0.agents.iter().find(|agent| agent.name() == name);
         found.cloned().ok_or_else(|| AgentError::Unknown {
@@ -98,10 +99,10 @@ impl LoadedBundle {
         })
     }
 
-    /// The only agent: the one declared, or, where none is, an implicit `default` with every tool.
+    /// Returns the only agent: the one declared, or the implicit `default` with every tool.
     ///
     /// # Errors
-    /// [`AgentError::Several`] lists them.
+    /// [`AgentError::Several`] lists the bundle's agents.
     pub fn only_agent(&self) -> Result<Agent, AgentError> {
         match self.0.agents.as_slice() {
             [only] => Ok(only.clone()),
@@ -111,60 +112,58 @@ impl LoadedBundle {
         }
     }
 
-    /// Every agent, in the order declared.
+    /// All agents, in the order declared.
     #[must_use]
     pub fn agents(&self) -> &[Agent] {
         &self.0.agents
     }
 
-    /// Whether the bundle declares its agents.
+    /// Whether the bundle declares agents.
     #[must_use]
     pub fn declares(&self) -> Declares {
         self.0.declares
     }
 
-    /// What the bundle declares.
+    /// The bundle's resources.
     #[must_use]
     pub fn bundle(&self) -> &Bundle {
         &self.0.bundle
     }
 
-    /// The manifest's text, for whoever shows its lines.
+    /// The manifest's text, for showing its lines.
     #[must_use]
     pub fn yaml(&self) -> &YamlSource {
         &self.0.yaml
     }
 
-    /// Each Tool's name and what its component is.
+    /// The name of each Tool, and the facts of its component.
     #[must_use]
     pub fn components(&self) -> &[(String, ComponentFacts)] {
         &self.0.components
     }
 
-    /// Warnings and notes; errors would have kept it from loading.
+    /// Warnings and notes. An error would have failed the load.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.0.diagnostics
     }
 
-    /// Opens an instance's own workspace beneath the state root, made where it is missing.
-    ///
-    /// Any key is fine: no two share a workspace.
+    /// Opens an instance's own workspace beneath the state root, and creates it if missing. Any key is
+    /// valid; no two keys share a workspace.
     ///
     /// # Errors
-    /// [`WorkspaceError`] where there is no state root, or it cannot be made.
+    /// [`WorkspaceError`] if there is no state root, or the workspace cannot be created or opened.
     ///
     /// Spec: tool-spec-v2 §2.5(1).
     pub fn instance_workspace(&self, instance_key: &str) -> Result<Workdir, WorkspaceError> {
         let path = self.instance_path(instance_key)?;
-        make_private(&path).map_err(|source| WorkspaceError::Make {
-            path: path.clone(),
-            source,
-        })?;
-        Ok(self.0.host.sandbox.open_own_workdir(&path)?)
+        match make_private(&path) {
+            Ok(()) => Ok(self.0.host.scope.sandbox.open_own_workdir(&path)?),
+            Err(source) => Err(WorkspaceError::Make { path, source }),
+        }
     }
 
-    /// Where an instance's own workspace is; it need not exist yet.
+    /// Returns the path of an instance's own workspace, which may not exist yet.
     ///
     /// # Errors
     /// [`WorkspaceError::NoStateRoot`].

@@ -1,0 +1,52 @@
+//! Where the bytes of a component come from.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use toolhost_contract::ToolResource;
+
+use super::open::{Entry, OpenBundle};
+use crate::diagnostic::Diagnostic;
+
+/// A future of an entry's bytes.
+pub type EntryFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Entry, Box<Diagnostic>>> + Send + 'a>>;
+
+/// Reads the bytes of the components that a bundle's Tools name. [`BundleDirectory`], the default,
+/// reads files beneath the bundle's directory; another source may fetch from a registry, or check a
+/// lock file or a signature first.
+///
+/// An implementation must keep this:
+///
+/// - It is called once for each distinct `spec.entry` while a bundle loads, never during a call. The
+///   host caches the answer for the other Tools of the entry.
+/// - The bytes returned are the bytes that are checked, hashed, compiled and run: nothing is read again.
+/// - No more than `max_bytes` may be returned, nor held while reading.
+/// - [`Entry::files`] names the files that the component was built of, relative to the bundle's
+///   directory. The host protects them, and `spec.entry`, against changes by guests.
+/// - An error is a finding at `spec.entry`: [`OpenBundle::entry_place`] is its place. It ends the load.
+/// - Dropping the future must stop the read.
+pub trait ComponentSource: Send + Sync + 'static {
+    /// Reads the component of a Tool of this bundle.
+    fn read<'a>(
+        &'a self,
+        bundle: &'a OpenBundle,
+        tool: &'a ToolResource,
+        max_bytes: u64,
+    ) -> EntryFuture<'a>;
+}
+
+/// Reads components from the bundle's directory: see [`OpenBundle::read_entry`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BundleDirectory;
+
+impl ComponentSource for BundleDirectory {
+    fn read<'a>(
+        &'a self,
+        bundle: &'a OpenBundle,
+        tool: &'a ToolResource,
+        max_bytes: u64,
+    ) -> EntryFuture<'a> {
+        Box::pin(async move { bundle.read_entry(tool, max_bytes) })
+    }
+}

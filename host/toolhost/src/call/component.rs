@@ -1,0 +1,112 @@
+//! Runs a component: a handler, a poll for a pending result, or a cancellation.
+
+use toolhost_contract::{AssistantMessage, ToolError, Usage};
+use toolhost_sandbox::{Invocation, Operation, PreparedTool, WriteProtected};
+
+use super::failure::answer_of;
+use super::outcome::Answer;
+use super::permit::Permit;
+use super::scope::TurnScope;
+use super::{telemetry, workdir};
+use crate::agents_port;
+use crate::pending::record::PendingCall;
+use crate::registry::{RegisteredTool, Runs};
+
+/// One run of a component.
+pub(crate) struct ComponentRun<'a> {
+    pub(crate) turn: &'a TurnScope,
+    /// Empty for a poll or a cancellation.
+    pub(crate) step_id: &'a str,
+    pub(crate) call_id: &'a str,
+    pub(crate) message: &'a AssistantMessage,
+    pub(crate) tool: &'a RegisteredTool,
+    pub(crate) component: &'a PreparedTool,
+    pub(crate) permit: Permit,
+    pub(crate) protected: WriteProtected,
+}
+
+/// What a run of a component returned.
+pub(crate) struct ComponentResult {
+    pub(crate) answer: Result<Answer, ToolError>,
+    pub(crate) usage: Usage,
+    /// Whether the component itself answered; if not, the host stopped it or did not start it.
+    pub(crate) has_answered: bool,
+}
+
+impl ComponentRun<'_> {
+    /// Runs the component in a fresh sandbox.
+    pub(crate) async fn run(self, operation: Operation) -> ComponentResult {
+        let (turn, tool) = (self.turn, self.tool);
+        let opened = turn.open_workdir(self.step_id, self.call_id, tool).await;
+        let directory = match opened {
+            Ok(directory) => directory,
+            Err(error) => {
+                return ComponentResult {
+                    answer: Err(error),
+                    usage: Usage::default(),
+                    has_answered: false,
+                };
+            }
+        };
+        let redactor = &turn.agent().host.redactor;
+        let agents = self.permit.agents;
+        let agents = agents.then(|| agents_port::port(turn.agents.as_ref(), redactor));
+        let invocation = Invocation {
+            operation,
+            context: turn.tool_context(self.call_id, self.message),
+            workdir: Some(directory.workdir),
+            protected: self.protected,
+            grants: self.permit.grants,
+            agents,
+            limits: self.permit.limits,
+        };
+        let report = self.component.call(invocation).await;
+        telemetry::record_run(turn, tool, &report);
+        let has_answered = report.outcome.is_ok();
+        let (answer, usage) = answer_of(report, tool, redactor, turn.locale());
+        ComponentResult {
+            answer: workdir::end_call(answer, directory.transaction, turn.locale()).await,
+            usage,
+            has_answered,
+        }
+    }
+}
+
+/// Runs the component of a stored call again; none if the tool is gone or does not export polling.
+pub(crate) fn stored_run<'a>(
+    turn: &'a TurnScope,
+    call: &'a PendingCall,
+    tool: Option<&'a RegisteredTool>,
+) -> Option<ComponentRun<'a>> {
+    let tool = tool?;
+    match &tool.runs {
+        Runs::Component(component) if tool.polls() => Some(ComponentRun {
+            turn,
+            step_id: "",
+            call_id: &call.call_id,
+            message: &call.message,
+            tool,
+            component,
+            permit: turn.agent().permit(tool.item.name.resource()),
+            protected: turn.agent().host.protection.snapshot(),
+        }),
+        Runs::Component(_) | Runs::Native { .. } => None,
+    }
+}
+
+/// Tells a component that its handle will not be polled any more. Its answer is ignored.
+pub(crate) async fn cancel(turn: &TurnScope, call: &PendingCall, guest_handle: String) {
+    let tool = turn.agent().registry.get(&call.tool_name);
+    if let Some(run) = stored_run(turn, call, tool) {
+        let operation = Operation::Cancel {
+            handle: guest_handle,
+        };
+        if !run.run(operation).await.has_answered {
+            let tool = &*call.tool_name;
+            tracing::warn!(
+                tool,
+                "a component did not handle the cancellation of a call"
+            );
+        }
+    }
+}

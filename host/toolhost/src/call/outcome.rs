@@ -1,0 +1,35 @@
+//! The outcome of a call, and what leaves the host.
+
+use serde_json::Value;
+use toolhost_contract::{ErrorMessageLimit, ToolResult, limit_error, text};
+
+use toolhost_contract::Redactor;
+
+/// Longest tool name or call id in a result, in characters.
+pub(crate) const NAME_SHOWN: usize = 128;
+
+/// Returns a tool name as results and events contain it: escaped, at most 128 characters.
+pub(crate) fn display_name(name: &str) -> String {
+    text::shorten(name, NAME_SHOWN)
+}
+
+/// The outcome of a call that did not fail.
+pub(crate) enum Answer {
+    /// The tool's output.
+    Output(Value),
+    /// The handle of a call whose result comes later.
+    Pending(String),
+}
+
+/// Prepares a result to leave the host: removes the policy's secrets, and cuts the error to its limit.
+pub(crate) fn exit(
+    redactor: &Redactor,
+    result: ToolResult,
+    limit: ErrorMessageLimit,
+) -> ToolResult {
+    let mut result = redactor.result(result);
+    if let Some(error) = result.error_mut() {
+        *error = limit_error(error.clone(), limit);
+    }
+    result
+}

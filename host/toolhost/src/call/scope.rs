@@ -1,0 +1,210 @@
+//! What calls need of their instance, their turn and their step.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use toolhost_agents::AgentsClient;
+use toolhost_contract::{
+    AssistantMessage, ErrorCode, ErrorMessageLimit, Locale, ToolContext, ToolError, ToolResult,
+    ToolStatus, limit_error,
+};
+use toolhost_sandbox::{Workdir, WriteProtected};
+
+use super::agent_scope::{AgentScope, RegistryCalls};
+use super::outcome;
+use super::permit::Permit;
+use super::workdir::{CallWorkdir, WorkdirRequest};
+use crate::catalog::ToolCatalog;
+use crate::events::Emitter;
+use crate::middleware::pipeline::Pipeline;
+use crate::middleware::{CallOrigin, ToolCallContext, sanitize_error_code};
+use crate::pending::record::{Handle, Owner, PendingCall};
+use crate::registry::RegisteredTool;
+use crate::registry::overlay::Overlay;
+
+/// What calls need of their instance.
+#[derive(Debug)]
+pub(crate) struct InstanceScope {
+    pub(crate) agent: Arc<AgentScope>,
+    pub(crate) key: String,
+    pub(crate) workdir: Workdir,
+    pub(crate) emitter: Emitter,
+}
+
+impl InstanceScope {
+    /// Returns whose pending calls these are.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner {
+            bundle: self.agent.bundle.to_string_lossy().into_owned(),
+            agent: self.agent.name.clone(),
+            instance_key: self.key.clone(),
+        }
+    }
+
+    /// Prepares the result of a pending call to leave the host. The policy may have got new secrets
+    /// since it was stored.
+    pub(crate) fn exit(&self, result: ToolResult) -> ToolResult {
+        let tool = self.agent.registry.get(result.tool_name());
+        let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
+        outcome::exit(&self.agent.host.redactor, result, limit)
+    }
+}
+
+/// What calls need of their turn. Its steps and calls share it.
+#[derive(Debug)]
+pub(crate) struct TurnScope {
+    pub(crate) origin: Arc<CallOrigin>,
+    pub(crate) instance: Arc<InstanceScope>,
+    pub(crate) agents: Option<AgentsClient>,
+    required_succeeded: AtomicBool,
+}
+
+impl TurnScope {
+    pub(crate) fn new(
+        instance: &Arc<InstanceScope>,
+        turn_id: String,
+        trace_id: String,
+        agents: Option<AgentsClient>,
+    ) -> Self {
+        Self {
+            origin: Arc::new(CallOrigin {
+                agent_name: instance.agent.name.clone(),
+                instance_key: instance.key.clone(),
+                turn_id,
+                trace_id,
+                locale: instance.agent.locale,
+            }),
+            instance: Arc::clone(instance),
+            agents,
+            required_succeeded: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the scope of a call that was stored earlier, perhaps by another process.
+    pub(crate) fn resumed(instance: &Arc<InstanceScope>, call: &PendingCall) -> Self {
+        let trace_id = call.trace_id.clone().unwrap_or_default();
+        Self::new(instance, call.turn_id.clone(), trace_id, None)
+    }
+
+    pub(crate) fn agent(&self) -> &Arc<AgentScope> {
+        &self.instance.agent
+    }
+
+    pub(crate) fn locale(&self) -> Locale {
+        self.origin.locale
+    }
+
+    /// Returns the context that a handler gets. It contains no path of the host.
+    ///
+    /// Spec: tool-spec-v2 §2.5, §7.3.
+    pub(crate) fn tool_context(&self, call_id: &str, message: &AssistantMessage) -> ToolContext {
+        ToolContext {
+            agent_name: self.origin.agent_name.clone(),
+            instance_key: self.origin.instance_key.clone(),
+            turn_id: self.origin.turn_id.clone(),
+            tool_call_id: call_id.to_owned(),
+            trace_id: Some(self.origin.trace_id.clone()),
+            message: message.clone(),
+            workdir: "/".to_owned(),
+        }
+    }
+
+    /// Returns the record of a call that is to be stored.
+    pub(crate) fn pending_call(
+        &self,
+        (call_id, tool_name): (&str, &str),
+        message: &AssistantMessage,
+    ) -> PendingCall {
+        PendingCall {
+            call_id: call_id.to_owned(),
+            tool_name: tool_name.to_owned(),
+            turn_id: self.origin.turn_id.clone(),
+            trace_id: Some(self.origin.trace_id.clone()),
+            message: message.clone(),
+        }
+    }
+
+    /// Opens the directory of one run of a tool.
+    pub(crate) async fn open_workdir(
+        &self,
+        step_id: &str,
+        tool_call_id: &str,
+        tool: &RegisteredTool,
+    ) -> Result<CallWorkdir, ToolError> {
+        let opening = self.agent().host.workdirs.open(&WorkdirRequest {
+            origin: &self.origin,
+            step_id,
+            tool_call_id,
+            tool_name: tool.item.name.as_str(),
+            instance: &self.instance.workdir,
+        });
+        CallWorkdir::opened(opening, self.locale()).await
+    }
+
+    /// Prepares the error of a turn or a step to leave the host. `before` is the code that its
+    /// middleware got.
+    pub(crate) fn exit_error(&self, error: ToolError, before: Option<&ErrorCode>) -> ToolError {
+        let error = sanitize_error_code(error, before, self.locale());
+        let redactor = &self.agent().host.redactor;
+        limit_error(redactor.error(error), ErrorMessageLimit::DEFAULT)
+    }
+
+    /// Records whether a required tool has succeeded.
+    pub(crate) fn record_result(&self, result: &ToolResult) {
+        let mut required = self.agent().required.iter();
+        if result.status() == ToolStatus::Ok
+            && required.any(|name| name.as_str() == result.tool_name())
+        {
+            self.required_succeeded.store(true, Relaxed);
+        }
+    }
+
+    /// Whether the agent requires no tool, or a required tool has succeeded in this turn.
+    pub(crate) fn required_tools_satisfied(&self) -> bool {
+        self.agent().required.is_empty() || self.required_succeeded.load(Relaxed)
+    }
+}
+
+/// What a call needs of its step: a snapshot. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct CallScope {
+    pub(crate) catalog: ToolCatalog,
+    pub(crate) step_id: Arc<str>,
+    pub(crate) turn: Arc<TurnScope>,
+    /// The handle, if the call runs in the background.
+    pub(crate) background: Option<Handle>,
+    pub(crate) overlay: Arc<Overlay>,
+    pub(crate) protected: WriteProtected,
+}
+
+impl std::fmt::Debug for CallScope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallScope")
+            .field("step_id", &self.step_id)
+            .field("turn", &self.turn)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CallScope {
+    pub(crate) fn allows_registry_calls(&self) -> bool {
+        self.turn.agent().registry_calls == RegistryCalls::Allowed
+    }
+
+    /// Finds a tool of the registry: one of the bundle, or one that an extension had registered with
+    /// this agent when the step was opened.
+    ///
+    /// Spec: tool-spec-v2 §2.1(4), §3.
+    pub(crate) fn registered(&self, name: &str) -> Option<&RegisteredTool> {
+        let declared = self.turn.agent().registry.get(name);
+        declared.or_else(|| self.overlay.get(name))
+    }
+
+    pub(crate) fn layers(&self) -> &Pipeline<ToolCallContext> {
+        &self.overlay.tool_call
+    }
+
+    pub(crate) fn permit(&self, tool: &RegisteredTool) -> Permit {
+        self.turn.agent().permit(tool.item.name.resource())
+    }
+}

@@ -1,0 +1,151 @@
+//! Admits a call, and checks its arguments and its message.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolhost_contract::{AssistantMessage, Locale, ToolCall, ToolError, ToolErrorCode, text};
+use toolhost_sandbox::Limits;
+
+use super::failure::failure;
+use super::hints::raisable;
+use super::outcome::{NAME_SHOWN, display_name};
+use super::permit::Permit;
+use super::scope::CallScope;
+use super::telemetry;
+use crate::registry::RegisteredTool;
+use toolhost_manifest::schema::json;
+
+/// A call of a tool that this step may call.
+pub(super) struct AdmittedCall<'a> {
+    tool: &'a RegisteredTool,
+    permit: Permit,
+    call: ToolCall,
+}
+
+/// A call with valid arguments.
+pub(super) struct ValidCall<'a> {
+    pub(super) tool: &'a RegisteredTool,
+    pub(super) permit: Permit,
+    pub(super) call_id: String,
+    pub(super) args: Value,
+    /// The arguments as JSON text.
+    pub(super) input: String,
+}
+
+/// Admits a call of the step's catalog; if the policy allows it, also one of the registry.
+///
+/// Spec: tool-spec-v2 §9.
+pub(super) fn admit(scope: &CallScope, call: ToolCall) -> Result<AdmittedCall<'_>, ToolError> {
+    let locale = scope.turn.locale();
+    let in_catalog = scope.catalog.admit(&call.name, locale);
+    if let (Err(refusal), false) = (&in_catalog, scope.allows_registry_calls()) {
+        return Err(refusal.clone());
+    }
+    let Some(tool) = scope.registered(&call.name) else {
+        let name = display_name(&call.name);
+        let message = format!("Tool '{name}' is not in the Tool Registry.");
+        return Err(ToolError::host(ToolErrorCode::NotFound, message, locale));
+    };
+    if in_catalog.is_err() {
+        telemetry::registry_call(scope, &call);
+    }
+    let permit = scope.permit(tool);
+    Ok(AdmittedCall { tool, permit, call })
+}
+
+/// Checks the arguments and the message against the limits, and the arguments against the schema.
+pub(super) async fn validate<'a>(
+    scope: &CallScope,
+    admitted: AdmittedCall<'a>,
+    message: &AssistantMessage,
+) -> Result<ValidCall<'a>, ToolError> {
+    let AdmittedCall { tool, permit, call } = admitted;
+    let locale = scope.turn.locale();
+    let limits = &permit.limits;
+    let exceeds = |limit, message| {
+        let error = ToolError::host(ToolErrorCode::InvalidArgs, message, locale);
+        Err(raisable(error, limit, locale))
+    };
+    check_message_of(message, &call.id, locale)?;
+    let args = Value::Object(call.args);
+    let name = &tool.item.name;
+    let depth = json::depth(&args);
+    if depth > limits.json_depth {
+        let most = limits.json_depth;
+        let message =
+            format!("Invalid arguments for tool '{name}': nested {depth} deep, at most {most}");
+        return exceeds("jsonDepth", message);
+    }
+    let input = args.to_string();
+    if input.len() as u64 > limits.input_bytes {
+        let (bytes, most) = (input.len(), limits.input_bytes);
+        let message = format!("Invalid arguments for tool '{name}': {bytes} bytes, at most {most}");
+        return exceeds("inputBytes", message);
+    }
+    check_message_limits(message, limits, locale)?;
+    let args = if tool.schema.is_short(&args) {
+        tool.schema.validate(name, &args).map(|()| args)
+    } else {
+        // Validated on another thread, so that the caller's thread can run other calls.
+        let (schema, name) = (Arc::clone(&tool.schema), name.clone());
+        let check = move || schema.validate(&name, &args).map(|()| args);
+        let checked = scope.turn.agent().host.sandbox.compute(check).await;
+        checked.map_err(|error| failure(&tool.item.name, &error, locale))?
+    };
+    let args = args.map_err(|error| error.into_tool_error(locale))?;
+    Ok(ValidCall {
+        tool,
+        permit,
+        call_id: call.id,
+        args,
+        input,
+    })
+}
+
+/// Checks the message of a call before it is stored for the background: against the limits of the
+/// called tool, or the default limits if there is no such tool.
+pub(crate) fn check_submitted(
+    scope: &CallScope,
+    call: &ToolCall,
+    message: &AssistantMessage,
+) -> Result<(), ToolError> {
+    let locale = scope.turn.locale();
+    check_message_of(message, &call.id, locale)?;
+    let tool = scope.registered(&call.name);
+    let limits = tool.map_or_else(Limits::default, |tool| scope.permit(tool).limits);
+    check_message_limits(message, &limits, locale)
+}
+
+/// Checks that the message contains the call.
+fn check_message_of(
+    message: &AssistantMessage,
+    call_id: &str,
+    locale: Locale,
+) -> Result<(), ToolError> {
+    if message.holds(call_id) {
+        return Ok(());
+    }
+    let id = text::shorten(call_id, NAME_SHOWN);
+    let message = format!("The assistant message given does not hold the tool call '{id}'.");
+    Err(ToolError::host(ToolErrorCode::Host, message, locale))
+}
+
+/// Checks the message against the limits: it contains the arguments, other calls and text.
+fn check_message_limits(
+    message: &AssistantMessage,
+    limits: &Limits,
+    locale: Locale,
+) -> Result<(), ToolError> {
+    let (bytes, depth) = (message.as_json().len(), message.depth());
+    let (most, deepest) = (limits.message_bytes(), limits.message_depth());
+    let limit = match (bytes as u64 > most, depth > deepest) {
+        (false, false) => return Ok(()),
+        (true, _) => "inputBytes",
+        (false, true) => "jsonDepth",
+    };
+    let message = format!(
+        "The assistant message is {bytes} bytes of JSON, nested {depth} deep: at most {most} bytes and {deepest} levels are allowed."
+    );
+    let error = ToolError::host(ToolErrorCode::InvalidArgs, message, locale);
+    Err(raisable(error, limit, locale))
+}

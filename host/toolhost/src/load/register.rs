@@ -1,0 +1,164 @@
+//! Registers the exports of a Tool, each with the handler of its component.
+
+use std::sync::Arc;
+
+use toolhost_contract::{
+    JsonSchemaObject, ToolCatalogItem, ToolErrorCode, ToolExportSpec, ToolName, ToolResource,
+    ToolSource, text,
+};
+use toolhost_sandbox::{ComponentFacts, HandlerSpec, PreparedTool};
+
+use crate::catalog::descriptions;
+use crate::registry::{RegisteredTool, Runs};
+use toolhost_manifest::DiagnosticList;
+use toolhost_manifest::bundle::{Diagnostic, OpenBundle, Place};
+use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
+
+/// Longest entry in a finding, in characters.
+const ENTRY_SHOWN: usize = 200;
+
+/// Most handlers of a component in a finding. A component may serve hundreds.
+const HANDLERS_SHOWN: usize = 20;
+
+/// What loading has found so far.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) tools: Vec<RegisteredTool>,
+    pub(super) components: Vec<(String, ComponentFacts)>,
+    /// The files that entries were built of.
+    pub(super) files: Vec<std::path::PathBuf>,
+    pub(super) diagnostics: DiagnosticList,
+    patterns: PatternBudget,
+}
+
+/// Registers a Tool's exports, each with the handler that serves it.
+///
+/// Spec: tool-spec-v2 §15, export mapping.
+pub(super) fn register(
+    open: &OpenBundle,
+    tool: &ToolResource,
+    component: &PreparedTool,
+    found: &mut Found,
+) {
+    let name = &tool.metadata.name;
+    let facts = component.facts().clone();
+    found.components.push((name.to_string(), facts));
+    let at = open.bundle().places(name);
+    for (index, export) in tool.spec.exports.iter().enumerate() {
+        let place = at.and_then(|p| p.exports.get(index)).cloned();
+        let place = place.unwrap_or_else(|| Place::file(open.yaml().name()));
+        let handler = component.handlers().iter().find(|h| h.name == export.name);
+        let Some(handler) = handler else {
+            let code = ToolErrorCode::ComponentHandler;
+            let message = not_served(tool, export, component);
+            found
+                .diagnostics
+                .add(Diagnostic::error(code, place, message));
+            continue;
+        };
+        match registered(tool, export, handler, component, &mut found.patterns) {
+            Ok(mut registered) => {
+                if descriptions::bound(&mut registered.item) {
+                    found.diagnostics.add(bounded(tool, export, place));
+                }
+                found.tools.push(registered);
+            }
+            Err(message) => {
+                let code = ToolErrorCode::ComponentDescribe;
+                found
+                    .diagnostics
+                    .add(Diagnostic::error(code, place, message));
+            }
+        }
+    }
+    let exported =
+        |handler: &&HandlerSpec| tool.spec.exports.iter().any(|e| e.name == handler.name);
+    let others = component.handlers().iter().filter(|h| !exported(h));
+    let others: Vec<_> = others.map(|handler| handler.name.as_str()).collect();
+    if let Some(first) = others.first() {
+        let listed = text::listed(others.iter().copied(), HANDLERS_SHOWN);
+        let entry = entry_shown(tool);
+        let message =
+            format!("tool {name}: {entry} also serves handlers that are not exported: {listed}");
+        let (code, place) = (ToolErrorCode::ComponentExtraHandler, open.entry_place(tool));
+        let note = Diagnostic::note(code, place, message);
+        let help = format!("Add `- name: {first}` to spec.exports to show it to the model.");
+        found.diagnostics.add(note.with_help(help));
+    }
+}
+
+fn bounded(tool: &ToolResource, export: &ToolExportSpec, place: Place) -> Diagnostic {
+    let (tool, export) = (&tool.metadata.name, &export.name);
+    let message = format!(
+        "tool {tool}: the descriptions of '{export}' are not shown as written: control and invisible characters are escaped, and each description is cut to {} bytes",
+        descriptions::WORDS_MAX
+    );
+    let warning = Diagnostic::warning(ToolErrorCode::ComponentDescribe, place, message);
+    warning.with_help("Shorten them, and write them without invisible and control characters.")
+}
+
+fn not_served(tool: &ToolResource, export: &ToolExportSpec, component: &PreparedTool) -> String {
+    let served = component.handlers().iter().map(|h| h.name.as_str());
+    let served = text::listed(served, HANDLERS_SHOWN);
+    format!(
+        "tool {}: handler '{}' is not served by {}, which serves {}",
+        tool.metadata.name,
+        export.name,
+        entry_shown(tool),
+        if served.is_empty() { "none" } else { &served }
+    )
+}
+
+/// The entry, as findings contain it.
+pub(super) fn entry_shown(tool: &ToolResource) -> String {
+    text::shorten(&tool.spec.entry, ENTRY_SHOWN)
+}
+
+/// Registers one export. `describe` supplies the description and the parameters that the manifest
+/// leaves out.
+fn registered(
+    tool: &ToolResource,
+    export: &ToolExportSpec,
+    handler: &HandlerSpec,
+    component: &PreparedTool,
+    patterns: &mut PatternBudget,
+) -> Result<RegisteredTool, String> {
+    let described = || handler.parameters.as_deref().map(parameters).transpose();
+    let parameters = match &export.parameters {
+        Some(parameters) => Some(parameters.clone()),
+        None => described().map_err(|reason| {
+            format!(
+                "describe gives '{}' parameters that cannot be used: {reason}",
+                handler.name
+            )
+        })?,
+    };
+    let any = JsonSchemaObject::any_object;
+    let schema = ArgsSchema::compile(parameters.as_ref().unwrap_or(&any()), patterns);
+    let schema = schema.map_err(|reason| {
+        format!(
+            "the parameters of '{}' cannot be used: {reason}",
+            handler.name
+        )
+    })?;
+    let name = ToolName::new(tool.metadata.name.clone(), export.name.clone());
+    Ok(RegisteredTool {
+        item: ToolCatalogItem {
+            name: name.map_err(|reason| reason.to_string())?,
+            description: export
+                .description
+                .clone()
+                .or_else(|| handler.description.clone()),
+            parameters,
+            source: Some(ToolSource::config(tool.metadata.name.as_str())),
+        },
+        schema: Arc::new(schema),
+        error_message_limit: tool.spec.error_message_limit,
+        runs: Runs::Component(component.clone()),
+    })
+}
+
+fn parameters(json: &str) -> Result<JsonSchemaObject, String> {
+    let schema = serde_json::from_str(json).map_err(|reason| reason.to_string())?;
+    JsonSchemaObject::parse(schema).map_err(|reason| reason.to_string())
+}

@@ -1,0 +1,264 @@
+//! The contexts that middleware gets: of a turn, of a step and of a tool call.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolhost_contract::{
+    JsonObject, Locale, ToolCall, ToolCatalogItem, ToolError, ToolErrorCode, ToolResult,
+};
+
+use super::context::{MiddlewareContext, sealed::Sealed};
+use super::metadata::Metadata;
+use super::origin::CallOrigin;
+use super::progress::Progress;
+
+/// Implements what all three contexts have: accessors of their origin, and the refusal.
+macro_rules! context {
+    ($context:ident) => {
+        impl $context {
+            /// Name of the agent.
+            #[must_use]
+            pub fn agent_name(&self) -> &str {
+                &self.origin.agent_name
+            }
+
+            /// Key of the agent's instance.
+            #[must_use]
+            pub fn instance_key(&self) -> &str {
+                &self.origin.instance_key
+            }
+
+            /// Id of the turn.
+            #[must_use]
+            pub fn turn_id(&self) -> &str {
+                &self.origin.turn_id
+            }
+
+            /// Id shared by everything that happens for one request.
+            #[must_use]
+            pub fn trace_id(&self) -> &str {
+                &self.origin.trace_id
+            }
+
+            /// Returns `E_MIDDLEWARE` with the middleware's own message. It has no suggestion: the
+            /// message says what to do next.
+            fn refusal(&self, message: impl Into<String>) -> ToolError {
+                ToolError {
+                    suggestion: None,
+                    help_url: None,
+                    ..ToolError::host(ToolErrorCode::Middleware, message, self.origin.locale)
+                }
+            }
+        }
+
+        impl Sealed for $context {}
+
+        impl std::fmt::Debug for $context {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($context))
+                    .field("origin", &self.origin)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+    // A turn or a step: its answer is a value or an error.
+    ($context:ident, $kind:literal) => {
+        context!($context);
+
+        impl $context {
+            #[doc = concat!("Returns the answer with which a middleware refuses the ", $kind, " instead of running it.")]
+            ///
+            /// # Errors
+            /// Always: `E_MIDDLEWARE` with this message.
+            pub fn refuse(&self, message: impl Into<String>) -> Result<Value, ToolError> {
+                Err(self.refusal(message))
+            }
+        }
+
+        impl MiddlewareContext for $context {
+            type Answer = Result<Value, ToolError>;
+            const KIND: &'static str = $kind;
+
+            fn locale(&self) -> Locale {
+                self.origin.locale
+            }
+
+            fn failed(error: ToolError) -> Self::Answer {
+                Err(error)
+            }
+
+            fn error_of(answer: Self::Answer) -> Option<ToolError> {
+                answer.err()
+            }
+        }
+    };
+}
+
+/// A tool call on its way to the tool. Calls that will be refused go through the middleware too.
+///
+/// Spec: tool-spec-v2 §8.3.
+pub struct ToolCallContext {
+    /// The arguments. A middleware may change them; they are checked against the tool's schema
+    /// afterwards.
+    pub args: JsonObject,
+    /// Values that the layers of this call share.
+    pub metadata: Metadata,
+    id: String,
+    name: String,
+    kind: CallKind,
+    progress: Arc<Progress>,
+    step_id: Arc<str>,
+    origin: Arc<CallOrigin>,
+}
+
+/// Why the layers of a call run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallKind {
+    /// A call of a tool in the step's catalog.
+    Call,
+    /// A call of a tool outside the step's catalog. It is refused, unless the policy allows calls of
+    /// any tool in the registry.
+    CallOutsideCatalog,
+    /// A poll for the result of a pending call, whose layers already ran when it was made. It has no
+    /// arguments and no step, and its result may be `pending` again.
+    Poll,
+}
+
+context!(ToolCallContext);
+
+impl ToolCallContext {
+    pub(crate) fn new(
+        call: ToolCall,
+        kind: CallKind,
+        progress: &Arc<Progress>,
+        step_id: &Arc<str>,
+        origin: &Arc<CallOrigin>,
+    ) -> Self {
+        Self {
+            args: call.args,
+            metadata: Metadata::default(),
+            id: call.id,
+            name: call.name,
+            kind,
+            progress: Arc::clone(progress),
+            step_id: Arc::clone(step_id),
+            origin: Arc::clone(origin),
+        }
+    }
+
+    pub(crate) fn into_call(self) -> ToolCall {
+        ToolCall::new(self.id, self.name, self.args)
+    }
+
+    /// Name of the called tool, as the model wrote it.
+    #[must_use]
+    pub fn tool_name(&self) -> &str {
+        &self.name
+    }
+
+    /// Why the layers run.
+    #[must_use]
+    pub fn call_kind(&self) -> CallKind {
+        self.kind
+    }
+
+    /// How far the call gets. Read it once the call has ended.
+    pub(crate) fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+
+    /// Id of the call.
+    #[must_use]
+    pub fn tool_call_id(&self) -> &str {
+        &self.id
+    }
+
+    /// Id of the step; empty for a poll.
+    #[must_use]
+    pub fn step_id(&self) -> &str {
+        &self.step_id
+    }
+
+    /// Returns the result with which a middleware refuses the call instead of running it:
+    /// `E_MIDDLEWARE` with this message.
+    #[must_use]
+    pub fn refuse(&self, message: impl Into<String>) -> ToolResult {
+        ToolResult::error(&self.id, &self.name, self.refusal(message))
+    }
+}
+
+impl MiddlewareContext for ToolCallContext {
+    type Answer = ToolResult;
+    const KIND: &'static str = "toolCall";
+
+    fn locale(&self) -> Locale {
+        self.origin.locale
+    }
+
+    /// The executor fills in the call's id and name.
+    fn failed(error: ToolError) -> ToolResult {
+        ToolResult::error("", "", error)
+    }
+
+    fn error_of(answer: ToolResult) -> Option<ToolError> {
+        answer.tool_error().cloned()
+    }
+}
+
+/// A step before its catalog is fixed.
+///
+/// Spec: tool-spec-v2 §2.1(3), §12.3.
+pub struct StepContext {
+    /// The tools that the model will see. A middleware may filter, add and change items. Arguments
+    /// are checked against the tool's own schema, whatever the item shows; an item without a tool in
+    /// the registry is shown, and calls of it return `E_TOOL_NOT_FOUND`.
+    pub tool_catalog: Vec<ToolCatalogItem>,
+    /// Values that the layers of this step share.
+    pub metadata: Metadata,
+    id: Arc<str>,
+    origin: Arc<CallOrigin>,
+}
+
+context!(StepContext, "step");
+
+impl StepContext {
+    pub(crate) fn new(
+        tool_catalog: Vec<ToolCatalogItem>,
+        id: &Arc<str>,
+        origin: &Arc<CallOrigin>,
+    ) -> Self {
+        Self {
+            tool_catalog,
+            metadata: Metadata::default(),
+            id: Arc::clone(id),
+            origin: Arc::clone(origin),
+        }
+    }
+
+    /// Id of the step.
+    #[must_use]
+    pub fn step_id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// A turn before its first step.
+pub struct TurnContext {
+    /// The turn's input, as the runtime gave it. A middleware may change it.
+    pub input: Value,
+    /// Values that the layers of this turn share.
+    pub metadata: Metadata,
+    origin: Arc<CallOrigin>,
+}
+
+context!(TurnContext, "turn");
+
+impl TurnContext {
+    pub(crate) fn new(input: Value, origin: &Arc<CallOrigin>) -> Self {
+        Self {
+            input,
+            metadata: Metadata::default(),
+            origin: Arc::clone(origin),
+        }
+    }
+}

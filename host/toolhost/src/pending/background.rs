@@ -1,0 +1,97 @@
+//! A call that runs in the background of this process.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use toolhost_contract::{ToolError, ToolErrorCode, ToolResult};
+
+use super::calls::Pending;
+use super::record::Handle;
+use crate::call::scope::TurnScope;
+
+/// How often storing a result is tried, and the pause in between.
+const STORE_RETRIES: (u32, Duration) = (5, Duration::from_secs(1));
+
+/// A call that runs in the background. If it is dropped before [`Self::settle`] or [`Self::release`],
+/// because its runtime ended, its record ends as `E_TOOL_INTERRUPTED`.
+pub(super) struct BackgroundCall {
+    pub(super) pending: Arc<Pending>,
+    pub(super) turn: Arc<TurnScope>,
+    pub(super) handle: Handle,
+    call_id: String,
+    tool_name: String,
+    /// Notified when the call is cancelled.
+    pub(super) stopped: Arc<Notify>,
+    is_settled: bool,
+}
+
+impl BackgroundCall {
+    pub(super) fn begin(
+        pending: &Arc<Pending>,
+        turn: &Arc<TurnScope>,
+        handle: &Handle,
+        (call_id, tool_name): (&str, &str),
+    ) -> Self {
+        let stopped = Arc::new(Notify::new());
+        let running = pending.running.lock();
+        let mut running = running.unwrap_or_else(PoisonError::into_inner);
+        running.insert(handle.clone(), Arc::clone(&stopped));
+        drop(running);
+        Self {
+            pending: Arc::clone(pending),
+            turn: Arc::clone(turn),
+            handle: handle.clone(),
+            call_id: call_id.to_owned(),
+            tool_name: tool_name.to_owned(),
+            stopped,
+            is_settled: false,
+        }
+    }
+
+    /// Records the result.
+    pub(super) async fn settle(mut self, result: ToolResult) {
+        let result = result.answering(&self.call_id, &self.tool_name);
+        store(&self.pending, &self.turn, &self.handle, &result).await;
+        self.is_settled = true;
+    }
+
+    /// Ends without a result: another poll, process or cancellation has recorded one.
+    pub(super) fn release(mut self) {
+        self.is_settled = true;
+    }
+}
+
+impl Drop for BackgroundCall {
+    fn drop(&mut self) {
+        let running = self.pending.running.lock();
+        let mut running = running.unwrap_or_else(PoisonError::into_inner);
+        running.remove(&self.handle);
+        drop(running);
+        if self.is_settled {
+            return;
+        }
+        let (pending, turn) = (Arc::clone(&self.pending), Arc::clone(&self.turn));
+        let (handle, name) = (self.handle.clone(), &self.tool_name);
+        let message = format!("Tool '{name}' was interrupted: the runtime that it ran in ended.");
+        let error = ToolError::host(ToolErrorCode::Interrupted, message, turn.locale());
+        let result = ToolResult::error(&self.call_id, name, error);
+        let sandbox = turn.agent().host.sandbox.clone();
+        sandbox.spawn_own(async move { store(&pending, &turn, &handle, &result).await });
+    }
+}
+
+/// Records a result, and tries again if the store fails.
+async fn store(pending: &Pending, turn: &TurnScope, handle: &Handle, result: &ToolResult) {
+    let (tries, pause) = STORE_RETRIES;
+    for _ in 0..tries {
+        match pending.settle(turn, handle, result).await {
+            Ok(_) => return,
+            Err(error) => tracing::warn!(%error, "a result could not be recorded yet"),
+        }
+        let sandbox = &turn.agent().host.sandbox;
+        let _elapsed = sandbox.within(pause, std::future::pending::<()>()).await;
+    }
+    let handle = handle.as_str();
+    tracing::error!(handle, "the result of a pending call is lost");
+}

@@ -1,0 +1,89 @@
+//! Notifications of pending calls that have ended.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast::{self, error::RecvError};
+use toolhost_contract::ToolResult;
+
+use super::record::{Handle, Owner};
+
+/// Completions that wait for a slow listener before the oldest are lost.
+const LISTENER_QUEUE: usize = 1024;
+
+/// Largest result in a notification, in bytes of JSON: [`LISTENER_QUEUE`] of them may wait.
+const RESULT_MAX: usize = 64 * 1024;
+
+/// A pending call that has ended.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Completion {
+    /// Name of the agent that made the call.
+    pub agent_name: String,
+    /// Key of the agent's instance.
+    pub instance_key: String,
+    /// Handle of the call.
+    pub handle: String,
+    /// Result of the call. A result of more than 64 KiB of JSON is left out: this is then `pending`
+    /// with the handle, to be polled.
+    pub result: ToolResult,
+}
+
+/// Receives the completions of this process as they happen. Dropping it unsubscribes.
+#[derive(Debug)]
+pub struct Completions(broadcast::Receiver<Arc<Completion>>);
+
+/// What a listener receives.
+#[derive(Debug, Clone)]
+pub enum Completed {
+    /// A call has ended.
+    Call(Arc<Completion>),
+    /// The listener was too slow: this many completions were dropped here, the oldest first. Their
+    /// results can still be polled.
+    Lost(u64),
+}
+
+impl Completions {
+    /// Waits for the next completion; none once the host is dropped. Cancel safe: dropping the future
+    /// loses nothing.
+    pub async fn next(&mut self) -> Option<Completed> {
+        match self.0.recv().await {
+            Ok(completion) => Some(Completed::Call(completion)),
+            Err(RecvError::Lagged(count)) => Some(Completed::Lost(count)),
+            Err(RecvError::Closed) => None,
+        }
+    }
+}
+
+/// Sends completions to all listeners.
+pub(super) struct Announcer(broadcast::Sender<Arc<Completion>>);
+
+impl Announcer {
+    pub(super) fn new() -> Self {
+        Self(broadcast::Sender::new(LISTENER_QUEUE))
+    }
+
+    pub(super) fn subscribe(&self) -> Completions {
+        Completions(self.0.subscribe())
+    }
+
+    pub(super) fn announce(&self, owner: &Owner, handle: &Handle, result: &ToolResult) {
+        if self.0.receiver_count() == 0 {
+            return;
+        }
+        let handle = handle.as_str();
+        let result = if result.to_stored().to_string().len() <= RESULT_MAX {
+            result.clone()
+        } else {
+            let (id, name) = (result.tool_call_id(), result.tool_name());
+            ToolResult::pending(id, name, handle.to_owned())
+        };
+        let completion = Completion {
+            agent_name: owner.agent.clone(),
+            instance_key: owner.instance_key.clone(),
+            handle: handle.to_owned(),
+            result,
+        };
+        // The last listener may have unsubscribed.
+        let _is_heard = self.0.send(Arc::new(completion)).is_ok();
+    }
+}

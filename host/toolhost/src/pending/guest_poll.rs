@@ -1,0 +1,105 @@
+//! Polls a component for the result of a call, in a fresh sandbox.
+
+use std::sync::{Arc, OnceLock};
+
+use futures_util::future::BoxFuture;
+use toolhost_contract::{
+    ErrorMessageLimit, JsonObject, ToolCall, ToolError, ToolErrorCode, ToolResult,
+};
+use toolhost_sandbox::Operation;
+
+use super::record::PendingCall;
+use crate::call::component::stored_run;
+use crate::call::outcome::{Answer, exit};
+use crate::call::scope::TurnScope;
+use crate::middleware::{CallKind, Progress, ToolCallContext};
+use crate::registry::RegisteredTool;
+
+/// What a component replied to a poll.
+pub(super) enum PollReply {
+    /// The call has ended, well or not.
+    Ended(ToolResult),
+    /// Not yet. The next poll uses this handle.
+    Pending(String),
+    /// The component could not be run, or did not answer. It can be polled again.
+    Unanswered(ToolResult),
+}
+
+/// What the component itself answered, beneath the layers.
+enum PollOutcome {
+    Ended,
+    Pending(String),
+}
+
+/// Polls a component. Its answer goes through the agent's `toolCall` layers, as every result does.
+pub(super) async fn poll(
+    turn: &Arc<TurnScope>,
+    call: &PendingCall,
+    guest_handle: String,
+) -> PollReply {
+    let agent = turn.agent();
+    let tool = agent.registry.get(&call.tool_name).cloned();
+    let limit = tool.as_ref().map(|tool| tool.error_message_limit);
+    let outcome: Arc<OnceLock<PollOutcome>> = Arc::default();
+    let progress: Arc<Progress> = Arc::default();
+    let core = {
+        let (turn, call, outcome) = (Arc::clone(turn), call.clone(), Arc::clone(&outcome));
+        let progress = Arc::clone(&progress);
+        move |_: ToolCallContext| -> BoxFuture<'static, ToolResult> {
+            Box::pin(async move {
+                progress.set_running();
+                let result = run(&turn, &call, tool.as_ref(), guest_handle, &outcome).await;
+                progress.set_result(&result);
+                result
+            })
+        }
+    };
+    let polled = ToolCall::new(&*call.call_id, &*call.tool_name, JsonObject::new());
+    let kind = CallKind::Poll;
+    let context = ToolCallContext::new(polled, kind, &progress, &"".into(), &turn.origin);
+    let layers = agent.overlay.snapshot().tool_call.clone();
+    let result = layers.run(context, core).await;
+    let result = progress.sanitize_codes(result, turn.locale());
+    let result = exit(
+        &agent.host.redactor,
+        result.answering(&call.call_id, &call.tool_name),
+        limit.unwrap_or(ErrorMessageLimit::DEFAULT),
+    );
+    match outcome.get() {
+        Some(PollOutcome::Ended) => PollReply::Ended(result),
+        Some(PollOutcome::Pending(renewed)) => PollReply::Pending(renewed.clone()),
+        None => PollReply::Unanswered(result),
+    }
+}
+
+async fn run(
+    turn: &TurnScope,
+    call: &PendingCall,
+    tool: Option<&RegisteredTool>,
+    guest_handle: String,
+    outcome: &OnceLock<PollOutcome>,
+) -> ToolResult {
+    let (id, name) = (&call.call_id, &call.tool_name);
+    let Some(run) = stored_run(turn, call, tool) else {
+        let message = format!("Tool '{name}' is no longer there to be asked for its result.");
+        let error = ToolError::host(ToolErrorCode::NotFound, message, turn.locale());
+        return ToolResult::error(id, name, error);
+    };
+    let operation = Operation::Poll {
+        handle: guest_handle,
+    };
+    let ran = run.run(operation).await;
+    let (result, ended) = match ran.answer {
+        Ok(Answer::Output(output)) => (ToolResult::ok(id, name, output), PollOutcome::Ended),
+        Ok(Answer::Pending(renewed)) => {
+            let result = ToolResult::pending(id, name, String::new());
+            (result, PollOutcome::Pending(renewed))
+        }
+        Err(error) => (ToolResult::error(id, name, error), PollOutcome::Ended),
+    };
+    // If the host stopped the component, the next poll may succeed.
+    if ran.has_answered {
+        let _is_first = outcome.set(ended).is_ok();
+    }
+    result.with_usage(ran.usage)
+}
