@@ -4,7 +4,7 @@
 //!
 //! - [`EventBus::subscribe`]: events in this process, as they happen;
 //! - `events.jsonl` in an instance's directory, one event a line;
-//! - `tracing` spans of target `toolhost::call`, and with the feature `otel` OTLP to a collector.
+//! - `tracing` spans of target `toolhost::call`, which `toolhost-otel` exports to a collector with OTLP.
 //!
 //! An event never holds arguments, outputs or messages of a conversation: they may hold secrets. The
 //! message of an error is what the model is told, within its limit.
