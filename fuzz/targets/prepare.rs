@@ -1,6 +1,6 @@
 #![no_main]
-//! The bytes of a component, read and prepared in the engine as loading a bundle does: it is a tool, or
-//! it is said why not, and nothing is left running.
+//! Prepares the bytes of a component in the engine, as loading a bundle does. The result is a tool or
+//! an error, and no call keeps running.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -10,10 +10,10 @@ use toolhost_sandbox::{Sandbox, SandboxConfig};
 
 mod seeds;
 
-/// Calls that may run at once: no more than one does.
+/// Concurrent calls; at most one runs.
 const PLACES: u32 = 2;
 
-/// Longest text told of a component, in bytes.
+/// Longest text about a component, in bytes.
 const TOLD_MAX: usize = 8 << 10;
 
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {

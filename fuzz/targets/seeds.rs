@@ -1,18 +1,18 @@
-//! Seeds that are text and have to be bytes: components.
+//! Assembles the seeds that are components in text.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The line of `tool.wat` in whose place a guest is put.
+/// The line of `tool.wat` that a guest replaces.
 const GUEST: &str = "  ;; GUEST\n";
 
-/// What a guest leaves to its test to say, and what is said here.
+/// The placeholders of guests, and their values here.
 const LENGTH: (&str, &str) = ("LENGTH", "2");
 
-/// Names the folder that components are assembled to; none is where it is not set.
+/// The variable with the output folder; without it, no component is assembled.
 const FOLDER: &str = "TOOLHOST_FUZZ_SEEDS";
 
-/// Assembles the components of this folder and the guests in text of the tests, before the corpus is
+/// Assembles the components of this folder and the text guests of the tests, before the corpus is
 /// read.
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub(crate) fn assemble() -> io::Result<()> {
     Ok(())
 }
 
-/// The texts of a folder, by name.
+/// Returns the texts of a folder by name.
 fn texts(folder: &Path) -> io::Result<Vec<(String, String)>> {
     let mut texts = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,32 +1,32 @@
-//! The pure modules of toolhost and of its sandbox, compiled from their own files, and the
-//! [`properties`] that hold of them whatever a stranger sends.
+//! The modules of toolhost and of its sandbox that need no engine, compiled from their files, and the
+//! [`properties`] that hold for every input.
 //!
-//! Both crates need the engine, whose build is longer than most fuzz runs. What is fuzzed here does
-//! not, so this crate takes the files themselves: a module with a `path` is a folder of theirs, and
-//! the modules in it are found where they lie, with their tests. `crate::` and `toolhost_sandbox::`
-//! mean this crate.
+//! Both crates need the engine, and building it takes longer than most fuzz runs. The fuzzed modules do
+//! not need it, so this crate includes their files: a module with a `path` is a folder of a crate, and
+//! the modules in it are read from that folder, with their tests. `crate::` and `toolhost_sandbox::`
+//! name this crate.
 #![expect(
     dead_code,
     unused_imports,
-    reason = "of the modules included, not everything is used without the rest of their crates"
+    reason = "parts of the included modules are used only by other modules of their crates"
 )]
 #![cfg_attr(
     test,
     expect(
         clippy::wildcard_enum_match_arm,
-        reason = "the tests of the modules included are linted by their own crates"
+        reason = "the tests of the included modules are linted in their own crates"
     )
 )]
 
 pub mod properties;
 
-// Where the files included say `toolhost_sandbox::` or `wasmtime::`, they mean what is below.
+// In the included files, `toolhost_sandbox::` and `wasmtime::` name this crate.
 extern crate self as toolhost_sandbox;
 extern crate self as wasmtime;
 
 /// Files of `toolhost`.
 #[path = "../../../host/toolhost/src"]
-mod house {
+mod toolhost {
     pub(crate) mod workspace;
 
     pub(crate) mod call {
@@ -40,7 +40,7 @@ mod house {
 
 /// Files of `toolhost-sandbox`.
 #[path = "../../../host/toolhost-sandbox/src"]
-mod cell {
+mod sandbox {
     pub(crate) mod error;
 
     pub(crate) mod accounting {
@@ -58,15 +58,15 @@ mod cell {
     }
 }
 
-pub(crate) use cell::{accounting, component};
-pub(crate) use house::middleware;
+pub(crate) use sandbox::{accounting, component};
+pub(crate) use toolhost::middleware;
 
-pub use cell::error::{PrepareError, SandboxError, SandboxStartError};
+pub use sandbox::error::{PrepareError, SandboxError, SandboxStartError};
 pub use toolhost_contract::{
     AddressBlock, AddressBlockError, DiskLimit, FileId, Grants, HttpCredential,
     HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, Limits, OriginError, Protected,
     WorkdirAccess,
 };
 
-/// Stands for the error of the engine, which is not here.
+/// Replaces the error of the engine.
 pub use std::io::Error;

@@ -1,4 +1,4 @@
-//! What holds of every input. A fuzz target is one of these; each panics where it does not hold.
+//! Properties that hold for every input. Each fuzz target checks one; it panics if it does not hold.
 
 pub mod args;
 pub mod bundle;
@@ -11,5 +11,5 @@ mod cost;
 mod findings;
 mod shown;
 
-/// Between the parts of an input that has several.
+/// Separates the parts of an input.
 const BETWEEN: &str = "\n--\n";

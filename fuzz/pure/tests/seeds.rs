@@ -1,4 +1,4 @@
-//! Every property holds of every seed, so that a fuzz run starts from where nothing is wrong.
+//! Checks every property on every seed, so that a fuzz run starts without failures.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-;; Says that its answer is 2 GiB of a memory of 64 KiB.
+;; Returns an answer with a length of 2 GiB from a memory of 64 KiB.
 (core module $guest
   (memory (export "memory") 1)
   (global $top (mut i32) (i32.const 1024))

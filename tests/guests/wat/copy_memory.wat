@@ -1,4 +1,4 @@
-;; Copies 128 MiB over and over: the clock is looked at between copies, not within one.
+;; Copies 128 MiB repeatedly: a deadline is checked between copies, not during one.
 (core module $guest
   (memory (export "memory") 1)
   (global $top (mut i32) (i32.const 1024))

@@ -1,4 +1,4 @@
-;; Fills 256 MiB over and over: the clock is looked at between fills, not within one.
+;; Fills 256 MiB repeatedly: a deadline is checked between fills, not during one.
 (core module $guest
   (memory (export "memory") 1)
   (global $top (mut i32) (i32.const 1024))

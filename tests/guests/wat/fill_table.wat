@@ -1,4 +1,4 @@
-;; Fills a table of 100,000 elements over and over.
+;; Fills a table of 100,000 elements repeatedly.
 (core module $guest
   (memory (export "memory") 1)
   (global $top (mut i32) (i32.const 1024))

@@ -1,4 +1,4 @@
-;; Grows three memories by 100 MiB each: no one of them is beyond the limit.
+;; Grows three memories by 100 MiB each: none of them alone exceeds the limit.
 (core module $guest
   (memory (export "memory") 1)
   (memory $second 1)

@@ -1,4 +1,4 @@
-;; Grows a table until it is refused, and traps where it has more than 100,000 elements.
+;; Grows a table until it is refused, and traps if it has more than 100,000 elements.
 (core module $guest
   (memory (export "memory") 1)
   (global $top (mut i32) (i32.const 1024))

@@ -1,4 +1,4 @@
-;; Grows two tables: no one of them is beyond the limit. Traps where they are together.
+;; Grows two tables: none of them alone exceeds the limit. Traps if both together exceed it.
 (core module $guest
   (memory (export "memory") 1)
   (global $top (mut i32) (i32.const 1024))

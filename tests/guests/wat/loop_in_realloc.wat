@@ -1,4 +1,4 @@
-;; Computes without end when the host asks for room for the arguments.
+;; Loops endlessly in `realloc`, which the host calls for the arguments.
 (core module $guest
   (memory (export "memory") 1)
   (func (export "realloc") (param i32 i32 i32 i32) (result i32)

@@ -1,4 +1,4 @@
-;; Computes without end in `start`, before the host can ask anything.
+;; Loops endlessly in `start`, during instantiation.
 (core module $guest
   (memory (export "memory") 1)
   (global $top (mut i32) (i32.const 1024))

@@ -1,4 +1,4 @@
-;; Has more memories than a component may.
+;; Has more memories than a component may have.
 (core module $guest
   (memory (export "memory") 1)
   (memory 1) (memory 1) (memory 1) (memory 1) (memory 1) (memory 1) (memory 1) (memory 1) (memory 1) (memory 1)

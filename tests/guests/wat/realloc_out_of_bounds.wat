@@ -1,4 +1,4 @@
-;; Gives the host room that it does not have.
+;; Returns an address outside of its memory from `realloc`.
 (core module $guest
   (memory (export "memory") 1)
   (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 0x7fff0000))

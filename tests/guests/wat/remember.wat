@@ -1,10 +1,10 @@
-;; Looks for what an earlier call left behind, then leaves as much as it can.
+;; Searches for data of an earlier call, then fills its memory, table and stack.
 ;;
-;; Output: four counts, 0 in a fresh instance: words of memory that are neither zero nor the image,
-;; elements of the table that are not null; and of this call's own, words and elements that changed,
+;; Output: four counts, 0 in a new instance: words of memory that are neither zero nor the image,
+;; elements of the table that are not null; and of this call's own data, words and elements that changed,
 ;; and frames of its stack that were lost. Input: 0 returns at once; 1 computes for a while, some
-;; thousand frames deep, and touches nothing afterwards; 2 also looks whether all it left is there.
-;; A test says how large the memory is, how much it grows in a call, and how large its image is.
+;; thousand frames deep, and touches nothing afterwards; 2 also checks that its data is unchanged.
+;; A test sets the size of the memory, its growth in a call, and the size of its image.
 (core module $guest
   (memory (export "memory") PAGES)
   (table $table 20000 funcref)
@@ -22,7 +22,7 @@
     (local.get $at))
   (func (export "describe") (result i32) (i32.const 16))
 
-  ;; Counts the words that are not as they should be.
+  ;; Counts the words that differ from the expected value.
   (func $other_words (param $at i32) (param $end i32) (param $want i64) (result i32)
     (local $count i32)
     (loop $next
@@ -42,7 +42,7 @@
       (br_if $next (i32.lt_u (local.get $at) (table.size $table))))
     (local.get $count))
 
-  ;; Computes below so many frames; returns how many there were.
+  ;; Computes below this number of frames; returns the number of frames.
   (func $deep (param $frames i32) (result i32)
     (local $turns i32)
     (if (local.get $frames)

@@ -1,4 +1,4 @@
-;; Counts to a thousand million in `start`, before the host can ask anything, and answers then.
+;; Counts to a thousand million in `start`, during instantiation; then answers.
 (core module $guest
   (memory (export "memory") 1)
   (global $top (mut i32) (i32.const 1024))

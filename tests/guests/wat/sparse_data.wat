@@ -1,4 +1,4 @@
-;; Has 4 GiB of memory from the start, and a byte of data at its very end.
+;; Has 4 GiB of initial memory, and a byte of data at its end.
 (core module $guest
   (memory (export "memory") 65536)
   (global $top (mut i32) (i32.const 1024))

@@ -1,4 +1,4 @@
-;; Logs 16 MB some thousand times, one call after the other: no loop, no function that begins.
+;; Logs 16 MB some thousand times in consecutive calls, without a loop or a function call.
 (import "wasi:logging/logging@0.1.0-draft" (instance $logging
   (type $levels (enum "trace" "debug" "info" "warn" "error" "critical"))
   (export "level" (type $level (eq $levels)))

@@ -1,6 +1,6 @@
-;; What is around each guest here: a component that exports `goondan:tool/handlers`, by hand.
+;; The component around each guest: exports `goondan:tool/handlers`.
 ;;
-;; A test puts a guest's core module `$guest`, and what else it wants, in the place of the line below.
+;; A test replaces the line below with a guest's core module `$guest` and further definitions.
 ;; The module exports `memory`, `realloc`, `describe`, `call` and `done`, the post-return of `call`.
 (component
   ;; GUEST
@@ -25,7 +25,7 @@
     (canon lift (core func $guest "call") (memory $guest "memory")
       (realloc (func $guest "realloc")) (post-return (func $guest "done"))))
 
-  ;; An exported function may only speak of types that are exported beside it.
+  ;; An exported function can only use types that are exported too.
   (component $handlers
     (import "tool-context" (type $context-in (eq $context)))
     (import "tool-error" (type $error-in (eq $error)))

@@ -1,4 +1,4 @@
-;; Answers, and traps when the host says that it has read the answer.
+;; Answers, and traps in `post-return`.
 (core module $guest
   (memory (export "memory") 1)
   (global $top (mut i32) (i32.const 1024))

@@ -1,4 +1,4 @@
-//! A schema, and arguments for it: compiled, asked and explained at bounded cost.
+//! A schema and arguments: compiling, validating and explaining have limited cost.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use super::{BETWEEN, shown};
 use toolhost_contract::limit_error;
 use toolhost_manifest::schema::{ArgsSchema, PatternBudget, json};
 
-/// Longest a schema may take to be compiled: a hundred patterns of 10 ms, unoptimised by much.
+/// Longest time to compile a schema: a hundred patterns of 10 ms, in an unoptimised build.
 const COMPILING_MAX: Duration = Duration::from_secs(10);
 
-/// Longest a check of arguments may take, its explanation included.
+/// Longest time to validate arguments and explain the result.
 const CHECKING_MAX: Duration = Duration::from_secs(5);
 
-/// Longest message about a schema, in bytes: it may name a place 128 levels deep.
+/// Longest message about a schema, in bytes: it can contain a path of 128 levels.
 const PROBLEM_MAX: usize = 128 << 10;
 
-/// Longest refusal before it is cut, in bytes: five such places.
+/// Longest refusal before truncation, in bytes: five such paths.
 const REFUSAL_MAX: usize = 5 * PROBLEM_MAX;
 
 /// Longest suggestion: a hundred names of 80 characters, escaped.
 const SUGGESTION_MAX: usize = 128 << 10;
 
-/// Reads a schema, a line `--` and arguments; panics where something does not hold.
+/// Reads a schema, a line `--` and arguments, and checks the properties.
 pub fn hold(text: &str) {
     let (schema, args) = text.split_once(BETWEEN).unwrap_or((text, "{}"));
     let Ok(schema) = serde_json::from_str::<Value>(schema) else {
@@ -54,7 +54,7 @@ pub fn hold(text: &str) {
     let Ok(args) = serde_json::from_str::<Value>(args) else {
         return;
     };
-    // What is deeper is refused before.
+    // Deeper arguments are refused earlier.
     if !args.is_object() || json::depth(&args) > 64 {
         return;
     }

@@ -1,4 +1,4 @@
-//! The text of a bundle: read whole or not at all, and every finding in its place.
+//! The text of a bundle: it loads completely or not at all, and every finding has a valid position.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use super::findings;
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
 use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
 
-/// Longest a bundle of the size fuzzed may take to be read.
+/// Longest time to read a bundle of the fuzzed size.
 const READING_MAX: Duration = Duration::from_secs(5);
 
-/// Reads a bundle; panics where something does not hold.
+/// Reads a bundle and checks the properties.
 pub fn hold(text: &str) {
     let source = YamlSource::new("b.yaml", text);
     let read = within(READING_MAX, "reading", || Bundle::parse(&source));

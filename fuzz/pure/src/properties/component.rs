@@ -1,4 +1,4 @@
-//! The bytes of a component: counted and told apart before anything compiles them.
+//! The bytes of a component: counted and classified before compiling.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::PrepareError;
 use crate::component::inspect::{check_function_cost, read};
 use crate::component::limits::CompileLimits;
 
-/// Longest a component of the size fuzzed may take to be read.
+/// Longest time to read a component of the fuzzed size.
 const READING_MAX: Duration = Duration::from_secs(2);
 
-/// Longest that compiling a component of the largest size may be allowed to take.
+/// Longest compile time that a component of the largest size is allowed.
 const COMPILING_MAX: Duration = Duration::from_secs(60 + 64 * 10);
 
 /// Longest message, in bytes.
@@ -23,7 +23,7 @@ const MESSAGE_MAX: usize = 8 << 10;
 /// Longest name of an import or an export, in bytes.
 const NAME_MAX: usize = 1 << 10;
 
-/// Few of everything, so that small components exceed it.
+/// Low limits, which small components exceed.
 const FEW: CompileLimits = CompileLimits {
     bytes: 1 << 16,
     functions: 4,
@@ -44,7 +44,7 @@ const FEW: CompileLimits = CompileLimits {
     time_per_mib: Duration::ZERO,
 };
 
-/// Reads a component; panics where something does not hold.
+/// Reads a component and checks the properties.
 pub fn hold(bytes: &[u8]) {
     let limits = CompileLimits::default();
     let shape = within(READING_MAX, "reading", || read(bytes, &limits));
@@ -71,7 +71,7 @@ pub fn hold(bytes: &[u8]) {
     }
 }
 
-/// What the bodies of functions cost is counted as what they are beside is.
+/// Function bodies have the same counts alone as in their component.
 fn has_weight(bytes: &[u8], limits: &CompileLimits) {
     let few = check_function_cost(bytes, &FEW);
     match within(READING_MAX, "weighing", || check_function_cost(bytes, limits)) {
@@ -84,7 +84,7 @@ fn has_weight(bytes: &[u8], limits: &CompileLimits) {
     }
 }
 
-/// Of what is read under the limits, the same is read under lower ones, or it is too large for them.
+/// Under lower limits a component has the same facts, or is too large.
 fn is_no_more<T: PartialEq + Debug>(few: Result<T, PrepareError>, read: &T) {
     match few {
         Ok(few) => assert_eq!(&few, read, "limits change what is read"),

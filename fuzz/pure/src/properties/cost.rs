@@ -1,10 +1,10 @@
-//! What an input may cost.
+//! The CPU time of an input.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Runs something, which must not take longer on the processor. Other programs do not count.
+/// Runs a function and asserts its CPU time; other processes do not count.
 pub(super) fn within<T>(most: Duration, what: &str, run: impl FnOnce() -> T) -> T {
     let before = on_the_processor();
     let done = run();

@@ -1,13 +1,13 @@
-//! What holds of findings in a file.
+//! Properties of the findings in a file.
 
 use toolhost_manifest::bundle::{Diagnostic, Place, YamlSource};
 
 use super::shown;
 
-/// Most findings: of errors and of remarks, and one that says how many are left out.
+/// Largest number of findings: errors, remarks, and one with the number of omitted ones.
 const MOST: usize = 2_001;
 
-/// Longest message, in bytes: it may name a place 64 levels deep.
+/// Longest message, in bytes: it can contain a path of 64 levels.
 const MESSAGE_MAX: usize = 64 << 10;
 
 /// Longest help, in bytes.
@@ -37,7 +37,7 @@ pub(super) fn hold(findings: &[Diagnostic], source: &YamlSource) {
     }
 }
 
-/// A place lies within the text, at a character's beginning; its line and column say the same.
+/// Asserts that a position lies in the text at the start of a character, and matches its line and column.
 pub(super) fn is_in(place: &Place, source: &YamlSource) {
     shown::is_one_line(&place.document_path, PATH_MAX);
     assert_eq!(place.file, source.name());
@@ -53,7 +53,7 @@ pub(super) fn is_in(place: &Place, source: &YamlSource) {
     let Some(above) = text.get(..at.span.offset) else {
         return;
     };
-    // A lone carriage return ends a line for some and not for others.
+    // YAML and editors disagree on whether a lone carriage return ends a line.
     if !text.replace("\r\n", "").contains('\r') {
         let line = above.matches('\n').count() + 1;
         assert_eq!(at.line as usize, line, "the line of {place:?}");

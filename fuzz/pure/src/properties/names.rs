@@ -1,4 +1,4 @@
-//! Names: read as the specification says, and no two things under one.
+//! Names: parsed as the specification says, and unique after joining.
 
 use std::path::{Component, Path};
 
@@ -13,10 +13,10 @@ const NAME_MAX: usize = 64;
 /// Longest name of a directory of an instance: 40 characters, `~`, 128 bits in base32.
 const DIRECTORY_MAX: usize = 40 + 1 + 26;
 
-/// Lines that are read: each meets every other.
+/// Number of lines that are read; every pair is compared.
 const LINES_MAX: usize = 5;
 
-/// Reads each line as every kind of name; panics where something does not hold.
+/// Reads each line as every kind of name and checks the properties.
 pub fn hold(text: &str) {
     let lines: Vec<&str> = text.split('\n').take(LINES_MAX).collect();
     for line in &lines {
@@ -39,7 +39,7 @@ fn pairs<'l>(lines: &[&'l str]) -> impl Iterator<Item = (&'l str, &'l str)> {
     all.collect::<Vec<_>>().into_iter()
 }
 
-/// The grammar of a part, once more: `[a-z0-9][a-z0-9_-]*` without `__`, at most 64 characters.
+/// A second implementation of the grammar: `[a-z0-9][a-z0-9_-]*` without `__`, at most 64 characters.
 fn is_part(text: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
     text.bytes().all(allowed)
@@ -93,7 +93,7 @@ fn whole(text: &str) {
     );
 }
 
-/// What joins is read back as what was joined: so no two pairs make one name.
+/// Parsing a joined name returns its parts, so no two pairs make the same name.
 fn joined(resource: &str, export: &str) {
     let (Ok(resource), Ok(export)) = (ResourceName::parse(resource), ExportName::parse(export))
     else {
@@ -110,7 +110,7 @@ fn joined(resource: &str, export: &str) {
     assert_eq!(parts, Ok((&resource, &export)), "{name}");
 }
 
-/// The directories of two keys are two, wherever case does not count, and lie where they shall.
+/// Different keys have different directories, also without regard to case, at the specified path.
 fn apart(one: &str, other: &str) {
     let (root, bundle) = (Path::new("/state"), Path::new("/b.yaml"));
     let directory = |key: &str| instance_directory(root, bundle, key);
@@ -139,7 +139,7 @@ fn apart(one: &str, other: &str) {
     }
 }
 
-/// No text is a code of a handler's and one of the host's.
+/// No text is both a valid handler code and a host code.
 fn code(text: &str) {
     let Some(code) = HandlerCode::parse(text) else {
         return;

@@ -1,8 +1,8 @@
-//! What a guest says, made a result: bounded, escaped, with no code and no secret of the host's.
+//! The result of a guest's output: limited, escaped, without a code or secret of the host.
 //!
 //! An input has nine parts: `LIMIT [ko] [denied] [diskBytes|files|workdirBytes|disk]`, then code, name,
-//! helpUrl, suggestion, what was denied, secrets, output and message. Of what was denied and of the
-//! secrets each line is one. What is missing is absent.
+//! helpUrl, suggestion, denials, secrets, output and message. The denials and the secrets
+//! have one per line. A missing part is absent.
 
 use serde_json::Value;
 use toolhost_contract::{
@@ -19,7 +19,7 @@ use toolhost_contract::Redactor;
 use toolhost_contract::{limit_error, normalise_error};
 use toolhost_manifest::schema::json;
 
-/// Makes a result of what a guest says; panics where something does not hold.
+/// Makes a result of a guest's output and checks the properties.
 pub fn hold(text: &str) {
     let mut parts = text.split(BETWEEN);
     let mut part = || parts.next();
@@ -81,7 +81,7 @@ fn lines(part: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-/// What was denied, by its words, as often as it is said.
+/// Parses the denials, with repetitions.
 fn denials(part: Option<&str>) -> Vec<Denial> {
     let lines = lines(part);
     let known = lines.iter().map(|line| Denial::from_words(line));
@@ -105,8 +105,8 @@ fn limit(head: &str) -> ErrorMessageLimit {
     limit.unwrap_or_default()
 }
 
-/// Whether a secret cannot come about by accident: from an escape, a suggestion or a mark of what
-/// was redacted.
+/// Whether a secret cannot occur by accident in an escape, a suggestion or a mark of a
+/// redaction.
 fn is_told_apart(secret: &str) -> bool {
     let plain = secret.bytes().all(|b| b.is_ascii_alphanumeric());
     plain && secret.len() >= 4 && secret.bytes().any(|b| b.is_ascii_digit())
@@ -142,7 +142,7 @@ fn fails(host: &Host<'_>, raised: &HandlerError) {
     is_explained(host, normal);
 }
 
-/// As a call that the sandbox stopped: the message is the host's, with a guest's words in it.
+/// A call that the sandbox stopped: the message of the host contains text of the guest.
 fn stops(host: &Host<'_>, message: &str) {
     for code in [
         ToolErrorCode::Trap,
@@ -153,7 +153,7 @@ fn stops(host: &Host<'_>, message: &str) {
     }
 }
 
-/// What the host knows changes a code only to what it knows, and what is added is bounded as the rest.
+/// Facts of the host change a code only to the code of that fact; additions to the suggestion are limited.
 fn is_explained(host: &Host<'_>, error: ToolError) {
     let (limit, locale) = (host.limit, host.locale);
     let told = explained(error.clone(), &host.clues, &host.tool, locale);
@@ -175,7 +175,7 @@ fn is_explained(host: &Host<'_>, error: ToolError) {
     is_unforged(&result, locale);
 }
 
-/// As the executor lets a result out.
+/// Finishes a result as the executor does.
 fn exit(host: &Host<'_>, result: ToolResult) -> ToolResult {
     let mut result = host.redactor.result(result);
     if let Some(error) = result.error_mut() {
@@ -227,7 +227,7 @@ fn is_without(host: &Host<'_>, error: &ToolError) {
     }
 }
 
-/// What is stored comes back.
+/// A stored result is read back unchanged.
 fn is_kept(result: &ToolResult) {
     let stored = result.to_stored().to_string();
     let back = serde_json::from_str(&stored).ok();
@@ -235,7 +235,7 @@ fn is_kept(result: &ToolResult) {
     assert_eq!(back.as_ref(), Some(result), "{stored}");
 }
 
-/// No layer makes a code of the host's, or a handle, that was not there before.
+/// Middleware cannot add a host code or a handle.
 fn is_unforged(result: &ToolResult, locale: Locale) {
     for said in [
         ToolResult::ok("c", "t", Value::Null),
@@ -293,7 +293,7 @@ fn answers(host: &Host<'_>, output: &str) {
     is_kept(&result);
 }
 
-/// The values that a value is made of, itself included.
+/// Returns a value and all values in it.
 fn values(value: &Value) -> u64 {
     let within: u64 = match value {
         Value::Array(items) => items.iter().map(values).sum(),
@@ -303,7 +303,7 @@ fn values(value: &Value) -> u64 {
     1 + within
 }
 
-/// What a guest prints and logs is bounded, whatever the pieces it comes in.
+/// The output and log of a guest are limited, for every way to split the writes.
 fn prints(one: &str, other: &str, most: usize) {
     let mut kept = HeadTail::new(most);
     for piece in [one, other, one] {
@@ -315,7 +315,7 @@ fn prints(one: &str, other: &str, most: usize) {
     if all.len() <= most / 2 * 2 {
         assert_eq!(text, all);
     }
-    // A byte of a character that is cut becomes three.
+    // A byte of a truncated character becomes three bytes.
     assert!(
         text.len() <= 3 * most + 64,
         "{} bytes of {most}",

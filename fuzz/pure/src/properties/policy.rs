@@ -1,4 +1,4 @@
-//! The operator's policy: never more than is written, and never beyond the ranges.
+//! The operator's policy: it grants only what is written, and limits are in their ranges.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::{Grants, Limits, WorkdirAccess};
 use toolhost_manifest::Policy;
 use toolhost_manifest::bundle::{Bundle, YamlSource};
 
-/// Longest a policy of the size fuzzed may take to be read.
+/// Longest time to read a policy of the fuzzed size.
 const READING_MAX: Duration = Duration::from_secs(2);
 
-/// A bundle that the policies name, more or less.
+/// A bundle with names that the policies use.
 const BUNDLE: &str = "
 apiVersion: goondan.ai/v1
 kind: Tool
@@ -26,7 +26,7 @@ metadata: {name: coder}
 spec: {tools: [Tool/bash]}
 ";
 
-/// Reads a policy; panics where something does not hold.
+/// Reads a policy and checks the properties.
 pub fn hold(text: &str) {
     let source = YamlSource::new("p.yaml", text);
     let read = within(READING_MAX, "reading", || Policy::parse(text, "p.yaml"));
@@ -61,7 +61,7 @@ fn gives(policy: &Policy, agent: &str, tool: &str, text: &str) {
         assert!(!name.is_empty() && !name.contains(['=', '\0']), "{name:?}");
         assert!(!value.contains('\0'), "{value:?}");
     }
-    // What is given must be written somewhere; an escape or an alias may write it another way.
+    // A grant must occur in the text; an escape or an alias can write it in another form.
     let says = |word: &str| text.contains(word) || text.contains(['\\', '*']);
     if !says(tool) {
         assert_eq!(grants, Grants::none());
@@ -87,7 +87,7 @@ fn gives(policy: &Policy, agent: &str, tool: &str, text: &str) {
     }
 }
 
-/// Nothing is unlimited, and what must not be zero is not.
+/// Every value is limited, and not zero if it must not be.
 fn is_within(limits: &Limits) {
     const GIB: u64 = 1 << 30;
     let Limits {

@@ -1,7 +1,7 @@
-//! What text must be before anybody is shown it.
+//! Properties of text for display.
 
-/// Text of a stranger's in which nothing moves a cursor, ends a page or turns text around, and of at
-/// most so many bytes.
+/// Whether text has no control or bidirectional characters, and at
+/// most `bytes_max` bytes.
 pub(super) fn is_safe(text: &str, most: usize) {
     let acts = |c: char| {
         let turns = matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -15,7 +15,7 @@ pub(super) fn is_safe(text: &str, most: usize) {
     );
 }
 
-/// As [`is_safe`], in one line.
+/// Whether text [`is_safe`] and has one line.
 pub(super) fn is_one_line(text: &str, most: usize) {
     is_safe(text, most);
     assert!(!text.contains(['\n', '\t']), "more than one line: {text:?}");

@@ -1,4 +1,4 @@
-//! Built from a contract that somebody changed: `tool-context` has one more field, under the same
+//! Built from a changed contract: `tool-context` has one more field, under the same
 //! version. Records are structural, so this is another interface of the same name.
 
 wit_bindgen::generate!({

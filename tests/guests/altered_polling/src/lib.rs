@@ -1,4 +1,4 @@
-//! Built from a contract in which somebody changed `polling` alone: `poll` takes a number for a
+//! Built from a contract in which only `polling` is changed: `poll` takes a number for a
 //! handle, under the same version.
 
 wit_bindgen::generate!({

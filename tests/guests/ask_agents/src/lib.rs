@@ -1,8 +1,8 @@
-//! Speaks to other agents. Input `{do, target?, input?, …}`, where `do` names a function of `agents`
+//! Calls other agents. Input `{do, target?, input?, …}`, where `do` names a function of `agents`
 //! and the rest are its options in camel case.
 //!
-//! `text` is passed as the input as it is, `bytes` passes a JSON string of so many bytes, and
-//! `metadata` is passed as its JSON. Output `{ok: what it answered}` or `{error: its fields}`.
+//! `text` is passed as the input unchanged, `bytes` passes a JSON string of that many bytes, and
+//! `metadata` is passed as its JSON. Output `{ok: the answer}` or `{error: its fields}`.
 
 use serde_json::{Value, json};
 

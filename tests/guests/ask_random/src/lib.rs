@@ -1,5 +1,5 @@
-//! Asks for random bytes. Input `{bytes, insecure?}`: with `insecure`, of those that need not be random.
-//! Output `{bytes}`: how many came.
+//! Gets random bytes. Input `{bytes, insecure?}`: with `insecure`, from the insecure interface.
+//! Output `{bytes}`: the number of bytes received.
 
 use guest_glue::wasi::random::{insecure, random};
 use guest_glue::{ToolError, Value, json, number};

@@ -1,6 +1,6 @@
-//! A long, ordinary session with files. Input `{dir?}` (default `/busy`, made, and removed last).
+//! Performs many ordinary file operations. Input `{dir?}` (default `/busy`, created and finally removed).
 //!
-//! Output: an object with one member for every step, in order; its value is what the step saw, or
+//! Output: an object with one member for every step, in order; its value is the result of the step, or
 //! `{error}` with an errno's name. Nothing in it depends on the machine or the time.
 
 use std::fs::{self, File, OpenOptions};
@@ -140,7 +140,7 @@ fn run(input: Value) -> Result<Value, ToolError> {
 fn append(path: &str) -> io::Result<Value> {
     let mut file = OpenOptions::new().append(true).open(path)?;
     file.write_all(b"third\n")?;
-    // Appending does not care where the handle stands.
+    // Appending ignores the position of the handle.
     file.seek(SeekFrom::Start(0))?;
     file.write_all(b"fourth\n")?;
     Ok(json!(file.metadata()?.len()))

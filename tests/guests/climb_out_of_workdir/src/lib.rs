@@ -1,4 +1,4 @@
-//! Tries to reach what lies outside of the workdir, as an ordinary program would.
+//! Tries to reach files outside of the workdir through std.
 //!
 //! Input `{op, paths, other?}`. Output `{results: [{path, ok, detail | error}]}`, in the order of
 //! `paths`; `error` is an errno's name.

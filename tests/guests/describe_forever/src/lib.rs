@@ -1,4 +1,4 @@
-//! Never finishes to describe itself.
+//! Never returns from `describe`.
 
 use guest_glue::{ExportSpec, Guest, Outcome, ToolContext, ToolError};
 

@@ -1,4 +1,4 @@
-//! Panics where it ought to describe itself.
+//! Panics in `describe`.
 
 use guest_glue::{ExportSpec, Guest, Outcome, ToolContext, ToolError};
 

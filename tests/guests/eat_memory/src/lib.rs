@@ -1,6 +1,6 @@
-//! Takes memory and touches every page of it.
+//! Allocates memory and writes to every page of it.
 //!
-//! Input `{bytes?, polite?}`: takes that many bytes, or without `bytes` all it can get. Refused
+//! Input `{bytes?, polite?}`: allocates that many bytes, or without `bytes` as many as possible. Refused
 //! memory traps, as in any program; with `polite` it is an error the guest handles.
 //! Output `{touched, refused}`.
 

@@ -1,6 +1,6 @@
-//! Returns text that the host takes for JSON, as it is.
+//! Returns text that is not validated, in place of JSON.
 //!
-//! Input `{output}`: that text; or `{depth}`: arrays nested so deep.
+//! Input `{output}`: that text; or `{depth}`: arrays nested to that depth.
 
 use guest_glue::{Outcome, ToolError, Value, number, text};
 

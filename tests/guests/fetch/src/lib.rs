@@ -1,11 +1,11 @@
 //! Sends HTTP requests. Input `{url, method?, headers?: {name: value | [value]}, body?, bodyBytes?,
 //! follow?, times?, atOnce?, read?, connectMs?, firstByteMs?, betweenBytesMs?, hold?, respond?, then?}`.
 //!
-//! Sends the same request so many `times`, `atOnce` at once; follows so many redirects by itself; reads
-//! so many bytes of each body, or all. Output `{answers: […]}`, each `{url, status, headers, body,
-//! bytes, failed?}` or `{url, error}`; `body` is its first 4,096 bytes as text, and `failed` says how
-//! reading it ended. `hold`: before it, makes so many of these requests that are never sent, each with
-//! a body begun; `respond`: makes a response. `then`: `panic` after it.
+//! Sends the same request `times` times, `atOnce` concurrently; follows up to `follow` redirects; reads
+//! `read` bytes of each body, or all. Output `{answers: […]}`, each `{url, status, headers, body,
+//! bytes, failed?}` or `{url, error}`; `body` is its first 4,096 bytes as text, and `failed` the error of
+//! reading it. `hold`: before that, creates that many requests that are never sent, each with
+//! a started body; `respond`: creates a response. `then`: `panic` at the end.
 
 mod wit;
 
@@ -17,7 +17,7 @@ use wit::wasi::http::types::{
 };
 use wit::wasi::io::streams::StreamError;
 
-/// Bytes of a body that are told.
+/// Bytes of a body in the output.
 const TOLD: usize = 4096;
 
 guest_glue::serve!(run);
@@ -112,7 +112,7 @@ fn send(url: &str, input: &Value) -> Result<FutureIncomingResponse, String> {
     }
     let outgoing = request.body().map_err(|()| "body")?;
     let answer = outgoing_handler::handle(request, Some(options)).map_err(told)?;
-    // Where the server hangs up, its answer says more.
+    // If the server closes the connection, its response has the more useful error.
     let _sent = write(outgoing, &body.unwrap_or_default(), many.unwrap_or(0));
     Ok(answer)
 }
@@ -135,7 +135,7 @@ fn write(outgoing: OutgoingBody, body: &[u8], many: u64) -> Result<(), String> {
     OutgoingBody::finish(outgoing, None).map_err(told)
 }
 
-/// Waits for an answer, reads it, and follows where it leads.
+/// Waits for a response, reads it, and follows redirects.
 fn answer(url: &str, sent: Result<FutureIncomingResponse, String>, input: &Value) -> Value {
     let mut url = url.to_owned();
     let mut sent = sent;

@@ -1,7 +1,7 @@
 //! Writes `bytes` bytes to stdout and as many to stderr, as numbered lines of 16 bytes:
 //! `o00000000000000\n`, `o00000000000001\n` … and `e00000000000000\n` …
 //!
-//! Input `{bytes}`. Output `{stdout, stderr}`: how many bytes were taken.
+//! Input `{bytes}`. Output `{stdout, stderr}`: the number of bytes accepted.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ fn run(input: Value) -> Result<Value, ToolError> {
 }
 
 fn flood(out: &mut dyn Write, first: char, bytes: u64) -> u64 {
-    // 256 lines at a time, so that a gigabyte does not take a million host calls.
+    // 256 lines at a time, which saves host calls.
     let mut block: Vec<u8> = (0..256)
         .flat_map(|n| format!("{first}{n:014}\n").into_bytes())
         .collect();
@@ -35,7 +35,7 @@ fn flood(out: &mut dyn Write, first: char, bytes: u64) -> u64 {
     written
 }
 
-/// Adds to a number in digits: to print each would take minutes for a gigabyte.
+/// Adds to a number in digits, which is faster than formatting each number.
 fn add_256(digits: &mut [u8]) {
     let mut carry = 256;
     for digit in digits.iter_mut().rev() {

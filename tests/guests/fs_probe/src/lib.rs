@@ -2,7 +2,7 @@
 //!
 //! Input `{script: [{op, …}]}`. Output `{results: [{ok: true, …} | {ok: false, error}]}`, one for
 //! every step; `error` is the name of WASI's error code (`no-entry`), or `closed` of a stream that
-//! ended. A step that makes no sense ends the call with an error instead.
+//! ended. An invalid step ends the call with an error instead.
 //!
 //! Descriptors, listings and streams are kept in numbered slots. Slot 0 is the root; each step that
 //! makes one returns it as `{slot}`: the number given as `as`, else the next. `on` names the
@@ -55,7 +55,7 @@ use slots::Slots;
 
 guest_glue::serve!(run);
 
-/// Why a step has no result.
+/// The reason for which a step has no result.
 enum Failure {
     /// The host refused: a result like any other.
     Refused(String),

@@ -1,4 +1,4 @@
-//! What a script has opened, by number.
+//! The descriptors, listings and streams of a script, by number.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use guest_glue::{Value, json};
 
 use crate::{Failure, Step};
 
-/// One open thing.
+/// A descriptor, listing or stream.
 pub(crate) enum Slot {
     Descriptor(Descriptor),
     Listing(DirectoryEntryStream),
@@ -32,7 +32,7 @@ impl Slots {
         })
     }
 
-    /// Keeps a thing under the number that the step asks for, or the next, and returns `{slot}`.
+    /// Stores a handle under the number in the step, or the next, and returns `{slot}`.
     pub(crate) fn keep(&mut self, step: &Value, slot: Slot) -> Value {
         let number = step["as"].as_u64().unwrap_or(self.next);
         self.next = self.next.max(number + 1);
@@ -40,7 +40,7 @@ impl Slots {
         json!({ "slot": number })
     }
 
-    /// Drops what the step acts on.
+    /// Drops the handle on which the step acts.
     pub(crate) fn close(&mut self, step: &Value) -> Step {
         match self.open.remove(&number(step, "on")) {
             Some(_) => Ok(json!({})),

@@ -1,4 +1,4 @@
-//! WASI's values as the words of a script, and back.
+//! Converts WASI values to the names in a script, and back.
 
 use guest_glue::wasi::clocks::wall_clock::Datetime;
 use guest_glue::wasi::filesystem::types::{

@@ -1,4 +1,4 @@
-//! What the hostile guests share: the contract's bindings, `serve!`, and how they report errors.
+//! Shared code of the hostile guests: the contract's bindings, `serve!`, and error reports.
 //!
 //! A guest is one file: `guest_glue::serve!(run);` and a function `run` from the input's JSON to
 //! the output's. The bindings also hold raw WASI; a component imports only what its guest uses.
@@ -91,7 +91,7 @@ pub fn parse(input: &str) -> Result<Value, ToolError> {
     serde_json::from_str(input).map_err(|reason| error(format!("the input is not JSON: {reason}")))
 }
 
-/// Makes an error that carries nothing but a message.
+/// Returns an error with only a message.
 pub fn error(message: impl Into<String>) -> ToolError {
     ToolError {
         message: message.into(),

@@ -1,4 +1,4 @@
-//! What a guest does before it misbehaves, so that a test can look for it in the receipt.
+//! Effects of a guest before it misbehaves, which a test can find in the reported usage.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Size of a page of linear memory's backing on every host we know.
 const PAGE_BYTES: usize = 4096;
 
-/// Does what the input asks for first: `touch` (bytes of memory, kept), `write` (`{path, bytes}`),
+/// Performs the effects in the input: `touch` (bytes of memory, kept), `write` (`{path, bytes}`),
 /// `print` (a line on stderr).
 pub fn leave_traces(input: &Value) {
     if let Some(bytes) = input["touch"].as_u64() {

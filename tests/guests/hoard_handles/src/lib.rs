@@ -1,4 +1,4 @@
-//! Makes handles and never gives one back. Input `{count, kind?}`.
+//! Creates handles and never drops one. Input `{count, kind?}`.
 //!
 //! Kinds: `pollable` (default; timers), `descriptor` (the root opened again), `stream` (reading
 //! `/hoard`, which is made), `listing` (of the root), `preopen` (the root asked for again).
@@ -13,7 +13,7 @@ use guest_glue::{ToolError, Value, error, json, number, text};
 
 guest_glue::serve!(run);
 
-/// Long enough never to come within a test.
+/// Longer than any test.
 const AN_HOUR_NANOS: u64 = 3_600_000_000_000;
 
 fn run(input: Value) -> Result<Value, ToolError> {

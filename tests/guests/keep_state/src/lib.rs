@@ -1,4 +1,4 @@
-//! Tries to remember, and tells what ought to differ from call to call.
+//! Tries to keep state, and returns values that differ between calls.
 //!
 //! Output `{count, random, insecureSeed, wallNanos, monotonicNanos, address}`: `count` is a static
 //! that each call adds 1 to; numbers beyond 2⁵³ are text. `address` is where a fresh allocation

@@ -1,7 +1,7 @@
-//! Tells everything it can see of the world around it.
+//! Returns its environment.
 //!
 //! Output `{env: {name: value}, args: [text], stdin: {bytes, error?}, cwd, root: [name],
-//! preopens: [path], terminal: {stdin, stdout, stderr}}`. What cannot be had is an error's name.
+//! preopens: [path], terminal: {stdin, stdout, stderr}}`. A failed read is the name of the error.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read};

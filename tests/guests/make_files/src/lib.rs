@@ -1,4 +1,4 @@
-//! Makes many things. Input `{count, dir?, kind?}`.
+//! Creates many files or folders. Input `{count, dir?, kind?}`.
 //!
 //! `dir` defaults to `/many` and is made. Kinds: `file` (default) and `dir` make `0`, `1`, `2` … in
 //! it; `deep` makes folders named `d`, each in the one before.

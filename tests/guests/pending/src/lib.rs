@@ -1,4 +1,4 @@
-//! Answers `pending`, and is asked again.
+//! Returns `pending`, and can be polled.
 //!
 //! Input `{handle, bytes?}`; with `bytes` the handle is that many times `h`. `poll` judges by the
 //! handle: `done:{json}` is finished with that output, `fail:{message}` with that error,

@@ -1,4 +1,4 @@
-//! Waits in ways that no program needs. Input `{kind, count?}`. Kinds:
+//! Polls in unusual ways. Input `{kind, count?}`. Kinds:
 //!
 //! `many` polls one timer, named `count` times, over and over; `once` does so one time; `none` polls an
 //! empty list; `due` polls a timer that is due, over and over; `never` waits for one that is 584 years

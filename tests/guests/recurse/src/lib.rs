@@ -1,4 +1,4 @@
-//! Calls itself until the stack ends. Input: what `leave_traces` takes.
+//! Recurses until the stack overflows. Input: see `leave_traces`.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! Sleeps. Input `{seconds?}` (default 10⁹) and what `leave_traces` takes. Output `{slept}`.
+//! Sleeps. Input `{seconds?}` (default 10⁹) and that of `leave_traces`. Output `{slept}`.
 
 use std::thread;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Computes without end. Input: what `leave_traces` takes. Never returns.
+//! Loops endlessly. Input: see `leave_traces`.
 
 use guest_glue::{ToolError, Value, leave_traces};
 

@@ -1,4 +1,4 @@
-//! Executes `unreachable`, without a word on stderr. Input: what `leave_traces` takes.
+//! Executes `unreachable` without a message on stderr. Input: see `leave_traces`.
 
 use guest_glue::{ToolError, Value, leave_traces};
 

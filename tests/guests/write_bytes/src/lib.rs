@@ -1,4 +1,4 @@
-//! Fills the disk in one of several ways.
+//! Writes bytes to a file in one of several ways.
 //!
 //! Input `{path?, bytes, mode?, chunk?}`; `path` defaults to `/f`, `chunk` to 65536 bytes. Modes:
 //! `write` (default) replaces the file, `append` adds to it, `set_size` makes it `bytes` long,
