@@ -74,7 +74,9 @@ pub fn hold(bytes: &[u8]) {
 /// Function bodies have the same counts alone as in their component.
 fn has_weight(bytes: &[u8], limits: &CompileLimits) {
     let few = check_function_cost(bytes, &FEW);
-    match within(READING_MAX, "weighing", || check_function_cost(bytes, limits)) {
+    match within(READING_MAX, "weighing", || {
+        check_function_cost(bytes, limits)
+    }) {
         Ok(()) => is_no_more(few, &()),
         Err(error) => {
             is_told(&error);

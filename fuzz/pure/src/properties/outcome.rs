@@ -254,7 +254,8 @@ fn is_unforged(result: &ToolResult, locale: Locale) {
             let is_known = known == Some(ErrorCode::Host(code));
             assert!(is_known || code == ToolErrorCode::Middleware, "{code:?}");
         }
-        let made_up = progress.sanitize_codes(ToolResult::pending("c", "t", "x".to_owned()), locale);
+        let made_up =
+            progress.sanitize_codes(ToolResult::pending("c", "t", "x".to_owned()), locale);
         assert_eq!(made_up.handle(), None);
     }
 }
