@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_the_block_of_an_address_that_is_non_public_block() {
+    fn reports_the_block_of_an_address_that_is_not_public() {
         let check = |address: &str, expected: Option<&str>| {
             let block = non_public_block(address.parse().unwrap()).map(|block| block.to_string());
             assert_eq!(block.as_deref(), expected, "{address}");
