@@ -1,4 +1,4 @@
-//! The names that generated cases use, and that a [`CaseDir`](crate::CaseDir) puts in place.
+//! The names that generated cases use, and that a `CaseDir` puts in place.
 
 /// A file of the workdir, named wherever a tool takes a text.
 pub(crate) const SAMPLE: &str = "sample.txt";

@@ -21,7 +21,7 @@ const SAMPLE_TEXT: &str = "one two\nthree\n";
 
 /// The directory of a case.
 #[derive(Debug)]
-pub struct CaseDir {
+pub(crate) struct CaseDir {
     top: PathBuf,
     before: Vec<Entry>,
 }
@@ -36,10 +36,7 @@ struct Entry {
 
 impl CaseDir {
     /// Creates a workdir and its neighbours in `top`, an empty directory.
-    ///
-    /// # Errors
-    /// A file or directory cannot be created.
-    pub fn create(top: &Path) -> io::Result<Self> {
+    pub(crate) fn create(top: &Path) -> io::Result<Self> {
         fs::create_dir(top.join("workdir"))?;
         fs::create_dir(top.join("beside"))?;
         fs::write(top.join("beside/canary.txt"), SECRET)?;
@@ -50,24 +47,19 @@ impl CaseDir {
     }
 
     /// The workdir.
-    #[must_use]
-    pub fn workdir(&self) -> PathBuf {
+    pub(crate) fn workdir(&self) -> PathBuf {
         self.top.join("workdir")
     }
 
     /// Puts into the workdir what generated cases name: a sample file, and a link that leads out.
-    ///
-    /// # Errors
-    /// The file or the link cannot be created.
-    pub fn plant_bait(&self) -> io::Result<()> {
+    pub(crate) fn plant_bait(&self) -> io::Result<()> {
         let sample = Content::File(SAMPLE_TEXT.as_bytes().to_vec());
         WorkTree::open(&self.workdir())?.write(SAMPLE, &sample)?;
         std::os::unix::fs::symlink("../beside", self.workdir().join(HOSTILE_LINK))
     }
 
     /// Returns what a call changed outside the workdir, and whether its result or log holds the secret.
-    #[must_use]
-    pub fn escaped_changes(&self, result: &ToolResult, log: &[LogLine]) -> Vec<Mismatch> {
+    pub(crate) fn escaped_changes(&self, result: &ToolResult, log: &[LogLine]) -> Vec<Mismatch> {
         const WHAT: &str = "beside the workdir";
         let mut found = Vec::new();
         let got = match neighbours(&self.top) {

@@ -33,9 +33,8 @@ const INVALID_MAX: usize = 200;
 const RANDOM_CASES: usize = 8;
 
 /// Generates the cases of every tool, in the order of `tools` and grouped by kind. Hostile cases expect
-/// the bait of a [`CaseDir`](crate::CaseDir).
-#[must_use]
-pub fn generate(tools: &[ToolCatalogItem], seed: u64) -> Vec<GeneratedCase> {
+/// the bait of a `CaseDir`.
+pub(crate) fn generate(tools: &[ToolCatalogItem], seed: u64) -> Vec<GeneratedCase> {
     let cases = tools.iter().flat_map(|tool| generate_for(tool, seed));
     cases.collect()
 }

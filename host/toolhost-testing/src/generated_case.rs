@@ -57,8 +57,7 @@ const FAULTS: [ToolErrorCode; 11] = [
 
 impl GeneratedCase {
     /// Returns how a result differs from what is expected.
-    #[must_use]
-    pub fn judge(&self, result: &ToolResult) -> Option<Mismatch> {
+    pub(crate) fn judge(&self, result: &ToolResult) -> Option<Mismatch> {
         let code = match result.tool_error().map(|error| &error.code) {
             Some(ErrorCode::Host(code)) => Some(*code),
             Some(ErrorCode::Handler(_)) | None => None,

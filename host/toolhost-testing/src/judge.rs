@@ -26,19 +26,18 @@ pub struct LogLine {
 
 /// The outcome of a call.
 #[derive(Debug)]
-pub struct Outcome<'a> {
+pub(crate) struct Outcome<'a> {
     /// The result.
-    pub result: &'a ToolResult,
+    pub(crate) result: &'a ToolResult,
     /// The workdir after the call.
-    pub tree: &'a WorkTree,
+    pub(crate) tree: &'a WorkTree,
     /// What the tool logged and printed.
-    pub log: &'a [LogLine],
+    pub(crate) log: &'a [LogLine],
 }
 
 impl Expect {
     /// Returns all differences from the expectations.
-    #[must_use]
-    pub fn judge(&self, outcome: &Outcome<'_>) -> Vec<Mismatch> {
+    pub(crate) fn judge(&self, outcome: &Outcome<'_>) -> Vec<Mismatch> {
         let mut found = Vec::new();
         let result = outcome.result;
         if result.status() == self.status() {

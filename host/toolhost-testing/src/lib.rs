@@ -21,15 +21,13 @@ pub mod script;
 mod work_tree;
 
 pub use case::{Case, CaseContext, ErrorIs, Expect, FileIs, LogIs, StubResponse, TextIs};
-pub use case_dir::CaseDir;
 pub use case_file::{CaseFile, EditError, Edited};
 pub use case_files::{CaseFiles, CaseFilesError};
 pub use case_report::{CaseReport, Verdict};
-pub use generate::generate;
 pub use generated_case::{GeneratedCase, GeneratedKind};
-pub use judge::{LogLine, Outcome};
+pub use judge::LogLine;
 pub use mismatch::{Change, Mismatch};
 pub use planned_case::{PlannedCase, TestCase};
 pub use report::{FileUpdate, Report};
 pub use runner::{OpenError, Runner, Selection};
-pub use work_tree::{Content, FileState, WorkTree};
+pub use work_tree::Content;

@@ -21,7 +21,7 @@ pub enum Content {
 
 /// What is found in a workdir.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileState {
+pub(crate) enum FileState {
     /// Nothing has the name.
     Absent,
     /// A directory.
@@ -34,22 +34,16 @@ pub enum FileState {
 
 /// The workdir of a case.
 #[derive(Debug)]
-pub struct WorkTree(Dir);
+pub(crate) struct WorkTree(Dir);
 
 impl WorkTree {
     /// Opens a directory.
-    ///
-    /// # Errors
-    /// The directory cannot be opened.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Dir::open_ambient_dir(path, ambient_authority()).map(Self)
     }
 
     /// Writes a file or creates a directory, with its parents.
-    ///
-    /// # Errors
-    /// The file or a directory cannot be written.
-    pub fn write(&self, path: &str, content: &Content) -> io::Result<()> {
+    pub(crate) fn write(&self, path: &str, content: &Content) -> io::Result<()> {
         let parent = Path::new(path).parent();
         if let Some(parent) = parent.filter(|parent| !parent.as_os_str().is_empty()) {
             self.0.create_dir_all(parent)?;
@@ -61,8 +55,7 @@ impl WorkTree {
     }
 
     /// Returns what has this name. Follows links within the directory.
-    #[must_use]
-    pub fn state(&self, path: &str) -> FileState {
+    pub(crate) fn state(&self, path: &str) -> FileState {
         match self.read(path) {
             Ok(state) => state,
             Err(error)

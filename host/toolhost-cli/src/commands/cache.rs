@@ -51,9 +51,7 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
             match style.json {
                 true => {
                     let mut answer = listing.as_json(&entries);
-                    if let Some(members) = answer.as_object_mut() {
-                        members.insert("ok".to_owned(), valid.into());
-                    }
+                    answer["ok"] = valid.into();
                     stdout::json(&answer)?;
                 }
                 false => stdout::write(&verdicts(&entries))?,

@@ -4,7 +4,6 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::Context;
-use serde_json::Value;
 use toolhost::{Host, Instance, LoadedBundle, ToolResult, ToolStatus, Workdir, WorkdirError};
 
 use super::agent;
@@ -52,9 +51,8 @@ pub(super) async fn open(
 pub(super) fn print(result: &ToolResult, args: &CallerArgs) -> anyhow::Result<()> {
     let unwritable = "the result cannot be written as JSON";
     let mut answer = serde_json::to_value(result).context(unwritable)?;
-    if let (true, Value::Object(members)) = (args.usage, &mut answer) {
-        let usage = serde_json::to_value(result.usage()).context(unwritable)?;
-        members.insert("usage".to_owned(), usage);
+    if args.usage {
+        answer["usage"] = serde_json::to_value(result.usage()).context(unwritable)?;
     }
     stdout::json(&answer)
 }

@@ -35,7 +35,9 @@ pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit,
                 _ => Exit::Refused,
             };
             if args.json {
-                stdout::json(&refused(&failure))?;
+                let mut json = failure.to_json();
+                json["agents"] = json!([]);
+                stdout::json(&json)?;
             } else {
                 failure.print(settings.style);
             }
@@ -75,14 +77,6 @@ fn loaded(bundle: &LoadedBundle) -> Value {
         "tools": tools.collect::<Vec<_>>(),
         "agents": agents.collect::<Vec<_>>(),
     })
-}
-
-fn refused(failure: &Failure) -> Value {
-    let mut refused = failure.to_json();
-    if let Some(refused) = refused.as_object_mut() {
-        refused.insert("agents".to_owned(), json!([]));
-    }
-    refused
 }
 
 fn summary(bundle: &LoadedBundle) -> String {

@@ -91,42 +91,24 @@ fn manifest(
 }
 
 fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareError>) -> Value {
-    let mut answer = json!({"file": file.to_string_lossy(), "loads": refusal.is_none()});
-    let mut add = |name: &str, value: Value| {
-        if let Some(members) = answer.as_object_mut() {
-            members.insert(name.to_owned(), value);
-        }
-    };
+    let mut json = json!({"file": file.to_string_lossy(), "loads": refusal.is_none()});
     if let Some(error) = refusal {
         let code = prepare_error_code(error);
         let help = code.suggestion(Locale::En);
-        add(
-            "error",
-            json!({"code": code.as_str(), "message": error.to_string(), "help": help}),
-        );
+        json["error"] = json!({"code": code.as_str(), "message": error.to_string(), "help": help});
     }
-    if let Some(Inspection {
-        facts,
-        asks,
-        handlers,
-    }) = found
-    {
-        add("bytes", facts.bytes.into());
-        add("sha256", facts.sha256.as_str().into());
-        if let Ok(handlers) = handlers {
-            add("handlers", handlers.iter().map(handler_json).collect());
+    if let Some(found) = found {
+        let facts = &found.facts;
+        json["bytes"] = facts.bytes.into();
+        json["sha256"] = facts.sha256.as_str().into();
+        if let Ok(handlers) = &found.handlers {
+            json["handlers"] = handlers.iter().map(handler_json).collect();
         }
-        add("asks", asks.iter().copied().collect());
-        add(
-            "imports",
-            facts.imports.iter().map(String::as_str).collect(),
-        );
-        add(
-            "exports",
-            facts.exports.iter().map(String::as_str).collect(),
-        );
+        json["asks"] = json!(found.asks);
+        json["imports"] = json!(facts.imports);
+        json["exports"] = json!(facts.exports);
     }
-    answer
+    json
 }
 
 fn handler_json(handler: &HandlerSpec) -> Value {
