@@ -27,8 +27,8 @@ Commands:
 
 Options:
       --state-root <DIR>  Directory of instances' workspaces and of the cache key
-  -v, --verbose...        Print more: what tools print and log at debug level; twice for the
-                          host's own steps
+  -v, --verbose...        Print more: what tools print and log at debug level; twice for the host's
+                          own steps
   -q, --quiet             Print nothing but errors
   -h, --help              Print help (see more with '--help')
   -V, --version           Print version

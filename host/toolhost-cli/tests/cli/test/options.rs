@@ -101,7 +101,7 @@ E_CONFIG_SCHEMA_INVALID
   help: Did you mean 'expect'?
 
 error: the case files hold 1 error
-hint: Correct what is listed; nothing was run.
+hint: Correct the errors above; nothing was run.
 ");
 }
 

@@ -117,7 +117,7 @@ fn what_no_value_fulfils_is_left_to_the_author() {
         let ran = terminal
             .run(["test", "--no-generated", "--update"])
             .exits(1);
-        assert!(ran.stderr.contains("what it says of status"), "{ran:?}");
+        assert!(ran.stderr.contains("what it expects of status"), "{ran:?}");
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
 }
