@@ -1,12 +1,11 @@
-//! The manifest of a lone component, made of what it says of itself.
-
-use std::fmt::Write;
+//! Writes a manifest for a component, from the handlers that it describes.
 
 use serde_json::Value;
-use toolhost_contract::HandlerSpec;
-use toolhost_contract::{ExportName, ResourceName, ToolName, text};
+use toolhost_contract::{ExportName, HandlerSpec, ResourceName, ToolName};
 
-use crate::bundle::{Bundle, YamlSource};
+use crate::bundle::Bundle;
+use crate::yaml::YamlSource;
+use crate::yaml::write::{self, quoted};
 
 /// Name of a Tool whose file name gives none.
 const FALLBACK: &str = "tool";
@@ -18,7 +17,7 @@ const NAME_MAX: usize = 32;
 /// the descriptions and parameters that it gives, as far as a bundle takes them. The text holds nothing
 /// that acts on a terminal, and loads.
 ///
-/// None where no handler has a name that a model can be shown.
+/// Returns none where no handler has a name that models take.
 #[must_use]
 pub fn manifest(file_name: &str, handlers: &[HandlerSpec]) -> Option<String> {
     let tool = tool_name(file_name, handlers);
@@ -87,84 +86,24 @@ fn described_parameters(handler: &HandlerSpec) -> Option<Value> {
 fn export(handler: &HandlerSpec, parameters: Option<&Value>) -> String {
     let mut yaml = format!("    - name: {}\n", handler.name);
     if let Some(description) = &handler.description {
-        let _ = writeln!(yaml, "      description: {}", quoted(description));
+        yaml += &format!("      description: {}\n", quoted(description));
     }
-    match parameters {
-        Some(parameters) => {
-            yaml += "      parameters:";
-            block(&mut yaml, parameters, 8);
-        }
-        None => yaml += "      parameters: { type: object }\n",
-    }
-    yaml
-}
-
-/// Writes a value after `key:` or `-`, and ends the line.
-fn block(yaml: &mut String, value: &Value, indent: usize) {
-    match value {
-        Value::Object(members) if !members.is_empty() => {
-            yaml.push('\n');
-            for (key, value) in members {
-                let _ = write!(yaml, "{:indent$}{}:", "", word(key));
-                block(yaml, value, indent + 2);
-            }
-        }
-        Value::Array(items) if !items.is_empty() => {
-            yaml.push('\n');
-            for item in items {
-                let _ = write!(yaml, "{:indent$}-", "");
-                block(yaml, item, indent + 2);
-            }
-        }
-        Value::Object(_) => *yaml += " {}\n",
-        Value::Array(_) => *yaml += " []\n",
-        Value::String(text) => {
-            let _ = writeln!(yaml, " {}", quoted(text));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {
-            let _ = writeln!(yaml, " {value}");
-        }
-    }
-}
-
-/// A key, without quotes where it is a word and means nothing else.
-fn word(key: &str) -> String {
-    /// What some readers of YAML take for something else than text.
-    const OTHERS: [&str; 11] = [
-        "true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf",
-    ];
-    let letters = key.chars().all(|c| c.is_ascii_alphabetic());
-    let is_word = !key.is_empty() && letters;
-    match is_word && !OTHERS.contains(&key.to_ascii_lowercase().as_str()) {
-        true => key.to_owned(),
-        false => quoted(key),
-    }
-}
-
-/// Text between quotes, as YAML reads it; what would act on a terminal is written out.
-fn quoted(value: &str) -> String {
-    let mut yaml = String::from("\"");
-    for c in value.chars() {
-        match c {
-            '"' => yaml += "\\\"",
-            '\\' => yaml += "\\\\",
-            '\n' => yaml += "\\n",
-            '\t' => yaml += "\\t",
-            c if text::acts(c) => {
-                let _ = match u32::from(c) {
-                    code @ 0..=0xffff => write!(yaml, "\\u{code:04x}"),
-                    code => write!(yaml, "\\U{code:08x}"),
-                };
-            }
-            c => yaml.push(c),
-        }
-    }
-    yaml.push('"');
-    yaml
+    let parameters = match parameters {
+        Some(parameters) => write::value(parameters, 6),
+        None => "{ type: object }".to_owned(),
+    };
+    let space = if parameters.starts_with('\n') {
+        ""
+    } else {
+        " "
+    };
+    yaml + &format!("      parameters:{space}{parameters}\n")
 }
 
 #[cfg(test)]
 mod tests {
+    use toolhost_contract::text;
+
     use super::*;
 
     fn handler(name: &str, description: Option<&str>, parameters: Option<&str>) -> HandlerSpec {

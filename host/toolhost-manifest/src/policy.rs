@@ -236,7 +236,7 @@ fn unknown(kind: &str, name: &ResourceName, place: &Place, known: &[&str]) -> Op
     let warning = Diagnostic::warning(ToolErrorCode::ConfigRefNotFound, place.clone(), message);
     Some(match closest(name.as_str(), known) {
         Some(close) => warning.with_help(format!("Did you mean '{close}'?")),
-        None => warning.with_help("Correct the name, or remove what is said about it."),
+        None => warning.with_help("Correct the name, or remove its rules."),
     })
 }
 

@@ -244,7 +244,7 @@ impl<'n> Fields<'n> {
             let message = format!("unknown key '{}'", text::shorten(name, QUOTED_MAX));
             let help = match closest(name, known) {
                 Some(close) => format!("Did you mean '{close}'?"),
-                None => format!("Known here: {}.", known.join(", ")),
+                None => format!("Known keys: {}.", known.join(", ")),
             };
             let error = Diagnostic::error(ToolErrorCode::ConfigSchema, place, message);
             findings.add(error.with_help(help));

@@ -5,6 +5,7 @@
 
 mod node;
 mod source;
+pub mod write;
 
 use serde_saphyr::{Error, Options};
 
@@ -39,7 +40,7 @@ pub struct YamlError {
 
 /// Reads the documents of a stream, at most `max` of them; empty ones are passed over.
 ///
-/// A document that is YAML but not ours (a key that is no string, a key that is there twice) costs
+/// A document with an error of its own (a key that is no string, a duplicate key) costs
 /// only itself; after a syntax error nothing more is read.
 pub fn documents(source: &YamlSource, max: usize) -> Vec<Result<Node, YamlError>> {
     let mut text = source.text().as_bytes();
@@ -88,7 +89,7 @@ fn explain(error: &Error) -> String {
         error
     };
     if let Error::DuplicateMappingKey { key: Some(key), .. } = innermost {
-        return format!("the key '{}' is there twice", text::shorten(key, KEY_SHOWN));
+        return format!("duplicate key '{}'", text::shorten(key, KEY_SHOWN));
     }
     let exceeded = matches!(
         innermost,

@@ -61,7 +61,7 @@ E_CONFIG_SCHEMA_INVALID
 
 E_CONFIG_DUPLICATE_NAME
 
-  × the export 'exec' is there twice
+  × duplicate export 'exec'
     ╭─[goondan.yaml:10:13]
   8 │   exports:
   9 │     - name: exec

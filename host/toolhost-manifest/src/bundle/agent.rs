@@ -55,7 +55,7 @@ fn read_tools(spec: &Fields<'_>, findings: &mut Findings) -> Vec<ToolReference> 
         };
         let place = reference.place.clone();
         if let Some(first) = listed.get(&reference.tool) {
-            let message = format!("Tool/{} is listed twice", reference.tool);
+            let message = format!("duplicate reference to Tool/{}", reference.tool);
             let code = ToolErrorCode::ConfigDuplicate;
             let warning =
                 Diagnostic::warning(code, place, message).with_help("Remove one of the two.");

@@ -84,7 +84,7 @@ fn read_api_version(fields: &Fields<'_>, findings: &mut Findings) {
         }
         Some(other) => {
             let other = text::shorten(other, QUOTED_MAX);
-            findings.error(code, &at, format!("apiVersion '{other}' is not known here"));
+            findings.error(code, &at, format!("unknown apiVersion '{other}'"));
         }
     }
 }
@@ -99,7 +99,7 @@ fn read_kind(fields: &Fields<'_>, findings: &mut Findings) -> Option<Kind> {
     }
     let place = findings.place(&at);
     if KINDS_OF_OTHERS.contains(&kind) {
-        let message = format!("kind {kind} is passed over: toolhost reads Tool and Agent");
+        let message = format!("kind {kind} is ignored: toolhost reads Tool and Agent");
         let note = Diagnostic::note(ToolErrorCode::ConfigSchema, place, message);
         findings.add(note.with_help("Nothing to do: other parts of the runtime read it."));
         return None;

@@ -414,7 +414,7 @@ impl OpenBundle {
             ),
             ReadError::Io(source) => (
                 ToolErrorCode::ConfigEntry,
-                format!("The system says: {source}."),
+                format!("The system reports: {source}."),
             ),
         };
         let message = format!("tool {name}: entry {entry} in {dir}: {error}");

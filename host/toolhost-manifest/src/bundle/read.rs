@@ -68,7 +68,7 @@ pub enum ReadError {
         max: u64,
     },
     /// The way to it has more steps than are taken.
-    #[error("the way to it has too many folders and links")]
+    #[error("its path has too many folders and links")]
     TooFar,
     /// The system says something else.
     #[error("it cannot be read")]

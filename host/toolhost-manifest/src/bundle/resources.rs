@@ -134,7 +134,7 @@ impl Reading {
             return true;
         };
         let line = first.position.map_or(0, |at| at.line);
-        let message = format!("{kind}/{name} is declared twice; the first is in line {line}");
+        let message = format!("duplicate {kind}/{name}: the first is in line {line}");
         let code = ToolErrorCode::ConfigDuplicate;
         let twice = Diagnostic::error(code, named.place.clone(), message);
         let twice = twice.with_related("declared here first", first.clone());

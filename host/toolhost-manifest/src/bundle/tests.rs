@@ -267,7 +267,7 @@ fn export_names_are_unique_within_a_tool() {
     check(
         &text,
         &[&format!(
-            "4:62: {code} documents[0].spec.exports[2].name: the export 'x' is there twice"
+            "4:62: {code} documents[0].spec.exports[2].name: duplicate export 'x'"
         )],
     );
     let findings = parse(&text).unwrap_err();
@@ -295,7 +295,7 @@ fn resource_names_are_unique_within_a_kind() {
         &twice,
         &[
             "8:18: error[E_CONFIG_DUPLICATE_NAME] documents[1].metadata.name: \
-           Tool/t is declared twice; the first is in line 3",
+           duplicate Tool/t: the first is in line 3",
         ],
     );
     let first = &parse(&twice).unwrap_err()[0].related[0];
@@ -374,8 +374,8 @@ fn keys_removed_in_v2_and_unknown_keys_are_findings() {
         .map(|finding| finding.help)
         .collect();
     assert_eq!(help[1], "Did you mean 'labels'?");
-    assert_eq!(help[6], "Known here: name, description, parameters.");
-    assert_eq!(help[7], "Known here: apiVersion, kind, metadata, spec.");
+    assert_eq!(help[6], "Known keys: name, description, parameters.");
+    assert_eq!(help[7], "Known keys: apiVersion, kind, metadata, spec.");
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn kinds_of_others_are_passed_over_and_unknown_ones_refused() {
         check(
             &text,
             &[&format!(
-                "21:7: note[E_CONFIG_SCHEMA_INVALID] documents[1].kind: kind {kind} is passed over: \
+                "21:7: note[E_CONFIG_SCHEMA_INVALID] documents[1].kind: kind {kind} is ignored: \
              toolhost reads Tool and Agent"
             )],
         );
@@ -437,7 +437,7 @@ fn a_document_says_what_it_is() {
         "apiVersion: goondan.ai/v2\nkind: [Tool]\n",
         &[
             "20:13: error[E_CONFIG_UNSUPPORTED_API_VERSION] documents[1].apiVersion: \
-             apiVersion 'goondan.ai/v2' is not known here",
+             unknown apiVersion 'goondan.ai/v2'",
             &format!("21:7: {code}.kind: expected a string but got a list"),
         ],
     );
@@ -517,7 +517,7 @@ fn an_agents_references_are_well_formed_and_declared() {
         "[Tool/bash, {ref: Tool/bash}]",
         &[
             "23:33: warning[E_CONFIG_DUPLICATE_NAME] documents[1].spec.tools[1].ref: \
-           Tool/bash is listed twice",
+           duplicate reference to Tool/bash",
         ],
     );
     refused(
@@ -546,7 +546,7 @@ fn finds_everything_at_once_in_the_order_of_the_file() {
              'a__b' must not contain '__', which separates the tool from its export",
             "9:70: error[E_CONFIG_SCHEMA_INVALID] documents[1].spec.errorMessageLimit: \
              'errorMessageLimit' must be between 1 and 4294967295",
-            "12:1: error[E_CONFIG_PARSE_ERROR] documents[2]: the key 'a' is there twice",
+            "12:1: error[E_CONFIG_PARSE_ERROR] documents[2]: duplicate key 'a'",
         ],
     );
     // What cannot be read may have declared it: no error that may be false.

@@ -145,7 +145,7 @@ fn read_exports(
             continue;
         };
         if let Some(first) = named.get(export.name.as_str()) {
-            let message = format!("the export '{}' is there twice", export.name);
+            let message = format!("duplicate export '{}'", export.name);
             let twice = Diagnostic::error(ToolErrorCode::ConfigDuplicate, place, message);
             findings.add(twice.with_related("here first", first.clone()));
             continue;

@@ -138,7 +138,7 @@ fn refused(
     findings: &Findings,
 ) -> Diagnostic {
     let shown = text::shorten(text, QUOTED_MAX);
-    let message = format!("'{shown}' is no {what}: {why}");
+    let message = format!("invalid {what} '{shown}': {why}");
     Diagnostic::error(ToolErrorCode::ConfigSchema, findings.place(at), message)
 }
 

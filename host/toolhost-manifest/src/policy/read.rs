@@ -37,10 +37,10 @@ impl Policy {
     }
 
     /// Parses a policy, and asks for each secret that it names as `{fromEnv: NAME}` or
-    /// `{fromFile: PATH}`. An `Err` says, without quoting a secret, why it cannot be had.
+    /// `{fromFile: PATH}`. An `Err` says, without quoting a secret, why it could not be read.
     ///
     /// # Errors
-    /// As [`Policy::parse`]; a secret that cannot be had is a finding, too.
+    /// As [`Policy::parse`]; a secret that could not be read is a finding, too.
     pub fn parse_with(text: &str, file: &str, secrets: Secrets<'_>) -> Result<Self, PolicyError> {
         let parsed = policy(&YamlSource::new(file, text), secrets);
         parsed.map_err(|diagnostics| PolicyError { diagnostics })

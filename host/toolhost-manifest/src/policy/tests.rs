@@ -242,7 +242,7 @@ fn what_is_no_rule_is_said_at_its_place_with_the_next_move() {
     assert_eq!(
         http("{allow: [https://a.example, a.example]}"),
         [format!(
-            "1:{column}: {path}.allow[1]: 'a.example' is no rule: it must begin with http:// or https://"
+            "1:{column}: {path}.allow[1]: invalid rule 'a.example': it must begin with http:// or https://"
         )]
     );
     let text = "tools: {t: {http: {allow: [ftp://a.example]}}}";
@@ -323,7 +323,7 @@ fn a_credential_is_a_secret_bound_to_an_origin() {
         ),
         (
             "{origin: https://*.a.example, header: x, value: {secret: sk-1234}}",
-            "is no origin",
+            "invalid origin",
         ),
         (
             "{origin: https://a.example, header: host, value: {secret: sk-1234}}",
@@ -367,7 +367,7 @@ fn secrets_may_be_held_elsewhere() {
         refused.to_string().contains("1:32: ")
             && refused
                 .to_string()
-                .ends_with("the secret cannot be had: no OTHER"),
+                .ends_with("the secret could not be read: no OTHER"),
         "{refused}"
     );
     assert_eq!(found(text).len(), 2, "a host that reads none");
@@ -465,7 +465,7 @@ fn a_policy_is_one_small_mapping_of_yaml() {
     );
     assert_eq!(
         found("locale: en\nlocale: ko\n"),
-        ["2:1: error[E_CONFIG_PARSE_ERROR] the key 'locale' is there twice"]
+        ["2:1: error[E_CONFIG_PARSE_ERROR] duplicate key 'locale'"]
     );
     assert_eq!(
         found("locale: en\n---\nlocale: ko\n"),

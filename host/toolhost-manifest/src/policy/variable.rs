@@ -120,7 +120,7 @@ fn held<'n>(
     match secrets(source) {
         Ok(secret) => Some((at, secret)),
         Err(why) => {
-            let message = format!("the secret cannot be had: {why}");
+            let message = format!("the secret could not be read: {why}");
             findings.invalid(&at, text::shorten(&message, 4 * QUOTED_MAX));
             None
         }

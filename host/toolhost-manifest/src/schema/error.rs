@@ -41,13 +41,13 @@ pub enum SchemaError {
         reference: String,
     },
     /// A reference to nothing.
-    #[error("$ref '{reference}' points at nothing in the schema")]
+    #[error("$ref '{reference}' is an unresolved reference: the schema has nothing at that place")]
     DanglingRef {
         /// The reference, cut.
         reference: String,
     },
     /// A schema that applies itself to the same value again.
-    #[error("$ref '{reference}' leads back to itself without going into the value")]
+    #[error("$ref '{reference}' is a circular reference: it applies itself to the same value")]
     CircularRef {
         /// The reference, cut.
         reference: String,

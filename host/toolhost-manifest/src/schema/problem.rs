@@ -74,7 +74,7 @@ pub(super) fn of(error: &ValidationError<'_>) -> String {
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => none_of(error, context),
         Kind::OneOfMultipleValid { .. } => "fits more than one of the allowed forms".to_owned(),
-        Kind::UniqueItems => "must not have the same item twice".to_owned(),
+        Kind::UniqueItems => "must not have duplicate items".to_owned(),
         Kind::Contains => "has none of the items it must have".to_owned(),
         Kind::PropertyNames { error } => format!("has a property whose name {}", of(error)),
         Kind::FalseSchema if forbids_members(error) => "must have no properties".to_owned(),

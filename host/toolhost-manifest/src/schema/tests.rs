@@ -187,7 +187,7 @@ fn says_what_does_not_fit_in_words() {
     check(
         json!({"uniqueItems": true}),
         json!([1, 1]),
-        "must not have the same item twice",
+        "must not have duplicate items",
     );
     check(
         json!({"contains": {"const": 1}}),

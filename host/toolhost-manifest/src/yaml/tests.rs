@@ -48,7 +48,7 @@ fn a_wrong_document_costs_only_itself_and_a_syntax_error_the_rest() {
     assert_eq!(
         outline("a: 1\na: 2\n---\n? [k]\n: v\n---\nb: .inf\n---\nc: 3\n---\nd: [\n---\ne: 5\n"),
         [
-            json!({"error": "the key 'a' is there twice", "at": [2, 1]}),
+            json!({"error": "duplicate key 'a'", "at": [2, 1]}),
             json!({"error": "expected string scalar", "at": [4, 3]}),
             json!({"error": "non-finite float `.inf` rejected by the configured policy", "at": [7, 4]}),
             json!({"c": 3}),

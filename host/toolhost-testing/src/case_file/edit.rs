@@ -4,12 +4,11 @@
 //! The new text is parsed again: if more than the values has changed, the edit fails.
 
 mod extent;
-mod write;
 
 use serde_json::Value as Json;
 
 use toolhost_manifest::YamlSource;
-use toolhost_manifest::yaml::{self, Key, Node, Value};
+use toolhost_manifest::yaml::{self, Key, Node, Value, write};
 
 use crate::mismatch::Change;
 

@@ -95,12 +95,14 @@ fn refuses_references_that_leave_lead_nowhere_or_go_in_circles() {
     for nowhere in ["#/nope", "#nope", "#/%zz"] {
         check(
             json!({"type": "object", "items": {REF: nowhere}}),
-            &format!("$ref '{nowhere}' points at nothing in the schema"),
+            &format!(
+                "$ref '{nowhere}' is an unresolved reference: the schema has nothing at that place"
+            ),
         );
     }
     check(
         json!({"type": "object", "allOf": [{REF: "#"}]}),
-        "$ref '#' leads back to itself without going into the value",
+        "$ref '#' is a circular reference: it applies itself to the same value",
     );
     check(
         json!({
@@ -108,7 +110,7 @@ fn refuses_references_that_leave_lead_nowhere_or_go_in_circles() {
             "properties": {"x": {REF: "#/$defs/a"}},
             "$defs": {"a": {"anyOf": [{REF: "#/$defs/b"}]}, "b": {"not": {REF: "#/$defs/a"}}},
         }),
-        "$ref '#/$defs/a' leads back to itself without going into the value",
+        "$ref '#/$defs/a' is a circular reference: it applies itself to the same value",
     );
     check(
         json!({"type": "object", "properties": {"a": {"$id": "http://x/", REF: "#/$defs/x"}}}),

@@ -1,19 +1,23 @@
-//! Writes JSON as YAML that people would write: on the key's line where it is short, else below it.
+//! Writes JSON as YAML: on the line of its key where it is short, else below it. The text holds no
+//! character that acts on a terminal.
+
+use std::fmt::Write;
 
 use serde_json::Value;
+use toolhost_contract::text::acts;
 
 /// Longest value on the line of its key, in characters.
 const LINE_MAX: usize = 80;
 
-/// Words that are no strings.
-const NO_STRINGS: [&str; 14] = [
-    "true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf", "True", "False",
-    "Null",
+/// Words that some readers of YAML take for another type than a string.
+const OTHER_TYPES: [&str; 11] = [
+    "true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf",
 ];
 
-/// Writes a value behind a key that stands so many columns in: on its line, or beginning with a line
+/// Writes a value after a key that is indented by so many columns: on its line, or beginning with a line
 /// break.
-pub(super) fn value(value: &Value, indent: usize) -> String {
+#[must_use]
+pub fn value(value: &Value, indent: usize) -> String {
     let inline = inline(value);
     let has_parts = match value {
         Value::Array(items) => !items.is_empty(),
@@ -45,8 +49,9 @@ pub(super) fn value(value: &Value, indent: usize) -> String {
     text
 }
 
-/// Writes a value on one line: JSON with blanks, and plain keys.
-pub(super) fn inline(value: &Value) -> String {
+/// Writes a value on one line: as JSON with blanks, and with plain keys.
+#[must_use]
+pub fn inline(value: &Value) -> String {
     match value {
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(inline).collect();
@@ -59,19 +64,35 @@ pub(super) fn inline(value: &Value) -> String {
             let members: Vec<String> = members.iter().map(member).collect();
             format!("{{ {} }}", members.join(", "))
         }
-        Value::String(text) => toolhost_contract::text::escape_json(&quoted(text)).into_owned(),
+        Value::String(text) => quoted(text),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
 }
 
-fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
+/// Writes text between quotes. What would act on a terminal is escaped.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let mut yaml = String::from("\"");
+    for c in text.chars() {
+        let _ = match c {
+            '"' | '\\' => write!(yaml, "\\{c}"),
+            '\n' => write!(yaml, "\\n"),
+            '\t' => write!(yaml, "\\t"),
+            c if !acts(c) => write!(yaml, "{c}"),
+            c if u32::from(c) <= 0xffff => write!(yaml, "\\u{:04x}", u32::from(c)),
+            c => write!(yaml, "\\U{:08x}", u32::from(c)),
+        };
+    }
+    yaml.push('"');
+    yaml
 }
 
+/// Writes a key, without quotes where every reader of YAML takes it for a string.
 fn key(name: &str) -> String {
     let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
-    if begins && name.chars().all(letters) && !NO_STRINGS.contains(&name) {
+    let plain = begins && name.chars().all(letters);
+    if plain && !OTHER_TYPES.contains(&name.to_ascii_lowercase().as_str()) {
         name.to_owned()
     } else {
         quoted(name)
