@@ -1,10 +1,10 @@
-//! Why the sandbox stopped a call, or could not prepare a component.
+//! Errors of calls, of loading a component, and of starting a sandbox.
 
 use std::time::Duration;
 
 use toolhost_contract::ExportName;
 
-/// Why a call came to no outcome of its own.
+/// Why a call has no outcome of its own.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
@@ -20,22 +20,22 @@ pub enum SandboxError {
         /// The limit.
         limit: u64,
     },
-    /// All calls together, or those of this component, used the host's memory for guests.
+    /// All calls together, or those of this component, use the host's memory for guests.
     #[error("the memory for running calls, or this tool's share of it, is used up")]
     MemoryExhausted,
     /// It trapped.
     #[error("it crashed: {reason}")]
     Trap {
-        /// The panic's own line where there is one, else the kind of trap.
+        /// The message of the panic where there is one, else the kind of trap.
         reason: String,
     },
     /// It ended its process.
     #[error("it ended its process instead of answering, reporting {}", if *.status == 0 { "success" } else { "failure" })]
     Exit {
-        /// 0 for success; WASI 0.2 tells no other status apart.
+        /// 0 for success, 1 for failure: WASI 0.2 has no other.
         status: i32,
     },
-    /// Its answer is no JSON value, or not an acceptable one.
+    /// Its answer is not valid JSON.
     #[error("its answer is not valid JSON: {reason}")]
     InvalidOutput {
         /// What is wrong.
@@ -71,16 +71,16 @@ pub enum SandboxError {
         /// The limit.
         limit: usize,
     },
-    /// It was asked about a handle, and exports no `goondan:tool/polling`.
+    /// A handle was polled or cancelled, but it does not export `goondan:tool/polling`.
     #[error("it gives no handles: it does not export goondan:tool/polling")]
     NoPolling,
-    /// No place became free in time, or too many calls wait for one.
-    #[error("no place to run became free: {reason}")]
+    /// No call slot became free in time, or too many calls wait for one.
+    #[error("it could not start: {reason}")]
     Busy {
-        /// Whether the line was full or the wait too long.
+        /// What was missing.
         reason: &'static str,
     },
-    /// The host failed.
+    /// The engine failed.
     #[error("the host failed")]
     Host(#[source] wasmtime::Error),
     /// A part of the host panicked while the guest ran.
@@ -95,10 +95,10 @@ pub enum PrepareError {
     /// Not a component.
     #[error("{0}")]
     NotAComponent(String),
-    /// Larger than is allowed in some respect.
+    /// It exceeds one of the [`CompileLimits`](crate::CompileLimits).
     #[error("the component has {found} {what}, at most {limit} are allowed")]
     TooLarge {
-        /// What there is too much of.
+        /// What exceeds the limit.
         what: &'static str,
         /// How much.
         found: u64,
@@ -111,19 +111,19 @@ pub enum PrepareError {
         /// What it exports.
         exports: String,
     },
-    /// It exports another version of it.
+    /// It exports another version of an interface.
     #[error("the component exports {found}, but this host serves goondan:tool 2.0")]
     WrongVersion {
         /// The export.
         found: String,
     },
-    /// It imports something the host does not serve.
+    /// It imports an interface that the host does not serve.
     #[error("the component imports {import}, which this host does not serve")]
     UnservedImport {
         /// The import.
         import: String,
     },
-    /// An interface it shares with the host has another shape.
+    /// The types of an interface differ from those of the host.
     #[error("the component's interfaces differ from the host's: {reason}")]
     WrongShape {
         /// What differs.
@@ -141,33 +141,33 @@ pub enum PrepareError {
         /// How long it may take.
         limit: Duration,
     },
-    /// Others were compiled for too long.
+    /// It waited too long while other components were compiled.
     #[error("other components were compiled for {} s: it had no turn", .limit.as_secs())]
     NoTurn {
         /// How long it waits.
         limit: Duration,
     },
-    /// Compiling it took too much memory.
+    /// Compiling it needs too much memory.
     #[error("compiling the component takes more than {limit} bytes of memory")]
     OutOfMemory {
         /// How much it may take.
         limit: u64,
     },
-    /// `describe` came to nothing.
+    /// `describe` failed.
     #[error("describe failed: {0}")]
     Describe(#[source] SandboxError),
-    /// `describe` named a handler that is no name.
+    /// `describe` returned an invalid name of a handler.
     #[error("describe names the handler {name:?}: {reason}")]
     HandlerName {
         /// The name.
         name: String,
-        /// Why it is none.
+        /// Why it is invalid.
         reason: String,
     },
-    /// `describe` named a handler twice.
+    /// `describe` returned a handler twice.
     #[error("describe names the handler '{0}' twice")]
     HandlerTwice(ExportName),
-    /// `describe` said too much.
+    /// `describe` returned too much.
     #[error("describe answers {found} {what}, at most {limit} are allowed")]
     DescribeTooLarge {
         /// Handlers or bytes.
@@ -177,7 +177,7 @@ pub enum PrepareError {
         /// The limit.
         limit: usize,
     },
-    /// The host could not do its part.
+    /// The host failed, as by a missing thread or an unreadable file.
     #[error("the host failed while loading: {0}")]
     Host(String),
 }
@@ -192,7 +192,7 @@ pub enum SandboxStartError {
     /// The cache or its key cannot be used.
     #[error("the cache of compiled components cannot be used: {0}")]
     Cache(#[from] crate::component::cache::error::CacheError),
-    /// A root certificate is none.
+    /// A root certificate is invalid.
     #[error("a root certificate cannot be used: {0}")]
     Certificate(String),
     /// A thread could not be started.

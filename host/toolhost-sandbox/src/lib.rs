@@ -1,12 +1,11 @@
-//! The cell: runs one handler of a WASI component under given grants and limits.
+//! The sandbox: runs one handler of a WASI component under given grants and limits.
 //!
 //! [`Sandbox`] is the process's shared handle, [`Sandbox::prepare`] turns bytes into a
-//! [`PreparedTool`], and [`PreparedTool::call`] runs one handler in a fresh instance, or asks again
-//! for the outcome of one that answered with a handle. The sandbox
-//! never asks what is allowed; it is told by [`Grants`] and [`Limits`], and `Grants::none()`, the
-//! default, opens nothing.
+//! [`PreparedTool`], and [`PreparedTool::call`] runs one handler in a fresh instance, or polls the
+//! outcome of a handler that returned a handle. The caller passes [`Grants`] and [`Limits`] with each
+//! call. `Grants::none()`, the default, allows nothing beyond the workdir.
 //!
-//! This crate alone names the engine.
+//! No other crate depends on the engine.
 
 mod accounting;
 mod call;

@@ -1,5 +1,5 @@
-//! The counters of one call. They live outside the store, so that the receipt survives a trap, a
-//! timeout and a dropped future.
+//! The counters of one call. They live outside the store, so that the usage is known after a trap, a
+//! timeout or a dropped future.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -14,7 +14,7 @@ use crate::component_id::ComponentId;
 use crate::sync::lock;
 use crate::{DiskLimit, Limits};
 
-/// Most denials told of: those of requests are as many as the guest likes.
+/// Most denials that are kept: a guest can cause any number.
 const DENIALS_MAX: usize = 32;
 
 /// Counts what one call uses, against its limits.
@@ -36,7 +36,7 @@ pub(crate) struct Meter {
     pub(crate) http_received: AtomicU64,
     pub(crate) memory_refused: AtomicBool,
     pub(crate) pool_refused: AtomicBool,
-    /// The first limit of the disk that was met.
+    /// The first limit of the disk that was reached.
     disk_limit: Mutex<Option<DiskLimit>>,
     /// The open files of every call of this sandbox.
     pub(crate) host_files: Arc<Quota>,
@@ -44,7 +44,7 @@ pub(crate) struct Meter {
     pub(crate) stderr: Mutex<HeadTail>,
     pub(crate) log: Mutex<LogBook>,
     denials: Mutex<BTreeSet<Denial>>,
-    /// Whether nothing was done since the last denial.
+    /// Whether the guest did nothing since the last denial.
     just_denied: AtomicBool,
 }
 
@@ -86,8 +86,8 @@ impl Meter {
         self.just_denied.store(true, Relaxed);
     }
 
-    /// Records that the guest goes on with its files, its log, the network or other agents: what it
-    /// was denied before did not end it. What it prints does not count, as that is how a panic ends.
+    /// Records that the guest used its files, its log, the network or other agents, so that a denial
+    /// before did not end it. Printing does not count, as a panic prints.
     pub(crate) fn goes_on(&self) {
         self.just_denied.store(false, Relaxed);
     }
@@ -107,7 +107,7 @@ impl Meter {
         *lock(&self.disk_limit)
     }
 
-    /// The receipt as it stands.
+    /// The usage so far.
     pub(crate) fn usage(&self, queued: Duration, wall: Duration) -> Usage {
         let mut usage = Usage::default();
         usage.wall = wall;

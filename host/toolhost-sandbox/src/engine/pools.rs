@@ -23,13 +23,13 @@ use crate::component::inspect::DeclaredMemory;
 use crate::component_id::ComponentId;
 use crate::engine::settings::{self, KEPT_OF_MEMORY, KEPT_OF_TABLE, MEMORIES, PoolSettings};
 
-/// Of `idle_memory_bytes`, the thirds that go to the slots of each size: 128 small and 32 large ones of
+/// Thirds of `idle_memory_bytes` for the slots of each size: 128 small and 32 large ones of
 /// 1.5 GiB. From 128 slots on the engine divides a pool into shards, so that each core finds its own
 /// slots again: echo is called 1.4 times as often on two cores. One component has at most three
 /// quarters of the slots.
 const THIRDS: [u64; 2] = [1, 2];
 
-/// The largest memory that is kept whatever is in it: a stack of 1 MiB and a small heap.
+/// The largest memory that is kept even if it is mostly zeros: a stack of 1 MiB and a small heap.
 const SMALL_MEMORY: u64 = 2 << 20;
 
 /// Largest ratio of a memory to its image at which the memory counts as mostly image.
@@ -46,9 +46,9 @@ const WARM_PER_SHARD: usize = 8;
 /// How instances get their memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allocation {
-    /// From slots reserved at the start: fast. Takes address space, not memory.
+    /// From slots that are reserved at the start. Reserving takes address space, but no memory.
     Pooling,
-    /// Mapped for each call: slower by some 50 µs, and nothing is reserved.
+    /// Mapped for each call, which takes some 50 µs more. Nothing is reserved.
     OnDemand,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct InstancePool<T: 'static> {
 }
 
 impl<T: 'static> InstancePools<T> {
-    /// Reserves slots for so many calls; `share` is
+    /// Reserves slots for this number of calls. `share` is
     /// [`share_per_free`](crate::SandboxConfig::share_per_free). Where slots cannot be reserved it
     /// falls back to [`Allocation::OnDemand`].
     pub(crate) fn start(
@@ -108,7 +108,7 @@ impl<T: 'static> InstancePools<T> {
             let bytes = idle_memory_bytes / 3 * thirds;
             let memories = (bytes / kept_of_memory as u64).min(calls.into());
             let memories = u32::try_from(memories).unwrap_or(u32::MAX);
-            // One component may need so many.
+            // One component may need this many.
             if memories < MEMORIES {
                 return None;
             }
@@ -191,8 +191,7 @@ impl<T: 'static> InstancePool<T> {
         })
     }
 
-    /// Takes slots for so many memories of one call. None where this pool has none free for the
-    /// component.
+    /// Takes slots for the memories of one call. None where the pool has too few free for the component.
     pub(crate) fn take(&self, component: ComponentId, memories: u64) -> Option<MemorySlots> {
         let _guard = match &self.memories {
             Some(quota) => Some(quota.hold(component, memories)?),
@@ -268,7 +267,7 @@ mod tests {
         };
         assert_eq!(most(1536 << 20, 1_000), [128, 32]);
         assert_eq!(most(512 << 20, 10), [10, 10]);
-        // Fewer than one component may have are none.
+        // A pool with fewer slots than one component may need is left out.
         assert_eq!(most(191 << 20, 100), [15]);
         assert_eq!(most(0, 10), [] as [usize; 0]);
     }

@@ -1,4 +1,4 @@
-//! The engine's settings. The benchmark includes this file, to measure the engine alone under the same
+//! The settings of an engine. The benchmark includes this file to measure the engine alone with the same
 //! settings.
 
 use wasmtime::{
@@ -9,13 +9,13 @@ use wasmtime::{
 /// Address space of one linear memory: the most a policy can grant.
 const MEMORY_RESERVATION: u64 = 4 << 30;
 
-/// Core instances of one component: a QuickJS tool has 9, a Python tool some 30.
+/// Most core instances of one component: a QuickJS tool has 9, a Python tool some 30.
 pub(crate) const INSTANCES: u32 = 64;
 
-/// Linear memories of one component.
+/// Most linear memories of one component.
 pub(crate) const MEMORIES: u32 = 4;
 
-/// Tables of one component.
+/// Most tables of one component.
 pub(crate) const TABLES: u32 = 16;
 
 /// Bytes that each slot of a pool keeps of a memory, in the pools that keep any: smallest first.
@@ -33,7 +33,7 @@ pub(crate) struct PoolSettings {
     pub(crate) memories: u32,
     /// Unused slots that are reserved for the component that used them last, while others are free.
     pub(crate) warm: u32,
-    /// Bytes at the beginning of each memory that are written over and stay resident between calls.
+    /// Bytes at the beginning of each memory that are reset by writing and stay resident between calls.
     pub(crate) kept_of_memory: usize,
     /// The same of each table.
     pub(crate) kept_of_table: usize,

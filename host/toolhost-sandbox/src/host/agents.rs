@@ -1,5 +1,5 @@
-//! `goondan:tool/agents`: what a guest asks of other agents, bounded both ways, and its call parked
-//! while it waits.
+//! `goondan:tool/agents`: requests of a guest to other agents. Both directions are limited, and the call
+//! is parked while it waits.
 
 pub(crate) mod port;
 
@@ -23,52 +23,54 @@ use crate::host::bindings::agents::{
 };
 use crate::scheduler::call_slot::CallSlot;
 
-/// How long a request waits where the guest does not say.
+/// Default timeout of a request.
 const TIMEOUT_MS: u32 = 60_000;
 
-/// What a request leaves of the call's own time, so that the guest can answer for its failure.
+/// Time that a request leaves before the deadline of the call, so that the guest can handle a timeout.
 const MARGIN: Duration = Duration::from_millis(50);
 
 /// Longest name, key or type a guest may pass, in bytes.
 const NAME_BYTES: usize = 1 << 10;
 
-/// Longest text of an error that a guest is given, in bytes.
+/// Longest text of an error that is passed to a guest, in bytes.
 const ERROR_BYTES: usize = 4 << 10;
 
-/// What one call needs to speak to other agents.
+/// The agents port of one call.
 pub(crate) struct Agents {
     /// None where it is not granted.
     pub(crate) port: Option<Arc<dyn AgentsPort>>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) slot: Arc<CallSlot>,
-    /// Where the call is awaited.
+    /// The runtime that awaits the call.
     pub(crate) caller: Handle,
-    /// When the call is stopped; none is beyond what the clock can tell.
+    /// When the call is stopped. None where that is beyond the range of the clock.
     pub(crate) ends: Option<Instant>,
 }
 
-/// Where the bindings find it in a store.
+/// Selects the agents port in a store.
 pub(crate) struct HasAgents;
 
 impl HasData for HasAgents {
     type Data<'a> = &'a mut Agents;
 }
 
-/// What a guest is answered; the outer error ends its call.
-type Answered<T> = wasmtime::Result<Result<T, ToolError>>;
+/// The result for the guest. The outer error ends its call.
+type GuestResult<T> = wasmtime::Result<Result<T, ToolError>>;
 
 impl agents::Host for Agents {
-    async fn request(&mut self, options: RequestOptions) -> Answered<Response> {
+    async fn request(&mut self, options: RequestOptions) -> GuestResult<Response> {
         let request = self.request_of(options);
-        let ask = |port: &dyn AgentsPort, request| port.request(request);
-        let answer = self.ask(Denial::AgentsRequest, request, ask).await?;
+        let method = |port: &dyn AgentsPort, request| port.request(request);
+        let answer = self
+            .call_port(Denial::AgentsRequest, request, method)
+            .await?;
         Ok(answer.and_then(|answer| self.response_of(answer)))
     }
 
-    async fn send(&mut self, options: SendOptions) -> Answered<Receipt> {
+    async fn send(&mut self, options: SendOptions) -> GuestResult<Receipt> {
         let send = self.send_of(options);
-        let ask = |port: &dyn AgentsPort, send| port.send(send);
-        let answer = self.ask(Denial::AgentsSend, send, ask).await?;
+        let method = |port: &dyn AgentsPort, send| port.send(send);
+        let answer = self.call_port(Denial::AgentsSend, send, method).await?;
         Ok(answer.map(|receipt| Receipt {
             target: receipt.target,
             event_id: receipt.event_id,
@@ -76,10 +78,14 @@ impl agents::Host for Agents {
         }))
     }
 
-    async fn spawn(&mut self, target: String, instance_key: Option<String>) -> Answered<Instance> {
+    async fn spawn(
+        &mut self,
+        target: String,
+        instance_key: Option<String>,
+    ) -> GuestResult<Instance> {
         let spawn = spawn_of(target, instance_key);
-        let ask = |port: &dyn AgentsPort, spawn| port.spawn(spawn);
-        let answer = self.ask(Denial::AgentsSpawn, spawn, ask).await?;
+        let method = |port: &dyn AgentsPort, spawn| port.spawn(spawn);
+        let answer = self.call_port(Denial::AgentsSpawn, spawn, method).await?;
         Ok(answer.map(|instance| Instance {
             target: instance.target,
             instance_key: instance.instance_key,
@@ -87,47 +93,49 @@ impl agents::Host for Agents {
         }))
     }
 
-    async fn list(&mut self) -> Answered<String> {
-        let ask = |port: &dyn AgentsPort, ()| port.list();
-        let answer = self.ask(Denial::AgentsList, Ok(()), ask).await?;
+    async fn list(&mut self) -> GuestResult<String> {
+        let method = |port: &dyn AgentsPort, ()| port.list();
+        let answer = self.call_port(Denial::AgentsList, Ok(()), method).await?;
         Ok(answer.and_then(|instances| self.json_of(&instances)))
     }
 
-    async fn catalog(&mut self) -> Answered<Vec<Agent>> {
-        let ask = |port: &dyn AgentsPort, ()| port.catalog();
-        let answer = self.ask(Denial::AgentsCatalog, Ok(()), ask).await?;
+    async fn catalog(&mut self) -> GuestResult<Vec<Agent>> {
+        let method = |port: &dyn AgentsPort, ()| port.catalog();
+        let answer = self
+            .call_port(Denial::AgentsCatalog, Ok(()), method)
+            .await?;
         Ok(answer.and_then(|agents| self.agents_of(agents)))
     }
 }
 
 impl Agents {
-    /// Asks the port where there is one, with the call parked until it answers.
-    async fn ask<Q: Send + 'static, T: Send + 'static>(
+    /// Calls a method of the port, where one is granted. The call is parked until the port answers.
+    async fn call_port<Q: Send + 'static, T: Send + 'static>(
         &self,
         what: Denial,
-        question: Result<Q, ToolError>,
-        ask: fn(&dyn AgentsPort, Q) -> AgentsFuture<T>,
-    ) -> Answered<T> {
+        arguments: Result<Q, ToolError>,
+        method: fn(&dyn AgentsPort, Q) -> AgentsFuture<T>,
+    ) -> GuestResult<T> {
         let Some(port) = self.port.clone() else {
             self.meter.deny(what);
             let message = "The operator's policy does not grant this tool to speak to agents.";
             return Ok(Err(host_error(ToolErrorCode::Denied, message)));
         };
-        let question = match question {
-            Ok(question) => question,
+        let arguments = match arguments {
+            Ok(arguments) => arguments,
             Err(invalid) => return Ok(Err(invalid)),
         };
         if self.slot.park().is_err() {
             let message = "Too many calls are waiting for other agents.";
             return Ok(Err(host_error(ToolErrorCode::Busy, message)));
         }
-        // A task, so that the port's code never runs on a guest's stack; aborted when this is dropped.
-        let mut asking = JoinSet::new();
-        asking.spawn_on(async move { ask(&*port, question).await }, &self.caller);
-        let answer = asking.join_next().await;
+        // A task, so that the port never runs on a guest's stack. Dropping this future aborts it.
+        let mut task = JoinSet::new();
+        task.spawn_on(async move { method(&*port, arguments).await }, &self.caller);
+        let answer = task.join_next().await;
         self.slot.resume().await?;
         match answer {
-            Some(Ok(answer)) => Ok(answer.map_err(raised)),
+            Some(Ok(answer)) => Ok(answer.map_err(to_wit)),
             Some(Err(_)) | None => Err(SandboxError::HostPanic.into()),
         }
     }
@@ -142,7 +150,7 @@ impl Agents {
             async_,
             metadata,
         } = options;
-        let asked = Duration::from_millis(timeout_ms.unwrap_or(TIMEOUT_MS).into());
+        let timeout = Duration::from_millis(timeout_ms.unwrap_or(TIMEOUT_MS).into());
         let left = self.ends.map_or(Duration::MAX, |ends| {
             ends.saturating_duration_since(Instant::now())
         });
@@ -159,7 +167,7 @@ impl Agents {
             input: send.input,
             instance_key: send.instance_key,
             event_type: send.event_type,
-            timeout: asked.min(most).max(Duration::from_millis(1)),
+            timeout: timeout.min(most).max(Duration::from_millis(1)),
             no_wait: async_.unwrap_or(false),
             metadata: send.metadata,
         })
@@ -210,7 +218,7 @@ impl Agents {
         })
     }
 
-    /// What a guest is given is held to the limits of an input.
+    /// Writes a value, within the limits of an input.
     fn json_of(&self, value: &Value) -> Result<String, ToolError> {
         let limits = &self.meter.limits;
         let json = value.to_string();
@@ -268,7 +276,7 @@ fn invalid(message: String) -> ToolError {
     host_error(ToolErrorCode::InvalidArgs, message)
 }
 
-/// An error of the host's table, in the guest's types.
+/// An error code of the host, in the guest's types.
 fn host_error(code: ToolErrorCode, message: impl Into<String>) -> ToolError {
     ToolError {
         message: message.into(),
@@ -279,8 +287,8 @@ fn host_error(code: ToolErrorCode, message: impl Into<String>) -> ToolError {
     }
 }
 
-/// A port's error, in the guest's types: another agent's words may be in it.
-fn raised(error: HandlerError) -> ToolError {
+/// An error of the port, in the guest's types. It may hold texts of another agent.
+fn to_wit(error: HandlerError) -> ToolError {
     let cut = |mut text: String| {
         text.truncate(text.floor_char_boundary(ERROR_BYTES));
         text

@@ -1,4 +1,4 @@
-//! How a guest reaches other agents: through a port that the host gives to one call.
+//! The port through which a guest reaches other agents.
 
 use std::fmt;
 use std::future::Future;
@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 use toolhost_contract::{HandlerError, JsonObject};
 
-/// The other agents, as one call may reach them: behind it are the caller's identity and rights.
+/// The other agents that one call may reach, with the identity and the rights of the caller.
 ///
-/// A port is the operator's grant: a call without one is denied, and no port hears of it.
+/// The port is a grant of the operator. Without one, each function of the interface is denied.
 ///
 /// Each method is called, and its future run, as a task of the runtime that the call is awaited in;
 /// where there is none, on the sandbox's own threads, which have neither timers nor a network. The
@@ -21,31 +21,31 @@ use toolhost_contract::{HandlerError, JsonObject};
 /// A `code` of the host's, such as `AGENT_REQUEST_TIMEOUT`, reaches the guest as it is, and is not
 /// one that the guest may raise.
 pub trait AgentsPort: Send + Sync + fmt::Debug {
-    /// Asks an agent and waits for its answer, within [`AgentRequest::timeout`].
+    /// Sends a request to an agent and waits for its answer, within [`AgentRequest::timeout`].
     fn request(&self, request: AgentRequest) -> AgentsFuture<AgentResponse>;
 
-    /// Tells an agent something.
+    /// Sends an event to an agent.
     fn send(&self, send: AgentSend) -> AgentsFuture<AgentReceipt>;
 
-    /// Sees to it that an instance of an agent is there.
+    /// Makes an instance of an agent, where there is none yet.
     fn spawn(&self, spawn: AgentSpawn) -> AgentsFuture<AgentInstance>;
 
-    /// Lists the instances the caller may speak to, as in `{"count": 0, "agents": []}`.
+    /// Lists the instances that the caller may reach, as in `{"count": 0, "agents": []}`.
     fn list(&self) -> AgentsFuture<Value>;
 
-    /// Lists the agents the caller may speak to.
+    /// Lists the agents that the caller may reach.
     fn catalog(&self) -> AgentsFuture<Vec<AgentEntry>>;
 }
 
-/// What a port answers, in time.
+/// The future of a port's method.
 pub type AgentsFuture<T> = Pin<Box<dyn Future<Output = Result<T, HandlerError>> + Send>>;
 
-/// What a guest asks of an agent. Its texts are the guest's, bounded and otherwise unchecked.
+/// A request of a guest to an agent. The texts are the guest's: limited in size, otherwise unchecked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentRequest {
     /// Name of the agent. At most 1 KiB, as are the key and the type.
     pub target: String,
-    /// What it is given, within the limits of an input.
+    /// The input, within its limits.
     pub input: Value,
     /// Key of the agent's instance; none means the caller's.
     pub instance_key: Option<String>,
@@ -53,20 +53,20 @@ pub struct AgentRequest {
     pub event_type: Option<String>,
     /// How long to wait, 1 ms to 49 days. Default 60 s, and less than the call itself has left.
     pub timeout: Duration,
-    /// Whether to come back once the request is accepted.
+    /// Whether to return once the request is accepted.
     pub no_wait: bool,
-    /// What goes with the event, within the limits of an input.
+    /// Metadata of the event, within the limits of an input.
     pub metadata: Option<JsonObject>,
 }
 
-/// What became of a request.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentResponse {
     /// Name of the agent.
     pub target: String,
     /// Id of the event that was sent.
     pub event_id: String,
-    /// Id that ties the answer to the request.
+    /// Id shared by the request and its answer.
     pub correlation_id: String,
     /// Whether the event was accepted.
     pub accepted: bool,
@@ -76,22 +76,22 @@ pub struct AgentResponse {
     pub response: Option<Value>,
 }
 
-/// What a guest tells an agent. Its texts are the guest's, bounded and otherwise unchecked.
+/// An event of a guest for an agent. The texts are the guest's: limited in size, otherwise unchecked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentSend {
     /// Name of the agent. At most 1 KiB, as are the key and the type.
     pub target: String,
-    /// What it is given, within the limits of an input.
+    /// The input, within its limits.
     pub input: Value,
     /// Key of the agent's instance; none means the caller's.
     pub instance_key: Option<String>,
     /// Type of the event; none means `agent.send`.
     pub event_type: Option<String>,
-    /// What goes with the event, within the limits of an input.
+    /// Metadata of the event, within the limits of an input.
     pub metadata: Option<JsonObject>,
 }
 
-/// What became of an event that was sent.
+/// The receipt of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentReceipt {
     /// Name of the agent.
@@ -102,7 +102,7 @@ pub struct AgentReceipt {
     pub accepted: bool,
 }
 
-/// Which instance a guest wants to be there.
+/// The instance that a guest wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSpawn {
     /// Name of the agent. At most 1 KiB, as is the key.
@@ -122,11 +122,11 @@ pub struct AgentInstance {
     pub spawned: bool,
 }
 
-/// An agent that may be spoken to.
+/// An agent that the caller may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEntry {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its description.
     pub description: Option<String>,
 }
