@@ -1,13 +1,13 @@
-//! What happens at run time, for whoever watches: turns, steps and tool calls, as events and as spans.
+//! Events and spans of turns, steps and tool calls.
 //!
-//! Three ways to watch, and none of them can hold up or fail a call:
+//! There are three ways to receive them. None of them delays or fails a call:
 //!
 //! - [`EventBus::subscribe`]: events in this process, as they happen;
-//! - `events.jsonl` in an instance's directory, one event a line;
+//! - `events.jsonl` in an instance's directory, one event per line;
 //! - `tracing` spans of target `toolhost::call`, which `toolhost-otel` exports to a collector with OTLP.
 //!
-//! An event never holds arguments, outputs or messages of a conversation: they may hold secrets. The
-//! message of an error is what the model is told, within its limit.
+//! Events contain no arguments, outputs or messages of a conversation, because these may contain
+//! secrets. An error has the message that the model receives, within its limit.
 //!
 //! ```json
 //! {"type":"tool.failed","timestamp":"2026-11-21T05:00:00.000Z","agentName":"coder",
@@ -18,11 +18,13 @@
 //! ```
 
 mod activity;
+mod bounded;
 mod bus;
 mod emitter;
 mod event;
 mod log;
 mod span;
+mod subject;
 mod trace;
 
 pub use bus::{EventBus, EventBusConfig, EventStream, Received};
@@ -30,8 +32,8 @@ pub use event::{EventError, EventKind, RuntimeEvent};
 pub use toolhost_contract::Timestamp;
 pub use trace::{SpanId, TraceContext, TraceId};
 
-pub(crate) use activity::{StepSpan, TurnSpan};
-pub(crate) use emitter::{Emitter, SettledCall};
+pub(crate) use activity::{SettledCall, StepSpan, TurnSpan};
+pub(crate) use emitter::Emitter;
 
 #[cfg(test)]
 mod tests;

@@ -1,26 +1,26 @@
-//! The earlier words for a request and its answer: `delegate` and `delegate_result`.
+//! `delegate` and `delegate_result`, the message types of the earlier specification.
 
 use serde_json::{Value, json};
 
-use super::{AgentEvent, EventSource, ReplyTo};
+use super::event::{AgentEvent, EventSource, ReplyTo};
 
-/// What `delegate` and `delegate_result` carry.
+/// Content of a `delegate` or `delegate_result` message.
 ///
 /// Spec: tool-spec-v2-earlier §9.2.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Delegation {
-    /// Of `delegate` the input; of `delegate_result` `{"status": "ok", "output": …}` or
-    /// `{"status": "error", "error": {…}}`.
+    /// The input of a `delegate`; `{"status": "ok", "output": …}` or
+    /// `{"status": "error", "error": {…}}` of a `delegate_result`.
     pub payload: Value,
-    /// Id by which the two belong together; a `delegate` without one wants no answer.
+    /// Id shared by request and response. A `delegate` without an id expects no response.
     pub correlation_id: Option<String>,
 }
 
-/// `type` of the event that a `delegate` becomes.
+/// `type` of the event made from a `delegate`.
 const DELEGATE_TYPE: &str = "agent.delegate";
 
 impl Delegation {
-    /// The event that the agent `from` means by a `delegate`.
+    /// Converts a `delegate` from the agent `from` to an event.
     pub fn into_event(
         self,
         from: &str,
@@ -39,7 +39,7 @@ impl Delegation {
         }
     }
 
-    /// The `delegate_result` that says what a response says; none where the event is no response.
+    /// Converts a response to a `delegate_result`. Returns `None` if the event is not a response.
     #[must_use]
     pub fn result_of(response: AgentEvent) -> Option<Self> {
         let correlation_id = response.in_reply_to()?.to_owned();

@@ -1,21 +1,23 @@
-//! The messages between the orchestrator and an agent's process: JSON, one message a line.
+//! Messages between the orchestrator and an agent's process: one JSON object per line.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::limits::{self, NAME_BYTES_MAX};
-use super::{AgentEvent, Delegation, EventError};
+use super::delegation::Delegation;
+use super::event::AgentEvent;
+use super::limits::{self, EventError, NAME_BYTES_MAX};
 use crate::JsonShape;
 
-/// Longest message, in bytes, its line feed not counted.
+/// Longest message, in bytes without the line feed.
 pub const IPC_LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Deepest nesting of a message.
 pub const IPC_DEPTH_MAX: usize = 64;
 
-/// Most JSON values in a message: each takes far more memory than the two bytes it may be written in.
-pub(super) const IPC_VALUES_MAX: u64 = 100_000;
+/// Most JSON values in a message. Bounds memory: a parsed value is much larger than its two bytes of
+/// JSON.
+const IPC_VALUES_MAX: u64 = 100_000;
 
 /// One message between the orchestrator and an agent's process.
 ///
@@ -28,58 +30,58 @@ pub(super) const IPC_VALUES_MAX: u64 = 100_000;
 /// Spec: tool-spec-v2 §11.2; `delegate` and `delegate_result` as in its earlier version, §9.2.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IpcMessage {
-    /// Agent that speaks, or `orchestrator`.
+    /// Sending agent, or `orchestrator`.
     pub from: String,
-    /// Agent it is for, or `orchestrator`.
+    /// Receiving agent, or `orchestrator`.
     pub to: String,
-    /// What is said.
+    /// Type and payload.
     pub body: IpcBody,
 }
 
-/// What a message says.
+/// Type and payload of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum IpcBody {
-    /// `event`: something an agent is told, or an answer.
+    /// `event`: an event or a response.
     Event(Box<AgentEvent>),
-    /// `shutdown`: end within the grace.
+    /// `shutdown`: the process must end within the grace period.
     Shutdown(Value),
-    /// `shutdown_ack`: the process ends now.
+    /// `shutdown_ack`: the process is ending.
     ShutdownAck(Value),
     /// `delegate`, of the earlier version: a request.
     Delegate(Delegation),
-    /// `delegate_result`, of the earlier version: its answer.
+    /// `delegate_result`, of the earlier version: its response.
     DelegateResult(Delegation),
 }
 
-/// Why a line is no message.
+/// A message that cannot be parsed or sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IpcError {
-    /// The line is too long.
+    /// The message is longer than [`IPC_LINE_BYTES_MAX`].
     #[error("the message has {bytes} bytes, and {IPC_LINE_BYTES_MAX} are the most")]
     TooLong {
-        /// Its length.
+        /// Length in bytes.
         bytes: usize,
     },
-    /// It has more values than anybody accepts.
+    /// The message has too many JSON values.
     #[error("the message has {values} values, and {IPC_VALUES_MAX} are the most")]
     TooManyValues {
-        /// How many.
+        /// Number of values.
         values: u64,
     },
-    /// It is nested too deep.
+    /// The message is nested deeper than [`IPC_DEPTH_MAX`].
     #[error("the message is nested {depth} deep, and {IPC_DEPTH_MAX} is the most")]
     TooDeep {
-        /// How deep.
+        /// Depth of nesting.
         depth: usize,
     },
-    /// It is no UTF-8.
+    /// The message is not UTF-8.
     #[error("the message is not UTF-8")]
     NotUtf8(#[source] std::str::Utf8Error),
-    /// It is no JSON, or not of this shape.
+    /// The message is not JSON, or lacks the fields of a message.
     #[error("the message does not have the shape of one")]
     Shape(#[source] serde_json::Error),
-    /// A field is outside its limits.
+    /// A field of the event is invalid.
     #[error("a field of the message is refused")]
     Field(#[from] EventError),
 }
@@ -96,7 +98,7 @@ enum Kind {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Read {
+struct ReadMessage {
     #[serde(rename = "type")]
     kind: Kind,
     from: String,
@@ -109,7 +111,7 @@ struct Read {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a, P> {
+struct WrittenMessage<'a, P> {
     #[serde(rename = "type")]
     kind: Kind,
     from: &'a str,
@@ -119,8 +121,20 @@ struct Written<'a, P> {
     correlation_id: Option<&'a str>,
 }
 
+impl AgentEvent {
+    /// Parses an event from JSON of at most [`IPC_LINE_BYTES_MAX`] and [`IPC_DEPTH_MAX`].
+    ///
+    /// # Errors
+    /// [`IpcError`] if the JSON exceeds a limit or is not an event.
+    pub fn parse(json: &[u8]) -> Result<Self, IpcError> {
+        let event: Self = bounded(json)?;
+        event.check()?;
+        Ok(event)
+    }
+}
+
 impl IpcMessage {
-    /// Makes a message that carries an event.
+    /// Creates a message that contains an event.
     pub fn event(from: impl Into<String>, to: impl Into<String>, event: AgentEvent) -> Self {
         Self {
             from: from.into(),
@@ -132,9 +146,9 @@ impl IpcMessage {
     /// Parses one line, with or without its line feed.
     ///
     /// # Errors
-    /// [`IpcError`] where it is too long, too deep or no message of a known type.
+    /// [`IpcError`] if the line exceeds a limit or is not a message of a known type.
     pub fn parse(line: &[u8]) -> Result<Self, IpcError> {
-        let read: Read = bounded(line)?;
+        let read: ReadMessage = bounded(line)?;
         limits::text("from", &read.from, NAME_BYTES_MAX)?;
         limits::text("to", &read.to, NAME_BYTES_MAX)?;
         if let Some(id) = &read.correlation_id {
@@ -166,22 +180,22 @@ impl IpcMessage {
     /// Writes the message as one line, with its line feed.
     ///
     /// # Errors
-    /// [`IpcError::TooLong`] or [`IpcError::TooDeep`] where nobody would accept it.
+    /// [`IpcError`] if the message exceeds a limit that [`Self::parse`] checks.
     pub fn to_line(&self) -> Result<String, IpcError> {
         let mut line = match &self.body {
             IpcBody::Event(event) => self.write(Kind::Event, event, None),
             IpcBody::Shutdown(payload) => self.write(Kind::Shutdown, payload, None),
             IpcBody::ShutdownAck(payload) => self.write(Kind::ShutdownAck, payload, None),
-            IpcBody::Delegate(told) => self.delegation(Kind::Delegate, told),
-            IpcBody::DelegateResult(told) => self.delegation(Kind::DelegateResult, told),
+            IpcBody::Delegate(content) => self.delegation(Kind::Delegate, content),
+            IpcBody::DelegateResult(content) => self.delegation(Kind::DelegateResult, content),
         }?;
         within(&line)?;
         line.push('\n');
         Ok(line)
     }
 
-    fn delegation(&self, kind: Kind, told: &Delegation) -> Result<String, IpcError> {
-        self.write(kind, &told.payload, told.correlation_id.as_deref())
+    fn delegation(&self, kind: Kind, content: &Delegation) -> Result<String, IpcError> {
+        self.write(kind, &content.payload, content.correlation_id.as_deref())
     }
 
     fn write<P: Serialize>(
@@ -190,7 +204,7 @@ impl IpcMessage {
         payload: &P,
         correlation_id: Option<&str>,
     ) -> Result<String, IpcError> {
-        let written = Written {
+        let written = WrittenMessage {
             kind,
             from: &self.from,
             to: &self.to,
@@ -201,8 +215,8 @@ impl IpcMessage {
     }
 }
 
-/// Reads a value from JSON within the limits of a message.
-pub(super) fn bounded<T: DeserializeOwned>(json: &[u8]) -> Result<T, IpcError> {
+/// Parses JSON within the limits of a message.
+fn bounded<T: DeserializeOwned>(json: &[u8]) -> Result<T, IpcError> {
     let json = json.strip_suffix(b"\n").unwrap_or(json);
     let json = std::str::from_utf8(json).map_err(IpcError::NotUtf8)?;
     within(json)?;

@@ -1,6 +1,6 @@
-//! What an event's fields may be.
+//! Limits of an event's fields.
 
-use super::AgentEvent;
+use super::event::AgentEvent;
 use crate::text::acts;
 
 /// Longest id, type, trace id or correlation id, in bytes.
@@ -12,10 +12,10 @@ const KIND_BYTES_MAX: usize = 64;
 /// Longest name of an agent, user or connector, in bytes.
 pub(super) const NAME_BYTES_MAX: usize = 256;
 
-/// Longest instance key, in bytes. A key is anything a runtime tells conversations apart by.
+/// Longest instance key, in bytes.
 const KEY_BYTES_MAX: usize = 16 << 10;
 
-/// Why a field of an event is refused.
+/// An invalid field of an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
@@ -25,53 +25,57 @@ pub enum EventError {
     /// The field is too long.
     #[error("{field} has {bytes} bytes, and {max} are the most")]
     TooLong {
-        /// Its name.
+        /// Name of the field.
         field: &'static str,
-        /// Its length.
+        /// Length in bytes.
         bytes: usize,
-        /// The most it may have.
+        /// Limit in bytes.
         max: usize,
     },
-    /// The field holds a control character, or another that [`acts`].
+    /// The field contains a control or formatting character.
     #[error("{0} holds a control character")]
     Control(&'static str),
-    /// `createdAt` is no time.
+    /// `createdAt` is not an RFC 3339 time.
     #[error("createdAt is no RFC 3339 time")]
     CreatedAt,
 }
 
-/// Checks every field of an event but its input and metadata, which are the sender's own.
-pub(super) fn check(event: &AgentEvent) -> Result<(), EventError> {
-    text("id", &event.id, ID_BYTES_MAX)?;
-    text("type", &event.event_type, ID_BYTES_MAX)?;
-    if !is_rfc3339(event.created_at.as_bytes()) {
-        return Err(EventError::CreatedAt);
+impl AgentEvent {
+    /// Checks the limits of all fields except `input` and `metadata`.
+    ///
+    /// # Errors
+    /// [`EventError`] for the first invalid field.
+    pub fn check(&self) -> Result<(), EventError> {
+        text("id", &self.id, ID_BYTES_MAX)?;
+        text("type", &self.event_type, ID_BYTES_MAX)?;
+        if !is_rfc3339(self.created_at.as_bytes()) {
+            return Err(EventError::CreatedAt);
+        }
+        if let Some(trace_id) = &self.trace_id {
+            text("traceId", trace_id, ID_BYTES_MAX)?;
+        }
+        text("source.kind", &self.source.kind, KIND_BYTES_MAX)?;
+        text("source.name", &self.source.name, NAME_BYTES_MAX)?;
+        if let Some(key) = &self.instance_key {
+            within("instanceKey", key, KEY_BYTES_MAX)?;
+        }
+        if let Some(reply_to) = &self.reply_to {
+            text("replyTo.target", &reply_to.target, NAME_BYTES_MAX)?;
+            text(
+                "replyTo.correlationId",
+                &reply_to.correlation_id,
+                ID_BYTES_MAX,
+            )?;
+        }
+        Ok(())
     }
-    if let Some(trace_id) = &event.trace_id {
-        text("traceId", trace_id, ID_BYTES_MAX)?;
-    }
-    text("source.kind", &event.source.kind, KIND_BYTES_MAX)?;
-    text("source.name", &event.source.name, NAME_BYTES_MAX)?;
-    if let Some(key) = &event.instance_key {
-        within("instanceKey", key, KEY_BYTES_MAX)?;
-    }
-    if let Some(reply_to) = &event.reply_to {
-        text("replyTo.target", &reply_to.target, NAME_BYTES_MAX)?;
-        text(
-            "replyTo.correlationId",
-            &reply_to.correlation_id,
-            ID_BYTES_MAX,
-        )?;
-    }
-    Ok(())
 }
 
-/// Checks a correlation id.
 pub(super) fn correlation_id(id: &str) -> Result<(), EventError> {
     text("correlationId", id, ID_BYTES_MAX)
 }
 
-/// Checks a text that is shown in logs and messages.
+/// Checks that a text is not empty, within `max` bytes and free of control characters.
 pub(super) fn text(field: &'static str, text: &str, max: usize) -> Result<(), EventError> {
     if text.is_empty() {
         return Err(EventError::Empty(field));
@@ -90,7 +94,7 @@ fn within(field: &'static str, text: &str, max: usize) -> Result<(), EventError>
     Ok(())
 }
 
-/// Whether a text has the form of an RFC 3339 time: `2026-11-21T05:00:00[.000](Z|+09:00)`.
+/// Returns whether the text has the form of an RFC 3339 time: `2026-11-21T05:00:00[.000](Z|+09:00)`.
 fn is_rfc3339(text: &[u8]) -> bool {
     let Some((date, rest)) = text.split_at_checked(19) else {
         return false;

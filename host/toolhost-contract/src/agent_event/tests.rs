@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::JsonObject;
 
 fn request() -> Value {
     json!({

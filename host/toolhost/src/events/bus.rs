@@ -1,4 +1,4 @@
-//! Where events go.
+//! Distributes events to subscribers and logs.
 
 use std::fmt;
 use std::path::Path;
@@ -7,26 +7,26 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::SystemTime;
 
 use tokio::sync::broadcast::{self, error::RecvError};
+use toolhost_contract::Timestamp;
 
 use super::event::RuntimeEvent;
 use super::log::{EventLog, InstanceLog};
-use toolhost_contract::Timestamp;
 
-/// How events are kept and given out.
+/// Configuration of an [`EventBus`].
 #[derive(Debug, Clone)]
 pub struct EventBusConfig {
-    /// Events a slow listener may be behind before it loses the oldest, rounded up to a power of two.
+    /// Events queued per subscriber before it loses the oldest, rounded up to a power of two.
     /// Default: 1,024.
     pub listener_queue: usize,
-    /// Events that may wait to be written before new ones are lost. Default: 8,192.
+    /// Events queued for the logs before new ones are lost. Default: 8,192.
     pub log_queue: usize,
-    /// Bytes of `events.jsonl` before it becomes `events.jsonl.1`, in the place of the one before.
+    /// Bytes of `events.jsonl` before it replaces `events.jsonl.1`.
     /// Default: 16 MiB.
     pub log_bytes: u64,
     /// The wall clock. Default: the system's.
     pub clock: fn() -> SystemTime,
-    /// Returns the `traceparent` of the current span: a turn that is opened without a trace id becomes
-    /// its child. Default: none. `toolhost_otel::current_traceparent` returns that of an exported span.
+    /// Returns the `traceparent` of the current span, parent of a turn that is opened without a trace
+    /// id. Default: none. `toolhost_otel::current_traceparent` returns that of an exported span.
     pub current_traceparent: fn() -> Option<String>,
 }
 
@@ -42,10 +42,10 @@ impl Default for EventBusConfig {
     }
 }
 
-/// Gives events to whoever watches. Cheap to clone; all clones are one bus.
+/// Sends events to subscribers and logs. Cheap to clone; all clones share one bus.
 ///
-/// When the last clone is dropped, and the last instance whose events go here, its streams end, and
-/// what waits to be written is written: that takes at most a second.
+/// When the last clone and the last instance that uses it are dropped, the streams end and the queued
+/// events are written, for at most a second.
 #[derive(Clone)]
 pub struct EventBus(Arc<BusInner>);
 
@@ -72,7 +72,7 @@ impl Default for EventBus {
 }
 
 impl EventBus {
-    /// Makes a bus that nobody watches.
+    /// Creates a bus without subscribers.
     #[must_use]
     pub fn new(config: EventBusConfig) -> Self {
         Self(Arc::new(BusInner {
@@ -84,16 +84,16 @@ impl EventBus {
         }))
     }
 
-    /// Whether anybody has subscribed: then an event is worth making. One relaxed load.
+    /// Returns whether there is a subscriber. One relaxed atomic load.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.0.listeners.load(Relaxed) > 0
     }
 
-    /// Gives an event to all who have subscribed. Never waits, never fails.
+    /// Sends an event to all subscribers. Never waits or fails.
     pub fn emit(&self, event: impl Into<Arc<RuntimeEvent>>) {
         if self.is_watched() {
-            // It is no error that the last listener has just left.
+            // Fails if the last subscriber has just been dropped.
             let _ = self.0.sender.send(event.into());
         }
     }
@@ -108,13 +108,12 @@ impl EventBus {
         }
     }
 
-    /// Waits until every event so far is in its file, or known to be lost. Runs on any executor; as
-    /// long as the disk takes.
+    /// Waits until every event so far is written or lost. Runs on any executor. Has no timeout.
     pub async fn flush(&self) {
         self.0.log.flush().await;
     }
 
-    /// The log in an instance's directory: the parent of its workspace, which no guest reaches.
+    /// Returns the log in an instance's directory. Guests cannot access the directory.
     pub(super) fn log_in(&self, directory: &Path) -> InstanceLog {
         self.0.log.of(directory)
     }
@@ -128,16 +127,16 @@ impl EventBus {
     }
 }
 
-/// What a listener receives.
+/// An item of an [`EventStream`].
 #[derive(Debug, Clone)]
 pub enum Received {
     /// An event.
     Event(Arc<RuntimeEvent>),
-    /// The listener was too slow: so many events were dropped here, the oldest.
+    /// The subscriber was too slow: number of events dropped, the oldest first.
     Lost(u64),
 }
 
-/// Events as they happen. Dropping it unsubscribes; it does not keep the bus alive.
+/// A subscription to events. Dropping it unsubscribes. It does not keep the bus alive.
 pub struct EventStream {
     receiver: broadcast::Receiver<Arc<RuntimeEvent>>,
     listeners: Arc<AtomicUsize>,
@@ -152,7 +151,7 @@ impl fmt::Debug for EventStream {
 }
 
 impl EventStream {
-    /// Waits for the next; none when the bus is gone. Nothing is lost when the future is dropped.
+    /// Waits for the next event. Returns `None` when the bus is dropped. Cancel-safe.
     pub async fn next(&mut self) -> Option<Received> {
         match self.receiver.recv().await {
             Ok(event) => Some(Received::Event(event)),

@@ -1,77 +1,71 @@
-//! One event.
+//! The event type and its JSON form.
 
 use std::sync::Arc;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use toolhost_contract::{ToolError, ToolStatus, Usage};
+use toolhost_contract::{Timestamp, ToolError, ToolStatus, Usage};
 
+use super::bounded::{bounded_id, bounded_message};
 use super::trace::TraceContext;
-use toolhost_contract::Timestamp;
 
-/// Longest id or name in an event, in bytes; longer ones are cut, and end in `…`.
-const ID_MAX_BYTES: usize = 256;
-
-/// Longest message of an error in an event, in bytes.
-const MESSAGE_MAX_BYTES: usize = 4096;
-
-/// What has happened.
+/// Kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A turn has begun.
+    /// A turn started.
     #[serde(rename = "turn.started")]
     TurnStarted,
-    /// A turn has ended well.
+    /// A turn completed.
     #[serde(rename = "turn.completed")]
     TurnCompleted,
-    /// A turn has ended with an error, or was dropped.
+    /// A turn failed or was dropped.
     #[serde(rename = "turn.failed")]
     TurnFailed,
-    /// A step has begun.
+    /// A step started.
     #[serde(rename = "step.started")]
     StepStarted,
-    /// A step has ended well.
+    /// A step completed.
     #[serde(rename = "step.completed")]
     StepCompleted,
-    /// A step has ended with an error, or was dropped.
+    /// A step failed or was dropped.
     #[serde(rename = "step.failed")]
     StepFailed,
-    /// A tool is called; whether it may be is not decided yet.
+    /// A tool was called. Sent before the call is admitted.
     #[serde(rename = "tool.called")]
     ToolCalled,
-    /// A call has its output.
+    /// A call completed with an output.
     #[serde(rename = "tool.completed")]
     ToolCompleted,
-    /// A call was refused, has failed or was dropped.
+    /// A call was denied, failed or was dropped.
     #[serde(rename = "tool.failed")]
     ToolFailed,
-    /// A call was accepted; its result comes later.
+    /// A call continues in the background; its result comes later.
     #[serde(rename = "tool.pending")]
     ToolPending,
-    /// A call that was accepted has ended, well or not: see `status`.
+    /// A background call completed or failed: see `status`.
     #[serde(rename = "tool.settled")]
     ToolSettled,
 }
 
-/// Why something failed.
+/// Error of a failed turn, step or call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EventError {
-    /// Code to branch on. `E_CANCELLED` is a turn or a step that was dropped.
+    /// Error code. A dropped turn or step has `E_CANCELLED`.
     #[serde(serialize_with = "shared")]
     pub code: Arc<str>,
-    /// What went wrong, as the model is told; at most 4 KiB.
+    /// Message, as in the result for the model; cut at 4 KiB.
     #[serde(serialize_with = "shared")]
     pub message: Arc<str>,
 }
 
 impl EventError {
-    /// Makes one; what is too long is cut.
+    /// Creates an error; truncates the code at 256 bytes and the message at 4 KiB.
     #[must_use]
     pub fn new(code: &str, message: &str) -> Self {
         Self {
-            code: bounded(code),
-            message: cut(message, MESSAGE_MAX_BYTES),
+            code: bounded_id(code),
+            message: bounded_message(message),
         }
     }
 }
@@ -82,39 +76,40 @@ impl From<&ToolError> for EventError {
     }
 }
 
-/// Something that happened at run time. As JSON, its fields are in camelCase beside those of
-/// [`TraceContext`] (`traceId`, `spanId`, `parentSpanId`, `callerTraceId`), and `kind` is `type`;
-/// what is not set is left out.
+/// An event of a turn, a step or a call.
+///
+/// In JSON the fields are in camelCase, `kind` is `type`, and those of `trace` (`traceId`, `spanId`,
+/// `parentSpanId`, `callerTraceId`) are at the top level. Unset fields are omitted.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RuntimeEvent {
-    /// What has happened.
+    /// Kind of the event.
     pub kind: EventKind,
-    /// When, by the wall clock.
+    /// Wall-clock time.
     pub timestamp: Timestamp,
-    /// The agent.
+    /// Name of the agent.
     pub agent_name: Arc<str>,
     /// Key of the agent's instance.
     pub instance_key: Arc<str>,
     /// Id of the turn.
     pub turn_id: Arc<str>,
-    /// Id of the step, of a step or a call.
+    /// Id of the step. Unset for a turn.
     pub step_id: Option<Arc<str>>,
-    /// Id of the call.
+    /// Id of the call. Unset for turns and steps.
     pub tool_call_id: Option<Arc<str>>,
-    /// Name that was called, as the model spelled it.
+    /// Name of the called tool, as in the call.
     pub tool_name: Option<Arc<str>>,
-    /// Its place in the trace. What begins and what ends the same thing have the same.
+    /// Trace and span. The start and end events of an activity have the same.
     pub trace: TraceContext,
-    /// How it ended.
+    /// Outcome. Set in end events.
     pub status: Option<ToolStatus>,
-    /// Milliseconds from its beginning, by a clock that never goes back.
+    /// Milliseconds since the start, by the monotonic clock.
     pub duration_ms: Option<f64>,
-    /// Why it failed.
+    /// Error of a failed activity.
     pub error: Option<EventError>,
-    /// What the call used.
+    /// Resources used by the call.
     pub usage: Option<Usage>,
-    /// Handle of a call that was accepted.
+    /// Handle of a background call.
     pub handle: Option<Arc<str>>,
 }
 
@@ -159,19 +154,4 @@ impl Serialize for RuntimeEvent {
 
 fn shared<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(text)
-}
-
-/// An id or a name from elsewhere, within the limit.
-pub(super) fn bounded(text: &str) -> Arc<str> {
-    cut(text, ID_MAX_BYTES)
-}
-
-fn cut(text: &str, max: usize) -> Arc<str> {
-    if text.len() <= max {
-        return text.into();
-    }
-    let kept = text
-        .get(..text.floor_char_boundary(max))
-        .unwrap_or_default();
-    format!("{kept}…").into()
 }

@@ -1,82 +1,42 @@
-//! `events.jsonl` of the instances: a bounded queue, and one thread that writes.
+//! Writes `events.jsonl` of all instances: a bounded queue and one writer thread.
 //!
-//! A line is one event. Where events were lost because the queue was full or the disk refused, a line
-//! says how many, when it next can: `{"type":"log.lost","timestamp":"…","count":12}`.
+//! Each line is an event. If events are lost because the queue is full or a write fails, the next line
+//! written has their number: `{"type":"log.lost","timestamp":"…","count":12}`.
 
 mod line;
+mod queue;
 mod writer;
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use self::queue::{Lost, Shared};
 use super::event::RuntimeEvent;
-use toolhost_contract::Timestamp;
 
-/// How long events are gathered before they are written: one wake-up and one write for many.
-const GATHER: Duration = Duration::from_millis(20);
+/// How long dropping the log waits for queued events to be written.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long the last owner waits for what is still to be written.
-const FAREWELL: Duration = Duration::from_secs(1);
-
-/// The files of all instances. Its thread starts with the first of them.
+/// The log of all instances. The writer thread starts with the first instance.
 pub(super) struct EventLog {
     shared: Arc<Shared>,
     thread: OnceLock<()>,
     file_bytes: u64,
 }
 
-/// The file of one instance. Cheap to clone.
+/// The log of one instance. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct InstanceLog {
     shared: Arc<Shared>,
     directory: Arc<Path>,
 }
 
-struct Shared {
-    state: Mutex<State>,
-    /// Work for the writer.
-    work: Condvar,
-    /// The writer has ended.
-    ended: Condvar,
-    queue_max: usize,
-}
-
-#[derive(Default)]
-struct State {
-    waiting: Batch,
-    is_closed: bool,
-    has_ended: bool,
-}
-
-/// What the writer takes at once.
-#[derive(Default)]
-struct Batch {
-    events: Vec<(Arc<Path>, Arc<RuntimeEvent>)>,
-    /// Events there was no room for.
-    lost: HashMap<Arc<Path>, Lost>,
-    flushes: Vec<oneshot::Sender<()>>,
-}
-
-struct Lost {
-    count: u64,
-    /// When the last of them happened.
-    at: Timestamp,
-}
-
 impl EventLog {
     pub(super) fn new(queue_max: usize, file_bytes: u64) -> Self {
-        let shared = Shared {
-            state: Mutex::default(),
-            work: Condvar::new(),
-            ended: Condvar::new(),
-            queue_max: queue_max.max(1),
-        };
         Self {
-            shared: Arc::new(shared),
+            shared: Arc::new(Shared::new(queue_max)),
             thread: OnceLock::new(),
             file_bytes,
         }
@@ -95,7 +55,7 @@ impl EventLog {
         let thread = std::thread::Builder::new().name("toolhost-events".to_owned());
         let started = thread.spawn(move || writer::run(&shared, file_bytes));
         if let Err(error) = started {
-            tracing::error!(target: "toolhost::events", %error, "no events are written");
+            tracing::error!(target: "toolhost::events", %error, "cannot start the event log's writer thread; no events are logged");
             self.shared.end();
         }
     }
@@ -113,7 +73,7 @@ impl EventLog {
             state.waiting.flushes.push(done);
         }
         self.shared.work.notify_one();
-        // It is dropped unanswered only where there is no writer.
+        // The sender is dropped if the writer ends.
         let _ = written.await;
     }
 }
@@ -127,12 +87,12 @@ impl Drop for EventLog {
         state.is_closed = true;
         self.shared.work.notify_one();
         let ended = &self.shared.ended;
-        let _ = ended.wait_timeout_while(state, FAREWELL, |state| !state.has_ended);
+        let _ = ended.wait_timeout_while(state, SHUTDOWN_TIMEOUT, |state| !state.has_ended);
     }
 }
 
 impl InstanceLog {
-    /// Gives an event to the writer. Never waits for the disk.
+    /// Queues an event. Never waits for the disk.
     pub(super) fn write(&self, event: &Arc<RuntimeEvent>) {
         let mut state = self.shared.lock();
         if state.has_ended {
@@ -154,49 +114,9 @@ impl InstanceLog {
             .push((Arc::clone(&self.directory), Arc::clone(event)));
         let length = waiting.events.len();
         drop(state);
-        // The first wakes the writer, which gathers then; later ones need not.
+        // The first event wakes the writer, which then collects until the timeout or `enough`.
         if length == 1 || length == self.shared.enough() {
             self.shared.work.notify_one();
         }
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// So many events are not gathered any longer.
-    fn enough(&self) -> usize {
-        self.queue_max.div_ceil(2)
-    }
-
-    /// Waits for work; none when there is none left and the log is closed.
-    fn take(&self) -> Option<Batch> {
-        let idle = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
-        let gathers = |state: &mut State| {
-            let waiting = &state.waiting;
-            !state.is_closed && waiting.flushes.is_empty() && waiting.events.len() < self.enough()
-        };
-        let state = self.work.wait_while(self.lock(), idle);
-        let state = state.unwrap_or_else(PoisonError::into_inner);
-        let state = self.work.wait_timeout_while(state, GATHER, gathers);
-        let (mut state, _) = state.unwrap_or_else(PoisonError::into_inner);
-        let batch = std::mem::take(&mut state.waiting);
-        (!batch.is_empty()).then_some(batch)
-    }
-
-    /// There is no writer any more: nobody waits for it.
-    fn end(&self) {
-        let mut state = self.lock();
-        state.has_ended = true;
-        state.waiting = Batch::default();
-        self.ended.notify_all();
-    }
-}
-
-impl Batch {
-    fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.lost.is_empty() && self.flushes.is_empty()
     }
 }

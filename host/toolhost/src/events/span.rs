@@ -1,16 +1,15 @@
 //! `tracing` spans of target `toolhost::call`, level INFO: turn ▶ step ▶ tool.call.
 //!
-//! Fields follow OpenTelemetry's semantic conventions where there are some (`gen_ai.*`,
-//! `error.type`); the others begin with `toolhost.`. A span that nobody wants costs a few
-//! nanoseconds: its fields are not looked at.
+//! Fields follow OpenTelemetry's semantic conventions if there are any (`gen_ai.*`, `error.type`);
+//! the others begin with `toolhost.`. The fields of a disabled span are not evaluated.
 
 use tracing::{Span, field::Empty, info_span};
 
-use super::activity::Ending;
-use super::emitter::{Emitter, Subject, milliseconds};
+use super::emitter::Emitter;
+use super::subject::{Ending, Subject, milliseconds};
 use super::trace::TraceContext;
 
-/// Makes a span; all have the same fields of whose they are and how they ended.
+/// Creates a span with the fields that all spans have.
 macro_rules! span {
     ($parent:expr, $name:literal, $emitter:expr, $subject:expr, $trace:expr, $($field:tt)*) => {
         info_span!(
@@ -34,7 +33,7 @@ macro_rules! span {
     };
 }
 
-/// Of `invoke_agent`: one input, until there is an answer.
+/// Creates the span of a turn (`invoke_agent`).
 pub(super) fn turn(emitter: &Emitter, subject: &Subject, trace: &TraceContext) -> Span {
     span!(
         Span::current().id(), "turn", emitter, subject, trace,
@@ -43,7 +42,7 @@ pub(super) fn turn(emitter: &Emitter, subject: &Subject, trace: &TraceContext) -
     )
 }
 
-/// One round of an agent: what a model is shown and what it calls.
+/// Creates the span of a step.
 pub(super) fn step(
     parent: &Span,
     emitter: &Emitter,
@@ -56,7 +55,7 @@ pub(super) fn step(
     )
 }
 
-/// Of `execute_tool`.
+/// Creates the span of a call (`execute_tool`).
 pub(super) fn call(
     parent: &Span,
     emitter: &Emitter,
@@ -78,7 +77,7 @@ pub(super) fn call(
     )
 }
 
-/// The end of a call that was accepted earlier: a moment, in the trace of the call.
+/// Creates the span of the end of a background call. It has no length and is in the trace of the call.
 pub(super) fn settled(emitter: &Emitter, subject: &Subject, trace: &TraceContext) -> Span {
     span!(
         Span::current().id(), "tool.settled", emitter, subject, trace,
@@ -93,7 +92,7 @@ pub(super) fn settled(emitter: &Emitter, subject: &Subject, trace: &TraceContext
     )
 }
 
-/// Writes into a span how it ended. OpenTelemetry's status stays unset where it ended well.
+/// Records the outcome in a span. OpenTelemetry's status stays unset on success.
 pub(super) fn ended(span: &Span, ending: &Ending) {
     if span.is_disabled() {
         return;
@@ -105,7 +104,7 @@ pub(super) fn ended(span: &Span, ending: &Ending) {
         span.record("error.type", &*error.code);
         span.record("otel.status_description", &*error.message);
     }
-    // Turns and steps have no such fields: then these do nothing.
+    // Only the spans of calls have these fields.
     if let Some(usage) = &ending.usage {
         span.record("toolhost.status", tracing::field::debug(ending.status));
         span.record("toolhost.wall_ms", milliseconds(usage.wall));

@@ -1,4 +1,4 @@
-//! Which trace something belongs to, and where in it it stands: W3C Trace Context.
+//! Trace ids and span ids, as in W3C Trace Context.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use super::event::bounded;
+use super::bounded::bounded_id;
 
 /// Id of a trace: 32 lower-case hex digits, never all zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ pub struct TraceId(NonZeroU128);
 pub struct SpanId(NonZeroU64);
 
 impl TraceId {
-    /// Takes 32 hex digits of either case; none where they are something else, or all zero.
+    /// Parses 32 hex digits of either case. Returns `None` for any other text and for all zeros.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
@@ -28,7 +28,7 @@ impl TraceId {
         NonZeroU128::new(number).map(Self)
     }
 
-    /// As a number, big-endian.
+    /// Returns the id as a number (big-endian).
     #[must_use]
     pub fn get(self) -> u128 {
         self.0.get()
@@ -40,7 +40,7 @@ impl TraceId {
         Self(NonZeroU128::new(number).unwrap_or(NonZeroU128::MIN))
     }
 
-    /// The same id for the same text.
+    /// Derives an id from a text: the first 16 bytes of its SHA-256.
     fn of_text(text: &str) -> Self {
         let mut number = 0_u128;
         for byte in Sha256::digest(text.as_bytes()).iter().take(16) {
@@ -51,7 +51,7 @@ impl TraceId {
 }
 
 impl SpanId {
-    /// Takes 16 hex digits of either case; none where they are something else, or all zero.
+    /// Parses 16 hex digits of either case. Returns `None` for any other text and for all zeros.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
@@ -59,7 +59,7 @@ impl SpanId {
         NonZeroU64::new(number).map(Self)
     }
 
-    /// As a number, big-endian.
+    /// Returns the id as a number (big-endian).
     #[must_use]
     pub fn get(self) -> u64 {
         self.0.get()
@@ -95,7 +95,7 @@ impl Serialize for SpanId {
     }
 }
 
-/// A span's place in a trace. Cheap to clone.
+/// Trace, span and parent span. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
     trace_id: TraceId,
@@ -105,12 +105,15 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Starts the first span of ours in a trace.
+    /// Starts a span without a parent in this process.
     ///
-    /// What the caller calls the trace is taken over where it is a trace id (32 hex digits, not all
-    /// zero) or a `traceparent` header, whose span becomes the parent. Any other text is kept as
-    /// [`Self::caller_trace_id`], and the trace id is made from it, so that all that carries the
-    /// same text is one trace. No text is a new trace.
+    /// `caller` selects the trace:
+    ///
+    /// - a trace id (32 hex digits, not all zero) is used as it is;
+    /// - of a `traceparent` header, the trace id is used and the span becomes the parent;
+    /// - from any other text the trace id is derived, so equal texts give the same trace, and the text
+    ///   is kept as [`Self::caller_trace_id`];
+    /// - without a text, a random trace id is created.
     #[must_use]
     pub fn root(caller: Option<&str>) -> Self {
         let caller = caller.filter(|text| !text.is_empty());
@@ -124,11 +127,11 @@ impl TraceContext {
                 .unwrap_or_else(TraceId::random),
             span_id: SpanId::random(),
             parent_span_id: parent.map(|(_, span_id)| span_id),
-            caller_trace_id: foreign.map(bounded),
+            caller_trace_id: foreign.map(bounded_id),
         }
     }
 
-    /// Starts a span beneath this one.
+    /// Starts a child span.
     #[must_use]
     pub fn child(&self) -> Self {
         Self {
@@ -139,41 +142,41 @@ impl TraceContext {
         }
     }
 
-    /// Id of the trace.
+    /// Returns the id of the trace.
     #[must_use]
     pub fn trace_id(&self) -> TraceId {
         self.trace_id
     }
 
-    /// Id of this span.
+    /// Returns the id of this span.
     #[must_use]
     pub fn span_id(&self) -> SpanId {
         self.span_id
     }
 
-    /// Id of the span above, which may be the caller's.
+    /// Returns the id of the parent span, which may be the caller's.
     #[must_use]
     pub fn parent_span_id(&self) -> Option<SpanId> {
         self.parent_span_id
     }
 
-    /// What the caller calls the trace, where that is no trace id.
+    /// Returns the caller's text for the trace if it is not a trace id.
     #[must_use]
     pub fn caller_trace_id(&self) -> Option<&str> {
         self.caller_trace_id.as_deref()
     }
 
-    /// The header for whoever is called from this span: `00-{trace id}-{span id}-01`. Given to
-    /// [`Self::root`], it continues here: also in another process, and after a restart.
+    /// Returns the `traceparent` header of this span: `00-{trace id}-{span id}-01`.
+    /// [`Self::root`] continues the trace from it, also in another process or after a restart.
     #[must_use]
     pub fn traceparent(&self) -> String {
         format!("00-{}-{}-01", self.trace_id, self.span_id)
     }
 }
 
-/// Reads a `traceparent` header. Later versions may append fields; `ff` is none.
+/// Parses a `traceparent` header. Later versions may append fields; version `ff` is invalid.
 ///
-/// Its flags are not taken over: whether a trace is kept is the operator's choice here.
+/// The flags are ignored: the operator configures sampling.
 ///
 /// Spec: W3C Trace Context §3.2, §4.3.
 fn traceparent(text: &str) -> Option<(TraceId, SpanId)> {
@@ -191,9 +194,9 @@ fn traceparent(text: &str) -> Option<(TraceId, SpanId)> {
     formed.then_some(ids)
 }
 
-/// Two random numbers that no other call in this process has given: SplitMix64 from two seeds.
+/// Returns two random numbers, unique in this process: a counter mixed by SplitMix64.
 ///
-/// Ids are no secrets, so a counter that is mixed does; the seeds are the operating system's.
+/// The seeds come from the operating system. Ids are not secret, so no secure generator is needed.
 fn random() -> [u64; 2] {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     static SEEDS: OnceLock<[u64; 2]> = OnceLock::new();
@@ -203,7 +206,7 @@ fn random() -> [u64; 2] {
     seeds.map(|seed| mix(seed.wrapping_add(at)))
 }
 
-/// The output function of SplitMix64, one to one.
+/// The output function of SplitMix64; a bijection.
 fn mix(state: u64) -> u64 {
     let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

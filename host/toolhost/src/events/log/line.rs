@@ -1,17 +1,17 @@
-//! An event as one line of JSON that nothing in it can break.
+//! Events as lines of JSON. Line separators in texts are escaped.
 
 use serde::Serialize;
+use toolhost_contract::Timestamp;
 use toolhost_contract::text::escape_json;
 
 use super::super::event::RuntimeEvent;
-use toolhost_contract::Timestamp;
 
 /// Appends an event and a line feed.
 pub(super) fn event(to: &mut Vec<u8>, event: &RuntimeEvent) {
     append(to, event);
 }
 
-/// Appends the line that says how many events were lost.
+/// Appends a line with the number of lost events.
 pub(super) fn lost(to: &mut Vec<u8>, count: u64, at: Timestamp) {
     #[derive(Serialize)]
     struct Line {
@@ -28,7 +28,7 @@ pub(super) fn lost(to: &mut Vec<u8>, count: u64, at: Timestamp) {
 }
 
 fn append(to: &mut Vec<u8>, value: &impl Serialize) {
-    // Text and numbers: it does not fail.
+    // Serializing texts and numbers does not fail.
     if let Ok(json) = serde_json::to_string(value) {
         to.extend_from_slice(escape_json(&json).as_bytes());
         to.push(b'\n');

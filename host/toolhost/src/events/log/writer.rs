@@ -1,4 +1,4 @@
-//! The thread that writes, and the files.
+//! The writer thread and its files.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -8,31 +8,34 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
+use toolhost_contract::Timestamp;
 
-use super::{Batch, Lost, Shared, line};
+use super::line;
+use super::queue::{Batch, Lost, Shared};
 
 const FILE_NAME: &str = "events.jsonl";
 const OLD_FILE_NAME: &str = "events.jsonl.1";
 
-/// Bytes gathered for one file before they are written.
+/// Bytes collected for one file before they are written.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Files whose losses are remembered: of directories that are gone for good, they never can be said.
-const UNSAID_MAX: usize = 1024;
+/// Directories whose lost events are counted until they can be logged. Bounds memory: a removed
+/// directory stays in the map.
+const UNREPORTED_MAX: usize = 1024;
 
-/// Writes until the log is closed and nothing is left.
+/// Writes until the log is closed and the queue is empty.
 pub(super) fn run(shared: &Shared, file_bytes: u64) {
-    /// Also where the thread panics: nobody is to wait for it.
-    struct Ending<'a>(&'a Shared);
-    impl Drop for Ending<'_> {
+    /// Ends the queue, also if this thread panics.
+    struct EndOnDrop<'a>(&'a Shared);
+    impl Drop for EndOnDrop<'_> {
         fn drop(&mut self) {
             self.0.end();
         }
     }
-    let ending = Ending(shared);
+    let ending = EndOnDrop(shared);
     let mut writer = Writer {
         file_bytes,
-        unsaid: HashMap::new(),
+        unreported: HashMap::new(),
     };
     while let Some(batch) = shared.take() {
         writer.write(batch);
@@ -42,11 +45,11 @@ pub(super) fn run(shared: &Shared, file_bytes: u64) {
 
 struct Writer {
     file_bytes: u64,
-    /// Losses that could not be said yet.
-    unsaid: HashMap<Arc<Path>, Lost>,
+    /// Lost events that are not logged yet.
+    unreported: HashMap<Arc<Path>, Lost>,
 }
 
-/// Lines of one file.
+/// Lines for one file.
 #[derive(Default)]
 struct Lines {
     text: Vec<u8>,
@@ -54,7 +57,7 @@ struct Lines {
 }
 
 impl Writer {
-    /// Writes a batch: each file once or, where there is much, a few times.
+    /// Writes a batch: one write per file and [`WRITE_BYTES`].
     fn write(&mut self, batch: Batch) {
         let mut files: HashMap<Arc<Path>, Lines> = HashMap::new();
         let mut last = None;
@@ -74,56 +77,55 @@ impl Writer {
             }
         }
         for (directory, lost) in batch.lost {
-            self.lose(&directory, lost);
-            self.say_lost(&directory);
+            self.add_lost(&directory, lost);
+            self.report_lost(&directory);
         }
         for flush in batch.flushes {
-            // Whoever asked may have gone.
+            // The receiver may be dropped.
             let _ = flush.send(());
         }
     }
 
-    /// Writes lines to the end of a file, after what is to be said of earlier ones.
-    fn append(&mut self, directory: &Arc<Path>, lines: Lines, at: super::Timestamp) {
+    /// Appends lines to a file, after the report of earlier lost events.
+    fn append(&mut self, directory: &Arc<Path>, lines: Lines, at: Timestamp) {
         if lines.count == 0 {
             return;
         }
-        self.say_lost(directory);
+        self.report_lost(directory);
         if let Err(error) = append(directory, &lines.text, self.file_bytes) {
-            if !self.unsaid.contains_key(directory) {
+            if !self.unreported.contains_key(directory) {
                 let directory = directory.display();
-                tracing::warn!(target: "toolhost::events", %directory, %error, "events are lost");
+                tracing::warn!(target: "toolhost::events", %directory, %error, "cannot write events.jsonl; events are lost");
             }
             let count = lines.count;
-            self.lose(directory, Lost { count, at });
+            self.add_lost(directory, Lost { count, at });
         }
     }
 
-    fn lose(&mut self, directory: &Arc<Path>, lost: Lost) {
-        if let Some(known) = self.unsaid.get_mut(directory) {
+    fn add_lost(&mut self, directory: &Arc<Path>, lost: Lost) {
+        if let Some(known) = self.unreported.get_mut(directory) {
             known.count += lost.count;
             known.at = lost.at;
-        } else if self.unsaid.len() < UNSAID_MAX {
-            self.unsaid.insert(Arc::clone(directory), lost);
+        } else if self.unreported.len() < UNREPORTED_MAX {
+            self.unreported.insert(Arc::clone(directory), lost);
         }
     }
 
-    fn say_lost(&mut self, directory: &Arc<Path>) {
-        let Some(lost) = self.unsaid.get(directory) else {
+    fn report_lost(&mut self, directory: &Arc<Path>) {
+        let Some(lost) = self.unreported.get(directory) else {
             return;
         };
         let mut text = Vec::new();
         line::lost(&mut text, lost.count, lost.at);
         if append(directory, &text, self.file_bytes).is_ok() {
-            self.unsaid.remove(directory);
+            self.unreported.remove(directory);
         }
     }
 }
 
-/// Appends whole lines, in a new file where the old one is full.
+/// Appends whole lines. Starts a new file if the old one is full.
 ///
-/// The file is opened for each batch, so that a thousand instances hold no descriptors, and whoever
-/// moves or removes it is no harm.
+/// Opens the file for each batch: instances hold no descriptors, and the file may be moved or removed.
 fn append(directory: &Path, lines: &[u8], file_bytes: u64) -> io::Result<()> {
     let mut file = open(directory)?;
     let length = file.metadata()?.len();
@@ -131,7 +133,7 @@ fn append(directory: &Path, lines: &[u8], file_bytes: u64) -> io::Result<()> {
         fs::rename(directory.join(FILE_NAME), directory.join(OLD_FILE_NAME))?;
         file = open(directory)?;
     } else if length > 0 && !ends_a_line(&file, length)? {
-        // The process, or the disk's room, ended in the middle of a line: it stays alone.
+        // An earlier write was cut in the middle of a line.
         file.write_all(b"\n")?;
     }
     file.write_all(lines)
@@ -143,7 +145,7 @@ fn ends_a_line(file: &File, length: u64) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// Opens a file that is a regular one, no link, and for this user alone.
+/// Opens the file if it is a regular file and not a link, with mode 0600.
 fn open(directory: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR
         | OFlags::APPEND
