@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolhost_contract::{HandlerCode, HandlerError, JsonObject, ToolErrorCode};
+use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
+use toolhost_contract::{HandlerCode, HandlerError, JsonObject, Redactor, ToolErrorCode};
 use toolhost_sandbox::{
     AgentEntry, AgentInstance, AgentReceipt, AgentRequest, AgentResponse, AgentSend, AgentSpawn,
     AgentsFuture, AgentsPort,
 };
 
-use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
-use toolhost_contract::Redactor;
-
-/// The implementation of the port for the calls of one turn; without a client, every operation fails.
+/// The port for the calls of one turn. Without a client, every operation fails.
 #[derive(Debug)]
 struct TurnAgentsPort {
     agents: Option<AgentsClient>,
@@ -20,7 +18,7 @@ struct TurnAgentsPort {
     redactor: Redactor,
 }
 
-/// Makes the port of a call.
+/// Creates the port of a call.
 pub(crate) fn port(agents: Option<&AgentsClient>, redactor: &Redactor) -> Arc<dyn AgentsPort> {
     Arc::new(TurnAgentsPort {
         agents: agents.cloned(),
@@ -58,8 +56,7 @@ impl TurnAgentsPort {
     }
 }
 
-/// Makes the guest's error: with the target's own code, if it has one that is not the host's, or the
-/// host's code.
+/// Converts to an error for the guest. Keeps the target's code, unless it is reserved for the host.
 fn to_error(error: AgentsError) -> HandlerError {
     let code = error.code().as_str().to_owned();
     match error.handler_error() {

@@ -1,26 +1,26 @@
-//! The tool with which a model uses other agents: `agents__request`, `agents__send`,
+//! The tool for calling other agents: `agents__request`, `agents__send`,
 //! `agents__spawn`, `agents__list`, `agents__catalog`.
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolhost_contract::{HandlerError, JsonObject, ToolCatalogItem};
+use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
+use toolhost_contract::{HandlerError, JsonObject, ToolCatalogItem, ToolErrorCode};
 
 use crate::extension::{ExtensionApi, ExtensionError};
 use crate::handler::{HandlerContext, HandlerFailure, ToolHandler};
-use futures_util::future::BoxFuture;
-use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
 
-/// Time of a request's call beyond the time that it waits for the answer.
+/// Deadline of a request beyond the timeout of its response.
 const EXTRA_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Longest time a request may wait, in milliseconds.
+/// Longest timeout of a request, in milliseconds.
 const TIMEOUT_MAX_MS: u64 = 60 * 60 * 1000;
 
 /// Registers the `agents` tool: `agent.extend("agents", toolhost::agents_tool)`.
 ///
-/// Its calls act for the turn they are made in: see
+/// A call uses the client of its turn: see
 /// [`TurnStart::with_agents`](crate::TurnStart::with_agents).
 ///
 /// | tool | output |
@@ -32,7 +32,7 @@ const TIMEOUT_MAX_MS: u64 = 60 * 60 * 1000;
 /// | `agents__catalog` `{}` | `{count, agents: [{name, description?}]}` |
 ///
 /// # Errors
-/// [`ExtensionError`] where a tool of the same name is registered.
+/// [`ExtensionError`] if a tool of the same name is registered.
 ///
 /// Spec: tool-spec-v2 §2.6, §11.
 pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
@@ -45,24 +45,24 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
         serde_json::from_value::<ToolCatalogItem>(item).map_err(|reason| api.error(reason))
     };
     let target = json!({"type": "string", "description": "Name of the agent"});
-    let key = json!({"type": "string", "description": "Key of its instance: your own (the default), or your own, a slash and more"});
+    let key = json!({"type": "string", "description": "Key of the agent's instance: your own key (the default), or your own key followed by a slash and a suffix"});
     let tools = api.tools();
     tools.register(
         item(
             "agents__request",
-            "Asks another agent to do something, and waits for its answer",
+            "Sends a request to another agent and waits for its response",
             json!({
                 "target": target,
-                "input": {"description": "What it is asked: any JSON"},
+                "input": {"description": "Input of the request: any JSON"},
                 "instanceKey": key,
                 "eventType": {"type": "string"},
                 "timeoutMs": {
                     "type": "integer", "minimum": 1, "maximum": TIMEOUT_MAX_MS,
-                    "description": "How long to wait for the answer; default 60000",
+                    "description": "Time to wait for the response; default 60000",
                 },
                 "async": {
                     "type": "boolean",
-                    "description": "Do not wait: the answer comes before a later step",
+                    "description": "Do not wait: the response is delivered before a later step",
                 },
                 "metadata": {"type": "object"},
             }),
@@ -73,10 +73,10 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
     tools.register(
         item(
             "agents__send",
-            "Tells another agent something, and does not wait for an answer",
+            "Sends a message to another agent without waiting for a response",
             json!({
                 "target": target,
-                "input": {"description": "What it is told: any JSON"},
+                "input": {"description": "Input of the message: any JSON"},
                 "instanceKey": key,
                 "eventType": {"type": "string"},
                 "metadata": {"type": "object"},
@@ -88,7 +88,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
     tools.register(
         item(
             "agents__spawn",
-            "Starts an instance of another agent, unless it runs",
+            "Starts an instance of another agent if it is not running",
             json!({"target": target, "instanceKey": key}),
             &["target"],
         )?,
@@ -97,7 +97,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
     tools.register(
         item(
             "agents__list",
-            "Lists the instances that run",
+            "Lists the running instances",
             json!({}),
             &[],
         )?,
@@ -106,7 +106,7 @@ pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
     tools.register(
         item(
             "agents__catalog",
-            "Lists the agents there are",
+            "Lists the available agents",
             json!({}),
             &[],
         )?,
@@ -220,7 +220,7 @@ fn with_count<T: Serialize>(agents: &[T]) -> Value {
 
 fn client(context: &HandlerContext) -> Result<&AgentsClient, HandlerFailure> {
     context.agents().ok_or_else(|| {
-        let code = toolhost_contract::ToolErrorCode::IpcDeliveryFailed;
+        let code = ToolErrorCode::IpcDeliveryFailed;
         HandlerFailure::host(
             code,
             "This turn was opened without a client for other agents.",

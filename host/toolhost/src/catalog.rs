@@ -1,4 +1,4 @@
-//! The Tool Catalog: what one step shows the model, and therefore all it may call.
+//! The Tool Catalog: the tools that the model may call in one step.
 
 pub(crate) mod descriptions;
 mod formats;
@@ -6,72 +6,71 @@ mod formats;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use toolhost_contract::{Locale, ToolCatalogItem, ToolError, ToolErrorCode};
-
-use toolhost_contract::text;
+use toolhost_contract::{Locale, ToolCatalogItem, ToolError, ToolErrorCode, text};
 use toolhost_manifest::closest;
 
-/// Longest name quoted from a call, in characters: as long as a tool name may be.
-const NAME_SHOWN: usize = 64;
+/// Longest name quoted from a call, in characters: the limit of a tool name.
+const QUOTED_NAME_MAX: usize = 64;
 
-/// The tools of one step, in the order the model is shown them. A snapshot: what is registered or
-/// removed later does not change it. Cheap to clone.
+/// The tools of one step, in the order given to the model. A snapshot: tools registered or removed
+/// later do not change it. Cheap to clone.
 ///
 /// Spec: tool-spec-v2 §3, §13.
 #[derive(Debug, Clone, Default)]
 pub struct ToolCatalog {
-    shown: Arc<Shown>,
+    inner: Arc<CatalogInner>,
 }
 
 #[derive(Debug, Default)]
-struct Shown {
+struct CatalogInner {
     items: Vec<ToolCatalogItem>,
-    places: HashMap<Box<str>, usize>,
+    /// Index in `items` by name.
+    indexes: HashMap<Box<str>, usize>,
 }
 
 impl ToolCatalog {
-    /// Makes a catalog. Of two items of one name the later one holds, at the place of the earlier.
+    /// Creates a catalog. An item replaces an earlier item of the same name, at its index.
     #[must_use]
     pub fn new(items: impl IntoIterator<Item = ToolCatalogItem>) -> Self {
-        let mut shown = Shown::default();
+        let mut inner = CatalogInner::default();
         for item in items {
-            let next = shown.items.len();
-            let place = *shown
-                .places
+            let next = inner.items.len();
+            let index = *inner
+                .indexes
                 .entry(item.name.as_str().into())
                 .or_insert(next);
-            match shown.items.get_mut(place) {
+            match inner.items.get_mut(index) {
                 Some(earlier) => *earlier = item,
-                None => shown.items.push(item),
+                None => inner.items.push(item),
             }
         }
         Self {
-            shown: Arc::new(shown),
+            inner: Arc::new(inner),
         }
     }
 
-    /// The items, in order.
+    /// Returns the items, in order.
     #[must_use]
     pub fn items(&self) -> &[ToolCatalogItem] {
-        &self.shown.items
+        &self.inner.items
     }
 
-    /// Finds the item of exactly this name, in constant time; none for any other spelling.
+    /// Returns the item with exactly this name, in constant time.
     ///
     /// Spec: tool-spec-v2 §9.1.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&ToolCatalogItem> {
-        self.shown.items.get(*self.shown.places.get(name)?)
+        self.inner.items.get(*self.inner.indexes.get(name)?)
     }
 
-    /// The name that was probably meant by one that is not there: at most two letters away.
+    /// Returns the most similar name in the catalog, at most two edits away.
     #[must_use]
     pub fn closest(&self, name: &str) -> Option<&str> {
         let known: Vec<&str> = self.items().iter().map(|item| item.name.as_str()).collect();
         closest(name, &known)
     }
 
-    /// Admits a call by the name the model gave.
+    /// Returns the item for the name of a call.
     ///
     /// # Errors
     /// `E_TOOL_NOT_IN_CATALOG` for a name that is not in the catalog.
@@ -79,19 +78,20 @@ impl ToolCatalog {
     /// Spec: tool-spec-v2 §9.1, §9.2.
     pub(crate) fn admit(&self, name: &str, locale: Locale) -> Result<&ToolCatalogItem, ToolError> {
         self.get(name).ok_or_else(|| {
-            let name = text::shorten(name, NAME_SHOWN);
+            let name = text::shorten(name, QUOTED_NAME_MAX);
             let message = format!("Tool '{name}' is not available in the current Tool Catalog.");
-            let mut refusal = ToolError::host(ToolErrorCode::NotInCatalog, message, locale);
-            if let (Some(meant), Some(known)) = (self.closest(&name), &mut refusal.suggestion) {
-                known.insert_str(
+            let mut error = ToolError::host(ToolErrorCode::NotInCatalog, message, locale);
+            if let (Some(similar), Some(suggestion)) = (self.closest(&name), &mut error.suggestion)
+            {
+                suggestion.insert_str(
                     0,
                     &match locale {
-                        Locale::En => format!("Did you mean '{meant}'? "),
-                        Locale::Ko => format!("'{meant}'을(를) 말하는 건가요? "),
+                        Locale::En => format!("Did you mean '{similar}'? "),
+                        Locale::Ko => format!("'{similar}'을(를) 말하는 건가요? "),
                     },
                 );
             }
-            refusal
+            error
         })
     }
 }

@@ -1,22 +1,22 @@
-//! What a component is, for people: what it serves, what it asks for, whether it would load.
+//! Describes a component: its imports, its handlers and whether it can be loaded.
 
 use toolhost_sandbox::{ComponentFacts, HandlerSpec, PrepareError, Sandbox};
 
-/// What is known of a component.
+/// Description of a component.
 #[derive(Debug)]
 pub struct Inspection {
     /// Size, digest, imports and exports.
     pub facts: ComponentFacts,
-    /// What its imports mean, in plain words, each once.
+    /// Descriptions of the imported interfaces, without duplicates.
     pub asks: Vec<&'static str>,
-    /// The handlers it serves, or why it would not load.
+    /// The exported handlers, or the error of loading the component.
     pub handlers: Result<Vec<HandlerSpec>, PrepareError>,
 }
 
-/// Looks at a component: reads it, and prepares it as loading a bundle would.
+/// Reads a component and prepares it as [`Host::load`](crate::Host::load) does.
 ///
 /// # Errors
-/// [`PrepareError`] where the bytes are no component at all.
+/// [`PrepareError`] if the bytes are not a component.
 pub async fn inspect(sandbox: &Sandbox, bytes: Vec<u8>) -> Result<Inspection, PrepareError> {
     let facts = sandbox.read_facts(&bytes)?;
     let handlers = sandbox.prepare(bytes).await;
@@ -27,16 +27,16 @@ pub async fn inspect(sandbox: &Sandbox, bytes: Vec<u8>) -> Result<Inspection, Pr
     })
 }
 
-/// What an import means, by the beginning of its name. The first that fits counts.
-const MEANINGS: [(&str, &str); 15] = [
+/// Descriptions by the prefix of the import's name. The first match is used.
+const DESCRIPTIONS: [(&str, &str); 15] = [
     (
         "goondan:tool/agents",
-        "agents: speaks to other agents (refused unless granted)",
+        "agents: calls other agents (refused unless granted)",
     ),
     ("wasi:filesystem/", "files: reads and writes its workdir"),
     (
         "wasi:sockets/ip-name-lookup",
-        "network: looks up names (never granted)",
+        "network: resolves names (never granted)",
     ),
     ("wasi:sockets/udp", "network: UDP (never granted)"),
     ("wasi:sockets/tcp", "network: TCP (never granted)"),
@@ -49,22 +49,24 @@ const MEANINGS: [(&str, &str); 15] = [
         "wasi:cli/environment",
         "environment: variables and arguments (empty unless granted)",
     ),
-    ("wasi:cli/exit", "exit: may end itself"),
-    ("wasi:cli/stdin", "stdin (always at its end)"),
+    ("wasi:cli/exit", "exit: can exit early"),
+    ("wasi:cli/stdin", "stdin (always empty)"),
     ("wasi:cli/std", "stdout and stderr (captured)"),
     ("wasi:logging/", "log: writes to the operator's log"),
 ];
 
 fn asks(imports: &[String]) -> Vec<&'static str> {
-    let mut words = Vec::new();
+    let mut descriptions = Vec::new();
     for import in imports {
-        let meaning = MEANINGS.iter().find(|(start, _)| import.starts_with(start));
-        if let Some((_, meaning)) = meaning.filter(|(_, meaning)| !words.contains(meaning)) {
-            words.push(*meaning);
+        let meaning = DESCRIPTIONS
+            .iter()
+            .find(|(start, _)| import.starts_with(start));
+        if let Some((_, meaning)) = meaning.filter(|(_, meaning)| !descriptions.contains(meaning)) {
+            descriptions.push(*meaning);
         }
     }
-    words.sort_unstable();
-    words
+    descriptions.sort_unstable();
+    descriptions
 }
 
 #[cfg(test)]
@@ -85,7 +87,7 @@ mod tests {
         assert_eq!(
             asks(&imports.map(str::to_owned)),
             [
-                "agents: speaks to other agents (refused unless granted)",
+                "agents: calls other agents (refused unless granted)",
                 "files: reads and writes its workdir",
                 "network: TCP (never granted)"
             ]

@@ -1,9 +1,9 @@
-//! The house: from a bundle of YAML resources to the [`ToolResult`] of a call.
+//! Loads bundles of tools and executes the tool calls of AI agents in sandboxes.
 //!
-//! A *Tool* is a YAML resource whose `entry` is a WASI component. A [`Host`] loads a bundle of them,
-//! shows a step's [`ToolCatalog`] to the model, and executes what the model asks for: in a fresh
-//! sandbox whose only filesystem is one directory, within limits, and with a result for an answer
-//! whatever happens.
+//! A *Tool* is a YAML resource whose `entry` is a WASI component. A [`Host`] loads a bundle of tools
+//! and returns the [`ToolCatalog`] of each step for the model. It executes each call in a fresh sandbox
+//! whose only filesystem is one directory, within limits. Every call returns a [`ToolResult`], also if
+//! it fails.
 //!
 //! ```text
 //! Host::load ▶ LoadedBundle ▶ Agent ▶ Instance ▶ Turn ▶ Step ── execute(ToolCall, &AssistantMessage) ▶ ToolResult

@@ -1,4 +1,4 @@
-//! A result as a message of the conversation, and as the text a model reads.
+//! Converts a result to a message of the conversation and to text for the model.
 
 use std::time::SystemTime;
 
@@ -8,7 +8,8 @@ use toolhost_contract::{JsonObject, ToolError, ToolResult, ToolStatus};
 
 use crate::events::Timestamp;
 
-/// The Message that answers a tool call: `data` is a message of role `tool`, in the AI SDK's shape.
+/// The message with the result of a tool call. `data` is a message of role `tool` in the AI SDK's
+/// format.
 ///
 /// ```json
 /// {"id": "m1", "data": {"role": "tool", "content": [{"type": "tool-result",
@@ -25,13 +26,13 @@ use crate::events::Timestamp;
 pub struct ToolMessage {
     /// Id of the message.
     pub id: String,
-    /// What the model is given.
+    /// The message for the model.
     pub data: Value,
     /// Free for the runtime's use.
     pub metadata: JsonObject,
-    /// When the result was there.
+    /// Time of the result.
     pub created_at: Timestamp,
-    /// Where it comes from.
+    /// The tool call.
     pub source: Value,
 }
 
@@ -41,7 +42,7 @@ pub struct ToolMessage {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum MessageEvent {
-    /// A message is added at the end.
+    /// Appends a message.
     Append {
         /// The message.
         message: ToolMessage,
@@ -49,7 +50,7 @@ pub enum MessageEvent {
 }
 
 impl ToolMessage {
-    /// Makes the message that answers a call; `id` is the runtime's.
+    /// Creates the message of a result. The runtime chooses `id`.
     pub fn of(result: &ToolResult, id: impl Into<String>, created_at: SystemTime) -> Self {
         let (call, name) = (result.tool_call_id(), result.tool_name());
         let output = match result.status() {
@@ -69,15 +70,15 @@ impl ToolMessage {
         }
     }
 
-    /// The event that adds it to the conversation.
+    /// Returns the event that appends the message to the conversation.
     #[must_use]
     pub fn append(self) -> MessageEvent {
         MessageEvent::Append { message: self }
     }
 }
 
-/// The text a model reads of a result: the output as JSON; a handle and what it is for; or the error,
-/// a line for each part that is there:
+/// Returns the text of a result for the model: the output as JSON, the handle of a pending call, or the
+/// error, one line per part:
 ///
 /// ```text
 /// ERROR: Tool 'bash__exec' failed: it did not end within 30000 ms.
@@ -86,7 +87,7 @@ impl ToolMessage {
 /// HELP: https://docs.goondan.ai/errors/E_TOOL_TIMEOUT
 /// ```
 ///
-/// Further lines of a part are indented: a tool's message cannot pose as another part.
+/// Further lines of a part are indented, so a tool's message cannot imitate another part.
 #[must_use]
 pub fn model_text(result: &ToolResult) -> String {
     if let Some(error) = result.tool_error() {

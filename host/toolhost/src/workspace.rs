@@ -1,17 +1,17 @@
-//! The directory of an instance's own workspace: `{stateRoot}/workspaces/{bundle}/instances/{key}/workspace`.
+//! Paths of instance workspaces: `{stateRoot}/workspaces/{bundle}/instances/{key}/workspace`.
 
 use std::path::{Path, PathBuf};
 
 use data_encoding::BASE32_NOPAD;
 use sha2::{Digest, Sha256};
 
-/// Longest readable part of a directory's name, in characters.
+/// Longest readable part of a directory name, in characters.
 const SLUG_MAX: usize = 40;
 
-/// Bytes of the digest that tell two keys apart.
+/// Bytes of the key's digest in a directory name.
 const DIGEST_BYTES: usize = 16;
 
-/// Returns the directory of one instance of one bundle, which holds its log of events and its workspace.
+/// Returns the directory of an instance, which contains its event log and its workspace.
 pub(crate) fn instance_directory(state_root: &Path, bundle: &Path, instance_key: &str) -> PathBuf {
     let bundle = bundle.to_string_lossy();
     state_root
@@ -21,15 +21,15 @@ pub(crate) fn instance_directory(state_root: &Path, bundle: &Path, instance_key:
         .join(directory_name(instance_key))
 }
 
-/// Returns the workspace of one instance of one bundle.
+/// Returns the workspace of an instance.
 ///
 /// Spec: tool-spec-v2 §2.5(1).
 pub(crate) fn instance_workspace(state_root: &Path, bundle: &Path, instance_key: &str) -> PathBuf {
     instance_directory(state_root, bundle, instance_key).join("workspace")
 }
 
-/// Makes a directory name of any key: a readable part, then 128 bits of the key's SHA-256. Different keys
-/// have different names, also on a file system that ignores case.
+/// Returns the directory name of a key: a readable part and 128 bits of the key's SHA-256. Different
+/// keys have different names, also on a case-insensitive file system.
 fn directory_name(key: &str) -> String {
     let readable = |c: char| {
         if c.is_ascii_alphanumeric() {

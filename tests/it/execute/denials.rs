@@ -8,7 +8,7 @@ use toolhost_tests::test_host::{TestHost, code};
 use super::EXAMPLES;
 
 const NETWORK: [Denial; 3] = [Denial::NetworkDns, Denial::NetworkTcp, Denial::NetworkUdp];
-const NEVER_GRANTED: &str = "The tool tried what it is not granted: network: dns, network: tcp, network: udp (no policy grants it).";
+const NEVER_GRANTED: &str = "The tool attempted operations that are not granted: network: dns, network: tcp, network: udp (no policy grants it).";
 
 fn suggestion(result: &ToolResult) -> String {
     let error = result.tool_error().unwrap();

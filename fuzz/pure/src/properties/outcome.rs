@@ -12,7 +12,7 @@ use toolhost_contract::{
 
 use super::{BETWEEN, shown};
 use crate::accounting::output::{HeadTail, LogBook, LogLevel, parse_json};
-use crate::house::call::hints::{Clues, explained};
+use crate::house::call::hints::{FailureContext, explain};
 use crate::middleware::progress::Progress;
 use crate::{DiskLimit, Limits};
 use toolhost_contract::Redactor;
@@ -49,7 +49,7 @@ pub fn hold(text: &str) {
         } else {
             Locale::En
         },
-        clues: Clues {
+        clues: FailureContext {
             disk_limit: disk_limit(head),
             just_denied: head.contains("denied"),
             denials: &denials,
@@ -67,7 +67,7 @@ pub fn hold(text: &str) {
 struct Host<'a> {
     limit: ErrorMessageLimit,
     locale: Locale,
-    clues: Clues<'a>,
+    clues: FailureContext<'a>,
     tool: ResourceName,
     redactor: Redactor,
     secrets: &'a [String],
@@ -156,7 +156,7 @@ fn stops(host: &Host<'_>, message: &str) {
 /// Facts of the host change a code only to the code of that fact; additions to the suggestion are limited.
 fn is_explained(host: &Host<'_>, error: ToolError) {
     let (limit, locale) = (host.limit, host.locale);
-    let told = explained(error.clone(), &host.clues, &host.tool, locale);
+    let told = explain(error.clone(), &host.clues, &host.tool, locale);
     if told.code != error.code {
         let known = match told.code {
             ErrorCode::Host(ToolErrorCode::DiskLimit) => host.clues.disk_limit.is_some(),

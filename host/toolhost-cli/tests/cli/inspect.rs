@@ -131,7 +131,7 @@ fn people_are_told_of_each_thing_that_must_be_granted() {
     for (name, says) in [
         (
             "ask_agents",
-            "\n  agents: speaks to other agents (refused unless granted)\n",
+            "\n  agents: calls other agents (refused unless granted)\n",
         ),
         ("dial_out", "\n  network: TCP (never granted)\n"),
     ] {

@@ -4,7 +4,7 @@
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage, normalise_error};
 use toolhost_sandbox::{CallReport, Outcome, PrepareError, SandboxError};
 
-use super::hints::{Clues, explained, raisable};
+use super::hints::{FailureContext, explain, suggest_raising};
 use super::outcome::Answer;
 use crate::registry::RegisteredTool;
 use toolhost_contract::Redactor;
@@ -27,12 +27,12 @@ pub(super) fn answer_of(
         }
         Err(error) => failure(name, &error, locale),
     };
-    let clues = Clues {
+    let context = FailureContext {
         disk_limit: report.disk_limit,
         just_denied: report.just_denied,
         denials: &report.usage.denials,
     };
-    let error = explained(error, &clues, name.resource(), locale);
+    let error = explain(error, &context, name.resource(), locale);
     (Err(error), report.usage)
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn failure(tool: &ToolName, error: &SandboxError, locale: Locale) -> 
     }
     let failed = ToolError::host(code, format!("Tool '{tool}' failed: {error}."), locale);
     match limit_of(error) {
-        Some(key) => raisable(failed, key, locale),
+        Some(key) => suggest_raising(failed, key, locale),
         None => failed,
     }
 }

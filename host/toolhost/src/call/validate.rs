@@ -7,7 +7,7 @@ use toolhost_contract::{AssistantMessage, Locale, ToolCall, ToolError, ToolError
 use toolhost_sandbox::Limits;
 
 use super::failure::failure;
-use super::hints::raisable;
+use super::hints::suggest_raising;
 use super::outcome::{NAME_SHOWN, display_name};
 use super::permit::Permit;
 use super::scope::CallScope;
@@ -64,7 +64,7 @@ pub(super) async fn validate<'a>(
     let limits = &permit.limits;
     let exceeds = |limit, message| {
         let error = ToolError::host(ToolErrorCode::InvalidArgs, message, locale);
-        Err(raisable(error, limit, locale))
+        Err(suggest_raising(error, limit, locale))
     };
     check_message_of(message, &call.id, locale)?;
     let args = Value::Object(call.args);
@@ -147,5 +147,5 @@ fn check_message_limits(
         "The assistant message is {bytes} bytes of JSON, nested {depth} deep: at most {most} bytes and {deepest} levels are allowed."
     );
     let error = ToolError::host(ToolErrorCode::InvalidArgs, message, locale);
-    Err(raisable(error, limit, locale))
+    Err(suggest_raising(error, limit, locale))
 }

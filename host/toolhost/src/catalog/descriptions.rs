@@ -1,18 +1,16 @@
-//! What a tool's author says to the model: bounded, and nothing in it acts.
+//! Limits and escapes the descriptions that tool authors write for the model.
 
 use serde_json::Value;
-use toolhost_contract::{JsonSchemaObject, ToolCatalogItem};
-
-use toolhost_contract::text;
+use toolhost_contract::{JsonSchemaObject, ToolCatalogItem, text};
 
 /// Longest description of a tool or of a part of its arguments, in bytes.
-pub(crate) const WORDS_MAX: usize = 8 << 10;
+pub(crate) const DESCRIPTION_MAX_BYTES: usize = 8 << 10;
 
-/// Stands where a description was cut.
-const CUT: &str = "… (cut)";
+/// End of a truncated description.
+const TRUNCATION_MARK: &str = "… (cut)";
 
-/// Keywords whose texts stay: arguments must fit them, or are made of them, or they name something.
-const FITTED: [&str; 19] = [
+/// Keywords whose texts stay unchanged: arguments are validated against them, or they are names.
+const UNCHANGED_KEYWORDS: [&str; 19] = [
     "enum",
     "const",
     "default",
@@ -34,8 +32,8 @@ const FITTED: [&str; 19] = [
     "contentMediaType",
 ];
 
-/// Escapes and cuts the description of a tool and all words of its parameters; says whether there was
-/// anything to do. Names, `enum` and the like stay: arguments must fit them.
+/// Escapes and truncates the description of a tool and all texts of its parameters, except
+/// [`UNCHANGED_KEYWORDS`] and names. Returns whether anything changed.
 pub(crate) fn bound(item: &mut ToolCatalogItem) -> bool {
     let mut is_changed = item.description.as_mut().is_some_and(bound_text);
     if let Some(parameters) = &mut item.parameters {
@@ -50,7 +48,7 @@ pub(crate) fn bound(item: &mut ToolCatalogItem) -> bool {
     is_changed
 }
 
-/// Its depth is the schema's, which is limited.
+/// Recurses as deep as the schema, whose depth is limited.
 fn bound_schema(schema: &mut Value) -> bool {
     let each = |schemas: &mut dyn Iterator<Item = &mut Value>| {
         schemas.fold(false, |is_changed, schema| {
@@ -62,8 +60,8 @@ fn bound_schema(schema: &mut Value) -> bool {
             let mut is_changed = false;
             for (keyword, value) in keywords {
                 is_changed |= match (keyword.as_str(), value) {
-                    (keyword, _) if FITTED.contains(&keyword) => false,
-                    // What looks like a keyword here is a name.
+                    (keyword, _) if UNCHANGED_KEYWORDS.contains(&keyword) => false,
+                    // The keys of these objects are names, not keywords.
                     (
                         "properties" | "patternProperties" | "$defs" | "definitions"
                         | "dependentSchemas",
@@ -75,20 +73,20 @@ fn bound_schema(schema: &mut Value) -> bool {
             is_changed
         }
         Value::Array(schemas) => each(&mut schemas.iter_mut()),
-        // A keyword that is only words, known or not.
-        Value::String(words) => bound_text(words),
+        Value::String(text) => bound_text(text),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
-fn bound_text(words: &mut String) -> bool {
-    let mut bounded = text::escape_within(words, WORDS_MAX);
-    if bounded.len() > WORDS_MAX {
-        bounded.truncate(bounded.floor_char_boundary(WORDS_MAX - CUT.len()));
-        bounded.push_str(CUT);
+fn bound_text(description: &mut String) -> bool {
+    let mut bounded = text::escape_within(description, DESCRIPTION_MAX_BYTES);
+    if bounded.len() > DESCRIPTION_MAX_BYTES {
+        bounded
+            .truncate(bounded.floor_char_boundary(DESCRIPTION_MAX_BYTES - TRUNCATION_MARK.len()));
+        bounded.push_str(TRUNCATION_MARK);
     }
-    let is_changed = bounded != *words;
-    *words = bounded;
+    let is_changed = bounded != *description;
+    *description = bounded;
     is_changed
 }
 
@@ -108,16 +106,16 @@ mod tests {
     #[test]
     fn no_description_acts_or_is_endless_wherever_it_stands() {
         let all: String = ('\0'..=char::MAX).filter(|c| acts(*c)).collect();
-        for said in [
+        for text in [
             all.as_str(),
             &"가".repeat(1 << 15),
             &"\u{e0041}".repeat(1 << 15),
         ] {
             let described = json!({
-                "type": "string", "description": said, "title": said, "x-note": [{"deep": said}],
+                "type": "string", "description": text, "title": text, "x-note": [{"deep": text}],
             });
             let mut item = item(
-                said,
+                text,
                 json!({
                     "x": described,
                     "default": described,
@@ -125,8 +123,8 @@ mod tests {
                 }),
             );
             assert!(bound(&mut item));
-            let shown = item.parameters.as_ref().unwrap().to_value();
-            let at = |pointer| shown.pointer(pointer).unwrap().as_str().unwrap();
+            let parameters = item.parameters.as_ref().unwrap().to_value();
+            let at = |pointer| parameters.pointer(pointer).unwrap().as_str().unwrap();
             for text in [
                 item.description.as_deref().unwrap(),
                 at("/properties/x/description"),
@@ -135,7 +133,7 @@ mod tests {
                 at("/properties/default/description"),
                 at("/properties/y/anyOf/0/items/description"),
             ] {
-                assert!(text.len() <= WORDS_MAX);
+                assert!(text.len() <= DESCRIPTION_MAX_BYTES);
                 assert!(!text.contains(|c| c != '\n' && c != '\t' && acts(c)));
             }
         }

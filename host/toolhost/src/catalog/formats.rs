@@ -1,4 +1,4 @@
-//! The catalog in the shapes that model providers and MCP clients take.
+//! The catalog in the formats of model providers and MCP clients.
 
 use serde_json::{Map, Value, json};
 use toolhost_contract::{JsonSchemaObject, ToolCatalogItem};
@@ -6,7 +6,7 @@ use toolhost_contract::{JsonSchemaObject, ToolCatalogItem};
 use super::ToolCatalog;
 
 impl ToolCatalog {
-    /// The items as the specification writes them:
+    /// Returns the items in the format of the specification:
     /// `[{"name", "description"?, "parameters"?, "source"?}]`.
     ///
     /// Spec: tool-spec-v2 §13.
@@ -24,27 +24,27 @@ impl ToolCatalog {
         })
     }
 
-    /// The `tools` of an OpenAI request:
+    /// Returns the `tools` of an OpenAI request:
     /// `[{"type": "function", "function": {"name", "description"?, "parameters"}}]`.
     #[must_use]
     pub fn to_openai(&self) -> Value {
         self.each(|item| {
             let mut parameters = schema(item);
             if let Some(keywords) = parameters.as_object_mut() {
-                // The API refuses an object schema without properties.
+                // The API rejects an object schema without `properties`.
                 keywords.entry("properties").or_insert_with(|| json!({}));
             }
             json!({"type": "function", "function": with(item, "parameters", parameters)})
         })
     }
 
-    /// The `tools` of an Anthropic request: `[{"name", "description"?, "input_schema"}]`.
+    /// Returns the `tools` of an Anthropic request: `[{"name", "description"?, "input_schema"}]`.
     #[must_use]
     pub fn to_anthropic(&self) -> Value {
         self.each(|item| with(item, "input_schema", schema(item)))
     }
 
-    /// The `tools` of an MCP `tools/list` answer: `[{"name", "description"?, "inputSchema"}]`.
+    /// Returns the `tools` of an MCP `tools/list` response: `[{"name", "description"?, "inputSchema"}]`.
     #[must_use]
     pub fn to_mcp(&self) -> Value {
         self.each(|item| with(item, "inputSchema", schema(item)))

@@ -1,49 +1,51 @@
-//! Why an extension cannot be registered.
+//! Errors of registering extensions.
 
-/// Why an extension cannot be registered, or cannot register something.
+/// An extension, or one of its tools, that cannot be registered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExtensionError {
-    /// The agent has an extension of this name.
+    /// The agent already has an extension with this name.
     #[error("the agent '{agent}' already has an extension '{extension}'")]
     Registered {
-        /// The agent.
+        /// Name of the agent.
         agent: String,
-        /// The name.
+        /// Name of the extension.
         extension: String,
     },
-    /// A tool of this name is not the extension's own.
-    #[error("extension '{extension}': the tool {tool} is {owner}'s; choose another name")]
+    /// The tool name belongs to another owner.
+    #[error(
+        "extension '{extension}': the tool name {tool} is taken by {owner}; choose another name"
+    )]
     NameTaken {
-        /// The extension.
+        /// Name of the extension.
         extension: String,
-        /// The tool.
+        /// Name of the tool.
         tool: String,
-        /// Whose it is: `the bundle`, or another extension.
+        /// Owner of the name: `the bundle` or another extension.
         owner: String,
     },
-    /// The parameters are no JSON Schema that arguments can be checked against.
-    #[error("extension '{extension}': the parameters of {tool} cannot be used: {reason}")]
+    /// The parameters are not a usable JSON Schema.
+    #[error("extension '{extension}': invalid parameters of {tool}: {reason}")]
     Parameters {
-        /// The extension.
+        /// Name of the extension.
         extension: String,
-        /// The tool.
+        /// Name of the tool.
         tool: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The agent is gone, or the extension was removed from it.
-    #[error("extension '{extension}': it was removed, or the agent it was registered with is gone")]
+    /// The agent was dropped, or the extension was removed from it.
+    #[error("extension '{extension}': the extension was removed, or its agent was dropped")]
     Gone {
-        /// The extension.
+        /// Name of the extension.
         extension: String,
     },
-    /// The extension's own reason.
+    /// An error of the extension itself.
     #[error("extension '{extension}': {reason}")]
     Own {
-        /// The extension.
+        /// Name of the extension.
         extension: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

@@ -91,7 +91,7 @@ fn bounded(tool: &ToolResource, export: &ToolExportSpec, place: Place) -> Diagno
     let (tool, export) = (&tool.metadata.name, &export.name);
     let message = format!(
         "tool {tool}: the descriptions of '{export}' are not shown as written: control and invisible characters are escaped, and each description is cut to {} bytes",
-        descriptions::WORDS_MAX
+        descriptions::DESCRIPTION_MAX_BYTES
     );
     let warning = Diagnostic::warning(ToolErrorCode::ComponentDescribe, place, message);
     warning.with_help("Shorten them, and write them without invisible and control characters.")

@@ -1,4 +1,4 @@
-//! A record of every decision: one JSON line for each tool call, refused or run.
+//! The audit log: one JSON line for each tool call, executed or denied.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -8,32 +8,31 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
+use futures_util::future::BoxFuture;
 use serde_json::json;
-use toolhost_contract::text::escape_json;
+use toolhost_contract::text::{self, escape_json};
 use toolhost_contract::{ErrorCode, ToolErrorCode, ToolResult, ToolStatus};
 
 use super::contexts::{CallKind, ToolCallContext};
 use super::pipeline::{Middleware, Next};
 use super::progress::Progress;
 use crate::events::Timestamp;
-use futures_util::future::BoxFuture;
-use toolhost_contract::text;
 
-/// Longest id written, in characters: of a call, a turn, a trace, an instance.
-const ID_SHOWN: usize = 128;
+/// Longest id in a line, in characters. Longer ones are truncated.
+const ID_MAX_CHARS: usize = 128;
 
-/// Why an audit log cannot be kept.
+/// An audit log that cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("the audit log {} cannot be opened", .path.display())]
 pub struct AuditLogError {
-    /// The path.
+    /// Path of the log.
     pub path: PathBuf,
-    /// Why.
+    /// The cause.
     #[source]
     pub source: std::io::Error,
 }
 
-/// Writes one JSON line for each tool call, those that are refused included: a `toolCall` middleware.
+/// A `toolCall` middleware that writes one JSON line for each tool call, also for denied ones.
 ///
 /// ```json
 /// {"time":"2026-11-21T05:00:00.000Z","agent":"coder","instance":"user-1","turn":"turn-1",
@@ -41,25 +40,30 @@ pub struct AuditLogError {
 ///  "status":"error","code":"E_TOOL_TIMEOUT","durationMs":30001.2,"usage":{…}}
 /// ```
 ///
-/// `decision` is `ran`, `polled` (the result of a pending call was asked for), `refused` (the tool was
-/// not run: not in the catalog, wrong arguments, another middleware) or `dropped` (the caller went
-/// away). A call that ran and was not `inCatalog` is one of the registry,
-/// which the policy admits. Arguments and outputs are not written: they may hold secrets.
-/// Of an id longer than 128 characters, `…` stands for the rest.
+/// `decision` is one of:
 ///
-/// A line is written whole, and at once; one that cannot be written is said through `tracing`, and
-/// what there is of it stays a line of its own.
+/// - `ran`: the tool was executed. If `inCatalog` is false, the tool is in the registry and the policy
+///   admits it;
+/// - `polled`: the result of a pending call was requested;
+/// - `refused`: the tool was not executed, because it is not in the catalog, the arguments are invalid
+///   or another middleware denied the call;
+/// - `dropped`: the caller dropped the call.
 ///
-/// Cheap to clone; register it with a low priority, so that it sees what other layers decide.
+/// Arguments and outputs are not written because they may contain secrets. An id is truncated after 128
+/// characters and then ends in `…`.
+///
+/// Each line is written with one write and flushed. A failed write is logged with `tracing`; the next
+/// line starts on a new line.
+///
+/// Cheap to clone. Register it with a low priority, so that it sees the decisions of other middleware.
 #[derive(Clone)]
 pub struct AuditLog {
-    to: Arc<Mutex<Sink<dyn Write + Send>>>,
+    sink: Arc<Mutex<Sink<dyn Write + Send>>>,
 }
 
-/// Where lines go.
 struct Sink<W: ?Sized> {
-    /// The last one may have been written in part.
-    is_torn: bool,
+    /// Whether the last line may be incomplete.
+    is_incomplete: bool,
     writer: W,
 }
 
@@ -70,20 +74,20 @@ impl fmt::Debug for AuditLog {
 }
 
 impl AuditLog {
-    /// Writes to this.
+    /// Creates an audit log that writes to `writer`.
     pub fn to(writer: impl Write + Send + 'static) -> Self {
         Self {
-            to: Arc::new(Mutex::new(Sink {
-                is_torn: false,
+            sink: Arc::new(Mutex::new(Sink {
+                is_incomplete: false,
                 writer,
             })),
         }
     }
 
-    /// Appends to a file, made where it is missing, for this user alone.
+    /// Creates an audit log that appends to a file. A new file has mode 0600.
     ///
     /// # Errors
-    /// [`AuditLogError`] where it cannot be opened.
+    /// [`AuditLogError`] if the file cannot be opened.
     pub fn append(path: &Path) -> Result<Self, AuditLogError> {
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(0o600);
@@ -96,14 +100,14 @@ impl AuditLog {
 
     fn write(&self, line: &serde_json::Value) {
         let json = line.to_string();
-        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
-        let begin = if to.is_torn { "\n" } else { "" };
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let begin = if sink.is_incomplete { "\n" } else { "" };
         let text = format!("{begin}{}\n", escape_json(&json));
-        let written = to.writer.write_all(text.as_bytes());
-        let written = written.and_then(|()| to.writer.flush());
-        to.is_torn = written.is_err();
+        let written = sink.writer.write_all(text.as_bytes());
+        let written = written.and_then(|()| sink.writer.flush());
+        sink.is_incomplete = written.is_err();
         if let Err(error) = written {
-            tracing::error!(target: "toolhost::audit", %error, "an audit line is lost");
+            tracing::error!(target: "toolhost::audit", %error, "cannot write a line of the audit log");
         }
     }
 }
@@ -123,16 +127,16 @@ impl Middleware<ToolCallContext> for AuditLog {
     }
 }
 
-/// An id within its bounds, as it is: the line escapes what acts.
-fn id(whole: &str) -> String {
-    let mut shown = text::cut(whole, ID_SHOWN);
-    if shown.len() < whole.len() {
-        shown.push('…');
+/// Truncates an id. The line escapes its control characters.
+fn bounded_id(id: &str) -> String {
+    let mut bounded = text::cut(id, ID_MAX_CHARS);
+    if bounded.len() < id.len() {
+        bounded.push('…');
     }
-    shown
+    bounded
 }
 
-/// A line that is written whatever becomes of the call.
+/// The line of a call. It is written when the call ends or is dropped.
 struct Entry<'a> {
     log: &'a AuditLog,
     call_kind: CallKind,
@@ -151,11 +155,11 @@ impl<'a> Entry<'a> {
             line: json!({
                 "time": Timestamp(SystemTime::now()),
                 "agent": context.agent_name(),
-                "instance": id(context.instance_key()),
-                "turn": id(context.turn_id()),
+                "instance": bounded_id(context.instance_key()),
+                "turn": bounded_id(context.turn_id()),
                 "step": context.step_id(),
-                "trace": id(context.trace_id()),
-                "call": id(context.tool_call_id()),
+                "trace": bounded_id(context.trace_id()),
+                "call": bounded_id(context.tool_call_id()),
                 "tool": text::shorten(context.tool_name(), 128),
                 "inCatalog": context.call_kind() != CallKind::CallOutsideCatalog,
             }),

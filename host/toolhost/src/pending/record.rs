@@ -1,9 +1,8 @@
-//! The records of calls that were answered with a handle: who may ask, how far they are, what they
-//! came to. They outlive the process.
+//! Stored records of pending calls: owner, state and result. They outlive the process.
 //!
 //! ```text
-//! Guest:      Waiting ─┬▶ Done        the component is asked again with its own handle
-//! Background: Running ─┴▶ Cancelled   a call runs in a process; if that dies, Done: interrupted
+//! Guest:      Waiting ─┬▶ Done        the component is polled with its own handle
+//! Background: Running ─┴▶ Cancelled   a process runs the call; if it dies, Done: interrupted
 //! ```
 
 mod handle;
@@ -21,49 +20,49 @@ pub(crate) use self::handle::Handle;
 pub(crate) use self::records::{AcceptError, Records};
 pub(crate) use self::schema::SCHEMA;
 
-/// Whose a record is. Nobody else finds it.
+/// Owner of a record. Only the owner can find it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// The bundle, by the key its workspaces have.
+    /// Key of the bundle, as in the path of its workspaces.
     pub(crate) bundle: String,
-    /// The agent whose step made the call.
+    /// Name of the agent.
     pub(crate) agent: String,
-    /// The agent instance.
+    /// Key of the agent instance.
     pub(crate) instance_key: String,
 }
 
-/// What is needed to ask for the result again, or to say what became of it.
+/// The call, for polling and for reporting its result.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PendingCall {
     /// Id of the call.
     pub(crate) call_id: String,
-    /// Name that was called.
+    /// Name of the called tool.
     pub(crate) tool_name: String,
     /// Id of the turn.
     pub(crate) turn_id: String,
-    /// Id of the trace, where the runtime has one.
+    /// Id of the trace, if any.
     pub(crate) trace_id: Option<String>,
-    /// The assistant message that holds the call; of an ended one only the call's name is left.
+    /// The assistant message with the call. Once the call has ended, it has only id and name.
     pub(crate) message: AssistantMessage,
 }
 
-/// A record to be made.
+/// A record to insert.
 #[derive(Debug, Clone)]
 pub(crate) struct NewRecord {
-    /// Whose it is.
+    /// The owner.
     pub(crate) owner: Owner,
     /// The call.
     pub(crate) call: PendingCall,
-    /// Where the result is to come from.
+    /// Source of the result.
     pub(crate) source: NewSource,
-    /// From when on nobody finds it. Later than any deadline of the call itself.
+    /// Expiry, later than any deadline of the call. Expired records cannot be found.
     pub(crate) expires_at: SystemTime,
 }
 
-/// Where the result of a new record is to come from.
+/// Source of the result of a new record.
 #[derive(Debug, Clone)]
 pub(crate) enum NewSource {
-    /// The component, asked with the handle it gave.
+    /// The component, polled with the handle it returned.
     Guest {
         /// The component's own handle.
         guest_handle: String,
@@ -72,36 +71,36 @@ pub(crate) enum NewSource {
     Background,
 }
 
-/// Where the result of a record comes from.
+/// Source of the result of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The component, asked with the handle it gave last.
+    /// The component, polled with the handle it returned last.
     Guest {
         /// The component's own handle.
         guest_handle: String,
     },
-    /// A call in the process of this run.
+    /// A call in another or this process.
     Background {
-        /// The run of the store: see [`Store::run_id`](toolhost_store::Store::run_id).
+        /// Run of the store, which identifies the process: see [`Store::run_id`](toolhost_store::Store::run_id).
         run_id: String,
     },
 }
 
-/// How far a record is. The last two never change again.
+/// State of a record. `Done` and `Cancelled` are final.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum State {
     /// A process runs the call.
     Running,
-    /// The component has it and is to be asked.
+    /// The component must be polled.
     Waiting,
-    /// This is what it came to.
+    /// The call has ended with this result.
     Done(Box<ToolResult>),
-    /// Nobody wants it any more.
+    /// The caller cancelled the call.
     Cancelled,
 }
 
 impl State {
-    /// Whether it may still change.
+    /// Returns whether the state can still change.
     pub(crate) fn is_open(&self) -> bool {
         match self {
             Self::Running | Self::Waiting => true,
@@ -110,22 +109,22 @@ impl State {
     }
 }
 
-/// A call that was answered with a handle.
+/// A pending or ended call with a handle.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record {
-    /// Its handle.
+    /// The handle.
     pub(crate) handle: Handle,
-    /// Whose it is.
+    /// The owner.
     pub(crate) owner: Owner,
     /// The call.
     pub(crate) call: PendingCall,
-    /// Where its result comes from.
+    /// Source of the result.
     pub(crate) source: Source,
-    /// How far it is.
+    /// The state.
     pub(crate) state: State,
-    /// When it was accepted, in Unix milliseconds.
+    /// Creation time, in Unix milliseconds.
     pub(crate) created_ms: i64,
-    /// From when on nobody finds it, in Unix milliseconds.
+    /// Expiry, in Unix milliseconds.
     pub(crate) expires_ms: i64,
 }
 

@@ -1,36 +1,35 @@
-//! The name of a pending result.
+//! Handles of pending calls.
 
 use std::fmt;
 
 use toolhost_store::rusqlite::types::ToSqlOutput;
 use toolhost_store::rusqlite::{self, ToSql};
-
 use toolhost_store::{is_random_text, random_text};
 
-/// Beginning of every handle.
+/// Prefix of every handle.
 const PREFIX: &str = "pending_";
 
 /// Random letters of a handle: 160 bits.
 const LETTERS: usize = 32;
 
-/// Names a pending result: `pending_` and 160 random bits in base32. Nobody guesses one, and one that
-/// is known is of use to its owner alone.
+/// Handle of a pending call: `pending_` and 160 random bits in base32. It cannot be guessed, and only
+/// the owner of the record can use it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Handle(String);
 
 impl Handle {
-    /// Makes a handle.
+    /// Creates a random handle.
     pub(super) fn random() -> Result<Self, getrandom::Error> {
         Ok(Self(format!("{PREFIX}{}", random_text::<LETTERS>()?)))
     }
 
-    /// Takes a handle as a model or a program gives it; none where it has not the form of one.
+    /// Parses a handle. Returns `None` if the text does not have the form of a handle.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let letters = text.strip_prefix(PREFIX)?;
         is_random_text::<LETTERS>(letters).then(|| Self(text.to_owned()))
     }
 
-    /// The handle as text.
+    /// Returns the handle as text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

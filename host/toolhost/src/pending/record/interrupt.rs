@@ -1,16 +1,16 @@
-//! What a process left running when it died.
+//! Ends the running records of dead processes.
 
 use toolhost_contract::Locale;
+use toolhost_store::StoreError;
 use toolhost_store::rusqlite::{self, Transaction};
 
 use super::results::{BATCH, interrupted, storable};
 use super::{Record, Records, Source, State, row};
-use toolhost_store::StoreError;
 
 impl Records {
-    /// Ends what dead processes left running with `E_TOOL_INTERRUPTED`, and gives what it ended:
-    /// each record once, to one of all the processes that ask. Await it to its end, or what it ended
-    /// is told to nobody.
+    /// Ends the running records of dead processes with `E_TOOL_INTERRUPTED` and returns them. Each
+    /// record is returned once, to one of the processes that call this. Not cancel-safe: records ended
+    /// by a dropped future are not returned again.
     pub(crate) async fn interrupt_dead_runs(&self) -> Result<Vec<Record>, StoreError> {
         let mut ended = Vec::new();
         for run_id in self.store.read(running_runs).await? {
@@ -26,9 +26,9 @@ impl Records {
                     Ok(some) if some.is_empty() => break,
                     Ok(some) => ended.extend(some),
                     Err(error) if ended.is_empty() => return Err(error),
-                    // What was ended is told now; the rest is ended when somebody asks again.
+                    // The next call ends the rest.
                     Err(error) => {
-                        tracing::warn!(%error, "interrupted calls are not all recorded yet");
+                        tracing::warn!(%error, "cannot end all interrupted calls; the rest is tried again later");
                         return Ok(ended);
                     }
                 }
@@ -37,7 +37,7 @@ impl Records {
         Ok(ended)
     }
 
-    /// Whether a record runs in a process that is no more.
+    /// Returns whether a record is running in a dead process.
     pub(super) fn is_left_behind(&self, record: &Record) -> bool {
         let Source::Background { run_id } = &record.source else {
             return false;
@@ -46,7 +46,7 @@ impl Records {
     }
 }
 
-/// The runs that have records still running.
+/// Returns the runs that have running records.
 fn running_runs(tx: &Transaction<'_>) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT DISTINCT run_id FROM pending WHERE state = 'running'";
     let mut query = tx.prepare_cached(sql)?;
@@ -54,7 +54,7 @@ fn running_runs(tx: &Transaction<'_>) -> rusqlite::Result<Vec<String>> {
     runs.collect()
 }
 
-/// Ends some of what a dead run left; none are left where it ends none.
+/// Ends one batch of the records of a dead run. Returns none if none are left.
 fn interrupt_some(
     tx: &Transaction<'_>,
     run_id: &str,

@@ -1,69 +1,69 @@
-//! The records in a store, and what may become of one.
+//! Operations on the records in a store.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use toolhost_contract::{Locale, ToolResult};
 use toolhost_store::rusqlite::{self, Transaction, named_params};
+use toolhost_store::{Store, StoreError};
 
 use super::results::{BATCH, JSON_DEPTH_MAX, interrupted, storable};
 use super::{Handle, NewRecord, NewSource, Owner, Record, Source, State, row};
-use toolhost_store::{Store, StoreError};
 
-/// Open records one owner may have: each is a promise that the host keeps on disk.
+/// Most open records of one owner.
 const OPEN_PER_OWNER: u32 = 10_000;
 
-/// What one owner's records may take, in bytes of messages and results: 256 results of the default
-/// limit. Those of calls that have not ended come on top, when they come.
+/// Most bytes of messages and results of one owner: 256 results of the default limit. Checked when a
+/// call is accepted, so the results of open calls may exceed it.
 const BYTES_PER_OWNER: i64 = 256 << 20;
 
-/// What all records of a state root may take, in bytes.
-const BYTES_IN_ALL: i64 = 4 << 30;
+/// Most bytes of all records of a state root.
+const BYTES_IN_TOTAL: i64 = 4 << 30;
 
-/// Pages given back to the system in one transaction.
-const PAGES: u32 = 10_000;
+/// Pages freed in one transaction.
+const VACUUM_PAGES: u32 = 10_000;
 
-/// Why a call cannot be answered with a handle.
+/// A pending call that cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum AcceptError {
-    /// The owner has as many open records as it may have.
-    #[error("{ceiling} calls are pending already, and no more are allowed")]
+    /// The owner has too many open records.
+    #[error("{ceiling} calls are already pending, the limit")]
     Full {
-        /// How many it may have.
+        /// Most open records of an owner.
         ceiling: u32,
     },
-    /// The messages and results that are kept take as much as they may.
-    #[error("what is kept of pending calls takes as much room as it may")]
+    /// The stored messages and results have reached their limit.
+    #[error("the stored messages and results of pending calls have reached their size limit")]
     NoRoom,
-    /// The message does not hold the call.
-    #[error("the message holds no tool call '{call_id}'")]
+    /// The message does not contain the call.
+    #[error("the message contains no tool call '{call_id}'")]
     MessageOfAnotherCall {
         /// Id of the call.
         call_id: String,
     },
-    /// The call's message could not be read back.
-    #[error("the message is nested {depth} deep, at most {JSON_DEPTH_MAX} is kept")]
+    /// The message is nested too deep to be parsed again.
+    #[error("the message is nested {depth} deep; the limit is {JSON_DEPTH_MAX}")]
     MessageTooDeep {
         /// Nesting of the message.
         depth: usize,
     },
-    /// The system gave no random bytes.
-    #[error("the system gave no random bytes")]
+    /// The operating system returned no random bytes.
+    #[error("the operating system returned no random bytes")]
     Random(#[from] getrandom::Error),
     /// The record was not stored.
     #[error("the record cannot be stored")]
     Store(#[from] StoreError),
 }
 
-/// How much may be kept.
+/// Limits of the stored records.
 #[derive(Debug, Clone, Copy)]
 struct Ceiling {
     open_per_owner: u32,
     bytes_per_owner: i64,
-    bytes_in_all: i64,
+    bytes_in_total: i64,
 }
 
-/// The records in a store. Cheap to clone.
+/// The records of a store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Records {
     pub(super) store: Store,
@@ -72,20 +72,20 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// The records of `store`; `locale` is that of the results the host itself makes.
+    /// Opens the records of `store`. `locale` is the language of results that the host creates.
     pub(crate) fn new(store: Store, locale: Locale) -> Self {
         Self {
             store,
             ceiling: Ceiling {
                 open_per_owner: OPEN_PER_OWNER,
                 bytes_per_owner: BYTES_PER_OWNER,
-                bytes_in_all: BYTES_IN_ALL,
+                bytes_in_total: BYTES_IN_TOTAL,
             },
             locale,
         }
     }
 
-    /// Sets how many open records one owner may have. Default 10,000.
+    /// Sets the most open records of one owner. Default: 10,000.
     #[cfg(test)]
     #[must_use]
     pub(crate) fn with_ceiling(mut self, open_per_owner: u32) -> Self {
@@ -93,20 +93,19 @@ impl Records {
         self
     }
 
-    /// Sets what the records of one owner, and all of them, may take in bytes.
+    /// Sets the most bytes of the records of one owner and of all owners.
     #[cfg(test)]
     #[must_use]
-    pub(crate) fn with_bytes(mut self, per_owner: i64, in_all: i64) -> Self {
+    pub(crate) fn with_bytes(mut self, per_owner: i64, in_total: i64) -> Self {
         self.ceiling.bytes_per_owner = per_owner;
-        self.ceiling.bytes_in_all = in_all;
+        self.ceiling.bytes_in_total = in_total;
         self
     }
 
-    /// Stores a record and gives its handle. Once it is answered the record survives the process.
+    /// Stores a record and returns its handle. The stored record survives the process.
     ///
     /// # Errors
-    /// [`AcceptError`] where the owner has too many open records, too much is kept, or the store
-    /// fails.
+    /// [`AcceptError`] if a limit is reached or the store fails.
     pub(crate) async fn accept(
         &self,
         new: NewRecord,
@@ -143,7 +142,7 @@ impl Records {
             if count_open(tx, owner, now_ms, most)? >= most {
                 return Ok(Err(AcceptError::Full { ceiling: most }));
             }
-            while !has_room(tx, owner, ceiling)? {
+            while !is_within_bytes(tx, owner, ceiling)? {
                 if sweep_some(tx, now_ms)? == 0 {
                     return Ok(Err(AcceptError::NoRoom));
                 }
@@ -154,7 +153,7 @@ impl Records {
         stored.await?.map(|()| handle)
     }
 
-    /// Whether a record runs in this very process.
+    /// Returns whether a record is running in this process.
     pub(crate) fn is_own_running(&self, record: &Record) -> bool {
         let Source::Background { run_id } = &record.source else {
             return false;
@@ -162,8 +161,8 @@ impl Records {
         matches!(record.state, State::Running) && run_id == self.store.run_id()
     }
 
-    /// Finds a record that is its owner's and has not expired. One whose process died is shown as it
-    /// will be: done, interrupted.
+    /// Finds a record of an owner that has not expired. A record whose process died is returned as done
+    /// with the interrupted result.
     pub(crate) async fn find(
         &self,
         handle: &Handle,
@@ -176,16 +175,16 @@ impl Records {
         if !self.is_left_behind(&record) {
             return Ok(Some(record));
         }
-        // Its process may have ended the call and then itself since it was read. What is read now is
-        // the last that process wrote.
-        let mut again = self.find_stored(handle, owner, now).await?;
-        if let Some(record) = again.as_mut().filter(|record| self.is_left_behind(record)) {
+        // The process may have recorded the result and exited after the first read. The second read
+        // returns its last write.
+        let mut record = self.find_stored(handle, owner, now).await?;
+        if let Some(record) = record.as_mut().filter(|record| self.is_left_behind(record)) {
             record.state = State::Done(Box::new(interrupted(record, self.locale)));
         }
-        Ok(again)
+        Ok(record)
     }
 
-    /// Replaces the handle a component is asked with; false where the record no longer waits.
+    /// Replaces the handle for polling the component. Returns false if the record is not waiting.
     pub(crate) async fn renew_guest_handle(
         &self,
         handle: &Handle,
@@ -202,7 +201,7 @@ impl Records {
         Ok(renewed.await? == 1)
     }
 
-    /// Turns a record that runs into one whose component is asked again; false where it runs no more.
+    /// Changes a running record to one whose component is polled. Returns false if it is not running.
     pub(crate) async fn wait_for_guest(
         &self,
         handle: &Handle,
@@ -219,8 +218,8 @@ impl Records {
         Ok(waits.await? == 1)
     }
 
-    /// Ends an open record with `result`, which is not itself pending. The first to end it wins: false
-    /// where it was done, cancelled or gone, and nothing has changed.
+    /// Ends an open record with `result`, which must not be pending. Returns false, without a change, if
+    /// the record has already ended or been removed.
     pub(crate) async fn complete(
         &self,
         handle: &Handle,
@@ -232,18 +231,18 @@ impl Records {
         ended.await
     }
 
-    /// Cancels an open record. Gives it as it was before: a record that was done or cancelled stays
-    /// so; none is not the owner's, has expired, or never was.
+    /// Cancels an open record and returns it as it was before. A record that has ended stays unchanged.
+    /// Returns `None` if the owner has no such record.
     pub(crate) async fn cancel(
         &self,
         handle: &Handle,
         owner: &Owner,
         now: SystemTime,
     ) -> Result<Option<Record>, StoreError> {
-        // One whose process died is over, though nobody has written so yet.
-        let seen = self.find(handle, owner, now).await?;
-        if !seen.as_ref().is_some_and(|record| record.state.is_open()) {
-            return Ok(seen);
+        // `find` returns a record whose process died as done, also if it is stored as running.
+        let found = self.find(handle, owner, now).await?;
+        if !found.as_ref().is_some_and(|record| record.state.is_open()) {
+            return Ok(found);
         }
         let (handle, owner, now_ms) = (handle.clone(), owner.clone(), unix_ms(now));
         let cancelled = self.store.write(move |tx| {
@@ -266,8 +265,8 @@ impl Records {
         cancelled.await
     }
 
-    /// Removes expired records and gives their number. One that still runs stays until it has ended:
-    /// whoever waits for its end is told.
+    /// Removes expired records and returns their number. A running record is kept until it has ended, so
+    /// that its end is reported.
     pub(crate) async fn sweep(&self, now: SystemTime) -> Result<usize, StoreError> {
         let now_ms = unix_ms(now);
         let mut removed = 0;
@@ -306,8 +305,12 @@ impl Records {
     }
 }
 
-/// Whether one more record may be kept.
-fn has_room(tx: &Transaction<'_>, owner: &Owner, ceiling: Ceiling) -> rusqlite::Result<bool> {
+/// Returns whether the stored bytes are within the limits.
+fn is_within_bytes(
+    tx: &Transaction<'_>,
+    owner: &Owner,
+    ceiling: Ceiling,
+) -> rusqlite::Result<bool> {
     let (own, all): (i64, i64) = tx
         .prepare_cached(
             "SELECT
@@ -324,10 +327,10 @@ fn has_room(tx: &Transaction<'_>, owner: &Owner, ceiling: Ceiling) -> rusqlite::
             },
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
-    Ok(own < ceiling.bytes_per_owner && all < ceiling.bytes_in_all)
+    Ok(own < ceiling.bytes_per_owner && all < ceiling.bytes_in_total)
 }
 
-/// Removes some expired records and says how many; gives the room they took back to the system.
+/// Removes one batch of expired records, frees their pages and returns their number.
 fn sweep_some(tx: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<usize> {
     let removed = tx
         .prepare_cached(
@@ -338,7 +341,7 @@ fn sweep_some(tx: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<usize> {
         )?
         .execute(named_params! {":now": now_ms, ":batch": BATCH})?;
     if removed > 0 {
-        tx.pragma(None, "incremental_vacuum", PAGES, |_| Ok(()))?;
+        tx.pragma(None, "incremental_vacuum", VACUUM_PAGES, |_| Ok(()))?;
     }
     Ok(removed)
 }
@@ -370,7 +373,7 @@ fn count_open(
     )
 }
 
-/// Unix milliseconds; 0 for what lies before.
+/// Converts to Unix milliseconds; 0 for earlier times.
 fn unix_ms(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

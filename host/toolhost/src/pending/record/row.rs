@@ -1,4 +1,4 @@
-//! A record as a row of the table `pending`.
+//! Reads and writes rows of the table `pending`.
 
 use serde_json::Value;
 use toolhost_contract::{AssistantMessage, JsonObject, ToolCall, ToolResult};
@@ -7,14 +7,14 @@ use toolhost_store::rusqlite::{self, OptionalExtension, Row, Transaction, named_
 
 use super::{Handle, Owner, PendingCall, Record, Source, State};
 
-/// A row that nothing here has written.
+/// A column with an invalid value.
 #[derive(Debug, thiserror::Error)]
 #[error("the column '{column}' of a pending record cannot be read")]
 struct Unreadable {
     column: &'static str,
 }
 
-/// Inserts a record that is open.
+/// Inserts an open record.
 pub(super) fn insert(tx: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
     let (guest_handle, run_id) = match &record.source {
         Source::Guest { guest_handle } => (Some(guest_handle), None),
@@ -52,7 +52,7 @@ pub(super) fn insert(tx: &Transaction<'_>, record: &Record) -> rusqlite::Result<
     Ok(())
 }
 
-/// Finds an owner's record that has not expired.
+/// Finds a record of an owner that has not expired.
 pub(super) fn find(
     tx: &Transaction<'_>,
     handle: &Handle,
@@ -77,7 +77,7 @@ pub(super) fn find(
     .optional()
 }
 
-/// The records a run still has running, `most` of them.
+/// Returns up to `most` running records of a run.
 pub(super) fn running(
     tx: &Transaction<'_>,
     run_id: &str,
@@ -90,8 +90,7 @@ pub(super) fn running(
     records.collect()
 }
 
-/// Ends a record with the JSON of a result; false where it was not open. Nobody is asked any more: its
-/// message goes.
+/// Ends a record with the JSON of a result and removes its message. Returns false if it was not open.
 pub(super) fn end(tx: &Transaction<'_>, handle: &Handle, result: &str) -> rusqlite::Result<bool> {
     let ended = tx
         .prepare_cached(

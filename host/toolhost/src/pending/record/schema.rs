@@ -2,14 +2,14 @@
 
 use toolhost_store::Schema;
 
-/// The tables of pending calls, as the steps that make them.
+/// Schema of pending calls, as migration steps.
 pub(crate) const SCHEMA: Schema = Schema {
     owner: "pending",
     steps: &[PENDING, PENDING_BYTES],
     legacy_versions: &[1, 3],
 };
 
-/// Calls that were answered with a handle.
+/// Pending calls.
 ///
 /// A row belongs to a component that is polled (`guest_handle`) or to a process that runs it
 /// (`run_id`). Times are Unix milliseconds.
