@@ -1,19 +1,19 @@
-//! What a model asks for.
+//! Tool calls.
 
 use serde::{Deserialize, Serialize};
 
 use crate::JsonObject;
 
-/// A tool call as the model made it; nothing in it has been checked yet.
+/// A tool call of the model. The fields are unchecked.
 ///
 /// `{"id": "call_1", "name": "bash__exec", "args": {"command": "ls"}}`
 ///
 /// Spec: tool-spec-v2 §8.2.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Id of the call, as the model made it.
+    /// Id of the call, set by the model or its provider.
     pub id: String,
-    /// The name the model asked for. May be anything; the catalog decides.
+    /// Name of the tool. Looked up in the catalog.
     pub name: String,
     /// The arguments.
     #[serde(default)]
@@ -21,7 +21,7 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// Makes a call.
+    /// Creates a call.
     pub fn new(id: impl Into<String>, name: impl Into<String>, args: JsonObject) -> Self {
         Self {
             id: id.into(),

@@ -1,4 +1,4 @@
-//! What a model is shown of a tool.
+//! Items of the Tool Catalog.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,20 +9,20 @@ use crate::{JsonSchemaObject, ToolName};
 /// Spec: tool-spec-v2 §13.1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCatalogItem {
-    /// Name shown to the model, such as `bash__exec`.
+    /// Name for the model, such as `bash__exec`.
     pub name: ToolName,
-    /// Description shown to the model.
+    /// Description for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// JSON Schema of the arguments; absent means any object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<JsonSchemaObject>,
-    /// Where the tool comes from.
+    /// Source of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<ToolSource>,
 }
 
-/// Where a tool comes from: `{"type": "config", "name": "bash"}`.
+/// Source of a tool: `{"type": "config", "name": "bash"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSource {
     /// Kind of source.
@@ -36,7 +36,7 @@ pub struct ToolSource {
 }
 
 impl ToolSource {
-    /// The source of a tool that a bundle declares.
+    /// Returns the source of a tool that a bundle declares.
     pub fn config(name: impl Into<String>) -> Self {
         Self {
             source_type: SourceType::Config,
@@ -45,7 +45,7 @@ impl ToolSource {
         }
     }
 
-    /// The source of a tool that an extension registers.
+    /// Returns the source of a tool that an extension registers.
     pub fn extension(name: impl Into<String>) -> Self {
         Self {
             source_type: SourceType::Extension,
@@ -72,7 +72,7 @@ pub enum SourceType {
 pub struct McpSource {
     /// Extension that connects to the server.
     pub extension_name: String,
-    /// Name of the server, where it has one.
+    /// Name of the server, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
 }

@@ -1,24 +1,23 @@
-//! The one table of host error codes.
+//! The table of host error codes.
 
-/// Language of the suggestions the host gives.
+/// Language of the host's suggestions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Locale {
     /// English.
     #[default]
     En,
-    /// Korean, the specification's own language.
+    /// Korean, the language of the specification.
     Ko,
 }
 
-/// Where the pages of the codes are.
+/// Base URL of the pages of the codes.
 const HELP_BASE: &str = "https://docs.goondan.ai/errors/";
 
 macro_rules! codes {
     ($( $variant:ident = $code:literal, $name:literal, $en:literal, $ko:literal; )*) => {
-        /// A code that only the host gives.
+        /// An error code of the host.
         ///
-        /// A string a guest sends can never become one of these: see
-        /// [`HandlerCode`](crate::HandlerCode).
+        /// Guests cannot set these codes: see [`HandlerCode`](crate::HandlerCode).
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ToolErrorCode {
@@ -29,22 +28,22 @@ macro_rules! codes {
         }
 
         impl ToolErrorCode {
-            /// Every code, in the order of the table.
+            /// All codes, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The code as text, such as `E_TOOL_TIMEOUT`.
+            /// Returns the code as text, such as `E_TOOL_TIMEOUT`.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $code),* }
             }
 
-            /// The `name` of errors with this code.
+            /// Returns the `name` of errors with this code.
             #[must_use]
             pub fn error_name(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
             }
 
-            /// The next move, where the error itself has no better one.
+            /// Returns the default suggestion of errors with this code.
             #[must_use]
             pub fn suggestion(self, locale: Locale) -> &'static str {
                 match (self, locale) { $(
@@ -73,7 +72,7 @@ codes! {
         "Ask for less in one call, or have the operator raise deadlineMs for this tool.",
         "한 번에 더 적은 작업을 요청하거나, 운영자에게 이 도구의 deadlineMs를 늘려 달라고 하세요.";
     Cancelled = "E_TOOL_CANCELLED", "ToolCancelledError",
-        "The caller stopped the call; call again if it is still wanted.",
+        "The caller cancelled the call; call again if the result is still needed.",
         "호출이 취소되었습니다. 여전히 필요하면 다시 호출하세요.";
     OutOfMemory = "E_TOOL_OUT_OF_MEMORY", "ToolOutOfMemoryError",
         "Ask for less in one call, or have the operator raise memoryBytes for this tool.",
@@ -82,10 +81,10 @@ codes! {
         "The tool crashed on this input: try other arguments, and report it to the tool's author.",
         "이 입력에서 도구가 비정상 종료되었습니다. 다른 인자로 시도하고 도구 작성자에게 알리세요.";
     Exit = "E_TOOL_EXIT", "ToolExitError",
-        "The tool ended its process instead of answering: report it to the tool's author.",
+        "The tool exited without a result: report it to the tool's author.",
         "도구가 응답하지 않고 프로세스를 종료했습니다. 도구 작성자에게 알리세요.";
     InvalidOutput = "E_TOOL_INVALID_OUTPUT", "ToolInvalidOutputError",
-        "The tool's answer is not valid JSON: report it to the tool's author.",
+        "The tool's result is not valid JSON: report it to the tool's author.",
         "도구의 응답이 올바른 JSON이 아닙니다. 도구 작성자에게 알리세요.";
     OutputTooLarge = "E_TOOL_OUTPUT_TOO_LARGE", "ToolOutputTooLargeError",
         "Ask for a smaller part, a filter or a page of the result.",
@@ -124,10 +123,10 @@ codes! {
         "The event was not delivered: wait a little, then send it again.",
         "이벤트가 전달되지 않았습니다. 잠시 후 다시 보내세요.";
     ConfigParse = "E_CONFIG_PARSE_ERROR", "ConfigError",
-        "Correct the YAML at the place shown.",
+        "Correct the YAML at the reported location.",
         "표시된 위치의 YAML을 수정하세요.";
     ConfigSchema = "E_CONFIG_SCHEMA_INVALID", "ConfigError",
-        "Correct the resource at the place shown.",
+        "Correct the resource at the reported location.",
         "표시된 위치의 리소스를 수정하세요.";
     ConfigName = "E_CONFIG_INVALID_NAME", "ConfigError",
         "Use lower-case letters, digits, '_' and '-', without '__'.",
@@ -169,24 +168,24 @@ codes! {
         "Serve the handler in the component, or remove the export from the manifest.",
         "컴포넌트에 핸들러를 추가하거나 매니페스트에서 export를 삭제하세요.";
     ComponentExtraHandler = "E_COMPONENT_EXTRA_HANDLER", "ComponentError",
-        "Export the handler in the manifest, or leave it as it is: the model does not see it.",
+        "Export the handler in the manifest, or ignore the warning: the model cannot call it.",
         "매니페스트에서 핸들러를 export하거나 그대로 두세요. 모델에는 보이지 않습니다.";
     ComponentLimit = "E_COMPONENT_TOO_LARGE", "ComponentError",
         "Make the component smaller: build optimised and stripped.",
         "최적화와 strip으로 컴포넌트를 줄이세요.";
     ComponentDescribe = "E_COMPONENT_DESCRIBE_FAILED", "ComponentError",
-        "Make describe answer at once, without files and without the network.",
+        "Make describe return immediately, without files or network.",
         "describe가 파일이나 네트워크 없이 즉시 응답하게 하세요.";
 }
 
 impl ToolErrorCode {
-    /// Finds a code of the table by its text.
+    /// Parses a code.
     #[must_use]
     pub fn from_code(code: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|c| c.as_str() == code)
     }
 
-    /// The page of this code.
+    /// Returns the URL of the page of this code.
     #[must_use]
     pub fn help_url(self) -> String {
         format!("{HELP_BASE}{}", self.as_str())

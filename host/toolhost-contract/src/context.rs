@@ -1,4 +1,4 @@
-//! Who calls, and on whose behalf.
+//! The context of a tool call and its assistant message.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::{JsonObject, ToolCall, json_depth};
 
-/// What a handler is told of its call. Made by the host alone.
+/// Context of a call, passed to its handler. Created only by the host.
 ///
 /// Spec: tool-spec-v2 §7.3.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolContext {
-    /// Agent whose step the call belongs to.
+    /// Name of the agent.
     pub agent_name: String,
     /// Key of the agent instance.
     pub instance_key: String,
@@ -21,44 +21,44 @@ pub struct ToolContext {
     pub turn_id: String,
     /// Id of the call.
     pub tool_call_id: String,
-    /// Id of the trace, where the runtime has one.
+    /// Id of the trace, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
-    /// The assistant message that holds the call.
+    /// The assistant message with the call.
     pub message: AssistantMessage,
-    /// The working directory as the guest sees it: `/`.
+    /// The working directory in the guest: `/`.
     pub workdir: String,
 }
 
-/// Why a JSON value is not the assistant message of a call.
+/// A JSON value that is not the assistant message of a call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MessageError {
-    /// Not a JSON object.
+    /// The value is not a JSON object.
     #[error("a message must be a JSON object")]
     NotAnObject,
-    /// The role is something else.
+    /// The role is not `assistant`.
     #[error("the message's role must be 'assistant', not '{0}'")]
     Role(String),
-    /// No tool call of this id in the message.
-    #[error("the message holds no tool call '{0}'")]
+    /// The message contains no tool call with this id.
+    #[error("the message contains no tool call '{0}'")]
     NoSuchCall(String),
 }
 
-/// The assistant message that holds a call, in any of the shapes runtimes keep it in.
+/// The assistant message with a call.
 ///
-/// Accepted are the specification's Message (`{id, data: {role, content}, …}`) and a provider's own
-/// message; tool calls are found under `content[].toolCallId` (AI SDK), `content[].id` with
-/// `type: tool_use` (Anthropic) and `tool_calls[].id` (OpenAI).
+/// Accepts the specification's Message (`{id, data: {role, content}, …}`) and the messages of providers.
+/// Tool calls are found in `content[].toolCallId` (AI SDK), `content[].id` with `type: tool_use`
+/// (Anthropic) and `tool_calls[].id` (OpenAI).
 ///
-/// Cheap to clone: its calls share one message and its text.
+/// Cheap to clone.
 ///
 /// Spec: tool-spec-v2 §2.5(4).
 #[derive(Debug, Clone, PartialEq)]
-pub struct AssistantMessage(Arc<Said>);
+pub struct AssistantMessage(Arc<MessageInner>);
 
 #[derive(Debug, PartialEq)]
-struct Said {
+struct MessageInner {
     object: JsonObject,
     json: String,
     depth: usize,
@@ -71,10 +71,10 @@ impl Serialize for AssistantMessage {
 }
 
 impl AssistantMessage {
-    /// Takes the message that holds the call `call_id`.
+    /// Parses the message with the call `call_id`.
     ///
     /// # Errors
-    /// [`MessageError`] where the role is not `assistant` or the message holds no such call.
+    /// [`MessageError`] if the role is not `assistant` or the message contains no such call.
     pub fn parse(message: Value, call_id: &str) -> Result<Self, MessageError> {
         let Value::Object(message) = message else {
             return Err(MessageError::NotAnObject);
@@ -90,7 +90,7 @@ impl AssistantMessage {
         Ok(message)
     }
 
-    /// Makes the message a model would have sent for `call` alone, for callers that have none.
+    /// Creates a message with `call` only, for callers without a message.
     #[must_use]
     pub fn for_call(call: &ToolCall) -> Self {
         let message = json!({
@@ -113,14 +113,14 @@ impl AssistantMessage {
 
     fn of(object: JsonObject) -> Self {
         let json = serde_json::to_string(&object).unwrap_or_default();
-        Self(Arc::new(Said {
+        Self(Arc::new(MessageInner {
             depth: json_depth(&json),
             object,
             json,
         }))
     }
 
-    /// Whether the message holds the call `call_id`.
+    /// Returns whether the message contains the call `call_id`.
     #[must_use]
     pub fn holds(&self, call_id: &str) -> bool {
         let list = |key: &str| self.body().get(key).and_then(Value::as_array);
@@ -138,25 +138,25 @@ impl AssistantMessage {
             || list("tool_calls").is_some_and(|calls| calls.iter().any(call_has_id))
     }
 
-    /// The message as a JSON object.
+    /// Returns the message as a JSON object.
     #[must_use]
     pub fn as_object(&self) -> &JsonObject {
         &self.0.object
     }
 
-    /// The message as JSON text.
+    /// Returns the message as JSON text.
     #[must_use]
     pub fn as_json(&self) -> &str {
         &self.0.json
     }
 
-    /// How deep the message is nested.
+    /// Returns the nesting depth of the message.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.0.depth
     }
 
-    /// Where role and content are: under `data` in the specification's Message.
+    /// Returns the object with role and content: `data` in the specification's Message.
     fn body(&self) -> &JsonObject {
         match self.0.object.get("data") {
             Some(Value::Object(data)) => data,

@@ -1,4 +1,4 @@
-//! What a guest tried without a grant.
+//! Denied operations of a guest.
 
 use std::fmt;
 
@@ -6,12 +6,11 @@ use serde::{Serialize, Serializer};
 
 use crate::ResourceName;
 
-/// Something a guest tried and was refused, because nothing grants it.
+/// An operation that was denied because it is not granted.
 ///
-/// To be given nothing is no denial: most guests read an environment, which is empty where none is
-/// granted, as are the arguments and stdin.
+/// Reading the environment, the arguments or stdin is never denied: they are empty unless granted.
 ///
-/// Serialises to its words, such as `"network: tcp"`.
+/// Serialises to its text, such as `"network: tcp"`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Denial {
     /// `catalog` of `goondan:tool/agents`.
@@ -24,20 +23,20 @@ pub enum Denial {
     AgentsSend,
     /// `spawn` of `goondan:tool/agents`.
     AgentsSpawn,
-    /// A change to the files of a bundle.
+    /// A change of a bundle's files.
     WriteProtected,
-    /// A change to a workdir that may only be read.
+    /// A change of a read-only workdir.
     ReadOnly,
-    /// An HTTP request, as the rule that would allow it: `GET https://api.example.com/x`.
+    /// An HTTP request, with the rule that would allow it: `GET https://api.example.com/x`.
     HttpRequest(String),
-    /// A name that may be asked, and resolves to addresses that are not public.
+    /// A request to an allowed host whose name resolves to an address that is not public.
     HttpNetwork {
-        /// The name.
+        /// Name of the host.
         host: String,
-        /// The block that the addresses are in, such as `127.0.0.0/8`.
+        /// The block of the address, such as `127.0.0.0/8`.
         network: String,
     },
-    /// A name looked up.
+    /// A DNS lookup.
     NetworkDns,
     /// A TCP socket.
     NetworkTcp,
@@ -45,8 +44,8 @@ pub enum Denial {
     NetworkUdp,
 }
 
-/// Each denial that is the same whatever was tried, with its words.
-const PLAIN: [(Denial, &str); 10] = [
+/// The denials without details, with their texts.
+const FIXED: [(Denial, &str); 10] = [
     (Denial::AgentsCatalog, "agents: catalog"),
     (Denial::AgentsList, "agents: list"),
     (Denial::AgentsRequest, "agents: request"),
@@ -80,7 +79,7 @@ impl fmt::Display for Denial {
             | Self::NetworkDns
             | Self::NetworkTcp
             | Self::NetworkUdp => {
-                let known = PLAIN.iter().find(|(denial, _)| denial == self);
+                let known = FIXED.iter().find(|(denial, _)| denial == self);
                 f.write_str(known.map_or("", |(_, words)| words))
             }
         }
@@ -88,13 +87,13 @@ impl fmt::Display for Denial {
 }
 
 impl Denial {
-    /// The words of each denial that is the same whatever was tried, in the order in which they are
-    /// told. That of an HTTP request is `http: ` and the rule that would allow it.
+    /// Returns the texts of the denials without details. The text of an HTTP request is `http: ` and
+    /// the rule that would allow it.
     pub fn plain_words() -> impl Iterator<Item = &'static str> {
-        PLAIN.iter().map(|(_, words)| *words)
+        FIXED.iter().map(|(_, words)| *words)
     }
 
-    /// Finds a denial by its words.
+    /// Parses the text of a denial.
     #[must_use]
     pub fn from_words(words: &str) -> Option<Self> {
         if let Some((host, network)) = words
@@ -107,11 +106,11 @@ impl Denial {
         if let Some(rule) = words.strip_prefix(HTTP) {
             return Some(Self::HttpRequest(rule.to_owned()));
         }
-        let known = PLAIN.iter().find(|(_, known)| *known == words);
+        let known = FIXED.iter().find(|(_, known)| *known == words);
         known.map(|(denial, _)| denial.clone())
     }
 
-    /// The line of the policy that would allow it to a tool; none where no policy does.
+    /// Returns the line of the policy that would grant the operation to a tool, or `None` if no policy can.
     #[must_use]
     pub fn policy_line(&self, tool: &ResourceName) -> Option<String> {
         match self {
@@ -144,7 +143,7 @@ mod tests {
 
     #[test]
     fn each_has_words_of_its_own_and_is_told_in_their_order() {
-        let mut all: Vec<Denial> = PLAIN.iter().map(|(denial, _)| denial.clone()).collect();
+        let mut all: Vec<Denial> = FIXED.iter().map(|(denial, _)| denial.clone()).collect();
         all.push(Denial::HttpRequest("GET https://a.example/x".to_owned()));
         all.push(Denial::HttpNetwork {
             host: "a.example".to_owned(),

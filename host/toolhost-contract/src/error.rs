@@ -1,4 +1,4 @@
-//! Errors as the model reads them, and as a handler raises them.
+//! Errors of tool calls, and errors returned by handlers.
 
 use std::fmt;
 
@@ -6,29 +6,29 @@ use serde::{Serialize, Serializer};
 
 use crate::{Locale, ToolErrorCode};
 
-/// Why a call failed, as the model reads it.
+/// The error of a failed call, as given to the model.
 ///
 /// Spec: tool-spec-v2 §10.1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolError {
-    /// What went wrong, within the Tool's `errorMessageLimit`.
+    /// Message, within the Tool's `errorMessageLimit`.
     pub message: String,
     /// Kind of error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Code to branch on.
+    /// Error code, for branching.
     pub code: ErrorCode,
-    /// The next move.
+    /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// A page that explains more.
+    /// URL of a page about the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help_url: Option<String>,
 }
 
 impl ToolError {
-    /// Makes a host error with the table's name, suggestion and page.
+    /// Creates a host error with the name, suggestion and page of the code.
     pub fn host(code: ToolErrorCode, message: impl Into<String>, locale: Locale) -> Self {
         Self {
             message: message.into(),
@@ -49,8 +49,8 @@ impl fmt::Display for ToolError {
 impl std::error::Error for ToolError {}
 
 impl ToolError {
-    /// The error as a handler, or an agent's turn, passes it on: in its own words, with a handler's own
-    /// code; a code of the host's is the host's to give.
+    /// Converts to the error of a handler or of an agent's turn. Keeps a handler's code and drops a host
+    /// code, which only the host may set.
     #[must_use]
     pub fn into_raised(self) -> HandlerError {
         HandlerError {
@@ -66,17 +66,17 @@ impl ToolError {
     }
 }
 
-/// A code in a [`ToolError`]: the host's, or the handler's own.
+/// The code of a [`ToolError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErrorCode {
-    /// Of the host's table.
+    /// A code of the host.
     Host(ToolErrorCode),
-    /// Of the handler's own making.
+    /// A code of the handler.
     Handler(HandlerCode),
 }
 
 impl ErrorCode {
-    /// The code as text.
+    /// Returns the code as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -98,7 +98,7 @@ impl Serialize for ErrorCode {
     }
 }
 
-/// Beginnings of codes that only the host may use.
+/// Prefixes of codes reserved for the host.
 const RESERVED_PREFIXES: [&str; 8] = [
     "E_TOOL_",
     "E_HOST",
@@ -110,15 +110,15 @@ const RESERVED_PREFIXES: [&str; 8] = [
     "CIRCULAR_",
 ];
 
-/// Longest code of a handler, in bytes.
+/// Longest handler code, in bytes.
 const HANDLER_CODE_MAX: usize = 64;
 
-/// A code a handler made up, `[A-Za-z0-9_.-]{1,64}`; never one of the host's.
+/// A code defined by a handler, `[A-Za-z0-9_.-]{1,64}`. Never a code or prefix of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandlerCode(String);
 
 impl HandlerCode {
-    /// Takes a handler's code; none where it is malformed or poses as the host's.
+    /// Parses a handler's code. Returns `None` if it is malformed or reserved for the host.
     #[must_use]
     pub fn parse(code: &str) -> Option<Self> {
         let formed = (1..=HANDLER_CODE_MAX).contains(&code.len())
@@ -131,23 +131,23 @@ impl HandlerCode {
     }
 }
 
-/// A failure as a handler raised it: every field is the handler's text, none has been checked.
+/// An error returned by a handler. The fields are unchecked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HandlerError {
-    /// What went wrong.
+    /// Message.
     pub message: String,
     /// Kind of error.
     pub name: Option<String>,
     /// Code.
     pub code: Option<String>,
-    /// The next move.
+    /// What to do next.
     pub suggestion: Option<String>,
-    /// A page that explains more.
+    /// URL of a page about the error.
     pub help_url: Option<String>,
 }
 
 impl HandlerError {
-    /// Makes a failure of which only the message is known.
+    /// Creates an error with a message only.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -155,7 +155,7 @@ impl HandlerError {
         }
     }
 
-    /// How many bytes its fields have.
+    /// Returns the bytes of all fields.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let more = [&self.name, &self.code, &self.suggestion, &self.help_url];
@@ -163,14 +163,14 @@ impl HandlerError {
         (self.message.len() + more.sum::<usize>()) as u64
     }
 
-    /// Adds a code to branch on.
+    /// Sets the code.
     #[must_use]
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
     }
 
-    /// Adds the next move.
+    /// Sets the suggestion.
     #[must_use]
     pub fn with_suggestion(mut self, suggestion: impl Into<String>) -> Self {
         self.suggestion = Some(suggestion.into());
@@ -184,7 +184,7 @@ impl fmt::Display for HandlerError {
     }
 }
 
-/// What a library says of its failure is the message; its kind cannot be told.
+/// Uses the error's text as message. The fields other than the message stay unset.
 impl<E: std::error::Error> From<E> for HandlerError {
     fn from(error: E) -> Self {
         Self::new(error.to_string())

@@ -1,4 +1,4 @@
-//! Turns what a handler raised into the error a model reads.
+//! Converts errors of handlers to errors for the model, and limits them.
 
 mod truncate;
 
@@ -10,16 +10,16 @@ use truncate::truncate;
 /// Longest `name` of an error, in characters.
 const NAME_MAX: usize = 128;
 
-/// Longest `helpUrl`, in bytes; a longer one is dropped, since half a link leads nowhere.
+/// Longest `helpUrl`, in bytes. A longer one is dropped, because a truncated link is useless.
 const HELP_URL_MAX: usize = 2048;
 
-/// Makes the error a model reads out of what a handler (of a guest, or native) raised.
+/// Converts the error of a guest's or native handler to the error for the model.
 ///
-/// - `code`: the handler's own, if it is well formed and not one of the host's; else `E_TOOL`,
-///   which brings the table's suggestion and page where the handler gave none
-/// - `message`, `suggestion`: control characters escaped, cut to `limit`
-/// - `name`: escaped, at most 128 characters, `Error` where there is none
-/// - `helpUrl`: kept if it is `https://`, at most 2 KiB and without blanks
+/// - `code`: the handler's code if it is valid, otherwise `E_TOOL`, with its suggestion and page unless
+///   the handler set them
+/// - `message`, `suggestion`: control characters escaped, truncated to `limit`
+/// - `name`: escaped, at most 128 characters, `Error` if unset
+/// - `helpUrl`: kept if it is `https://`, at most 2 KiB and without whitespace
 ///
 /// Spec: tool-spec-v2 §2.4, §10.3.
 #[must_use]
@@ -35,13 +35,15 @@ pub fn normalise_error(error: HandlerError, limit: ErrorMessageLimit, locale: Lo
         },
         None => ToolError::host(ToolErrorCode::Tool, "", locale),
     };
-    // What is blank, or blank as far as it is kept, says nothing.
-    let says = |text: &String| !text.trim().is_empty();
-    let own_name = error.name.map(|name| limit_name(&name)).filter(says);
+    let is_not_blank = |text: &String| !text.trim().is_empty();
+    let own_name = error
+        .name
+        .map(|name| limit_name(&name))
+        .filter(is_not_blank);
     normal.name = Some(own_name.unwrap_or_else(|| ToolErrorCode::Tool.error_name().to_owned()));
     normal.message = error.message;
     let own_suggestion = error.suggestion.map(|text| limit_text(&text, limit));
-    if let Some(own) = own_suggestion.filter(says) {
+    if let Some(own) = own_suggestion.filter(is_not_blank) {
         normal.suggestion = Some(own);
     }
     if let Some(own) = error.help_url.filter(|url| is_help_url(url)) {
@@ -50,10 +52,10 @@ pub fn normalise_error(error: HandlerError, limit: ErrorMessageLimit, locale: Lo
     limit_error(normal, limit)
 }
 
-/// Bounds an error at the exit, whoever made it: the host, a handler, a middleware.
+/// Limits the texts of an error of the host, a handler or a middleware. Idempotent.
 ///
-/// The message is cut to `limit`, or to [`ErrorMessageLimit::MOST`] where that is less, the suggestion to `limit` or 1000, whichever is more (a short
-/// limit shall not cut the host's own advice). Idempotent.
+/// Truncates the message to the lesser of `limit` and [`ErrorMessageLimit::MOST`], and the suggestion to
+/// the greater of `limit` and 1000, so that a short limit does not truncate the host's suggestions.
 ///
 /// Spec: tool-spec-v2 §2.4(2).
 #[must_use]
@@ -64,9 +66,9 @@ pub fn limit_error(error: ToolError, limit: ErrorMessageLimit) -> ToolError {
         limit
     };
     let mut message = limit_text(&error.message, limit);
-    // Also where only the beginning is blank, and the limit leaves no more.
+    // Truncation may leave only whitespace.
     if message.trim().is_empty() {
-        message = limit_text(&unexplained(&error), limit);
+        message = limit_text(&default_message(&error), limit);
     }
     ToolError {
         message,
@@ -79,8 +81,8 @@ pub fn limit_error(error: ToolError, limit: ErrorMessageLimit) -> ToolError {
     }
 }
 
-/// Bounds what an agent's turn raised, for whoever asked it: as [`normalise_error`] does, but what it
-/// did not say stays unsaid.
+/// Limits the error of an agent's turn for the requesting agent, as [`normalise_error`] does, but without
+/// defaults for unset fields.
 #[must_use]
 pub fn guard_error(error: HandlerError) -> HandlerError {
     let limit = ErrorMessageLimit::DEFAULT;
@@ -93,14 +95,14 @@ pub fn guard_error(error: HandlerError) -> HandlerError {
     }
 }
 
-/// Says what is known of a failure that came without a message.
-fn unexplained(error: &ToolError) -> String {
+/// Returns the message for an error without one.
+fn default_message(error: &ToolError) -> String {
     match &error.code {
-        ErrorCode::Host(ToolErrorCode::Tool) => "the tool failed and gave no message".to_owned(),
+        ErrorCode::Host(ToolErrorCode::Tool) => "the tool failed without a message".to_owned(),
         ErrorCode::Host(code) => format!("the call failed with {}", code.as_str()),
         ErrorCode::Handler(_) => {
             format!(
-                "the tool failed with code {} and gave no message",
+                "the tool failed with code {} and without a message",
                 error.code
             )
         }

@@ -1,10 +1,10 @@
-//! The identity of a file.
+//! File identity.
 
-/// Identity of a file or directory: what stays the same when it is renamed.
+/// Identity of a file or directory. Renaming does not change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId {
-    /// Device.
+    /// Device number.
     pub device: u64,
-    /// Inode.
+    /// Inode number.
     pub inode: u64,
 }

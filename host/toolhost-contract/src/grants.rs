@@ -1,4 +1,4 @@
-//! What a call may use beyond its workdir.
+//! Grants of the operator's policy.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ pub enum WorkdirAccess {
 
 /// What the operator's policy grants to one tool.
 ///
-/// Closed by default, and by [`Grants::none`]:
+/// Denied by default, and by [`Grants::none`]:
 /// - the network: TCP, UDP, DNS, HTTP
 /// - the environment and the arguments: both empty
 /// - stdin: empty
-/// - every directory but the workdir
+/// - all directories except the workdir
 /// - processes: there is no interface for them
 /// - the host's stdout and stderr: the guest's output is captured
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Grants {
     /// Access to the workdir. Default: read and write.
     pub workdir: WorkdirAccess,
-    /// Environment variables the guest sees. Default: none.
+    /// Environment variables of the guest. Default: none.
     pub env: Vec<(String, String)>,
-    /// Where it may send HTTP requests. Default: nowhere.
+    /// HTTP grant. Default: none, no requests.
     pub http: Option<Arc<HttpGrant>>,
 }
 
-/// Without the values of variables, which may be secret.
+/// Omits the values of variables, which may be secret.
 impl fmt::Debug for Grants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
@@ -47,7 +47,7 @@ impl fmt::Debug for Grants {
 }
 
 impl Grants {
-    /// Grants nothing beyond the workdir, which may be read and written.
+    /// Returns grants for a writable workdir only.
     #[must_use]
     pub fn none() -> Self {
         Self::default()

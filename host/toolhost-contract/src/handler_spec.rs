@@ -1,14 +1,14 @@
-//! A handler, as its component describes it.
+//! Description of a handler.
 
 use crate::ExportName;
 
-/// One handler a component serves, as its `describe` names it.
+/// A handler of a component, as returned by `describe`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HandlerSpec {
-    /// Name in `call`.
+    /// Name passed to `call`.
     pub name: ExportName,
-    /// What it does.
+    /// Description for the model.
     pub description: Option<String>,
-    /// JSON Schema of its input, as text; nothing in it has been checked.
+    /// JSON Schema of the input, as unchecked text.
     pub parameters: Option<String>,
 }

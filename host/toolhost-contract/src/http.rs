@@ -1,4 +1,4 @@
-//! Where a tool may send HTTP requests, and what the host adds to them: types and parsing.
+//! Types and parsing of HTTP grants: rules, origins, address blocks and credentials.
 
 mod address;
 mod credential;

@@ -1,16 +1,16 @@
-//! What can be told of a JSON text without building it.
+//! Measures JSON text without parsing it.
 
-/// What a JSON text comes to when it is read, without reading it.
+/// Depth and size of a JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JsonShape {
-    /// Deepest nesting: brackets outside strings.
+    /// Deepest nesting of brackets outside strings.
     pub depth: usize,
-    /// Values: scalars, arrays and objects. Each empty array or object counts one more.
+    /// Number of scalars, arrays and objects. An empty array or object counts as two.
     pub values: u64,
 }
 
 impl JsonShape {
-    /// Measures a text, which may be no JSON.
+    /// Measures a text. It may be invalid JSON.
     #[must_use]
     pub fn of(json: &str) -> Self {
         let (mut depth, mut deepest, mut values) = (0_usize, 0, 1);
@@ -44,7 +44,7 @@ impl JsonShape {
     }
 }
 
-/// Deepest nesting of a JSON text.
+/// Returns the deepest nesting of a JSON text.
 #[must_use]
 pub fn json_depth(json: &str) -> usize {
     JsonShape::of(json).depth

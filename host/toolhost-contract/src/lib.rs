@@ -1,7 +1,7 @@
-//! The words of toolhost: the data types of the Tool specification, without behaviour that needs I/O.
+//! Data types of the Tool specification, shared by all crates of toolhost.
 //!
-//! Everything here is parsed once, at the edge, into a type that cannot be wrong; inside, the type
-//! is trusted. JSON is spelled as the specification spells it (camelCase).
+//! Input is parsed once into types that guarantee their invariants. JSON keys are in camelCase, as in
+//! the specification.
 
 mod agent_event;
 mod call;
@@ -59,5 +59,5 @@ pub use schema::{JsonSchemaObject, SchemaShapeError};
 pub use timestamp::Timestamp;
 pub use usage::Usage;
 
-/// A JSON object, in the order its author wrote it.
+/// A JSON object, which keeps the order of its keys.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;

@@ -5,12 +5,12 @@ use std::time::Duration;
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
-/// What one call may use. Every byte that a guest sends is bounded by one of these.
+/// Limits of one call. They bound all data that a guest can send to the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Running time, without queueing. Default 30 s.
     pub deadline: Duration,
-    /// Bytes of all linear memories, and of what the host holds for the HTTP requests of the call.
+    /// Bytes of all linear memories and of the host's buffers for HTTP requests.
     /// Default 256 MiB, at most 4 GiB.
     pub memory_bytes: u64,
     /// Elements of all tables. Default 100,000.
@@ -37,12 +37,12 @@ pub struct Limits {
     pub log_records: u64,
     /// Bytes kept of one log record. Default 4 KiB.
     pub log_record_bytes: usize,
-    /// Bytes written to files, and 4 KiB for each name made. Default 64 MiB.
+    /// Bytes written to files, plus 4 KiB for each name created. Default 64 MiB.
     pub disk_bytes: u64,
-    /// Files, directories and links made. Default 10,000.
+    /// Files, directories and links created. Default 10,000.
     pub files: u64,
-    /// Bytes by which all calls together may grow the workdir, while the sandbox lives. Each
-    /// name counts 4 KiB until it is removed; a file without one counts for its call alone.
+    /// Bytes by which all calls together may grow the workdir during the life of the sandbox. Each name
+    /// counts as 4 KiB until it is removed. A file without a name counts only for its call.
     /// Default 1 GiB.
     pub workdir_bytes: u64,
     /// Names listed by all directory listings of the call. Default 100,000.
@@ -51,7 +51,7 @@ pub struct Limits {
     pub open_files: u64,
     /// HTTP requests of the call, failed ones included. Default 100.
     pub http_requests: u64,
-    /// Concurrent HTTP requests. One ends when its response is read or dropped; others wait. Default 8.
+    /// Concurrent HTTP requests. Further requests wait until a response is read or dropped. Default 8.
     pub http_concurrent: usize,
     /// Bytes of all request bodies. Default 16 MiB.
     pub http_request_bytes: u64,
@@ -63,13 +63,13 @@ pub struct Limits {
     pub http_headers: usize,
     /// Time to wait for a slot, resolve the name, connect and finish the TLS handshake. Default 10 s.
     pub http_connect: Duration,
-    /// Time from then to the headers of the response. Default 30 s.
+    /// Time from the end of [`Self::http_connect`] to the headers of the response. Default 30 s.
     pub http_first_byte: Duration,
     /// Time between two frames of the response body. Default 30 s.
     pub http_between_bytes: Duration,
 }
 
-/// A disk limit that a call met.
+/// A disk limit that a call exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskLimit {
     /// [`Limits::disk_bytes`].
@@ -83,14 +83,14 @@ pub enum DiskLimit {
 }
 
 impl Limits {
-    /// Bytes of the assistant message's JSON: four times [`Limits::input_bytes`], as it holds the
-    /// arguments, other calls and text.
+    /// Returns the limit of the assistant message's JSON in bytes: four times [`Limits::input_bytes`],
+    /// because the message also contains other calls and text.
     #[must_use]
     pub fn message_bytes(&self) -> u64 {
         self.input_bytes.saturating_mul(4)
     }
 
-    /// Nesting depth of the assistant message: [`Limits::json_depth`], and eight levels around it.
+    /// Returns the limit of the assistant message's nesting: [`Limits::json_depth`] plus eight.
     #[must_use]
     pub fn message_depth(&self) -> usize {
         self.json_depth.saturating_add(8)

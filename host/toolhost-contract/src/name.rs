@@ -1,20 +1,20 @@
-//! Names: of a resource, of an export, and of the tool a model sees.
+//! Names of resources, exports and tools.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest whole tool name, in characters: what model providers accept (`^[a-zA-Z0-9_-]{1,64}$`).
+/// Longest tool name, in characters. Model providers accept `^[a-zA-Z0-9_-]{1,64}$`.
 const TOOL_NAME_MAX: usize = 64;
 
-/// Stands between the resource's name and the export's in a tool name.
+/// Separates the names of resource and export in a tool name.
 const SEPARATOR: &str = "__";
 
-/// Why a string is not a name.
+/// A string that is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// Nothing is there.
+    /// The name is empty.
     #[error("a name must not be empty")]
     Empty,
     /// A character outside `a-z`, `0-9`, `_` and `-`.
@@ -25,30 +25,30 @@ pub enum NameError {
     Character {
         /// The string.
         name: String,
-        /// The first character that does not belong.
+        /// The first invalid character.
         found: char,
     },
     /// The first character is neither a letter nor a digit.
     #[error("'{0}' must start with a letter or a digit")]
     Start(String),
-    /// `__` separates the resource's name from the export's, so neither may hold it.
+    /// The name contains `__`, the separator of tool names.
     #[error("'{0}' must not contain '__', which separates the tool from its export")]
     Separator(String),
-    /// With a trailing `_`, two different pairs of names would make one tool name.
+    /// The name ends with `_`. With such names, two pairs could give the same tool name.
     #[error("'{0}' must not end with '_'")]
     End(String),
-    /// The whole name is longer than model providers accept.
+    /// The tool name is longer than model providers accept.
     #[error(
         "'{}' is {length} characters long: at most {TOOL_NAME_MAX} are allowed",
         .name.escape_debug()
     )]
     TooLong {
-        /// The string, cut.
+        /// The string, truncated.
         name: String,
-        /// Its length in characters.
+        /// Length in characters.
         length: usize,
     },
-    /// No `__` in a tool name.
+    /// The tool name contains no `__`.
     #[error("'{}' has no '__' between the tool and its export", .0.escape_debug())]
     NoSeparator(String),
 }
@@ -91,7 +91,7 @@ macro_rules! name_type {
             /// Parses a name.
             ///
             /// # Errors
-            /// [`NameError`] says which rule the string breaks.
+            /// [`NameError`] if the string is not a valid name.
             pub fn parse(name: &str) -> Result<Self, NameError> {
                 check_part(name)?;
                 let check: fn(&str) -> Result<(), NameError> = $check;
@@ -99,7 +99,7 @@ macro_rules! name_type {
                 Ok(Self(name.to_owned()))
             }
 
-            /// The name as text.
+            /// Returns the name as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -152,10 +152,10 @@ name_type!(
     |_| Ok(())
 );
 
-/// The name a model sees: `{resource}__{export}`, at most 64 characters.
+/// The tool name given to the model: `{resource}__{export}`, at most 64 characters.
 ///
-/// Spec: tool-spec-v2 §5.1. Stricter than the snippet of §5.3, which reads `__exec` and `a__b__c`
-/// as names: both parts must be names themselves, so that no two pairs make one tool name.
+/// Spec: tool-spec-v2 §5.1. Stricter than the snippet of §5.3, which accepts `__exec` and `a__b__c`:
+/// both parts must be valid names, so that different pairs give different tool names.
 ///
 /// ```
 /// use toolhost_contract::ToolName;
@@ -174,10 +174,10 @@ pub struct ToolName {
 }
 
 impl ToolName {
-    /// Joins a resource's name and an export's.
+    /// Joins the names of a resource and an export.
     ///
     /// # Errors
-    /// [`NameError::TooLong`] where the whole exceeds 64 characters.
+    /// [`NameError::TooLong`] if the tool name exceeds 64 characters.
     pub fn new(resource: ResourceName, export: ExportName) -> Result<Self, NameError> {
         let whole = format!("{resource}{SEPARATOR}{export}");
         let length = whole.chars().count();
@@ -194,31 +194,31 @@ impl ToolName {
         })
     }
 
-    /// Parses a whole name.
+    /// Parses a tool name.
     ///
     /// # Errors
-    /// [`NameError`] says which rule the string breaks.
+    /// [`NameError`] if the string is not a valid name.
     pub fn parse(whole: &str) -> Result<Self, NameError> {
         let Some((resource, export)) = whole.split_once(SEPARATOR) else {
-            let shown = whole.chars().take(TOOL_NAME_MAX).collect();
-            return Err(NameError::NoSeparator(shown));
+            let name = whole.chars().take(TOOL_NAME_MAX).collect();
+            return Err(NameError::NoSeparator(name));
         };
         Self::new(ResourceName::parse(resource)?, ExportName::parse(export)?)
     }
 
-    /// The Tool resource's part.
+    /// Returns the name of the Tool resource.
     #[must_use]
     pub fn resource(&self) -> &ResourceName {
         &self.resource
     }
 
-    /// The export's part.
+    /// Returns the name of the export.
     #[must_use]
     pub fn export(&self) -> &ExportName {
         &self.export
     }
 
-    /// The whole name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.whole
@@ -244,7 +244,7 @@ impl fmt::Display for ToolName {
     }
 }
 
-/// As its text hashes, so that a map can be asked with the text alone.
+/// Hashes like its text, for map lookups by `&str`.
 impl std::hash::Hash for ToolName {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.whole.hash(state);

@@ -1,4 +1,4 @@
-//! A list of files and directories that guests may not change.
+//! Files and directories that guests must not change.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use crate::FileId;
 /// Maximum depth of a directory.
 const DEPTH_MAX: usize = 4096;
 
-/// Maximum symbolic links followed: the kernel's own limit.
+/// Maximum symbolic links followed, as in the kernel.
 const LINKS_MAX: usize = 40;
 
 /// Files, directories and links by identity, and names in directories, whether or not they exist.
@@ -52,13 +52,13 @@ impl Protected {
         self.closed.extend(&other.closed);
     }
 
-    /// Adds what a path names and every directory above it. A symlink on the path is added too, with
-    /// its name, its target and the directories above both. Opens nothing.
+    /// Adds the target of a path and all its parent directories. Also adds each symlink on the path with
+    /// its name, its target and the parents of both. Opens no file.
     ///
-    /// Returns the identity of what the path names.
+    /// Returns the identity of the target.
     ///
     /// # Errors
-    /// The path cannot be resolved; the part of it that can be is added.
+    /// The path cannot be resolved. The part that can be resolved is added.
     pub fn add_path_chain(&mut self, path: &Path) -> io::Result<FileId> {
         let steps = |path: &Path| -> Vec<PathBuf> {
             let steps = path.components().rev();
@@ -94,7 +94,7 @@ impl Protected {
         Ok(id_of(&found))
     }
 
-    /// Adds a directory and every directory above it.
+    /// Adds a directory and all its parents.
     fn add_with_parents(&mut self, dir: &Path) -> io::Result<()> {
         let mut here = dir.to_owned();
         let mut below = None;
@@ -110,43 +110,43 @@ impl Protected {
         Err(io::ErrorKind::InvalidInput.into())
     }
 
-    /// The files, directories and links that were added by identity.
+    /// Returns the files, directories and links added by identity.
     pub fn ids(&self) -> impl Iterator<Item = FileId> {
         self.ids.iter().copied()
     }
 
-    /// Whether a file, directory or link was added by identity.
+    /// Returns whether a file, directory or link was added by identity.
     #[must_use]
     pub fn contains(&self, id: FileId) -> bool {
         self.ids.contains(&id)
     }
 
-    /// Whether a name was added in this directory, or the directory is closed.
+    /// Returns whether a name was added in this directory, or the directory is closed.
     #[must_use]
     pub fn contains_name(&self, dir: FileId, name: &FoldedName) -> bool {
         let dirs = self.names.get(name);
         self.is_closed(dir) || dirs.is_some_and(|dirs| dirs.contains(&dir))
     }
 
-    /// Whether any name was added.
+    /// Returns whether any name was added.
     #[must_use]
     pub fn has_names(&self) -> bool {
         !self.names.is_empty()
     }
 
-    /// Whether a name was added in any directory.
+    /// Returns whether a name was added in any directory.
     #[must_use]
     pub fn has_name(&self, name: &FoldedName) -> bool {
         self.names.contains_key(name)
     }
 
-    /// Whether a directory is closed.
+    /// Returns whether a directory is closed.
     #[must_use]
     pub fn is_closed(&self, dir: FileId) -> bool {
         self.closed.contains(&dir)
     }
 
-    /// Whether any directory is closed.
+    /// Returns whether any directory is closed.
     #[must_use]
     pub fn has_closed_dirs(&self) -> bool {
         !self.closed.is_empty()
@@ -160,7 +160,7 @@ fn id_of(metadata: &fs::Metadata) -> FileId {
     }
 }
 
-/// A file name in lower case: on some file systems, names that differ in case are of one file.
+/// A file name in lower case, for case-insensitive file systems.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FoldedName(String);
 

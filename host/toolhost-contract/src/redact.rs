@@ -1,53 +1,61 @@
-//! Keeps secrets out of what leaves the host.
+//! Removes secrets from results, errors and logs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::text::{self, cuts};
-use crate::{Denial, HandlerError, ToolError, ToolResult};
 use serde_json::Value;
 
-/// Shortest line of a secret that is looked for by itself, in characters: a shorter one would be taken
-/// out of ordinary words.
+use crate::text::{self, cuts};
+use crate::{Denial, HandlerError, ToolError, ToolResult};
+
+/// Shortest line of a secret that is redacted by itself, in characters. Shorter ones would match
+/// ordinary words.
 const LINE_MIN: usize = 8;
 
-/// Shortest piece of a secret that is taken out next to a cut, in characters.
+/// Shortest piece of a secret that is redacted next to a truncation mark, in characters.
 const PIECE_MIN: usize = 4;
 
-/// Replaces each secret by `[redacted:NAME]` wherever it stands in a result or an error: a
-/// `toolCall` middleware, and what the host itself uses for the secrets of its policy, in logs too.
+/// Replaces secrets in results, errors and logs with `[redacted:NAME]`.
 ///
-/// A secret is found as it is, without the blanks around it, and each of its lines of 8 characters or
-/// more; as JSON text and as a log would escape it; and the piece that is left of it where what a tool
-/// prints was cut. It is not found when a tool encodes it (base64, reversed): what a tool must not
-/// tell, it must not be given.
+/// The host redacts the secrets of its policy. A runtime can redact others with a redactor as
+/// `toolCall` middleware.
+///
+/// A redactor finds:
+///
+/// - the secret, with and without surrounding whitespace, and each of its lines of 8 characters or more;
+/// - their escaped forms in JSON and logs;
+/// - the start or end of a secret next to a truncation mark.
+///
+/// It does not find encoded secrets, such as base64 or reversed text. Do not give a tool secrets that
+/// it must not disclose.
 ///
 /// Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// Longest first, so that a secret within a secret leaves nothing of the longer one.
+    /// Pairs of secret and replacement, longest first, so that a secret within a longer one does not
+    /// prevent its redaction.
     secrets: Arc<[(String, String)]>,
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.secrets.iter().map(|(_, shown)| shown);
+        let names = self.secrets.iter().map(|(_, replacement)| replacement);
         f.debug_set().entries(names).finish()
     }
 }
 
 impl Redactor {
-    /// Redacts these: `(name, secret)`. An empty secret is passed over.
+    /// Creates a redactor of pairs `(name, secret)`. Ignores empty secrets.
     pub fn new<N: Into<String>, S: Into<String>>(
         secrets: impl IntoIterator<Item = (N, S)>,
     ) -> Self {
         let mut by_text = BTreeMap::new();
         for (name, secret) in secrets {
-            let (shown, secret) = (format!("[redacted:{}]", name.into()), secret.into());
+            let (replacement, secret) = (format!("[redacted:{}]", name.into()), secret.into());
             for form in forms(&secret) {
-                by_text.entry(form).or_insert_with(|| shown.clone());
+                by_text.entry(form).or_insert_with(|| replacement.clone());
             }
         }
         let mut secrets: Vec<(String, String)> = by_text.into_iter().collect();
@@ -57,40 +65,41 @@ impl Redactor {
         }
     }
 
-    /// Whether there is nothing to redact.
+    /// Returns whether there are no secrets.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.secrets.is_empty()
     }
 
-    /// The text without secrets.
+    /// Redacts a text.
     #[must_use]
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.is_empty() {
             return Cow::Borrowed(text);
         }
-        let mut clean = self.whole_at_cuts(text);
-        for (secret, shown) in self.secrets.iter() {
+        let mut clean = self.redact_at_cuts(text);
+        for (secret, replacement) in self.secrets.iter() {
             if clean.contains(secret.as_str()) {
-                clean = Cow::Owned(clean.replace(secret.as_str(), shown));
+                clean = Cow::Owned(clean.replace(secret.as_str(), replacement));
             }
         }
         clean
     }
 
-    /// The text without the pieces of secrets that a cut has left.
-    fn whole_at_cuts<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    /// Redacts pieces of secrets next to truncation marks.
+    fn redact_at_cuts<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut clean = Cow::Borrowed(text);
         for cut in cuts(text) {
             let (Some(before), Some(after)) = (clean.get(..cut.start), clean.get(cut.end..)) else {
                 continue;
             };
-            // Half a character is shown as this.
+            // Half of a character at the cut was replaced with U+FFFD.
             let before = before.trim_end_matches('\u{fffd}');
             let after = after.trim_start_matches('\u{fffd}');
             let of = |piece: fn(&str, &str) -> usize, text: &str| {
                 let each = self.secrets.iter();
-                let each = each.map(|(secret, shown)| (piece(secret, text), shown.as_str()));
+                let each =
+                    each.map(|(secret, replacement)| (piece(secret, text), replacement.as_str()));
                 each.max_by_key(|(length, _)| *length)
                     .filter(|(length, _)| *length > 0)
                     .unwrap_or_default()
@@ -108,7 +117,7 @@ impl Redactor {
         clean
     }
 
-    /// The result without secrets: in its output's texts and keys, and in its error.
+    /// Redacts the output and the error of a result.
     #[must_use]
     pub fn result(&self, mut result: ToolResult) -> ToolResult {
         if self.is_empty() {
@@ -123,47 +132,51 @@ impl Redactor {
         result
     }
 
-    /// What a handler raised, without secrets, before anything of it is cut.
+    /// Redacts the error of a handler. Drops a code that contains a secret. Must run before truncation.
     pub fn raised(&self, mut error: HandlerError) -> HandlerError {
         if self.is_empty() {
             return error;
         }
-        self.own(&mut error.message);
+        self.redact(&mut error.message);
         let more = [&mut error.name, &mut error.suggestion, &mut error.help_url];
-        more.into_iter().flatten().for_each(|text| self.own(text));
+        more.into_iter()
+            .flatten()
+            .for_each(|text| self.redact(text));
         error.code = error
             .code
             .filter(|code| matches!(self.text(code), Cow::Borrowed(_)));
         error
     }
 
-    fn own(&self, text: &mut String) {
+    fn redact(&self, text: &mut String) {
         if let Cow::Owned(clean) = self.text(text) {
             *text = clean;
         }
     }
 
-    /// The denials without secrets: a request's words are the guest's.
+    /// Redacts denials. The text of an HTTP request comes from the guest.
     pub fn denials(&self, denials: &mut [Denial]) {
         for denial in denials {
             if let Denial::HttpRequest(rule) = denial {
-                self.own(rule);
+                self.redact(rule);
             }
         }
     }
 
-    /// The error without secrets.
+    /// Redacts an error.
     pub fn error(&self, mut error: ToolError) -> ToolError {
-        self.own(&mut error.message);
+        self.redact(&mut error.message);
         let more = [&mut error.name, &mut error.suggestion, &mut error.help_url];
-        more.into_iter().flatten().for_each(|text| self.own(text));
+        more.into_iter()
+            .flatten()
+            .for_each(|text| self.redact(text));
         error
     }
 
-    /// Takes secrets out of a value's texts, keys and numbers.
+    /// Redacts the texts, keys and numbers of a value.
     pub fn value(&self, value: &mut Value) {
         match value {
-            Value::String(text) => self.own(text),
+            Value::String(text) => self.redact(text),
             Value::Number(number) => {
                 if let Cow::Owned(clean) = self.text(&number.to_string()) {
                     *value = Value::String(clean);
@@ -185,7 +198,7 @@ impl Redactor {
     }
 }
 
-/// The texts as which a secret is found.
+/// Returns the forms of a secret that are redacted.
 fn forms(secret: &str) -> Vec<String> {
     let lines = secret.lines().map(str::trim);
     let lines = lines.filter(|line| line.chars().count() >= LINE_MIN);
@@ -202,14 +215,14 @@ fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// How many bytes of a secret's beginning a text ends with.
+/// Returns the length of the longest prefix of a secret that the text ends with, in bytes.
 fn beginning(secret: &str, text: &str) -> usize {
     let ends = secret.char_indices().map(|(at, c)| at + c.len_utf8());
     let pieces = ends.skip(PIECE_MIN - 1).filter_map(|at| secret.get(..at));
     longest(pieces.filter(|piece| text.ends_with(piece)))
 }
 
-/// How many bytes of a secret's end a text begins with.
+/// Returns the length of the longest suffix of a secret that the text begins with, in bytes.
 fn end(secret: &str, text: &str) -> usize {
     let begins = secret.char_indices().rev().map(|(at, _)| at);
     let pieces = begins.skip(PIECE_MIN - 1).filter_map(|at| secret.get(at..));

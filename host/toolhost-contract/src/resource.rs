@@ -1,4 +1,4 @@
-//! The resources of a bundle that toolhost acts on: Tool and Agent.
+//! Resources of a bundle: Tool and Agent.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{ExportName, JsonSchemaObject, ResourceName, ToolName};
 pub struct ResourceMetadata {
     /// Name, unique among the resources of its kind.
     pub name: ResourceName,
-    /// Labels, free for the author's use.
+    /// Labels, not used by the host.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -20,7 +20,7 @@ pub struct ResourceMetadata {
 pub struct ToolResource {
     /// Name and labels.
     pub metadata: ResourceMetadata,
-    /// What the tool is.
+    /// `spec`.
     pub spec: ToolSpec,
 }
 
@@ -29,11 +29,11 @@ pub struct ToolResource {
 /// Spec: tool-spec-v2 §4.2.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// Path of the component, beneath the bundle's directory.
+    /// Path of the component, relative to the bundle's directory.
     pub entry: String,
-    /// Longest error message given to the model.
+    /// Longest error message for the model.
     pub error_message_limit: ErrorMessageLimit,
-    /// What the model sees of it; at least one, with unique names.
+    /// Functions for the model. At least one, with unique names.
     pub exports: Vec<ToolExportSpec>,
 }
 
@@ -42,42 +42,43 @@ pub struct ToolSpec {
 /// Spec: tool-spec-v2 §6.1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolExportSpec {
-    /// Name; the model sees `{tool}__{name}`.
+    /// Name. The tool name for the model is `{tool}__{name}`.
     pub name: ExportName,
     /// Description for the model.
     pub description: Option<String>,
-    /// JSON Schema of the arguments; none means any object.
+    /// JSON Schema of the arguments. `None` allows any object.
     pub parameters: Option<JsonSchemaObject>,
 }
 
-/// Longest `error.message` given to the model, in UTF-16 code units; a positive integer.
+/// Longest `error.message` for the model, in UTF-16 code units. Positive.
 ///
-/// Default: 1000. A Tool may say any, of which [`ErrorMessageLimit::MOST`] holds. Spec: tool-spec-v2
-/// §2.4(3).
+/// Default: 1000. A Tool may declare any limit; [`ErrorMessageLimit::MOST`] caps it.
+///
+/// Spec: tool-spec-v2 §2.4(3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ErrorMessageLimit(std::num::NonZeroU32);
 
 impl ErrorMessageLimit {
-    /// What holds where a Tool says nothing, and for calls that reach no Tool.
+    /// The default, also for calls that reach no Tool.
     pub const DEFAULT: Self = match std::num::NonZeroU32::new(1000) {
         Some(limit) => Self(limit),
         None => Self(std::num::NonZeroU32::MIN),
     };
 
-    /// What holds where a Tool says more: 65,536. The limit is the tool's author's, the model's
-    /// context is not.
+    /// The highest effective limit: 65,536. Bounds the share of the model's context that a Tool's author
+    /// can use.
     pub const MOST: Self = match std::num::NonZeroU32::new(64 << 10) {
         Some(limit) => Self(limit),
         None => Self::DEFAULT,
     };
 
-    /// Makes a limit; none for 0.
+    /// Creates a limit. Returns `None` for 0.
     #[must_use]
     pub fn new(units: u32) -> Option<Self> {
         std::num::NonZeroU32::new(units).map(Self)
     }
 
-    /// The limit, in UTF-16 code units.
+    /// Returns the limit in UTF-16 code units.
     #[must_use]
     pub fn units(self) -> usize {
         self.0.get() as usize
@@ -90,20 +91,20 @@ impl Default for ErrorMessageLimit {
     }
 }
 
-/// `kind: Agent`, as far as tools are concerned.
+/// `kind: Agent`, with the fields that concern tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentResource {
     /// Name and labels.
     pub metadata: ResourceMetadata,
-    /// What the agent may call.
+    /// `spec`.
     pub spec: AgentSpec,
 }
 
-/// `spec` of an Agent, as far as tools are concerned.
+/// `spec` of an Agent, with the fields that concern tools.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AgentSpec {
-    /// Tools its steps start with, in the order declared.
+    /// Tools in the catalog of each step, in order of declaration.
     pub tools: Vec<ResourceName>,
-    /// Tools of which at least one must have succeeded before a turn may end; none where it is empty.
+    /// If not empty, at least one of these tools must succeed before a turn can end.
     pub required_tools: Vec<ToolName>,
 }

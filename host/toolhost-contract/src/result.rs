@@ -1,4 +1,4 @@
-//! What a call came to.
+//! Results of tool calls.
 
 mod stored;
 
@@ -11,16 +11,16 @@ use crate::{ToolError, Usage};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolStatus {
-    /// Done; `output` is set.
+    /// The call completed; `output` is set.
     Ok,
-    /// Not done; `error` is set.
+    /// The call failed; `error` is set.
     Error,
-    /// Accepted; `handle` is set.
+    /// The call continues in the background; `handle` is set.
     Pending,
 }
 
 impl ToolStatus {
-    /// In a word: `ok`, `error` or `pending`.
+    /// Returns `ok`, `error` or `pending`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,11 +31,11 @@ impl ToolStatus {
     }
 }
 
-/// The answer to a [`ToolCall`](crate::ToolCall); never an exception.
+/// The result of a [`ToolCall`](crate::ToolCall).
 ///
 /// `{"toolCallId": "call_1", "toolName": "text__upper", "status": "ok", "output": {"text": "HI"}}`
 ///
-/// Made by the constructors below, so that the status always fits what is set.
+/// The constructors ensure that the status matches the set fields.
 ///
 /// Spec: tool-spec-v2 §10.1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,7 +67,7 @@ impl ToolResult {
         }
     }
 
-    /// Makes the result of a call that is done.
+    /// Creates the result of a completed call.
     #[must_use]
     pub fn ok(call_id: &str, tool_name: &str, output: Value) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl ToolResult {
         }
     }
 
-    /// Makes the result of a call that was accepted and is not done.
+    /// Creates the result of a pending call.
     #[must_use]
     pub fn pending(call_id: &str, tool_name: &str, handle: String) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl ToolResult {
         }
     }
 
-    /// Makes the result of a call that failed.
+    /// Creates the result of a failed call.
     #[must_use]
     pub fn error(call_id: &str, tool_name: &str, error: ToolError) -> Self {
         Self {
@@ -94,14 +94,14 @@ impl ToolResult {
         }
     }
 
-    /// Adds the receipt.
+    /// Sets the usage.
     #[must_use]
     pub fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
         self
     }
 
-    /// Puts the call's own id and name in the place of what stands there.
+    /// Sets the id and name of the call.
     #[must_use]
     pub fn answering(mut self, call_id: &str, tool_name: &str) -> Self {
         call_id.clone_into(&mut self.tool_call_id);
@@ -109,19 +109,19 @@ impl ToolResult {
         self
     }
 
-    /// The value, to be changed; none unless the status is `ok`.
+    /// Returns the output, for status `ok`.
     #[must_use]
     pub fn output_mut(&mut self) -> Option<&mut Value> {
         self.output.as_mut()
     }
 
-    /// The error, to be changed; none unless the status is `error`.
+    /// Returns the error, for status `error`.
     #[must_use]
     pub fn error_mut(&mut self) -> Option<&mut ToolError> {
         self.error.as_mut()
     }
 
-    /// Turns the result into a failure; its receipt stays.
+    /// Replaces the outcome with an error. Keeps the usage.
     #[must_use]
     pub fn into_error(self, error: ToolError) -> Self {
         Self {
@@ -133,43 +133,43 @@ impl ToolResult {
         }
     }
 
-    /// Id of the call this answers.
+    /// Returns the id of the call.
     #[must_use]
     pub fn tool_call_id(&self) -> &str {
         &self.tool_call_id
     }
 
-    /// Name that was called, as the model spelled it.
+    /// Returns the name of the called tool, as in the call.
     #[must_use]
     pub fn tool_name(&self) -> &str {
         &self.tool_name
     }
 
-    /// Whether it is done, failed or accepted.
+    /// Returns the status.
     #[must_use]
     pub fn status(&self) -> ToolStatus {
         self.status
     }
 
-    /// The value, for status `ok`.
+    /// Returns the output, for status `ok`.
     #[must_use]
     pub fn output(&self) -> Option<&Value> {
         self.output.as_ref()
     }
 
-    /// The handle, for status `pending`.
+    /// Returns the handle, for status `pending`.
     #[must_use]
     pub fn handle(&self) -> Option<&str> {
         self.handle.as_deref()
     }
 
-    /// The error, for status `error`.
+    /// Returns the error, for status `error`.
     #[must_use]
     pub fn tool_error(&self) -> Option<&ToolError> {
         self.error.as_ref()
     }
 
-    /// What the call used. Not part of the JSON, which the model reads.
+    /// Returns the resources used by the call. Not included in the JSON for the model.
     #[must_use]
     pub fn usage(&self) -> &Usage {
         &self.usage

@@ -5,21 +5,21 @@ use serde_json::Value;
 
 use crate::JsonObject;
 
-/// Why a JSON value cannot be a tool's `parameters`.
+/// A JSON value that is not valid as a tool's `parameters`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaShapeError {
-    /// Not an object.
+    /// The value is not an object.
     #[error("parameters must be a JSON Schema object")]
     NotAnObject,
-    /// A model's arguments are always an object, so the schema must describe one.
+    /// The schema does not describe an object. Arguments are always objects.
     #[error("the top-level 'type' of parameters must be 'object'")]
     NotAnObjectSchema,
 }
 
 /// A JSON Schema whose top-level `type` is `object`.
 ///
-/// Only the shape is checked here; whether it is valid JSON Schema is checked when a bundle loads.
+/// The schema itself is validated when a bundle is loaded.
 ///
 /// Spec: tool-spec-v2 §6.1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,10 +27,10 @@ pub enum SchemaShapeError {
 pub struct JsonSchemaObject(JsonObject);
 
 impl JsonSchemaObject {
-    /// Takes a JSON value for a schema.
+    /// Parses a schema.
     ///
     /// # Errors
-    /// [`SchemaShapeError`] where it is no object, or describes something else than an object.
+    /// [`SchemaShapeError`] if the value is not an object with `type: object`.
     pub fn parse(schema: Value) -> Result<Self, SchemaShapeError> {
         let Value::Object(schema) = schema else {
             return Err(SchemaShapeError::NotAnObject);
@@ -41,7 +41,7 @@ impl JsonSchemaObject {
         Ok(Self(schema))
     }
 
-    /// The schema of a tool that says nothing about its arguments: any object.
+    /// Returns the schema that allows any object.
     #[must_use]
     pub fn any_object() -> Self {
         let mut schema = JsonObject::new();
@@ -49,13 +49,13 @@ impl JsonSchemaObject {
         Self(schema)
     }
 
-    /// The schema's keywords.
+    /// Returns the keywords of the schema.
     #[must_use]
     pub fn as_object(&self) -> &JsonObject {
         &self.0
     }
 
-    /// The schema as a JSON value.
+    /// Returns the schema as a JSON value.
     #[must_use]
     pub fn to_value(&self) -> Value {
         Value::Object(self.0.clone())

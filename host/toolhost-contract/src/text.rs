@@ -1,4 +1,4 @@
-//! The one list of characters that act, JSON in which none does, and words for a shell.
+//! Escapes control and invisible characters, in text and in JSON, and quotes words for a shell.
 
 mod cuts;
 mod display;
@@ -10,23 +10,23 @@ pub use cuts::{CUT, cuts, left_out};
 pub(crate) use display::is_plain;
 pub use display::{cut, escape_lines, escape_within, listed, shorten};
 
-/// Whether a character can act on whoever shows or reads a text, instead of being seen.
+/// Returns whether a character is a control character, reorders text or is invisible.
 ///
-/// - controls: C0 with line break and tab (an exit may let these two through), DEL, C1
+/// - controls: C0 with line break and tab, DEL, C1
 /// - marks that reorder text: U+061C, U+200E–F, U+202A–E, U+2066–9
 /// - line and paragraph separators: U+2028, U+2029
-/// - what is not seen at all, and so hides in a text: soft hyphen U+00AD, zero-width space U+200B,
+/// - invisible characters: soft hyphen U+00AD, zero-width space U+200B,
 ///   word joiner, invisible operators and format characters U+2060–F, byte order mark U+FEFF,
 ///   annotations U+FFF9–B, tags and variation selectors of plane 14 U+E0000–E0FFF; the combining joiner
 ///   U+034F, fillers of Hangul U+115F–1160, U+3164 and U+FFA0, vowels of Khmer U+17B4–5, selectors of
 ///   Mongolian U+180B–F, controls of shorthand and music U+1BCA0–3 and U+1D173–A
 ///
-/// The joiners U+200C and U+200D pass: Persian and Indic scripts are misspelt without them, and
-/// emoji fall apart. So do the variation selectors U+FE00–F, which choose an emoji's shape. Flags
-/// made of tags (Scotland's) and rare ideographs' variants are escaped.
+/// Not included are the joiners U+200C and U+200D, which Persian, Indic scripts and emoji need, and the
+/// variation selectors U+FE00–F, which emoji need. Flags made of tags (such as Scotland's) and rare
+/// variants of ideographs are included.
 #[must_use]
 pub fn acts(c: char) -> bool {
-    let hides = matches!(
+    let is_invisible = matches!(
         c,
         '\u{ad}'
             | '\u{34f}'
@@ -46,10 +46,10 @@ pub fn acts(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e0fff}'
     );
-    hides || c.is_control()
+    is_invisible || c.is_control()
 }
 
-/// Writes what acts as `\u{…}`, line breaks and tabs too.
+/// Escapes the characters of [`acts`] as `\u{…}`, also line breaks and tabs.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -63,8 +63,8 @@ pub fn escape(text: &str) -> String {
     plain
 }
 
-/// Writes what acts within a JSON text as `\u…`: it is the same JSON, on the same lines, since a line
-/// break is only ever between values.
+/// Escapes the characters of [`acts`] in a JSON text as `\u…`. The value stays the same. Line breaks
+/// are kept, because in JSON they only occur between values.
 #[must_use]
 pub fn escape_json(json: &str) -> Cow<'_, str> {
     let acts = |c: char| c != '\n' && acts(c);
@@ -79,14 +79,14 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
             continue;
         }
         for unit in c.encode_utf16(&mut units) {
-            // Writing to a text does not fail.
+            // Writing to a `String` does not fail.
             let _ = write!(plain, "\\u{unit:04x}");
         }
     }
     Cow::Owned(plain)
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell, if necessary.
 #[must_use]
 pub fn shell_word(word: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+');

@@ -1,4 +1,4 @@
-//! Points in time as text.
+//! Timestamps in RFC 3339 format.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,9 +7,9 @@ use serde::{Serialize, Serializer};
 
 const SECONDS_PER_DAY: u64 = 86_400;
 
-/// A point in time. Its text is RFC 3339 in UTC with milliseconds: `2026-11-21T05:00:00.000Z`.
+/// A point in time. Displayed in RFC 3339 in UTC with milliseconds: `2026-11-21T05:00:00.000Z`.
 ///
-/// Times before 1970 are shown as its first moment.
+/// Times before 1970 are displayed as 1970-01-01.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp(pub SystemTime);
 
@@ -36,10 +36,10 @@ impl Serialize for Timestamp {
     }
 }
 
-/// The date of a day since 1970-01-01, in the proleptic Gregorian calendar.
+/// Returns year, month and day of a day number since 1970-01-01, in the proleptic Gregorian calendar.
 ///
-/// Years are counted from March, so that the leap day is the last of its year; 400 of them are an
-/// era of 146,097 days. After Hinnant, `civil_from_days`.
+/// Years start in March, so that the leap day is the last day of a year. 400 years are an era of 146,097
+/// days. Algorithm: Howard Hinnant, `civil_from_days`.
 fn civil(days_since_1970: u64) -> (u64, u64, u64) {
     let days = days_since_1970 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -1,4 +1,4 @@
-//! The receipt of a call.
+//! Resource usage of a call.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer};
 
 use crate::Denial;
 
-/// What one call used, measured by the host outside the guest's reach: true also after a trap, a
-/// timeout or a cancelled call.
+/// Resources used by one call, measured by the host. Also accurate after a trap, a timeout or a
+/// cancelled call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -15,37 +15,37 @@ pub struct Usage {
     /// Time from the start of the instance to its end, without queueing.
     #[serde(rename = "wallMs", serialize_with = "milliseconds")]
     pub wall: Duration,
-    /// Time spent waiting for a place.
+    /// Time spent waiting for a call slot.
     #[serde(rename = "queuedMs", serialize_with = "milliseconds")]
     pub queued: Duration,
-    /// Highest sum of all linear memories and of what the host held for HTTP requests, in bytes.
+    /// Peak of all linear memories and the host's buffers for HTTP requests, in bytes.
     pub memory_peak: u64,
     /// Bytes written to files.
     pub bytes_written: u64,
     /// Bytes read from files.
     pub bytes_read: u64,
-    /// Files, directories and links made.
+    /// Files, directories and links created.
     pub files_made: u64,
-    /// Bytes printed to stdout, kept or not.
+    /// Bytes written to stdout, including discarded ones.
     pub stdout_bytes: u64,
-    /// Bytes printed to stderr, kept or not.
+    /// Bytes written to stderr, including discarded ones.
     pub stderr_bytes: u64,
-    /// Log records written, kept or not.
+    /// Log records written, including dropped ones.
     pub log_records: u64,
     /// Log records dropped because there were too many.
     pub log_dropped: u64,
     /// Bytes of the result's JSON.
     pub output_bytes: u64,
-    /// HTTP requests that were allowed, whatever came of them.
+    /// Allowed HTTP requests, including failed ones.
     #[serde(skip_serializing_if = "is_zero")]
     pub http_requests: u64,
-    /// Bytes of the bodies sent.
+    /// Bytes of request bodies.
     #[serde(skip_serializing_if = "is_zero")]
     pub http_sent: u64,
-    /// Bytes of the bodies received.
+    /// Bytes of response bodies.
     #[serde(skip_serializing_if = "is_zero")]
     pub http_received: u64,
-    /// What the guest tried without being granted it, each once.
+    /// Denied operations, without duplicates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<Denial>,
 }

@@ -58,19 +58,19 @@ pub enum IpcBody {
 #[non_exhaustive]
 pub enum IpcError {
     /// The message is longer than [`IPC_LINE_BYTES_MAX`].
-    #[error("the message has {bytes} bytes, and {IPC_LINE_BYTES_MAX} are the most")]
+    #[error("the message has {bytes} bytes; the limit is {IPC_LINE_BYTES_MAX}")]
     TooLong {
         /// Length in bytes.
         bytes: usize,
     },
     /// The message has too many JSON values.
-    #[error("the message has {values} values, and {IPC_VALUES_MAX} are the most")]
+    #[error("the message has {values} JSON values; the limit is {IPC_VALUES_MAX}")]
     TooManyValues {
         /// Number of values.
         values: u64,
     },
     /// The message is nested deeper than [`IPC_DEPTH_MAX`].
-    #[error("the message is nested {depth} deep, and {IPC_DEPTH_MAX} is the most")]
+    #[error("the message is nested {depth} deep; the limit is {IPC_DEPTH_MAX}")]
     TooDeep {
         /// Depth of nesting.
         depth: usize,
@@ -79,10 +79,10 @@ pub enum IpcError {
     #[error("the message is not UTF-8")]
     NotUtf8(#[source] std::str::Utf8Error),
     /// The message is not JSON, or lacks the fields of a message.
-    #[error("the message does not have the shape of one")]
+    #[error("the text is not a message of a known type")]
     Shape(#[source] serde_json::Error),
     /// A field of the event is invalid.
-    #[error("a field of the message is refused")]
+    #[error("a field of the message is invalid")]
     Field(#[from] EventError),
 }
 

@@ -23,7 +23,7 @@ pub enum EventError {
     #[error("{0} is empty")]
     Empty(&'static str),
     /// The field is too long.
-    #[error("{field} has {bytes} bytes, and {max} are the most")]
+    #[error("{field} has {bytes} bytes; the limit is {max}")]
     TooLong {
         /// Name of the field.
         field: &'static str,
@@ -33,10 +33,10 @@ pub enum EventError {
         max: usize,
     },
     /// The field contains a control or formatting character.
-    #[error("{0} holds a control character")]
+    #[error("{0} contains a control or formatting character")]
     Control(&'static str),
     /// `createdAt` is not an RFC 3339 time.
-    #[error("createdAt is no RFC 3339 time")]
+    #[error("createdAt is not an RFC 3339 time")]
     CreatedAt,
 }
 

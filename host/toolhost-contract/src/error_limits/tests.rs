@@ -113,10 +113,10 @@ fn an_empty_message_still_says_something() {
         });
         assert_eq!(error.message, expected);
     };
-    check(None, "the tool failed and gave no message");
+    check(None, "the tool failed without a message");
     check(
         Some("EIO"),
-        "the tool failed with code EIO and gave no message",
+        "the tool failed with code EIO and without a message",
     );
 }
 

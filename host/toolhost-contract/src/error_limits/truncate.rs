@@ -1,17 +1,17 @@
-//! Cuts a message to a Tool's `errorMessageLimit`.
+//! Truncation to a Tool's `errorMessageLimit`.
 
 use crate::ErrorMessageLimit;
 
-/// Ends a message that was cut.
+/// End of a truncated message.
 const SUFFIX: &str = "... (truncated)";
 
 /// Length of [`SUFFIX`], in UTF-16 code units; it is ASCII.
 const SUFFIX_UNITS: usize = SUFFIX.len();
 
-/// Cuts `message` to `limit` UTF-16 code units, the suffix `... (truncated)` included.
+/// Truncates `message` to `limit` UTF-16 code units, the suffix `... (truncated)` included.
 ///
-/// A code point is never split, so the result may be one unit shorter. A limit that only the suffix
-/// would fill (15 or less) cuts without it. Cutting twice is cutting once.
+/// Never splits a code point, so the result may be one unit shorter. Omits the suffix for limits of 15
+/// or less. Idempotent.
 ///
 /// Spec: tool-spec-v2 §10.4, whose snippet exceeds a limit shorter than the suffix.
 #[must_use]
@@ -27,7 +27,7 @@ pub(crate) fn truncate(message: &str, limit: ErrorMessageLimit) -> String {
     format!("{}{SUFFIX}", prefix(message, limit - SUFFIX_UNITS))
 }
 
-/// Returns the longest beginning of `text` within `units` UTF-16 code units.
+/// Returns the longest prefix of `text` within `units` UTF-16 code units.
 fn prefix(text: &str, units: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Blocks of IP addresses, and which addresses are not public.
+//! Blocks of IP addresses, and the blocks that are not public.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,13 +9,13 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressBlock(IpNet);
 
-/// Why a text is not a block of addresses.
+/// A text that is not a block of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressBlockError {
-    /// It is neither an address nor an address and a prefix length.
+    /// The text is neither an address nor an address with a prefix length.
     #[error("it is neither an IP address nor a block such as 10.0.0.0/8")]
     Form,
-    /// Bits are set behind the prefix.
+    /// Bits after the prefix are set.
     #[error("its address is not the first of the block; write {0}")]
     NotFirst(AddressBlock),
 }
@@ -46,14 +46,14 @@ impl AddressBlock {
         }
     }
 
-    /// Whether the block contains an address. Blocks of IPv6 contain no IPv4 address.
+    /// Returns whether the block contains an address. IPv6 blocks contain no IPv4 addresses.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address)
     }
 }
 
-/// Without the prefix length if the block is one address.
+/// Omits the prefix length if the block is one address.
 impl fmt::Display for AddressBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.prefix_len() == self.0.max_prefix_len() {
@@ -68,7 +68,7 @@ impl fmt::Display for AddressBlock {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reason {
     Special,
-    /// Its IPv6 addresses stand for IPv4 addresses.
+    /// IPv6 addresses that embed IPv4 addresses.
     EmbedsIpv4,
 }
 
@@ -84,8 +84,8 @@ const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], length: u8) -> AddressBlock {
     AddressBlock(IpNet::V6(net))
 }
 
-/// The blocks outside of the public internet: those of special purpose (RFC 6890), and those that
-/// clouds add. The first that contains an address is the one reported.
+/// Blocks outside the public internet: special-purpose addresses (RFC 6890) and metadata services of
+/// cloud providers. The first block that contains an address is reported.
 #[rustfmt::skip]
 static NON_PUBLIC: [(AddressBlock, Reason); 34] = [
     (v4(0, 0, 0, 0, 8), Special),          // this host, unspecified
@@ -129,13 +129,13 @@ fn non_public(address: IpAddr) -> Option<&'static (AddressBlock, Reason)> {
     blocks.find(|(block, _)| block.contains(address))
 }
 
-/// Returns the block that makes an address not public. None for a public address.
+/// Returns the non-public block that contains an address, or `None` for a public address.
 #[must_use]
 pub fn non_public_block(address: IpAddr) -> Option<AddressBlock> {
     non_public(address).map(|(block, _)| *block)
 }
 
-/// Whether an IPv6 address stands for an IPv4 address.
+/// Returns whether an IPv6 address embeds an IPv4 address.
 pub(crate) fn embeds_ipv4(address: IpAddr) -> bool {
     non_public(address).is_some_and(|(_, reason)| *reason == EmbedsIpv4)
 }

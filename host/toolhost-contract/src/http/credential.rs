@@ -1,4 +1,4 @@
-//! Headers with secrets, which the host adds to requests and guests never see.
+//! Headers with secrets that the host adds to requests. Guests cannot read them.
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ use super::origin::{Origin, OriginError};
 /// Maximum bytes of prefix and secret together.
 const VALUE_MAX: usize = 8 << 10;
 
-/// A header that the host sets on requests to one origin. It replaces headers of that name that the
-/// guest set. The secret is wiped from memory when the last clone is dropped.
+/// A header that the host sets on requests to one origin. It replaces the guest's headers of that
+/// name. The secret is wiped from memory when the last clone is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpCredential {
     origin: Origin,
@@ -23,27 +23,27 @@ pub struct HttpCredential {
     prefix_bytes: usize,
 }
 
-/// Without the secret.
+/// Omits the secret.
 impl fmt::Debug for HttpCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} to {}", self.header, self.origin)
     }
 }
 
-/// Why a credential is invalid. No message quotes the secret.
+/// An invalid credential. The messages never contain the secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HttpCredentialError {
     /// The origin is invalid.
     #[error(transparent)]
     Origin(#[from] OriginError),
     /// The name of the header is invalid.
-    #[error("it is not the name of a header")]
+    #[error("it is not a valid header name")]
     Header,
     /// The host sets this header itself.
     #[error("the host sets this header itself; use another one")]
     Forbidden,
     /// The prefix or the secret is invalid.
-    #[error("the value of a header has 1 to 8192 bytes of visible ASCII characters and spaces")]
+    #[error("a header value must have 1 to 8192 bytes of visible ASCII characters and spaces")]
     Value,
 }
 
@@ -81,14 +81,14 @@ impl HttpCredential {
         })
     }
 
-    /// The secret, without the prefix.
+    /// Returns the secret without the prefix.
     #[must_use]
     pub fn secret(&self) -> &[u8] {
         let value = self.value.as_bytes();
         value.get(self.prefix_bytes..).unwrap_or_default()
     }
 
-    /// Whether the credential is added to requests to an origin.
+    /// Returns whether the credential is added to requests to an origin.
     #[must_use]
     pub fn applies_to(&self, origin: &Origin) -> bool {
         self.origin == *origin
@@ -98,7 +98,7 @@ impl HttpCredential {
     pub fn apply_all(all: &[Self], origin: &Origin, headers: &mut HeaderMap) {
         let mut applicable = all.iter().filter(|one| one.applies_to(origin)).peekable();
         if applicable.peek().is_some() {
-            // Secrets can be redacted only from a response that is whole and not compressed.
+            // Redaction needs complete, uncompressed responses.
             let identity = HeaderValue::from_static("identity");
             headers.insert(header::ACCEPT_ENCODING, identity);
             headers.remove(header::RANGE);

@@ -4,16 +4,17 @@ use std::net::SocketAddr;
 
 use super::{AddressBlock, HttpCredential, HttpRule};
 
-/// Where a tool may send requests, and what the host adds to them. Default: nowhere.
+/// Allowed requests of a tool, and the credentials that the host adds. Default: no requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HttpGrant {
-    /// A request is allowed if one of these rules allows it.
+    /// Rules. A request is allowed if at least one rule allows it.
     pub allow: Vec<HttpRule>,
-    /// Blocks of addresses that are not public, to which a name may resolve all the same. Not needed
-    /// for a rule that names an address, or for `localhost` and loopback.
+    /// Blocks of non-public addresses to which host names may resolve. Not needed for rules with an
+    /// address, or for `localhost` and loopback.
     pub private_networks: Vec<AddressBlock>,
-    /// Secrets that the host adds to requests to one origin.
+    /// Headers with secrets that the host adds to requests.
     pub credentials: Vec<HttpCredential>,
-    /// A server that gets every allowed request instead, in plain HTTP. No name is resolved then.
+    /// Server that receives all allowed requests instead of the real hosts, over plain HTTP. No name is
+    /// resolved.
     pub answered_by: Option<SocketAddr>,
 }

@@ -1,9 +1,9 @@
-//! The headers that the host sets itself.
+//! Headers that guests and credentials must not set.
 
 use http::{HeaderName, header};
 
-/// Headers of one connection, of the framing of a body, and the host.
-const OF_CONNECTION: [HeaderName; 8] = [
+/// Headers of the connection and of the body's framing, and `host`.
+const CONNECTION_HEADERS: [HeaderName; 8] = [
     header::CONNECTION,
     header::HOST,
     HeaderName::from_static("http2-settings"),
@@ -14,8 +14,8 @@ const OF_CONNECTION: [HeaderName; 8] = [
     header::UPGRADE,
 ];
 
-/// Headers that make some servers use another method or path than those that the rules allowed.
-const OVERRIDES: [&str; 5] = [
+/// Headers with which some servers override the method or path that the rules have checked.
+const OVERRIDE_HEADERS: [&str; 5] = [
     "x-http-method",
     "x-http-method-override",
     "x-method-override",
@@ -23,10 +23,10 @@ const OVERRIDES: [&str; 5] = [
     "x-rewrite-url",
 ];
 
-/// Whether neither a guest nor a credential may set this header.
+/// Returns whether guests and credentials must not set this header.
 #[must_use]
 pub fn is_reserved_header(name: &HeaderName) -> bool {
     name.as_str().starts_with("proxy-")
-        || OF_CONNECTION.contains(name)
-        || OVERRIDES.contains(&name.as_str())
+        || CONNECTION_HEADERS.contains(name)
+        || OVERRIDE_HEADERS.contains(&name.as_str())
 }

@@ -1,4 +1,4 @@
-//! The origin of a request: scheme, host and port, in one normal form.
+//! The origin of a request: normalised scheme, host and port.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -54,10 +54,10 @@ pub enum Host {
 }
 
 impl Host {
-    /// Parses a host. A name that a resolver might read as an address is refused.
+    /// Parses a host. Rejects names that a resolver may parse as an address.
     ///
     /// # Errors
-    /// [`OriginError`] says what is wrong with it.
+    /// [`OriginError`] if the text is invalid.
     pub fn parse(text: &str) -> Result<Self, OriginError> {
         if let Some(inner) = text.strip_prefix('[') {
             let inner = inner.strip_suffix(']').ok_or(OriginError::Host)?;
@@ -90,8 +90,8 @@ fn is_label(label: &str) -> bool {
         && !label.ends_with('-')
 }
 
-/// Whether resolvers read a name with this last label as an address, such as `127.1`, `0x7f000001`
-/// and `2130706433`.
+/// Returns whether resolvers parse a name with this last label as an address, such as `127.1`,
+/// `0x7f000001` and `2130706433`.
 fn is_number(label: &str) -> bool {
     match label.strip_prefix("0x") {
         Some(hex) => hex.bytes().all(|b| b.is_ascii_hexdigit()),
@@ -112,11 +112,11 @@ impl fmt::Display for Host {
 /// Scheme, host and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// Its scheme.
+    /// The scheme.
     pub scheme: Scheme,
-    /// Its host.
+    /// The host.
     pub host: Host,
-    /// Its port.
+    /// The port.
     pub port: u16,
 }
 
@@ -124,7 +124,7 @@ impl Origin {
     /// Parses `scheme://host[:port]`.
     ///
     /// # Errors
-    /// [`OriginError`] says what is wrong with it.
+    /// [`OriginError`] if the text is invalid.
     pub fn parse(text: &str) -> Result<Self, OriginError> {
         let (scheme, authority) = text.split_once("://").ok_or(OriginError::Scheme)?;
         Self::of(Scheme::parse(scheme)?, authority)
@@ -133,7 +133,7 @@ impl Origin {
     /// Parses `host[:port]`.
     ///
     /// # Errors
-    /// [`OriginError`] says what is wrong with it.
+    /// [`OriginError`] if the text is invalid.
     pub fn of(scheme: Scheme, authority: &str) -> Result<Self, OriginError> {
         let (host, port) = split(scheme, authority)?;
         let host = Host::parse(host)?;
@@ -174,7 +174,7 @@ pub(crate) fn split(scheme: Scheme, authority: &str) -> Result<(&str, u16), Orig
     Ok((host, port.ok_or(OriginError::Port)?))
 }
 
-/// Why a text is not an origin.
+/// A text that is not an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OriginError {
     /// The scheme is neither `http` nor `https`.
@@ -194,7 +194,7 @@ pub enum OriginError {
     /// The host ends with a dot.
     #[error("its host ends with a dot; remove the dot")]
     TrailingDot,
-    /// The host is an address in an unusual notation.
+    /// The host is an address in a non-standard notation.
     #[error(
         "its host is an IP address in an unusual notation; write it as 192.0.2.1 or [2001:db8::1]"
     )]

@@ -1,4 +1,4 @@
-//! A rule of `http.allow`: which requests a tool may send.
+//! Rules of `http.allow`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,13 +8,13 @@ use super::origin::{Host, Origin, OriginError, Scheme, split};
 
 /// `[METHOD ]scheme://host[:port][/path*]`.
 ///
-/// - Without a method, the rule allows every method but `CONNECT` and `TRACE`, which no rule allows.
+/// - Without a method, the rule allows every method except `CONNECT` and `TRACE`, which no rule allows.
 /// - `*.example.com` matches every name below `example.com`, but not `example.com` itself.
-/// - Without a path, the rule allows every path. `/v1/users` matches that path alone, and `/v1/*`
-///   each path that begins with `/v1/`. Queries are ignored.
+/// - Without a path, the rule allows every path. `/v1/users` matches only this path, and `/v1/*` all
+///   paths that begin with `/v1/`. Queries are ignored.
 ///
-/// Paths are compared with their escapes resolved. A rule with a path matches no path that a server
-/// might read as another: one with `.`, `..`, or an escaped `/`, `\` or `%`.
+/// Escapes are resolved before paths are compared. A rule with a path does not match ambiguous paths:
+/// those with `.`, `..`, or an escaped `/`, `\` or `%`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRule {
     method: Option<String>,
@@ -38,10 +38,10 @@ enum PathPattern {
     BeginsWith(String),
 }
 
-/// Why a text is not a rule.
+/// A text that is not a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HttpRuleError {
-    /// No rule may have this method.
+    /// The method is invalid or never allowed.
     #[error(
         "its method is not a word in capitals such as GET; CONNECT and TRACE cannot be allowed"
     )]
@@ -50,21 +50,19 @@ pub enum HttpRuleError {
     #[error(transparent)]
     Origin(#[from] OriginError),
     /// A `*` is neither the first label of the host nor the end of the path.
-    #[error(
-        "it has a '*' elsewhere than before the host, as in *.example.com, or at the end of the path"
-    )]
+    #[error("'*' is allowed only before the host, as in *.example.com, and at the end of the path")]
     Star,
-    /// It has a query or a fragment.
+    /// The rule has a query or a fragment.
     #[error("it has a query or a fragment; end the rule with the path")]
     Query,
-    /// Servers might read the path as another.
+    /// The path is ambiguous.
     #[error(
-        "servers may read its path as another; remove '.', '..', '\\', and the escapes of '/', '\\', ';', '%' and control characters, and escape the UTF-8 of other characters"
+        "its path is ambiguous; remove '.', '..', '\\', and the escapes of '/', '\\', ';', '%' and control characters, and escape the UTF-8 of other characters"
     )]
     Path,
-    /// The host is an address that is not of one machine, or that embeds an IPv4 address.
+    /// The host is an address of more than one machine, or it embeds an IPv4 address.
     #[error(
-        "its host is not the address of one machine; write such an address, as 127.0.0.1 or [::1]"
+        "its host is not the address of one machine; write an address such as 127.0.0.1 or [::1]"
     )]
     Address,
 }
@@ -73,7 +71,7 @@ impl HttpRule {
     /// Parses a rule.
     ///
     /// # Errors
-    /// [`HttpRuleError`] says what is wrong with it.
+    /// [`HttpRuleError`] if the text is invalid.
     pub fn parse(text: &str) -> Result<Self, HttpRuleError> {
         let (method, url) = match text.split_once(' ') {
             Some((method, url)) => (Some(method), url),
@@ -99,7 +97,7 @@ impl HttpRule {
         })
     }
 
-    /// Whether the rule allows a request. `path` is the path as it is sent, with its escapes.
+    /// Returns whether the rule allows a request. `path` is the path of the request, with escapes.
     #[must_use]
     pub fn allows(&self, method: &str, origin: &Origin, path: &str) -> bool {
         let own_method = self.method.as_deref();
@@ -114,13 +112,13 @@ impl HttpRule {
 /// Maximum bytes of a method.
 pub const METHOD_MAX: usize = 32;
 
-/// Whether a rule may name a method.
+/// Returns whether a rule may have this method.
 fn is_method(method: &str) -> bool {
     let is_capital = |b: u8| b.is_ascii_uppercase() || b == b'-';
     !method.is_empty() && method.bytes().all(is_capital) && is_allowed_method(method)
 }
 
-/// Whether a rule can allow a method. `CONNECT` would open a tunnel, and `TRACE` echo credentials.
+/// Returns whether a rule can allow a method. `CONNECT` opens a tunnel, and `TRACE` echoes credentials.
 #[must_use]
 pub fn is_allowed_method(method: &str) -> bool {
     let refused = ["CONNECT", "TRACE"];
@@ -157,7 +155,7 @@ impl HostPattern {
     }
 }
 
-/// Whether an address is that of one machine and embeds no other address.
+/// Returns whether an address is that of one machine and embeds no other address.
 fn is_one_machine(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
     !(address.is_unspecified() || address.is_multicast() || broadcast || embeds_ipv4(address))
@@ -192,7 +190,7 @@ impl PathPattern {
     }
 }
 
-/// Returns a path with its escapes in one form. None if a server might read it as another path.
+/// Returns a path with normalised escapes, or `None` if the path is ambiguous.
 #[must_use]
 pub fn normalize_path(path: &str) -> Option<String> {
     let mut normal = String::with_capacity(path.len());
@@ -221,9 +219,9 @@ pub fn normalize_path(path: &str) -> Option<String> {
             _ => return None,
         }
     }
-    // Some servers read invalid UTF-8 as a `/` or a `.`.
+    // Some servers decode invalid UTF-8 to `/` or `.`.
     std::str::from_utf8(&unescaped).ok()?;
-    // To some servers, the text after a `;` is a parameter of its segment.
+    // Some servers parse the text after `;` as a parameter of the segment.
     let is_dots = |segment: &str| matches!(segment.split(';').next(), Some("." | ".."));
     (normal.starts_with('/') && !normal.split('/').any(is_dots)).then_some(normal)
 }

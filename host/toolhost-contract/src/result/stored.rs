@@ -1,4 +1,4 @@
-//! A result as the host keeps it: nothing is left out, and nothing is taken from it unchecked.
+//! The complete JSON form of a result for the host's store.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ struct StoredError {
     help_url: Option<String>,
 }
 
-/// A field that an older host did not know reads as zero.
+/// A field missing in the record of an older host is zero.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct StoredUsage {
@@ -56,20 +56,20 @@ struct StoredUsage {
     http_requests: u64,
     http_sent: u64,
     http_received: u64,
-    #[serde(deserialize_with = "known")]
+    #[serde(deserialize_with = "known_denials")]
     denials: Vec<Denial>,
 }
 
-/// A denial that this host does not know is left out.
-fn known<'de, D: Deserializer<'de>>(stored: D) -> Result<Vec<Denial>, D::Error> {
+/// Omits denials that this host does not know.
+fn known_denials<'de, D: Deserializer<'de>>(stored: D) -> Result<Vec<Denial>, D::Error> {
     let words = Vec::<String>::deserialize(stored)?;
     let known = words.iter().filter_map(|words| Denial::from_words(words));
     Ok(known.collect())
 }
 
 impl ToolResult {
-    /// The whole result as JSON, its [`Usage`] included, for the host's own store alone: what a model
-    /// reads is what the result serialises to.
+    /// Returns the result with its [`Usage`] as JSON, for the host's store only. The JSON for the model is
+    /// the result's `Serialize` form.
     #[must_use]
     pub fn to_stored(&self) -> Value {
         let outcome = match self.status {
@@ -95,10 +95,10 @@ impl ToolResult {
         serde_json::to_value(stored).unwrap_or_default()
     }
 
-    /// Takes back what [`to_stored`](Self::to_stored) gave; none where it is anything else.
+    /// Parses the JSON of [`to_stored`](Self::to_stored). Returns `None` for any other value.
     ///
-    /// For the host's own store alone: this is the one way in which a text becomes a code of the
-    /// host, so nothing that a guest, a handler or a middleware made may come here.
+    /// For the host's store only. Only this function converts text to a host code, so it must not be
+    /// given values from a guest, handler or middleware.
     #[must_use]
     pub fn from_stored(stored: &Value) -> Option<Self> {
         let stored = Stored::deserialize(stored).ok()?;
@@ -140,7 +140,7 @@ impl StoredError {
     }
 }
 
-// Every field is named in both directions: a new one must be stored, too.
+// Lists every field, so that a new field of `Usage` does not compile until it is stored.
 macro_rules! same_fields {
     ($($field:ident),* $(,)?) => {
         impl From<Usage> for StoredUsage {

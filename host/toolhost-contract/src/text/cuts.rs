@@ -1,24 +1,24 @@
-//! The marks that the sandbox leaves where it cut what a guest printed, logged or panicked with.
+//! Marks of truncation in the output, logs and panic messages of guests.
 
 use std::ops::Range;
 
-/// Marks the end of a text that was cut.
+/// End of a truncated text.
 pub const CUT: &str = "… (cut)";
 
-/// Marks, after a number of bytes, the place where the middle of a text was left out.
+/// End of the mark of omitted bytes, after their number.
 const LEFT_OUT: &str = " bytes left out …";
 
-/// Before the number.
+/// Start of the mark of omitted bytes.
 const LEFT_OUT_BEGIN: &str = "… ";
 
-/// Writes the mark of a place where the middle of a text, so many bytes, was left out.
+/// Returns the mark for `bytes` omitted in the middle of a text.
 #[must_use]
 pub fn left_out(bytes: u64) -> String {
     format!("\n{LEFT_OUT_BEGIN}{bytes}{LEFT_OUT}\n")
 }
 
-/// Finds the marks in a text: the last of each kind, the later one first. What stands right before a
-/// mark may be the beginning of a longer text, what stands right after it the end of one.
+/// Finds the last mark of each kind in a text, the later one first. The text before a mark may be the
+/// start of a truncated word, and the text after it the end of one.
 #[must_use]
 pub fn cuts(text: &str) -> Vec<Range<usize>> {
     let cut = text.rfind(CUT).map(|at| at..at + CUT.len());
@@ -26,7 +26,7 @@ pub fn cuts(text: &str) -> Vec<Range<usize>> {
         let (before, after) = text.split_at_checked(at)?;
         let number = before.trim_end_matches(|c: char| c.is_ascii_digit());
         let before = number.strip_suffix(LEFT_OUT_BEGIN)?;
-        // The line breaks around it, which a panic's reason has escaped.
+        // In the message of a panic, the line breaks around the mark are escaped.
         let begin = before.strip_suffix('\n').or(before.strip_suffix("\\u{a}"));
         let after = after.strip_prefix(LEFT_OUT)?;
         let end = after.strip_prefix('\n').or(after.strip_prefix("\\u{a}"));

@@ -1,18 +1,18 @@
-//! Makes text that strangers wrote safe to show: to a model, in a terminal, in a log.
+//! Escapes and truncates untrusted text for models, terminals and logs.
 
-/// Whether a character [`acts`](super::acts), but for the line breaks and tabs that a text is made of.
+/// [`acts`](super::acts) without line breaks and tabs.
 fn acts(c: char) -> bool {
     !matches!(c, '\n' | '\t') && super::acts(c)
 }
 
-/// Writes the characters that act instead of being displayed as `\u{…}`.
+/// Escapes the characters of [`acts`](super::acts) as `\u{…}`, except line breaks and tabs.
 #[must_use]
 pub fn escape_lines(text: &str) -> String {
     escape_chars(text.chars())
 }
 
-/// [`escape_lines`] on no more than the first `limit + 1` characters: enough for whoever cuts the
-/// result to `limit` units to see that there was more, without growing a message of megabytes.
+/// Like [`escape_lines`], but reads only the first `limit + 1` characters. A caller that truncates to
+/// `limit` can still detect that the text was longer.
 #[must_use]
 pub fn escape_within(text: &str, limit: usize) -> String {
     escape_chars(text.chars().take(limit.saturating_add(1)))
@@ -30,8 +30,8 @@ fn escape_chars(chars: impl Iterator<Item = char>) -> String {
     escaped
 }
 
-/// Quotes text from outside within one line of a message: escaped, line breaks too, and cut to
-/// `max` characters, with `…` where it was cut.
+/// Escapes a text for one line of a message: replaces line breaks and tabs with spaces, and truncates to
+/// `max` characters and `…`.
 #[must_use]
 pub fn shorten(text: &str, max: usize) -> String {
     let line = |c: char| if matches!(c, '\n' | '\t') { ' ' } else { c };
@@ -42,29 +42,29 @@ pub fn shorten(text: &str, max: usize) -> String {
     short
 }
 
-/// Lists names in one line, `most` of them, each cut to 80 characters; `…` stands for the rest.
+/// Lists up to `most` names in one line, each truncated to 80 characters, and `…` if there are more.
 #[must_use]
 pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> String {
     const NAME_MAX: usize = 80;
     let mut names = names.into_iter();
-    let mut shown: Vec<String> = names
+    let mut listed: Vec<String> = names
         .by_ref()
         .take(most)
         .map(|name| shorten(name, NAME_MAX))
         .collect();
     if names.next().is_some() {
-        shown.push("…".to_owned());
+        listed.push("…".to_owned());
     }
-    shown.join(", ")
+    listed.join(", ")
 }
 
-/// Cuts text to `max` characters.
+/// Truncates text to `max` characters.
 #[must_use]
 pub fn cut(text: &str, max: usize) -> String {
     text.chars().take(max).collect()
 }
 
-/// Whether the text could act on whoever displays it, or holds blanks: then it is no URL.
+/// Returns whether the text contains no whitespace and no characters of [`acts`](super::acts).
 pub(crate) fn is_plain(text: &str) -> bool {
     !text.chars().any(|c| acts(c) || c.is_whitespace())
 }
