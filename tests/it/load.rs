@@ -1,6 +1,7 @@
 //! Loading a bundle: all findings together, and all or nothing.
 
 mod built;
+mod credentials;
 mod limits;
 
 use std::fs;

@@ -124,6 +124,13 @@ macro_rules! name_type {
             }
         }
 
+        /// Equal, ordered and hashed as its text, so that a map can be searched with the text alone.
+        impl std::borrow::Borrow<str> for $type {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)

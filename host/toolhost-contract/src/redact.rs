@@ -1,10 +1,11 @@
 //! Removes secrets from results, errors and logs.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use serde_json::Value;
 
 use crate::text::{self, cuts};
@@ -19,8 +20,8 @@ const PIECE_MIN: usize = 4;
 
 /// Replaces secrets in results, errors and logs with `[redacted:NAME]`.
 ///
-/// The host redacts the secrets of its policy. A runtime can redact others with a redactor as
-/// `toolCall` middleware.
+/// The host redacts the secrets of its policy and of its credential provider. A runtime can redact
+/// others with a redactor as `toolCall` middleware.
 ///
 /// A redactor finds:
 ///
@@ -31,59 +32,46 @@ const PIECE_MIN: usize = 4;
 /// It does not find encoded secrets, such as base64 or reversed text. Do not give a tool secrets that
 /// it must not disclose.
 ///
-/// Cheap to clone.
+/// Cheap to clone. Clones share their secrets: all redact a secret that is [added](Self::add) to one.
+/// Redacting takes no lock.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// Pairs of secret and replacement, longest first, so that a secret within a longer one does not
-    /// prevent its redaction.
-    secrets: Arc<[(String, String)]>,
+    secrets: Arc<ArcSwap<Secrets>>,
+}
+
+#[derive(Clone, Default)]
+struct Secrets {
+    /// The secrets as they were given.
+    known: BTreeSet<String>,
+    /// Pairs of text to find and replacement, longest first, so that a secret within a longer one does
+    /// not prevent its redaction.
+    forms: Vec<(String, String)>,
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.secrets.iter().map(|(_, replacement)| replacement);
+        let secrets = self.secrets.load();
+        let names = secrets.forms.iter().map(|(_, replacement)| replacement);
         f.debug_set().entries(names).finish()
     }
 }
 
-impl Redactor {
-    /// Creates a redactor of pairs `(name, secret)`. Ignores empty secrets.
-    pub fn new<N: Into<String>, S: Into<String>>(
-        secrets: impl IntoIterator<Item = (N, S)>,
-    ) -> Self {
-        let mut by_text = BTreeMap::new();
-        for (name, secret) in secrets {
-            let (replacement, secret) = (format!("[redacted:{}]", name.into()), secret.into());
-            for form in forms(&secret) {
-                by_text.entry(form).or_insert_with(|| replacement.clone());
+impl Secrets {
+    /// Returns these secrets and more pairs of replacement and secret. Of several replacements of one
+    /// text, the first counts.
+    fn with(&self, added: &[(String, String)]) -> Self {
+        let mut known = self.known.clone();
+        let mut by_text: BTreeMap<_, _> = self.forms.iter().cloned().collect();
+        for (replacement, secret) in added {
+            if known.insert(secret.clone()) {
+                for form in forms(secret) {
+                    by_text.entry(form).or_insert_with(|| replacement.clone());
+                }
             }
         }
-        let mut secrets: Vec<(String, String)> = by_text.into_iter().collect();
-        secrets.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
-        Self {
-            secrets: secrets.into(),
-        }
-    }
-
-    /// Returns whether there are no secrets.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.secrets.is_empty()
-    }
-
-    /// Redacts a text.
-    #[must_use]
-    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.is_empty() {
-            return Cow::Borrowed(text);
-        }
-        let mut clean = self.redact_at_cuts(text);
-        for (secret, replacement) in self.secrets.iter() {
-            if clean.contains(secret.as_str()) {
-                clean = Cow::Owned(clean.replace(secret.as_str(), replacement));
-            }
-        }
-        clean
+        let mut forms: Vec<(String, String)> = by_text.into_iter().collect();
+        forms.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+        Self { known, forms }
     }
 
     /// Redacts pieces of secrets next to truncation marks.
@@ -97,7 +85,7 @@ impl Redactor {
             let before = before.trim_end_matches('\u{fffd}');
             let after = after.trim_start_matches('\u{fffd}');
             let of = |piece: fn(&str, &str) -> usize, text: &str| {
-                let each = self.secrets.iter();
+                let each = self.forms.iter();
                 let each =
                     each.map(|(secret, replacement)| (piece(secret, text), replacement.as_str()));
                 each.max_by_key(|(length, _)| *length)
@@ -113,6 +101,52 @@ impl Redactor {
             let after = after.get(ended..).unwrap_or_default();
             let mark = clean.get(cut).unwrap_or_default();
             clean = Cow::Owned(format!("{before}{head}{mark}{tail}{after}"));
+        }
+        clean
+    }
+}
+
+impl Redactor {
+    /// Creates a redactor of pairs `(name, secret)`. Ignores empty secrets.
+    pub fn new<N: AsRef<str>, S: AsRef<str>>(secrets: impl IntoIterator<Item = (N, S)>) -> Self {
+        let redactor = Self::default();
+        redactor.add(secrets);
+        redactor
+    }
+
+    /// Adds pairs `(name, secret)`. Ignores empty secrets. A secret that was added before keeps its name.
+    pub fn add<N: AsRef<str>, S: AsRef<str>>(&self, secrets: impl IntoIterator<Item = (N, S)>) {
+        let current = self.secrets.load();
+        let added = secrets.into_iter().filter_map(|(name, secret)| {
+            let (name, secret) = (name.as_ref(), secret.as_ref());
+            let is_new = !secret.is_empty() && !current.known.contains(secret);
+            is_new.then(|| (format!("[redacted:{name}]"), secret.to_owned()))
+        });
+        let added: Vec<(String, String)> = added.collect();
+        if !added.is_empty() {
+            // If another thread added secrets meanwhile, the closure runs again with them.
+            self.secrets.rcu(|current| current.with(&added));
+        }
+    }
+
+    /// Returns whether there are no secrets.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.secrets.load().forms.is_empty()
+    }
+
+    /// Redacts a text.
+    #[must_use]
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let secrets = self.secrets.load();
+        if secrets.forms.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut clean = secrets.redact_at_cuts(text);
+        for (secret, replacement) in &secrets.forms {
+            if clean.contains(secret.as_str()) {
+                clean = Cow::Owned(clean.replace(secret.as_str(), replacement));
+            }
         }
         clean
     }
@@ -316,6 +350,25 @@ mod tests {
         }
         let ordinary = "… 12 bytes left out … of q8, nothing more… (cut)";
         assert_eq!(redactor.text(ordinary), ordinary);
+    }
+
+    #[test]
+    fn an_added_secret_is_redacted_by_every_clone() {
+        let redactor = Redactor::new([("A", "sk-1")]);
+        let clone = redactor.clone();
+        assert_eq!(clone.text("sk-1 sk-12345"), "[redacted:A] [redacted:A]2345");
+        // One that contains a known one, and a known one with another name.
+        redactor.add([("B", "sk-12345"), ("C", "sk-1")]);
+        assert_eq!(clone.text("sk-1 sk-12345"), "[redacted:A] [redacted:B]");
+        std::thread::scope(|scope| {
+            for at in 0..8 {
+                let redactor = &redactor;
+                scope.spawn(move || redactor.add([("D", format!("token-{at}"))]));
+            }
+        });
+        for at in 0..8 {
+            assert_eq!(clone.text(&format!("token-{at}")), "[redacted:D]");
+        }
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub mod yaml;
 pub use bundle::{Bundle, LoadError};
 pub use diagnostic::{Diagnostic, DiagnosticList, Place, Position, Related, Severity, Span};
 pub use draft::manifest;
-pub use policy::{LimitInfo, Policy, PolicyError, SecretSource};
+pub use policy::{
+    CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
+    LimitInfo, Policy, PolicyError, SecretSource,
+};
 pub use suggest::closest;
 pub use yaml::YamlSource;

@@ -2,6 +2,7 @@
 //!
 //! Pure: text in, policy out; a policy and two names in, grants and limits out.
 
+mod credentials;
 mod http;
 mod limits;
 mod read;
@@ -13,19 +14,19 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use toolhost_contract::{Grants, Limits};
-use toolhost_contract::{Locale, ResourceName, ToolErrorCode};
+use toolhost_contract::{Grants, Limits, Locale, Redactor, ResourceName, ToolErrorCode};
 
 use crate::bundle::{Bundle, IMPLICIT_AGENT};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::suggest::closest;
-use http::HttpRules;
+pub use credentials::{
+    CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
+};
 use limits::LimitChanges;
 pub use limits::{LimitInfo, parse_bytes};
 pub use read::{PolicyError, read_at};
 use rules::{AgentRules, Rule};
-use toolhost_contract::Redactor;
-use variable::Variable;
+use variable::Environment;
 pub use variable::{SecretSource, Secrets};
 
 /// What the operator allows. Nothing named is nothing granted.
@@ -101,8 +102,9 @@ impl Policy {
         self.locale
     }
 
-    /// What a tool gets when this agent calls it: the host's limits, changed by `defaults`, by
-    /// `tools.<tool>` and by `agents.<agent>.tools.<tool>`, the last one said holding.
+    /// Resolves what a tool gets when this agent calls it: the host's limits, changed by `defaults`, by
+    /// `tools.<tool>` and by `agents.<agent>.tools.<tool>`, of which the last counts. Secrets are not part
+    /// of it: see [`Self::resolve_credentials`].
     #[must_use]
     pub fn resolve(&self, agent: &str, tool: &ResourceName) -> (Grants, Limits) {
         let mut grants = Grants::none();
@@ -111,9 +113,7 @@ impl Policy {
         for rule in self.rules(agent, tool) {
             rule.limits.apply(&mut limits);
             if let Some(env) = &rule.env {
-                let pair =
-                    |(name, value): (&String, &Variable)| (name.clone(), value.value().to_owned());
-                grants.env = env.0.iter().map(pair).collect();
+                grants.env = env.plain();
             }
             if let Some(http) = &rule.http {
                 grants.http = http.grant(self.answered_by);
@@ -127,6 +127,21 @@ impl Policy {
             limits::lower(&mut limits, &most);
         }
         (grants, limits)
+    }
+
+    /// Resolves the secrets that the policy names for a tool when this agent calls it.
+    #[must_use]
+    pub fn resolve_credentials(&self, agent: &str, tool: &ResourceName) -> Credentials {
+        let env = self.rules(agent, tool).filter_map(|rule| rule.env.as_ref());
+        let http = self
+            .rules(agent, tool)
+            .filter_map(|rule| rule.http.as_ref());
+        Credentials {
+            env: env.last().map(Environment::secrets).unwrap_or_default(),
+            http: http
+                .last()
+                .map_or_else(Vec::new, |http| http.credentials.clone()),
+        }
     }
 
     /// Holds a policy that comes with the tools themselves to the operator's: each limit of a call is at
@@ -182,26 +197,18 @@ impl Policy {
 
     /// What is said about a tool of an agent; the last one holds.
     fn rules(&self, agent: &str, tool: &ResourceName) -> impl Iterator<Item = &Rule> {
-        let agents_own = ResourceName::parse(agent)
-            .ok()
-            .and_then(|agent| self.agents.get(&agent)?.tools.get(tool));
+        let agents_own = self.agents.get(agent);
+        let agents_own = agents_own.and_then(|rules| rules.tools.get(tool));
         [self.tools.get(tool), agents_own].into_iter().flatten()
     }
 
-    /// Keeps the secrets of the policy out of whatever it is applied to.
+    /// Returns a redactor of every secret that the policy names.
     #[must_use]
     pub fn redactor(&self) -> Redactor {
         let of_agents = self.agents.values().flat_map(|agent| agent.tools.values());
         let rules = self.tools.values().chain(of_agents);
-        let secrets = rules.flat_map(|rule| {
-            let variables = rule.env.iter().flat_map(|env| &env.0);
-            let variables = variables.filter_map(|(name, variable)| match variable {
-                Variable::Secret(secret) => Some((name.as_str(), secret.as_str())),
-                Variable::Plain(_) => None,
-            });
-            variables.chain(rule.http.iter().flat_map(HttpRules::secrets))
-        });
-        Redactor::new(secrets)
+        let rules: Vec<Credentials> = rules.map(Rule::credentials).collect();
+        Redactor::new(rules.iter().flat_map(Credentials::secrets))
     }
 
     /// Lists, as warnings, the tools and agents that the policy names and the bundle does not have:
@@ -225,6 +232,12 @@ impl Policy {
         let mut findings: Vec<Diagnostic> = unknown_tools.chain(unknown_agents).collect();
         findings.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));
         findings
+    }
+}
+
+impl CredentialProvider for Policy {
+    fn credentials(&self, agent: &str, tool: &ResourceName) -> CredentialResponse {
+        CredentialResponse::Ready(self.resolve_credentials(agent, tool))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::call::write_protection::WriteProtection;
 use crate::events::{EventBus, EventBusConfig};
 use crate::pending::{Completions, EXPIRY, PendingCalls};
 use toolhost_manifest::bundle::component_source::{BundleDirectory, ComponentSource};
-use toolhost_manifest::policy::Policy;
+use toolhost_manifest::policy::{CredentialProvider, Policy};
 
 /// Why a host could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +65,7 @@ type OnProgress = Arc<dyn Fn(&LoadProgress) + Send + Sync>;
 pub struct HostBuilder {
     sandbox: Option<Sandbox>,
     policy: Policy,
+    credentials: Option<Arc<dyn CredentialProvider>>,
     state_root: Option<PathBuf>,
     keep_out_of: Vec<(&'static str, PathBuf)>,
     keep_private: Vec<(&'static str, PathBuf)>,
@@ -80,6 +81,7 @@ impl Default for HostBuilder {
         Self {
             sandbox: None,
             policy: Policy::default(),
+            credentials: None,
             state_root: None,
             keep_out_of: Vec::new(),
             keep_private: Vec::new(),
@@ -112,6 +114,13 @@ impl HostBuilder {
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Sets what provides the secrets of calls, in the place of the policy. Default: the policy.
+    #[must_use]
+    pub fn credential_provider(mut self, provider: impl CredentialProvider) -> Self {
+        self.credentials = Some(Arc::new(provider));
         self
     }
 
@@ -201,10 +210,12 @@ impl HostBuilder {
         let root = self.state_root.clone();
         let pending = PendingCalls::new(sandbox.clone(), root, self.pending_expiry);
         let pending = Arc::new(pending);
+        let policy = Arc::new(self.policy);
         let scope = HostScope {
             sandbox,
-            redactor: self.policy.redactor(),
-            policy: self.policy,
+            redactor: policy.redactor(),
+            credentials: self.credentials.unwrap_or_else(|| Arc::clone(&policy) as _),
+            policy,
             protection: WriteProtection::new(rules),
             pending: Arc::clone(&pending) as _,
             workdirs: self.workdirs,

@@ -55,16 +55,17 @@ pub use turn::{Turn, TurnStart};
 pub use futures_util::future::BoxFuture;
 pub use toolhost_agents as agents;
 pub use toolhost_contract::{
-    AssistantMessage, Denial, ErrorCode, HandlerError, JsonObject, JsonSchemaObject, Locale,
-    McpSource, MessageError, NameError, Redactor, ResourceName, SourceType, ToolCall,
-    ToolCatalogItem, ToolContext, ToolError, ToolErrorCode, ToolName, ToolResult, ToolSource,
-    ToolStatus, Usage, text,
+    AssistantMessage, Denial, ErrorCode, HandlerError, HttpCredential, HttpCredentialError,
+    JsonObject, JsonSchemaObject, Locale, McpSource, MessageError, NameError, Redactor,
+    ResourceName, SourceType, ToolCall, ToolCatalogItem, ToolContext, ToolError, ToolErrorCode,
+    ToolName, ToolResult, ToolSource, ToolStatus, Usage, text,
 };
 pub use toolhost_manifest::bundle::component_source::{
     BundleDirectory, ComponentSource, EntryFuture,
 };
 pub use toolhost_manifest::{
-    Bundle, Diagnostic, LimitInfo, LoadError, Policy, PolicyError, SecretSource, Severity,
+    Bundle, CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse,
+    Credentials, Diagnostic, LimitInfo, LoadError, Policy, PolicyError, SecretSource, Severity,
     YamlSource, bundle, manifest,
 };
 pub use toolhost_sandbox::{

@@ -55,7 +55,8 @@ fn gives(policy: &Policy, agent: &str, tool: &str, text: &str) {
     let Ok(name) = ResourceName::parse(tool) else {
         return;
     };
-    let (grants, limits) = policy.resolve(agent, &name);
+    let (mut grants, limits) = policy.resolve(agent, &name);
+    policy.resolve_credentials(agent, &name).add_to(&mut grants);
     is_within(&limits);
     for (name, value) in &grants.env {
         assert!(!name.is_empty() && !name.contains(['=', '\0']), "{name:?}");

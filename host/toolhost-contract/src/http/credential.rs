@@ -17,6 +17,8 @@ const VALUE_MAX: usize = 8 << 10;
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpCredential {
     origin: Origin,
+    /// The name of the header, as it was given.
+    name: Box<str>,
     header: HeaderName,
     /// The prefix and the secret.
     value: HeaderValue,
@@ -60,6 +62,7 @@ impl HttpCredential {
         secret: &str,
     ) -> Result<Self, HttpCredentialError> {
         let origin = Origin::parse(origin)?;
+        let name = header.into();
         let header = HeaderName::from_bytes(header.as_bytes());
         let header = header.map_err(|_| HttpCredentialError::Header)?;
         if is_reserved_header(&header) || header == header::CONTENT_LENGTH {
@@ -75,16 +78,24 @@ impl HttpCredential {
         value.set_sensitive(true);
         Ok(Self {
             origin,
+            name,
             header,
             value,
             prefix_bytes: prefix.len(),
         })
     }
 
+    /// Returns the name of the header, as it was given.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns the secret without the prefix.
     #[must_use]
-    pub fn secret(&self) -> &[u8] {
-        let value = self.value.as_bytes();
+    pub fn secret(&self) -> &str {
+        // The value is visible ASCII.
+        let value = self.value.to_str().unwrap_or_default();
         value.get(self.prefix_bytes..).unwrap_or_default()
     }
 

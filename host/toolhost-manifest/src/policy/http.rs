@@ -22,19 +22,8 @@ const RULE: &str = "A rule is '[METHOD ]scheme://host[:port][/path*]', such as '
 #[derive(Debug, Clone, Default)]
 pub(super) struct HttpRules {
     grant: Arc<HttpGrant>,
-    /// What the redactor calls each secret, and the secret.
-    secrets: Named,
-}
-
-#[derive(Clone, Default)]
-struct Named(Vec<(String, String)>);
-
-/// Shows the names alone.
-impl std::fmt::Debug for Named {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = self.0.iter().map(|(name, _)| name);
-        f.debug_set().entries(names).finish()
-    }
+    /// What the host adds to requests.
+    pub(super) credentials: Vec<HttpCredential>,
 }
 
 impl HttpRules {
@@ -50,12 +39,6 @@ impl HttpRules {
                 ..HttpGrant::clone(&self.grant)
             }),
         })
-    }
-
-    /// Name and value of each secret.
-    pub(super) fn secrets(&self) -> impl Iterator<Item = (&str, &str)> {
-        let secrets = self.secrets.0.iter();
-        secrets.map(|(name, secret)| (name.as_str(), secret.as_str()))
     }
 }
 
@@ -79,11 +62,9 @@ pub(super) fn read(
         grant.private_networks.extend(block);
     }
     for item in entries(fields.get("credentials"), findings) {
-        let Some((credential, name, secret)) = credential(&item, secrets, findings) else {
-            continue;
-        };
-        grant.credentials.push(credential);
-        rules.secrets.0.push((name, secret));
+        rules
+            .credentials
+            .extend(credential(&item, secrets, findings));
     }
     rules.grant = Arc::new(grant);
     Some(rules)
@@ -142,12 +123,12 @@ fn refused(
     Diagnostic::error(ToolErrorCode::ConfigSchema, findings.place(at), message)
 }
 
-/// Reads a credential, the name it is redacted under, and its secret. The secret is not quoted.
+/// Reads a credential. The secret is not quoted.
 fn credential(
     at: &Cursor<'_>,
     secrets: Secrets<'_>,
     findings: &mut Findings,
-) -> Option<(HttpCredential, String, String)> {
+) -> Option<HttpCredential> {
     let fields = at.fields(findings)?;
     fields.refuse_unknown(&["origin", "header", "prefix", "value"], findings);
     let origin_at = fields.required("origin", findings);
@@ -165,7 +146,7 @@ fn credential(
         return None;
     };
     match HttpCredential::new(origin, header, prefix, &secret) {
-        Ok(credential) => Some((credential, header.to_owned(), secret)),
+        Ok(credential) => Some(credential),
         Err(why) => {
             let (text, what, at) = match why {
                 HttpCredentialError::Origin(_) => (origin, "origin", &origin_at),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use toolhost_contract::{ResourceName, WorkdirAccess};
 
+use super::credentials::Credentials;
 use super::http::HttpRules;
 use super::limits::LimitChanges;
 use super::variable::Environment;
@@ -19,6 +20,17 @@ pub(super) struct Rule {
     pub(super) workdir: Option<WorkdirAccess>,
     /// Whether it may talk to other agents.
     pub(super) agents: Option<bool>,
+}
+
+impl Rule {
+    /// The secrets that the rule names.
+    pub(super) fn credentials(&self) -> Credentials {
+        let (env, http) = (self.env.as_ref(), self.http.as_ref());
+        Credentials {
+            env: env.map(Environment::secrets).unwrap_or_default(),
+            http: http.map_or_else(Vec::new, |http| http.credentials.clone()),
+        }
+    }
 }
 
 /// What is said about one agent.

@@ -3,6 +3,13 @@ use toolhost_contract::{HttpGrant, WorkdirAccess};
 use super::*;
 use crate::yaml::YamlSource;
 
+/// What a call gets: the grants, with the credentials that the policy names.
+fn resolved(policy: &Policy, agent: &str, tool: &ResourceName) -> (Grants, Limits) {
+    let (mut grants, limits) = policy.resolve(agent, tool);
+    policy.resolve_credentials(agent, tool).add_to(&mut grants);
+    (grants, limits)
+}
+
 const POLICY: &str = "
 registryDirectCall: true
 locale: ko
@@ -57,7 +64,7 @@ fn nothing_named_is_nothing_granted() {
     ] {
         assert!(!policy.registry_direct_call());
         assert_eq!(policy.locale(), Locale::En);
-        let (grants, limits) = policy.resolve("default", &name("bash"));
+        let (grants, limits) = resolved(&policy, "default", &name("bash"));
         assert_eq!(grants, Grants::none());
         assert_eq!(limits, Limits::default());
     }
@@ -89,7 +96,7 @@ fn the_last_word_on_a_tool_is_its_agents() {
             .collect::<Vec<_>>()
     };
 
-    let (grants, limits) = policy.resolve("somebody", &name("bash"));
+    let (grants, limits) = resolved(&policy, "somebody", &name("bash"));
     assert_eq!(
         (limits.deadline.as_millis(), mib(limits.memory_bytes)),
         (1000, 128)
@@ -100,7 +107,7 @@ fn the_last_word_on_a_tool_is_its_agents() {
         (WorkdirAccess::ReadOnly, vec!["LANG".into(), "TOKEN".into()])
     );
 
-    let (grants, limits) = policy.resolve("coder", &name("bash"));
+    let (grants, limits) = resolved(&policy, "coder", &name("bash"));
     assert_eq!(
         (limits.deadline.as_millis(), mib(limits.memory_bytes)),
         (2000, 128)
@@ -110,7 +117,7 @@ fn the_last_word_on_a_tool_is_its_agents() {
         (WorkdirAccess::ReadWrite, 2)
     );
 
-    let (grants, limits) = policy.resolve("reader", &name("bash"));
+    let (grants, limits) = resolved(&policy, "reader", &name("bash"));
     assert_eq!(limits.deadline.as_millis(), 1000);
     assert_eq!(
         (grants.workdir, env(&grants)),
@@ -118,10 +125,10 @@ fn the_last_word_on_a_tool_is_its_agents() {
         "taken away"
     );
 
-    let (grants, limits) = policy.resolve("reader", &name("text"));
+    let (grants, limits) = resolved(&policy, "reader", &name("text"));
     assert_eq!((limits.json_depth, limits.files), (3, 5));
     assert_eq!(grants, Grants::none());
-    let (_, limits) = policy.resolve("not a name", &name("text"));
+    let (_, limits) = resolved(&policy, "not a name", &name("text"));
     assert_eq!((limits.json_depth, limits.files), (64, 5));
 }
 
@@ -214,7 +221,7 @@ fn http_is_closed_unless_a_rule_names_it() {
 agents: {a: {tools: {t: {http: {allow: []}}, u: {http: {allow: ['GET http://127.0.0.1:1/*']}}}}}",
     );
     let granted = |agent: &str, tool: &str| {
-        let (grants, _) = policy.resolve(agent, &name(tool));
+        let (grants, _) = resolved(&policy, agent, &name(tool));
         assert_eq!(
             policy.grants_http(agent, &name(tool)),
             grants.http.is_some()
@@ -229,7 +236,7 @@ agents: {a: {tools: {t: {http: {allow: []}}, u: {http: {allow: ['GET http://127.
         assert_eq!(granted(agent, tool), [""; 0], "{agent} {tool}");
     }
     let server = "127.0.0.1:9".parse().unwrap();
-    let (grants, _) = policy.answered_by(server).resolve("a", &name("u"));
+    let (grants, _) = resolved(&policy.answered_by(server), "a", &name("u"));
     assert_eq!(grants.http.unwrap().answered_by, Some(server));
 }
 
@@ -356,7 +363,7 @@ fn secrets_may_be_held_elsewhere() {
         SecretSource::Env(other) | SecretSource::File(other) => Err(format!("no {other}")),
     };
     let policy = Policy::parse_with(text, "p.yaml", &secrets).unwrap();
-    let (grants, _) = policy.resolve("a", &name("t"));
+    let (grants, _) = resolved(&policy, "a", &name("t"));
     let values: Vec<_> = grants.env.iter().map(|(_, value)| value.as_str()).collect();
     assert_eq!(values, ["sk-of-env", "sk-of-file"]);
     let redacted = policy.redactor().text("sk-of-env sk-of-file").into_owned();
@@ -389,7 +396,7 @@ fn secrets_are_told_from_other_variables() {
     let policy = parse(
         "tools: {t: {env: {A: plain, B: {secret: sk-1}}}}\nagents: {a: {tools: {t: {env: {C: {secret: sk-2}}}}}}",
     );
-    let (grants, _) = policy.resolve("b", &name("t"));
+    let (grants, _) = resolved(&policy, "b", &name("t"));
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     assert_eq!(grants.env, [pair("A", "plain"), pair("B", "sk-1")]);
     let redacted = policy.redactor().text("plain sk-1 sk-2").into_owned();

@@ -40,11 +40,23 @@ pub(super) enum Variable {
     Secret(String),
 }
 
-impl Variable {
-    pub(super) fn value(&self) -> &str {
-        match self {
-            Self::Plain(value) | Self::Secret(value) => value,
-        }
+impl Environment {
+    /// The variables whose values are no secret.
+    pub(super) fn plain(&self) -> Vec<(String, String)> {
+        let plain = |(name, variable): (&String, &Variable)| match variable {
+            Variable::Plain(value) => Some((name.clone(), value.clone())),
+            Variable::Secret(_) => None,
+        };
+        self.0.iter().filter_map(plain).collect()
+    }
+
+    /// The variables whose values are secret.
+    pub(super) fn secrets(&self) -> Vec<(String, String)> {
+        let secret = |(name, variable): (&String, &Variable)| match variable {
+            Variable::Plain(_) => None,
+            Variable::Secret(value) => Some((name.clone(), value.clone())),
+        };
+        self.0.iter().filter_map(secret).collect()
     }
 }
 

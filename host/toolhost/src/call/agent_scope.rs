@@ -16,13 +16,14 @@ use crate::registry::ToolRegistry;
 use crate::registry::overlay::{CurrentOverlay, Overlay};
 use toolhost_contract::Redactor;
 use toolhost_manifest::bundle::WriteGuard;
-use toolhost_manifest::policy::Policy;
+use toolhost_manifest::policy::{CredentialProvider, Policy};
 
 /// What calls need of their host.
 pub(crate) struct HostScope {
     pub(crate) sandbox: Sandbox,
-    pub(crate) policy: Policy,
-    /// Removes the policy's secrets.
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) credentials: Arc<dyn CredentialProvider>,
+    /// Removes the policy's secrets, and those that calls got.
     pub(crate) redactor: Redactor,
     pub(crate) protection: WriteProtection,
     pub(crate) pending: Arc<dyn PendingPort>,

@@ -7,6 +7,7 @@ use super::failure::answer_of;
 use super::outcome::Answer;
 use super::permit::Permit;
 use super::scope::TurnScope;
+use super::workdir::CallWorkdir;
 use super::{telemetry, workdir};
 use crate::agents_port;
 use crate::pending::record::PendingCall;
@@ -35,10 +36,9 @@ pub(crate) struct ComponentResult {
 
 impl ComponentRun<'_> {
     /// Runs the component in a fresh sandbox.
-    pub(crate) async fn run(self, operation: Operation) -> ComponentResult {
+    pub(crate) async fn run(mut self, operation: Operation) -> ComponentResult {
         let (turn, tool) = (self.turn, self.tool);
-        let opened = turn.open_workdir(self.step_id, self.call_id, tool).await;
-        let directory = match opened {
+        let directory = match self.prepare().await {
             Ok(directory) => directory,
             Err(error) => {
                 return ComponentResult {
@@ -69,6 +69,14 @@ impl ComponentRun<'_> {
             usage,
             has_answered,
         }
+    }
+
+    /// Adds the credentials of the call to its grants, and opens its directory.
+    async fn prepare(&mut self) -> Result<CallWorkdir, ToolError> {
+        let (turn, tool) = (self.turn, self.tool);
+        let credentials = turn.credentials(tool.item.name.resource()).await?;
+        credentials.add_to(&mut self.permit.grants);
+        turn.open_workdir(self.step_id, self.call_id, tool).await
     }
 }
 

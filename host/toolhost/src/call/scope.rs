@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use toolhost_agents::AgentsClient;
 use toolhost_contract::{
-    AssistantMessage, ErrorCode, ErrorMessageLimit, Locale, ToolContext, ToolError, ToolResult,
-    ToolStatus, limit_error,
+    AssistantMessage, ErrorCode, ErrorMessageLimit, Locale, ResourceName, ToolContext, ToolError,
+    ToolErrorCode, ToolResult, ToolStatus, limit_error,
 };
+use toolhost_manifest::policy::{CredentialResponse, Credentials};
 use toolhost_sandbox::{Workdir, WriteProtected};
 
 use super::agent_scope::{AgentScope, RegistryCalls};
@@ -122,6 +123,23 @@ impl TurnScope {
             trace_id: Some(self.origin.trace_id.clone()),
             message: message.clone(),
         }
+    }
+
+    /// Gets the credentials of one run of a tool. The host redacts them from now on.
+    pub(crate) async fn credentials(&self, tool: &ResourceName) -> Result<Credentials, ToolError> {
+        let host = &self.agent().host;
+        let credentials = match host.credentials.credentials(&self.origin.agent_name, tool) {
+            CredentialResponse::Ready(credentials) => credentials,
+            CredentialResponse::Later(credentials) => credentials.await.map_err(|error| {
+                let error = error.to_string();
+                let error = host.redactor.text(&error);
+                let message = format!("The credentials of tool '{tool}' could not be obtained.");
+                tracing::error!(%error, "{message}");
+                ToolError::host(ToolErrorCode::Host, message, self.locale())
+            })?,
+        };
+        host.redactor.add(credentials.secrets());
+        Ok(credentials)
     }
 
     /// Opens the directory of one run of a tool.

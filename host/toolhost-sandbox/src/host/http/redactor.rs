@@ -22,7 +22,7 @@ impl SecretRedactor {
     pub(super) fn new(credentials: &[HttpCredential], origin: &Origin) -> Self {
         let mut secrets = Vec::new();
         for credential in credentials.iter().filter(|own| own.applies_to(origin)) {
-            let secret = credential.secret();
+            let secret = credential.secret().as_bytes();
             secrets.push(Zeroizing::new(secret.to_vec()));
             if secret.contains(&b'/') {
                 // Some JSON writers escape the slash.
