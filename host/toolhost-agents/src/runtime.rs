@@ -17,7 +17,7 @@ pub trait AgentRuntime: Send + Sync {
     /// dropped if the turn takes too long or the orchestrator stops.
     ///
     /// Convert an error of toolhost's own (`open_turn`, `open_step`, `close`) with
-    /// [`ToolError::into_raised`](toolhost_contract::ToolError::into_raised), which keeps its fields.
+    /// [`ToolError::into_handler_error`](toolhost_contract::ToolError::into_handler_error), which keeps its fields.
     ///
     /// # Errors
     /// The error that the requester gets: [`AgentsError::TurnFailed`](super::AgentsError::TurnFailed).

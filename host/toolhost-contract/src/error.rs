@@ -52,7 +52,7 @@ impl ToolError {
     /// Converts to the error of a handler or of an agent's turn. Keeps a handler's code and drops a host
     /// code, which only the host may set.
     #[must_use]
-    pub fn into_raised(self) -> HandlerError {
+    pub fn into_handler_error(self) -> HandlerError {
         HandlerError {
             message: self.message,
             name: self.name,

@@ -167,7 +167,7 @@ impl Redactor {
     }
 
     /// Redacts the error of a handler. Drops a code that contains a secret. Must run before truncation.
-    pub fn raised(&self, mut error: HandlerError) -> HandlerError {
+    pub fn handler_error(&self, mut error: HandlerError) -> HandlerError {
         if self.is_empty() {
             return error;
         }
@@ -299,7 +299,7 @@ mod tests {
             clean.output(),
             Some(&json!({"n": "[redacted:PIN]", "m": 7}))
         );
-        let raised = redactor.raised(HandlerError::new("at sk-1").with_code("sk-1"));
+        let raised = redactor.handler_error(HandlerError::new("at sk-1").with_code("sk-1"));
         assert_eq!(raised, HandlerError::new("at [redacted:T]"));
     }
 

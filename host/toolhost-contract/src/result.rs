@@ -103,7 +103,7 @@ impl ToolResult {
 
     /// Sets the id and name of the call.
     #[must_use]
-    pub fn answering(mut self, call_id: &str, tool_name: &str) -> Self {
+    pub fn with_call(mut self, call_id: &str, tool_name: &str) -> Self {
         call_id.clone_into(&mut self.tool_call_id);
         tool_name.clone_into(&mut self.tool_name);
         self

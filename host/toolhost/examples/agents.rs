@@ -29,16 +29,21 @@ impl AgentRuntime for Writer {
         let turn = instance
             .open_turn(start)
             .await
-            .map_err(ToolError::into_raised)?;
-        let step = turn.open_step().await.map_err(ToolError::into_raised)?;
+            .map_err(ToolError::into_handler_error)?;
+        let step = turn
+            .open_step()
+            .await
+            .map_err(ToolError::into_handler_error)?;
         let args = json!({"target": "reviewer", "input": {"draft": event.input}});
         let args = args.as_object().cloned().unwrap_or_default();
         let call = ToolCall::new("call_1", "agents__request", args);
         let result = step.execute_without_message(call).await;
-        step.close(()).await.map_err(ToolError::into_raised)?;
+        step.close(())
+            .await
+            .map_err(ToolError::into_handler_error)?;
         turn.close(json!(result))
             .await
-            .map_err(ToolError::into_raised)
+            .map_err(ToolError::into_handler_error)
     }
 }
 

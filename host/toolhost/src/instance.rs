@@ -18,7 +18,7 @@ pub struct Instance {
 }
 
 impl Agent {
-    /// Makes an instance of the agent. Instances of one key share their state and pending results.
+    /// Creates an instance of the agent. Instances of one key share their state and pending results.
     ///
     /// Guests see `workdir` as `/`: one from [`Host::workdir`](crate::Host::workdir) or
     /// [`LoadedBundle::instance_workspace`](crate::LoadedBundle::instance_workspace). If the host has a
@@ -59,7 +59,7 @@ impl Instance {
         &self.scope.key
     }
 
-    /// The workdir that the instance was made with.
+    /// Returns the workdir of the instance.
     #[must_use]
     pub fn workdir(&self) -> &Workdir {
         &self.scope.workdir

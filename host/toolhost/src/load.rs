@@ -128,7 +128,7 @@ fn not_prepared(open: &OpenBundle, tool: &ToolResource, error: &PrepareError) ->
     Diagnostic::error(prepare_error_code(error), open.entry_place(tool), message)
 }
 
-/// Makes the loaded bundle: one registry, and each agent's catalog and permits.
+/// Creates the loaded bundle: one registry, and each agent's catalog and permits.
 fn assemble(
     host: &Arc<HostInner>,
     open: &OpenBundle,

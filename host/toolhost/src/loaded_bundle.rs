@@ -118,7 +118,7 @@ impl LoadedBundle {
         &self.0.agents
     }
 
-    /// Whether the bundle declares agents.
+    /// Returns whether the bundle declares agents.
     #[must_use]
     pub fn declares(&self) -> Declares {
         self.0.declares

@@ -1,4 +1,4 @@
-//! Calls whose result comes later: a handle now, the result when it is polled.
+//! Pending calls: a call returns a handle, and polling it returns the result.
 //!
 //! A component answers `pending` with a handle of its own, or the runtime submits a call, which then
 //! runs in the background. Either way the model gets a handle of the host, which only its own agent

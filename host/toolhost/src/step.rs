@@ -189,7 +189,7 @@ impl Step {
     /// [`Instance::poll`](crate::Instance::poll) returns the final result, a refusal too, in this
     /// process or a later one. If the process, or the runtime that the call was submitted from, ends
     /// while the call runs, that result is `E_TOOL_INTERRUPTED`. The call keeps its resources of the
-    /// host until it ends: cancel it if it is no longer wanted.
+    /// host until it ends: cancel it if the result is not needed.
     ///
     /// Call this from a tokio runtime if the tool is an extension's and needs one.
     ///
@@ -208,7 +208,7 @@ impl Step {
     /// that they make of it.
     ///
     /// # Errors
-    /// If a middleware makes an error of the answer.
+    /// If a middleware replaces the answer with an error.
     pub async fn close(self, answer: impl Into<Value>) -> Result<Value, ToolError> {
         self.end(Ok(answer.into())).await
     }

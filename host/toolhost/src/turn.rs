@@ -1,4 +1,4 @@
-//! A turn: what one input makes an agent do, in steps.
+//! A turn: the steps of an agent for one input.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -143,7 +143,7 @@ impl Turn {
         &self.input
     }
 
-    /// Whether the agent requires no tool, or a required tool has succeeded in this turn. If not, the
+    /// Returns whether the agent requires no tool, or a required tool has succeeded in this turn. If not, the
     /// runtime should take another step instead of closing the turn.
     ///
     /// See [`Agent::required_tools`](crate::Agent::required_tools).
@@ -172,7 +172,7 @@ impl Turn {
     /// that they make of it. Responses of other agents that the turn's steps got are acknowledged.
     ///
     /// # Errors
-    /// If a middleware makes an error of the answer.
+    /// If a middleware replaces the answer with an error.
     pub async fn close(self, answer: impl Into<Value>) -> Result<Value, ToolError> {
         self.end(Ok(answer.into())).await
     }

@@ -114,7 +114,7 @@ fn is_told_apart(secret: &str) -> bool {
 
 fn fails(host: &Host<'_>, raised: &HandlerError) {
     let (limit, locale) = (host.limit, host.locale);
-    let normal = normalise_error(host.redactor.raised(raised.clone()), limit, locale);
+    let normal = normalise_error(host.redactor.handler_error(raised.clone()), limit, locale);
     is_bounded(&normal, limit);
     match &normal.code {
         ErrorCode::Host(code) => assert_eq!(*code, ToolErrorCode::Tool),
@@ -132,7 +132,7 @@ fn fails(host: &Host<'_>, raised: &HandlerError) {
         normal,
         "twice is not once"
     );
-    let again = normalise_error(normal.clone().into_raised(), limit, locale);
+    let again = normalise_error(normal.clone().into_handler_error(), limit, locale);
     assert_eq!(
         (&again.code, &again.message, &again.name),
         (&normal.code, &normal.message, &normal.name)

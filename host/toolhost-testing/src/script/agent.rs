@@ -59,7 +59,10 @@ impl ScriptedAgent {
         known.insert("input".to_owned(), turn.input().clone());
         let mut last = JsonObject::new();
         for calls in &self.script.steps {
-            let step = turn.open_step().await.map_err(ToolError::into_raised)?;
+            let step = turn
+                .open_step()
+                .await
+                .map_err(ToolError::into_handler_error)?;
             known.insert("responses".to_owned(), json!(step.responses()));
             let calls = calls.iter();
             let calls = calls.map(|(name, call)| resolve_call(&step, name, call, &known));
@@ -105,13 +108,13 @@ impl AgentRuntime for ScriptedAgent {
         let turn = instance
             .open_turn(start)
             .await
-            .map_err(ToolError::into_raised)?;
+            .map_err(ToolError::into_handler_error)?;
         let ended = self.steps(&instance, &turn).await;
         let answer = match ended {
             Ok(answer) => turn.close(answer).await,
             Err(error) => turn.fail(error).await,
         };
-        answer.map_err(ToolError::into_raised)
+        answer.map_err(ToolError::into_handler_error)
     }
 }
 

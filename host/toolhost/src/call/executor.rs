@@ -2,7 +2,7 @@
 //!
 //! middleware, admission (is the tool in the step's catalog?), validation (are the arguments valid?),
 //! the run (in the sandbox, or an extension's handler), exit (limits and redaction). No stage can be
-//! skipped: each takes a type that only the stage before makes.
+//! skipped: each takes a type that only the previous stage creates.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(crate) async fn execute(
         progress.sanitize_codes(result, turn.locale())
     };
     let redactor = &turn.agent().host.redactor;
-    let result = exit(redactor, result.answering(&id, &name), limit);
+    let result = exit(redactor, result.with_call(&id, &name), limit);
     turn.record_result(&result);
     result
 }
@@ -141,7 +141,7 @@ async fn run(
     (answer, ran.usage)
 }
 
-/// Stores a component's handle, and returns the host's handle that stands for it. If it cannot be
+/// Stores a component's handle, and returns the host's handle for it. If it cannot be
 /// stored, the component's work is cancelled: the model would make the call again.
 ///
 /// Spec: tool-spec-v2 §10.2.

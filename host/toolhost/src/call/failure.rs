@@ -22,7 +22,7 @@ pub(super) fn answer_of(
         Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
         Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
         Ok(Outcome::Failed(error)) => {
-            let error = redactor.raised(error);
+            let error = redactor.handler_error(error);
             normalise_error(error, tool.error_message_limit, locale)
         }
         Err(error) => failure(name, &error, locale),
@@ -66,7 +66,7 @@ fn code_of(error: &SandboxError) -> ToolErrorCode {
             ToolErrorCode::OutputTooLarge
         }
         SandboxError::NoPolling => ToolErrorCode::UnknownHandle,
-        // Other calls hold the memory: a later call may succeed.
+        // Other calls use the memory, so a later call may succeed.
         SandboxError::Busy { .. } | SandboxError::MemoryExhausted => ToolErrorCode::Busy,
         _ => ToolErrorCode::Host,
     }

@@ -94,7 +94,7 @@ async fn call(
             Err(if bytes > limit {
                 failure(name, &SandboxError::OutputTooLarge { bytes, limit }, locale)
             } else {
-                let error = host.redactor.raised(error);
+                let error = host.redactor.handler_error(error);
                 normalise_error(error, valid.tool.error_message_limit, locale)
             })
         }

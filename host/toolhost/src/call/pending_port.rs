@@ -16,8 +16,8 @@ pub(crate) struct GuestPending {
     pub(crate) locale: Locale,
 }
 
-/// Stores pending calls. Implemented by the store of pending calls, which stands above the executor.
+/// Stores pending calls. A trait, because the implementation depends on the executor.
 pub(crate) trait PendingPort: Send + Sync {
-    /// Stores a component's handle, and returns the host's handle that stands for it.
+    /// Stores a component's handle, and returns the host's handle for it.
     fn accept(&self, pending: GuestPending) -> BoxFuture<'_, Result<Handle, ToolError>>;
 }

@@ -33,7 +33,7 @@ pub(crate) struct InstanceScope {
 }
 
 impl InstanceScope {
-    /// Returns whose pending calls these are.
+    /// Returns the owner of the pending calls.
     pub(crate) fn owner(&self) -> Owner {
         Owner {
             bundle: self.agent.bundle.to_string_lossy().into_owned(),
@@ -177,7 +177,7 @@ impl TurnScope {
         }
     }
 
-    /// Whether the agent requires no tool, or a required tool has succeeded in this turn.
+    /// Returns whether the agent requires no tool, or a required tool has succeeded in this turn.
     pub(crate) fn required_tools_satisfied(&self) -> bool {
         self.agent().required.is_empty() || self.required_succeeded.load(Relaxed)
     }

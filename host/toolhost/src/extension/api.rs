@@ -185,7 +185,7 @@ impl ToolsApi<'_> {
     /// Removes one of the extension's own tools, from the next step on. Returns whether it was there.
     ///
     /// # Errors
-    /// [`ExtensionError::Gone`] if the extension or its agent is gone.
+    /// [`ExtensionError::Gone`] if the extension was removed or its agent was dropped.
     pub fn unregister(self, name: &str) -> Result<bool, ExtensionError> {
         let owner = &self.0.name;
         self.0.change(|_, overlay| {
@@ -228,7 +228,7 @@ macro_rules! register {
         $(#[$doc])*
         ///
         /// # Errors
-        /// [`ExtensionError::Gone`] if the extension or its agent is gone.
+        /// [`ExtensionError::Gone`] if the extension was removed or its agent was dropped.
         pub fn $kind(
             self,
             priority: i32,

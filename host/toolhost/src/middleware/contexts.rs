@@ -119,7 +119,7 @@ pub enum CallKind {
     /// A call of a tool outside the step's catalog. It is refused, unless the policy allows calls of
     /// any tool in the registry.
     CallOutsideCatalog,
-    /// A poll for the result of a pending call, whose layers already ran when it was made. It has no
+    /// A poll for the result of a pending call, whose layers ran when the call was made. It has no
     /// arguments and no step, and its result may be `pending` again.
     Poll,
 }

@@ -15,6 +15,6 @@ pub struct CallOrigin {
     /// Id shared by everything that happens for one request. Empty for a call that was stored
     /// without one.
     pub trace_id: String,
-    /// Language of the suggestions in errors that the host makes.
+    /// Language of the host's suggestions.
     pub locale: Locale,
 }

@@ -25,7 +25,7 @@ impl Progress {
         self.ran.store(true, Relaxed);
     }
 
-    /// Whether the tool ran, whatever result the layers returned.
+    /// Returns whether the tool ran, whatever result the layers returned.
     pub(crate) fn has_run(&self) -> bool {
         self.ran.load(Relaxed)
     }
@@ -61,7 +61,7 @@ impl Progress {
     }
 }
 
-/// Whether a code is the host's, but neither `E_MIDDLEWARE` nor the code `before` the layers.
+/// Returns whether a code is the host's, but neither `E_MIDDLEWARE` nor the code `before` the layers.
 fn is_forged(code: &ErrorCode, before: Option<&ErrorCode>) -> bool {
     match code {
         ErrorCode::Host(ToolErrorCode::Middleware) | ErrorCode::Handler(_) => false,

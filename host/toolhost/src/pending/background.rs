@@ -51,7 +51,7 @@ impl BackgroundCall {
 
     /// Records the result.
     pub(super) async fn settle(mut self, result: ToolResult) {
-        let result = result.answering(&self.call_id, &self.tool_name);
+        let result = result.with_call(&self.call_id, &self.tool_name);
         store(&self.pending, &self.turn, &self.handle, &result).await;
         self.is_settled = true;
     }

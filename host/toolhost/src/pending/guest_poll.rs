@@ -62,7 +62,7 @@ pub(super) async fn poll(
     let result = progress.sanitize_codes(result, turn.locale());
     let result = exit(
         &agent.host.redactor,
-        result.answering(&call.call_id, &call.tool_name),
+        result.with_call(&call.call_id, &call.tool_name),
         limit.unwrap_or(ErrorMessageLimit::DEFAULT),
     );
     match outcome.get() {

@@ -1,4 +1,4 @@
-//! Locks that are kept by handle, and only while somebody waits for them.
+//! Locks by handle. A lock exists only while it is held or awaited.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ impl<'a> PerHandleLock<'a> {
 impl Drop for PerHandleLock<'_> {
     fn drop(&mut self) {
         let mut locks = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        // Two references are this one's and the map's: nobody else waits.
+        // Two references, this one and the one in the map: no other task waits.
         if Arc::strong_count(&self.lock) == 2 {
             locks.remove(&self.handle);
         }

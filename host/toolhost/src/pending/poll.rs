@@ -159,7 +159,7 @@ impl Pending {
         }
     }
 
-    /// Whether a record says that this process runs the call, but it does not: the store could not
+    /// Returns whether a record says that this process runs the call, but it does not: the store could not
     /// record its result.
     fn is_lost(&self, record: &Record) -> bool {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,7 +176,7 @@ impl Pending {
 
 /// How far a pending call is.
 pub(super) enum PollStatus {
-    /// It has ended, well or not; or there is no such call.
+    /// The call has ended or does not exist.
     Ended(ToolResult),
     /// It has not ended.
     NotYet(ToolResult),
@@ -206,7 +206,7 @@ impl PollStatus {
 fn status_of(record: &Record, locale: Locale) -> PollStatus {
     let (id, name) = (&record.call.call_id, &record.call.tool_name);
     match &record.state {
-        State::Done(result) => PollStatus::Ended((**result).clone().answering(id, name)),
+        State::Done(result) => PollStatus::Ended((**result).clone().with_call(id, name)),
         State::Cancelled => PollStatus::Ended(failed(record, cancelled(locale))),
         State::Running | State::Waiting => {
             let handle = record.handle.as_str().to_owned();

@@ -62,7 +62,7 @@ impl Overlay {
         is_new
     }
 
-    /// Whether this extension is registered, and not a later one of its name.
+    /// Returns whether this extension is registered, and not a later one of its name.
     pub(crate) fn has_extension(&self, extension: &Arc<str>) -> bool {
         self.extensions
             .iter()

@@ -23,7 +23,7 @@ pub(crate) struct RegisteredTool {
 }
 
 impl RegisteredTool {
-    /// Whether the component exports polling, so that it may answer `pending`.
+    /// Returns whether the component exports polling, so that it may answer `pending`.
     pub(crate) fn polls(&self) -> bool {
         match &self.runs {
             Runs::Component(component) => component.polls(),

@@ -85,7 +85,7 @@ fn done(result: &ToolResult) -> State {
     State::Done(Box::new(result.clone()))
 }
 
-/// Whether a state is that of a call whose process died.
+/// Returns whether a state is that of a call whose process died.
 fn is_interrupted(state: &State) -> bool {
     let State::Done(result) = state else {
         return false;
