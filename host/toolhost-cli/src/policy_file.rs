@@ -81,7 +81,7 @@ async fn read(
         Failure::from(error).hint("Name a YAML file that only the operator can write.")
     })?;
     let name = path.display().to_string();
-    let source = Policy::shown(&text, &name);
+    let source = Policy::masked(&text, &name);
     let parse = move || Ok(Policy::parse_with(&text, &name, &secrets));
     // Reading a secret may block, such as on a pipe.
     match files::spawn_blocking(parse).await? {

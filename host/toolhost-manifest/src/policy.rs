@@ -5,9 +5,9 @@
 mod credentials;
 mod http;
 mod limits;
+mod masked;
 mod read;
 mod rules;
-mod shown;
 mod variable;
 
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ pub use variable::{SecretSource, Secrets};
 ///           prefix: "Bearer "
 ///           value: {secret: sk-12345}
 /// agents:
-///   coder:                         # for this agent alone, over what is said above
+///   coder:                         # for this agent alone, over the rules of its tools above
 ///     tools:
 ///       bash: {readOnly: false}
 /// ```
@@ -167,17 +167,17 @@ impl Policy {
     /// Whether a tool may talk to other agents when this agent calls it. Default: no.
     #[must_use]
     pub fn grants_agents(&self, agent: &str, tool: &ResourceName) -> bool {
-        let said = self.rules(agent, tool).filter_map(|rule| rule.agents);
-        said.last().unwrap_or(false)
+        let set = self.rules(agent, tool).filter_map(|rule| rule.agents);
+        set.last().unwrap_or(false)
     }
 
     /// Whether a tool may send some HTTP request when this agent calls it. Default: no.
     #[must_use]
     pub fn grants_http(&self, agent: &str, tool: &ResourceName) -> bool {
-        let said = self
+        let set = self
             .rules(agent, tool)
             .filter_map(|rule| rule.http.as_ref());
-        said.last().is_some_and(|http| http.grant(None).is_some())
+        set.last().is_some_and(|http| http.grant(None).is_some())
     }
 
     /// Has every HTTP request that it allows answered by one server of the embedder's, for tests of a
@@ -189,13 +189,15 @@ impl Policy {
         self
     }
 
-    /// Whether the deadline of a tool is the operator's, and not the default.
-    pub fn says_deadline(&self, agent: &str, tool: &ResourceName) -> bool {
-        let said = self.rules(agent, tool).map(|rule| &rule.limits);
-        said.chain([&self.defaults]).any(LimitChanges::set_deadline)
+    /// Whether the policy sets the deadline of a tool; otherwise it is the default.
+    pub fn sets_deadline(&self, agent: &str, tool: &ResourceName) -> bool {
+        let limits = self.rules(agent, tool).map(|rule| &rule.limits);
+        limits
+            .chain([&self.defaults])
+            .any(LimitChanges::set_deadline)
     }
 
-    /// What is said about a tool of an agent; the last one holds.
+    /// Returns the rules for a tool of an agent. Of several values of one key, the last counts.
     fn rules(&self, agent: &str, tool: &ResourceName) -> impl Iterator<Item = &Rule> {
         let agents_own = self.agents.get(agent);
         let agents_own = agents_own.and_then(|rules| rules.tools.get(tool));

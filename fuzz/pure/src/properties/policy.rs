@@ -81,7 +81,7 @@ fn gives(policy: &Policy, agent: &str, tool: &str, text: &str) {
         assert_eq!(limits, Limits::default());
     }
     if !says("deadlineMs") {
-        assert!(!policy.says_deadline(agent, &name));
+        assert!(!policy.sets_deadline(agent, &name));
     }
     if !says("registryDirectCall") {
         assert!(!policy.registry_direct_call());

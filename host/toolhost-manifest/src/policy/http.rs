@@ -12,13 +12,14 @@ use crate::diagnostic::Diagnostic;
 use crate::reader::{Cursor, Findings};
 use toolhost_contract::text;
 
-/// Most rules, networks and credentials of one tool, each: every request is held against all.
+/// Maximum number of rules, networks and credentials of one tool, each: every request is compared with
+/// all of them.
 const ENTRIES_MAX: usize = 1_000;
 
 /// How a rule is written.
 const RULE: &str = "A rule is '[METHOD ]scheme://host[:port][/path*]', such as 'GET https://api.example.com/v1/*'.";
 
-/// What is said about one tool's requests.
+/// The rules of one tool's requests.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HttpRules {
     grant: Arc<HttpGrant>,
@@ -27,7 +28,7 @@ pub(super) struct HttpRules {
 }
 
 impl HttpRules {
-    /// What the sandbox is told; none where nothing is allowed.
+    /// Returns the grant for the sandbox; `None` if no request is allowed.
     pub(super) fn grant(&self, answered_by: Option<SocketAddr>) -> Option<Arc<HttpGrant>> {
         if self.grant.allow.is_empty() {
             return None;
@@ -58,7 +59,7 @@ pub(super) fn read(
     for item in entries(fields.get("privateNetworks"), findings) {
         let text = item.text(findings);
         let parse = |text: &str| AddressBlock::parse(text);
-        let block = text.and_then(|text| said(text, parse, "network", &item, findings));
+        let block = text.and_then(|text| parse_with(text, parse, "network", &item, findings));
         grant.private_networks.extend(block);
     }
     for item in entries(fields.get("credentials"), findings) {
@@ -86,15 +87,15 @@ fn rule(at: &Cursor<'_>, findings: &mut Findings) -> Option<HttpRule> {
     match HttpRule::parse(text) {
         Ok(rule) => Some(rule),
         Err(why) => {
-            let error = refused(text, "rule", &why, at, findings);
+            let error = invalid(text, "rule", &why, at, findings);
             findings.add(error.with_help(RULE));
             None
         }
     }
 }
 
-/// Parses a text with one of the sandbox's parsers; its error says the next move.
-fn said<T, E: Display>(
+/// Parses a text, and adds the parser's error to the findings.
+fn parse_with<T, E: Display>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, E>,
     what: &str,
@@ -104,14 +105,14 @@ fn said<T, E: Display>(
     match parse(text) {
         Ok(value) => Some(value),
         Err(why) => {
-            let error = refused(text, what, &why, at, findings);
+            let error = invalid(text, what, &why, at, findings);
             findings.add(error);
             None
         }
     }
 }
 
-fn refused(
+fn invalid(
     text: &str,
     what: &str,
     why: &impl Display,
@@ -158,7 +159,7 @@ fn credential(
                     return None;
                 }
             };
-            let error = refused(text, what, &why, at, findings);
+            let error = invalid(text, what, &why, at, findings);
             findings.add(error);
             None
         }

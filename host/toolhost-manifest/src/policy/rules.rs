@@ -1,4 +1,4 @@
-//! What a policy says about a tool and about an agent.
+//! The rules of a policy for a tool and for an agent.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::limits::LimitChanges;
 use super::variable::Environment;
 use crate::diagnostic::Place;
 
-/// What is said about one tool.
+/// The rules for one tool.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
     pub(super) place: Place,
@@ -18,7 +18,7 @@ pub(super) struct Rule {
     pub(super) env: Option<Environment>,
     pub(super) http: Option<HttpRules>,
     pub(super) workdir: Option<WorkdirAccess>,
-    /// Whether it may talk to other agents.
+    /// Whether the tool may send messages to other agents.
     pub(super) agents: Option<bool>,
 }
 
@@ -33,7 +33,7 @@ impl Rule {
     }
 }
 
-/// What is said about one agent.
+/// The rules for one agent.
 #[derive(Debug, Clone)]
 pub(super) struct AgentRules {
     pub(super) place: Place,

@@ -23,7 +23,7 @@ impl Permit {
             grants,
             limits,
             agents: policy.grants_agents(agent, tool),
-            sets_deadline: policy.says_deadline(agent, tool),
+            sets_deadline: policy.sets_deadline(agent, tool),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A policy's text for showing its lines, without what it keeps secret.
+//! Masks the secrets in a policy's text, so that messages can quote its lines.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,10 +7,10 @@ use super::Policy;
 use super::variable::SECRET_MIN;
 use crate::yaml::{self, Node, Value, YamlSource};
 
-/// Shortest word of a plain variable that is hidden wherever it stands, in characters.
+/// Shortest word of a plain variable's value that is masked everywhere in the text, in characters.
 const WORD_MIN: usize = 8;
 
-/// What a value is beneath.
+/// The nearest key above a value that decides whether it is masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beneath {
     Rules,
@@ -18,30 +18,31 @@ enum Beneath {
     Secret,
 }
 
-/// What is not shown.
+/// The parts of a text to mask.
 #[derive(Debug, Default)]
-struct Hidden {
+struct Mask {
     places: Vec<Range<usize>>,
-    /// What may stand elsewhere as well: behind an anchor, on the lines of a block.
+    /// Words to mask everywhere: the place of a value does not include its anchor or the lines of a
+    /// block.
     words: BTreeSet<String>,
 }
 
 impl Policy {
-    /// The text of a policy for showing its lines, at the same places: the values of environment
-    /// variables, and whatever is called `secret`, are written as `*`. None where the text is no YAML:
-    /// then nobody can tell what is secret in it.
+    /// Returns the text of a policy with `*` in place of each byte of the values of environment
+    /// variables and of keys named `secret`. Positions stay the same. Returns `None` if the text is not
+    /// valid YAML, because its secrets cannot be found then.
     #[must_use]
-    pub fn shown(text: &str, file: &str) -> Option<YamlSource> {
+    pub fn masked(text: &str, file: &str) -> Option<YamlSource> {
         let source = YamlSource::new(file, text);
-        let mut hidden = Hidden::default();
+        let mut mask = Mask::default();
         for document in yaml::documents(&source, usize::MAX) {
-            hidden.gather(&source, &document.ok()?, Beneath::Rules);
+            mask.gather(&source, &document.ok()?, Beneath::Rules);
         }
-        Some(YamlSource::new(file, &hidden.blot(source.text())?))
+        Some(YamlSource::new(file, &mask.apply(source.text())?))
     }
 }
 
-impl Hidden {
+impl Mask {
     fn gather(&mut self, source: &YamlSource, node: &Node, beneath: Beneath) {
         match &node.value {
             Value::Map(entries) => {
@@ -81,8 +82,8 @@ impl Hidden {
         self.words.extend(words.map(str::to_owned));
     }
 
-    /// Writes `*` over it, byte for byte; line breaks stay.
-    fn blot(mut self, text: &str) -> Option<String> {
+    /// Replaces each byte with `*`, except line breaks.
+    fn apply(mut self, text: &str) -> Option<String> {
         for word in &self.words {
             let found = text.match_indices(word.as_str());
             self.places
@@ -127,9 +128,9 @@ tools:
     secret: sk-elsewhere-8
     readonly: true
 "#;
-        let shown = Policy::shown(text, "p.yaml").unwrap();
-        let shown = shown.text();
-        assert_eq!(shown.len(), text.len());
+        let masked = Policy::masked(text, "p.yaml").unwrap();
+        let masked = masked.text();
+        assert_eq!(masked.len(), text.len());
         for secret in [
             "sk-",
             "C.UTF",
@@ -145,20 +146,20 @@ tools:
             "elsewhere",
             "anchored",
         ] {
-            assert!(!shown.contains(secret), "{secret}: {shown}");
+            assert!(!masked.contains(secret), "{secret}: {masked}");
         }
-        for (line, plain) in shown.lines().zip(text.lines()) {
+        for (line, plain) in masked.lines().zip(text.lines()) {
             assert_eq!(line.len(), plain.len());
         }
-        assert!(shown.contains("    limits: {deadlineMs: 5}\n    env:\n      LANG: *******\n"));
-        assert!(shown.contains("    readonly: true\n"));
+        assert!(masked.contains("    limits: {deadlineMs: 5}\n    env:\n      LANG: *******\n"));
+        assert!(masked.contains("    readonly: true\n"));
     }
 
     #[test]
     fn nothing_is_shown_of_what_is_no_yaml() {
         for text in ["a: {secret: sk-1", "a: 1\na: 2\n", "\t\u{0}"] {
-            assert!(Policy::shown(text, "p.yaml").is_none(), "{text}");
+            assert!(Policy::masked(text, "p.yaml").is_none(), "{text}");
         }
-        assert_eq!(Policy::shown("", "p.yaml").unwrap().text(), "");
+        assert_eq!(Policy::masked("", "p.yaml").unwrap().text(), "");
     }
 }
