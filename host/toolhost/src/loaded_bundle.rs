@@ -36,7 +36,7 @@ pub enum AgentError {
 #[non_exhaustive]
 pub enum WorkspaceError {
     /// The host was built without a state root.
-    #[error("the host has no state root to keep workspaces in")]
+    #[error("the host has no state root for workspaces")]
     NoStateRoot,
     /// The directory could not be created.
     #[error("the workspace {} could not be created", .path.display())]

@@ -143,8 +143,8 @@ impl Turn {
         &self.input
     }
 
-    /// Returns whether the agent requires no tool, or a required tool has succeeded in this turn. If not, the
-    /// runtime should take another step instead of closing the turn.
+    /// Returns whether the agent requires no tool, or a required tool has succeeded in this turn. If
+    /// not, the runtime should take another step instead of closing the turn.
     ///
     /// See [`Agent::required_tools`](crate::Agent::required_tools).
     #[must_use]
@@ -209,7 +209,7 @@ pub(crate) fn not_opened(
     locale: Locale,
 ) -> ToolError {
     answer.err().unwrap_or_else(|| {
-        let message = format!("A {kind} middleware answered in the place of the {kind}.");
+        let message = format!("A {kind} middleware returned a result without running the {kind}.");
         ToolError::host(ToolErrorCode::Middleware, message, locale)
     })
 }

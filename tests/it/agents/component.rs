@@ -152,7 +152,7 @@ async fn a_network_import_is_a_note_that_no_policy_grants_it() {
     assert_eq!(note.severity, toolhost::Severity::Note);
     assert_eq!(
         note.message,
-        "tool dial: it imports what no policy can grant: network: dns, network: tcp, network: udp"
+        "tool dial: it imports interfaces that no policy can grant: network: dns, network: tcp, network: udp"
     );
     let test_host = TestHost::with_tools(&[("look", "look_at_environment", &["run"])], "").await;
     assert!(test_host.loaded.diagnostics().is_empty());

@@ -171,7 +171,7 @@ fn what_is_asked_and_not_granted_is_a_remark_with_the_line_that_grants_it() {
         "Write `tools: {ask_agents: {agents: true}}` in the policy to grant it.",
         "tool fetch: it imports HTTP, which the policy does not grant",
         "Write `tools: {fetch: {http: {allow: [\"GET https://api.example.com/*\"]}}}` in the policy to grant it.",
-        "tool dial_out: it imports what no policy can grant: network: dns, network: tcp",
+        "tool dial_out: it imports interfaces that no policy can grant: network: dns, network: tcp",
     ] {
         assert!(ran.stderr.contains(says), "{says}: {ran:?}");
     }

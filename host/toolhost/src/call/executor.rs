@@ -155,7 +155,7 @@ async fn accept_pending(
     let (turn, name) = (&scope.turn, &tool.item.name);
     if !tool.polls() {
         let message = format!(
-            "Tool '{name}' failed: it answered pending, and does not export goondan:tool/polling to be asked again."
+            "Tool '{name}' failed: it returned pending but does not export goondan:tool/polling."
         );
         let code = ToolErrorCode::InvalidOutput;
         return Err(ToolError::host(code, message, turn.locale()));

@@ -126,7 +126,7 @@ fn check_message_of(
         return Ok(());
     }
     let id = text::shorten(call_id, NAME_SHOWN);
-    let message = format!("The assistant message given does not hold the tool call '{id}'.");
+    let message = format!("The assistant message does not contain the tool call '{id}'.");
     Err(ToolError::host(ToolErrorCode::Host, message, locale))
 }
 

@@ -73,7 +73,8 @@ pub(super) fn not_granted(
     let network: Vec<String> = network.map(|(_, denial)| denial.to_string()).collect();
     if !network.is_empty() {
         let asked = network.join(", ");
-        let message = format!("tool {name}: it imports what no policy can grant: {asked}");
+        let message =
+            format!("tool {name}: it imports interfaces that no policy can grant: {asked}");
         let note = Diagnostic::note(ToolErrorCode::Denied, place(), message);
         findings.push(note.with_help("Each use is refused and recorded."));
     }

@@ -81,7 +81,7 @@ async fn run(
 ) -> ToolResult {
     let (id, name) = (&call.call_id, &call.tool_name);
     let Some(run) = stored_run(turn, call, tool) else {
-        let message = format!("Tool '{name}' is no longer there to be asked for its result.");
+        let message = format!("Tool '{name}' has been removed, so its result cannot be polled.");
         let error = ToolError::host(ToolErrorCode::NotFound, message, turn.locale());
         return ToolResult::error(id, name, error);
     };

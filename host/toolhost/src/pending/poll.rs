@@ -159,8 +159,8 @@ impl Pending {
         }
     }
 
-    /// Returns whether a record says that this process runs the call, but it does not: the store could not
-    /// record its result.
+    /// Returns whether this process has ended the call of a record that is stored as running, because
+    /// its result could not be stored.
     fn is_lost(&self, record: &Record) -> bool {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         self.records.is_own_running(record) && !running.contains_key(&record.handle)
@@ -222,7 +222,7 @@ fn failed(record: &Record, error: ToolError) -> ToolResult {
 /// The result of a call whose own result the store could not record.
 fn lost(record: &Record, locale: Locale) -> ToolResult {
     let name = &record.call.tool_name;
-    let message = format!("Tool '{name}' was interrupted: its result could not be kept.");
+    let message = format!("Tool '{name}' was interrupted: its result could not be stored.");
     let error = ToolError::host(ToolErrorCode::Interrupted, message, locale);
     failed(record, error)
 }

@@ -81,7 +81,7 @@ pub(crate) enum Source {
     },
     /// A call in another or this process.
     Background {
-        /// Run of the store, which identifies the process: see [`Store::run_id`](toolhost_store::Store::run_id).
+        /// Id of the process: see [`Store::run_id`](toolhost_store::Store::run_id).
         run_id: String,
     },
 }
