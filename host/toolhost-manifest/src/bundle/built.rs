@@ -1,8 +1,7 @@
-//! Components built from source: where they lie, and the stamp that says what they were built of.
+//! Components built from source: their paths, and the stamp that lists their sources.
 //!
-//! `toolhost build` writes them, the loader reads them, and both go by what is said here. The stamp is
-//! a custom section at the end of the component: one file is replaced at once, and a component is never
-//! found beside the stamp of another.
+//! `toolhost build` writes them, and the loader reads them. The stamp is a custom section at the end of
+//! the component, so that one rename replaces both, and a component never has the stamp of another.
 
 mod section;
 
@@ -19,26 +18,26 @@ use toolhost_contract::ResourceName;
 
 use super::read::{ReadError, read_beneath};
 
-/// The folder of built components, beneath the bundle's directory.
+/// The folder of built components, in the bundle's directory.
 pub const FOLDER: &str = ".toolhost";
 
-/// Most sources of one component.
+/// Maximum number of sources of one component.
 pub const SOURCES_MAX: usize = 10_000;
 
-/// Bytes of sources that are read for one bundle, however many components they are for: whoever made
-/// it may be a stranger.
+/// Maximum bytes of sources that are read for one bundle, for all its components together. The bundle
+/// may be untrusted.
 pub const SOURCE_BYTES_MAX: u64 = 256 << 20;
 
-/// Largest source, in bytes: each is read whole.
+/// Maximum size of a source, in bytes: each is read whole.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Most names on the way from the bundle's directory to a source, its own among them.
+/// Maximum number of components of a source's path from the bundle's directory.
 pub const SOURCE_DEPTH_MAX: usize = 32;
 
-/// What looking for a file costs of the budget, however small it is, in bytes.
+/// Bytes of the budget that the lookup of a file costs, whatever its size.
 const PER_FILE: u64 = 8 << 10;
 
-/// What a folder costs: whenever a tool changes something, what must not be made there is looked for.
+/// Bytes of the budget that a folder costs: it is checked after each change that a tool makes.
 const PER_FOLDER: u64 = 128 << 10;
 
 /// The language of a source entry.

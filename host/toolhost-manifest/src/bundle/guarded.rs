@@ -1,4 +1,4 @@
-//! What of a bundle no guest may change.
+//! Protects the files of a bundle against changes by guests.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use toolhost_contract::{FileId, Protected};
 
 use super::read::{Folder, ReadError, Steps, name_beneath, resolve};
 
-/// What compilers and bundlers look for by its name, in the folder of a source and in those above it:
-/// some of it is code that they run.
+/// Files and folders that compilers and bundlers search by name, in the folder of a source and in all
+/// folders above it. Some contain code that they run.
 const NOTICED: [&str; 13] = [
     ".cargo/config.toml",
     ".cargo/config",
@@ -28,46 +28,46 @@ const NOTICED: [&str; 13] = [
     "node_modules",
 ];
 
-/// The files of a bundle, by name beneath its directory, and the folders they lie in.
+/// The files of a bundle, by path in its directory, and their folders.
 ///
-/// Looked up whenever that is needed: an editor or a build replaces a file by another of the same
-/// name, which is then what must be kept.
+/// The files are looked up again each time: an editor or a build may replace a file by another of the
+/// same name, and then the new one must be protected.
 #[derive(Debug)]
 pub struct WriteGuard {
     dir: Arc<Dir>,
-    /// The bundle's directory, all above it, and the links that led there.
+    /// The bundle's directory, all folders above it, and the links on its path.
     folders: Protected,
-    /// The manifest, every entry, and what it was built of.
+    /// The manifest, every entry, and the sources that it was built of.
     files: Vec<PathBuf>,
-    /// What a compiler takes notice of beside them. It need not be there, and may lead anywhere.
+    /// The paths of [`NOTICED`] near the sources. They may be missing, or link to any place.
     noticed: Vec<PathBuf>,
-    /// The folders that hold sources: what is made there may be built into a tool, or run by a build.
+    /// The folders of sources. No file may be created there: a build could compile or run it.
     closed: BTreeSet<PathBuf>,
     looked: Mutex<Looked>,
 }
 
-/// What was found the last time.
+/// The result of the last lookup.
 #[derive(Debug, Default)]
 struct Looked {
-    /// Of each file, and of the way to each folder: what holds while it cannot be looked at.
+    /// The last known state of each file, and of the path to each folder. It counts while a lookup fails.
     files: HashMap<PathBuf, Protected>,
     ways: HashMap<PathBuf, Protected>,
-    /// All of it, when it was found, and how long that took.
+    /// The whole result, when the lookup ended, and how long it took.
     all: Option<(Arc<Protected>, Instant, Duration)>,
 }
 
-/// Most files that are looked for anew each time, which takes a few milliseconds. Where there are more,
-/// what is found holds for `HOLDS_FOR` times as long as it took to find: no more than a part of anybody's
-/// time goes into looking.
+/// Maximum number of files that are looked up each time, which takes a few milliseconds. If there are
+/// more, a result is reused for `HOLDS_FOR` times as long as the lookup took, so that lookups take only
+/// a part of the time.
 const FEW: usize = 2_000;
 
 const HOLDS_FOR: u32 = 4;
 
-/// Most steps of one look.
+/// Maximum number of path components and links that one lookup follows.
 const STEPS_MAX: usize = 200_000;
 
 impl WriteGuard {
-    /// Guards these; what they are now is looked up for the times when it cannot be.
+    /// Protects these files. Looks them up once, for the times when a lookup fails.
     pub(super) fn new(dir: Arc<Dir>, folders: Protected, files: Vec<PathBuf>) -> Self {
         let guarded = Self {
             dir,
@@ -77,14 +77,14 @@ impl WriteGuard {
             closed: BTreeSet::new(),
             looked: Mutex::default(),
         };
-        // Where it fails, it fails again when a step opens, which then knows what to do.
+        // An error is reported when a step opens and looks them up again.
         let _ = guarded.now();
         guarded
     }
 
-    /// Guards what entries were built of as well: these files beneath the directory, which is at
-    /// `path`; the folders they lie in, where nothing may be made; and, there and in every folder above,
-    /// what a compiler takes notice of by its name.
+    /// Protects the sources of entries as well: these files in the directory, which is at `path`; their
+    /// folders, where no file may be created; and, there and in every folder above, the names of
+    /// [`NOTICED`].
     pub(super) fn with_sources(mut self, files: Vec<PathBuf>, path: &Path) -> Self {
         if files.is_empty() {
             return self;
@@ -101,15 +101,15 @@ impl WriteGuard {
             .flat_map(|folder| NOTICED.map(|name| folder.join(name)));
         self.noticed = noticed.collect();
         self.files.extend(files);
-        // A path that leads nowhere any more has no folders above.
+        // If the path no longer exists, there are no folders above to protect.
         let path = path.canonicalize().unwrap_or_default();
         for folder in path.ancestors().skip(1) {
             for name in NOTICED {
-                // What is missing is kept by its name.
+                // If the file is missing, its name is protected.
                 let _ = self.folders.add_path_chain(&folder.join(name));
             }
         }
-        // What was found is not all any more.
+        // The earlier result lacks the sources.
         self.looked
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner)
@@ -118,11 +118,11 @@ impl WriteGuard {
         self
     }
 
-    /// The manifest, the entries, what leads to them, and every folder above, as they are now; of a file
-    /// that is gone, the name. Of one that cannot be looked at, what was last known of it.
+    /// Looks up the manifest, the entries, the links and folders on their paths, and every folder above.
+    /// Of a missing file, the name is protected; if a lookup fails, the last known state.
     ///
     /// # Errors
-    /// Where a file could never be looked at.
+    /// [`ReadError`] if a lookup fails for a file that was never looked up before.
     pub fn now(&self) -> Result<Arc<Protected>, ReadError> {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((all, at, took)) = &looked.all
@@ -138,7 +138,7 @@ impl WriteGuard {
         Ok(all)
     }
 
-    /// Each file, and whether nothing is known where it cannot be looked at.
+    /// Returns each file, and whether a failed lookup of it is an error.
     fn all(&self) -> impl Iterator<Item = (&PathBuf, bool)> {
         let files = self.files.iter().map(|file| (file, true));
         files.chain(self.noticed.iter().map(|file| (file, false)))
@@ -161,7 +161,7 @@ impl WriteGuard {
             let mut met = Protected::default();
             let found = match folders.get(path) {
                 Some(Some(folder)) => name_beneath(&self.dir, folder, name, &mut met, &mut steps),
-                // Its folder is gone, or cannot be looked at.
+                // Its folder is missing, or its lookup failed.
                 _ => match looked.files.get(file) {
                     Some(known) => {
                         all.extend(known);
@@ -170,7 +170,7 @@ impl WriteGuard {
                     None => Err(ReadError::NotFound),
                 },
             };
-            // The name is kept wherever it leads.
+            // The name is protected wherever it links to.
             let found = found.or_else(|error| match must_be_known {
                 true => Err(error),
                 false => Ok(()),
@@ -182,7 +182,7 @@ impl WriteGuard {
                 true => Path::new("."),
                 false => folder,
             };
-            // One that is gone is kept by its name.
+            // If it is missing, its name is protected.
             if let Ok(found) = self.dir.metadata(folder) {
                 all.close(FileId {
                     device: found.dev(),
@@ -194,8 +194,8 @@ impl WriteGuard {
     }
 }
 
-/// Adds what was met on the way to something. Of what cannot be looked at, what was last known of it;
-/// none is what is not there, or could not be looked at.
+/// Adds the files and links on the path of a lookup to `all`; if the lookup failed, the last known ones
+/// as well. Returns `None` if the file is missing or its lookup failed.
 fn kept<T>(
     path: &Path,
     found: Result<T, ReadError>,
@@ -214,7 +214,7 @@ fn kept<T>(
             Ok(None)
         }
         (Err(error), Some(before)) => {
-            tracing::warn!(?path, %error, "a part of a bundle cannot be looked at: what it was is kept from tools");
+            tracing::warn!(?path, %error, "a file of a bundle could not be looked up: its last known state stays protected");
             all.extend(before);
             Ok(None)
         }
@@ -222,13 +222,13 @@ fn kept<T>(
     }
 }
 
-/// Whether a folder is beneath that of a package manager, whose packages are looked up by their names.
+/// Whether a folder is in `node_modules`, where packages are looked up by name.
 fn is_package(folder: &Path) -> bool {
     let mut parts = folder.components();
     parts.any(|part| part.as_os_str() == "node_modules")
 }
 
-/// What is kept now.
+/// The ids of the protected files.
 #[cfg(test)]
 pub(super) fn ids(guarded: &WriteGuard) -> Result<Vec<FileId>, ReadError> {
     Ok(guarded.now()?.ids().collect())
