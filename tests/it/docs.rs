@@ -1,6 +1,6 @@
 //! Pages whose tables are generated from the code, and pages that cite tests.
 
-mod demo;
+mod readme_demo;
 
 use std::fmt::Write;
 use std::time::Duration;

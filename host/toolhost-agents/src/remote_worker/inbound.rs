@@ -69,7 +69,7 @@ impl Inbound {
                 self.end_turn(TurnKey::Request(&turn), turn_end(*event), line);
             }
             IpcBody::Event(event) if message.to == wire::ORCHESTRATOR => {
-                self.to_orchestrator(*event, line);
+                self.deliver_event(*event, line);
             }
             IpcBody::Event(_) if self.under_way.len() >= 2 * UNDER_WAY_MAX => {
                 self.ignore("too many requests are under way", line);
@@ -88,7 +88,7 @@ impl Inbound {
     }
 
     /// Processes an event that is addressed to the orchestrator itself.
-    fn to_orchestrator(&mut self, event: AgentEvent, line: &[u8]) {
+    fn deliver_event(&mut self, event: AgentEvent, line: &[u8]) {
         match event.event_type.as_str() {
             wire::COMPLETED | wire::FAILED => {
                 let id = event.metadata.as_ref();

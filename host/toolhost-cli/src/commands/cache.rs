@@ -51,7 +51,7 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
             match style.json {
                 true => {
                     let mut answer = listing.as_json(&entries);
-                    answer["ok"] = valid.into();
+                    stdout::set(&mut answer, "ok", valid);
                     stdout::json(&answer)?;
                 }
                 false => stdout::write(&verdicts(&entries))?,

@@ -52,7 +52,8 @@ pub(super) fn print(result: &ToolResult, args: &CallerArgs) -> anyhow::Result<()
     let unwritable = "the result cannot be written as JSON";
     let mut answer = serde_json::to_value(result).context(unwritable)?;
     if args.usage {
-        answer["usage"] = serde_json::to_value(result.usage()).context(unwritable)?;
+        let usage = serde_json::to_value(result.usage()).context(unwritable)?;
+        stdout::set(&mut answer, "usage", usage);
     }
     stdout::json(&answer)
 }

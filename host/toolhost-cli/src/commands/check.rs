@@ -36,7 +36,7 @@ pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit,
             };
             if args.json {
                 let mut json = failure.to_json();
-                json["agents"] = json!([]);
+                stdout::set(&mut json, "agents", json!([]));
                 stdout::json(&json)?;
             } else {
                 failure.print(settings.style);

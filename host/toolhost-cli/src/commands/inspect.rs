@@ -95,18 +95,20 @@ fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareErro
     if let Some(error) = refusal {
         let code = prepare_error_code(error);
         let help = code.suggestion(Locale::En);
-        json["error"] = json!({"code": code.as_str(), "message": error.to_string(), "help": help});
+        let error = json!({"code": code.as_str(), "message": error.to_string(), "help": help});
+        stdout::set(&mut json, "error", error);
     }
     if let Some(found) = found {
         let facts = &found.facts;
-        json["bytes"] = facts.bytes.into();
-        json["sha256"] = facts.sha256.as_str().into();
+        stdout::set(&mut json, "bytes", facts.bytes);
+        stdout::set(&mut json, "sha256", facts.sha256.as_str());
         if let Ok(handlers) = &found.handlers {
-            json["handlers"] = handlers.iter().map(handler_json).collect();
+            let handlers: Value = handlers.iter().map(handler_json).collect();
+            stdout::set(&mut json, "handlers", handlers);
         }
-        json["asks"] = json!(found.asks);
-        json["imports"] = json!(facts.imports);
-        json["exports"] = json!(facts.exports);
+        stdout::set(&mut json, "asks", json!(found.asks));
+        stdout::set(&mut json, "imports", json!(facts.imports));
+        stdout::set(&mut json, "exports", json!(facts.exports));
     }
     json
 }

@@ -79,12 +79,16 @@ pub(crate) async fn test(args: &TestArgs, settings: &Settings) -> Result<Exit, F
 async fn read_case_files(bundle: &Path) -> Result<CaseFiles, Failure> {
     let bundle = bundle.to_owned();
     let read = files::spawn_blocking(move || Ok(CaseFiles::read(&bundle))).await?;
-    read.map_err(|error| match error {
-        CaseFilesError::Invalid {
+    read.map_err(|error| {
+        if let CaseFilesError::Invalid {
             diagnostics,
             sources,
-        } => invalid(diagnostics, sources),
-        error => Failure::of(error),
+        } = error
+        {
+            invalid(diagnostics, sources)
+        } else {
+            Failure::of(error)
+        }
     })
 }
 
@@ -123,9 +127,12 @@ async fn open(args: &TestArgs, settings: &Settings) -> Result<Runner, Failure> {
     };
     let runner = Runner::open(&args.bundle, policy, make_host).await;
     factory.progress.idle();
-    let runner = runner.map_err(|error| match error {
-        OpenError::Load(error) => Failure::of_bundle(error, source.as_ref()),
-        error => Failure::of(error),
+    let runner = runner.map_err(|error| {
+        if let OpenError::Load(error) = error {
+            Failure::of_bundle(error, source.as_ref())
+        } else {
+            Failure::of(error)
+        }
     })?;
     note_policy_warnings(source.as_ref(), runner.bundle(), settings);
     Ok(runner)

@@ -18,6 +18,13 @@ pub(crate) fn json(value: &Value) -> Result<()> {
     write(&text::escape_json(&json))
 }
 
+/// Adds a member to a JSON object; leaves another value as it is.
+pub(crate) fn set(json: &mut Value, name: &str, value: impl Into<Value>) {
+    if let Value::Object(members) = json {
+        members.insert(name.to_owned(), value.into());
+    }
+}
+
 /// Writes text and a line break. The caller has escaped the text.
 ///
 /// A closed pipe is no error.

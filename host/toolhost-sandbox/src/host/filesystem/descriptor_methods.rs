@@ -191,10 +191,11 @@ impl HostDescriptor for FilesystemView<'_> {
         let id = file_id(&descriptor.metadata()?);
         self.fs.check_handle_unprotected(id)?;
         let times = timestamps(accessed, modified)?;
-        Ok(match descriptor {
+        match descriptor {
             Descriptor::File(file) => rustix::fs::futimens(&file.file, &times)?,
             Descriptor::Dir(dir) => set_times_by_path(&*dir.dir, &times)?,
-        })
+        }
+        Ok(())
     }
 
     fn read(
