@@ -138,7 +138,7 @@ async fn an_ungranted_import_is_a_warning_when_the_bundle_loads() {
     ] {
         let test_host = TestHost::load(&manifest, &["ask_agents"], policy, Some("coder")).await;
         let findings = test_host.loaded.diagnostics().iter();
-        let asked = findings.filter(|finding| finding.message.contains("asks for other agents"));
+        let asked = findings.filter(|finding| finding.message.contains("it imports other agents"));
         assert_eq!(asked.count(), usize::from(!granted), "{policy}");
     }
 }

@@ -275,7 +275,7 @@ fn what_is_no_rule_is_said_at_its_place_with_the_next_move() {
         ),
         (
             "{allow: ['http://0.0.0.0']}",
-            "write such an address, as 127.0.0.1",
+            "write an address such as 127.0.0.1",
         ),
         ("{allow: [5]}", "expected a string but got an integer"),
         (
