@@ -253,7 +253,11 @@ async fn a_stored_api_can_register_later_and_does_not_keep_the_agent_alive() {
     assert!(test_host.agent.catalog().get("dyn__late").is_none());
     drop(test_host);
     let gone = api.tools().register(item("dyn__late"), echo);
-    assert!(gone.unwrap_err().to_string().contains("its agent was dropped"));
+    assert!(
+        gone.unwrap_err()
+            .to_string()
+            .contains("its agent was dropped")
+    );
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ impl HostProcess {
             // Writes, logs and submits endlessly, and prints the handles.
             "work" => self.work().await?,
             // Opens files until no descriptor is left; `release` closes them.
-            "held_files" => {
+            "hoard" => {
                 while let Ok(file) = File::open("/dev/null") {
                     self.held_files.push(file);
                 }
