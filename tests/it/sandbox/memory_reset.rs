@@ -64,6 +64,16 @@ const MEMORIES: [Memory; 3] = [
 
 /// Prepares the guest with this memory; its image repeats `word`.
 async fn prepare(sandbox: &Sandbox, memory: &Memory, word: &str) -> PreparedTool {
+    prepare_beside(sandbox, memory, word, "").await
+}
+
+/// As [`prepare`], with further definitions in the component.
+async fn prepare_beside(
+    sandbox: &Sandbox,
+    memory: &Memory,
+    word: &str,
+    beside: &str,
+) -> PreparedTool {
     let text = super::wat::text("remember")
         .replace("PAGES", &memory.at_first.to_string())
         .replace("GROWN", &memory.grown.to_string())
@@ -73,7 +83,11 @@ async fn prepare(sandbox: &Sandbox, memory: &Memory, word: &str) -> PreparedTool
             "IMAGES",
             &word.repeat((memory.image << 16) as usize / word.len()),
         );
-    sandbox.prepare(component_of(&text, "")).await.unwrap().0
+    sandbox
+        .prepare(component_of(&text, beside))
+        .await
+        .unwrap()
+        .0
 }
 
 /// Returns a sandbox whose idle slots keep at most `idle_mib` resident.
@@ -158,20 +172,18 @@ async fn idle_memory_stays_within_its_limit() {
 #[tokio::test]
 async fn memories_count_once_for_each_instantiation_of_their_module() {
     let sandbox = sandbox_keeping(1536);
-    let module = "(core module $more (memory 1))";
+    let module = "(core module $more (memory 0))";
     let instance = "(core instance (instantiate $more))";
-    let component = |beside: &str| super::wat::component("answer", beside);
-    let call = async |component: Vec<u8>| {
-        let (tool, _) = sandbox.prepare(component).await.unwrap();
-        let report = tool.call(invocation("run", &json!({}), None)).await;
-        assert!(report.outcome.is_ok(), "{:?}", report.outcome);
+    let idle_after_calls = async |beside: &str| {
+        let tool = prepare_beside(&sandbox, &MEMORIES[0], "image-1.", beside).await;
+        call_all(&tool, Mode::Compute).await;
+        sandbox.idle_memory()
     };
     // Four memories of two declarations: more than are kept resident.
-    call(component(&format!("{module} {}", instance.repeat(3)))).await;
-    assert_eq!(sandbox.idle_memory(), 0);
+    let four = format!("{module} {}", instance.repeat(3));
+    assert_eq!(idle_after_calls(&four).await, 0);
     // Two memories are kept.
-    call(component(&format!("{module} {instance}"))).await;
-    assert!(sandbox.idle_memory() > 0);
+    assert!(idle_after_calls(&format!("{module} {instance}")).await > 0);
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Guest for AskAgents {
             Some("spawn") => spawn(&asked),
             Some("list") => list(),
             Some("catalog") => catalog(),
-            _ => Ok(json!("nothing was asked")),
+            _ => Ok(json!("no request")),
         };
         let said = match answer {
             Ok(answer) => json!({ "ok": answer }),
