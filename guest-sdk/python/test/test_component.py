@@ -91,7 +91,7 @@ class Probe(unittest.TestCase):
 
     def test_gives_exceptions_to_the_model(self) -> None:
         expected = {
-            "message": "there is no sheet Q3",
+            "message": "sheet Q3 does not exist",
             "name": "NoSuchSheet",
             "code": "NO_SHEET",
             "suggestion": "use Sheet1",
@@ -101,7 +101,7 @@ class Probe(unittest.TestCase):
 
     def test_shows_the_author_where_it_failed(self) -> None:
         said = self.bundle.call("fail")["stderr"]
-        self.assertIn('raise NoSuchSheet("there is no sheet Q3")', said)
+        self.assertIn('raise NoSuchSheet("sheet Q3 does not exist")', said)
         self.assertNotIn("_tool.py", said)
 
     def test_survives_the_end_of_the_program(self) -> None:

@@ -10,7 +10,7 @@ use crate::place::place;
 ///
 /// ```
 /// # use toolhost_guest::ToolError;
-/// ToolError::new("there is no sheet `Q3`")
+/// ToolError::new("sheet `Q3` does not exist")
 ///     .code("NO_SHEET")
 ///     .suggestion("`sheets` lists what is there");
 /// ```

@@ -17,7 +17,7 @@ fn greet(_: &Context, input: Input) -> Result<String, ToolError> {
 }
 
 fn sheet(name: &str) -> Result<(), ToolError> {
-    Err(ToolError::new(format!("there is no sheet `{name}`"))
+    Err(ToolError::new(format!("sheet `{name}` does not exist"))
         .code("NO_SHEET") // to branch on
         .suggestion("`sheets` lists what is there")) // the next step
 }

@@ -13,7 +13,7 @@ export function run<T>(start: () => T | PromiseLike<T>): Promise<T> {
   }).finally(disarm);
 }
 
-/** There is no pending work between build and call. */
+/** Does nothing: no work is pending between build and call. */
 export function discard(): void {}
 
 /** Makes the value of a 64-bit parameter. */
