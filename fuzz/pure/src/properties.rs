@@ -8,8 +8,8 @@ pub mod outcome;
 pub mod policy;
 
 mod cost;
+mod display;
 mod findings;
-mod shown;
 
 /// Separates the parts of an input.
 const BETWEEN: &str = "\n--\n";

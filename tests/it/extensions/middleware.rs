@@ -178,25 +178,41 @@ impl Write for Lines {
     }
 }
 
+impl Lines {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+/// Registers an audit log that writes to `out`.
+fn audit(test_host: &TestHost, priority: i32, out: impl Write + Send + 'static) {
+    let log = AuditLog::to(out);
+    test_host
+        .agent
+        .extend("audit", |api| api.pipeline().tool_call(priority, log))
+        .unwrap();
+}
+
+/// Parses each line of a log.
+fn entries(written: &str) -> Vec<Value> {
+    let lines = written.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
 #[tokio::test]
 async fn the_audit_log_has_a_line_for_every_decision() {
     // tool-spec-v2 §9
     let test_host = test_host().await;
     let lines = Lines::default();
-    let log = AuditLog::to(lines.clone());
-    test_host
-        .agent
-        .extend("audit", |api| api.pipeline().tool_call(i32::MIN, log))
-        .unwrap();
+    audit(&test_host, i32::MIN, lines.clone());
     call(&test_host, "text__upper", json!({"text": "my secret"})).await;
     call(&test_host, "text__upper", json!({})).await;
     call(&test_host, "evil\n{\"forged\":1}", json!({})).await;
-    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let written = lines.text();
     assert!(!written.contains("my secret"), "{written}");
-    let entries: Vec<Value> = written
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let entries = entries(&written);
     let of = |key: &str| -> Vec<&Value> { entries.iter().map(|entry| &entry[key]).collect() };
     assert_eq!(of("decision"), ["ran", "refused", "refused"]);
     assert_eq!(of("status"), ["ok", "error", "error"]);
@@ -215,11 +231,7 @@ async fn the_audit_log_has_a_line_for_every_decision() {
 async fn line_breaks_in_an_id_are_escaped_in_the_audit_log() {
     let test_host = test_host().await;
     let lines = Lines::default();
-    let log = AuditLog::to(lines.clone());
-    test_host
-        .agent
-        .extend("audit", |api| api.pipeline().tool_call(0, log))
-        .unwrap();
+    audit(&test_host, 0, lines.clone());
     let step = test_host.another_step().await;
     let acting: Vec<char> = ('\0'..=char::MAX).filter(|c| text::acts(*c)).collect();
     let ids: Vec<String> = acting.chunks(100).map(String::from_iter).collect();
@@ -230,12 +242,9 @@ async fn line_breaks_in_an_id_are_escaped_in_the_audit_log() {
     let long = "\u{e0041}".repeat(2 << 20);
     let call = ToolCall::new(&long, "text__upper", JsonObject::new());
     step.execute_without_message(call).await;
-    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let written = lines.text();
     assert!(!written.contains(|c| c != '\n' && text::acts(c)));
-    let entries: Vec<Value> = written
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let entries = entries(&written);
     assert_eq!(entries.len(), ids.len() + 1);
     for (entry, id) in entries.iter().zip(&ids) {
         assert_eq!(entry["call"], json!(id));
@@ -271,18 +280,15 @@ impl Write for Full {
 async fn a_partial_line_of_the_audit_log_does_not_damage_another() {
     let test_host = test_host().await;
     let lines = Lines::default();
-    let log = AuditLog::to(Full {
+    let full = Full {
         lines: lines.clone(),
         room: 10,
-    });
-    test_host
-        .agent
-        .extend("audit", |api| api.pipeline().tool_call(0, log))
-        .unwrap();
+    };
+    audit(&test_host, 0, full);
     for _ in 0..3 {
         call(&test_host, "text__upper", json!({"text": "x"})).await;
     }
-    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let written = lines.text();
     let parsed = |line: &str| serde_json::from_str::<Value>(line).is_ok();
     let whole: Vec<bool> = written.lines().map(parsed).collect();
     assert_eq!(whole, [false, true, true], "{written}");
@@ -292,17 +298,13 @@ async fn a_partial_line_of_the_audit_log_does_not_damage_another() {
 async fn a_dropped_call_is_in_the_audit_log() {
     let test_host = TestHost::with_tools(&[("sleep", "sleep_forever", &["run"])], "").await;
     let lines = Lines::default();
-    let log = AuditLog::to(lines.clone());
-    test_host
-        .agent
-        .extend("audit", |api| api.pipeline().tool_call(0, log))
-        .unwrap();
+    audit(&test_host, 0, lines.clone());
     let step = test_host.another_step().await;
     let call = toolhost_tests::test_host::tool_call("sleep__run", json!({}));
     let waited = std::time::Duration::from_millis(50);
     let dropped = tokio::time::timeout(waited, step.execute_without_message(call)).await;
     assert!(dropped.is_err());
-    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let written = lines.text();
     let line: Value = serde_json::from_str(&written).unwrap();
     assert_eq!(
         (&line["decision"], &line["code"]),
@@ -384,7 +386,7 @@ async fn the_audit_log_records_the_call_that_ran_before_middleware_changed_its_r
         .unwrap();
     let result = call(&test_host, "text__upper", json!({"text": "x"})).await;
     assert_eq!(code(&result), "E_MIDDLEWARE");
-    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let written = lines.text();
     let line: Value = serde_json::from_str(&written).unwrap();
     assert_eq!(
         (&line["decision"], &line["code"]),

@@ -8,7 +8,7 @@ use toolhost_contract::{
 };
 
 use super::cost::within;
-use super::{BETWEEN, shown};
+use super::{BETWEEN, display};
 use toolhost_contract::limit_error;
 use toolhost_manifest::schema::{ArgsSchema, PatternBudget, json};
 
@@ -42,7 +42,7 @@ pub fn hold(text: &str) {
     let compiled = match compiled {
         Ok(compiled) => compiled,
         Err(error) => {
-            shown::is_one_line(&error.to_string(), PROBLEM_MAX);
+            display::is_one_line(&error.to_string(), PROBLEM_MAX);
             let place = schema.to_value().pointer(error.pointer()).is_some();
             assert!(place, "{error}: nothing is at {}", error.pointer());
             return;
@@ -62,14 +62,14 @@ pub fn hold(text: &str) {
     assert_eq!(checked, compiled.validate(&tool, &args), "asked twice");
     let Err(error) = checked else { return };
     let message = error.to_string();
-    shown::is_one_line(&message, REFUSAL_MAX);
+    display::is_one_line(&message, REFUSAL_MAX);
     let issues = message.strip_prefix("Invalid arguments for tool 'x__y': args");
     assert!(issues.is_some_and(|issues| issues.len() > 1), "{message}");
     for locale in [Locale::En, Locale::Ko] {
         let error = error.clone().into_tool_error(locale);
         assert_eq!(error.code, ErrorCode::Host(ToolErrorCode::InvalidArgs));
         let suggestion = error.suggestion.clone().unwrap_or_default();
-        shown::is_one_line(&suggestion, SUGGESTION_MAX);
+        display::is_one_line(&suggestion, SUGGESTION_MAX);
         assert!(suggestion.contains(" required=[") && suggestion.contains(", allowed=["));
         let limited = limit_error(error, ErrorMessageLimit::DEFAULT);
         let units = limited.message.encode_utf16().count();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use wasmparser::{Parser, Validator, WasmFeatures};
 
 use super::cost::within;
-use super::shown;
+use super::display;
 use crate::PrepareError;
 use crate::component::inspect::{check_function_cost, read};
 use crate::component::limits::CompileLimits;
@@ -56,7 +56,7 @@ pub fn hold(bytes: &[u8]) {
                 is_told(&error);
             }
             for name in shape.imports.iter().chain(&shape.exports) {
-                shown::is_one_line(name, NAME_MAX);
+                display::is_one_line(name, NAME_MAX);
             }
             is_no_more(few, &shape);
             let time = limits.time_for(bytes.len());
@@ -111,7 +111,7 @@ fn is_valid(bytes: &[u8]) -> bool {
 }
 
 fn is_told(error: &PrepareError) {
-    shown::is_one_line(&error.to_string(), MESSAGE_MAX);
+    display::is_one_line(&error.to_string(), MESSAGE_MAX);
     if let PrepareError::TooLarge { found, limit, .. } = error {
         assert!(found > limit, "{error}");
     }

@@ -2,7 +2,7 @@
 
 use toolhost_manifest::bundle::{Diagnostic, Place, YamlSource};
 
-use super::shown;
+use super::display;
 
 /// Largest number of findings: errors, remarks, and one with the number of omitted ones.
 const MOST: usize = 2_001;
@@ -21,25 +21,25 @@ pub(super) fn hold(findings: &[Diagnostic], source: &YamlSource) {
     let mut before = None;
     for finding in findings {
         assert!(!finding.message.is_empty());
-        shown::is_one_line(&finding.message, MESSAGE_MAX);
+        display::is_one_line(&finding.message, MESSAGE_MAX);
         assert!(!finding.help.is_empty());
-        shown::is_one_line(&finding.help, HELP_MAX);
+        display::is_one_line(&finding.help, HELP_MAX);
         is_in(&finding.place, source);
         for related in &finding.related {
-            shown::is_one_line(&related.message, HELP_MAX);
+            display::is_one_line(&related.message, HELP_MAX);
             is_in(&related.place, source);
         }
         let at = finding.place.position.map(|at| at.span.offset);
         assert!(before <= at, "findings out of order: {findings:?}");
         before = at;
-        shown::is_one_line(&finding.to_string(), MESSAGE_MAX + PATH_MAX);
+        display::is_one_line(&finding.to_string(), MESSAGE_MAX + PATH_MAX);
         assert!(serde_json::to_string(finding).is_ok());
     }
 }
 
 /// Asserts that a position lies in the text at the start of a character, and matches its line and column.
 pub(super) fn is_in(place: &Place, source: &YamlSource) {
-    shown::is_one_line(&place.document_path, PATH_MAX);
+    display::is_one_line(&place.document_path, PATH_MAX);
     assert_eq!(place.file, source.name());
     let Some(at) = place.position else { return };
     let text = source.text();

@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use toolhost_contract::{ExportName, HandlerCode, ResourceName, ToolErrorCode, ToolName};
 
-use crate::house::workspace::{instance_directory, instance_workspace};
+use crate::toolhost::workspace::{instance_directory, instance_workspace};
 use toolhost_manifest::closest;
 
 /// Longest name, in characters.

@@ -10,10 +10,10 @@ use toolhost_contract::{
     ToolErrorCode, ToolResult, json_depth,
 };
 
-use super::{BETWEEN, shown};
+use super::{BETWEEN, display};
 use crate::accounting::output::{HeadTail, LogBook, LogLevel, parse_json};
-use crate::house::call::hints::{FailureContext, explain};
 use crate::middleware::progress::Progress;
+use crate::toolhost::call::hints::{FailureContext, explain};
 use crate::{DiskLimit, Limits};
 use toolhost_contract::Redactor;
 use toolhost_contract::{limit_error, normalise_error};
@@ -191,26 +191,26 @@ fn is_bounded(error: &ToolError, limit: ErrorMessageLimit) {
         "{:?}",
         error.message
     );
-    shown::is_safe(&error.message, usize::MAX);
+    display::is_safe(&error.message, usize::MAX);
     let name = error.name.as_deref().unwrap_or_default();
     assert!(
         !name.trim().is_empty() && name.chars().count() <= 128,
         "{name:?}"
     );
-    shown::is_safe(name, usize::MAX);
+    display::is_safe(name, usize::MAX);
     if let Some(suggestion) = &error.suggestion {
         assert!(
             units(suggestion) <= limit.units().max(1_000),
             "{suggestion:?}"
         );
-        shown::is_safe(suggestion, usize::MAX);
+        display::is_safe(suggestion, usize::MAX);
     }
     if let Some(url) = &error.help_url {
         assert!(
             url.starts_with("https://") && !url.contains(char::is_whitespace),
             "{url:?}"
         );
-        shown::is_one_line(url, 2_048);
+        display::is_one_line(url, 2_048);
     }
 }
 
@@ -237,7 +237,7 @@ fn is_kept(result: &ToolResult) {
 
 /// Middleware cannot add a host code or a handle.
 fn is_unforged(result: &ToolResult, locale: Locale) {
-    for said in [
+    for inner in [
         ToolResult::ok("c", "t", Value::Null),
         ToolResult::pending("c", "t", "h".to_owned()),
         ToolResult::error(
@@ -247,10 +247,10 @@ fn is_unforged(result: &ToolResult, locale: Locale) {
         ),
     ] {
         let progress = Progress::default();
-        progress.said(&said);
+        progress.set_result(&inner);
         let out = progress.sanitize_codes(result.clone(), locale);
         if let Some(ErrorCode::Host(code)) = out.tool_error().map(|error| error.code.clone()) {
-            let known = said.tool_error().map(|error| error.code.clone());
+            let known = inner.tool_error().map(|error| error.code.clone());
             let is_known = known == Some(ErrorCode::Host(code));
             assert!(is_known || code == ToolErrorCode::Middleware, "{code:?}");
         }
@@ -272,7 +272,7 @@ fn answers(host: &Host<'_>, output: &str) {
     let value = match parse_json(output, BYTES, &limits) {
         Ok(value) => value,
         Err(error) => {
-            shown::is_one_line(&error.to_string(), 512);
+            display::is_one_line(&error.to_string(), 512);
             return;
         }
     };
@@ -329,7 +329,7 @@ fn prints(one: &str, other: &str, most: usize) {
     }
     assert_eq!(log.counts(), (3, 1));
     for record in log.take() {
-        shown::is_one_line(&record.message, most + 16);
-        shown::is_one_line(&record.context, 256 + 16);
+        display::is_one_line(&record.message, most + 16);
+        display::is_one_line(&record.context, 256 + 16);
     }
 }
