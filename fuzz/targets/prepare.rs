@@ -53,7 +53,7 @@ fn hold(bytes: &[u8]) {
     if let Err(error) = &facts {
         is_told(&error.to_string());
     }
-    assert_eq!(SANDBOX.free_places(), PLACES as usize);
+    assert_eq!(SANDBOX.free_call_slots(), PLACES as usize);
     assert_eq!((SANDBOX.waiting_calls(), SANDBOX.memory_in_use()), (0, 0));
 }
 

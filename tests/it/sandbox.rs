@@ -66,7 +66,7 @@ async fn no_state_survives_a_call() {
 #[tokio::test]
 async fn dropping_a_call_frees_its_slot_and_its_memory() {
     let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
-    let places = sandbox.free_places();
+    let places = sandbox.free_call_slots();
     for name in ["spin_forever", "sleep_forever"] {
         let (tool, _) = sandbox.prepare(guest(name)).await.unwrap();
         let call = invocation("run", &nothing(), None);
@@ -74,9 +74,9 @@ async fn dropping_a_call_frees_its_slot_and_its_memory() {
         eventually("the guest runs", || sandbox.memory_in_use() > 0).await;
         // Long enough for a computing guest to move to the sandbox's threads.
         tokio::time::sleep(Duration::from_millis(20)).await;
-        assert_eq!(sandbox.free_places(), places - 1);
+        assert_eq!(sandbox.free_call_slots(), places - 1);
         call.abort();
-        eventually("the slot is free", || sandbox.free_places() == places).await;
+        eventually("the slot is free", || sandbox.free_call_slots() == places).await;
         eventually("the memory is free", || sandbox.memory_in_use() == 0).await;
     }
 }
@@ -145,7 +145,7 @@ async fn a_call_waits_for_a_free_slot_and_is_refused_when_the_queue_is_full() {
 
     let sleeping =
         tokio::spawn(async move { spinner.call(invocation("run", &nothing(), None)).await });
-    eventually("the guest sleeps", || sandbox.free_places() == 0).await;
+    eventually("the guest sleeps", || sandbox.free_call_slots() == 0).await;
     let report = echo.call(say()).await;
     assert!(
         matches!(report.outcome, Err(SandboxError::Busy { .. })),
@@ -422,10 +422,16 @@ async fn a_call_with_offloaded_file_io_runs_on_its_own_thread() {
 
     let spinning = Sandbox::new(SandboxConfig::default()).unwrap();
     let (tool, _) = spinning.prepare(guest("spin_forever")).await.unwrap();
-    let places = spinning.free_places();
+    let places = spinning.free_call_slots();
     let call = offloaded("run", nothing());
     let call = tokio::spawn(async move { tool.call(call).await });
-    eventually("the guest runs", || spinning.free_places() == places - 1).await;
+    eventually("the guest runs", || {
+        spinning.free_call_slots() == places - 1
+    })
+    .await;
     call.abort();
-    eventually("the call has ended", || spinning.free_places() == places).await;
+    eventually("the call has ended", || {
+        spinning.free_call_slots() == places
+    })
+    .await;
 }

@@ -142,9 +142,9 @@ pub enum PrepareError {
         limit: Duration,
     },
     /// It waited too long while other components were compiled.
-    #[error("other components were compiled for {} s: it had no turn", .limit.as_secs())]
-    NoTurn {
-        /// How long it waits.
+    #[error("the component waited {} s while other components were compiled", .limit.as_secs())]
+    WaitedTooLong {
+        /// How long it may wait.
         limit: Duration,
     },
     /// Compiling it needs too much memory.

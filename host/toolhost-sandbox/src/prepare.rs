@@ -125,7 +125,7 @@ impl Sandbox {
         let permit = executor
             .within(MAX_WAIT, Arc::clone(&self.0.compiling).acquire_owned())
             .await
-            .ok_or(PrepareError::NoTurn { limit: MAX_WAIT })?
+            .ok_or(PrepareError::WaitedTooLong { limit: MAX_WAIT })?
             .map_err(host_failed)?;
         let sandbox = Arc::clone(&self.0);
         // Dropped with this future, which ends the compiler.

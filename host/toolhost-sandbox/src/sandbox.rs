@@ -140,7 +140,7 @@ impl Sandbox {
 
     /// Call slots that no call holds. A component that runs nothing could start a call now.
     #[must_use]
-    pub fn free_places(&self) -> usize {
+    pub fn free_call_slots(&self) -> usize {
         self.0.admission.free()
     }
 

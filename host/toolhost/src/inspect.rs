@@ -8,7 +8,7 @@ pub struct Inspection {
     /// Size, digest, imports and exports.
     pub facts: ComponentFacts,
     /// Descriptions of the imported interfaces, without duplicates.
-    pub asks: Vec<&'static str>,
+    pub import_descriptions: Vec<&'static str>,
     /// The exported handlers, or the error of loading the component.
     pub handlers: Result<Vec<HandlerSpec>, PrepareError>,
 }
@@ -21,7 +21,7 @@ pub async fn inspect(sandbox: &Sandbox, bytes: Vec<u8>) -> Result<Inspection, Pr
     let facts = sandbox.read_facts(&bytes)?;
     let handlers = sandbox.prepare(bytes).await;
     Ok(Inspection {
-        asks: asks(&facts.imports),
+        import_descriptions: describe_imports(&facts.imports),
         handlers: handlers.map(|(tool, _)| tool.handlers().to_vec()),
         facts,
     })
@@ -55,7 +55,7 @@ const DESCRIPTIONS: [(&str, &str); 15] = [
     ("wasi:logging/", "log: writes to the operator's log"),
 ];
 
-fn asks(imports: &[String]) -> Vec<&'static str> {
+fn describe_imports(imports: &[String]) -> Vec<&'static str> {
     let mut descriptions = Vec::new();
     for import in imports {
         let meaning = DESCRIPTIONS
@@ -85,7 +85,7 @@ mod tests {
             "wasi:sockets/tcp@0.2.0",
         ];
         assert_eq!(
-            asks(&imports.map(str::to_owned)),
+            describe_imports(&imports.map(str::to_owned)),
             [
                 "agents: calls other agents (refused unless granted)",
                 "files: reads and writes its workdir",

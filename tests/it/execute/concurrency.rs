@@ -46,7 +46,7 @@ async fn at_once(
 }
 
 async fn assert_given_back(own: &Sandbox, places: usize) {
-    eventually("every slot is free", || own.free_places() == places).await;
+    eventually("every slot is free", || own.free_call_slots() == places).await;
     assert_eq!((own.waiting_calls(), own.memory_in_use()), (0, 0));
 }
 
@@ -64,7 +64,7 @@ fn slept_its_own(output: &Value, n: usize, least: f64) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_concurrent_calls_each_get_their_own_result() {
     let own = own_sandbox(|_| ());
-    let (places, work) = (own.free_places(), tempfile::tempdir().unwrap());
+    let (places, work) = (own.free_call_slots(), tempfile::tempdir().unwrap());
     let (_bundle, step) = step(&own, work.path()).await;
     let call = |n: usize| match n % 3 {
         0 => ("echo__say", json!({"n": n})),

@@ -36,14 +36,14 @@ async fn dropping_execute_stops_the_guest() {
     let workdir = own.workdir(work.path()).unwrap();
     let step = open_step(&loaded.only_agent().unwrap(), "key", &workdir).await;
     let call = tool_call("spin__run", json!({}));
-    let (sandbox, places) = (own.sandbox(), own.sandbox().free_places());
+    let (sandbox, places) = (own.sandbox(), own.sandbox().free_call_slots());
 
     let running = tokio::spawn(async move { step.execute_without_message(call).await });
-    eventually("the call runs", || sandbox.free_places() == places - 1).await;
+    eventually("the call runs", || sandbox.free_call_slots() == places - 1).await;
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert!(!running.is_finished());
     running.abort();
-    eventually("the slot is free", || sandbox.free_places() == places).await;
+    eventually("the slot is free", || sandbox.free_call_slots() == places).await;
     eventually("the memory is free", || sandbox.memory_in_use() == 0).await;
 }
 

@@ -51,7 +51,7 @@ async fn a_call_stopped_at_its_deadline_leaves_complete_writes_and_correct_usage
 async fn dropping_a_call_stops_its_writes() {
     let work = Work::new();
     let own = Sandbox::new(SandboxConfig::default()).unwrap();
-    let places = own.free_places();
+    let places = own.free_call_slots();
     let (tool, _) = own.prepare(guest("write_bytes")).await.unwrap();
     let asked = invocation("run", &endless(), Some(&work));
     let writing = tokio::spawn(async move { tool.call(asked).await });
@@ -59,7 +59,7 @@ async fn dropping_a_call_stops_its_writes() {
     eventually("the guest writes", || size() > 0).await;
     writing.abort();
     assert!(writing.await.unwrap_err().is_cancelled());
-    eventually("the slot is free", || own.free_places() == places).await;
+    eventually("the slot is free", || own.free_call_slots() == places).await;
     let left = size();
     assert_eq!(assert_usable(&work).await, left);
 }

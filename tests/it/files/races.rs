@@ -238,7 +238,7 @@ async fn the_workdir_stays_the_opened_directory_while_a_call_waits_or_runs() {
                 let asked = invocation("run", &json!({}), None);
                 tokio::spawn(async move { sleep.call(asked).await })
             });
-            eventually("the slot is taken", || own.free_places() == 0 || !waits).await;
+            eventually("the slot is taken", || own.free_call_slots() == 0 || !waits).await;
             let input = json!({ "dir": "/made", "count": 3_000 });
             let mut asked = invocation("run", &input, None);
             asked.workdir = Some(workdir);

@@ -62,7 +62,7 @@ async fn dropping_a_call_closes_its_connections() {
     }
     eventually("the connections are closed", || server.open() == 0).await;
     // The waiting call held a slot, which is free now.
-    eventually("the slot is free", || sandbox().free_places() == 1_024).await;
+    eventually("the slot is free", || sandbox().free_call_slots() == 1_024).await;
 }
 
 #[tokio::test]

@@ -17,11 +17,11 @@ async fn tool(own: &Sandbox, name: &str) -> PreparedTool {
 /// Starts a call that holds its slot until it is dropped.
 async fn holder(own: &Sandbox) -> tokio::task::JoinHandle<()> {
     let sleep = tool(own, "sleep_forever").await;
-    let free = own.free_places();
+    let free = own.free_call_slots();
     let holds = tokio::spawn(async move {
         let _report = sleep.call(invocation("run", &nothing(), None)).await;
     });
-    eventually("the slot is taken", || own.free_places() == free - 1).await;
+    eventually("the slot is taken", || own.free_call_slots() == free - 1).await;
     holds
 }
 
@@ -36,7 +36,11 @@ fn refused_and_dropped_queued_calls_leak_nothing() {
     alone(async {
         for (what, waiting_calls, says) in [
             ("no call may wait", 0, "too many calls are waiting"),
-            ("calls may wait for 10 ms", 10, "none became free in time"),
+            (
+                "calls may wait for 10 ms",
+                10,
+                "no call slot became free in time",
+            ),
         ] {
             let own = own_sandbox(|config| {
                 config.live_calls = 1;
@@ -54,7 +58,7 @@ fn refused_and_dropped_queued_calls_leak_nothing() {
             })
             .await;
             holds.abort();
-            eventually("the slot is free", || own.free_places() == 1).await;
+            eventually("the slot is free", || own.free_call_slots() == 1).await;
             assert_eq!(own.waiting_calls(), 0);
             runs(&own).await;
         }

@@ -102,7 +102,7 @@ fn result_code(result: &ToolResult) -> String {
 async fn stay_flat(rows: &[Row]) {
     let work = Work::new();
     let (_bundle, step) = step(rows, &work).await;
-    let free = sandbox().free_places();
+    let free = sandbox().free_call_slots();
     for (index, row) in rows.iter().enumerate() {
         let name = format!("row-{index}__run");
         stays_flat(row.what, row.times, async |n| {
@@ -121,7 +121,7 @@ async fn stay_flat(rows: &[Row]) {
         let result = step.execute_without_message(echo).await;
         assert_eq!(result.status(), ToolStatus::Ok, "{}", row.what);
         assert_eq!(result.output().unwrap()["after"], row.what);
-        assert_eq!(sandbox().free_places(), free, "{}", row.what);
+        assert_eq!(sandbox().free_call_slots(), free, "{}", row.what);
         assert_eq!(sandbox().memory_in_use(), 0, "{}", row.what);
     }
 }

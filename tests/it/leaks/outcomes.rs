@@ -52,7 +52,7 @@ fn dropped_calls_leak_nothing() {
         let test_host = TestHost::with_tools(TOOLS, "").await;
         let (sandbox, places) = (
             test_host.host.sandbox(),
-            test_host.host.sandbox().free_places(),
+            test_host.host.sandbox().free_call_slots(),
         );
         for tool in ["spin__run", "sleep__run"] {
             stays_flat(tool, TIMES, async |n| {
@@ -62,7 +62,7 @@ fn dropped_calls_leak_nothing() {
                 assert!(tokio::time::timeout(soon, call).await.is_err());
             })
             .await;
-            eventually("every slot is free", || sandbox.free_places() == places).await;
+            eventually("every slot is free", || sandbox.free_call_slots() == places).await;
             eventually("the memory is free", || sandbox.memory_in_use() == 0).await;
             let after = test_host.call("echo__say", json!({"after": tool})).await;
             assert_eq!(after.output(), Some(&json!({"after": tool})));

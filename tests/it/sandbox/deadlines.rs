@@ -63,7 +63,7 @@ async fn prepared(sandbox: &Sandbox, name: &str) -> PreparedTool {
 
 fn assert_idle(sandbox: &Sandbox, places: usize) {
     assert_eq!(
-        (sandbox.free_places(), sandbox.waiting_calls()),
+        (sandbox.free_call_slots(), sandbox.waiting_calls()),
         (places, 0)
     );
     assert_eq!(sandbox.memory_in_use(), 0);
@@ -72,7 +72,7 @@ fn assert_idle(sandbox: &Sandbox, places: usize) {
 #[tokio::test]
 async fn the_deadline_stops_a_call_in_every_state() {
     let sandbox = own_sandbox(|_| ());
-    let places = sandbox.free_places();
+    let places = sandbox.free_call_slots();
     let deadline = Duration::from_millis(60);
     for (state, name, input) in ENDLESS {
         let tool = prepared(&sandbox, name).await;
@@ -96,7 +96,7 @@ async fn the_deadline_stops_a_call_in_every_state() {
 #[tokio::test]
 async fn dropping_a_call_stops_it_in_every_state() {
     let sandbox = own_sandbox(|_| ());
-    let places = sandbox.free_places();
+    let places = sandbox.free_call_slots();
     for (state, name, input) in ENDLESS {
         let tool = prepared(&sandbox, name).await;
         let work = Work::new();
@@ -107,7 +107,7 @@ async fn dropping_a_call_stops_it_in_every_state() {
         call.abort();
         let dropped = call.await;
         assert!(dropped.is_err() || name == "slow_start.wat", "{state}");
-        eventually(state, || sandbox.free_places() == places).await;
+        eventually(state, || sandbox.free_call_slots() == places).await;
         assert_idle(&sandbox, places);
     }
 }
@@ -141,7 +141,7 @@ async fn a_call_dropped_in_the_queue_never_runs() {
     );
     let work = Work::new();
     let holds = tokio::spawn(async move { sleep.call(invocation("run", &nothing(), None)).await });
-    eventually("the slot is taken", || sandbox.free_places() == 0).await;
+    eventually("the slot is taken", || sandbox.free_call_slots() == 0).await;
     let call = invocation("run", &json!({"bytes": 1}), Some(&work));
     let again = call.clone();
     let waits = tokio::spawn({
@@ -152,7 +152,7 @@ async fn a_call_dropped_in_the_queue_never_runs() {
     waits.abort();
     eventually("the queue is empty", || sandbox.waiting_calls() == 0).await;
     holds.abort();
-    eventually("the slot is free", || sandbox.free_places() == 1).await;
+    eventually("the slot is free", || sandbox.free_call_slots() == 1).await;
     assert_idle(&sandbox, 1);
     assert!(!work.path("f").exists());
     let report = write.call(again).await;

@@ -23,7 +23,7 @@ const NAME: &str = r#"(i32.const 32) "\50\00\00\00\03\00\00\00""#;
 #[tokio::test]
 async fn a_describe_that_never_returns_is_stopped_and_frees_its_slot() {
     let sandbox = own_sandbox(|config| config.describing = Duration::from_millis(200));
-    let places = sandbox.free_places();
+    let places = sandbox.free_call_slots();
     let started = Instant::now();
     let error = sandbox
         .prepare(guest("describe_forever"))
@@ -35,7 +35,7 @@ async fn a_describe_that_never_returns_is_stopped_and_frees_its_slot() {
     );
     assert!(started.elapsed() < Duration::from_secs(60));
     assert_eq!(
-        (sandbox.free_places(), sandbox.memory_in_use()),
+        (sandbox.free_call_slots(), sandbox.memory_in_use()),
         (places, 0)
     );
 
@@ -47,7 +47,7 @@ async fn a_describe_that_never_returns_is_stopped_and_frees_its_slot() {
     });
     eventually("`describe` runs", || sandbox.memory_in_use() > 0).await;
     preparing.abort();
-    eventually("the slot is free", || sandbox.free_places() == places).await;
+    eventually("the slot is free", || sandbox.free_call_slots() == places).await;
     eventually("the memory is free", || sandbox.memory_in_use() == 0).await;
 }
 

@@ -45,7 +45,7 @@ async fn a_tool_cannot_take_every_slot() {
     let mut spinning = start(&spinner, 32);
     spinning.extend(start(&again, 32));
     eventually("the calls run or wait", || sandbox.waiting_calls() == 58).await;
-    assert_eq!(sandbox.free_places(), 2);
+    assert_eq!(sandbox.free_call_slots(), 2);
 
     for n in 0..50 {
         let report = echo.call(invocation("say", &json!({"n": n}), None)).await;
@@ -56,15 +56,18 @@ async fn a_tool_cannot_take_every_slot() {
         );
     }
     assert!(spinning.iter().all(|call| !call.is_finished()));
-    assert_eq!((sandbox.free_places(), sandbox.waiting_calls()), (2, 58));
+    assert_eq!(
+        (sandbox.free_call_slots(), sandbox.waiting_calls()),
+        (2, 58)
+    );
 
     // When one call ends, exactly one waiting call starts.
     let ran = spinning.swap_remove(0);
     ran.abort();
     eventually("the next call runs", || sandbox.waiting_calls() == 57).await;
-    assert_eq!(sandbox.free_places(), 2);
+    assert_eq!(sandbox.free_call_slots(), 2);
     spinning.iter().for_each(JoinHandle::abort);
-    eventually("all calls have ended", || sandbox.free_places() == 8).await;
+    eventually("all calls have ended", || sandbox.free_call_slots() == 8).await;
     assert_eq!((sandbox.waiting_calls(), sandbox.memory_in_use()), (0, 0));
 }
 
@@ -86,7 +89,7 @@ async fn a_tool_cannot_fill_the_whole_queue() {
     // Another tool takes the two remaining slots, and then the two remaining queue entries.
     held.extend(start(&other, 4));
     eventually("the queue is full", || sandbox.waiting_calls() == 8).await;
-    assert_eq!(sandbox.free_places(), 0);
+    assert_eq!(sandbox.free_call_slots(), 0);
     let refused = echo.call(invocation("say", &nothing(), None)).await;
     assert!(
         matches!(&refused.outcome, Err(SandboxError::Busy { reason }) if *reason == "too many calls are waiting"),
@@ -96,7 +99,7 @@ async fn a_tool_cannot_fill_the_whole_queue() {
     // A freed slot goes to the tool that holds fewer slots.
     held.truncate(held.len() - 1);
     held.iter().for_each(JoinHandle::abort);
-    eventually("all calls have ended", || sandbox.free_places() >= 7).await;
+    eventually("all calls have ended", || sandbox.free_call_slots() >= 7).await;
 }
 
 #[tokio::test]
@@ -109,7 +112,7 @@ async fn without_a_quota_a_tool_can_take_every_slot() {
     .unwrap();
     let greedy = tool(&sandbox, "sleep_forever").await;
     let held = start(&greedy, 8);
-    eventually("the calls run", || sandbox.free_places() == 0).await;
+    eventually("the calls run", || sandbox.free_call_slots() == 0).await;
     held.iter().for_each(JoinHandle::abort);
 }
 
@@ -136,7 +139,7 @@ async fn a_tool_cannot_take_all_the_memory() {
         (MOST / 2..=MOST / 4 * 3 + (4 << 20)).contains(&in_use),
         "{in_use}"
     );
-    assert!(sandbox.free_places() > 512, "slots are free");
+    assert!(sandbox.free_call_slots() > 512, "slots are free");
     for _ in 0..3 {
         let input = json!({"bytes": 20 << 20});
         let report = other.call(invocation("run", &input, None)).await;
@@ -222,10 +225,10 @@ async fn many_computing_calls_of_one_tool_do_not_starve_another_tool() {
     };
     let alone = time().await;
     let spinning = start(&spinner, 100);
-    eventually("the calls run", || sandbox.free_places() == 100).await;
+    eventually("the calls run", || sandbox.free_call_slots() == 100).await;
     let beside = time().await;
     // If calls shared the CPU equally, it would take fifty times as long on two cores.
     assert!(beside < alone * 10, "{alone:?} alone, {beside:?} beside");
     spinning.iter().for_each(JoinHandle::abort);
-    eventually("all calls have ended", || sandbox.free_places() == 200).await;
+    eventually("all calls have ended", || sandbox.free_call_slots() == 200).await;
 }

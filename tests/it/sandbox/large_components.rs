@@ -103,7 +103,7 @@ async fn a_module_of_fifty_megabytes_loads_and_one_beyond_the_limit_is_refused()
 fn prepare_anything(sandbox: &Sandbox, bytes: Vec<u8>) {
     let _facts = sandbox.read_facts(&bytes);
     let _result = futures_executor::block_on(sandbox.prepare(bytes));
-    assert_eq!((sandbox.free_places(), sandbox.memory_in_use()), (4, 0));
+    assert_eq!((sandbox.free_call_slots(), sandbox.memory_in_use()), (4, 0));
 }
 
 #[test]

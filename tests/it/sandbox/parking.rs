@@ -75,7 +75,7 @@ async fn requests_nested_deeper_than_the_slots_are_answered() {
     for report in both {
         assert_eq!(output(&report.await.unwrap())["ok"]["response"], 6);
     }
-    assert_eq!((sandbox.free_places(), sandbox.parked_calls()), (2, 0));
+    assert_eq!((sandbox.free_call_slots(), sandbox.parked_calls()), (2, 0));
     assert_eq!(sandbox.memory_in_use(), 0);
 }
 
@@ -88,7 +88,7 @@ async fn a_call_that_cannot_be_parked_gets_a_busy_error() {
     // Two calls are parked; the third gets the error, and both pass it on.
     let response = &output(&report)["ok"]["response"];
     assert_eq!(response["code"], "E_TOOL_BUSY", "{response}");
-    assert_eq!((sandbox.free_places(), sandbox.parked_calls()), (4, 0));
+    assert_eq!((sandbox.free_call_slots(), sandbox.parked_calls()), (4, 0));
     assert_eq!(
         port.take().len(),
         2,
@@ -117,7 +117,7 @@ async fn the_deadline_stops_a_parked_call() {
     };
     eventually("the call is parked", || sandbox.parked_calls() == 1).await;
     assert_eq!(
-        sandbox.free_places(),
+        sandbox.free_call_slots(),
         1,
         "the slot is free for another call"
     );
@@ -127,7 +127,7 @@ async fn the_deadline_stops_a_parked_call() {
     let report = call.await.unwrap();
     assert!(matches!(report.outcome, Err(SandboxError::Timeout { .. })));
     assert!(report.usage.wall >= Duration::from_millis(300));
-    assert_eq!((sandbox.free_places(), sandbox.parked_calls()), (1, 0));
+    assert_eq!((sandbox.free_call_slots(), sandbox.parked_calls()), (1, 0));
     drop(port);
     eventually("the future of the port is dropped", || {
         Arc::strong_count(&seen) == 1
@@ -150,14 +150,16 @@ async fn dropping_a_parked_call_ends_the_call_it_waits_for() {
     let call = request(&nothing(), &port);
     let call = tokio::spawn(async move { outer.call(call).await });
     eventually("the inner call runs", || {
-        sandbox.parked_calls() == 1 && sandbox.free_places() == 1
+        sandbox.parked_calls() == 1 && sandbox.free_call_slots() == 1
     })
     .await;
     // Long enough for the inner guest to move to the sandbox's threads.
     tokio::time::sleep(Duration::from_millis(20)).await;
     call.abort();
     eventually("both calls have ended", || {
-        sandbox.parked_calls() == 0 && sandbox.free_places() == 2 && sandbox.memory_in_use() == 0
+        sandbox.parked_calls() == 0
+            && sandbox.free_call_slots() == 2
+            && sandbox.memory_in_use() == 0
     })
     .await;
 }
@@ -189,7 +191,7 @@ async fn a_parked_call_resumes_before_queued_calls_start() {
         tokio::spawn(async move { tool.call(invocation("run", &nothing(), None)).await })
     };
     let running = sleeps(&sleeper);
-    eventually("one call runs", || sandbox.free_places() == 0).await;
+    eventually("one call runs", || sandbox.free_call_slots() == 0).await;
     let first = sleeps(&sleeper);
     eventually("one call waits", || sandbox.waiting_calls() == 1).await;
     let others = [sleeps(&sleeper), sleeps(&sleeper)];

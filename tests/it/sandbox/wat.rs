@@ -45,7 +45,7 @@ pub(super) fn small_sandbox() -> Sandbox {
 
 /// Asserts that calls hold no slot and no memory.
 pub(super) fn assert_idle(sandbox: &Sandbox) {
-    assert_eq!((sandbox.free_places(), sandbox.waiting_calls()), (4, 0));
+    assert_eq!((sandbox.free_call_slots(), sandbox.waiting_calls()), (4, 0));
     assert_eq!(sandbox.memory_in_use(), 0);
 }
 

@@ -106,7 +106,7 @@ fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareErro
             let handlers: Value = handlers.iter().map(handler_json).collect();
             stdout::set(&mut json, "handlers", handlers);
         }
-        stdout::set(&mut json, "asks", json!(found.asks));
+        stdout::set(&mut json, "asks", json!(found.import_descriptions));
         stdout::set(&mut json, "imports", json!(facts.imports));
         stdout::set(&mut json, "exports", json!(facts.exports));
     }
@@ -138,7 +138,7 @@ fn as_text(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareErro
     }
     let Some(Inspection {
         facts,
-        asks,
+        import_descriptions,
         handlers,
     }) = found
     else {
@@ -155,7 +155,7 @@ fn as_text(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareErro
         let rows = handlers.iter().map(handler_row).collect::<Vec<_>>();
         section(&mut text, "serves", &rows);
     }
-    section(&mut text, "asks for", asks);
+    section(&mut text, "asks for", import_descriptions);
     section(&mut text, "imports", &facts.imports);
     section(&mut text, "exports", &facts.exports);
     text

@@ -88,7 +88,7 @@ impl Admission {
         tokio::select! {
             biased;
             permit = self.wait(component, Purpose::Start) => permit,
-            () = timeout => Err(SandboxError::Busy { reason: "none became free in time" }),
+            () = timeout => Err(SandboxError::Busy { reason: "no call slot became free in time" }),
         }
     }
 

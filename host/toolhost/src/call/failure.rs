@@ -100,7 +100,7 @@ pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
         }
         PrepareError::TooLarge { .. }
         | PrepareError::TooSlow { .. }
-        | PrepareError::NoTurn { .. }
+        | PrepareError::WaitedTooLong { .. }
         | PrepareError::OutOfMemory { .. } => ToolErrorCode::ComponentLimit,
         PrepareError::NoHandlers { .. } | PrepareError::WrongShape { .. } => {
             ToolErrorCode::ComponentWorld

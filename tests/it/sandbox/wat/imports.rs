@@ -70,7 +70,7 @@ async fn the_deadline_stops_consecutive_host_calls_and_the_caller_keeps_running(
     call.limits.deadline = Duration::from_secs(600);
     let dropped = tokio::time::timeout(Duration::from_millis(50), tool.call(call)).await;
     assert!(dropped.is_err());
-    eventually("the slot is free", || sandbox.free_places() == 4).await;
+    eventually("the slot is free", || sandbox.free_call_slots() == 4).await;
 }
 
 #[tokio::test]
