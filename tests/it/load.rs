@@ -445,7 +445,7 @@ async fn descriptions_of_a_tool_are_limited_and_reported() {
     ] {
         let display = display.to_string();
         assert!(display.len() < 12_000, "{}", display.len());
-        assert!(!display.contains(toolhost::text::acts), "{display}");
+        assert!(!display.contains(toolhost::text::needs_escape), "{display}");
         assert!(display.contains("Upper\\\\u{202e}") && display.contains("a\\\\u{200f}b"));
     }
     let reports: Vec<_> = test_host

@@ -109,7 +109,7 @@ async fn a_refused_submitted_call_is_not_stored() {
     assert_eq!(code(&result), "E_HOST");
     let message = &result.tool_error().unwrap().message;
     assert!(
-        message.len() <= 1000 && !message.contains(toolhost::text::acts),
+        message.len() <= 1000 && !message.contains(toolhost::text::needs_escape),
         "{message:?}"
     );
 

@@ -44,21 +44,18 @@ pub enum Denial {
     NetworkUdp,
 }
 
-/// The denials without details, with their texts.
-const FIXED: [(Denial, &str); 10] = [
-    (Denial::AgentsCatalog, "agents: catalog"),
-    (Denial::AgentsList, "agents: list"),
-    (Denial::AgentsRequest, "agents: request"),
-    (Denial::AgentsSend, "agents: send"),
-    (Denial::AgentsSpawn, "agents: spawn"),
-    (
-        Denial::WriteProtected,
-        "filesystem: change a write-protected file",
-    ),
-    (Denial::ReadOnly, "filesystem: write to a read-only workdir"),
-    (Denial::NetworkDns, "network: dns"),
-    (Denial::NetworkTcp, "network: tcp"),
-    (Denial::NetworkUdp, "network: udp"),
+/// The denials without details.
+const FIXED: [Denial; 10] = [
+    Denial::AgentsCatalog,
+    Denial::AgentsList,
+    Denial::AgentsRequest,
+    Denial::AgentsSend,
+    Denial::AgentsSpawn,
+    Denial::WriteProtected,
+    Denial::ReadOnly,
+    Denial::NetworkDns,
+    Denial::NetworkTcp,
+    Denial::NetworkUdp,
 ];
 
 const HTTP: &str = "http: ";
@@ -66,48 +63,44 @@ const CONNECT: &str = "http: connect ";
 
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::HttpNetwork { host, network } => write!(f, "{CONNECT}{host} in {network}"),
-            Self::HttpRequest(rule) => write!(f, "{HTTP}{rule}"),
-            Self::AgentsCatalog
-            | Self::AgentsList
-            | Self::AgentsRequest
-            | Self::AgentsSend
-            | Self::AgentsSpawn
-            | Self::WriteProtected
-            | Self::ReadOnly
-            | Self::NetworkDns
-            | Self::NetworkTcp
-            | Self::NetworkUdp => {
-                let known = FIXED.iter().find(|(denial, _)| denial == self);
-                f.write_str(known.map_or("", |(_, words)| words))
+        f.write_str(match self {
+            Self::AgentsCatalog => "agents: catalog",
+            Self::AgentsList => "agents: list",
+            Self::AgentsRequest => "agents: request",
+            Self::AgentsSend => "agents: send",
+            Self::AgentsSpawn => "agents: spawn",
+            Self::WriteProtected => "filesystem: change a write-protected file",
+            Self::ReadOnly => "filesystem: write to a read-only workdir",
+            Self::HttpRequest(rule) => return write!(f, "{HTTP}{rule}"),
+            Self::HttpNetwork { host, network } => {
+                return write!(f, "{CONNECT}{host} in {network}");
             }
-        }
+            Self::NetworkDns => "network: dns",
+            Self::NetworkTcp => "network: tcp",
+            Self::NetworkUdp => "network: udp",
+        })
     }
 }
 
 impl Denial {
     /// Returns the texts of the denials without details. The text of an HTTP request is `http: ` and
     /// the rule that would allow it.
-    pub fn plain_words() -> impl Iterator<Item = &'static str> {
-        FIXED.iter().map(|(_, words)| *words)
+    pub fn fixed_texts() -> impl Iterator<Item = String> {
+        FIXED.iter().map(ToString::to_string)
     }
 
     /// Parses the text of a denial.
     #[must_use]
-    pub fn from_words(words: &str) -> Option<Self> {
-        if let Some((host, network)) = words
-            .strip_prefix(CONNECT)
-            .and_then(|rest| rest.split_once(" in "))
-        {
+    pub fn parse(text: &str) -> Option<Self> {
+        let network = text.strip_prefix(CONNECT);
+        if let Some((host, network)) = network.and_then(|rest| rest.split_once(" in ")) {
             let (host, network) = (host.to_owned(), network.to_owned());
             return Some(Self::HttpNetwork { host, network });
         }
-        if let Some(rule) = words.strip_prefix(HTTP) {
+        if let Some(rule) = text.strip_prefix(HTTP) {
             return Some(Self::HttpRequest(rule.to_owned()));
         }
-        let known = FIXED.iter().find(|(_, known)| *known == words);
-        known.map(|(denial, _)| denial.clone())
+        FIXED.into_iter().find(|known| known.to_string() == text)
     }
 
     /// Returns the line of the policy that would grant the operation to a tool, or `None` if no policy can.
@@ -142,8 +135,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_words_of_its_own_and_is_told_in_their_order() {
-        let mut all: Vec<Denial> = FIXED.iter().map(|(denial, _)| denial.clone()).collect();
+    fn each_has_its_own_text_and_is_ordered_like_it() {
+        let mut all = FIXED.to_vec();
         all.push(Denial::HttpRequest("GET https://a.example/x".to_owned()));
         all.push(Denial::HttpNetwork {
             host: "a.example".to_owned(),
@@ -152,15 +145,15 @@ mod tests {
         all.sort();
         assert!(all.is_sorted_by_key(ToString::to_string));
         for denial in all {
-            assert_eq!(Denial::from_words(&denial.to_string()), Some(denial));
+            assert_eq!(Denial::parse(&denial.to_string()), Some(denial));
         }
-        assert_eq!(Denial::from_words("network: carrier pigeon"), None);
+        assert_eq!(Denial::parse("network: carrier pigeon"), None);
     }
 
     #[test]
     fn names_the_line_that_would_allow_a_request() {
         let tool = ResourceName::parse("fetcher").unwrap();
-        let line = |words: &str| Denial::from_words(words).unwrap().policy_line(&tool);
+        let line = |text: &str| Denial::parse(text).unwrap().policy_line(&tool);
         assert_eq!(
             line("http: GET https://a.example/x").as_deref(),
             Some("tools: {fetcher: {http: {allow: [\"GET https://a.example/x\"]}}}")

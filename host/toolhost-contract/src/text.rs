@@ -1,14 +1,11 @@
-//! Escapes control and invisible characters, in text and in JSON, and quotes words for a shell.
+//! Escapes and truncates untrusted text for models, terminals and logs.
 
 mod cuts;
-mod display;
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 pub use cuts::{CUT, cuts, left_out};
-pub(crate) use display::is_plain;
-pub use display::{cut, escape_lines, escape_within, listed, shorten};
 
 /// Returns whether a character is a control character, reorders text or is invisible.
 ///
@@ -25,7 +22,7 @@ pub use display::{cut, escape_lines, escape_within, listed, shorten};
 /// variation selectors U+FE00–F, which emoji need. Flags made of tags (such as Scotland's) and rare
 /// variants of ideographs are included.
 #[must_use]
-pub fn acts(c: char) -> bool {
+pub fn needs_escape(c: char) -> bool {
     let is_invisible = matches!(
         c,
         '\u{ad}'
@@ -49,41 +46,98 @@ pub fn acts(c: char) -> bool {
     is_invisible || c.is_control()
 }
 
-/// Escapes the characters of [`acts`] as `\u{…}`, also line breaks and tabs.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        if acts(c) {
-            plain.extend(c.escape_unicode());
-        } else {
-            plain.push(c);
-        }
-    }
-    plain
+fn needs_escape_in_lines(c: char) -> bool {
+    !matches!(c, '\n' | '\t') && needs_escape(c)
 }
 
-/// Escapes the characters of [`acts`] in a JSON text as `\u…`. The value stays the same. Line breaks
+fn escape_chars(chars: impl Iterator<Item = char>, needs_escape: fn(char) -> bool) -> String {
+    let mut escaped = String::with_capacity(chars.size_hint().0);
+    for c in chars {
+        if needs_escape(c) {
+            escaped.extend(c.escape_unicode());
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+/// Escapes the characters of [`needs_escape`] as `\u{…}`, also line breaks and tabs.
+pub(crate) fn escape(text: &str) -> String {
+    escape_chars(text.chars(), needs_escape)
+}
+
+/// Escapes the characters of [`needs_escape`] as `\u{…}`, except line breaks and tabs.
+#[must_use]
+pub fn escape_lines(text: &str) -> String {
+    escape_chars(text.chars(), needs_escape_in_lines)
+}
+
+/// Like [`escape_lines`], but reads only the first `limit + 1` characters. A caller that truncates to
+/// `limit` can still detect that the text was longer.
+#[must_use]
+pub fn escape_within(text: &str, limit: usize) -> String {
+    let chars = text.chars().take(limit.saturating_add(1));
+    escape_chars(chars, needs_escape_in_lines)
+}
+
+/// Escapes a text for one line of a message: replaces line breaks and tabs with spaces, and truncates to
+/// `max` characters and `…`.
+#[must_use]
+pub fn shorten(text: &str, max: usize) -> String {
+    let line = |c: char| if matches!(c, '\n' | '\t') { ' ' } else { c };
+    let mut short = escape_chars(text.chars().take(max).map(line), needs_escape);
+    if text.chars().nth(max).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// Lists up to `most` names in one line, each truncated to 80 characters, and `…` if there are more.
+#[must_use]
+pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> String {
+    const NAME_MAX: usize = 80;
+    let mut names = names.into_iter();
+    let listed = names.by_ref().take(most);
+    let mut listed: Vec<String> = listed.map(|name| shorten(name, NAME_MAX)).collect();
+    if names.next().is_some() {
+        listed.push("…".to_owned());
+    }
+    listed.join(", ")
+}
+
+/// Truncates text to `max` characters.
+#[must_use]
+pub fn cut(text: &str, max: usize) -> String {
+    text.chars().take(max).collect()
+}
+
+/// Returns whether the text contains no whitespace and no characters of [`needs_escape`].
+pub(crate) fn is_plain(text: &str) -> bool {
+    !text.contains(|c: char| needs_escape(c) || c.is_whitespace())
+}
+
+/// Escapes the characters of [`needs_escape`] in a JSON text as `\u…`. The value stays the same. Line breaks
 /// are kept, because in JSON they only occur between values.
 #[must_use]
 pub fn escape_json(json: &str) -> Cow<'_, str> {
-    let acts = |c: char| c != '\n' && acts(c);
-    if !json.contains(acts) {
+    let needs_escape = |c: char| c != '\n' && needs_escape(c);
+    if !json.contains(needs_escape) {
         return Cow::Borrowed(json);
     }
-    let mut plain = String::with_capacity(json.len() + 64);
+    let mut escaped = String::with_capacity(json.len() + 64);
     let mut units = [0; 2];
     for c in json.chars() {
-        if !acts(c) {
-            plain.push(c);
+        if !needs_escape(c) {
+            escaped.push(c);
             continue;
         }
         for unit in c.encode_utf16(&mut units) {
             // Writing to a `String` does not fail.
-            let _ = write!(plain, "\\u{unit:04x}");
+            let _ = write!(escaped, "\\u{unit:04x}");
         }
     }
-    Cow::Owned(plain)
+    Cow::Owned(escaped)
 }
 
 /// Quotes a word for a shell, if necessary.
@@ -101,29 +155,67 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_character_that_acts_is_listed_and_none_that_a_script_needs() {
+    fn lists_each_unsafe_character_and_none_that_a_script_needs() {
         let all = "\0\t\n\r\u{1b}\u{7f}\u{80}\u{85}\u{9b}\u{9f}\u{ad}\u{61c}\u{200b}\u{200e}\u{200f}\
                    \u{2028}\u{2029}\u{202a}\u{202e}\u{2060}\u{2064}\u{2066}\u{2069}\u{206f}\u{feff}\
                    \u{fff9}\u{fffb}\u{e0000}\u{e0001}\u{e0020}\u{e007f}\u{e0100}\u{e01ef}";
         for c in all.chars() {
-            assert!(acts(c), "{}", c.escape_unicode());
+            assert!(needs_escape(c), "{}", c.escape_unicode());
         }
         let needed =
             "aé가나다漢字 می\u{200c}خواهم क्\u{200d}ष 👩\u{200d}💻 ❤\u{fe0f} \u{a0}\u{3000}\u{e000}";
         for c in needed.chars() {
-            assert!(!acts(c), "{}", c.escape_unicode());
+            assert!(!needs_escape(c), "{}", c.escape_unicode());
         }
     }
 
     #[test]
     fn json_stays_the_same_json() {
-        let all: String = ('\0'..=char::MAX).filter(|c| acts(*c)).collect();
+        let all: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
         let value = serde_json::json!({"a": all, all.as_str(): ["가", "\u{1f600}"]});
         let text = serde_json::to_string_pretty(&value).unwrap();
         let plain = escape_json(&text);
-        assert!(!plain.chars().any(|c| acts(c) && c != '\n'));
+        assert!(!plain.chars().any(|c| needs_escape(c) && c != '\n'));
         let again: serde_json::Value = serde_json::from_str(&plain).unwrap();
         assert_eq!(again, value);
         assert!(matches!(escape_json("{\n\"가\": 1}"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn escapes_control_characters_and_those_that_reorder_text() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(escape_lines(text), expected);
+            assert_eq!(
+                escape_lines(expected),
+                expected,
+                "escaping twice is escaping once"
+            );
+        };
+        check("two\nlines\tand 한글 😀", "two\nlines\tand 한글 😀");
+        check("\u{1b}[31mred", "\\u{1b}[31mred");
+        check("a\rb\0c\u{7f}", "a\\u{d}b\\u{0}c\\u{7f}");
+        check("\u{85}\u{9b}2J", "\\u{85}\\u{9b}2J");
+        check("a\u{2028}b\u{2029}", "a\\u{2028}b\\u{2029}");
+        check("\u{202e}gpj\u{2066}", "\\u{202e}gpj\\u{2066}");
+        check("a\u{200f}\u{61c}\u{e0041}", "a\\u{200f}\\u{61c}\\u{e0041}");
+        let all: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
+        assert!(!escape_lines(&all).contains(needs_escape_in_lines));
+        assert!(!escape(&all).contains(needs_escape));
+    }
+
+    #[test]
+    fn quotes_in_one_short_line() {
+        assert_eq!(shorten("a\nb\tc", 10), "a b c");
+        assert_eq!(shorten("abcdef", 6), "abcdef");
+        assert_eq!(shorten("abcdefg", 6), "abcdef…");
+        assert_eq!(shorten("\u{1b}[0m", 2), "\\u{1b}[…");
+    }
+
+    #[test]
+    fn lists_so_many_names_and_no_more() {
+        assert_eq!(listed([], 2), "");
+        assert_eq!(listed(["a", "b\n"], 2), "a, b ");
+        assert_eq!(listed(["a", "b", "c"], 2), "a, b, …");
+        assert_eq!(listed(["n".repeat(99).as_str()], 1).chars().count(), 81);
     }
 }

@@ -132,7 +132,10 @@ mod tests {
             handler("say", None, None),
         ];
         let (yaml, bundle) = parsed("My Tool.v2.wasm", &handlers);
-        assert!(!yaml.contains(|c| text::acts(c) && c != '\n'), "{yaml}");
+        assert!(
+            !yaml.contains(|c| text::needs_escape(c) && c != '\n'),
+            "{yaml}"
+        );
         let tool = &bundle.tools()[0];
         assert_eq!(tool.metadata.name.as_str(), "my-tool-v2");
         assert_eq!(tool.spec.entry, "./My Tool.v2.wasm");

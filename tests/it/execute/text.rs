@@ -54,7 +54,9 @@ const TOOLS: &[(&str, &str, &[&str])] = &[
 async fn control_characters_are_escaped_in_results_and_logs() {
     let test_host = TestHost::with_tools(TOOLS, "").await;
     let (logged, _guard) = Logged::begin();
-    let all: Vec<char> = ('\0'..=char::MAX).filter(|c| text::acts(*c)).collect();
+    let all: Vec<char> = ('\0'..=char::MAX)
+        .filter(|c| text::needs_escape(*c))
+        .collect();
     for some in all.chunks(50) {
         let text = format!("safe{}", String::from_iter(some));
         let fields = json!({"message": text, "name": text, "suggestion": text, "helpUrl": format!("https://a/{text}")});
@@ -72,7 +74,7 @@ async fn control_characters_are_escaped_in_results_and_logs() {
             let more = [error.name, error.suggestion, error.help_url];
             let texts = more.into_iter().flatten().chain([error.message]);
             for display in texts {
-                let acting = |c: char| !matches!(c, '\n' | '\t') && text::acts(c);
+                let acting = |c: char| !matches!(c, '\n' | '\t') && text::needs_escape(c);
                 assert!(!display.contains(acting), "{display:?}");
             }
         }
@@ -80,7 +82,7 @@ async fn control_characters_are_escaped_in_results_and_logs() {
     let guests = logged.guests();
     assert!(guests.contains("safe"));
     assert!(
-        !guests.contains(|c| !matches!(c, '\n' | '\t') && text::acts(c)),
+        !guests.contains(|c| !matches!(c, '\n' | '\t') && text::needs_escape(c)),
         "{guests:?}"
     );
 }

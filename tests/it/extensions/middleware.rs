@@ -233,7 +233,9 @@ async fn line_breaks_in_an_id_are_escaped_in_the_audit_log() {
     let lines = Lines::default();
     audit(&test_host, 0, lines.clone());
     let step = test_host.another_step().await;
-    let acting: Vec<char> = ('\0'..=char::MAX).filter(|c| text::acts(*c)).collect();
+    let acting: Vec<char> = ('\0'..=char::MAX)
+        .filter(|c| text::needs_escape(*c))
+        .collect();
     let ids: Vec<String> = acting.chunks(100).map(String::from_iter).collect();
     for id in &ids {
         let call = ToolCall::new(id, id, JsonObject::new());
@@ -243,7 +245,7 @@ async fn line_breaks_in_an_id_are_escaped_in_the_audit_log() {
     let call = ToolCall::new(&long, "text__upper", JsonObject::new());
     step.execute_without_message(call).await;
     let written = lines.text();
-    assert!(!written.contains(|c| c != '\n' && text::acts(c)));
+    assert!(!written.contains(|c| c != '\n' && text::needs_escape(c)));
     let entries = entries(&written);
     assert_eq!(entries.len(), ids.len() + 1);
     for (entry, id) in entries.iter().zip(&ids) {

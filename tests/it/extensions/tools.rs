@@ -230,7 +230,7 @@ async fn the_description_of_an_extension_tool_is_limited() {
         .unwrap();
     let listed = test_host.agent.catalog().to_mcp().to_string();
     assert!(listed.len() < 10_000);
-    assert!(listed.contains("Gets\\\\u{202e}") && !listed.contains(toolhost::text::acts));
+    assert!(listed.contains("Gets\\\\u{202e}") && !listed.contains(toolhost::text::needs_escape));
 }
 
 #[tokio::test]

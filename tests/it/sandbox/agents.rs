@@ -33,7 +33,7 @@ async fn ungranted_agent_functions_are_denied_and_recorded() {
         let error = &output(&report)["error"];
         assert_eq!(error["code"], "E_TOOL_DENIED", "{function}");
         assert_eq!(error["name"], "ToolDeniedError");
-        let denied = Denial::from_words(&format!("agents: {function}"));
+        let denied = Denial::parse(&format!("agents: {function}"));
         assert_eq!(report.usage.denials, [denied.unwrap()]);
     }
 }

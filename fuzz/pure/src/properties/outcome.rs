@@ -84,7 +84,7 @@ fn lines(part: Option<&str>) -> Vec<String> {
 /// Parses the denials, with repetitions.
 fn denials(part: Option<&str>) -> Vec<Denial> {
     let lines = lines(part);
-    let known = lines.iter().map(|line| Denial::from_words(line));
+    let known = lines.iter().map(|line| Denial::parse(line));
     known.flatten().collect()
 }
 

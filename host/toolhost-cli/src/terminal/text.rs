@@ -1,6 +1,6 @@
 //! Makes untrusted text safe for a terminal.
 
-use toolhost::text::acts;
+use toolhost::text::needs_escape;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Escapes control characters as `\u{…}`, and replaces line breaks and tabs by blanks.
@@ -20,7 +20,7 @@ pub(crate) fn source(text: &str) -> String {
         _ => '\u{1f6ab}',
     };
     let plain = |c: char| {
-        if acts(c) && !matches!(c, '\n' | '\t') {
+        if needs_escape(c) && !matches!(c, '\n' | '\t') {
             replacement(c)
         } else {
             c
@@ -61,8 +61,8 @@ mod tests {
             line("a\u{1b}[31m\nb\u{9b}2J\u{202e}가"),
             "a\\u{1b}[31m b\\u{9b}2J\\u{202e}가"
         );
-        let all: String = ('\0'..=char::MAX).filter(|c| acts(*c)).collect();
-        assert!(!line(&all).contains(acts));
+        let all: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
+        assert!(!line(&all).contains(needs_escape));
     }
 
     #[test]
@@ -71,10 +71,10 @@ mod tests {
         let shown = source(text);
         assert_eq!(shown.len(), text.len());
         assert_eq!(shown, "a?b \n¿c\u{fffd}d");
-        let all: String = ('\0'..=char::MAX).filter(|c| acts(*c)).collect();
+        let all: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
         let shown = source(&all);
         assert_eq!(shown.len(), all.len());
-        assert!(!shown.contains(|c| acts(c) && !matches!(c, '\n' | '\t')));
+        assert!(!shown.contains(|c| needs_escape(c) && !matches!(c, '\n' | '\t')));
     }
 
     #[test]

@@ -244,6 +244,6 @@ fn wrong_usage_does_not_act_on_the_terminal() {
     assert!(ran.stderr.contains("\\u{202e}"), "{ran:?}");
     assert!(
         !ran.stderr
-            .contains(|c| c != '\n' && toolhost::text::acts(c))
+            .contains(|c| c != '\n' && toolhost::text::needs_escape(c))
     );
 }

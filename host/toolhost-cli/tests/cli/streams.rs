@@ -59,7 +59,7 @@ fn nothing_a_tool_says_acts_on_the_terminal() {
         "\u{1b}[2J\u{9b}31m\u{202e}\u{7f}\u{2028}\u{200f}\u{e0041}가"
     );
     let shown = ran.stdout.trim_end_matches('\n');
-    assert!(!shown.contains(toolhost::text::acts), "{ran:?}");
+    assert!(!shown.contains(toolhost::text::needs_escape), "{ran:?}");
 }
 
 #[test]

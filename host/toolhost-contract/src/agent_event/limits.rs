@@ -1,7 +1,7 @@
 //! Limits of an event's fields.
 
 use super::event::AgentEvent;
-use crate::text::acts;
+use crate::text::needs_escape;
 
 /// Longest id, type, trace id or correlation id, in bytes.
 const ID_BYTES_MAX: usize = 128;
@@ -80,7 +80,7 @@ pub(super) fn text(field: &'static str, text: &str, max: usize) -> Result<(), Ev
     if text.is_empty() {
         return Err(EventError::Empty(field));
     }
-    if text.contains(acts) {
+    if text.contains(needs_escape) {
         return Err(EventError::Control(field));
     }
     within(field, text, max)

@@ -63,7 +63,7 @@ struct StoredUsage {
 /// Omits denials that this host does not know.
 fn known_denials<'de, D: Deserializer<'de>>(stored: D) -> Result<Vec<Denial>, D::Error> {
     let words = Vec::<String>::deserialize(stored)?;
-    let known = words.iter().filter_map(|words| Denial::from_words(words));
+    let known = words.iter().filter_map(|words| Denial::parse(words));
     Ok(known.collect())
 }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use toolhost_contract::text::acts;
+use toolhost_contract::text::needs_escape;
 
 /// Longest value on the line of its key, in characters.
 const LINE_MAX: usize = 80;
@@ -78,7 +78,7 @@ pub fn quoted(text: &str) -> String {
             '"' | '\\' => write!(yaml, "\\{c}"),
             '\n' => write!(yaml, "\\n"),
             '\t' => write!(yaml, "\\t"),
-            c if !acts(c) => write!(yaml, "{c}"),
+            c if !needs_escape(c) => write!(yaml, "{c}"),
             c if u32::from(c) <= 0xffff => write!(yaml, "\\u{:04x}", u32::from(c)),
             c => write!(yaml, "\\U{:08x}", u32::from(c)),
         };

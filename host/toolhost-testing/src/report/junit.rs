@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use toolhost::text::acts;
+use toolhost::text::needs_escape;
 
 use crate::case_report::{CaseReport, Verdict};
 
@@ -90,7 +90,7 @@ fn escaped(text: &str) -> String {
             '\n' => escaped.push_str("&#10;"),
             '\t' => escaped.push_str("&#9;"),
             '\u{fffe}' | '\u{ffff}' => escaped.extend(c.escape_unicode()),
-            c if acts(c) => escaped.extend(c.escape_unicode()),
+            c if needs_escape(c) => escaped.extend(c.escape_unicode()),
             c => escaped.push(c),
         }
     }

@@ -93,7 +93,7 @@ fn bound_text(description: &mut String) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use toolhost_contract::text::acts;
+    use toolhost_contract::text::needs_escape;
 
     use super::*;
 
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn no_description_acts_or_is_endless_wherever_it_stands() {
-        let all: String = ('\0'..=char::MAX).filter(|c| acts(*c)).collect();
+        let all: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
         for text in [
             all.as_str(),
             &"가".repeat(1 << 15),
@@ -134,7 +134,7 @@ mod tests {
                 at("/properties/y/anyOf/0/items/description"),
             ] {
                 assert!(text.len() <= DESCRIPTION_MAX_BYTES);
-                assert!(!text.contains(|c| c != '\n' && c != '\t' && acts(c)));
+                assert!(!text.contains(|c| c != '\n' && c != '\t' && needs_escape(c)));
             }
         }
     }

@@ -306,7 +306,7 @@ async fn no_name_forges_a_line_or_acts_on_a_terminal() {
     assert_eq!(lines.len(), 6);
     assert_eq!(lines[2]["toolName"], name, "nothing is lost");
     let text = fs::read_to_string(directory.path().join("events.jsonl")).unwrap();
-    assert!(!text.contains(|c| c != '\n' && toolhost_contract::text::acts(c)));
+    assert!(!text.contains(|c| c != '\n' && toolhost_contract::text::needs_escape(c)));
     assert!(text.contains("가😀"));
 }
 

@@ -77,8 +77,8 @@ fn nothing_of_a_file_acts_on_the_terminal() {
     let short = YamlSource::new("b\u{1b}.yaml", text.lines().next().unwrap());
     for sources in [[source.clone()], [short]] {
         let shown = render(std::slice::from_ref(&acting), &sources, PLAIN);
-        let acts = |c: char| c != '\n' && toolhost::text::acts(c);
-        assert!(!shown.contains(acts), "{shown:?}");
+        let needs_escape = |c: char| c != '\n' && toolhost::text::needs_escape(c);
+        assert!(!shown.contains(needs_escape), "{shown:?}");
     }
     let shown = render(&[acting], &[source], PLAIN);
     assert!(

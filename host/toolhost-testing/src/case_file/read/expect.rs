@@ -258,8 +258,9 @@ fn denials(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
         let Some(words) = item.text(findings) else {
             continue;
         };
-        if Denial::from_words(words).is_none() {
-            let known: Vec<&str> = Denial::plain_words().collect();
+        if Denial::parse(words).is_none() {
+            let known: Vec<String> = Denial::fixed_texts().collect();
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
             let help = match closest(words, &known) {
                 Some(close) => format!("did you mean '{close}'?"),
                 None => format!("known are {}", known.join(", ")),
