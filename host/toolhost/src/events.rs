@@ -24,7 +24,6 @@ mod emitter;
 mod event;
 mod log;
 mod span;
-mod subject;
 mod trace;
 
 pub use bus::{EventBus, EventBusConfig, EventStream, Received};
@@ -32,7 +31,7 @@ pub use event::{EventError, EventKind, RuntimeEvent};
 pub use toolhost_contract::Timestamp;
 pub use trace::{SpanId, TraceContext, TraceId};
 
-pub(crate) use activity::{SettledCall, StepSpan, TurnSpan};
+pub(crate) use activity::Activity;
 pub(crate) use emitter::Emitter;
 
 #[cfg(test)]

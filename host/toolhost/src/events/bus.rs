@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::SystemTime;
 
 use tokio::sync::broadcast::{self, error::RecvError};
-use toolhost_contract::Timestamp;
 
 use super::event::RuntimeEvent;
 use super::log::{EventLog, InstanceLog};
@@ -53,8 +52,7 @@ struct BusInner {
     sender: broadcast::Sender<Arc<RuntimeEvent>>,
     listeners: Arc<AtomicUsize>,
     log: EventLog,
-    clock: fn() -> SystemTime,
-    current_traceparent: fn() -> Option<String>,
+    config: EventBusConfig,
 }
 
 impl fmt::Debug for EventBus {
@@ -79,8 +77,7 @@ impl EventBus {
             sender: broadcast::Sender::new(config.listener_queue.clamp(1, 1 << 20)),
             listeners: Arc::default(),
             log: EventLog::new(config.log_queue, config.log_bytes),
-            clock: config.clock,
-            current_traceparent: config.current_traceparent,
+            config,
         }))
     }
 
@@ -118,12 +115,8 @@ impl EventBus {
         self.0.log.of(directory)
     }
 
-    pub(super) fn now(&self) -> Timestamp {
-        Timestamp((self.0.clock)())
-    }
-
-    pub(super) fn current_traceparent(&self) -> Option<String> {
-        (self.0.current_traceparent)()
+    pub(super) fn config(&self) -> &EventBusConfig {
+        &self.0.config
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use toolhost_contract::Timestamp;
 
 use super::bounded::bounded_id;
 use super::bus::EventBus;
 use super::event::{EventKind, RuntimeEvent};
 use super::log::InstanceLog;
-use super::subject::{Ending, Subject, milliseconds};
 use super::trace::TraceContext;
 
 /// Sends the events of one instance. Cheap to clone.
@@ -49,14 +51,6 @@ impl EventBus {
 }
 
 impl Emitter {
-    pub(super) fn agent_name(&self) -> &str {
-        &self.0.agent_name
-    }
-
-    pub(super) fn instance_key(&self) -> &str {
-        &self.0.instance_key
-    }
-
     /// Returns whether there is a log or a subscriber.
     pub(super) fn is_watched(&self) -> bool {
         self.0.log.is_some() || self.0.bus.is_watched()
@@ -64,42 +58,26 @@ impl Emitter {
 
     /// Returns the `traceparent` of the current span if a layer exports it.
     pub(super) fn current_traceparent(&self) -> Option<String> {
-        self.0.bus.current_traceparent()
+        (self.0.bus.config().current_traceparent)()
     }
 
-    /// Sends the start event of an activity.
-    pub(super) fn started(&self, kind: EventKind, subject: &Subject, trace: &TraceContext) {
-        if self.is_watched() {
-            self.emit(self.event(kind, subject, trace));
-        }
-    }
-
-    /// Sends the end event of an activity.
-    pub(super) fn ended(&self, subject: &Subject, trace: &TraceContext, ending: Ending) {
-        if self.is_watched() {
-            self.emit(RuntimeEvent {
-                status: Some(ending.status),
-                duration_ms: ending.duration.map(milliseconds),
-                error: ending.error,
-                usage: ending.usage,
-                handle: ending.handle,
-                ..self.event(ending.kind, subject, trace)
-            });
-        }
-    }
-
-    fn event(&self, kind: EventKind, subject: &Subject, trace: &TraceContext) -> RuntimeEvent {
-        let subject = subject.clone();
+    /// Returns an event of this instance. [`Self::emit`] sets its time.
+    pub(super) fn event(
+        &self,
+        kind: EventKind,
+        turn_id: &str,
+        trace: TraceContext,
+    ) -> RuntimeEvent {
         RuntimeEvent {
             kind,
-            timestamp: self.0.bus.now(),
+            timestamp: Timestamp(UNIX_EPOCH),
             agent_name: Arc::clone(&self.0.agent_name),
             instance_key: Arc::clone(&self.0.instance_key),
-            turn_id: subject.turn_id,
-            step_id: subject.step_id,
-            tool_call_id: subject.tool_call_id,
-            tool_name: subject.tool_name,
-            trace: trace.clone(),
+            turn_id: bounded_id(turn_id),
+            step_id: None,
+            tool_call_id: None,
+            tool_name: None,
+            trace,
             status: None,
             duration_ms: None,
             error: None,
@@ -108,8 +86,15 @@ impl Emitter {
         }
     }
 
-    fn emit(&self, event: RuntimeEvent) {
-        let event = Arc::new(event);
+    /// Sends a copy of an event with the current time, if there is a log or a subscriber.
+    pub(super) fn emit(&self, event: &RuntimeEvent) {
+        if !self.is_watched() {
+            return;
+        }
+        let event = Arc::new(RuntimeEvent {
+            timestamp: Timestamp((self.0.bus.config().clock)()),
+            ..event.clone()
+        });
         if let Some(log) = &self.0.log {
             log.write(&event);
         }

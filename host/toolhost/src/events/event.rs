@@ -121,35 +121,29 @@ impl Serialize for RuntimeEvent {
         map.serialize_entry("agentName", &*self.agent_name)?;
         map.serialize_entry("instanceKey", &*self.instance_key)?;
         map.serialize_entry("turnId", &*self.turn_id)?;
-        let trace = &self.trace;
-        let mut text = |name, value: Option<&str>| match value {
-            Some(value) => map.serialize_entry(name, value),
-            None => Ok(()),
-        };
-        text("stepId", self.step_id.as_deref())?;
-        text("toolCallId", self.tool_call_id.as_deref())?;
-        text("toolName", self.tool_name.as_deref())?;
-        text("handle", self.handle.as_deref())?;
-        text("callerTraceId", trace.caller_trace_id())?;
-        map.serialize_entry("traceId", &trace.trace_id())?;
-        map.serialize_entry("spanId", &trace.span_id())?;
-        if let Some(parent) = trace.parent_span_id() {
-            map.serialize_entry("parentSpanId", &parent)?;
-        }
-        if let Some(status) = self.status {
-            map.serialize_entry("status", &status)?;
-        }
-        if let Some(duration) = self.duration_ms {
-            map.serialize_entry("durationMs", &duration)?;
-        }
-        if let Some(error) = &self.error {
-            map.serialize_entry("error", error)?;
-        }
-        if let Some(usage) = &self.usage {
-            map.serialize_entry("usage", usage)?;
-        }
+        optional(&mut map, "stepId", self.step_id.as_deref())?;
+        optional(&mut map, "toolCallId", self.tool_call_id.as_deref())?;
+        optional(&mut map, "toolName", self.tool_name.as_deref())?;
+        optional(&mut map, "handle", self.handle.as_deref())?;
+        optional(&mut map, "callerTraceId", self.trace.caller_trace_id())?;
+        map.serialize_entry("traceId", &self.trace.trace_id())?;
+        map.serialize_entry("spanId", &self.trace.span_id())?;
+        let parent_span_id = self.trace.parent_span_id();
+        optional(&mut map, "parentSpanId", parent_span_id.as_ref())?;
+        optional(&mut map, "status", self.status.as_ref())?;
+        optional(&mut map, "durationMs", self.duration_ms.as_ref())?;
+        optional(&mut map, "error", self.error.as_ref())?;
+        optional(&mut map, "usage", self.usage.as_ref())?;
         map.end()
     }
+}
+
+fn optional<M: SerializeMap>(
+    map: &mut M,
+    key: &str,
+    value: Option<&(impl Serialize + ?Sized)>,
+) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| map.serialize_entry(key, value))
 }
 
 fn shared<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {

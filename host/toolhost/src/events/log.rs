@@ -3,7 +3,6 @@
 //! Each line is an event. If events are lost because the queue is full or a write fails, the next line
 //! written has their number: `{"type":"log.lost","timestamp":"…","count":12}`.
 
-mod line;
 mod queue;
 mod writer;
 

@@ -1,97 +1,76 @@
 //! Trace ids and span ids, as in W3C Trace Context.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
-use std::num::{NonZeroU64, NonZeroU128};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::num::NonZero;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use super::bounded::bounded_id;
 
-/// Id of a trace: 32 lower-case hex digits, never all zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TraceId(NonZeroU128);
+/// Defines the type of an id.
+macro_rules! id {
+    ($id:ident, $number:ty, $digits:literal, $what:literal) => {
+        #[doc = concat!("Id of a ", $what, ": ", $digits, " lower-case hex digits, never all zero.")]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub struct $id(NonZero<$number>);
 
-/// Id of a span: 16 lower-case hex digits, never all zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SpanId(NonZeroU64);
+        impl $id {
+            #[doc = concat!("Parses ", $digits, " hex digits of either case. Returns `None` for any")]
+            /// other text and for all zeros.
+            #[must_use]
+            pub fn parse(text: &str) -> Option<Self> {
+                let digits = text.len() == $digits && text.bytes().all(|b| b.is_ascii_hexdigit());
+                let number = digits.then(|| <$number>::from_str_radix(text, 16).ok())??;
+                NonZero::new(number).map(Self)
+            }
+
+            /// Returns the id as a number (big-endian).
+            #[must_use]
+            pub fn get(self) -> $number {
+                self.0.get()
+            }
+
+            fn of(number: $number) -> Self {
+                Self(NonZero::new(number).unwrap_or(NonZero::<$number>::MIN))
+            }
+        }
+
+        impl fmt::Display for $id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:0width$x}", self.0, width = $digits)
+            }
+        }
+
+        impl Serialize for $id {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    };
+}
+
+id!(TraceId, u128, 32, "trace");
+id!(SpanId, u64, 16, "span");
 
 impl TraceId {
-    /// Parses 32 hex digits of either case. Returns `None` for any other text and for all zeros.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
-        let number = digits.then(|| u128::from_str_radix(text, 16).ok())??;
-        NonZeroU128::new(number).map(Self)
-    }
-
-    /// Returns the id as a number (big-endian).
-    #[must_use]
-    pub fn get(self) -> u128 {
-        self.0.get()
-    }
-
     fn random() -> Self {
-        let [high, low] = random();
-        let number = u128::from(high) << 64 | u128::from(low);
-        Self(NonZeroU128::new(number).unwrap_or(NonZeroU128::MIN))
+        Self::of(u128::from(random()) << 64 | u128::from(random()))
     }
 
     /// Derives an id from a text: the first 16 bytes of its SHA-256.
     fn of_text(text: &str) -> Self {
-        let mut number = 0_u128;
-        for byte in Sha256::digest(text.as_bytes()).iter().take(16) {
-            number = number << 8 | u128::from(*byte);
-        }
-        Self(NonZeroU128::new(number).unwrap_or(NonZeroU128::MIN))
+        let digest = Sha256::digest(text.as_bytes());
+        let first = digest.iter().take(16);
+        Self::of(first.fold(0, |number, byte| number << 8 | u128::from(*byte)))
     }
 }
 
 impl SpanId {
-    /// Parses 16 hex digits of either case. Returns `None` for any other text and for all zeros.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
-        let number = digits.then(|| u64::from_str_radix(text, 16).ok())??;
-        NonZeroU64::new(number).map(Self)
-    }
-
-    /// Returns the id as a number (big-endian).
-    #[must_use]
-    pub fn get(self) -> u64 {
-        self.0.get()
-    }
-
     fn random() -> Self {
-        let [number, _] = random();
-        Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
-    }
-}
-
-impl fmt::Display for TraceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-impl fmt::Display for SpanId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-impl Serialize for TraceId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl Serialize for SpanId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        Self::of(random())
     }
 }
 
@@ -194,21 +173,8 @@ fn traceparent(text: &str) -> Option<(TraceId, SpanId)> {
     formed.then_some(ids)
 }
 
-/// Returns two random numbers, unique in this process: a counter mixed by SplitMix64.
-///
-/// The seeds come from the operating system. Ids are not secret, so no secure generator is needed.
-fn random() -> [u64; 2] {
-    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-    static SEEDS: OnceLock<[u64; 2]> = OnceLock::new();
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let seeds = SEEDS.get_or_init(|| [0_u8, 1].map(|which| RandomState::new().hash_one(which)));
-    let at = COUNT.fetch_add(1, Relaxed).wrapping_mul(STEP);
-    seeds.map(|seed| mix(seed.wrapping_add(at)))
-}
-
-/// The output function of SplitMix64; a bijection.
-fn mix(state: u64) -> u64 {
-    let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    state ^ (state >> 31)
+/// Returns a random number. The standard library seeds its hashers from the operating system. Ids are
+/// not secret, so no secure generator is needed.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }

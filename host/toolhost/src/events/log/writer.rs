@@ -8,9 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
+use serde::Serialize;
 use toolhost_contract::Timestamp;
+use toolhost_contract::text::escape_json;
 
-use super::line;
 use super::queue::{Batch, Lost, Shared};
 
 const FILE_NAME: &str = "events.jsonl";
@@ -49,6 +50,14 @@ struct Writer {
     unreported: HashMap<Arc<Path>, Lost>,
 }
 
+/// The line that reports lost events.
+#[derive(Serialize)]
+struct LostLine {
+    r#type: &'static str,
+    timestamp: Timestamp,
+    count: u64,
+}
+
 /// Lines for one file.
 #[derive(Default)]
 struct Lines {
@@ -64,7 +73,7 @@ impl Writer {
         for (directory, event) in batch.events {
             last = Some(event.timestamp);
             let lines = files.entry(Arc::clone(&directory)).or_default();
-            line::event(&mut lines.text, &event);
+            add_line(&mut lines.text, &*event);
             lines.count += 1;
             if lines.text.len() >= WRITE_BYTES {
                 let lines = std::mem::take(lines);
@@ -116,10 +125,24 @@ impl Writer {
             return;
         };
         let mut text = Vec::new();
-        line::lost(&mut text, lost.count, lost.at);
+        let line = LostLine {
+            r#type: "log.lost",
+            timestamp: lost.at,
+            count: lost.count,
+        };
+        add_line(&mut text, &line);
         if append(directory, &text, self.file_bytes).is_ok() {
             self.unreported.remove(directory);
         }
+    }
+}
+
+/// Adds a value as a line of JSON. Line separators in texts are escaped.
+fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) {
+    // Serializing texts and numbers does not fail.
+    if let Ok(json) = serde_json::to_string(value) {
+        lines.extend_from_slice(escape_json(&json).as_bytes());
+        lines.push(b'\n');
     }
 }
 
