@@ -1,12 +1,41 @@
 //! An agent of a loaded bundle: its tools, and what extensions add to them.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolhost_contract::ToolName;
+use toolhost_contract::{ResourceName, ToolName};
+use toolhost_manifest::bundle::WriteGuard;
+use toolhost_manifest::policy::Policy;
+use toolhost_sandbox::{Grants, Limits};
 
-use crate::call::agent_scope::AgentScope;
 use crate::catalog::ToolCatalog;
 use crate::host::HostInner;
+use crate::registry::ToolRegistry;
+use crate::registry::overlay::{CurrentOverlay, Overlay};
+
+/// What the policy gives to one tool of one agent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Permit {
+    pub(crate) grants: Grants,
+    pub(crate) limits: Limits,
+    /// Whether the tool may use other agents.
+    pub(crate) agents: bool,
+    /// Whether the policy sets the deadline; otherwise it is the default.
+    pub(crate) sets_deadline: bool,
+}
+
+impl Permit {
+    pub(crate) fn of(policy: &Policy, agent: &str, tool: &ResourceName) -> Self {
+        let (grants, limits) = policy.resolve(agent, tool);
+        Self {
+            grants,
+            limits,
+            agents: policy.grants_agents(agent, tool),
+            sets_deadline: policy.sets_deadline(agent, tool),
+        }
+    }
+}
 
 /// An agent and the tools that its steps start with. Cheap to clone: every clone is the same agent,
 /// with the same extensions.
@@ -15,34 +44,78 @@ use crate::host::HostInner;
 /// Agent ── instance ▶ Instance ── open_turn ▶ Turn ── open_step ▶ Step ── execute ▶ ToolResult
 /// ```
 #[derive(Debug, Clone)]
-pub struct Agent {
-    pub(crate) scope: Arc<AgentScope>,
+pub struct Agent(pub(crate) Arc<AgentInner>);
+
+pub(crate) struct AgentInner {
+    pub(crate) name: String,
+    /// The manifest of the agent's bundle.
+    pub(crate) bundle: PathBuf,
+    pub(crate) registry: Arc<ToolRegistry>,
+    /// The tools that the bundle gives to the agent.
+    pub(crate) catalog: ToolCatalog,
+    /// The tools of which one must succeed in each turn.
+    pub(crate) required: Vec<ToolName>,
+    /// What extensions add.
+    pub(crate) overlay: CurrentOverlay,
+    pub(crate) permits: HashMap<ResourceName, Permit>,
     pub(crate) host: Arc<HostInner>,
+    /// Protects the bundle's files while the agent is alive.
+    pub(crate) _guard: Arc<WriteGuard>,
+}
+
+impl std::fmt::Debug for AgentInner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AgentInner {
+    /// Returns what the policy gives to a tool. A tool that an extension added is resolved now.
+    pub(crate) fn permit(&self, tool: &ResourceName) -> Permit {
+        match self.permits.get(tool) {
+            Some(permit) => permit.clone(),
+            None => Permit::of(&self.host.policy, &self.name, tool),
+        }
+    }
+
+    /// Returns the tools that a step starts with: the bundle's, then those that extensions registered.
+    ///
+    /// Spec: tool-spec-v2 §2.1(2), §12.3.
+    pub(crate) fn step_catalog(&self, overlay: &Overlay) -> ToolCatalog {
+        let mut dynamic = overlay.items().peekable();
+        if dynamic.peek().is_none() {
+            return self.catalog.clone();
+        }
+        let declared = self.catalog.items().iter();
+        declared.chain(dynamic).cloned().collect()
+    }
 }
 
 impl Agent {
     /// Name of the agent.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.scope.name
+        &self.0.name
     }
 
     /// The tools that the agent's next step starts with.
     #[must_use]
     pub fn catalog(&self) -> ToolCatalog {
-        self.scope.step_catalog(&self.scope.overlay.snapshot())
+        self.0.step_catalog(&self.0.overlay.snapshot())
     }
 
     /// The tools of which at least one must succeed before a turn may end: `requiredTools` of the
     /// Agent resource.
     #[must_use]
     pub fn required_tools(&self) -> &[ToolName] {
-        &self.scope.required
+        &self.0.required
     }
 
     /// Removes an extension with its tools and middleware, from the next step on. Returns whether it
     /// was there.
     pub fn remove_extension(&self, name: &str) -> bool {
-        self.scope.overlay.remove(name)
+        self.0.overlay.remove(name)
     }
 }

@@ -1,14 +1,11 @@
 //! Executes one tool call: admission, validation, the run, and what leaves the host.
 
-pub(crate) mod agent_scope;
 pub(crate) mod component;
 pub(crate) mod executor;
 pub(crate) mod failure;
 mod hints;
 mod native;
 pub(crate) mod outcome;
-pub(crate) mod pending_port;
-pub(crate) mod permit;
 pub(crate) mod scope;
 mod telemetry;
 pub(crate) mod validate;

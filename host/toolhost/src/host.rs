@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost_contract::{ResourceName, ToolError};
+use toolhost_contract::{Redactor, ResourceName, ToolError};
 use toolhost_sandbox::{
     CodeOrigin, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError, WorkdirRules,
 };
 use toolhost_store::make_private;
 
-use crate::call::agent_scope::HostScope;
 use crate::call::workdir::{InstanceWorkdir, WorkdirProvider};
 use crate::call::write_protection::WriteProtection;
 use crate::events::{EventBus, EventBusConfig};
@@ -208,25 +207,21 @@ impl HostBuilder {
             rules.keep_out_of(what, path);
         }
         let root = self.state_root.clone();
-        let pending = PendingCalls::new(sandbox.clone(), root, self.pending_expiry);
-        let pending = Arc::new(pending);
         let policy = Arc::new(self.policy);
-        let scope = HostScope {
+        let (expiry, locale) = (self.pending_expiry, policy.locale());
+        let pending = PendingCalls::new(sandbox.clone(), root, expiry, locale);
+        Ok(Host(Arc::new(HostInner {
             sandbox,
             redactor: policy.redactor(),
             credentials: self.credentials.unwrap_or_else(|| Arc::clone(&policy) as _),
             policy,
             protection: WriteProtection::new(rules),
-            pending: Arc::clone(&pending) as _,
+            pending: Arc::new(pending),
             workdirs: self.workdirs,
-        };
-        Ok(Host(Arc::new(HostInner {
-            scope: Arc::new(scope),
+            components: self.components,
+            events: EventBus::new(self.events),
             state_root: self.state_root,
             on_progress: self.on_progress,
-            events: EventBus::new(self.events),
-            pending,
-            components: self.components,
         })))
     }
 }
@@ -255,12 +250,18 @@ impl HostBuilder {
 pub struct Host(pub(crate) Arc<HostInner>);
 
 pub(crate) struct HostInner {
-    pub(crate) scope: Arc<HostScope>,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) credentials: Arc<dyn CredentialProvider>,
+    /// Removes the policy's secrets, and those that calls got.
+    pub(crate) redactor: Redactor,
+    pub(crate) protection: WriteProtection,
+    pub(crate) pending: Arc<PendingCalls>,
+    pub(crate) workdirs: Arc<dyn WorkdirProvider>,
+    pub(crate) components: Arc<dyn ComponentSource>,
+    pub(crate) events: EventBus,
     pub(crate) state_root: Option<PathBuf>,
     on_progress: Option<OnProgress>,
-    pub(crate) events: EventBus,
-    pub(crate) pending: Arc<PendingCalls>,
-    pub(crate) components: Arc<dyn ComponentSource>,
 }
 
 impl HostInner {
@@ -271,17 +272,11 @@ impl HostInner {
     }
 }
 
-impl fmt::Debug for HostInner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host")
-            .field("state_root", &self.state_root)
-            .finish_non_exhaustive()
-    }
-}
-
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        f.debug_struct("Host")
+            .field("state_root", &self.0.state_root)
+            .finish_non_exhaustive()
     }
 }
 
@@ -300,10 +295,8 @@ impl Host {
     ///
     /// Spec: tool-spec-v2 §2.5(1).
     pub fn workdir(&self, path: impl AsRef<Path>) -> Result<Workdir, WorkdirError> {
-        let scope = &self.0.scope;
-        scope
-            .sandbox
-            .open_workdir(path.as_ref(), &scope.protection.rules)
+        let rules = &self.0.protection.rules;
+        self.0.sandbox.open_workdir(path.as_ref(), rules)
     }
 
     /// Subscribes to the pending calls that end in this process from now on. They include calls that
@@ -315,8 +308,7 @@ impl Host {
     ///
     /// Spec: tool-spec-v2 §10.2.
     pub async fn completions(&self) -> Result<Completions, ToolError> {
-        let locale = self.0.scope.policy.locale();
-        self.0.pending.completions(locale).await
+        self.0.pending.completions().await
     }
 
     /// The events of this host's instances: subscribe to them, or wait until they are in their files.
@@ -328,6 +320,6 @@ impl Host {
     /// The sandbox, for sharing with another host.
     #[must_use]
     pub fn sandbox(&self) -> &Sandbox {
-        &self.0.scope.sandbox
+        &self.0.sandbox
     }
 }

@@ -12,10 +12,7 @@ use crate::workspace::instance_directory;
 
 /// An instance of an agent: its key and its workspace. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Instance {
-    pub(crate) scope: Arc<InstanceScope>,
-    pub(crate) agent: Agent,
-}
+pub struct Instance(pub(crate) Arc<InstanceScope>);
 
 impl Agent {
     /// Creates an instance of the agent. Instances of one key share their state and pending results.
@@ -25,24 +22,20 @@ impl Agent {
     /// state root, the instance's events are logged in its directory there, whatever its workdir is.
     #[must_use]
     pub fn instance(&self, key: impl Into<String>, workdir: Workdir) -> Instance {
-        let key = key.into();
-        let directory = self.host.state_root.as_ref().map(|root| {
-            let directory = instance_directory(root, &self.scope.bundle, &key);
+        let (key, host) = (key.into(), &self.0.host);
+        let directory = host.state_root.as_ref().map(|root| {
+            let directory = instance_directory(root, &self.0.bundle, &key);
             // The event log reports a directory that is missing.
             let _is_missing = make_private(&directory).is_err();
             directory
         });
-        let events = &self.host.events;
-        let scope = InstanceScope {
-            agent: Arc::clone(&self.scope),
+        let events = &host.events;
+        Instance(Arc::new(InstanceScope {
+            agent: self.clone(),
             emitter: events.emitter(self.name(), &key, directory.as_deref()),
             key,
             workdir,
-        };
-        Instance {
-            scope: Arc::new(scope),
-            agent: self.clone(),
-        }
+        }))
     }
 }
 
@@ -50,19 +43,19 @@ impl Instance {
     /// The agent.
     #[must_use]
     pub fn agent(&self) -> &Agent {
-        &self.agent
+        &self.0.agent
     }
 
     /// Key of the instance.
     #[must_use]
     pub fn key(&self) -> &str {
-        &self.scope.key
+        &self.0.key
     }
 
     /// Returns the workdir of the instance.
     #[must_use]
     pub fn workdir(&self) -> &Workdir {
-        &self.scope.workdir
+        &self.0.workdir
     }
 
     /// Polls the result of a pending call: returns it, or `pending` again. A component runs in the
@@ -74,7 +67,7 @@ impl Instance {
     ///
     /// Spec: tool-spec-v2 §10.2.
     pub async fn poll(&self, handle: &str) -> ToolResult {
-        self.agent.host.pending.poll(&self.scope, handle).await
+        self.0.pending().poll(&self.0, handle).await
     }
 
     /// Cancels a pending call. A background call of this process is stopped; of one in another process,
@@ -83,6 +76,6 @@ impl Instance {
     ///
     /// Spec: tool-spec-v2 §10.2.
     pub async fn cancel(&self, handle: &str) -> ToolResult {
-        self.agent.host.pending.cancel(&self.scope, handle).await
+        self.0.pending().cancel(&self.0, handle).await
     }
 }

@@ -13,10 +13,8 @@ use toolhost_contract::{
 };
 use toolhost_sandbox::{PrepareError, PreparedTool};
 
-use crate::agent::Agent;
-use crate::call::agent_scope::{AgentScope, RegistryCalls};
+use crate::agent::{Agent, AgentInner, Permit};
 use crate::call::failure::prepare_error_code;
-use crate::call::permit::Permit;
 use crate::catalog::ToolCatalog;
 use crate::host::{Host, HostInner, LoadProgress};
 use crate::loaded_bundle::{Declares, LoadedBundle, LoadedInner};
@@ -49,7 +47,7 @@ async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBundle, LoadEr
         path.to_owned()
     };
     let path = manifest.canonicalize().unwrap_or(manifest);
-    let policy = &host.scope.policy;
+    let policy = &host.policy;
     let mut found = Found::default();
     let known = open.bundle().diagnostics().iter().cloned();
     found.diagnostics.extend(known);
@@ -101,7 +99,7 @@ async fn component(
     if let Some(known) = by_entry.get(&tool.spec.entry) {
         return Ok(known.clone());
     }
-    let sandbox = &host.scope.sandbox;
+    let sandbox = &host.sandbox;
     let most = sandbox.compile_limits().bytes;
     let entry = host.components.read(open, tool, most).await?;
     let name = &tool.metadata.name;
@@ -139,15 +137,14 @@ fn assemble(
     let bundle = open.bundle();
     let all: Vec<ToolCatalogItem> = found.tools.iter().map(|tool| tool.item.clone()).collect();
     let registry: Arc<ToolRegistry> = Arc::new(found.tools.into_iter().collect());
-    let scope = &host.scope;
-    let guard = scope.protection.guard(guard);
+    let guard = host.protection.guard(guard);
     let make = |name: &str, tools: &[ResourceName], required: &[ToolName]| {
         let of = |tool: &ResourceName| -> Vec<ToolCatalogItem> {
             let own = |item: &&ToolCatalogItem| item.name.resource() == tool;
             all.iter().filter(own).cloned().collect()
         };
-        let permit = |tool: &ResourceName| (tool.clone(), Permit::of(&scope.policy, name, tool));
-        let agent = AgentScope {
+        let permit = |tool: &ResourceName| (tool.clone(), Permit::of(&host.policy, name, tool));
+        Agent(Arc::new(AgentInner {
             name: name.to_owned(),
             bundle: path.clone(),
             registry: Arc::clone(&registry),
@@ -159,19 +156,9 @@ fn assemble(
                 .collect(),
             required: required.to_vec(),
             overlay: CurrentOverlay::default(),
-            host: Arc::clone(scope),
-            _guard: Arc::clone(&guard),
-            locale: scope.policy.locale(),
-            registry_calls: if scope.policy.registry_direct_call() {
-                RegistryCalls::Allowed
-            } else {
-                RegistryCalls::Refused
-            },
-        };
-        Agent {
-            scope: Arc::new(agent),
             host: Arc::clone(host),
-        }
+            _guard: Arc::clone(&guard),
+        }))
     };
     let declared = |agent: &AgentResource| {
         let (name, spec) = (&agent.metadata.name, &agent.spec);

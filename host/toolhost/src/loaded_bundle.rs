@@ -158,7 +158,7 @@ impl LoadedBundle {
     pub fn instance_workspace(&self, instance_key: &str) -> Result<Workdir, WorkspaceError> {
         let path = self.instance_path(instance_key)?;
         match make_private(&path) {
-            Ok(()) => Ok(self.0.host.scope.sandbox.open_own_workdir(&path)?),
+            Ok(()) => Ok(self.0.host.sandbox.open_own_workdir(&path)?),
             Err(source) => Err(WorkspaceError::Make { path, source }),
         }
     }

@@ -8,11 +8,11 @@ mod background;
 mod calls;
 mod completion;
 mod guest_poll;
-mod opening;
 mod per_handle_lock;
 mod poll;
 pub(crate) mod record;
 mod submit;
 
+pub(crate) use calls::{EXPIRY, PendingCalls};
 pub use completion::{Completed, Completion, Completions};
-pub(crate) use opening::{EXPIRY, PendingCalls};
+pub(crate) use submit::submit;

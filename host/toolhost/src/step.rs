@@ -15,9 +15,9 @@ use crate::call::outcome::display_name;
 use crate::call::scope::{CallScope, TurnScope};
 use crate::call::workdir::provider_error;
 use crate::catalog::ToolCatalog;
-use crate::events::StepSpan;
+use crate::events::Activity;
 use crate::middleware::{Opened, StepContext, SuspendedPipeline};
-use crate::pending::PendingCalls;
+use crate::pending::submit;
 use crate::turn::{Turn, not_opened};
 
 /// An open step. Its calls may run at the same time: share it by reference or in an [`Arc`].
@@ -27,10 +27,9 @@ use crate::turn::{Turn, not_opened};
 #[must_use = "close the step, so that the second halves of its middleware run"]
 pub struct Step {
     scope: CallScope,
-    pending: Arc<PendingCalls>,
     workdirs: StepWorkdirs,
     pipeline: SuspendedPipeline<StepContext>,
-    span: StepSpan,
+    span: Activity,
     responses: Vec<AgentEvent>,
 }
 
@@ -111,7 +110,7 @@ impl Turn {
                     (context.tool_catalog.into_iter().collect(), pipeline)
                 }
                 Err(answer) => {
-                    let error = not_opened(answer, "step", agent.locale);
+                    let error = not_opened(answer, "step", turn.locale());
                     let error = turn.exit_error(error, None);
                     span.end(Some(&error));
                     return Err(error);
@@ -133,7 +132,6 @@ impl Turn {
         };
         Ok(Step {
             scope,
-            pending: Arc::clone(&self.instance.agent.host.pending),
             workdirs,
             pipeline,
             span,
@@ -175,7 +173,7 @@ impl Step {
         let span = self.span.call(&call.id, &display_name(&call.name));
         let executed = executor::execute(&self.scope, call, message);
         let result = executed.instrument(span.span().clone()).await;
-        span.end(&result);
+        span.end_call(&result);
         result
     }
 
@@ -196,11 +194,8 @@ impl Step {
     /// Spec: tool-spec-v2 §10.2.
     pub async fn submit(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
         let span = self.span.call(&call.id, &display_name(&call.name));
-        let within = span.span().clone();
-        let instrument = move |run| Instrument::instrument(run, within);
-        let submitted = self.pending.submit(&self.scope, call, message, instrument);
-        let result = submitted.await;
-        span.end(&result);
+        let result = submit(&self.scope, call, message, span.span().clone()).await;
+        span.end_call(&result);
         result
     }
 

@@ -12,7 +12,7 @@ use toolhost_contract::{
 use tracing::Instrument;
 
 use crate::call::scope::TurnScope;
-use crate::events::TurnSpan;
+use crate::events::Activity;
 use crate::instance::Instance;
 use crate::middleware::{Opened, SuspendedPipeline, TurnContext};
 
@@ -80,8 +80,7 @@ impl From<String> for TurnStart {
 #[must_use = "close the turn, so that the second halves of its middleware run"]
 pub struct Turn {
     pub(crate) scope: Arc<TurnScope>,
-    pub(crate) instance: Instance,
-    pub(crate) span: TurnSpan,
+    pub(crate) span: Activity,
     /// How many steps were opened.
     pub(crate) steps: AtomicU32,
     input: Value,
@@ -95,8 +94,8 @@ impl Instance {
     /// `E_MIDDLEWARE` if a middleware ends the turn before it begins.
     pub async fn open_turn(&self, start: impl Into<TurnStart>) -> Result<Turn, ToolError> {
         let start = start.into();
-        let instance = &self.scope;
-        let layers = instance.agent.overlay.snapshot().turn.clone();
+        let instance = &self.0;
+        let layers = instance.agent.0.overlay.snapshot().turn.clone();
         let trace_id = start.trace_id.as_deref().filter(|text| !text.is_empty());
         let span = instance.emitter.turn(&start.id, trace_id);
         let trace_id = match trace_id {
@@ -109,7 +108,6 @@ impl Instance {
         match opened.instrument(span.span().clone()).await {
             Ok(Opened { context, pipeline }) => Ok(Turn {
                 scope,
-                instance: self.clone(),
                 span,
                 steps: AtomicU32::new(0),
                 input: context.input,
@@ -157,7 +155,8 @@ impl Turn {
     ///
     /// Spec: tool-spec-v2 §10.2.
     pub async fn poll(&self, handle: &str) -> ToolResult {
-        let result = self.instance.poll(handle).await;
+        let instance = &self.scope.instance;
+        let result = instance.pending().poll(instance, handle).await;
         self.scope.record_result(&result);
         result
     }

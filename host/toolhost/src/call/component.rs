@@ -5,10 +5,10 @@ use toolhost_sandbox::{Invocation, Operation, PreparedTool, WriteProtected};
 
 use super::failure::answer_of;
 use super::outcome::Answer;
-use super::permit::Permit;
 use super::scope::TurnScope;
 use super::workdir::CallWorkdir;
 use super::{telemetry, workdir};
+use crate::agent::Permit;
 use crate::agents_port;
 use crate::pending::record::PendingCall;
 use crate::registry::{RegisteredTool, Runs};

@@ -15,7 +15,6 @@ use toolhost_sandbox::Operation;
 use super::component::{self, ComponentRun};
 use super::native;
 use super::outcome::{Answer, display_name, exit};
-use super::pending_port::GuestPending;
 use super::scope::CallScope;
 use super::validate::{ValidCall, admit, validate};
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
@@ -161,13 +160,10 @@ async fn accept_pending(
         return Err(ToolError::host(code, message, turn.locale()));
     }
     let call = turn.pending_call((call_id, name.as_str()), message);
-    let accepted = turn.agent().host.pending.accept(GuestPending {
-        owner: turn.instance.owner(),
-        call: call.clone(),
-        guest_handle: guest_handle.clone(),
-        background: scope.background.clone(),
-        locale: turn.locale(),
-    });
+    let (owner, background) = (turn.instance.owner(), scope.background.as_ref());
+    let accepted =
+        turn.pending()
+            .accept_guest(owner, call.clone(), guest_handle.clone(), background);
     match accepted.await {
         Ok(handle) => Ok(Answer::Pending(handle.as_str().to_owned())),
         Err(error) => {

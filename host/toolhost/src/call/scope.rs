@@ -11,14 +11,14 @@ use toolhost_contract::{
 use toolhost_manifest::policy::{CredentialResponse, Credentials};
 use toolhost_sandbox::{Workdir, WriteProtected};
 
-use super::agent_scope::{AgentScope, RegistryCalls};
 use super::outcome;
-use super::permit::Permit;
 use super::workdir::{CallWorkdir, WorkdirRequest};
+use crate::agent::{Agent, AgentInner, Permit};
 use crate::catalog::ToolCatalog;
 use crate::events::Emitter;
 use crate::middleware::pipeline::Pipeline;
 use crate::middleware::{CallOrigin, ToolCallContext, sanitize_error_code};
+use crate::pending::PendingCalls;
 use crate::pending::record::{Handle, Owner, PendingCall};
 use crate::registry::RegisteredTool;
 use crate::registry::overlay::Overlay;
@@ -26,18 +26,22 @@ use crate::registry::overlay::Overlay;
 /// What calls need of their instance.
 #[derive(Debug)]
 pub(crate) struct InstanceScope {
-    pub(crate) agent: Arc<AgentScope>,
+    pub(crate) agent: Agent,
     pub(crate) key: String,
     pub(crate) workdir: Workdir,
     pub(crate) emitter: Emitter,
 }
 
 impl InstanceScope {
+    pub(crate) fn pending(&self) -> &Arc<PendingCalls> {
+        &self.agent.0.host.pending
+    }
+
     /// Returns the owner of the pending calls.
     pub(crate) fn owner(&self) -> Owner {
         Owner {
-            bundle: self.agent.bundle.to_string_lossy().into_owned(),
-            agent: self.agent.name.clone(),
+            bundle: self.agent.0.bundle.to_string_lossy().into_owned(),
+            agent: self.agent.0.name.clone(),
             instance_key: self.key.clone(),
         }
     }
@@ -45,9 +49,10 @@ impl InstanceScope {
     /// Prepares the result of a pending call to leave the host. The policy may have got new secrets
     /// since it was stored.
     pub(crate) fn exit(&self, result: ToolResult) -> ToolResult {
-        let tool = self.agent.registry.get(result.tool_name());
+        let agent = &self.agent.0;
+        let tool = agent.registry.get(result.tool_name());
         let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
-        outcome::exit(&self.agent.host.redactor, result, limit)
+        outcome::exit(&agent.host.redactor, result, limit)
     }
 }
 
@@ -69,11 +74,11 @@ impl TurnScope {
     ) -> Self {
         Self {
             origin: Arc::new(CallOrigin {
-                agent_name: instance.agent.name.clone(),
+                agent_name: instance.agent.0.name.clone(),
                 instance_key: instance.key.clone(),
                 turn_id,
                 trace_id,
-                locale: instance.agent.locale,
+                locale: instance.agent.0.host.policy.locale(),
             }),
             instance: Arc::clone(instance),
             agents,
@@ -82,13 +87,17 @@ impl TurnScope {
     }
 
     /// Returns the scope of a call that was stored earlier, perhaps by another process.
-    pub(crate) fn resumed(instance: &Arc<InstanceScope>, call: &PendingCall) -> Self {
+    pub(crate) fn resumed(instance: &Arc<InstanceScope>, call: &PendingCall) -> Arc<Self> {
         let trace_id = call.trace_id.clone().unwrap_or_default();
-        Self::new(instance, call.turn_id.clone(), trace_id, None)
+        Arc::new(Self::new(instance, call.turn_id.clone(), trace_id, None))
     }
 
-    pub(crate) fn agent(&self) -> &Arc<AgentScope> {
-        &self.instance.agent
+    pub(crate) fn agent(&self) -> &AgentInner {
+        &self.instance.agent.0
+    }
+
+    pub(crate) fn pending(&self) -> &Arc<PendingCalls> {
+        self.instance.pending()
     }
 
     pub(crate) fn locale(&self) -> Locale {
@@ -205,10 +214,6 @@ impl std::fmt::Debug for CallScope {
 }
 
 impl CallScope {
-    pub(crate) fn allows_registry_calls(&self) -> bool {
-        self.turn.agent().registry_calls == RegistryCalls::Allowed
-    }
-
     /// Finds a tool of the registry: one of the bundle, or one that an extension had registered with
     /// this agent when the step was opened.
     ///

@@ -9,9 +9,9 @@ use toolhost_sandbox::Limits;
 use super::failure::failure;
 use super::hints::suggest_raising;
 use super::outcome::{NAME_SHOWN, display_name};
-use super::permit::Permit;
 use super::scope::CallScope;
 use super::telemetry;
+use crate::agent::Permit;
 use crate::registry::RegisteredTool;
 use toolhost_manifest::schema::json;
 
@@ -38,7 +38,10 @@ pub(super) struct ValidCall<'a> {
 pub(super) fn admit(scope: &CallScope, call: ToolCall) -> Result<AdmittedCall<'_>, ToolError> {
     let locale = scope.turn.locale();
     let in_catalog = scope.catalog.admit(&call.name, locale);
-    if let (Err(refusal), false) = (&in_catalog, scope.allows_registry_calls()) {
+    if let (Err(refusal), false) = (
+        &in_catalog,
+        scope.turn.agent().host.policy.registry_direct_call(),
+    ) {
         return Err(refusal.clone());
     }
     let Some(tool) = scope.registered(&call.name) else {

@@ -8,8 +8,7 @@ use toolhost_contract::{
 
 use super::error::ExtensionError;
 
-use crate::agent::Agent;
-use crate::call::agent_scope::AgentScope;
+use crate::agent::{Agent, AgentInner};
 use crate::catalog::descriptions;
 use crate::handler::{Logger, ToolHandler};
 use crate::middleware::Middleware;
@@ -50,7 +49,7 @@ use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
 #[derive(Clone)]
 pub struct ExtensionApi {
     name: Arc<str>,
-    agent: Weak<AgentScope>,
+    agent: Weak<AgentInner>,
 }
 
 impl std::fmt::Debug for ExtensionApi {
@@ -63,7 +62,7 @@ impl ExtensionApi {
     pub(crate) fn new(name: Arc<str>, agent: &Agent) -> Self {
         Self {
             name,
-            agent: Arc::downgrade(&agent.scope),
+            agent: Arc::downgrade(&agent.0),
         }
     }
 
@@ -101,7 +100,7 @@ impl ExtensionApi {
 
     fn change<T>(
         &self,
-        change: impl FnOnce(&AgentScope, &mut Overlay) -> Result<T, ExtensionError>,
+        change: impl FnOnce(&AgentInner, &mut Overlay) -> Result<T, ExtensionError>,
     ) -> Result<T, ExtensionError> {
         let gone = || ExtensionError::Gone {
             extension: self.name.to_string(),
@@ -287,7 +286,7 @@ impl Agent {
         register: impl FnOnce(&ExtensionApi) -> Result<(), ExtensionError>,
     ) -> Result<(), ExtensionError> {
         let extension: Arc<str> = name.into();
-        self.scope.overlay.change(|overlay| {
+        self.0.overlay.change(|overlay| {
             if overlay.add_extension(&extension) {
                 return Ok(());
             }

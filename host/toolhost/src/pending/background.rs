@@ -1,4 +1,4 @@
-//! A call that runs in the background of this process.
+//! A call that runs in the background of this process, and the end of every pending call.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use toolhost_contract::{ToolError, ToolErrorCode, ToolResult};
 
-use super::calls::Pending;
 use super::record::Handle;
 use crate::call::scope::TurnScope;
 
@@ -16,8 +15,7 @@ const STORE_RETRIES: (u32, Duration) = (5, Duration::from_secs(1));
 /// A call that runs in the background. If it is dropped before [`Self::settle`] or [`Self::release`],
 /// because its runtime ended, its record ends as `E_TOOL_INTERRUPTED`.
 pub(super) struct BackgroundCall {
-    pub(super) pending: Arc<Pending>,
-    pub(super) turn: Arc<TurnScope>,
+    turn: Arc<TurnScope>,
     pub(super) handle: Handle,
     call_id: String,
     tool_name: String,
@@ -28,18 +26,16 @@ pub(super) struct BackgroundCall {
 
 impl BackgroundCall {
     pub(super) fn begin(
-        pending: &Arc<Pending>,
         turn: &Arc<TurnScope>,
         handle: &Handle,
         (call_id, tool_name): (&str, &str),
     ) -> Self {
         let stopped = Arc::new(Notify::new());
-        let running = pending.running.lock();
+        let running = turn.pending().running.lock();
         let mut running = running.unwrap_or_else(PoisonError::into_inner);
         running.insert(handle.clone(), Arc::clone(&stopped));
         drop(running);
         Self {
-            pending: Arc::clone(pending),
             turn: Arc::clone(turn),
             handle: handle.clone(),
             call_id: call_id.to_owned(),
@@ -52,7 +48,7 @@ impl BackgroundCall {
     /// Records the result.
     pub(super) async fn settle(mut self, result: ToolResult) {
         let result = result.with_call(&self.call_id, &self.tool_name);
-        store(&self.pending, &self.turn, &self.handle, &result).await;
+        store(&self.turn, &self.handle, &result).await;
         self.is_settled = true;
     }
 
@@ -64,34 +60,60 @@ impl BackgroundCall {
 
 impl Drop for BackgroundCall {
     fn drop(&mut self) {
-        let running = self.pending.running.lock();
+        let running = self.turn.pending().running.lock();
         let mut running = running.unwrap_or_else(PoisonError::into_inner);
         running.remove(&self.handle);
         drop(running);
         if self.is_settled {
             return;
         }
-        let (pending, turn) = (Arc::clone(&self.pending), Arc::clone(&self.turn));
-        let (handle, name) = (self.handle.clone(), &self.tool_name);
+        let (turn, handle) = (Arc::clone(&self.turn), self.handle.clone());
+        let name = &self.tool_name;
         let message = format!("Tool '{name}' was interrupted: the runtime that it ran in ended.");
         let error = ToolError::host(ToolErrorCode::Interrupted, message, turn.locale());
         let result = ToolResult::error(&self.call_id, name, error);
         let sandbox = turn.agent().host.sandbox.clone();
-        sandbox.spawn_own(async move { store(&pending, &turn, &handle, &result).await });
+        sandbox.spawn_own(async move { store(&turn, &handle, &result).await });
     }
 }
 
 /// Records a result, and tries again if the store fails.
-async fn store(pending: &Pending, turn: &TurnScope, handle: &Handle, result: &ToolResult) {
+async fn store(turn: &TurnScope, handle: &Handle, result: &ToolResult) {
     let (tries, pause) = STORE_RETRIES;
     for _ in 0..tries {
-        match pending.settle(turn, handle, result).await {
-            Ok(_) => return,
-            Err(error) => tracing::warn!(%error, "a result could not be recorded yet"),
+        if settle(turn, handle, result).await.is_ok() {
+            return;
         }
         let sandbox = &turn.agent().host.sandbox;
         let _elapsed = sandbox.within(pause, std::future::pending::<()>()).await;
     }
     let handle = handle.as_str();
     tracing::error!(handle, "the result of a pending call is lost");
+}
+
+/// Records the result of a call. The first to record one announces it. Returns whether this was the
+/// first.
+pub(super) async fn settle(
+    turn: &TurnScope,
+    handle: &Handle,
+    result: &ToolResult,
+) -> Result<bool, ToolError> {
+    let pending = turn.pending();
+    let recorded = pending.records().await?.complete(handle, result).await;
+    let is_first = recorded.map_err(|error| pending.store_error(&error))?;
+    if is_first {
+        announce(turn, handle, result);
+    }
+    Ok(is_first)
+}
+
+/// Emits the event of a call that has ended, and notifies the listeners.
+pub(super) fn announce(turn: &TurnScope, handle: &Handle, result: &ToolResult) {
+    let (origin, emitter) = (&turn.origin, &turn.instance.emitter);
+    let trace_id = Some(origin.trace_id.as_str());
+    emitter.settled(&origin.turn_id, trace_id, handle.as_str(), result);
+    let (agent, key) = (&origin.agent_name, &origin.instance_key);
+    turn.pending()
+        .announcer
+        .announce(agent, key, handle, result);
 }

@@ -1,69 +1,121 @@
-//! The pending calls of a host, in an open store.
+//! The pending calls of a host, in a store that is opened when it is first needed.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::Notify;
-use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult};
+use tokio::sync::{Notify, OnceCell, oneshot};
+use toolhost_contract::{Locale, ToolError, ToolErrorCode};
+use toolhost_sandbox::Sandbox;
 use toolhost_store::{Store, StoreError};
 
-use super::completion::Announcer;
+use super::completion::{Announcer, Completions};
 use super::per_handle_lock::HandleLocks;
-use super::record::{
-    AcceptError, Handle, NewRecord, NewSource, Owner, PendingCall, Records, State,
-};
-use crate::call::pending_port::GuestPending;
-use crate::call::scope::TurnScope;
-use crate::events::SettledCall;
+use super::record::{AcceptError, Handle, NewRecord, Owner, PendingCall, Records, SCHEMA, State};
+
+/// How long a handle can be polled, by default.
+pub(crate) const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Expired records are removed once for every this many new ones.
 const SWEEP_EVERY: u64 = 1000;
 
-/// The pending calls of a host, in an open store.
-pub(crate) struct Pending {
-    pub(super) records: Records,
+/// The pending calls of a host: in the store of the state root, or in memory without one.
+pub(crate) struct PendingCalls {
+    pub(super) sandbox: Sandbox,
+    state_root: Option<PathBuf>,
     expiry: Duration,
+    locale: Locale,
+    records: OnceCell<Records>,
+    accepted: AtomicU64,
     pub(super) announcer: Announcer,
     /// Calls that run in the background of this process, and how to stop each.
     pub(super) running: Mutex<HashMap<Handle, Arc<Notify>>>,
     pub(super) polled: HandleLocks,
-    pub(super) locale: Locale,
-    accepted: AtomicU64,
 }
 
-impl Pending {
-    pub(super) fn new(store: Store, locale: Locale, expiry: Duration) -> Self {
+impl PendingCalls {
+    /// `locale` is that of the results that the host makes.
+    pub(crate) fn new(
+        sandbox: Sandbox,
+        state_root: Option<PathBuf>,
+        expiry: Duration,
+        locale: Locale,
+    ) -> Self {
         Self {
-            records: Records::new(store, locale),
+            sandbox,
+            state_root,
             expiry,
+            locale,
+            records: OnceCell::new(),
+            accepted: AtomicU64::new(0),
             announcer: Announcer::new(),
             running: Mutex::default(),
             polled: Mutex::default(),
-            locale,
-            accepted: AtomicU64::new(0),
         }
     }
 
+    /// Returns the records. Opens the store first, once.
+    pub(super) async fn records(&self) -> Result<&Records, ToolError> {
+        let opened = self.records.get_or_try_init(async || {
+            let store = self.open_store().await?;
+            Ok(Records::new(store, self.locale))
+        });
+        opened.await.map_err(|error: Option<StoreError>| {
+            tracing::error!(?error, "the store of pending calls could not be opened");
+            self.error(
+                ToolErrorCode::Host,
+                "The host cannot keep pending calls now.",
+            )
+        })
+    }
+
+    /// Opens the store on a thread that may wait for another process. The error is none if that thread
+    /// panicked.
+    async fn open_store(&self) -> Result<Store, Option<StoreError>> {
+        let root = self.state_root.clone();
+        let (send, opened) = oneshot::channel();
+        self.sandbox.spawn_own(async move {
+            let open = move || match root {
+                Some(root) => Store::open(&root, &SCHEMA),
+                None => Store::in_memory(&SCHEMA),
+            };
+            // The receiver may have been dropped.
+            let _is_received = send.send(tokio::task::spawn_blocking(open).await).is_ok();
+        });
+        match opened.await {
+            Ok(Ok(opened)) => opened.map_err(Some),
+            Ok(Err(_)) | Err(_) => Err(None),
+        }
+    }
+
+    /// Subscribes to completions, and looks for calls that dead processes left running.
+    pub(crate) async fn completions(self: &Arc<Self>) -> Result<Completions, ToolError> {
+        let (own, records) = (Arc::clone(self), self.records().await?.clone());
+        let completions = self.announcer.subscribe();
+        self.sandbox
+            .spawn(async move { own.tidy(&records, SystemTime::now()).await });
+        Ok(completions)
+    }
+
     /// Stores a component's handle, and returns the host's handle that stands for it: a new one, or
-    /// that of the background call.
-    pub(super) async fn accept_guest(&self, pending: GuestPending) -> Result<Handle, ToolError> {
-        let GuestPending {
-            guest_handle,
-            locale,
-            ..
-        } = pending;
-        let Some(handle) = pending.background else {
-            let source = NewSource::Guest { guest_handle };
-            return self
-                .accept(pending.owner, pending.call, source, locale)
-                .await;
+    /// that of the `background` call.
+    pub(crate) async fn accept_guest(
+        &self,
+        owner: Owner,
+        call: PendingCall,
+        guest_handle: String,
+        background: Option<&Handle>,
+    ) -> Result<Handle, ToolError> {
+        let Some(handle) = background else {
+            return self.accept(owner, call, Some(guest_handle)).await;
         };
-        match self.records.wait_for_guest(&handle, guest_handle).await {
-            Ok(true) => Ok(handle),
-            Ok(false) => Err(cancelled(locale)),
-            Err(error) => Err(not_accepted(&AcceptError::Store(error), locale)),
+        let waits = self.records().await?.wait_for_guest(handle, guest_handle);
+        match waits.await {
+            Ok(true) => Ok(handle.clone()),
+            Ok(false) => Err(self.cancelled()),
+            Err(error) => Err(self.not_accepted(&AcceptError::Store(error))),
         }
     }
 
@@ -72,89 +124,67 @@ impl Pending {
         &self,
         owner: Owner,
         call: PendingCall,
-        source: NewSource,
-        locale: Locale,
+        guest_handle: Option<String>,
     ) -> Result<Handle, ToolError> {
-        let now = SystemTime::now();
+        let (records, now) = (self.records().await?, SystemTime::now());
+        let accepted = self.accepted.fetch_add(1, Relaxed);
+        if accepted.is_multiple_of(SWEEP_EVERY) {
+            self.tidy(records, now).await;
+        }
         let new = NewRecord {
             owner,
             call,
-            source,
+            guest_handle,
             expires_at: now + self.expiry,
         };
-        let accepted = self.accepted.fetch_add(1, Relaxed);
-        if accepted.is_multiple_of(SWEEP_EVERY) {
-            self.tidy(now).await;
-        }
-        let stored = self.records.accept(new, now).await;
-        stored.map_err(|error| not_accepted(&error, locale))
+        let stored = records.accept(new, now).await;
+        stored.map_err(|error| self.not_accepted(&error))
     }
 
     /// Removes expired records, and ends the calls that dead processes left running.
-    pub(super) async fn tidy(&self, now: SystemTime) {
-        if let Err(error) = self.records.sweep(now).await {
+    async fn tidy(&self, records: &Records, now: SystemTime) {
+        if let Err(error) = records.sweep(now).await {
             tracing::warn!(%error, "expired pending calls could not be removed");
         }
-        match self.records.interrupt_dead_runs().await {
+        match records.interrupt_dead_runs().await {
             Ok(ended) => ended.into_iter().for_each(|record| {
                 if let State::Done(result) = &record.state {
-                    self.announcer
-                        .announce(&record.owner, &record.handle, result);
+                    let (agent, key) = (&record.owner.agent, &record.owner.instance_key);
+                    self.announcer.announce(agent, key, &record.handle, result);
                 }
             }),
             Err(error) => tracing::warn!(%error, "interrupted calls could not be recorded"),
         }
     }
 
-    /// Records the result of a call. The first to record one announces it. Returns whether this was
-    /// the first.
-    pub(super) async fn settle(
-        &self,
-        turn: &TurnScope,
-        handle: &Handle,
-        result: &ToolResult,
-    ) -> Result<bool, StoreError> {
-        let is_first = self.records.complete(handle, result).await?;
-        if is_first {
-            self.announce(turn, handle, result);
-        }
-        Ok(is_first)
+    pub(super) fn error(&self, code: ToolErrorCode, message: impl Into<String>) -> ToolError {
+        ToolError::host(code, message, self.locale)
     }
 
-    /// Emits the event of a call that has ended, and notifies the listeners.
-    pub(super) fn announce(&self, turn: &TurnScope, handle: &Handle, result: &ToolResult) {
-        let settled = SettledCall {
-            turn_id: &turn.origin.turn_id,
-            tool_call_id: result.tool_call_id(),
-            tool_name: result.tool_name(),
-            handle: handle.as_str(),
-            trace: Some(&turn.origin.trace_id),
-            duration: None,
+    /// Logs why the store failed, and returns an error without that reason.
+    pub(super) fn store_error(&self, error: &StoreError) -> ToolError {
+        tracing::error!(?error, "the store of pending calls failed");
+        let message = "The host cannot look up its pending calls now.";
+        self.error(ToolErrorCode::Host, message)
+    }
+
+    /// Returns the error of a call that was cancelled.
+    pub(super) fn cancelled(&self) -> ToolError {
+        self.error(ToolErrorCode::Cancelled, "The pending call was cancelled.")
+    }
+
+    /// Returns the error of a call that could not be stored.
+    fn not_accepted(&self, error: &AcceptError) -> ToolError {
+        let code = match error {
+            AcceptError::Full { .. } | AcceptError::NoRoom => ToolErrorCode::Busy,
+            AcceptError::MessageTooDeep { .. } => ToolErrorCode::InvalidArgs,
+            AcceptError::MessageOfAnotherCall { .. }
+            | AcceptError::Random(_)
+            | AcceptError::Store(_) => {
+                tracing::error!(?error, "a pending call could not be stored");
+                ToolErrorCode::Host
+            }
         };
-        turn.instance.emitter.settled(&settled, result);
-        self.announcer
-            .announce(&turn.instance.owner(), handle, result);
+        self.error(code, format!("The call cannot be pending: {error}."))
     }
-}
-
-/// The error of a call that was cancelled.
-pub(super) fn cancelled(locale: Locale) -> ToolError {
-    let message = "The pending call was cancelled.";
-    ToolError::host(ToolErrorCode::Cancelled, message, locale)
-}
-
-/// The error of a call that could not be stored.
-fn not_accepted(error: &AcceptError, locale: Locale) -> ToolError {
-    let code = match error {
-        AcceptError::Full { .. } | AcceptError::NoRoom => ToolErrorCode::Busy,
-        AcceptError::MessageTooDeep { .. } => ToolErrorCode::InvalidArgs,
-        AcceptError::MessageOfAnotherCall { .. }
-        | AcceptError::Random(_)
-        | AcceptError::Store(_) => {
-            tracing::error!(?error, "a pending call could not be stored");
-            ToolErrorCode::Host
-        }
-    };
-    let message = format!("The call cannot be pending: {error}.");
-    ToolError::host(code, message, locale)
 }

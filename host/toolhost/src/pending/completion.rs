@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast::{self, error::RecvError};
 use toolhost_contract::ToolResult;
 
-use super::record::{Handle, Owner};
+use super::record::Handle;
 
 /// Completions that wait for a slow listener before the oldest are lost.
 const LISTENER_QUEUE: usize = 1024;
@@ -66,7 +66,7 @@ impl Announcer {
         Completions(self.0.subscribe())
     }
 
-    pub(super) fn announce(&self, owner: &Owner, handle: &Handle, result: &ToolResult) {
+    pub(super) fn announce(&self, agent: &str, key: &str, handle: &Handle, result: &ToolResult) {
         if self.0.receiver_count() == 0 {
             return;
         }
@@ -78,8 +78,8 @@ impl Announcer {
             ToolResult::pending(id, name, handle.to_owned())
         };
         let completion = Completion {
-            agent_name: owner.agent.clone(),
-            instance_key: owner.instance_key.clone(),
+            agent_name: agent.to_owned(),
+            instance_key: key.to_owned(),
             handle: handle.to_owned(),
             result,
         };

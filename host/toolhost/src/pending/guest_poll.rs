@@ -3,43 +3,34 @@
 use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
-use toolhost_contract::{
-    ErrorMessageLimit, JsonObject, ToolCall, ToolError, ToolErrorCode, ToolResult,
-};
+use toolhost_contract::{JsonObject, ToolCall, ToolError, ToolErrorCode, ToolResult};
 use toolhost_sandbox::Operation;
 
 use super::record::PendingCall;
 use crate::call::component::stored_run;
-use crate::call::outcome::{Answer, exit};
+use crate::call::outcome::Answer;
 use crate::call::scope::TurnScope;
 use crate::middleware::{CallKind, Progress, ToolCallContext};
 use crate::registry::RegisteredTool;
 
-/// What a component replied to a poll.
-pub(super) enum PollReply {
-    /// The call has ended, well or not.
-    Ended(ToolResult),
-    /// Not yet. The next poll uses this handle.
-    Pending(String),
-    /// The component could not be run, or did not answer. It can be polled again.
-    Unanswered(ToolResult),
-}
-
 /// What the component itself answered, beneath the layers.
-enum PollOutcome {
+#[derive(Clone)]
+pub(super) enum PollOutcome {
+    /// The call has ended, well or not.
     Ended,
+    /// The call has not ended. The next poll uses this handle.
     Pending(String),
 }
 
 /// Polls a component. Its answer goes through the agent's `toolCall` layers, as every result does.
+/// There is no outcome if the component could not be run, or did not answer: it can be polled again.
 pub(super) async fn poll(
     turn: &Arc<TurnScope>,
     call: &PendingCall,
     guest_handle: String,
-) -> PollReply {
+) -> (ToolResult, Option<PollOutcome>) {
     let agent = turn.agent();
     let tool = agent.registry.get(&call.tool_name).cloned();
-    let limit = tool.as_ref().map(|tool| tool.error_message_limit);
     let outcome: Arc<OnceLock<PollOutcome>> = Arc::default();
     let progress: Arc<Progress> = Arc::default();
     let core = {
@@ -60,16 +51,8 @@ pub(super) async fn poll(
     let layers = agent.overlay.snapshot().tool_call.clone();
     let result = layers.run(context, core).await;
     let result = progress.sanitize_codes(result, turn.locale());
-    let result = exit(
-        &agent.host.redactor,
-        result.with_call(&call.call_id, &call.tool_name),
-        limit.unwrap_or(ErrorMessageLimit::DEFAULT),
-    );
-    match outcome.get() {
-        Some(PollOutcome::Ended) => PollReply::Ended(result),
-        Some(PollOutcome::Pending(renewed)) => PollReply::Pending(renewed.clone()),
-        None => PollReply::Unanswered(result),
-    }
+    let result = result.with_call(&call.call_id, &call.tool_name);
+    (turn.instance.exit(result), outcome.get().cloned())
 }
 
 async fn run(

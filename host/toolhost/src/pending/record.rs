@@ -1,14 +1,12 @@
 //! Stored records of pending calls: owner, state and result. They outlive the process.
 //!
 //! ```text
-//! Guest:      Waiting ─┬▶ Done        the component is polled with its own handle
-//! Background: Running ─┴▶ Cancelled   a process runs the call; if it dies, Done: interrupted
+//! Running ─┬▶ Done        a process runs the call; if it dies, Done: interrupted
+//! Waiting ─┴▶ Cancelled   the component is polled with its own handle
 //! ```
 
 mod handle;
-mod interrupt;
 mod records;
-mod results;
 mod row;
 mod schema;
 
@@ -53,46 +51,25 @@ pub(crate) struct NewRecord {
     pub(crate) owner: Owner,
     /// The call.
     pub(crate) call: PendingCall,
-    /// Source of the result.
-    pub(crate) source: NewSource,
+    /// The component's own handle. If there is none, this process runs the call.
+    pub(crate) guest_handle: Option<String>,
     /// Expiry, later than any deadline of the call. Expired records cannot be found.
     pub(crate) expires_at: SystemTime,
-}
-
-/// Source of the result of a new record.
-#[derive(Debug, Clone)]
-pub(crate) enum NewSource {
-    /// The component, polled with the handle it returned.
-    Guest {
-        /// The component's own handle.
-        guest_handle: String,
-    },
-    /// A call that this process runs.
-    Background,
-}
-
-/// Source of the result of a record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// The component, polled with the handle it returned last.
-    Guest {
-        /// The component's own handle.
-        guest_handle: String,
-    },
-    /// A call in another or this process.
-    Background {
-        /// Id of the process: see [`Store::run_id`](toolhost_store::Store::run_id).
-        run_id: String,
-    },
 }
 
 /// State of a record. `Done` and `Cancelled` are final.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum State {
     /// A process runs the call.
-    Running,
+    Running {
+        /// Id of the process: see [`Store::run_id`](toolhost_store::Store::run_id).
+        run_id: String,
+    },
     /// The component must be polled.
-    Waiting,
+    Waiting {
+        /// The handle that the component returned last.
+        guest_handle: String,
+    },
     /// The call has ended with this result.
     Done(Box<ToolResult>),
     /// The caller cancelled the call.
@@ -103,7 +80,7 @@ impl State {
     /// Returns whether the state can still change.
     pub(crate) fn is_open(&self) -> bool {
         match self {
-            Self::Running | Self::Waiting => true,
+            Self::Running { .. } | Self::Waiting { .. } => true,
             Self::Done(_) | Self::Cancelled => false,
         }
     }
@@ -118,14 +95,8 @@ pub(crate) struct Record {
     pub(crate) owner: Owner,
     /// The call.
     pub(crate) call: PendingCall,
-    /// Source of the result.
-    pub(crate) source: Source,
     /// The state.
     pub(crate) state: State,
-    /// Creation time, in Unix milliseconds.
-    pub(crate) created_ms: i64,
-    /// Expiry, in Unix milliseconds.
-    pub(crate) expires_ms: i64,
 }
 
 #[cfg(test)]

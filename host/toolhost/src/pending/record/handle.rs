@@ -1,7 +1,5 @@
 //! Handles of pending calls.
 
-use std::fmt;
-
 use toolhost_store::rusqlite::types::ToSqlOutput;
 use toolhost_store::rusqlite::{self, ToSql};
 use toolhost_store::{is_random_text, random_text};
@@ -32,12 +30,6 @@ impl Handle {
     /// Returns the handle as text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Display for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use toolhost_contract::{Locale, ToolResult};
-use toolhost_store::rusqlite::{self, Transaction, named_params};
+use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult};
+use toolhost_store::rusqlite::{self, Transaction};
 use toolhost_store::{Store, StoreError};
 
-use super::results::{BATCH, JSON_DEPTH_MAX, interrupted, storable};
-use super::{Handle, NewRecord, NewSource, Owner, Record, Source, State, row};
+use super::row::{self, JSON_DEPTH_MAX, storable};
+use super::{Handle, NewRecord, Owner, Record, State};
 
 /// Most open records of one owner.
 const OPEN_PER_OWNER: u32 = 10_000;
@@ -21,6 +21,9 @@ const BYTES_IN_TOTAL: i64 = 4 << 30;
 
 /// Pages freed in one transaction.
 const VACUUM_PAGES: u32 = 10_000;
+
+/// Records ended or removed in one transaction. Small, because other processes wait for the lock.
+const BATCH: u32 = 500;
 
 /// A pending call that cannot be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -120,25 +123,10 @@ impl Records {
             return Err(AcceptError::MessageOfAnotherCall { call_id });
         }
         let handle = Handle::random()?;
-        let (source, state) = match new.source {
-            NewSource::Guest { guest_handle } => (Source::Guest { guest_handle }, State::Waiting),
-            NewSource::Background => {
-                let run_id = self.store.run_id().to_owned();
-                (Source::Background { run_id }, State::Running)
-            }
-        };
-        let record = Record {
-            handle: handle.clone(),
-            owner: new.owner,
-            call: new.call,
-            source,
-            state,
-            created_ms: unix_ms(now),
-            expires_ms: unix_ms(new.expires_at),
-        };
-        let ceiling = self.ceiling;
+        let (inserted, run_id) = (handle.clone(), self.store.run_id().to_owned());
+        let (ceiling, now_ms, expires_ms) = (self.ceiling, unix_ms(now), unix_ms(new.expires_at));
         let stored = self.store.write(move |tx| {
-            let (owner, now_ms, most) = (&record.owner, record.created_ms, ceiling.open_per_owner);
+            let (owner, most) = (&new.owner, ceiling.open_per_owner);
             if count_open(tx, owner, now_ms, most)? >= most {
                 return Ok(Err(AcceptError::Full { ceiling: most }));
             }
@@ -147,7 +135,7 @@ impl Records {
                     return Ok(Err(AcceptError::NoRoom));
                 }
             }
-            row::insert(tx, &record)?;
+            row::insert(tx, &inserted, &new, &run_id, (now_ms, expires_ms))?;
             Ok(Ok(()))
         });
         stored.await?.map(|()| handle)
@@ -155,10 +143,12 @@ impl Records {
 
     /// Returns whether a record is running in this process.
     pub(crate) fn is_own_running(&self, record: &Record) -> bool {
-        let Source::Background { run_id } = &record.source else {
-            return false;
-        };
-        matches!(record.state, State::Running) && run_id == self.store.run_id()
+        matches!(&record.state, State::Running { run_id } if run_id == self.store.run_id())
+    }
+
+    /// Returns whether a record is running in a dead process.
+    fn is_left_behind(&self, record: &Record) -> bool {
+        matches!(&record.state, State::Running { run_id } if !self.store.is_alive(run_id))
     }
 
     /// Finds a record of an owner that has not expired. A record whose process died is returned as done
@@ -193,10 +183,9 @@ impl Records {
         let handle = handle.clone();
         let renewed = self.store.write(move |tx| {
             tx.prepare_cached(
-                "UPDATE pending SET guest_handle = :guest_handle
-                 WHERE handle = :handle AND state = 'waiting'",
+                "UPDATE pending SET guest_handle = ?2 WHERE handle = ?1 AND state = 'waiting'",
             )?
-            .execute(named_params! {":handle": handle, ":guest_handle": guest_handle})
+            .execute((handle, guest_handle))
         });
         Ok(renewed.await? == 1)
     }
@@ -210,10 +199,10 @@ impl Records {
         let handle = handle.clone();
         let waits = self.store.write(move |tx| {
             tx.prepare_cached(
-                "UPDATE pending SET state = 'waiting', guest_handle = :guest_handle, run_id = NULL
-                 WHERE handle = :handle AND state = 'running'",
+                "UPDATE pending SET state = 'waiting', guest_handle = ?2, run_id = NULL
+                 WHERE handle = ?1 AND state = 'running'",
             )?
-            .execute(named_params! {":handle": handle, ":guest_handle": guest_handle})
+            .execute((handle, guest_handle))
         });
         Ok(waits.await? == 1)
     }
@@ -247,19 +236,13 @@ impl Records {
         let (handle, owner, now_ms) = (handle.clone(), owner.clone(), unix_ms(now));
         let cancelled = self.store.write(move |tx| {
             let was = row::find(tx, &handle, &owner, now_ms)?;
-            tx.prepare_cached(
-                "UPDATE pending SET state = 'cancelled', message = ''
-                 WHERE handle = :handle AND bundle = :bundle AND agent = :agent
-                     AND instance_key = :instance_key AND expires_ms > :now
-                     AND state IN ('running', 'waiting')",
-            )?
-            .execute(named_params! {
-                ":handle": handle,
-                ":bundle": owner.bundle,
-                ":agent": owner.agent,
-                ":instance_key": owner.instance_key,
-                ":now": now_ms,
-            })?;
+            if was.is_some() {
+                tx.prepare_cached(
+                    "UPDATE pending SET state = 'cancelled', message = ''
+                     WHERE handle = ?1 AND state IN ('running', 'waiting')",
+                )?
+                .execute((handle,))?;
+            }
             Ok(was)
         });
         cancelled.await
@@ -277,6 +260,35 @@ impl Records {
                 some => removed += some,
             }
         }
+    }
+
+    /// Ends the running records of dead processes with `E_TOOL_INTERRUPTED` and returns them. Each
+    /// record is returned once, to one of the processes that call this. Not cancel-safe: records ended
+    /// by a dropped future are not returned again.
+    pub(crate) async fn interrupt_dead_runs(&self) -> Result<Vec<Record>, StoreError> {
+        let mut ended = Vec::new();
+        for run_id in self.store.read(running_runs).await? {
+            if self.store.is_alive(&run_id) {
+                continue;
+            }
+            loop {
+                let (run_id, locale) = (run_id.clone(), self.locale);
+                let some = self
+                    .store
+                    .write(move |tx| interrupt_some(tx, &run_id, locale));
+                match some.await {
+                    Ok(some) if some.is_empty() => break,
+                    Ok(some) => ended.extend(some),
+                    Err(error) if ended.is_empty() => return Err(error),
+                    // The next call ends the rest.
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot end all interrupted calls; the rest is tried again later");
+                        return Ok(ended);
+                    }
+                }
+            }
+        }
+        Ok(ended)
     }
 
     /// Counts the open records of an owner that have not expired.
@@ -314,19 +326,14 @@ fn is_within_bytes(
     let (own, all): (i64, i64) = tx
         .prepare_cached(
             "SELECT
-                 coalesce(sum(bytes) FILTER (WHERE bundle = :bundle AND agent = :agent
-                     AND instance_key = :instance_key), 0),
+                 coalesce(sum(bytes) FILTER
+                     (WHERE bundle = ?1 AND agent = ?2 AND instance_key = ?3), 0),
                  coalesce(sum(bytes), 0)
              FROM pending_bytes",
         )?
-        .query_row(
-            named_params! {
-                ":bundle": owner.bundle,
-                ":agent": owner.agent,
-                ":instance_key": owner.instance_key,
-            },
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )?;
+        .query_row((&owner.bundle, &owner.agent, &owner.instance_key), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
     Ok(own < ceiling.bytes_per_owner && all < ceiling.bytes_in_total)
 }
 
@@ -335,11 +342,10 @@ fn sweep_some(tx: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<usize> {
     let removed = tx
         .prepare_cached(
             "DELETE FROM pending WHERE rowid IN (
-                 SELECT rowid FROM pending
-                 WHERE expires_ms <= :now AND state <> 'running' LIMIT :batch
+                 SELECT rowid FROM pending WHERE expires_ms <= ?1 AND state <> 'running' LIMIT ?2
              )",
         )?
-        .execute(named_params! {":now": now_ms, ":batch": BATCH})?;
+        .execute((now_ms, BATCH))?;
     if removed > 0 {
         tx.pragma(None, "incremental_vacuum", VACUUM_PAGES, |_| Ok(()))?;
     }
@@ -356,21 +362,51 @@ fn count_open(
     tx.prepare_cached(
         "SELECT count(*) FROM (
              SELECT 1 FROM pending
-             WHERE bundle = :bundle AND agent = :agent AND instance_key = :instance_key
-                 AND expires_ms > :now AND state IN ('running', 'waiting')
-             LIMIT :most
+             WHERE bundle = ?1 AND agent = ?2 AND instance_key = ?3
+                 AND expires_ms > ?4 AND state IN ('running', 'waiting')
+             LIMIT ?5
          )",
     )?
     .query_row(
-        named_params! {
-            ":bundle": owner.bundle,
-            ":agent": owner.agent,
-            ":instance_key": owner.instance_key,
-            ":now": now_ms,
-            ":most": most,
-        },
+        (
+            &owner.bundle,
+            &owner.agent,
+            &owner.instance_key,
+            now_ms,
+            most,
+        ),
         |row| row.get(0),
     )
+}
+
+/// Returns the runs that have running records.
+fn running_runs(tx: &Transaction<'_>) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT DISTINCT run_id FROM pending WHERE state = 'running'";
+    let mut query = tx.prepare_cached(sql)?;
+    query.query_map([], |row| row.get(0))?.collect()
+}
+
+/// Ends one batch of the records of a dead run. Returns none if none are left.
+fn interrupt_some(
+    tx: &Transaction<'_>,
+    run_id: &str,
+    locale: Locale,
+) -> rusqlite::Result<Vec<Record>> {
+    let mut records = row::running(tx, run_id, BATCH)?;
+    for record in &mut records {
+        let result = interrupted(record, locale);
+        row::end(tx, &record.handle, &storable(&result, locale))?;
+        record.state = State::Done(Box::new(result));
+    }
+    Ok(records)
+}
+
+/// Returns the result of a call whose process died.
+fn interrupted(record: &Record, locale: Locale) -> ToolResult {
+    let (call_id, tool_name) = (&record.call.call_id, &record.call.tool_name);
+    let message = format!("Tool '{tool_name}' was interrupted: the host stopped while it ran.");
+    let error = ToolError::host(ToolErrorCode::Interrupted, message, locale);
+    ToolResult::error(call_id, tool_name, error)
 }
 
 /// Converts to Unix milliseconds; 0 for earlier times.

@@ -1,11 +1,17 @@
 //! Reads and writes rows of the table `pending`.
 
 use serde_json::Value;
-use toolhost_contract::{AssistantMessage, JsonObject, ToolCall, ToolResult};
+use toolhost_contract::{
+    AssistantMessage, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult,
+    json_depth,
+};
 use toolhost_store::rusqlite::types::Type;
 use toolhost_store::rusqlite::{self, OptionalExtension, Row, Transaction, named_params};
 
-use super::{Handle, Owner, PendingCall, Record, Source, State};
+use super::{Handle, NewRecord, Owner, PendingCall, Record, State};
+
+/// Deepest nesting that `serde_json` can parse.
+pub(super) const JSON_DEPTH_MAX: usize = 127;
 
 /// A column with an invalid value.
 #[derive(Debug, thiserror::Error)]
@@ -14,40 +20,39 @@ struct Unreadable {
     column: &'static str,
 }
 
-/// Inserts an open record.
-pub(super) fn insert(tx: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
-    let (guest_handle, run_id) = match &record.source {
-        Source::Guest { guest_handle } => (Some(guest_handle), None),
-        Source::Background { run_id } => (None, Some(run_id)),
-    };
-    let (state, result) = match &record.state {
-        State::Running => ("running", None),
-        State::Waiting => ("waiting", None),
-        State::Done(result) => ("done", Some(result.to_stored().to_string())),
-        State::Cancelled => ("cancelled", None),
+/// Inserts an open record. The process of `run_id` runs the call if no component is to be polled.
+pub(super) fn insert(
+    tx: &Transaction<'_>,
+    handle: &Handle,
+    new: &NewRecord,
+    run_id: &str,
+    (now_ms, expires_ms): (i64, i64),
+) -> rusqlite::Result<()> {
+    let (state, run_id) = match new.guest_handle {
+        Some(_) => ("waiting", None),
+        None => ("running", Some(run_id)),
     };
     tx.prepare_cached(
         "INSERT INTO pending (handle, bundle, agent, instance_key, call_id, tool_name, turn_id,
-             trace_id, message, guest_handle, run_id, state, result, created_ms, expires_ms)
+             trace_id, message, guest_handle, run_id, state, created_ms, expires_ms)
          VALUES (:handle, :bundle, :agent, :instance_key, :call_id, :tool_name, :turn_id,
-             :trace_id, :message, :guest_handle, :run_id, :state, :result, :created_ms, :expires_ms)",
+             :trace_id, :message, :guest_handle, :run_id, :state, :created_ms, :expires_ms)",
     )?
     .execute(named_params! {
-        ":handle": record.handle,
-        ":bundle": record.owner.bundle,
-        ":agent": record.owner.agent,
-        ":instance_key": record.owner.instance_key,
-        ":call_id": record.call.call_id,
-        ":tool_name": record.call.tool_name,
-        ":turn_id": record.call.turn_id,
-        ":trace_id": record.call.trace_id,
-        ":message": record.call.message.as_json(),
-        ":guest_handle": guest_handle,
+        ":handle": handle,
+        ":bundle": new.owner.bundle,
+        ":agent": new.owner.agent,
+        ":instance_key": new.owner.instance_key,
+        ":call_id": new.call.call_id,
+        ":tool_name": new.call.tool_name,
+        ":turn_id": new.call.turn_id,
+        ":trace_id": new.call.trace_id,
+        ":message": new.call.message.as_json(),
+        ":guest_handle": new.guest_handle,
         ":run_id": run_id,
         ":state": state,
-        ":result": result,
-        ":created_ms": record.created_ms,
-        ":expires_ms": record.expires_ms,
+        ":created_ms": now_ms,
+        ":expires_ms": expires_ms,
     })?;
     Ok(())
 }
@@ -61,17 +66,10 @@ pub(super) fn find(
 ) -> rusqlite::Result<Option<Record>> {
     tx.prepare_cached(
         "SELECT * FROM pending
-         WHERE handle = :handle AND bundle = :bundle AND agent = :agent
-             AND instance_key = :instance_key AND expires_ms > :now",
+         WHERE handle = ?1 AND bundle = ?2 AND agent = ?3 AND instance_key = ?4 AND expires_ms > ?5",
     )?
     .query_row(
-        named_params! {
-            ":handle": handle,
-            ":bundle": owner.bundle,
-            ":agent": owner.agent,
-            ":instance_key": owner.instance_key,
-            ":now": now_ms,
-        },
+        (handle, &owner.bundle, &owner.agent, &owner.instance_key, now_ms),
         read,
     )
     .optional()
@@ -83,22 +81,34 @@ pub(super) fn running(
     run_id: &str,
     most: u32,
 ) -> rusqlite::Result<Vec<Record>> {
-    let mut query = tx.prepare_cached(
-        "SELECT * FROM pending WHERE run_id = :run_id AND state = 'running' LIMIT :most",
-    )?;
-    let records = query.query_map(named_params! {":run_id": run_id, ":most": most}, read)?;
-    records.collect()
+    let mut query = tx
+        .prepare_cached("SELECT * FROM pending WHERE run_id = ?1 AND state = 'running' LIMIT ?2")?;
+    query.query_map((run_id, most), read)?.collect()
 }
 
 /// Ends a record with the JSON of a result and removes its message. Returns false if it was not open.
 pub(super) fn end(tx: &Transaction<'_>, handle: &Handle, result: &str) -> rusqlite::Result<bool> {
     let ended = tx
         .prepare_cached(
-            "UPDATE pending SET state = 'done', result = :result, message = ''
-             WHERE handle = :handle AND state IN ('running', 'waiting')",
+            "UPDATE pending SET state = 'done', result = ?2, message = ''
+             WHERE handle = ?1 AND state IN ('running', 'waiting')",
         )?
-        .execute(named_params! {":handle": handle, ":result": result})?;
+        .execute((handle, result))?;
     Ok(ended == 1)
+}
+
+/// Returns the JSON text of a result for [`end`]. A result that is nested too deep to be parsed is
+/// replaced by an error.
+pub(super) fn storable(result: &ToolResult, locale: Locale) -> String {
+    let text = result.to_stored().to_string();
+    if json_depth(&text) <= JSON_DEPTH_MAX {
+        return text;
+    }
+    let (call_id, tool_name) = (result.tool_call_id(), result.tool_name());
+    let message = format!("Tool '{tool_name}' failed: its result is nested too deep to be stored.");
+    let error = ToolError::host(ToolErrorCode::InvalidOutput, message, locale);
+    let result = ToolResult::error(call_id, tool_name, error).with_usage(result.usage().clone());
+    result.to_stored().to_string()
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
@@ -114,11 +124,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
         let json = serde_json::from_str(&message).ok();
         json.and_then(|json| AssistantMessage::parse(json, &call_id).ok())
     };
-    let source = match (row.get("guest_handle")?, row.get("run_id")?) {
-        (Some(guest_handle), None) => Source::Guest { guest_handle },
-        (None, Some(run_id)) => Source::Background { run_id },
-        _ => return Err(unreadable(row, "run_id")),
-    };
     Ok(Record {
         handle: Handle::parse(&handle).ok_or_else(|| unreadable(row, "handle"))?,
         owner: Owner {
@@ -133,18 +138,19 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
             trace_id: row.get("trace_id")?,
             message: message.ok_or_else(|| unreadable(row, "message"))?,
         },
-        source,
         state,
-        created_ms: row.get("created_ms")?,
-        expires_ms: row.get("expires_ms")?,
     })
 }
 
 fn state(row: &Row<'_>) -> rusqlite::Result<State> {
     let state: String = row.get("state")?;
     match state.as_str() {
-        "running" => Ok(State::Running),
-        "waiting" => Ok(State::Waiting),
+        "running" => Ok(State::Running {
+            run_id: row.get("run_id")?,
+        }),
+        "waiting" => Ok(State::Waiting {
+            guest_handle: row.get("guest_handle")?,
+        }),
         "cancelled" => Ok(State::Cancelled),
         "done" => {
             let text: String = row.get("result")?;

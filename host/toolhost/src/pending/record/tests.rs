@@ -53,23 +53,38 @@ fn call(id: &str) -> PendingCall {
 }
 
 /// A record that is made at second 100 and expires at second 200.
-fn new(source: NewSource) -> NewRecord {
+fn new(guest_handle: Option<String>) -> NewRecord {
     NewRecord {
         owner: owner(),
         call: call("call_1"),
-        source,
+        guest_handle,
         expires_at: at(200),
     }
 }
 
-fn guest() -> NewSource {
-    NewSource::Guest {
+/// A call that its process runs.
+const BACKGROUND: Option<String> = None;
+
+/// The handle of a component.
+fn guest() -> Option<String> {
+    Some("job 7".to_owned())
+}
+
+fn state_waiting() -> State {
+    State::Waiting {
         guest_handle: "job 7".to_owned(),
     }
 }
 
-async fn accept(records: &Records, source: NewSource) -> Handle {
-    records.accept(new(source), at(100)).await.unwrap()
+/// The state of a call that the process of these records runs.
+fn state_running(records: &Records) -> State {
+    State::Running {
+        run_id: records.store.run_id().to_owned(),
+    }
+}
+
+async fn accept(records: &Records, guest_handle: Option<String>) -> Handle {
+    records.accept(new(guest_handle), at(100)).await.unwrap()
 }
 
 async fn state(records: &Records, handle: &Handle) -> State {
@@ -96,7 +111,7 @@ fn is_interrupted(state: &State) -> bool {
 }
 
 #[test]
-fn a_handle_is_never_the_same_and_nothing_else_is_one() {
+fn handles_are_unique_and_other_texts_are_refused() {
     let made: BTreeSet<_> = (0..1000).map(|_| Handle::random().unwrap()).collect();
     assert_eq!(made.len(), 1000);
     let mut letters = BTreeSet::new();
@@ -129,15 +144,9 @@ async fn a_record_is_found_as_it_was_accepted() {
     let records = records();
     let mut bare = new(guest());
     bare.call.trace_id = None;
-    let own_run = Source::Background {
-        run_id: records.store.run_id().to_owned(),
-    };
-    let asked = Source::Guest {
-        guest_handle: "job 7".to_owned(),
-    };
-    for (new, source, state) in [
-        (bare, asked, State::Waiting),
-        (new(NewSource::Background), own_run, State::Running),
+    for (new, state) in [
+        (bare, state_waiting()),
+        (new(BACKGROUND), state_running(&records)),
     ] {
         let handle = records.accept(new.clone(), at(100)).await.unwrap();
         let found = records.find(&handle, &owner(), at(100)).await.unwrap();
@@ -145,17 +154,19 @@ async fn a_record_is_found_as_it_was_accepted() {
             handle,
             owner: new.owner,
             call: new.call,
-            source,
             state,
-            created_ms: 100_000,
-            expires_ms: 200_000,
         };
         assert_eq!(found, Some(expected));
     }
+    let times = records.store.read(|tx| {
+        let sql = "SELECT DISTINCT created_ms, expires_ms FROM pending";
+        tx.query_one(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    });
+    assert_eq!(times.await.unwrap(), (100_000_i64, 200_000_i64));
 }
 
 #[tokio::test]
-async fn nobody_but_its_owner_finds_or_cancels_a_record() {
+async fn only_the_owner_finds_or_cancels_a_record() {
     let records = records();
     let handle = accept(&records, guest()).await;
     let stranger = |change: fn(&mut Owner)| {
@@ -175,7 +186,7 @@ async fn nobody_but_its_owner_finds_or_cancels_a_record() {
         assert_eq!(cancelled, None, "{stranger:?}");
         assert_eq!(records.count_open(&stranger, at(150)).await.unwrap(), 0);
     }
-    assert_eq!(state(&records, &handle).await, State::Waiting);
+    assert_eq!(state(&records, &handle).await, state_waiting());
     let unknown = Handle::random().unwrap();
     assert_eq!(
         records.find(&unknown, &owner(), at(150)).await.unwrap(),
@@ -184,10 +195,10 @@ async fn nobody_but_its_owner_finds_or_cancels_a_record() {
 }
 
 #[tokio::test]
-async fn an_expired_record_is_not_found_and_is_swept_once_it_is_over() {
+async fn an_expired_record_is_not_found_and_is_removed_once_it_has_ended() {
     let records = records();
     let waiting = accept(&records, guest()).await;
-    let running = accept(&records, NewSource::Background).await;
+    let running = accept(&records, BACKGROUND).await;
     let later = NewRecord {
         expires_at: at(300),
         ..new(guest())
@@ -209,15 +220,15 @@ async fn an_expired_record_is_not_found_and_is_swept_once_it_is_over() {
     assert_eq!(records.sweep(at(200)).await.unwrap(), 1);
     assert!(
         records.complete(&running, &ok(json!(1))).await.unwrap(),
-        "whoever ran it is told that it was the first"
+        "the process that ran it is the first to end it"
     );
     assert!(!records.complete(&waiting, &ok(json!(1))).await.unwrap());
     assert_eq!(records.sweep(at(200)).await.unwrap(), 1);
-    assert_eq!(state(&records, &later).await, State::Waiting);
+    assert_eq!(state(&records, &later).await, state_waiting());
 }
 
 #[tokio::test]
-async fn many_expired_records_are_swept_in_one_call() {
+async fn one_sweep_removes_many_expired_records() {
     let records = records();
     for _ in 0..1100 {
         accept(&records, guest()).await;
@@ -230,7 +241,7 @@ async fn many_expired_records_are_swept_in_one_call() {
 async fn the_first_to_complete_a_record_wins() {
     let root = state_root();
     let two = [records_in(root.path()), records_in(root.path())];
-    for source in [guest(), NewSource::Background] {
+    for source in [guest(), BACKGROUND] {
         let handle = accept(&two[0], source).await;
         let mut all = JoinSet::new();
         for n in 0..100 {
@@ -250,7 +261,7 @@ async fn the_first_to_complete_a_record_wins() {
 }
 
 #[tokio::test]
-async fn a_record_that_is_over_never_changes_again() {
+async fn an_ended_record_never_changes_again() {
     let records = records();
     let result = ok(json!(1));
     let cancel = async |handle: &Handle| {
@@ -270,8 +281,8 @@ async fn a_record_that_is_over_never_changes_again() {
     assert_eq!(state(&records, &completed).await, done(&result));
 
     for (source, was) in [
-        (guest(), State::Waiting),
-        (NewSource::Background, State::Running),
+        (guest(), state_waiting()),
+        (BACKGROUND, state_running(&records)),
     ] {
         let cancelled = accept(&records, source).await;
         assert_eq!(cancel(&cancelled).await, was);
@@ -284,11 +295,11 @@ async fn a_record_that_is_over_never_changes_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn either_the_end_or_the_cancelling_wins() {
+async fn either_completing_or_cancelling_wins() {
     let root = state_root();
     let two = [records_in(root.path()), records_in(root.path())];
     for _ in 0..30 {
-        let handle = accept(&two[0], NewSource::Background).await;
+        let handle = accept(&two[0], BACKGROUND).await;
         let ending = {
             let (records, handle) = (two[0].clone(), handle.clone());
             tokio::spawn(async move { records.complete(&handle, &ok(json!(1))).await.unwrap() })
@@ -302,7 +313,7 @@ async fn either_the_end_or_the_cancelling_wins() {
 }
 
 #[tokio::test]
-async fn a_component_is_asked_with_the_handle_it_gave_last() {
+async fn a_component_is_polled_with_the_handle_that_it_returned_last() {
     let records = records();
     let handle = accept(&records, guest()).await;
     for renewed in ["job 8", "", "job 9"] {
@@ -310,19 +321,19 @@ async fn a_component_is_asked_with_the_handle_it_gave_last() {
         assert!(was_waiting.await.unwrap());
         let found = records.find(&handle, &owner(), at(150)).await.unwrap();
         let guest_handle = renewed.to_owned();
-        assert_eq!(found.unwrap().source, Source::Guest { guest_handle });
+        assert_eq!(found.unwrap().state, State::Waiting { guest_handle });
     }
-    let running = accept(&records, NewSource::Background).await;
-    let renewed = records.renew_guest_handle(&running, "job 8".to_owned());
-    assert!(!renewed.await.unwrap(), "no component was asked");
-    assert_eq!(state(&records, &running).await, State::Running);
+    let background = accept(&records, BACKGROUND).await;
+    let renewed = records.renew_guest_handle(&background, "job 8".to_owned());
+    assert!(!renewed.await.unwrap(), "no component was polled");
+    assert_eq!(state(&records, &background).await, state_running(&records));
 }
 
 #[tokio::test]
-async fn an_owner_has_only_so_many_open_records() {
+async fn the_number_of_open_records_of_an_owner_is_limited() {
     let records = records().with_ceiling(3);
     let mut handles = Vec::new();
-    for source in [guest(), NewSource::Background, guest()] {
+    for source in [guest(), BACKGROUND, guest()] {
         handles.push(accept(&records, source).await);
     }
     let refused = records.accept(new(guest()), at(150)).await;
@@ -378,7 +389,7 @@ async fn an_ended_call_leaves_no_message_and_the_file_stays_small() {
         } else {
             let was = records.cancel(&handle, &owner(), at(150)).await.unwrap();
             let whole = was.unwrap().call.message;
-            assert!(whole.as_json().len() > MESSAGE, "its component is told");
+            assert!(whole.as_json().len() > MESSAGE, "its component gets it");
         }
         let found = records.find(&handle, &owner(), at(150)).await.unwrap();
         let call = found.unwrap().call;
@@ -388,7 +399,7 @@ async fn an_ended_call_leaves_no_message_and_the_file_stays_small() {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_weighed_by_owner_and_in_all() {
+async fn stored_bytes_are_limited_by_owner_and_in_total() {
     let root = state_root();
     let records = records_in(root.path()).with_bytes(250_000, 450_000);
     let of = |key: &str| {
@@ -435,7 +446,7 @@ async fn what_is_kept_is_weighed_by_owner_and_in_all() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_ceiling_holds_for_those_who_come_at_once() {
+async fn concurrent_calls_do_not_exceed_the_limit() {
     let root = state_root();
     let two = [records_in(root.path()), records_in(root.path())].map(|r| r.with_ceiling(10));
     let mut all = JoinSet::new();
@@ -448,7 +459,7 @@ async fn a_ceiling_holds_for_those_who_come_at_once() {
 }
 
 #[tokio::test]
-async fn whole_results_are_kept() {
+async fn stored_results_are_complete() {
     let records = records();
     let mut usage = Usage::default();
     usage.wall = Duration::from_nanos(1_234_567);
@@ -467,7 +478,7 @@ async fn whole_results_are_kept() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_read_back_is_not_stored() {
+async fn a_text_that_could_not_be_parsed_is_not_stored() {
     let nested = |depth: usize| (1..depth).fold(json!([]), |inner, _| json!([inner]));
     let records = records();
     // The result's own object is one level more.
@@ -497,7 +508,7 @@ async fn what_could_not_be_read_back_is_not_stored() {
         new
     };
     let handle = records.accept(saying(nested(125)), at(100)).await.unwrap();
-    assert_eq!(state(&records, &handle).await, State::Waiting);
+    assert_eq!(state(&records, &handle).await, state_waiting());
     let refused = records.accept(saying(nested(126)), at(100)).await;
     assert!(
         matches!(refused, Err(AcceptError::MessageTooDeep { depth: 128 })),
@@ -514,7 +525,7 @@ async fn what_could_not_be_read_back_is_not_stored() {
 }
 
 #[tokio::test]
-async fn a_row_that_nobody_here_wrote_is_an_error_and_no_result() {
+async fn a_forged_row_is_an_error() {
     let records = records();
     for forged in [
         r#"{"toolCallId": "c", "toolName": "t", "status": "ok"}"#,
@@ -532,19 +543,19 @@ async fn a_row_that_nobody_here_wrote_is_an_error_and_no_result() {
 }
 
 #[tokio::test]
-async fn handles_outlive_the_process_that_gave_them() {
+async fn handles_outlive_the_process_that_made_them() {
     // tool-spec-v2 §10.2
     let root = state_root();
     let first = records_in(root.path());
     let waiting = accept(&first, guest()).await;
-    let ended = accept(&first, NewSource::Background).await;
-    let left = accept(&first, NewSource::Background).await;
+    let ended = accept(&first, BACKGROUND).await;
+    let left = accept(&first, BACKGROUND).await;
     let result = ok(json!({"built": true}));
     assert!(first.complete(&ended, &result).await.unwrap());
     close(first, root.path());
 
     let second = records_in(root.path());
-    assert_eq!(state(&second, &waiting).await, State::Waiting);
+    assert_eq!(state(&second, &waiting).await, state_waiting());
     assert_eq!(state(&second, &ended).await, done(&result));
     assert!(is_interrupted(&state(&second, &left).await));
     let interrupted = second.interrupt_dead_runs().await.unwrap();
@@ -562,10 +573,10 @@ fn close(records: Records, root: &Path) {
 }
 
 #[tokio::test]
-async fn what_a_dead_process_left_running_can_be_neither_ended_twice_nor_cancelled() {
+async fn a_running_record_of_a_dead_process_is_ended_once_and_cannot_be_cancelled() {
     let root = state_root();
     let dead = records_in(root.path());
-    let handle = accept(&dead, NewSource::Background).await;
+    let handle = accept(&dead, BACKGROUND).await;
     close(dead, root.path());
 
     let records = records_in(root.path());
@@ -600,21 +611,21 @@ async fn accepts_calls_as_a_second_process() {
     let Some(root) = told_root() else { return };
     let records = records_in(&root);
     for n in 0..100_000 {
-        let handle = accept(&records, NewSource::Background).await;
+        let handle = accept(&records, BACKGROUND).await;
         if n % 4 == 3 {
             records.complete(&handle, &ok(json!(n))).await.unwrap();
-            say(&format!("ended {handle}"));
+            say(&format!("ended {}", handle.as_str()));
         } else {
-            say(&format!("accepted {handle}"));
+            say(&format!("accepted {}", handle.as_str()));
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_killed_process_left_running_is_interrupted_exactly_once() {
+async fn running_records_of_a_killed_process_are_interrupted_exactly_once() {
     let root = state_root();
     let survivors: Vec<_> = (0..3).map(|_| records_in(root.path())).collect();
-    let own = accept(&survivors[0], NewSource::Background).await;
+    let own = accept(&survivors[0], BACKGROUND).await;
 
     let test = "pending::record::tests::accepts_calls_as_a_second_process";
     let mut other = SecondProcess::start(test, root.path());
@@ -629,10 +640,13 @@ async fn what_a_killed_process_left_running_is_interrupted_exactly_once() {
         };
     }
     let first = accepted.first().unwrap().clone();
-    assert_eq!(state(&survivors[0], &first).await, State::Running);
-    let while_it_lives = survivors[0].interrupt_dead_runs().await.unwrap();
-    assert_eq!(while_it_lives, []);
-    // It is writing now.
+    let other_run = state(&survivors[0], &first).await;
+    assert!(
+        matches!(&other_run, State::Running { run_id } if run_id != survivors[0].store.run_id())
+    );
+    let while_alive = survivors[0].interrupt_dead_runs().await.unwrap();
+    assert_eq!(while_alive, []);
+    // The process is writing now.
     other.kill();
 
     for handle in &accepted {
@@ -658,14 +672,20 @@ async fn what_a_killed_process_left_running_is_interrupted_exactly_once() {
     for records in survivors.clone() {
         racing.spawn(async move { records.interrupt_dead_runs().await.unwrap() });
     }
-    let told: Vec<_> = racing.join_all().await.into_iter().flatten().collect();
-    assert!(told.iter().all(|record| is_interrupted(&record.state)));
-    let once: BTreeSet<_> = told.iter().map(|r| r.handle.to_string()).collect();
-    assert_eq!(told.len(), once.len(), "none is told twice");
+    let ended_now: Vec<_> = racing.join_all().await.into_iter().flatten().collect();
+    assert!(ended_now.iter().all(|record| is_interrupted(&record.state)));
+    let once: BTreeSet<_> = ended_now
+        .iter()
+        .map(|r| r.handle.as_str().to_owned())
+        .collect();
+    assert_eq!(ended_now.len(), once.len(), "none is returned twice");
     assert_eq!(once, left);
 
     assert_eq!(survivors[1].interrupt_dead_runs().await.unwrap(), []);
-    assert_eq!(state(&survivors[1], &own).await, State::Running);
+    assert_eq!(
+        state(&survivors[1], &own).await,
+        state_running(&survivors[0])
+    );
 }
 
 #[tokio::test]
