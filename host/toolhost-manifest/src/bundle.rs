@@ -1,7 +1,7 @@
-//! The bundle: the resources of one YAML file, checked as a whole.
+//! Bundles: the resources of a YAML file.
 //!
-//! Parsing is pure and finds everything at once; a bundle with one error does not load. Opening
-//! reads the file, and from then on everything the bundle names is opened beneath its directory.
+//! Parsing does no I/O, and returns all findings at once. A bundle with an error is not loaded. Opening
+//! reads the file; all files that the bundle names are opened beneath its directory.
 
 mod agent;
 pub mod built;
@@ -12,8 +12,6 @@ mod open;
 mod read;
 mod resources;
 mod tool;
-
-use std::collections::HashMap;
 
 use toolhost_contract::{AgentResource, ResourceName, ToolResource};
 
@@ -26,10 +24,10 @@ pub use crate::diagnostic::{Diagnostic, Place, Position, Related, Severity, Span
 pub use crate::yaml::YamlSource;
 use resources::Resources;
 
-/// Name of the agent of a bundle that declares none.
+/// The name of the agent of a bundle without Agents.
 pub const IMPLICIT_AGENT: &str = "default";
 
-/// The resources of a bundle, in the order declared; every rule of the specification holds.
+/// The valid resources of a bundle, in the order declared.
 ///
 /// ```
 /// use toolhost_manifest::{Bundle, YamlSource};
@@ -48,7 +46,8 @@ pub const IMPLICIT_AGENT: &str = "default";
 pub struct Bundle {
     tools: Vec<ToolResource>,
     agents: Vec<AgentResource>,
-    places: HashMap<ResourceName, ToolPlaces>,
+    /// The places of `tools`, in the same order.
+    places: Vec<ToolPlaces>,
     remarks: Vec<Diagnostic>,
 }
 
@@ -56,8 +55,7 @@ impl Bundle {
     /// Parses a bundle.
     ///
     /// # Errors
-    /// Every finding at once, remarks among them, in the order of the file, where at least one is an
-    /// error.
+    /// All findings in the order of the file, with warnings and notes, if at least one is an error.
     pub fn parse(source: &YamlSource) -> Result<Self, Vec<Diagnostic>> {
         let Resources {
             tools,
@@ -67,39 +65,39 @@ impl Bundle {
         if findings.iter().any(Diagnostic::is_error) {
             return Err(findings);
         }
-        let named = tools
-            .iter()
-            .map(|(tool, places)| (tool.metadata.name.clone(), places.clone()));
+        let (tools, places) = tools.into_iter().unzip();
         Ok(Self {
-            places: named.collect(),
-            tools: tools.into_iter().map(|(tool, _)| tool).collect(),
+            tools,
             agents,
+            places,
             remarks: findings,
         })
     }
 
-    /// The Tools, in the order declared; at least one.
+    /// Returns the Tools, in the order declared; at least one.
     #[must_use]
     pub fn tools(&self) -> &[ToolResource] {
         &self.tools
     }
 
-    /// The Agents, in the order declared.
+    /// Returns the Agents, in the order declared.
     #[must_use]
     pub fn agents(&self) -> &[AgentResource] {
         &self.agents
     }
 
-    /// Notes and warnings.
+    /// Returns the warnings and notes.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.remarks
     }
 
-    /// Where the parts of a Tool stand.
+    /// Returns the places of the parts of a Tool.
     #[must_use]
     pub fn places(&self, tool: &ResourceName) -> Option<&ToolPlaces> {
-        self.places.get(tool)
+        let mut all = self.tools.iter().zip(&self.places);
+        let (_, places) = all.find(|(known, _)| known.metadata.name == *tool)?;
+        Some(places)
     }
 }
 

@@ -1,29 +1,26 @@
-//! A finding in a file, and where it stands.
-
-mod list;
+//! Findings in files, with their positions.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
-use toolhost_contract::{Locale, ToolErrorCode};
+use toolhost_contract::{Locale, ToolErrorCode, text};
 
-use toolhost_contract::text;
-
-pub use list::DiagnosticList;
-
-/// Longest message and longest next move, in characters: what they quote of a component has no end
-/// of its own.
+/// Maximum length of a message and of a help text, in characters. They may quote a component at any
+/// length.
 const TEXT_MAX: usize = 2_000;
 
-/// How much a finding matters.
+/// Maximum number of errors in a list, and of warnings and notes together.
+const FINDINGS_MAX: usize = 1_000;
+
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Nothing loads while it is there.
+    /// Nothing is loaded.
     Error,
-    /// It loads, and is probably not what was meant.
+    /// The file is loaded, but is probably a mistake.
     Warning,
-    /// Worth knowing.
+    /// Information only.
     Note,
 }
 
@@ -40,9 +37,9 @@ impl fmt::Display for Severity {
 /// A range of a file's text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Span {
-    /// Where it begins.
+    /// Its beginning.
     pub offset: usize,
-    /// How long it is; may be 0.
+    /// Its length; may be 0.
     pub length: usize,
 }
 
@@ -53,27 +50,27 @@ pub struct Position {
     pub line: u32,
     /// Column, from 1, in characters.
     pub column: u32,
-    /// The text it is about.
+    /// The range of the text.
     pub span: Span,
 }
 
-/// Where something stands: a file, and what is known of the place within it.
+/// A place: a file, and the position in it, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
     /// Name of the file.
     pub file: String,
-    /// Line, column and span; none where the whole file is meant.
+    /// Line, column and span. `None` is the whole file.
     #[serde(flatten)]
     pub position: Option<Position>,
-    /// Path in the file, such as `documents[1].spec.exports[0].name`; documents count from 0 and
-    /// empty ones do not count. Empty where the whole file is meant.
+    /// Path in the file, such as `documents[1].spec.exports[0].name`. Documents are counted from 0,
+    /// without empty ones. Empty for the whole file.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub document_path: String,
 }
 
 impl Place {
-    /// The file as a whole.
+    /// Returns the place of a whole file.
     #[must_use]
     pub fn file(name: impl Into<String>) -> Self {
         Self {
@@ -84,54 +81,54 @@ impl Place {
     }
 }
 
-/// Another place a finding is about.
+/// Another place that a finding refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Related {
-    /// What is there, such as `declared here first`.
+    /// A description of the place, such as `declared here first`.
     pub message: String,
     /// The place.
     #[serde(flatten)]
     pub place: Place,
 }
 
-/// One finding in a bundle, a policy or a component they name.
+/// A finding in a bundle, a policy, a case file, or a component of a bundle.
 ///
-/// Each of its texts is on one line, and cut to 2,000 characters.
+/// Each of its texts is one line of at most 2,000 characters.
 ///
 /// As text: `goondan.yaml:7:11: error[E_CONFIG_INVALID_NAME] documents[0].metadata.name: …`. As
 /// JSON: `{severity, code, message, file, line?, column?, span?, documentPath?, related?, help}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// Code to branch on.
+    /// The code, for programs.
     #[serde(serialize_with = "as_text")]
     pub code: ToolErrorCode,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// Where.
+    /// The place of the problem.
     #[serde(flatten)]
     pub place: Place,
-    /// Other places it is about.
+    /// Other places that the finding refers to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<Related>,
-    /// The next move.
+    /// The next step for the reader.
     pub help: String,
 }
 
 impl Diagnostic {
-    /// Makes an error; its next move is the table's.
+    /// Creates an error with the help text of its code.
     pub fn error(code: ToolErrorCode, place: Place, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, code, place, &message.into())
     }
 
-    /// Makes a warning; its next move is the table's.
+    /// Creates a warning with the help text of its code.
     pub fn warning(code: ToolErrorCode, place: Place, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, code, place, &message.into())
     }
 
-    /// Makes a note; its next move is the table's.
+    /// Creates a note with the help text of its code.
     pub fn note(code: ToolErrorCode, place: Place, message: impl Into<String>) -> Self {
         Self::new(Severity::Note, code, place, &message.into())
     }
@@ -147,7 +144,7 @@ impl Diagnostic {
         }
     }
 
-    /// Replaces the next move by a better one.
+    /// Replaces the help text.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = line(&help.into());
@@ -164,7 +161,7 @@ impl Diagnostic {
         self
     }
 
-    /// Whether nothing loads while it is there.
+    /// Returns whether the severity is [`Severity::Error`].
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -183,6 +180,59 @@ impl fmt::Display for Diagnostic {
             write!(f, "{}: ", place.document_path)?;
         }
         f.write_str(&self.message)
+    }
+}
+
+/// Findings in the order in which they were added, up to a maximum number.
+#[derive(Debug, Default)]
+pub struct DiagnosticList {
+    kept: Vec<Diagnostic>,
+    errors: usize,
+    left_out: usize,
+}
+
+impl DiagnosticList {
+    /// Adds a finding. Errors are counted apart: any number of warnings and notes leaves out no error.
+    pub fn add(&mut self, finding: Diagnostic) {
+        let remarks = self.kept.len() - self.errors;
+        let count = if finding.is_error() {
+            self.errors
+        } else {
+            remarks
+        };
+        if count == FINDINGS_MAX {
+            self.left_out += 1;
+            return;
+        }
+        self.errors += usize::from(finding.is_error());
+        self.kept.push(finding);
+    }
+
+    /// Returns whether another error would be left out.
+    pub fn is_full(&self) -> bool {
+        self.errors >= FINDINGS_MAX
+    }
+
+    /// Returns whether the list contains errors.
+    pub fn holds_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// Returns the findings, and a note with the number of those that were left out.
+    pub fn into_vec(mut self, file: &str) -> Vec<Diagnostic> {
+        if self.left_out > 0 {
+            let message = format!("{} more findings are left out", self.left_out);
+            let code = ToolErrorCode::ConfigSchema;
+            self.kept
+                .push(Diagnostic::note(code, Place::file(file), message));
+        }
+        self.kept
+    }
+}
+
+impl Extend<Diagnostic> for DiagnosticList {
+    fn extend<T: IntoIterator<Item = Diagnostic>>(&mut self, findings: T) {
+        findings.into_iter().for_each(|finding| self.add(finding));
     }
 }
 
@@ -213,15 +263,15 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_reads_as_one_line_that_editors_understand() {
+    fn a_finding_is_one_line_in_the_format_that_editors_parse() {
         let placed = Diagnostic::error(
             ToolErrorCode::ConfigName,
             at(7, 11, "documents[0].metadata.name"),
-            "'A' is no name",
+            "invalid name 'A'",
         );
         assert_eq!(
             placed.to_string(),
-            "goondan.yaml:7:11: error[E_CONFIG_INVALID_NAME] documents[0].metadata.name: 'A' is no name"
+            "goondan.yaml:7:11: error[E_CONFIG_INVALID_NAME] documents[0].metadata.name: invalid name 'A'"
         );
         let whole = Diagnostic::note(ToolErrorCode::ConfigSchema, Place::file("x.yaml"), "odd");
         assert_eq!(
@@ -231,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_finding_quotes_it_is_one_line_and_short() {
+    fn a_finding_with_long_or_control_text_is_one_short_line() {
         let flood = "a\n\u{1b}[2Jx.yaml:1:1: error[E_HOST] forged".repeat(2_000);
         let finding = Diagnostic::error(ToolErrorCode::ComponentImport, at(1, 1, ""), &flood)
             .with_help(&flood)
@@ -247,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_bounded_and_remarks_crowd_out_no_error() {
+    fn the_list_is_bounded_and_remarks_leave_out_no_error() {
         let mut list = DiagnosticList::default();
         let place = || Place::file("x");
         let note = Diagnostic::note(ToolErrorCode::ConfigSchema, place(), "odd");
@@ -267,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_is_json_for_programs() {
+    fn a_finding_is_serialized_as_json() {
         let finding = Diagnostic::warning(ToolErrorCode::ConfigDuplicate, at(2, 3, "d"), "twice")
             .with_related("first here", at(1, 1, ""))
             .with_help("remove one");

@@ -1,4 +1,4 @@
-//! Writes a manifest for a component, from the handlers that it describes.
+//! Generates a manifest for a component from its description.
 
 use serde_json::Value;
 use toolhost_contract::{ExportName, HandlerSpec, ResourceName, ToolName};
@@ -7,22 +7,19 @@ use crate::bundle::Bundle;
 use crate::yaml::YamlSource;
 use crate::yaml::write::{self, quoted};
 
-/// Name of a Tool whose file name gives none.
-const FALLBACK: &str = "tool";
-
-/// Longest name of a Tool that is made of a file name, in characters.
+/// Maximum length of a Tool's name that is derived from a file name, in characters.
 const NAME_MAX: usize = 32;
 
-/// Writes the manifest of a Tool that has this component beside it: its exports are the handlers, with
-/// the descriptions and parameters that it gives, as far as a bundle takes them. The text holds nothing
-/// that acts on a terminal, and loads.
+/// Generates the manifest of a Tool for the component in the file `file_name`, which is beside the
+/// manifest. It exports the handlers with their descriptions and parameters, as far as these are valid
+/// in a bundle. The text can be loaded, and control and invisible characters in it are escaped.
 ///
-/// Returns none where no handler has a name that models take.
+/// Returns `None` if no handler has a valid name.
 #[must_use]
 pub fn manifest(file_name: &str, handlers: &[HandlerSpec]) -> Option<String> {
-    let tool = tool_name(file_name, handlers);
-    let is_shown = |handler: &&HandlerSpec| shown(&tool, &handler.name);
-    let handlers: Vec<&HandlerSpec> = handlers.iter().filter(is_shown).collect();
+    let tool = tool_name(file_name, handlers)?;
+    let is_valid = |handler: &&HandlerSpec| is_tool_name(&tool, &handler.name);
+    let handlers: Vec<&HandlerSpec> = handlers.iter().filter(is_valid).collect();
     if handlers.is_empty() {
         return None;
     }
@@ -34,70 +31,58 @@ pub fn manifest(file_name: &str, handlers: &[HandlerSpec]) -> Option<String> {
         let source = YamlSource::new("goondan.yaml", &format!("{head}{exports}"));
         Bundle::parse(&source).is_ok()
     };
-    let richest = |handler: &&HandlerSpec| {
-        let whole = export(handler, described_parameters(handler).as_ref());
-        // What it says of its parameters may be no schema: then it takes any object.
+    let described = |handler: &&HandlerSpec| {
+        let parameters = handler.parameters.as_deref();
+        let parameters = parameters.and_then(|json| serde_json::from_str(json).ok());
+        let whole = export(handler, parameters.as_ref());
+        // Parameters that are not a valid schema are replaced by those of any object.
         match loads(&whole) {
             true => whole,
             false => export(handler, None),
         }
     };
-    let exports: String = handlers.iter().map(richest).collect();
+    let exports: String = handlers.iter().map(described).collect();
     if loads(&exports) {
         return Some(head + &exports);
     }
-    // Too much of it for one file: names alone.
-    let bare = |handler: &&HandlerSpec| format!("    - name: {}\n", handler.name);
-    Some(head.clone() + &handlers.iter().map(bare).collect::<String>())
+    // The descriptions are too large for one file.
+    let names = handlers.iter().map(|handler| name_line(handler));
+    Some(names.fold(head, |yaml, name| yaml + &name))
 }
 
-/// A name for the Tool, of the file's, with which every handler has a name that models take, where that
-/// is possible.
-fn tool_name(file_name: &str, handlers: &[HandlerSpec]) -> ResourceName {
+/// Returns a name for the Tool that gives every handler a valid tool name, if possible: the file's name,
+/// `tool` or `t`.
+fn tool_name(file_name: &str, handlers: &[HandlerSpec]) -> Option<ResourceName> {
     let stem = file_name.strip_suffix(".wasm").unwrap_or(file_name);
     let letter = |c: char| match c.to_ascii_lowercase() {
         c if c.is_ascii_lowercase() || c.is_ascii_digit() => c,
         _ => '-',
     };
-    let name: String = stem.chars().map(letter).take(NAME_MAX).collect();
-    let parse = |name: &str| ResourceName::parse(name).ok();
-    let fits = |name: &ResourceName| handlers.iter().all(|handler| shown(name, &handler.name));
-    let own = parse(name.trim_matches('-')).filter(|name| fits(name));
-    let names = [own, parse(FALLBACK), parse("t")];
-    let mut names = names.into_iter().flatten();
-    let first = names.next();
-    let fitting = first.iter().cloned().chain(names).find(|name| fits(name));
-    fitting.or(first).unwrap_or_else(fallback)
+    let own: String = stem.chars().map(letter).take(NAME_MAX).collect();
+    let is_valid = |name: &ResourceName| handlers.iter().all(|h| is_tool_name(name, &h.name));
+    let names = [own.trim_matches('-'), "tool", "t"].map(|name| ResourceName::parse(name).ok());
+    let valid = names.iter().flatten().find(|name| is_valid(name)).cloned();
+    valid.or_else(|| ResourceName::parse("tool").ok())
 }
 
-#[expect(clippy::expect_used, reason = "the word is a name")]
-fn fallback() -> ResourceName {
-    ResourceName::parse(FALLBACK).expect("it is a name")
-}
-
-fn shown(tool: &ResourceName, export: &ExportName) -> bool {
+fn is_tool_name(tool: &ResourceName, export: &ExportName) -> bool {
     ToolName::new(tool.clone(), export.clone()).is_ok()
 }
 
-fn described_parameters(handler: &HandlerSpec) -> Option<Value> {
-    serde_json::from_str(handler.parameters.as_deref()?).ok()
+fn name_line(handler: &HandlerSpec) -> String {
+    format!("    - name: {}\n", handler.name)
 }
 
 fn export(handler: &HandlerSpec, parameters: Option<&Value>) -> String {
-    let mut yaml = format!("    - name: {}\n", handler.name);
+    let mut yaml = name_line(handler);
     if let Some(description) = &handler.description {
         yaml += &format!("      description: {}\n", quoted(description));
     }
     let parameters = match parameters {
         Some(parameters) => write::value(parameters, 6),
-        None => "{ type: object }".to_owned(),
+        None => " { type: object }".to_owned(),
     };
-    let space = if parameters.starts_with('\n') {
-        ""
-    } else {
-        " "
-    };
-    yaml + &format!("      parameters:{space}{parameters}\n")
+    yaml + &format!("      parameters:{parameters}\n")
 }
 
 #[cfg(test)]
@@ -122,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_component_says_of_itself_is_what_its_manifest_says() {
+    fn the_manifest_has_the_descriptions_of_the_component() {
         let schema = r#"{"type": "object", "properties": {"on": {"type": "string", "enum": ["a: b", "- c", "", "null", "0x1"]},
             "n-1": {"type": ["number", "null"], "minimum": -1.5e3, "default": null, "items": {}, "examples": []}},
             "required": ["on"], "additionalProperties": false}"#;

@@ -1,14 +1,17 @@
-//! Reads the files that people write for toolhost: a bundle's manifest, the operator's policy, and the
-//! JSON Schemas of tools' arguments.
+//! Reads the YAML files of toolhost: bundles, policies, and the JSON Schemas in them.
 //!
-//! [`Bundle`] is a checked manifest and the directory that it names files in, [`Policy`] is what the
-//! operator allows, and [`Diagnostic`] is a finding in one of the two, with its place and the next move.
-//! Nothing here compiles or runs a component.
+//! - [`Bundle`]: the resources of a manifest, and the directory that contains the files it names
+//! - [`Policy`]: what the operator grants to each tool
+//! - [`Diagnostic`]: a finding in one of these files, with its place and a help text
+//!
+//! This crate compiles and runs no component.
 
 pub mod bundle;
 mod diagnostic;
 mod draft;
+pub mod json_pointer;
 pub mod policy;
+mod quote;
 pub mod reader;
 pub mod schema;
 mod suggest;

@@ -1,33 +1,32 @@
-//! Walks a document and collects everything that is wrong with it.
+//! Reads the values of a YAML document, and collects all findings.
 //!
-//! A reader that finds a fault records it and returns none, so that the readers around it go on.
+//! A function that finds an error records it and returns `None`, so that its callers continue.
 
-use toolhost_contract::ToolErrorCode;
+use std::fmt::Display;
+
+use toolhost_contract::{ToolErrorCode, text};
 
 use crate::diagnostic::{Diagnostic, DiagnosticList, Place};
+use crate::quote::{QUOTED_MAX, short};
 use crate::schema::PatternBudget;
 use crate::suggest::closest;
 use crate::yaml::{self, Key, Mark, Node, Value, YamlSource};
-use toolhost_contract::text;
 
-/// Longest text quoted in a finding, in characters.
-const QUOTED_MAX: usize = 80;
-
-/// What is wrong with a file, in the order it was found.
+/// The findings about a file.
 #[derive(Debug)]
 pub struct Findings {
     source: YamlSource,
     list: DiagnosticList,
-    /// What the patterns of all schemas in the file may still take.
+    /// The remaining budget for the patterns of all schemas in the file.
     pub patterns: PatternBudget,
 }
 
-/// What cannot be read, and why, is recorded.
+/// A value could not be read. The reason is recorded.
 #[derive(Debug)]
 pub struct Unread;
 
 impl Findings {
-    /// Starts an empty list of findings about a file.
+    /// Creates an empty list of findings about a file.
     #[must_use]
     pub fn new(source: &YamlSource) -> Self {
         Self {
@@ -37,42 +36,63 @@ impl Findings {
         }
     }
 
-    /// Reads the file's only document; none where it holds nothing. Of several the first is read, and
-    /// it is recorded that there may be but one, in these words.
+    /// Reads the documents of the file, at most `max`, without empty ones. `None` is a document that is
+    /// not YAML, which is recorded. If there are more, `too_many` is recorded.
     ///
     /// # Errors
-    /// [`Unread`] where the file has more bytes than `most`, or is no YAML; that is recorded.
-    pub fn only_document(
+    /// [`Unread`] if the file is larger than `max_bytes`, which is recorded.
+    pub(crate) fn documents(
         &mut self,
-        most: usize,
-        one: &str,
-        next: Option<&str>,
-    ) -> Result<Option<Node>, Unread> {
-        let source = self.source.clone();
-        let whole = |code, message| Diagnostic::error(code, Place::file(source.name()), message);
-        if source.text().len() > most {
-            let message = format!("the file is larger than {most} bytes");
-            self.add(whole(ToolErrorCode::ConfigTooLarge, message));
+        max_bytes: usize,
+        max: usize,
+        too_many: &str,
+        help: Option<&str>,
+    ) -> Result<Vec<Option<Node>>, Unread> {
+        if self.source.text().len() > max_bytes {
+            let message = format!("the file is larger than {max_bytes} bytes");
+            self.error_of_file(ToolErrorCode::ConfigTooLarge, &message, None);
             return Err(Unread);
         }
-        let mut documents = yaml::documents(&source, 2).into_iter();
-        let first = documents.next();
-        if documents.next().is_some() {
-            let error = whole(ToolErrorCode::ConfigTooMany, one.to_owned());
-            self.add(match next {
-                Some(next) => error.with_help(next),
-                None => error,
-            });
+        let mut documents = yaml::documents(&self.source, max + 1);
+        if documents.len() > max {
+            self.error_of_file(ToolErrorCode::ConfigTooMany, too_many, help);
+            documents.truncate(max);
         }
-        first.transpose().map_err(|error| {
-            let place = match error.at {
-                Some(mark) => source.place(mark, ""),
-                None => Place::file(source.name()),
-            };
-            let code = ToolErrorCode::ConfigParse;
-            self.add(Diagnostic::error(code, place, error.message));
-            Unread
-        })
+        let mut read = Vec::new();
+        for (index, document) in documents.into_iter().enumerate() {
+            let node = document.map_err(|error| {
+                let path = match max {
+                    1 => String::new(),
+                    _ => format!("documents[{index}]"),
+                };
+                let place = match error.at {
+                    Some(mark) => self.source.place(mark, &path),
+                    None => Place::file(self.source.name()),
+                };
+                self.add(Diagnostic::error(
+                    ToolErrorCode::ConfigParse,
+                    place,
+                    error.message,
+                ));
+            });
+            read.push(node.ok());
+        }
+        Ok(read)
+    }
+
+    /// Reads the only document of the file; `None` if it is empty. If there are more, the first is read,
+    /// and `too_many` is recorded.
+    ///
+    /// # Errors
+    /// [`Unread`] if the file is larger than `max_bytes` or is not YAML, which is recorded.
+    pub fn only_document(
+        &mut self,
+        max_bytes: usize,
+        too_many: &str,
+        help: Option<&str>,
+    ) -> Result<Option<Node>, Unread> {
+        let first = self.documents(max_bytes, 1, too_many, help)?.pop();
+        first.map(|document| document.ok_or(Unread)).transpose()
     }
 
     /// Records a finding.
@@ -80,9 +100,18 @@ impl Findings {
         self.list.add(finding);
     }
 
-    /// Whether one more error would be left out: then it need not be explained.
+    /// Returns whether another error would be left out.
     pub fn is_full(&self) -> bool {
         self.list.is_full()
+    }
+
+    /// Records an error about the whole file.
+    pub(crate) fn error_of_file(&mut self, code: ToolErrorCode, message: &str, help: Option<&str>) {
+        let error = Diagnostic::error(code, Place::file(self.source.name()), message);
+        self.add(match help {
+            Some(help) => error.with_help(help),
+            None => error,
+        });
     }
 
     /// Records an error about a value.
@@ -91,22 +120,31 @@ impl Findings {
         self.add(Diagnostic::error(code, place, message));
     }
 
-    /// Records that a value is not what its place asks for.
+    /// Records that a value is invalid.
     pub fn invalid(&mut self, at: &Cursor<'_>, message: impl Into<String>) {
         self.error(ToolErrorCode::ConfigSchema, at, message);
     }
 
-    /// Where a value stands.
+    /// Returns the value that a parser returned, or records its error.
+    pub(crate) fn parsed<T, E: Display>(
+        &mut self,
+        code: ToolErrorCode,
+        at: &Cursor<'_>,
+        parsed: Result<T, E>,
+    ) -> Option<T> {
+        let recorded = parsed.map_err(|error| {
+            let message = text::shorten(&error.to_string(), 2 * QUOTED_MAX);
+            self.error(code, at, message);
+        });
+        recorded.ok()
+    }
+
+    /// Returns the place of a value.
     pub fn place(&self, at: &Cursor<'_>) -> Place {
         self.source.place(at.mark, &at.path)
     }
 
-    /// The file.
-    pub fn source(&self) -> &YamlSource {
-        &self.source
-    }
-
-    /// Everything found, in the order of the file; what is about all of it comes first.
+    /// Returns the findings in the order of the file. Those about the whole file come first.
     pub fn into_list(self) -> Vec<Diagnostic> {
         let mut list = self.list.into_vec(self.source.name());
         list.sort_by_key(|finding| {
@@ -117,19 +155,19 @@ impl Findings {
     }
 }
 
-/// A value, and the path that led to it.
+/// A value with its path.
 #[derive(Debug, Clone)]
 pub struct Cursor<'n> {
     /// The value.
     pub node: &'n Node,
-    /// Where findings about it point.
+    /// The position of findings about it.
     pub mark: Mark,
     /// The path from the document, such as `spec.exports[0].name`.
     pub path: String,
 }
 
 impl<'n> Cursor<'n> {
-    /// Starts at a value, with the path that leads to it.
+    /// Creates a cursor at a value with this path.
     pub fn new(node: &'n Node, path: impl Into<String>) -> Self {
         Self {
             node,
@@ -147,6 +185,13 @@ impl<'n> Cursor<'n> {
             });
         }
         self.expected("a mapping", findings)
+    }
+
+    /// Reads a mapping, and records an error for each key that is not one of these.
+    pub fn known_fields(&self, known: &[&str], findings: &mut Findings) -> Option<Fields<'n>> {
+        let fields = self.fields(findings)?;
+        fields.refuse_unknown(known, findings);
+        Some(fields)
     }
 
     /// Reads a list.
@@ -174,26 +219,29 @@ impl<'n> Cursor<'n> {
         self.expected("true or false", findings)
     }
 
-    /// Reads a name with one of the contract's parsers.
-    pub fn name<T, E: std::fmt::Display>(
+    /// Reads a name with a parser of the contract.
+    pub fn name<T, E: Display>(
         &self,
         parse: fn(&str) -> Result<T, E>,
         findings: &mut Findings,
     ) -> Option<T> {
-        match parse(self.text(findings)?) {
-            Ok(name) => Some(name),
-            Err(error) => {
-                let message = text::shorten(&error.to_string(), 2 * QUOTED_MAX);
-                findings.error(ToolErrorCode::ConfigName, self, message);
-                None
-            }
-        }
+        let name = self.text(findings)?;
+        findings.parsed(ToolErrorCode::ConfigName, self, parse(name))
     }
 
-    /// Records that the value is of another kind than its place asks for.
+    /// Records that the value has the wrong type.
     pub fn expected<T>(&self, what: &str, findings: &mut Findings) -> Option<T> {
         let found = self.node.value.kind();
-        findings.invalid(self, format!("expected {what} but got {found}"));
+        self.refused(format!("expected {what} but got {found}"), findings)
+    }
+
+    /// Records that the value is invalid.
+    pub(crate) fn refused<T>(
+        &self,
+        message: impl Into<String>,
+        findings: &mut Findings,
+    ) -> Option<T> {
+        findings.invalid(self, message);
         None
     }
 }
@@ -207,13 +255,13 @@ pub struct Fields<'n> {
 }
 
 impl<'n> Fields<'n> {
-    /// The value of a key, if it is there.
+    /// Returns the value of a key; `None` if the key is missing.
     pub fn get(&self, name: &str) -> Option<Cursor<'n>> {
         let (_, node) = self.entries.iter().find(|(key, _)| key.name == name)?;
         Some(Cursor::new(node, self.path_of(name)))
     }
 
-    /// The value of a key that must be there.
+    /// Returns the value of a key, or records that the key is missing.
     pub fn required(&self, name: &str, findings: &mut Findings) -> Option<Cursor<'n>> {
         let found = self.get(name);
         if found.is_none() {
@@ -222,7 +270,20 @@ impl<'n> Fields<'n> {
         found
     }
 
-    /// The entries in order: each key as a cursor (whose place is the key's), and its value.
+    /// Reads the value of a key: `Some(None)` if the key is missing, `None` if its value is invalid.
+    pub(crate) fn optional<T>(
+        &self,
+        name: &str,
+        findings: &mut Findings,
+        read: impl FnOnce(&Cursor<'n>, &mut Findings) -> Option<T>,
+    ) -> Option<Option<T>> {
+        match self.get(name) {
+            Some(at) => read(&at, findings).map(Some),
+            None => Some(None),
+        }
+    }
+
+    /// Returns the entries in order: the name, a cursor with the place of the key, and the value.
     pub fn entries(&self) -> impl Iterator<Item = (&'n str, Cursor<'n>, Cursor<'n>)> {
         self.entries.iter().map(|(key, node)| {
             let value = Cursor::new(node, self.path_of(&key.name));
@@ -234,14 +295,14 @@ impl<'n> Fields<'n> {
         })
     }
 
-    /// Records an error for each key that is not known here, with the one probably meant.
+    /// Records an error for each key that is not one of these, with the most similar known key.
     pub fn refuse_unknown(&self, known: &[&str], findings: &mut Findings) {
         for (name, key, _) in self.entries() {
             if known.contains(&name) {
                 continue;
             }
             let place = findings.place(&key);
-            let message = format!("unknown key '{}'", text::shorten(name, QUOTED_MAX));
+            let message = format!("unknown key '{}'", short(name));
             let help = match closest(name, known) {
                 Some(close) => format!("Did you mean '{close}'?"),
                 None => format!("Known keys: {}.", known.join(", ")),
@@ -252,10 +313,9 @@ impl<'n> Fields<'n> {
     }
 
     fn path_of(&self, name: &str) -> String {
-        let name = text::shorten(name, QUOTED_MAX);
         match self.at.path.as_str() {
-            "" => name,
-            above => format!("{above}.{name}"),
+            "" => short(name),
+            above => format!("{above}.{}", short(name)),
         }
     }
 }

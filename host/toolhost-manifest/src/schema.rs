@@ -1,52 +1,54 @@
-//! JSON Schema of a tool's arguments: compiled once when a tool is registered, asked at every call.
+//! JSON Schemas of tools' arguments: compiled when a tool is registered, used for every call.
 //!
-//! A schema comes with a tool, so it is a stranger's too. Closed:
-//! - references out of the schema: no file, no URL is ever read
-//! - patterns that backtrack: matching is linear in the text
-//! - schemas whose size, depth, patterns or repetition would cost the host more than a call is worth
+//! A schema may be untrusted. Refused are:
+//! - references out of the schema: no file and no URL is read
+//! - patterns that need backtracking: matching takes time linear in the text
+//! - schemas whose size, depth, patterns or repetition would cost the host too much
 
 mod args;
 mod cost;
 mod error;
-mod issues;
 pub mod json;
-mod limits;
 mod path;
 mod problem;
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator};
-use serde_json::Value;
-use toolhost_contract::{JsonSchemaObject, ToolName};
+use serde_json::{Map, Value};
+use toolhost_contract::{JsonSchemaObject, ToolName, text};
 
+use crate::quote::short;
 pub use args::ArgsError;
 use cost::Cost;
 pub use cost::pattern::PatternBudget;
 pub use error::SchemaError;
-use issues::Issues;
-use limits::{PATTERN_MAX_BYTES, SCHEMA_MAX_BYTES, SCHEMA_MAX_DEPTH};
-use toolhost_contract::text;
 
-/// Longest pattern shown, in characters.
-const PATTERN_SHOWN: usize = 80;
+/// Maximum size of a schema as JSON, in bytes.
+const SCHEMA_MAX_BYTES: usize = 256 * 1024;
 
-/// A compiled schema. Cheap to ask: a call whose arguments fit costs well under a microsecond.
+/// Maximum nesting of a schema as JSON: that of arguments, with two levels of the schema for each.
+const SCHEMA_MAX_DEPTH: usize = 128;
+
+/// Maximum number of parameters that an error lists as required or allowed.
+const NAMES_MAX: usize = 50;
+
+/// A compiled schema. Checking valid arguments takes well under a microsecond.
 #[derive(Debug)]
 pub struct ArgsSchema {
     validator: Validator,
     cost: Cost,
-    required: Vec<String>,
-    allowed: Vec<String>,
+    /// The names of the parameters, for errors: `required=[…], allowed=[…]`.
+    accepted: String,
 }
 
 impl ArgsSchema {
     /// Compiles the `parameters` of an export.
     ///
-    /// Without `$schema`, draft 2020-12 holds; `format` is a remark, not a rule. Its patterns are
-    /// taken from `budget`.
+    /// The default draft is 2020-12. `format` is an annotation, and is not checked. The patterns are taken
+    /// from `budget`.
     ///
     /// # Errors
-    /// [`SchemaError`] says why it cannot be used.
+    /// [`SchemaError`] if the schema is invalid or costs too much.
     pub fn compile(
         parameters: &JsonSchemaObject,
         budget: &mut PatternBudget,
@@ -54,40 +56,43 @@ impl ArgsSchema {
         let schema = parameters.to_value();
         let depth = json::depth(&schema);
         if depth > SCHEMA_MAX_DEPTH {
-            return Err(SchemaError::TooDeep { depth });
+            return Err(SchemaError::Limit(format!(
+                "the schema is nested {depth} deep: at most {SCHEMA_MAX_DEPTH} are allowed"
+            )));
         }
         let bytes = schema.to_string().len();
         if bytes > SCHEMA_MAX_BYTES {
-            return Err(SchemaError::TooLarge { bytes });
+            return Err(SchemaError::Limit(format!(
+                "the schema is {bytes} bytes of JSON: at most {SCHEMA_MAX_BYTES} are allowed"
+            )));
         }
         let cost = cost::assess(&schema, budget)?;
+        let patterns = PatternOptions::regex().size_limit(cost::pattern::PATTERN_MAX_BYTES);
         let validator = jsonschema::options()
             .with_retriever(RefuseAll)
-            .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_MAX_BYTES))
+            .with_pattern_options(patterns)
             .build(&schema)
             .map_err(|error| invalid(&error))?;
         let keys = parameters.as_object();
-        let required = keys.get("required").and_then(Value::as_array);
-        let properties = keys.get("properties").and_then(Value::as_object);
+        let required = keys.get("required").and_then(Value::as_array).into_iter();
+        let required = required.flatten().filter_map(Value::as_str);
+        let allowed = keys
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter();
+        let allowed = allowed.flat_map(Map::keys).map(String::as_str);
         Ok(Self {
             validator,
             cost,
-            required: required
-                .map(|names| {
-                    names
-                        .iter()
-                        .filter_map(Value::as_str)
-                        .map(str::to_owned)
-                        .collect()
-                })
-                .unwrap_or_default(),
-            allowed: properties
-                .map(|map| map.keys().cloned().collect())
-                .unwrap_or_default(),
+            accepted: format!(
+                "required=[{}], allowed=[{}]",
+                text::listed(required, NAMES_MAX),
+                text::listed(allowed, NAMES_MAX)
+            ),
         })
     }
 
-    /// Whether checking these arguments keeps no thread longer than some milliseconds.
+    /// Returns whether checking these arguments takes at most some milliseconds.
     pub fn is_short(&self, args: &Value) -> bool {
         self.cost.is_short(args, json::measure(args))
     }
@@ -95,30 +100,24 @@ impl ArgsSchema {
     /// Checks the arguments of a call, a JSON object.
     ///
     /// # Errors
-    /// [`ArgsError`] lists what does not fit, ready for the model.
+    /// [`ArgsError`] lists the issues for the model.
     pub fn validate(&self, tool: &ToolName, args: &Value) -> Result<(), ArgsError> {
         let size = json::measure(args);
+        let refused = |issues: &str| Err(ArgsError::new(tool, issues, &self.accepted));
         if !self.cost.allows_check(args, size) {
-            return Err(self.refuse(tool, Issues::one("args: too large to be checked")));
+            return refused("args: too large to be checked");
         }
         if self.validator.is_valid(args) {
             return Ok(());
         }
         if !self.cost.allows_explanation(size) {
-            return Err(self.refuse(
-                tool,
-                Issues::one("args: does not fit the tool's parameters"),
-            ));
+            return refused("args: does not fit the tool's parameters");
         }
-        Err(self.refuse(tool, Issues::of(args, self.validator.iter_errors(args))))
-    }
-
-    fn refuse(&self, tool: &ToolName, issues: Issues) -> ArgsError {
-        ArgsError::new(tool, &issues, &self.required, &self.allowed)
+        refused(&args::issues(args, self.validator.iter_errors(args)))
     }
 }
 
-/// Retrieves nothing: a schema names files and URLs, and the host shall not read them.
+/// Refuses to read the files and URLs that schemas refer to.
 struct RefuseAll;
 
 impl Retrieve for RefuseAll {
@@ -138,7 +137,7 @@ fn invalid(error: &ValidationError<'_>) -> SchemaError {
     });
     match pattern {
         Some(pattern) => SchemaError::Pattern {
-            pattern: text::shorten(pattern, PATTERN_SHOWN),
+            pattern: short(pattern),
             place,
             pointer,
         },

@@ -1,12 +1,12 @@
-//! Suggests the known word that a misspelt one is closest to.
+//! Suggests the known word that is most similar to a misspelt word.
 
 use strsim::levenshtein;
 
-/// Longest word for which one is looked up, in bytes.
+/// Maximum length of a word to compare, in bytes.
 const WORD_MAX: usize = 40;
 
-/// Returns the known word that is closest to a word: at most two letters away, and at most half of the
-/// word.
+/// Returns the known word with the smallest edit distance to a word, ignoring case: at most 2, and at most
+/// half of the word's length.
 pub fn closest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     if word.len() > WORD_MAX {
         return None;

@@ -1,47 +1,44 @@
-//! YAML with places: text in, documents out, every value knowing where it stands.
+//! Parses YAML 1.2 to values with their positions, and writes JSON as YAML.
 //!
-//! YAML 1.2 as `serde-saphyr` reads it: `yes` is a string, duplicate keys are errors, aliases and
-//! merge keys are followed within a budget.
+//! `yes` is a string, duplicate keys are errors, and aliases and merge keys are followed up to a limit.
 
 mod node;
 mod source;
 pub mod write;
 
 use serde_saphyr::{Error, Options};
+use toolhost_contract::text;
+
+use crate::quote::short;
 
 pub use node::{Key, Mark, Node, Value};
 pub use source::YamlSource;
 
-use toolhost_contract::text;
-
-/// Deepest nesting of a document.
+/// Maximum nesting of a document.
 const DEPTH_MAX: usize = 64;
 
-/// Most nodes of a document.
+/// Maximum number of nodes of a document.
 const NODES_MAX: usize = 250_000;
 
-/// Most nodes that aliases repeat, over all documents: more is a bomb, not a bundle.
+/// Maximum number of nodes that aliases repeat, in all documents together.
 const REPEATED_MAX: usize = 20_000;
 
-/// Longest key shown, in characters.
-const KEY_SHOWN: usize = 80;
-
-/// Longest message of the parser, in characters.
+/// Maximum length of a message of the parser, in characters.
 const MESSAGE_MAX: usize = 200;
 
-/// Why a document is not YAML.
+/// An error in a document.
 #[derive(Debug)]
 pub struct YamlError {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// Where, if it is known.
+    /// The position, if it is known.
     pub at: Option<Mark>,
 }
 
-/// Reads the documents of a stream, at most `max` of them; empty ones are passed over.
+/// Parses the documents of a stream, at most `max` of them, without empty ones.
 ///
-/// A document with an error of its own (a key that is no string, a duplicate key) costs
-/// only itself; after a syntax error nothing more is read.
+/// After a document with an invalid key, such as a duplicate, the next one is parsed. A syntax error ends
+/// the stream.
 pub fn documents(source: &YamlSource, max: usize) -> Vec<Result<Node, YamlError>> {
     let mut text = source.text().as_bytes();
     serde_saphyr::read_with_options::<_, Node>(&mut text, options())
@@ -50,7 +47,7 @@ pub fn documents(source: &YamlSource, max: usize) -> Vec<Result<Node, YamlError>
         .collect()
 }
 
-/// Reads the one document of a text into a type; what is wrong is said with its line.
+/// Deserializes the only document of a text. The error message begins with the line.
 pub fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
         let YamlError { message, at } = failure(&error);
@@ -89,7 +86,7 @@ fn explain(error: &Error) -> String {
         error
     };
     if let Error::DuplicateMappingKey { key: Some(key), .. } = innermost {
-        return format!("duplicate key '{}'", text::shorten(key, KEY_SHOWN));
+        return format!("duplicate key '{}'", short(key));
     }
     let exceeded = matches!(
         innermost,
@@ -100,7 +97,7 @@ fn explain(error: &Error) -> String {
     if exceeded {
         return "the document is too large or too deep, or its aliases repeat too much".to_owned();
     }
-    // The parser appends the place, which is told apart here.
+    // The parser appends the position, which [`YamlError`] has as a field.
     let message = innermost.to_string();
     let (message, _place) = message.split_once(" at line ").unwrap_or((&message, ""));
     text::shorten(message, MESSAGE_MAX)

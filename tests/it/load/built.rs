@@ -120,7 +120,7 @@ async fn a_source_entry_that_is_unbuilt_or_changed_is_refused_with_the_build_com
     };
     project.build(&other);
     project
-        .assert_refused_with("it was built when the entry was another")
+        .assert_refused_with("it was built from another entry")
         .await;
     fs::write(project.path(".toolhost/text.wasm"), guest("text")).unwrap();
     project
@@ -138,7 +138,7 @@ async fn sources_and_components_outside_the_bundle_are_not_read() {
     fs::remove_file(project.path("src/index.ts")).unwrap();
     symlink(&secret, project.path("src/index.ts")).unwrap();
     project
-        .assert_refused_with("it leads out of the bundle's directory")
+        .assert_refused_with("the path leaves the bundle's directory")
         .await;
 
     // A source path outside of the bundle is not read: only the build checks it.
@@ -153,7 +153,7 @@ async fn sources_and_components_outside_the_bundle_are_not_read() {
     fs::rename(project.path(".toolhost/text.wasm"), &built).unwrap();
     symlink(&built, project.path(".toolhost/text.wasm")).unwrap();
     project
-        .assert_refused_with("it leads out of the bundle's directory")
+        .assert_refused_with("the path leaves the bundle's directory")
         .await;
 }
 

@@ -66,7 +66,7 @@ E_CONFIG_DUPLICATE_NAME
   8 │   exports:
   9 │     - name: exec
     ·             ──┬─
-    ·               ╰── here first
+    ·               ╰── declared here first
  10 │     - name: exec
     ·             ──┬─
     ·               ╰── documents[0].spec.exports[1].name
@@ -74,7 +74,7 @@ E_CONFIG_DUPLICATE_NAME
   help: Rename or remove one of the two.
 
 error: goondan.yaml holds 3 errors
-hint: Correct what is listed; nothing was loaded.
+hint: Correct the errors above; nothing was loaded.
 ");
 }
 

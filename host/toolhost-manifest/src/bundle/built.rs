@@ -1,7 +1,6 @@
-//! Components built from source: their paths, and the stamp that lists their sources.
+//! Components that `toolhost build` built: their paths, and the stamps that list their sources.
 //!
-//! `toolhost build` writes them, and the loader reads them. The stamp is a custom section at the end of
-//! the component, so that one rename replaces both, and a component never has the stamp of another.
+//! A stamp is a custom section at the end of the component, so that one rename replaces both.
 
 mod section;
 
@@ -34,10 +33,10 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Maximum number of components of a source's path from the bundle's directory.
 pub const SOURCE_DEPTH_MAX: usize = 32;
 
-/// Bytes of the budget that the lookup of a file costs, whatever its size.
+/// Bytes of the budget for looking up a file of any size.
 const PER_FILE: u64 = 8 << 10;
 
-/// Bytes of the budget that a folder costs: it is checked after each change that a tool makes.
+/// Bytes of the budget for a folder, which is checked again after each change of a tool.
 const PER_FOLDER: u64 = 128 << 10;
 
 /// The language of a source entry.
@@ -52,7 +51,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// The language that an entry is written in; none where it is no source that can be built.
+    /// Returns the language of an entry; `None` if `toolhost build` does not build it.
     #[must_use]
     pub fn of(entry: &str) -> Option<Self> {
         let path = Path::new(entry);
@@ -67,24 +66,24 @@ impl Language {
     }
 }
 
-/// Where the component of a Tool is, beneath the bundle's directory.
+/// Returns the path of a Tool's built component, from the bundle's directory.
 #[must_use]
 pub fn component_path(tool: &ResourceName) -> PathBuf {
     Path::new(FOLDER).join(format!("{tool}.wasm"))
 }
 
-/// A file that a component was built of.
+/// A source file of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// Its path from the bundle's directory. One that begins with `..` lies outside: only who builds
-    /// looks at it.
+    /// The path from the bundle's directory. The loader does not compare sources outside it, whose paths
+    /// begin with `..`.
     pub path: String,
-    /// SHA-256 of its bytes, in hexadecimal digits.
+    /// The SHA-256 digest in hexadecimal digits.
     pub sha256: String,
 }
 
 impl Source {
-    /// Says of a file what it is now.
+    /// Computes the digest of a file's bytes.
     #[must_use]
     pub fn new(path: impl Into<String>, bytes: &[u8]) -> Self {
         Self {
@@ -93,7 +92,7 @@ impl Source {
         }
     }
 
-    /// Whether it lies beneath the bundle's directory, as far as its path says.
+    /// Returns whether the path leads beneath the bundle's directory, without following links.
     #[must_use]
     pub fn is_inside(&self) -> bool {
         let path = Path::new(&self.path);
@@ -101,36 +100,35 @@ impl Source {
     }
 }
 
-/// What a component was built of.
+/// The entry, the kit and the sources that a component was built from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
-    /// `spec.entry`, as the manifest says it.
+    /// `spec.entry` of the manifest.
     pub entry: String,
-    /// What built it, and how: of meaning to the builder alone. A component of an older kit is as good
-    /// as it was.
+    /// The version and settings of the kit. The loader ignores it: a component of an older kit is valid.
     pub kit: String,
-    /// The files.
+    /// The source files.
     pub sources: Vec<Source>,
 }
 
 impl Stamp {
-    /// Stamps a component.
+    /// Appends the stamp to a component.
     ///
     /// # Errors
-    /// Where the stamp cannot be written as JSON.
+    /// The stamp cannot be written as JSON.
     pub fn put_on(&self, component: &mut Vec<u8>) -> serde_json::Result<()> {
         section::append(component, &serde_json::to_vec(self)?);
         Ok(())
     }
 
-    /// Reads the stamp of a component; none where it has none that can be read.
+    /// Reads the stamp of a component; `None` if it has no valid one.
     #[must_use]
     pub fn read(component: &[u8]) -> Option<Self> {
         let stamp: Self = serde_json::from_slice(section::find(component)?).ok()?;
         (stamp.sources.len() <= SOURCES_MAX).then_some(stamp)
     }
 
-    /// Whether a loader compares so many sources, in so many folders and as deep; their size aside.
+    /// Returns whether the number and depth of the sources and folders are within the limits of loading.
     #[must_use]
     pub fn is_compared(&self) -> bool {
         let budget = Budget::default();
@@ -141,7 +139,7 @@ impl Stamp {
         self.sources.iter().filter(|source| source.is_inside())
     }
 
-    /// Takes from the budget what it costs to look for the sources.
+    /// Takes the cost of looking up the sources from the budget.
     fn look_for(&self, budget: &Budget) -> Result<(), Stale> {
         for source in self.inside() {
             let path = Path::new(&source.path);
@@ -153,46 +151,33 @@ impl Stamp {
         Ok(())
     }
 
-    /// Compares the sources beneath the bundle's directory with what is there now.
+    /// Compares the sources beneath the bundle's directory with their digests.
     pub(super) fn check(&self, dir: &Dir, budget: &Budget) -> Result<(), Stale> {
         self.look_for(budget)?;
-        for source in self.inside() {
-            check_source(source, dir, Path::new(&source.path), budget)?;
-        }
-        Ok(())
+        self.inside()
+            .try_for_each(|source| check_source(source, dir, budget))
     }
 }
 
-/// Compares one source with what is at `path` beneath `dir`.
-pub(super) fn check_source(
-    source: &Source,
-    dir: &Dir,
-    path: &Path,
-    budget: &Budget,
-) -> Result<(), Stale> {
+fn check_source(source: &Source, dir: &Dir, budget: &Budget) -> Result<(), Stale> {
     if budget.left() == 0 {
         return Err(Stale::TooMuch);
     }
-    let bytes = match read_beneath(dir, path, budget.left().min(FILE_BYTES_MAX)) {
-        Ok(bytes) => bytes,
-        Err(ReadError::TooLarge { .. }) => return Err(Stale::TooMuch),
-        Err(error) => {
-            let path = source.path.clone();
-            return Err(Stale::Unreadable {
-                path,
-                source: error,
-            });
-        }
-    };
-    budget.take(bytes.len() as u64);
-    if digest(&bytes) == source.sha256 {
-        return Ok(());
-    }
     let path = source.path.clone();
-    Err(Stale::Changed { path })
+    match read_beneath(dir, Path::new(&path), budget.left().min(FILE_BYTES_MAX)) {
+        Ok(bytes) => {
+            budget.take(bytes.len() as u64);
+            match digest(&bytes) == source.sha256 {
+                true => Ok(()),
+                false => Err(Stale::Changed { path }),
+            }
+        }
+        Err(ReadError::TooLarge { .. }) => Err(Stale::TooMuch),
+        Err(source) => Err(Stale::Unreadable { path, source }),
+    }
 }
 
-/// SHA-256 of files and their names, in hexadecimal digits: another wherever one of them is.
+/// Returns the SHA-256 digest of files and their names, in hexadecimal digits.
 pub fn digest_of<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> String {
     let mut all = Sha256::new();
     for (name, bytes) in files {
@@ -208,11 +193,11 @@ fn digest(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
-/// How much more of a bundle's sources is read.
+/// The remaining budget for reading the sources of a bundle, in bytes.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: AtomicU64,
-    /// Those that were looked for.
+    /// The folders that were looked up.
     folders: Mutex<HashSet<PathBuf>>,
 }
 
@@ -230,10 +215,10 @@ impl Budget {
         self.left.load(Ordering::Relaxed)
     }
 
-    /// Takes what it costs to look for a file, and for the folders above it that are new.
+    /// Takes the cost of looking up a file, and the folders above it that were not looked up before.
     fn look_for(&self, path: &Path) {
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        // Where one is known, so are those above.
+        // If a folder is known, all above it are.
         let above = path.ancestors().skip(1);
         let new = above.take_while(|folder| folders.insert(folder.to_path_buf()));
         let new = new.count() as u64;
@@ -242,51 +227,47 @@ impl Budget {
 
     fn take(&self, bytes: u64) {
         let less = |left: u64| left.saturating_sub(bytes);
-        let _ = self
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                Some(less(left))
-            });
+        self.left.update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 }
 
-/// Why what is built of a source cannot be used.
+/// Why a built component cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Stale {
     /// There is no component.
     #[error("it has not been built")]
     NotBuilt,
-    /// There is one that `toolhost build` did not make.
+    /// The component has no stamp.
     #[error("the component was not made by `toolhost build`")]
     NotStamped,
-    /// It was built of another entry.
-    #[error("it was built when the entry was another")]
+    /// The stamp has another entry.
+    #[error("it was built from another entry")]
     OtherEntry,
-    /// A source is not what it was.
+    /// The digest of a source is different.
     #[error("{path} has changed since it was built")]
     Changed {
-        /// The file.
+        /// The source.
         path: String,
     },
-    /// A source cannot be read any more.
-    #[error("{path}, which it was built of, cannot be read: {source}")]
+    /// A source cannot be read.
+    #[error("the source {path} cannot be read: {source}")]
     Unreadable {
-        /// The file.
+        /// The source.
         path: String,
-        /// Why.
+        /// The reason.
         #[source]
         source: ReadError,
     },
-    /// The bundle's sources are more than are read.
+    /// The sources exceed the limits of loading.
     #[error("the sources of the bundle's tools are too many, too large or too deep to be compared")]
     TooMuch,
-    /// The component is there, and cannot be read.
-    #[error("the component {path}: {source}")]
+    /// The component cannot be read.
+    #[error("the component {path} cannot be read: {source}")]
     Component {
         /// The component.
         path: String,
-        /// Why.
+        /// The reason.
         #[source]
         source: ReadError,
     },

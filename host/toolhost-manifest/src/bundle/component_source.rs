@@ -1,4 +1,4 @@
-//! Where the bytes of a component come from.
+//! Sources of the bytes of components.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,9 +18,9 @@ pub type EntryFuture<'a> =
 ///
 /// An implementation must keep this:
 ///
-/// - It is called once for each distinct `spec.entry` while a bundle loads, never during a call. The
-///   host caches the answer for the other Tools of the entry.
-/// - The bytes returned are the bytes that are checked, hashed, compiled and run: nothing is read again.
+/// - It is called for each distinct `spec.entry` while a bundle loads, never during a call. The host uses
+///   the component for all Tools of the entry, but calls it again for the next one after an error.
+/// - The returned bytes are checked, hashed, compiled and run. Nothing is read again.
 /// - No more than `max_bytes` may be returned, nor held while reading.
 /// - [`Entry::files`] names the files that the component was built of, relative to the bundle's
 ///   directory. The host protects them, and `spec.entry`, against changes by guests.

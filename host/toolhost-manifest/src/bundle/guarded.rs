@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cap_std::fs::{Dir, MetadataExt};
 use toolhost_contract::{FileId, Protected};
 
-use super::read::{Folder, ReadError, Steps, name_beneath, resolve};
+use super::read::{Folder, ReadError, name_beneath, resolve};
 
 /// Files and folders that compilers and bundlers search by name, in the folder of a source and in all
 /// folders above it. Some contain code that they run.
@@ -51,7 +51,7 @@ pub struct WriteGuard {
 struct Looked {
     /// The last known state of each file, and of the path to each folder. It counts while a lookup fails.
     files: HashMap<PathBuf, Protected>,
-    ways: HashMap<PathBuf, Protected>,
+    folders: HashMap<PathBuf, Protected>,
     /// The whole result, when the lookup ended, and how long it took.
     all: Option<(Arc<Protected>, Instant, Duration)>,
 }
@@ -67,55 +67,44 @@ const HOLDS_FOR: u32 = 4;
 const STEPS_MAX: usize = 200_000;
 
 impl WriteGuard {
-    /// Protects these files. Looks them up once, for the times when a lookup fails.
-    pub(super) fn new(dir: Arc<Dir>, folders: Protected, files: Vec<PathBuf>) -> Self {
+    /// Protects `files` of the directory at `path`. `folders` are the directory and all above it. Also
+    /// protects the sources of entries; their folders, where no file may be created; and, there and in
+    /// every folder above, the names of [`NOTICED`]. Looks them up once, for the times when a lookup fails.
+    pub(super) fn new(
+        dir: Arc<Dir>,
+        path: &Path,
+        mut folders: Protected,
+        mut files: Vec<PathBuf>,
+        sources: Vec<PathBuf>,
+    ) -> Self {
+        let closed = sources.iter().filter_map(|file| file.parent());
+        let closed = closed.map(Path::to_owned).collect();
+        let above = sources.iter().flat_map(|file| file.ancestors().skip(1));
+        let above: BTreeSet<&Path> = above.filter(|folder| !is_package(folder)).collect();
+        let noticed = |folder: &&Path| NOTICED.map(|name| folder.join(name));
+        let noticed = above.iter().flat_map(noticed).collect();
+        if !sources.is_empty() {
+            // If the path no longer exists, there are no folders above to protect.
+            let path = path.canonicalize().unwrap_or_default();
+            for folder in path.ancestors().skip(1) {
+                for name in NOTICED {
+                    // If the file is missing, its name is protected.
+                    let _ = folders.add_path_chain(&folder.join(name));
+                }
+            }
+        }
+        files.extend(sources);
         let guarded = Self {
             dir,
             folders,
             files,
-            noticed: Vec::new(),
-            closed: BTreeSet::new(),
+            noticed,
+            closed,
             looked: Mutex::default(),
         };
         // An error is reported when a step opens and looks them up again.
         let _ = guarded.now();
         guarded
-    }
-
-    /// Protects the sources of entries as well: these files in the directory, which is at `path`; their
-    /// folders, where no file may be created; and, there and in every folder above, the names of
-    /// [`NOTICED`].
-    pub(super) fn with_sources(mut self, files: Vec<PathBuf>, path: &Path) -> Self {
-        if files.is_empty() {
-            return self;
-        }
-        let folders = files.iter().filter_map(|file| file.parent());
-        self.closed = folders.map(Path::to_owned).collect();
-        let above: BTreeSet<&Path> = files
-            .iter()
-            .flat_map(|file| file.ancestors().skip(1))
-            .filter(|folder| !is_package(folder))
-            .collect();
-        let noticed = above
-            .iter()
-            .flat_map(|folder| NOTICED.map(|name| folder.join(name)));
-        self.noticed = noticed.collect();
-        self.files.extend(files);
-        // If the path no longer exists, there are no folders above to protect.
-        let path = path.canonicalize().unwrap_or_default();
-        for folder in path.ancestors().skip(1) {
-            for name in NOTICED {
-                // If the file is missing, its name is protected.
-                let _ = self.folders.add_path_chain(&folder.join(name));
-            }
-        }
-        // The earlier result lacks the sources.
-        self.looked
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .all = None;
-        let _ = self.now();
-        self
     }
 
     /// Looks up the manifest, the entries, the links and folders on their paths, and every folder above.
@@ -146,21 +135,23 @@ impl WriteGuard {
 
     fn look(&self, looked: &mut Looked) -> Result<Protected, ReadError> {
         let mut all = self.folders.clone();
-        let mut steps = Steps::at_most(STEPS_MAX);
+        let mut steps = STEPS_MAX;
         let mut folders: HashMap<&Path, Option<Folder>> = HashMap::new();
         for (file, must_be_known) in self.all() {
             let (Some(path), Some(name)) = (file.parent(), file.file_name()) else {
                 return Err(ReadError::Outside);
             };
             if !folders.contains_key(path) {
-                let mut met = Protected::default();
-                let found = resolve(&self.dir, path, &mut met, &mut steps);
-                let found = kept(path, found, met, &mut looked.ways, &mut all)?;
+                let mut protected = Protected::default();
+                let found = resolve(&self.dir, path, &mut protected, &mut steps);
+                let found = kept(path, found, protected, &mut looked.folders, &mut all)?;
                 folders.insert(path, found);
             }
-            let mut met = Protected::default();
+            let mut protected = Protected::default();
             let found = match folders.get(path) {
-                Some(Some(folder)) => name_beneath(&self.dir, folder, name, &mut met, &mut steps),
+                Some(Some(folder)) => {
+                    name_beneath(&self.dir, folder, name, &mut protected, &mut steps)
+                }
                 // Its folder is missing, or its lookup failed.
                 _ => match looked.files.get(file) {
                     Some(known) => {
@@ -175,7 +166,7 @@ impl WriteGuard {
                 true => Err(error),
                 false => Ok(()),
             });
-            kept(file, found, met, &mut looked.files, &mut all)?;
+            kept(file, found, protected, &mut looked.files, &mut all)?;
         }
         for folder in &self.closed {
             let folder = match folder.as_os_str().is_empty() {
@@ -199,18 +190,18 @@ impl WriteGuard {
 fn kept<T>(
     path: &Path,
     found: Result<T, ReadError>,
-    met: Protected,
+    protected: Protected,
     known: &mut HashMap<PathBuf, Protected>,
     all: &mut Protected,
 ) -> Result<Option<T>, ReadError> {
-    all.extend(&met);
+    all.extend(&protected);
     match (found, known.get(path)) {
         (Ok(found), _) => {
-            known.insert(path.to_owned(), met);
+            known.insert(path.to_owned(), protected);
             Ok(Some(found))
         }
         (Err(ReadError::NotFound), _) => {
-            known.insert(path.to_owned(), met);
+            known.insert(path.to_owned(), protected);
             Ok(None)
         }
         (Err(error), Some(before)) => {
@@ -222,7 +213,7 @@ fn kept<T>(
     }
 }
 
-/// Whether a folder is in `node_modules`, where packages are looked up by name.
+/// Returns whether a folder is in `node_modules`, where packages are found by name.
 fn is_package(folder: &Path) -> bool {
     let mut parts = folder.components();
     parts.any(|part| part.as_os_str() == "node_modules")
@@ -247,12 +238,13 @@ mod tests {
     use super::*;
 
     fn guarded(dir: &Path) -> WriteGuard {
-        let dir = Dir::open_ambient_dir(dir, ambient_authority()).unwrap();
-        WriteGuard::new(
-            Arc::new(dir),
-            Protected::default(),
-            vec!["tools/x.wasm".into()],
-        )
+        with_sources(dir, Vec::new())
+    }
+
+    fn with_sources(path: &Path, sources: Vec<PathBuf>) -> WriteGuard {
+        let dir = Dir::open_ambient_dir(path, ambient_authority()).unwrap();
+        let files = vec!["tools/x.wasm".into()];
+        WriteGuard::new(Arc::new(dir), path, Protected::default(), files, sources)
     }
 
     fn id(path: &Path) -> FileId {
@@ -264,13 +256,13 @@ mod tests {
         }
     }
 
-    /// Replaces `tools` by a link that leads to itself, which nobody can look beneath.
+    /// Replaces `tools` by a link to itself, so that lookups beneath it fail.
     fn hide(dir: &Path) {
         fs::rename(dir.join("tools"), dir.join("hidden")).unwrap();
         symlink("tools", dir.join("tools")).unwrap();
     }
 
-    fn furnished() -> tempfile::TempDir {
+    fn bundle_dir() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("tools")).unwrap();
         fs::write(dir.path().join("tools/x.wasm"), "x").unwrap();
@@ -279,7 +271,7 @@ mod tests {
 
     #[test]
     fn of_a_file_that_cannot_be_looked_at_what_was_known_is_kept() {
-        let dir = furnished();
+        let dir = bundle_dir();
         let guarded = guarded(dir.path());
         hide(dir.path());
         let ids = ids(&guarded).unwrap();
@@ -290,14 +282,14 @@ mod tests {
 
     #[test]
     fn a_file_that_could_never_be_looked_at_is_an_error() {
-        let dir = furnished();
+        let dir = bundle_dir();
         hide(dir.path());
         assert!(ids(&guarded(dir.path())).is_err());
     }
 
     #[test]
     fn of_a_file_that_is_gone_the_way_to_it_is_kept() {
-        let dir = furnished();
+        let dir = bundle_dir();
         fs::remove_file(dir.path().join("tools/x.wasm")).unwrap();
         let tools = id(&dir.path().join("tools"));
         assert_eq!(ids(&guarded(dir.path())).unwrap(), [tools]);
@@ -305,7 +297,7 @@ mod tests {
 
     #[test]
     fn of_many_files_no_more_than_a_part_of_the_time_goes_into_looking() {
-        let dir = furnished();
+        let dir = bundle_dir();
         let mut guarded = guarded(dir.path());
         let holds = |guarded: &WriteGuard, took| {
             let found = Arc::new(Protected::default());
@@ -322,11 +314,11 @@ mod tests {
 
     #[test]
     fn what_a_compiler_takes_notice_of_may_lead_anywhere() {
-        let dir = furnished();
+        let dir = bundle_dir();
         symlink("/nowhere", dir.path().join("node_modules")).unwrap();
         symlink("Cargo.toml", dir.path().join("Cargo.toml")).unwrap();
         let source = vec![PathBuf::from("tools/x.wasm")];
-        let guarded = guarded(dir.path()).with_sources(source, dir.path());
+        let guarded = with_sources(dir.path(), source);
         let kept = ids(&guarded).unwrap();
         for name in ["node_modules", "Cargo.toml", "tools/x.wasm"] {
             assert!(kept.contains(&id(&dir.path().join(name))), "{name}");
@@ -335,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_maze_of_links_is_not_followed_to_its_end() {
-        let dir = furnished();
+        let dir = bundle_dir();
         // Each leads to the one before, back and forth: far more steps than links.
         let there_and_back = "tools/../".repeat(100);
         symlink("tools/x.wasm", dir.path().join("0")).unwrap();

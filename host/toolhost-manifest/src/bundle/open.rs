@@ -1,14 +1,14 @@
-//! Opens a bundle: its directory is held by handle, and nothing is opened but beneath it.
+//! Opens a bundle. All files that it names are opened beneath the handle of its directory.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use toolhost_contract::Protected;
-use toolhost_contract::text::shell_word;
-use toolhost_contract::{ToolErrorCode, ToolResource};
+use toolhost_contract::text::{self, shell_word};
+use toolhost_contract::{Protected, ToolErrorCode, ToolResource};
 
 use super::Bundle;
 use super::built::{self, Budget, Language, Source, Stale, Stamp};
@@ -17,48 +17,47 @@ use super::read::{ReadError, ids_to_the_root, read_beneath};
 use super::resources::FILE_MAX;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::yaml::YamlSource;
-use toolhost_contract::text;
 
-/// Name of the file read where a directory is given.
+/// The file that is read if the path of a bundle is a directory.
 pub const MANIFEST: &str = "goondan.yaml";
 
-/// Endings of source files that `toolhost build` does not build.
-const OTHER_SOURCE_ENDINGS: [&str; 5] = ["rs", "cts", "cjs", "go", "c"];
+/// Extensions of source files that `toolhost build` does not build.
+const OTHER_SOURCE_EXTENSIONS: [&str; 5] = ["rs", "cts", "cjs", "go", "c"];
 
-/// Longest path quoted, in characters.
+/// Maximum length of a path in a message, in characters.
 const PATH_SHOWN: usize = 200;
 
-/// Why a bundle cannot be opened.
+/// An error when a bundle is opened or loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The path leads to no bundle.
+    /// The file or directory cannot be read.
     #[error("the bundle {} cannot be read", .path.display())]
     Read {
-        /// The path that was tried.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         source: ReadError,
     },
-    /// The directory holds no manifest.
+    /// The directory contains no manifest.
     #[error("there is no {MANIFEST} in {}", .dir.display())]
     NoManifest {
         /// The directory.
         dir: PathBuf,
     },
-    /// The bundle holds errors.
+    /// The bundle has errors.
     #[error("{} holds {}", .yaml.name(), counted(.diagnostics))]
     Invalid {
-        /// The file, for whoever shows its lines.
+        /// The manifest, for displaying its lines.
         yaml: YamlSource,
-        /// Every finding.
+        /// All findings.
         diagnostics: Vec<Diagnostic>,
     },
 }
 
 impl LoadError {
-    /// The next move.
+    /// Returns the next step for the reader.
     #[must_use]
     pub fn help(&self) -> String {
         match self {
@@ -69,130 +68,108 @@ impl LoadError {
             Self::Read {
                 source: ReadError::NotFound,
                 ..
-            } => format!("Name a bundle file, or a directory that holds a {MANIFEST}."),
+            } => format!("Name a bundle file, or a directory that contains a {MANIFEST}."),
             Self::Read {
                 source: ReadError::Denied,
                 ..
             } => "Make it readable for the user that runs the host.".to_owned(),
             Self::Read { .. } => "Name a regular file.".to_owned(),
-            Self::Invalid { .. } => "Correct what is listed; nothing was loaded.".to_owned(),
+            Self::Invalid { .. } => "Correct the errors above; nothing was loaded.".to_owned(),
         }
     }
 }
 
 fn counted(diagnostics: &[Diagnostic]) -> String {
-    match diagnostics
-        .iter()
-        .filter(|finding| finding.is_error())
-        .count()
-    {
+    let errors = diagnostics.iter().filter(|finding| finding.is_error());
+    match errors.count() {
         1 => "1 error".to_owned(),
         errors => format!("{errors} errors"),
     }
 }
 
-/// A bundle, and the directory that all it names lies beneath.
+/// A bundle, and its directory.
 #[derive(Debug)]
 pub struct OpenBundle {
     bundle: Bundle,
     yaml: YamlSource,
     dir: Arc<Dir>,
-    dir_name: String,
-    manifest: PathBuf,
-    /// The bundle's directory, all above it, and the links that led there.
-    folders: Protected,
-    /// The directory, as the operator named it.
+    /// The path of the directory, as the operator wrote it.
     dir_path: PathBuf,
-    /// How much more of its sources is read.
+    /// The name of the manifest in the directory.
+    manifest: PathBuf,
+    /// The directory, all directories above it, and the links on its path.
+    folders: Protected,
+    /// The remaining budget for reading sources.
     budget: Budget,
 }
 
-/// What is loaded of a Tool's entry.
+/// The component of a Tool, and its files.
 #[derive(Debug)]
 pub struct Entry {
-    /// The component.
+    /// The bytes of the component.
     pub component: Vec<u8>,
-    /// The files beneath the bundle's directory that belong to it beside `spec.entry`: the component
-    /// that was built, and what it was built of.
+    /// The files beneath the bundle's directory that belong to it, without `spec.entry`: a component that
+    /// `toolhost build` built, and its sources.
     pub files: Vec<PathBuf>,
 }
 
-/// A Tool whose entry is source.
+/// A Tool whose entry is source code.
 #[derive(Debug, Clone)]
 pub struct SourceEntry<'b> {
-    /// The Tool. Where several have this entry, the first.
+    /// The first Tool with this entry.
     pub tool: &'b ToolResource,
     /// The language.
     pub language: Language,
-    /// Where the component belongs, from the bundle's directory.
+    /// The path of the component, from the bundle's directory.
     pub component: PathBuf,
 }
 
 impl Bundle {
-    /// Opens the bundle at a path: a file, or a directory that holds a `goondan.yaml`.
+    /// Opens the bundle at a path: a file, or a directory that contains a `goondan.yaml`.
     ///
     /// # Errors
-    /// [`LoadError`] where it cannot be read, or holds an error.
+    /// [`LoadError`] if the bundle cannot be read or has errors.
     pub fn open(path: &Path) -> Result<OpenBundle, LoadError> {
         let unreadable = |source: ReadError| LoadError::Read {
             path: path.to_owned(),
             source,
         };
-        let (dir, dir_path, manifest) = match Dir::open_ambient_dir(path, ambient_authority()) {
-            Ok(dir) => (dir, path.to_owned(), PathBuf::from(MANIFEST)),
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                let (dir_path, file) =
-                    split(path).ok_or_else(|| unreadable(ReadError::NotFound))?;
-                let dir = Dir::open_ambient_dir(&dir_path, ambient_authority());
-                (
-                    dir.map_err(|error| unreadable(error.into()))?,
-                    dir_path,
-                    file,
-                )
-            }
-            Err(error) => return Err(unreadable(error.into())),
+        let (dir, dir_path, manifest) = open_dir(path).map_err(unreadable)?;
+        let name = shown(&dir_path.join(&manifest));
+        let invalid = |code, message: &str| LoadError::Invalid {
+            yaml: YamlSource::new(name.as_str(), ""),
+            diagnostics: vec![Diagnostic::error(code, Place::file(&name), message)],
         };
         let bytes = match read_beneath(&dir, &manifest, FILE_MAX as u64) {
             Ok(bytes) => bytes,
             Err(ReadError::NotFound) => return Err(LoadError::NoManifest { dir: dir_path }),
             Err(error @ ReadError::TooLarge { .. }) => {
                 let message = format!("the file cannot be read: {error}");
-                return Err(invalid(
-                    &dir_path,
-                    &manifest,
-                    ToolErrorCode::ConfigTooLarge,
-                    &message,
-                ));
+                return Err(invalid(ToolErrorCode::ConfigTooLarge, &message));
             }
             Err(source) => {
                 let path = dir_path.join(manifest);
                 return Err(LoadError::Read { path, source });
             }
         };
-        let Ok(text) = std::str::from_utf8(&bytes) else {
-            let message = "the file is not UTF-8 text";
-            return Err(invalid(
-                &dir_path,
-                &manifest,
-                ToolErrorCode::ConfigParse,
-                message,
-            ));
-        };
-        let yaml = YamlSource::new(shown(&dir_path.join(&manifest)), text);
+        let text = std::str::from_utf8(&bytes);
+        let text =
+            text.map_err(|_| invalid(ToolErrorCode::ConfigParse, "the file is not UTF-8 text"))?;
+        let yaml = YamlSource::new(name.as_str(), text);
         let mut folders = Protected::default();
-        let above = ids_to_the_root(&dir).map_err(unreadable)?;
-        above.into_iter().for_each(|id| folders.add(id));
-        let led = folders.add_path_chain(&dir_path);
-        led.map_err(|error| unreadable(error.into()))?;
+        for id in ids_to_the_root(&dir).map_err(unreadable)? {
+            folders.add(id);
+        }
+        let target = folders.add_path_chain(&dir_path);
+        target.map_err(|error| unreadable(error.into()))?;
         match Bundle::parse(&yaml) {
             Ok(bundle) => Ok(OpenBundle {
                 bundle,
                 yaml,
                 dir: Arc::new(dir),
-                dir_name: shown(&dir_path),
+                dir_path,
                 manifest,
                 folders,
-                dir_path,
                 budget: Budget::default(),
             }),
             Err(diagnostics) => Err(LoadError::Invalid { yaml, diagnostics }),
@@ -200,22 +177,17 @@ impl Bundle {
     }
 }
 
-/// The directory and the file of a path; `.` is the directory of a bare name.
-fn split(path: &Path) -> Option<(PathBuf, PathBuf)> {
-    let file = PathBuf::from(path.file_name()?);
-    let dir = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    Some((dir, file))
-}
-
-fn invalid(dir: &Path, manifest: &Path, code: ToolErrorCode, message: &str) -> LoadError {
-    let name = shown(&dir.join(manifest));
-    let finding = Diagnostic::error(code, Place::file(name.as_str()), message);
-    LoadError::Invalid {
-        yaml: YamlSource::new(name, ""),
-        diagnostics: vec![finding],
+/// Opens the directory of a bundle. Returns it with its path and the name of the manifest in it.
+fn open_dir(path: &Path) -> Result<(Dir, PathBuf, PathBuf), ReadError> {
+    let open = |path: &Path| Dir::open_ambient_dir(path, ambient_authority());
+    match open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            let file = path.file_name().ok_or(ReadError::NotFound)?;
+            let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+            let dir = dir.unwrap_or(Path::new("."));
+            Ok((open(dir)?, dir.to_owned(), file.into()))
+        }
+        dir => Ok((dir?, path.to_owned(), MANIFEST.into())),
     }
 }
 
@@ -226,36 +198,37 @@ fn shown(path: &Path) -> String {
 }
 
 impl OpenBundle {
-    /// What the bundle declares.
+    /// Returns the resources of the bundle.
     #[must_use]
     pub fn bundle(&self) -> &Bundle {
         &self.bundle
     }
 
-    /// The manifest's text.
+    /// Returns the text of the manifest.
     #[must_use]
     pub fn yaml(&self) -> &YamlSource {
         &self.yaml
     }
 
-    /// The bundle's directory, as it was named.
+    /// Returns the path of the bundle's directory, as it was opened.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir_path
     }
 
-    /// What no guest may change; `files` are those of the entries.
-    pub fn guarded(&self, files: Vec<PathBuf>) -> WriteGuard {
+    /// Protects the files of the bundle against changes by guests. `sources` are those of
+    /// [`Entry::files`].
+    pub fn guarded(&self, sources: Vec<PathBuf>) -> WriteGuard {
         let tools = self.bundle.tools().iter();
         let entries = tools.map(|tool| PathBuf::from(&tool.spec.entry));
-        let own = std::iter::once(self.manifest.clone()).chain(entries);
-        let guarded = WriteGuard::new(Arc::clone(&self.dir), self.folders.clone(), own.collect());
-        guarded.with_sources(files, &self.dir_path)
+        let files = std::iter::once(self.manifest.clone()).chain(entries);
+        let (dir, folders) = (Arc::clone(&self.dir), self.folders.clone());
+        WriteGuard::new(dir, &self.dir_path, folders, files.collect(), sources)
     }
 
-    /// Reads the component of a Tool of this bundle, once, up to `max_bytes`: these bytes are what is
-    /// checked, hashed and run. Of a source entry it is what `toolhost build` made of it, where the
-    /// sources are still the same; nothing is built or run here.
+    /// Reads the component of a Tool of this bundle, once, up to `max_bytes`. These bytes are checked,
+    /// hashed and run. If the entry is source code, they are those that `toolhost build` built, if its
+    /// sources have not changed. Nothing is built or run here.
     ///
     /// # Errors
     /// A finding at `spec.entry`: `E_CONFIG_ENTRY_NOT_FOUND`, or `E_COMPONENT_TOO_LARGE`.
@@ -264,15 +237,17 @@ impl OpenBundle {
         tool: &ToolResource,
         max_bytes: u64,
     ) -> Result<Entry, Box<Diagnostic>> {
-        let entry = tool.spec.entry.as_str();
+        let entry = Path::new(&tool.spec.entry);
         let Some(source) = self.source_entry(tool) else {
-            if is_other_source(entry) {
-                return Err(Box::new(self.not_a_component(tool)));
+            let extension = entry.extension().and_then(OsStr::to_str);
+            if extension.is_some_and(|known| OTHER_SOURCE_EXTENSIONS.contains(&known)) {
+                return Err(self.not_a_component(tool));
             }
-            let read = read_beneath(&self.dir, Path::new(entry), max_bytes);
-            let component = read.map_err(|error| Box::new(self.unreadable(tool, &error)))?;
-            let files = Vec::new();
-            return Ok(Entry { component, files });
+            let read = read_beneath(&self.dir, entry, max_bytes);
+            return Ok(Entry {
+                component: read.map_err(|error| self.unreadable(tool, &error))?,
+                files: Vec::new(),
+            });
         };
         match self.built(&source, max_bytes) {
             Ok((component, stamp)) => {
@@ -284,18 +259,18 @@ impl OpenBundle {
             Err(Stale::Component {
                 source: error @ ReadError::TooLarge { .. },
                 ..
-            }) => Err(Box::new(self.unreadable(tool, &error))),
-            Err(stale) => Err(Box::new(self.stale(tool, &stale))),
+            }) => Err(self.unreadable(tool, &error)),
+            Err(stale) => Err(self.stale(tool, &stale)),
         }
     }
 
-    /// Each source entry of the bundle, once, with the first Tool that has it.
+    /// Returns each source entry of the bundle once.
     pub fn source_entries(&self) -> impl Iterator<Item = SourceEntry<'_>> {
         let tools = self.bundle.tools().iter();
-        let entries = tools.filter_map(|tool| Some((tool, self.source_entry(tool)?)));
-        entries
-            .filter(|(tool, source)| tool.metadata.name == source.tool.metadata.name)
-            .map(|(_, source)| source)
+        tools.filter_map(|tool| {
+            let source = self.source_entry(tool)?;
+            (source.tool.metadata.name == tool.metadata.name).then_some(source)
+        })
     }
 
     fn source_entry(&self, tool: &ToolResource) -> Option<SourceEntry<'_>> {
@@ -310,10 +285,10 @@ impl OpenBundle {
         })
     }
 
-    /// Reads what was built of a source entry, where it is of what is there now.
+    /// Reads the component that was built from a source entry, if its sources have not changed.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// [`Stale`] if the component cannot be used.
     pub fn built(
         &self,
         source: &SourceEntry<'_>,
@@ -337,38 +312,30 @@ impl OpenBundle {
         Ok((component, stamp))
     }
 
-    fn not_a_component(&self, tool: &ToolResource) -> Diagnostic {
-        let (name, entry) = (&tool.metadata.name, shown(Path::new(&tool.spec.entry)));
-        let message = format!("tool {name}: entry {entry} is source code, not a WASI component");
-        let finding =
-            Diagnostic::error(ToolErrorCode::ConfigEntry, self.entry_place(tool), message);
-        finding.with_help(if entry.ends_with(".rs") {
+    fn not_a_component(&self, tool: &ToolResource) -> Box<Diagnostic> {
+        let help = if tool.spec.entry.ends_with(".rs") {
             "Name the package's Cargo.toml, which `toolhost build` builds, or a .wasm file."
         } else {
             "Build it to a component first, and name the .wasm file in spec.entry."
-        })
+        };
+        let problem = " is source code, not a WASI component";
+        self.entry_error(tool, ToolErrorCode::ConfigEntry, problem, help)
     }
 
-    fn stale(&self, tool: &ToolResource, stale: &Stale) -> Diagnostic {
-        let (name, entry) = (&tool.metadata.name, shown(Path::new(&tool.spec.entry)));
-        let message = format!("tool {name}: entry {entry}: {stale}");
-        let finding =
-            Diagnostic::error(ToolErrorCode::ConfigEntry, self.entry_place(tool), message);
-        finding.with_help(match stale {
-            Stale::TooMuch => "Name the built component in spec.entry.".to_owned(),
-            Stale::NotBuilt
-            | Stale::NotStamped
-            | Stale::OtherEntry
-            | Stale::Changed { .. }
-            | Stale::Unreadable { .. }
-            | Stale::Component { .. } => format!(
+    fn stale(&self, tool: &ToolResource, stale: &Stale) -> Box<Diagnostic> {
+        let help = if matches!(stale, Stale::TooMuch) {
+            "Name the built component in spec.entry."
+        } else {
+            &format!(
                 "If you trust its sources, build it: {}",
                 self.build_command()
-            ),
-        })
+            )
+        };
+        let problem = format!(": {stale}");
+        self.entry_error(tool, ToolErrorCode::ConfigEntry, &problem, help)
     }
 
-    /// The command that builds what this bundle's entries name.
+    /// Returns the command that builds the entries of this bundle.
     fn build_command(&self) -> String {
         let path = match self.manifest.as_os_str() == MANIFEST {
             true => &self.dir_path,
@@ -380,61 +347,51 @@ impl OpenBundle {
         }
     }
 
-    fn unreadable(&self, tool: &ToolResource, error: &ReadError) -> Diagnostic {
-        let (name, entry) = (&tool.metadata.name, shown(Path::new(&tool.spec.entry)));
-        let dir = &self.dir_name;
-        let (code, help) = match error {
-            ReadError::NotFound => (
-                ToolErrorCode::ConfigEntry,
-                format!(
-                    "Build the component, or correct spec.entry: it is looked up in the directory {dir:?}."
-                ),
+    fn unreadable(&self, tool: &ToolResource, error: &ReadError) -> Box<Diagnostic> {
+        let dir = shown(&self.dir_path);
+        let help = match error {
+            ReadError::NotFound => &format!(
+                "Build the component, or correct spec.entry: it is looked up in the directory {dir:?}."
             ),
-            ReadError::Outside => (
-                ToolErrorCode::ConfigEntry,
-                format!("Put the component beneath the directory {dir:?}."),
+            ReadError::Outside => &format!("Put the component beneath the directory {dir:?}."),
+            ReadError::Denied => "Make it readable for the user that runs the host.",
+            ReadError::TooFar => &format!(
+                "Put the component into few folders beneath {dir:?}, and not behind many links."
             ),
-            ReadError::Denied => (
-                ToolErrorCode::ConfigEntry,
-                "Make it readable for the user that runs the host.".to_owned(),
-            ),
-            ReadError::TooFar => (
-                ToolErrorCode::ConfigEntry,
-                format!(
-                    "Put the component into few folders beneath {dir:?}, and not behind many links."
-                ),
-            ),
-            ReadError::NotAFile { .. } => (
-                ToolErrorCode::ConfigEntry,
-                "Name the .wasm file itself.".to_owned(),
-            ),
-            ReadError::TooLarge { .. } => (
-                ToolErrorCode::ComponentLimit,
-                "Make the component smaller: build optimised and stripped.".to_owned(),
-            ),
-            ReadError::Io(source) => (
-                ToolErrorCode::ConfigEntry,
-                format!("The system reports: {source}."),
-            ),
+            ReadError::NotAFile { .. } => "Name the .wasm file itself.",
+            ReadError::TooLarge { .. } => {
+                "Make the component smaller: build optimised and stripped."
+            }
+            ReadError::Io(_) => "Check the file, and the folders and links on its path.",
         };
-        let message = format!("tool {name}: entry {entry} in {dir}: {error}");
-        Diagnostic::error(code, self.entry_place(tool), message).with_help(help)
+        let code = if matches!(error, ReadError::TooLarge { .. }) {
+            ToolErrorCode::ComponentLimit
+        } else {
+            ToolErrorCode::ConfigEntry
+        };
+        self.entry_error(tool, code, &format!(" in {dir}: {error}"), help)
     }
 
-    /// Where a Tool names its entry.
+    /// Creates an error at the entry of a Tool. `problem` follows the entry in the message.
+    fn entry_error(
+        &self,
+        tool: &ToolResource,
+        code: ToolErrorCode,
+        problem: &str,
+        help: &str,
+    ) -> Box<Diagnostic> {
+        let (name, entry) = (&tool.metadata.name, shown(Path::new(&tool.spec.entry)));
+        let message = format!("tool {name}: entry {entry}{problem}");
+        Box::new(Diagnostic::error(code, self.entry_place(tool), message).with_help(help))
+    }
+
+    /// Returns the place of a Tool's entry.
     pub fn entry_place(&self, tool: &ToolResource) -> Place {
         match self.bundle.places(&tool.metadata.name) {
             Some(places) => places.entry.clone(),
             None => Place::file(self.yaml.name()),
         }
     }
-}
-
-fn is_other_source(entry: &str) -> bool {
-    let ending = Path::new(entry)
-        .extension()
-        .and_then(|ending| ending.to_str());
-    ending.is_some_and(|ending| OTHER_SOURCE_ENDINGS.contains(&ending))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Reads a file beneath a directory, once, and remembers what led to it.
+//! Reads files beneath a directory, and looks up the folders and links on their paths.
 //!
-//! Refused by the system, not by comparing strings: `..`, absolute paths and symbolic links that
-//! lead out of the directory. Named pipes, sockets and devices are refused and never waited for.
+//! `..`, absolute paths and links that leave the directory are refused by the system, not by comparing
+//! strings. Named pipes, sockets and devices are refused without waiting.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
@@ -12,32 +12,16 @@ use cap_std::fs::{Dir, FileType, FileTypeExt, Metadata, OpenOptions, OpenOptions
 use rustix::fs::{AtFlags, FileType as SystemType, OFlags, Stat, readlinkat, statat};
 use toolhost_contract::{FileId, Protected};
 
-/// Most symbolic links followed, as many as the kernel follows.
+/// Maximum number of symbolic links on a path, as in the kernel.
 const LINKS_MAX: usize = 40;
 
-/// Most steps to one file, those of links among them: no bundle lies deeper.
+/// Maximum number of components of a path, with those of the links on it.
 const STEPS_MAX: usize = 256;
-
-/// How many more steps are taken: whoever made a bundle may be a stranger.
-#[derive(Debug)]
-pub(super) struct Steps(usize);
-
-impl Steps {
-    /// For so many files.
-    pub(super) fn at_most(steps: usize) -> Self {
-        Self(steps)
-    }
-
-    fn take(&mut self) -> Result<(), ReadError> {
-        self.0 = self.0.checked_sub(1).ok_or(ReadError::TooFar)?;
-        Ok(())
-    }
-}
 
 /// A folder beneath a directory.
 #[derive(Debug)]
 pub(super) struct Folder {
-    /// The way to it, without links.
+    /// The path without links.
     path: PathBuf,
     id: FileId,
 }
@@ -46,64 +30,70 @@ pub(super) struct Folder {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is not there.
+    /// The file does not exist.
     #[error("there is no such file or directory")]
     NotFound,
-    /// We may not.
+    /// The host has no permission.
     #[error("permission denied")]
     Denied,
-    /// It leads out of the directory it must lie beneath.
-    #[error("it leads out of the bundle's directory")]
+    /// The path leads out of the directory.
+    #[error("the path leaves the bundle's directory")]
     Outside,
-    /// It is a directory, a named pipe, a socket or a device.
+    /// The file is a directory, a named pipe, a socket or a device.
     #[error("it is {found}, not a regular file")]
     NotAFile {
-        /// What it is, such as `a directory`.
+        /// Its type, such as `a directory`.
         found: &'static str,
     },
-    /// It is larger than it may be.
+    /// The file is too large.
     #[error("it is larger than {max} bytes")]
     TooLarge {
-        /// Largest size, in bytes.
+        /// Maximum size, in bytes.
         max: u64,
     },
-    /// The way to it has more steps than are taken.
+    /// The path has too many components and links.
     #[error("its path has too many folders and links")]
     TooFar,
-    /// The system says something else.
-    #[error("it cannot be read")]
-    Io(#[source] io::Error),
+    /// Another error of the system.
+    #[error(transparent)]
+    Io(io::Error),
 }
 
 impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
         let kind = error.kind();
-        let is_ours = error.raw_os_error().is_none();
+        // If a path leaves the directory, cap-std's error has no number, and the kernel's is EXDEV.
+        let is_of_system = error.raw_os_error().is_some();
         if matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
-            return Self::NotFound;
+            Self::NotFound
+        } else if kind == io::ErrorKind::PermissionDenied && is_of_system {
+            Self::Denied
+        } else if matches!(
+            kind,
+            io::ErrorKind::PermissionDenied | io::ErrorKind::CrossesDevices
+        ) {
+            Self::Outside
+        } else {
+            Self::Io(error)
         }
-        // cap-std's own answer to a way out has no number, the kernel's is EXDEV.
-        let denied = kind == io::ErrorKind::PermissionDenied;
-        if (denied && is_ours) || kind == io::ErrorKind::CrossesDevices {
-            return Self::Outside;
-        }
-        if denied {
-            return Self::Denied;
-        }
-        Self::Io(error)
+    }
+}
+
+impl From<rustix::io::Errno> for ReadError {
+    fn from(error: rustix::io::Errno) -> Self {
+        io::Error::from(error).into()
     }
 }
 
 /// Reads a regular file of at most `max` bytes beneath `dir`.
 pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<Vec<u8>, ReadError> {
-    let mut steps = Steps::at_most(STEPS_MAX);
+    let mut steps = STEPS_MAX;
     let path = resolve(dir, path, &mut Protected::default(), &mut steps)?.path;
     check_is_file(&dir.symlink_metadata(&path)?)?;
     let mut options = OpenOptions::new();
-    // Were it replaced by a named pipe now, opening would not wait for a writer.
-    options
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    // If a named pipe has replaced the file since, opening does not wait for a writer.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    options.read(true).custom_flags(flags);
     let file = dir.open_with(&path, &options)?;
     let metadata = file.metadata()?;
     check_is_file(&metadata)?;
@@ -118,58 +108,57 @@ pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-/// Finds a name in a folder, and where it is a link what leads on from there.
+/// Looks up a name in a folder; if it is a link, also the path that it names. Adds the same to `found` as
+/// [`resolve`].
 pub(super) fn name_beneath(
     dir: &Dir,
     folder: &Folder,
     name: &OsStr,
-    met: &mut Protected,
-    steps: &mut Steps,
+    found: &mut Protected,
+    steps: &mut usize,
 ) -> Result<(), ReadError> {
-    steps.take()?;
-    met.add_name(folder.id, name);
+    take_step(steps)?;
+    found.add_name(folder.id, name);
     let path = folder.path.join(name);
-    let stat = statat(dir, &path, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)?;
-    met.add(id_of(&stat));
-    if SystemType::from_raw_mode(stat.st_mode) == SystemType::Symlink {
-        resolve(dir, &path, met, steps)?;
+    let stat = statat(dir, &path, AtFlags::SYMLINK_NOFOLLOW)?;
+    found.add(id_of(&stat));
+    if is_link(&stat) {
+        resolve(dir, &path, found, steps)?;
     }
     Ok(())
 }
 
-/// Finds what a path leads to beneath `dir`, following symbolic links within it, and adds the
-/// directories and links on the way with their names. Where it fails, `met` holds those before; what
-/// is missing is there by its name.
+/// Resolves a path beneath `dir`, following symbolic links within it. Adds the folders and links on the
+/// path to `found`, with their names. After an error, `found` has those before the missing one, and its
+/// name. `steps` is the number of path components and links that may still be looked up.
 ///
-/// Asks without opening, so that it needs no descriptor. What is swapped on the way meanwhile may be
-/// looked at outside, and is opened nowhere but beneath `dir`.
+/// Opens nothing, so that it needs no file descriptor. If the path is changed meanwhile, files outside
+/// may be looked up, but they are never opened, as files are opened beneath `dir` alone.
 pub(super) fn resolve(
     dir: &Dir,
     path: &Path,
-    met: &mut Protected,
-    left: &mut Steps,
+    found: &mut Protected,
+    steps: &mut usize,
 ) -> Result<Folder, ReadError> {
     let mut resolved = PathBuf::new();
-    let here = statat(dir, ".", AtFlags::empty()).map_err(io::Error::from)?;
-    let here = id_of(&here);
+    let top = id_of(&statat(dir, ".", AtFlags::empty())?);
     let mut folders = Vec::new();
     let mut links = 0;
-    let mut rest = steps(path);
-    while let Some(step) = rest.pop() {
-        left.take()?;
-        let Step::Into(name) = step else {
-            let is_beneath = matches!(step, Step::Up) && resolved.pop();
-            if is_beneath {
-                folders.pop();
-                continue;
-            }
+    let mut rest = reversed_parts(path);
+    while let Some(part) = rest.pop() {
+        take_step(steps)?;
+        if part == ".." && resolved.pop() {
+            folders.pop();
+            continue;
+        }
+        if part == ".." || part == "/" {
             return Err(ReadError::Outside);
-        };
-        met.add_name(folders.last().copied().unwrap_or(here), &name);
-        let next = resolved.join(name);
-        let stat = statat(dir, &next, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)?;
-        met.add(id_of(&stat));
-        if SystemType::from_raw_mode(stat.st_mode) != SystemType::Symlink {
+        }
+        found.add_name(folders.last().copied().unwrap_or(top), &part);
+        let next = resolved.join(part);
+        let stat = statat(dir, &next, AtFlags::SYMLINK_NOFOLLOW)?;
+        found.add(id_of(&stat));
+        if !is_link(&stat) {
             resolved = next;
             folders.push(id_of(&stat));
             continue;
@@ -178,32 +167,30 @@ pub(super) fn resolve(
         if links > LINKS_MAX {
             return Err(ReadError::Io(io::ErrorKind::TooManyLinks.into()));
         }
-        let target = readlinkat(dir, &next, Vec::new()).map_err(io::Error::from)?;
+        let target = readlinkat(dir, &next, Vec::new())?;
         let target = OsString::from_vec(target.into_bytes());
-        rest.extend(steps(Path::new(&target)));
+        rest.extend(reversed_parts(Path::new(&target)));
     }
     Ok(Folder {
         path: resolved,
-        id: folders.last().copied().unwrap_or(here),
+        id: folders.last().copied().unwrap_or(top),
     })
 }
 
-/// One step of a path.
-enum Step {
-    Into(OsString),
-    Up,
-    Root,
+fn take_step(steps: &mut usize) -> Result<(), ReadError> {
+    *steps = steps.checked_sub(1).ok_or(ReadError::TooFar)?;
+    Ok(())
 }
 
-/// The steps of a path, the last one first.
-fn steps(path: &Path) -> Vec<Step> {
-    let step = |component: Component<'_>| match component {
-        Component::Normal(name) => Some(Step::Into(name.to_owned())),
-        Component::ParentDir => Some(Step::Up),
-        Component::CurDir => None,
-        Component::RootDir | Component::Prefix(_) => Some(Step::Root),
-    };
-    path.components().rev().filter_map(step).collect()
+/// Returns the components of a path, the last one first.
+fn reversed_parts(path: &Path) -> Vec<OsString> {
+    let parts = path.components().rev();
+    let parts = parts.filter(|part| *part != Component::CurDir);
+    parts.map(|part| part.as_os_str().to_owned()).collect()
+}
+
+fn is_link(stat: &Stat) -> bool {
+    SystemType::from_raw_mode(stat.st_mode) == SystemType::Symlink
 }
 
 fn check_is_file(metadata: &Metadata) -> Result<(), ReadError> {
@@ -225,7 +212,7 @@ fn kind_of(file_type: FileType) -> &'static str {
     } else if file_type.is_block_device() || file_type.is_char_device() {
         "a device"
     } else {
-        "something else"
+        "a special file"
     }
 }
 
@@ -236,17 +223,16 @@ fn id_of(stat: &Stat) -> FileId {
     }
 }
 
-/// The identity of a directory and of every directory above it, to the root. Asks without opening:
-/// a folder that may be passed through need not be readable.
+/// Returns the identities of a directory and of all directories above it. Opens none of them, as the host
+/// may lack the permission to read them.
 pub(super) fn ids_to_the_root(dir: &Dir) -> Result<Vec<FileId>, ReadError> {
-    /// More folders than the longest path has.
+    /// More than the longest path has.
     const DEPTH_MAX: usize = 4096;
 
     let mut ids: Vec<FileId> = Vec::new();
     let mut above = PathBuf::from(".");
     while ids.len() < DEPTH_MAX {
-        let stat = statat(dir, &above, AtFlags::empty()).map_err(io::Error::from)?;
-        let id = id_of(&stat);
+        let id = id_of(&statat(dir, &above, AtFlags::empty())?);
         if ids.last() == Some(&id) {
             return Ok(ids);
         }

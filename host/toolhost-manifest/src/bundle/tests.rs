@@ -172,7 +172,7 @@ fn entry_and_exports_are_required() {
         &tool_spec("{entry: '', exports: []}"),
         &[
             &format!("4:15: {schema}.entry: 'entry' is empty"),
-            &format!("4:28: {schema}.exports: 'exports' is empty: a Tool serves at least one"),
+            &format!("4:28: {schema}.exports: 'exports' is empty: a Tool has at least one"),
         ],
     );
     check(
@@ -247,8 +247,9 @@ fn names_hold_no_double_underscore_and_make_one_tool_name_each() {
     );
     export("''", "a name must not be empty");
     let long = "n".repeat(62);
-    let whole =
-        format!("the model would see 't__{long}' is 65 characters long: at most 64 are allowed");
+    let whole = format!(
+        "the tool's name for the model is invalid: 't__{long}' is 65 characters long: at most 64 are allowed"
+    );
     export(&long, &whole);
     check(
         &tool("{name: 5}", "{entry: t.wasm, exports: [{description: d}]}"),

@@ -3,20 +3,18 @@
 use std::collections::HashMap;
 
 use toolhost_contract::{
-    ErrorMessageLimit, ExportName, JsonSchemaObject, ResourceName, ToolErrorCode, ToolExportSpec,
-    ToolName, ToolSpec,
+    ErrorMessageLimit, ExportName, JsonSchemaObject, ToolErrorCode, ToolExportSpec, ToolName,
+    ToolSpec,
 };
 
+use super::document::Named;
 use crate::diagnostic::{Diagnostic, Place};
+use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
-use crate::schema::{ArgsSchema, SchemaError};
+use crate::schema::ArgsSchema;
 use crate::yaml::Value;
-use toolhost_contract::text;
 
-/// Longest text quoted, in characters.
-const QUOTED_MAX: usize = 80;
-
-/// Where the parts of a Tool stand, for findings that only its component brings to light.
+/// The places of the parts of a Tool, for findings about its component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolPlaces {
     /// `metadata.name`.
@@ -27,55 +25,42 @@ pub struct ToolPlaces {
     pub exports: Vec<Place>,
 }
 
-/// A Tool's spec and the places of its parts.
-#[derive(Debug)]
-pub(super) struct ReadSpec {
-    pub(super) spec: ToolSpec,
-    pub(super) entry: Place,
-    pub(super) exports: Vec<Place>,
-}
-
-/// Reads `spec`; none where anything in it is wrong.
+/// Reads `spec`; `None` if anything in it or the name is invalid.
 ///
 /// Spec: tool-spec-v2 §4.2, §4.3.
 pub(super) fn read_spec(
     resource: &Fields<'_>,
-    tool: Option<&ResourceName>,
+    named: Option<&Named>,
     findings: &mut Findings,
-) -> Option<ReadSpec> {
+) -> Option<(ToolSpec, ToolPlaces)> {
     let spec = resource.required("spec", findings)?.fields(findings)?;
     refuse_removed(&spec, findings);
-    spec.refuse_unknown(
-        &["entry", "errorMessageLimit", "exports", "runtime", "auth"],
-        findings,
-    );
-    let limit = match spec.get("errorMessageLimit") {
-        Some(at) => read_limit(&at, findings),
-        None => Some(ErrorMessageLimit::DEFAULT),
-    };
+    let known = ["entry", "errorMessageLimit", "exports", "runtime", "auth"];
+    spec.refuse_unknown(&known, findings);
+    let limit = spec.optional("errorMessageLimit", findings, read_limit);
     let entry_at = spec.required("entry", findings);
-    let entry = entry_at
-        .as_ref()
-        .and_then(|at| read_entry(at, findings).map(|entry| (entry, findings.place(at))));
-    let exports_at = spec.required("exports", findings);
-    let exports = exports_at.and_then(|at| read_exports(&at, tool, findings));
-    let ((entry, entry_place), (exports, export_places)) = (entry?, exports?);
-    Some(ReadSpec {
-        spec: ToolSpec {
-            entry,
-            error_message_limit: limit?,
-            exports,
-        },
-        entry: entry_place,
-        exports: export_places,
-    })
+    let entry = entry_at.as_ref().and_then(|at| read_entry(at, findings));
+    let exports = spec.required("exports", findings);
+    let exports = exports.and_then(|at| read_exports(&at, named, findings));
+    let (exports, places) = exports?;
+    let spec = ToolSpec {
+        entry: entry?,
+        error_message_limit: limit?.unwrap_or(ErrorMessageLimit::DEFAULT),
+        exports,
+    };
+    let places = ToolPlaces {
+        name: named?.place.clone(),
+        entry: findings.place(&entry_at?),
+        exports: places,
+    };
+    Some((spec, places))
 }
 
 fn refuse_removed(spec: &Fields<'_>, findings: &mut Findings) {
     for (name, key, _) in spec.entries() {
         let help = match name {
             "runtime" => "Remove it: every Tool is a WASI component.",
-            "auth" => "Remove it: credentials are the business of an Extension.",
+            "auth" => "Remove it: extensions manage credentials.",
             _ => continue,
         };
         let place = findings.place(&key);
@@ -85,72 +70,61 @@ fn refuse_removed(spec: &Fields<'_>, findings: &mut Findings) {
     }
 }
 
-/// Reads the path of the component. Whether a file is there is found when it is opened.
+/// Reads the path of the component. A missing file is found when it is opened.
 fn read_entry(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
     let entry = at.text(findings)?;
-    let shown = text::shorten(entry, QUOTED_MAX);
-    let place = |message: &str| format!("entry '{shown}' {message}");
     let problem = if entry.trim().is_empty() {
-        findings.invalid(at, "'entry' is empty");
-        return None;
+        return at.refused("'entry' is empty", findings);
     } else if entry.contains('\0') {
-        place("contains a NUL character")
+        "contains a NUL character"
     } else if entry.starts_with(['/', '\\']) {
-        place("is absolute: it must be relative to the bundle's directory")
+        "is absolute: it must be relative to the bundle's directory"
     } else if entry.split(['/', '\\']).any(|part| part == "..") {
-        place("contains '..': it must lie beneath the bundle's directory")
+        "contains '..': it must lie beneath the bundle's directory"
     } else {
         return Some(entry.to_owned());
     };
-    findings.error(ToolErrorCode::ConfigEntry, at, problem);
+    let message = format!("entry '{}' {problem}", short(entry));
+    findings.error(ToolErrorCode::ConfigEntry, at, message);
     None
 }
 
-/// Reads a positive integer, written as one: `1e3` is a decimal number in YAML, `"10"` a string.
+/// Reads a positive integer. `1e3` is a decimal number in YAML, and `"10"` a string.
 fn read_limit(at: &Cursor<'_>, findings: &mut Findings) -> Option<ErrorMessageLimit> {
-    let limit = match &at.node.value {
-        Value::Integer(number) => u32::try_from(*number).ok().and_then(ErrorMessageLimit::new),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Float(_)
-        | Value::Text(_)
-        | Value::List(_)
-        | Value::Map(_) => {
-            return at.expected("a positive integer, such as 1000,", findings);
-        }
+    let Value::Integer(number) = at.node.value else {
+        return at.expected("a positive integer, such as 1000,", findings);
     };
-    if limit.is_none() {
+    let limit = u32::try_from(number).ok().and_then(ErrorMessageLimit::new);
+    limit.or_else(|| {
         let message = format!("'errorMessageLimit' must be between 1 and {}", u32::MAX);
-        findings.invalid(at, message);
-    }
-    limit
+        at.refused(message, findings)
+    })
 }
 
 fn read_exports(
     at: &Cursor<'_>,
-    tool: Option<&ResourceName>,
+    tool: Option<&Named>,
     findings: &mut Findings,
 ) -> Option<(Vec<ToolExportSpec>, Vec<Place>)> {
     let items = at.items(findings)?;
     if items.is_empty() {
-        findings.invalid(at, "'exports' is empty: a Tool serves at least one");
-        return None;
+        return at.refused("'exports' is empty: a Tool has at least one", findings);
     }
-    let mut named: HashMap<String, Place> = HashMap::new();
     let count = items.len();
+    let mut first_places: HashMap<ExportName, Place> = HashMap::new();
     let mut exports = Vec::new();
     let mut places = Vec::new();
     for item in items {
         let Some((export, place)) = read_export(&item, tool, findings) else {
             continue;
         };
-        if let Some(first) = named.get(export.name.as_str()) {
+        if let Some(first) = first_places.get(&export.name) {
             let message = format!("duplicate export '{}'", export.name);
-            let twice = Diagnostic::error(ToolErrorCode::ConfigDuplicate, place, message);
-            findings.add(twice.with_related("here first", first.clone()));
+            let duplicate = Diagnostic::error(ToolErrorCode::ConfigDuplicate, place, message);
+            findings.add(duplicate.with_related("declared here first", first.clone()));
             continue;
         }
-        named.insert(export.name.to_string(), place.clone());
+        first_places.insert(export.name.clone(), place.clone());
         exports.push(export);
         places.push(place);
     }
@@ -159,77 +133,44 @@ fn read_exports(
 
 fn read_export(
     at: &Cursor<'_>,
-    tool: Option<&ResourceName>,
+    tool: Option<&Named>,
     findings: &mut Findings,
 ) -> Option<(ToolExportSpec, Place)> {
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(&["name", "description", "parameters"], findings);
-    let description = match fields.get("description") {
-        Some(at) => at.text(findings).map(|text| Some(text.to_owned())),
-        None => Some(None),
-    };
-    let parameters = match fields.get("parameters") {
-        Some(at) => read_parameters(&at, findings).map(Some),
-        None => Some(None),
-    };
-    let name_at = fields.required("name", findings)?;
-    let name = name_at.name(ExportName::parse, findings)?;
-    if let Some(Err(error)) = tool.map(|tool| ToolName::new(tool.clone(), name.clone())) {
-        let message = format!("the model would see {error}");
-        findings.error(ToolErrorCode::ConfigName, &name_at, message);
+    let fields = at.known_fields(&["name", "description", "parameters"], findings)?;
+    let description = fields.optional("description", findings, Cursor::text);
+    let parameters = fields.optional("parameters", findings, read_parameters);
+    let at = fields.required("name", findings)?;
+    let name = at.name(ExportName::parse, findings)?;
+    if let Some(tool) = tool
+        && let Err(error) = ToolName::new(tool.metadata.name.clone(), name.clone())
+    {
+        let message = format!("the tool's name for the model is invalid: {error}");
+        findings.error(ToolErrorCode::ConfigName, &at, message);
         return None;
     }
     let export = ToolExportSpec {
         name,
-        description: description?,
+        description: description?.map(str::to_owned),
         parameters: parameters?,
     };
-    Some((export, findings.place(&name_at)))
+    Some((export, findings.place(&at)))
 }
 
-/// Reads a JSON Schema, and compiles it to see that it is one.
+/// Reads a JSON Schema, and compiles it to validate it.
 fn read_parameters(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonSchemaObject> {
+    let part = |pointer: &str| Cursor {
+        mark: at.node.pointer(pointer).mark,
+        ..at.clone()
+    };
     let schema = match JsonSchemaObject::parse(at.node.to_json()) {
         Ok(schema) => schema,
-        Err(error) => {
-            let kind = Cursor {
-                mark: at.node.pointer("/type").mark,
-                ..at.clone()
-            };
-            findings.invalid(&kind, error.to_string());
-            return None;
-        }
+        Err(error) => return part("/type").refused(error.to_string(), findings),
     };
     let Err(error) = ArgsSchema::compile(&schema, &mut findings.patterns) else {
         return Some(schema);
     };
-    let exact = Cursor {
-        mark: at.node.pointer(error.pointer()).mark,
-        ..at.clone()
-    };
-    let place = findings.place(&exact);
+    let place = findings.place(&part(error.pointer()));
     let finding = Diagnostic::error(ToolErrorCode::ConfigSchema, place, error.to_string());
-    findings.add(finding.with_help(help_for(&error)));
+    findings.add(finding.with_help(error.help()));
     None
-}
-
-fn help_for(error: &SchemaError) -> &'static str {
-    match error {
-        SchemaError::OuterRef { .. } | SchemaError::DanglingRef { .. } => {
-            "Put the definition under $defs and write $ref: '#/$defs/name'."
-        }
-        SchemaError::Pattern { .. } => {
-            "Write it without look-around and back-references, and with small repetitions."
-        }
-        SchemaError::CircularRef { .. } => {
-            "Refer to the schema from a property or an item instead."
-        }
-        SchemaError::TooLarge { .. }
-        | SchemaError::TooDeep { .. }
-        | SchemaError::TooManyPatterns { .. }
-        | SchemaError::PatternsTooLarge
-        | SchemaError::TooManySubschemas
-        | SchemaError::TooManyVisits => "Describe the arguments with less: a model must read it.",
-        SchemaError::Invalid { .. } => "Write parameters as JSON Schema, draft 2020-12.",
-    }
 }

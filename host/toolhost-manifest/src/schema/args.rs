@@ -1,58 +1,97 @@
-//! The refusal of a call whose arguments do not fit.
+//! The error of a call with invalid arguments.
 
-use std::fmt;
-
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind as Kind;
+use serde_json::{Map, Value};
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName};
 
-use super::issues::Issues;
-use toolhost_contract::text;
+use super::{path, problem};
 
-/// Most names listed as required or allowed.
-const NAMES_MAX: usize = 50;
+/// Maximum number of issues in a message. The others are counted.
+const SHOWN: usize = 5;
 
-/// Why arguments do not fit a tool's parameters.
+/// Maximum number of issues that are counted, so that a million invalid items do not take a second.
+const COUNTED: usize = 1_000;
+
+/// The error of invalid arguments.
 ///
 /// `Invalid arguments for tool 'x': args.command: required property is missing; args.n: expected
 /// string but got integer`
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct ArgsError {
     message: String,
-    required: String,
-    allowed: String,
+    accepted: String,
 }
 
 impl ArgsError {
-    pub(super) fn new(
-        tool: &ToolName,
-        issues: &Issues,
-        required: &[String],
-        allowed: &[String],
-    ) -> Self {
+    /// Creates the error from the issues, in one line, and the names of the tool's parameters.
+    pub(super) fn new(tool: &ToolName, issues: &str, accepted: &str) -> Self {
         Self {
-            message: format!("Invalid arguments for tool '{tool}': {}", issues.line()),
-            required: text::listed(required.iter().map(String::as_str), NAMES_MAX),
-            allowed: text::listed(allowed.iter().map(String::as_str), NAMES_MAX),
+            message: format!("Invalid arguments for tool '{tool}': {issues}"),
+            accepted: accepted.to_owned(),
         }
     }
 
-    /// Makes the error the model reads: `E_TOOL_INVALID_ARGS`, with what the tool takes.
+    /// Converts to the error for the model: `E_TOOL_INVALID_ARGS`, with the names of the parameters.
     pub fn into_tool_error(self, locale: Locale) -> ToolError {
         let code = ToolErrorCode::InvalidArgs;
         let mut error = ToolError::host(code, self.message, locale);
-        error.suggestion = Some(format!(
-            "{} required=[{}], allowed=[{}]",
-            code.suggestion(locale),
-            self.required,
-            self.allowed
-        ));
+        error.suggestion = Some(format!("{} {}", code.suggestion(locale), self.accepted));
         error
     }
 }
 
-impl fmt::Display for ArgsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+/// Lists the validator's errors about `args` in one line: at most 5, then `; +N more issues`.
+pub(super) fn issues<'e>(
+    args: &Value,
+    errors: impl Iterator<Item = ValidationError<'e>>,
+) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    let mut more = 0;
+    for issue in errors.flat_map(|error| issues_of(args, &error)) {
+        // Two branches of an `allOf` may have the same issue.
+        if shown.contains(&issue) {
+            continue;
+        }
+        if shown.len() < SHOWN {
+            shown.push(issue);
+        } else {
+            more += 1;
+        }
+        if more == COUNTED {
+            break;
+        }
+    }
+    let shown = shown.join("; ");
+    match more {
+        0 => shown,
+        1 => format!("{shown}; +1 more issue"),
+        COUNTED => format!("{shown}; +{COUNTED} or more issues"),
+        more => format!("{shown}; +{more} more issues"),
     }
 }
 
-impl std::error::Error for ArgsError {}
+fn issues_of(args: &Value, error: &ValidationError<'_>) -> Vec<String> {
+    let place = path::dotted("args", error.instance_path());
+    let unexpected = |name: &String| format!("{}: unexpected property", path::member(&place, name));
+    if let Kind::Required {
+        property: Value::String(name),
+    } = error.kind()
+    {
+        let place = path::member(&place, name);
+        return vec![format!("{place}: required property is missing")];
+    }
+    if let Kind::AdditionalProperties { unexpected: names }
+    | Kind::UnevaluatedProperties { unexpected: names } = error.kind()
+    {
+        return names.iter().take(SHOWN + COUNTED).map(unexpected).collect();
+    }
+    if problem::forbids_members(error) {
+        let object = args.pointer(error.instance_path().as_str());
+        let members = object.and_then(Value::as_object).into_iter();
+        let names = members.flat_map(Map::keys);
+        return names.take(SHOWN + COUNTED).map(unexpected).collect();
+    }
+    vec![format!("{place}: {}", problem::of(error))]
+}

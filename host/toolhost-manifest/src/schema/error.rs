@@ -1,102 +1,75 @@
-//! Why a schema cannot be used.
-
-use super::limits::{
-    PATTERNS_MAX, PATTERNS_MAX_BYTES, SCHEMA_MAX_BYTES, SCHEMA_MAX_DEPTH, SUBSCHEMAS_MAX,
-    VISITS_MAX,
-};
+//! Errors of schemas.
 
 /// Why `parameters` cannot be used to check arguments.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// Longer than a schema may be.
-    #[error("the schema is {bytes} bytes of JSON: at most {SCHEMA_MAX_BYTES} are allowed")]
-    TooLarge {
-        /// Its length.
-        bytes: usize,
-    },
-    /// Nested deeper than a schema may be.
-    #[error("the schema is nested {depth} deep: at most {SCHEMA_MAX_DEPTH} are allowed")]
-    TooDeep {
-        /// Its depth.
-        depth: usize,
-    },
-    /// More patterns than a schema may have.
-    #[error(
-        "the schema has {patterns} patterns: at most {} are allowed",
-        PATTERNS_MAX
-    )]
-    TooManyPatterns {
-        /// How many.
-        patterns: usize,
-    },
-    /// More and larger patterns than schemas that are loaded together may have.
-    #[error(
-        "the patterns up to here take more than {PATTERNS_MAX_BYTES} bytes, all schemas together"
-    )]
-    PatternsTooLarge,
-    /// A reference that leaves the schema.
+    /// The schema is too large, or checking arguments with it costs too much. The message names the limit.
+    #[error("{0}")]
+    Limit(String),
+    /// A reference leaves the schema.
     #[error("$ref '{reference}' leaves the schema: only references within it (#/…) are followed")]
     OuterRef {
-        /// The reference, cut.
+        /// The reference, shortened.
         reference: String,
     },
-    /// A reference to nothing.
+    /// A reference is unresolved.
     #[error("$ref '{reference}' is an unresolved reference: the schema has nothing at that place")]
     DanglingRef {
-        /// The reference, cut.
+        /// The reference, shortened.
         reference: String,
     },
-    /// A schema that applies itself to the same value again.
+    /// A schema applies itself to the same value again.
     #[error("$ref '{reference}' is a circular reference: it applies itself to the same value")]
     CircularRef {
-        /// The reference, cut.
+        /// The reference, shortened.
         reference: String,
     },
-    /// A schema of too many parts.
-    #[error("the schema has more than {} subschemas", SUBSCHEMAS_MAX)]
-    TooManySubschemas,
-    /// A schema whose parts multiply.
-    #[error(
-        "the schema applies more than {} subschemas on the way to one value",
-        VISITS_MAX
-    )]
-    TooManyVisits,
-    /// A pattern that is no regular expression, or none that is matched in linear time.
+    /// A pattern is not a regular expression, or matching it may take more than linear time.
     #[error("'{pattern}' at {place} is not a pattern that can be matched in linear time")]
     Pattern {
-        /// The pattern, cut.
+        /// The pattern, shortened.
         pattern: String,
-        /// Where it stands, such as `parameters.properties.a.pattern`.
+        /// Its place, such as `parameters.properties.a.pattern`.
         place: String,
-        /// The same as a JSON pointer into the schema.
+        /// Its place as a JSON pointer into the schema.
         pointer: String,
     },
-    /// Something else that is not JSON Schema.
+    /// Anything else that is not valid JSON Schema.
     #[error("{place}: {problem}")]
     Invalid {
-        /// Where it stands, such as `parameters.properties.a.type`.
+        /// The place, such as `parameters.properties.a.type`.
         place: String,
-        /// The same as a JSON pointer into the schema.
+        /// The place as a JSON pointer into the schema.
         pointer: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }
 
 impl SchemaError {
-    /// Where in the schema it is, as a JSON pointer; empty for the schema as a whole.
+    /// Returns the place in the schema as a JSON pointer; empty for the whole schema.
+    #[must_use]
     pub fn pointer(&self) -> &str {
+        if let Self::Pattern { pointer, .. } | Self::Invalid { pointer, .. } = self {
+            pointer
+        } else {
+            ""
+        }
+    }
+
+    /// Returns the next step for the author of the schema.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
         match self {
-            Self::Pattern { pointer, .. } | Self::Invalid { pointer, .. } => pointer,
-            Self::TooLarge { .. }
-            | Self::TooDeep { .. }
-            | Self::TooManyPatterns { .. }
-            | Self::PatternsTooLarge
-            | Self::OuterRef { .. }
-            | Self::DanglingRef { .. }
-            | Self::CircularRef { .. }
-            | Self::TooManySubschemas
-            | Self::TooManyVisits => "",
+            Self::Limit(_) => "Write a smaller schema: a model must read it.",
+            Self::OuterRef { .. } | Self::DanglingRef { .. } => {
+                "Put the definition under $defs and write $ref: '#/$defs/name'."
+            }
+            Self::CircularRef { .. } => "Refer to the schema from a property or an item instead.",
+            Self::Pattern { .. } => {
+                "Write it without look-around and back-references, and with small repetitions."
+            }
+            Self::Invalid { .. } => "Write parameters as JSON Schema, draft 2020-12.",
         }
     }
 }

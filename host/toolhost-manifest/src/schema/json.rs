@@ -1,4 +1,4 @@
-//! Measures of JSON values.
+//! The size of JSON values.
 
 use serde_json::Value;
 
@@ -7,42 +7,37 @@ use serde_json::Value;
 pub struct Measure {
     /// Nesting: 0 for a scalar, 1 for `[]` and `{"a": 1}`, 2 for `[[]]`.
     pub depth: usize,
-    /// Values in it, itself included.
+    /// Number of values in it, with itself.
     pub values: u64,
-    /// Bytes of its texts, names of members among them.
+    /// Bytes of its strings and of the names of members.
     pub text: u64,
 }
 
-/// Measures a value, without recursion, so that no depth ends the stack.
+/// Measures a value without recursion, so that no depth overflows the stack.
 pub fn measure(value: &Value) -> Measure {
-    let mut depth = 0;
-    let mut values = 0;
-    let mut text = 0;
+    let mut size = Measure {
+        depth: 0,
+        values: 0,
+        text: 0,
+    };
     let mut rest = vec![(value, 0)];
-    while let Some((value, above)) = rest.pop() {
-        values += 1;
-        let inside = above + 1;
+    while let Some((value, depth)) = rest.pop() {
+        size.values += 1;
         match value {
             Value::Array(items) => {
-                depth = depth.max(inside);
-                rest.extend(items.iter().map(|item| (item, inside)));
+                size.depth = size.depth.max(depth + 1);
+                rest.extend(items.iter().map(|item| (item, depth + 1)));
             }
             Value::Object(members) => {
-                depth = depth.max(inside);
-                rest.extend(members.iter().map(|(name, member)| {
-                    text += name.len() as u64;
-                    (member, inside)
-                }));
+                size.depth = size.depth.max(depth + 1);
+                rest.extend(members.values().map(|member| (member, depth + 1)));
+                size.text += members.keys().map(|name| name.len() as u64).sum::<u64>();
             }
-            Value::String(string) => text += string.len() as u64,
+            Value::String(string) => size.text += string.len() as u64,
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    Measure {
-        depth,
-        values,
-        text,
-    }
+    size
 }
 
 /// Returns how deeply a value is nested.

@@ -1,41 +1,26 @@
-//! How a place in a JSON value is written for a reader: `args.a.b[0].c`.
+//! Writes places in JSON values as `args.a.b[0].c`.
 
 use jsonschema::paths::{Location, LocationSegment};
 
-use toolhost_contract::text;
-
-/// Longest member name shown, in characters.
-const MEMBER_MAX: usize = 80;
+use crate::quote::short;
 
 /// Writes a JSON pointer as `root.a.b[0].c`.
 pub(super) fn dotted(root: &str, pointer: &Location) -> String {
-    let mut path = root.to_owned();
-    for segment in pointer.segments() {
-        match segment {
-            LocationSegment::Property(name) => push_member(&mut path, &name),
-            LocationSegment::Index(index) => path.push_str(&format!("[{index}]")),
-        }
-    }
-    path
+    let root = root.to_owned();
+    pointer
+        .segments()
+        .fold(root, |path, segment| match segment {
+            LocationSegment::Property(name) => member(&path, &name),
+            LocationSegment::Index(index) => format!("{path}[{index}]"),
+        })
 }
 
-/// Writes the place of a member of an object: `args.name`, or `args["a b"]` where the name would
-/// not be read as one word.
+/// Writes the place of an object's member: `args.name`, or `args["a b"]` if the name is not a word.
 pub(super) fn member(object: &str, name: &str) -> String {
-    let mut path = object.to_owned();
-    push_member(&mut path, name);
-    path
-}
-
-fn push_member(path: &mut String, name: &str) {
-    let is_word = !name.is_empty()
-        && name
-            .chars()
-            .all(|c| c.is_alphanumeric() || "_-$@".contains(c));
-    let name = text::shorten(name, MEMBER_MAX);
-    if is_word {
-        path.push_str(&format!(".{name}"));
+    let in_word = |c: char| c.is_alphanumeric() || "_-$@".contains(c);
+    if !name.is_empty() && name.chars().all(in_word) {
+        format!("{object}.{}", short(name))
     } else {
-        path.push_str(&format!("[{name:?}]"));
+        format!("{object}[{:?}]", short(name))
     }
 }

@@ -1,53 +1,42 @@
-//! Why one value does not fit, in words: `expected string but got integer`.
+//! Describes why a value does not fit a schema: `expected string but got integer`.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ReferencingError, ValidationError};
 use serde_json::Value;
-
-use super::path;
 use toolhost_contract::text;
 
-/// Longest value quoted, in characters.
-const VALUE_MAX: usize = 80;
+use super::path;
+use crate::quote::{QUOTED_MAX, short};
 
-/// Longest account of a form that was not met, in characters.
+/// Maximum length of the description of one alternative of a schema, in characters.
 const FORM_MAX: usize = 100;
 
-/// Most forms accounted for.
+/// Maximum number of alternatives of a schema that are described.
 const FORMS_MAX: usize = 3;
 
-/// Most values listed that would have been allowed.
+/// Maximum number of allowed values that are listed.
 const CHOICES_MAX: usize = 10;
 
-/// Says why the value of an error does not fit, without its place.
+/// Describes an error, without its place.
 pub(super) fn of(error: &ValidationError<'_>) -> String {
     use ValidationErrorKind as Kind;
 
     let found = error.instance();
+    let must = |rule: String| format!("must {rule} but is {}", quote(found));
     match error.kind() {
         Kind::Type { kind } => format!("expected {} but got {}", types(kind), type_of(found)),
         Kind::Required { property } => format!("required property {} is missing", quote(property)),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            format!("unexpected property {}", names(unexpected))
+            let names = unexpected.iter().map(String::as_str);
+            format!("unexpected property {}", text::listed(names, CHOICES_MAX))
         }
-        Kind::Enum { options } => format!("must be {} but is {}", choices(options), quote(found)),
-        Kind::Constant { expected_value } => {
-            format!("must be {} but is {}", quote(expected_value), quote(found))
-        }
-        Kind::Minimum { limit } => format!("must be at least {limit} but is {}", quote(found)),
-        Kind::Maximum { limit } => format!("must be at most {limit} but is {}", quote(found)),
-        Kind::ExclusiveMinimum { limit } => {
-            format!("must be more than {limit} but is {}", quote(found))
-        }
-        Kind::ExclusiveMaximum { limit } => {
-            format!("must be less than {limit} but is {}", quote(found))
-        }
-        Kind::MultipleOf { multiple_of } => {
-            format!(
-                "must be a multiple of {multiple_of} but is {}",
-                quote(found)
-            )
-        }
+        Kind::Enum { options } => must(format!("be {}", choices(options))),
+        Kind::Constant { expected_value } => must(format!("be {}", quote(expected_value))),
+        Kind::Minimum { limit } => must(format!("be at least {limit}")),
+        Kind::Maximum { limit } => must(format!("be at most {limit}")),
+        Kind::ExclusiveMinimum { limit } => must(format!("be more than {limit}")),
+        Kind::ExclusiveMaximum { limit } => must(format!("be less than {limit}")),
+        Kind::MultipleOf { multiple_of } => must(format!("be a multiple of {multiple_of}")),
         Kind::MinLength { limit } => length("at least", *limit, "character", found),
         Kind::MaxLength { limit } => length("at most", *limit, "character", found),
         Kind::MinItems { limit } => length("at least", *limit, "item", found),
@@ -55,23 +44,12 @@ pub(super) fn of(error: &ValidationError<'_>) -> String {
         Kind::MinProperties { limit } => length("at least", *limit, "property", found),
         Kind::MaxProperties { limit } => length("at most", *limit, "property", found),
         Kind::AdditionalItems { limit } => {
-            format!(
-                "must have at most {} but has more",
-                counted(*limit as u64, "item")
-            )
+            let most = counted(*limit as u64, "item");
+            format!("must have at most {most} but has more")
         }
         Kind::UnevaluatedItems { .. } => "has items that are not allowed".to_owned(),
-        Kind::Pattern { pattern } => {
-            let pattern = text::shorten(pattern, VALUE_MAX);
-            format!("must match the pattern {pattern} but is {}", quote(found))
-        }
-        Kind::Format { format } => {
-            format!(
-                "must be of the format {} but is {}",
-                text::shorten(format, VALUE_MAX),
-                quote(found)
-            )
-        }
+        Kind::Pattern { pattern } => must(format!("match the pattern {}", short(pattern))),
+        Kind::Format { format } => must(format!("be of the format {}", short(format))),
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => none_of(error, context),
         Kind::OneOfMultipleValid { .. } => "fits more than one of the allowed forms".to_owned(),
         Kind::UniqueItems => "must not have duplicate items".to_owned(),
@@ -84,8 +62,7 @@ pub(super) fn of(error: &ValidationError<'_>) -> String {
             text::shorten(message, FORM_MAX)
         }
         Kind::Referencing(ReferencingError::UnknownSpecification { specification }) => {
-            let version = text::shorten(specification, VALUE_MAX);
-            format!("$schema '{version}' is not a version of JSON Schema that is known here")
+            format!("unknown $schema '{}'", short(specification))
         }
         Kind::BacktrackLimitExceeded { .. }
         | Kind::ContentEncoding { .. }
@@ -95,8 +72,8 @@ pub(super) fn of(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// Whether a `false` schema is the `additionalProperties: false` of an object that declares no
-/// properties: the validator then reports the object, not its members.
+/// Returns whether the error is about `additionalProperties: false` of an object without properties. The
+/// validator then reports the object instead of its members.
 pub(super) fn forbids_members(error: &ValidationError<'_>) -> bool {
     matches!(error.kind(), ValidationErrorKind::FalseSchema)
         && error
@@ -105,24 +82,24 @@ pub(super) fn forbids_members(error: &ValidationError<'_>) -> bool {
             .ends_with("/additionalProperties")
 }
 
-/// Writes a value as JSON, cut to 80 characters.
+/// Writes a value as JSON, shortened to 80 characters.
 pub(super) fn quote(value: &Value) -> String {
     let mut json = Head(Vec::new());
-    // Writing stops where enough is there; what came so far is what is wanted.
+    // The error of `Head` ends the writing when it has enough.
     let _ = serde_json::to_writer(&mut json, value);
-    text::shorten(&String::from_utf8_lossy(&json.0), VALUE_MAX)
+    short(&String::from_utf8_lossy(&json.0))
 }
 
-/// Takes the beginning of what is written, so that quoting a megabyte costs a few bytes.
+/// Keeps the beginning of a text, so that quoting a large value is cheap.
 struct Head(Vec<u8>);
 
 impl std::io::Write for Head {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        // Enough for the characters shown, at four bytes each, and a remainder that is cut.
-        if self.0.len() > 8 * VALUE_MAX {
+        // Enough for the quoted characters, of up to four bytes each.
+        if self.0.len() > 8 * QUOTED_MAX {
             return Err(std::io::ErrorKind::WriteZero.into());
         }
-        self.0.extend(bytes.iter().take(8 * VALUE_MAX));
+        self.0.extend(bytes.iter().take(8 * QUOTED_MAX));
         Ok(bytes.len())
     }
 
@@ -165,15 +142,6 @@ fn choices(options: &Value) -> String {
     }
 }
 
-fn names(names: &[String]) -> String {
-    let listed: Vec<String> = names
-        .iter()
-        .take(CHOICES_MAX)
-        .map(|name| text::shorten(name, VALUE_MAX))
-        .collect();
-    listed.join(", ")
-}
-
 fn length(bound: &str, limit: u64, unit: &str, found: &Value) -> String {
     let has = match found {
         Value::String(text) => text.chars().count(),
@@ -192,32 +160,24 @@ fn counted(count: u64, unit: &str) -> String {
     }
 }
 
-/// Accounts for each form of an `anyOf` or `oneOf` by the first thing that does not fit it.
+/// Describes the first issue with each alternative of an `anyOf` or `oneOf`.
 fn none_of(whole: &ValidationError<'_>, forms: &[Vec<ValidationError<'static>>]) -> String {
     let above = path::dotted("", whole.instance_path());
-    let reasons = forms.iter().filter_map(|errors| errors.first());
-    let mut accounts: Vec<String> = Vec::new();
-    for reason in reasons {
-        let place = path::dotted("", reason.instance_path());
-        let deeper = place.strip_prefix(&above).unwrap_or(&place);
-        let inside = if deeper.is_empty() {
-            String::new()
-        } else {
-            format!("at {deeper}: ")
+    let mut issues: Vec<String> = Vec::new();
+    for error in forms.iter().filter_map(|errors| errors.first()) {
+        let place = path::dotted("", error.instance_path());
+        let issue = match place.strip_prefix(&above).unwrap_or(&place) {
+            "" => of(error),
+            deeper => format!("at {deeper}: {}", of(error)),
         };
-        let account = text::shorten(&format!("{inside}{}", of(reason)), FORM_MAX);
-        if !accounts.contains(&account) {
-            accounts.push(account);
+        let issue = text::shorten(&issue, FORM_MAX);
+        if !issues.contains(&issue) {
+            issues.push(issue);
         }
     }
-    let more = if accounts.len() > FORMS_MAX {
-        " / …"
-    } else {
-        ""
-    };
-    accounts.truncate(FORMS_MAX);
-    format!(
-        "fits none of the allowed forms ({}{more})",
-        accounts.join(" / ")
-    )
+    if issues.len() > FORMS_MAX {
+        issues.truncate(FORMS_MAX);
+        issues.push("…".to_owned());
+    }
+    format!("fits none of the allowed forms ({})", issues.join(" / "))
 }

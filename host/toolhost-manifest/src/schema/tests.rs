@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use toolhost_contract::Locale;
 
-/// Tells what takes minutes from what does not, also where tests of others hold the machine.
+/// Much less than the minutes that a check without limits takes, and enough for a busy machine.
 const MOMENTS: Duration = Duration::from_secs(20);
 
 fn compile(schema: Value) -> Result<ArgsSchema, SchemaError> {
@@ -373,8 +373,7 @@ fn refuses_what_is_not_json_schema() {
     );
     check(
         json!({"type": "object", "$schema": "http://example.com/own"}),
-        "parameters: $schema 'http://example.com/own' is not a version of JSON Schema that is known \
-         here",
+        "parameters: unknown $schema 'http://example.com/own'",
     );
     for pattern in ["(", "(?=a)b", r"(a)\1", "(a{1000}){1000}"] {
         check(
@@ -395,19 +394,26 @@ fn refuses_schemas_that_reach_out_or_cost_too_much() {
         assert!(matches!(error, SchemaError::OuterRef { .. }), "{error}");
     }
     let long = object(json!({"a": {"description": "d".repeat(SCHEMA_MAX_BYTES)}}));
-    assert!(matches!(refused(long), SchemaError::TooLarge { .. }));
+    let error = refused(long).to_string();
+    assert!(
+        error.ends_with(" bytes of JSON: at most 262144 are allowed"),
+        "{error}"
+    );
     let patterns: Vec<Value> = (0..101)
         .map(|i| json!({"pattern": i.to_string()}))
         .collect();
     let error = refused(json!({"type": "object", "anyOf": patterns}));
-    assert!(
-        matches!(error, SchemaError::TooManyPatterns { patterns: 101 }),
-        "{error}"
+    assert_eq!(
+        error.to_string(),
+        "the schema has 101 patterns: at most 100 are allowed"
     );
     let mut deep = json!({});
     for _ in 0..SCHEMA_MAX_DEPTH {
         deep = json!({"not": deep});
     }
     let error = refused(json!({"type": "object", "not": deep}));
-    assert!(matches!(error, SchemaError::TooDeep { .. }), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "the schema is nested 130 deep: at most 128 are allowed"
+    );
 }

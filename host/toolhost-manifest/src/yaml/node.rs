@@ -1,11 +1,13 @@
-//! A YAML value that knows where it stands.
+//! YAML values with their positions.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned};
 
-/// A place in the text, as the parser counts.
+use crate::json_pointer;
+
+/// A range of the text, in the units of the parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     /// Line, from 1.
@@ -30,19 +32,19 @@ impl From<&Location> for Mark {
     }
 }
 
-/// A value and its place. An alias stands where it is used.
+/// A value and its position. The position of an alias is where it is used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The value.
     pub value: Value,
-    /// Where it stands.
+    /// The position.
     pub mark: Mark,
 }
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Nothing, or `null`.
+    /// `null`, or no value.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -58,17 +60,17 @@ pub enum Value {
     Map(Vec<(Key, Node)>),
 }
 
-/// A key of a mapping and its place.
+/// A key of a mapping and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
     /// The key.
     pub name: String,
-    /// Where it stands.
+    /// The position.
     pub mark: Mark,
 }
 
 impl Value {
-    /// Names the kind of value, as in "expected a string but got a list".
+    /// Returns the type in words, as in "expected a string but got a list".
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -83,7 +85,7 @@ impl Value {
 }
 
 impl Node {
-    /// The value of a key, for a mapping that has it.
+    /// Returns the value of a key of a mapping.
     pub fn get(&self, key: &str) -> Option<&Node> {
         let Value::Map(entries) = &self.value else {
             return None;
@@ -92,19 +94,15 @@ impl Node {
         entry.map(|(_, value)| value)
     }
 
-    /// Follows a JSON pointer as far as it leads; the node itself for `""`.
+    /// Returns the value at a JSON pointer, or the innermost one above it that exists.
     pub fn pointer(&self, pointer: &str) -> &Node {
         let mut node = self;
         for segment in pointer.split('/').skip(1) {
-            let name = segment.replace("~1", "/").replace("~0", "~");
-            let next = match &node.value {
-                Value::List(items) => name.parse().ok().and_then(|at: usize| items.get(at)),
-                Value::Map(_) => node.get(&name),
-                Value::Null
-                | Value::Bool(_)
-                | Value::Integer(_)
-                | Value::Float(_)
-                | Value::Text(_) => None,
+            let name = json_pointer::unescape(segment);
+            let next = if let Value::List(items) = &node.value {
+                name.parse().ok().and_then(|at: usize| items.get(at))
+            } else {
+                node.get(&name)
             };
             match next {
                 Some(next) => node = next,
@@ -114,16 +112,12 @@ impl Node {
         node
     }
 
-    /// The value as JSON, without its places.
+    /// Converts the value to JSON. Integers beyond 64 bits become `null`.
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Null => serde_json::Value::Null,
             Value::Bool(value) => (*value).into(),
-            Value::Integer(value) => match (i64::try_from(*value), u64::try_from(*value)) {
-                (Ok(value), _) => value.into(),
-                (_, Ok(value)) => value.into(),
-                (Err(_), Err(_)) => serde_json::Value::Null,
-            },
+            Value::Integer(value) => serde_json::Number::from_i128(*value).into(),
             Value::Float(value) => (*value).into(),
             Value::Text(value) => value.as_str().into(),
             Value::List(items) => items.iter().map(Self::to_json).collect(),
@@ -174,10 +168,6 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(Value::Null)
     }
 
-    fn visit_none<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
     fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
         Ok(Value::Bool(value))
     }
@@ -196,10 +186,6 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
         Ok(Value::Text(value.to_owned()))
-    }
-
-    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
-        Ok(Value::Text(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {

@@ -1,14 +1,14 @@
-//! The text of a YAML file, and how its characters are counted.
+//! The text of a YAML file, with the byte offsets of its characters.
 
 use std::sync::Arc;
 
 use super::Mark;
 use crate::diagnostic::{Place, Position, Span};
 
-/// Characters between two known byte offsets.
+/// Number of characters between two stored byte offsets.
 const STRIDE: usize = 256;
 
-/// The text of a YAML file and the name it is shown under. Cheap to clone.
+/// The text of a YAML file, and its name in messages. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct YamlSource {
     name: Arc<str>,
@@ -18,7 +18,7 @@ pub struct YamlSource {
 }
 
 impl YamlSource {
-    /// Takes a file's text; a byte order mark is left out.
+    /// Creates a source from the text of a file. A byte order mark at its beginning is removed.
     pub fn new(name: impl Into<Arc<str>>, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let offsets = text.char_indices().map(|(offset, _)| offset);
@@ -29,19 +29,19 @@ impl YamlSource {
         }
     }
 
-    /// The name the file is shown under.
+    /// Returns the name of the file in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The text, to which the spans of places belong.
+    /// Returns the text. The spans of places are offsets in it.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Places a mark of the parser in the file.
+    /// Converts a position of the parser to a place in the file.
     pub fn place(&self, mark: Mark, document_path: &str) -> Place {
         let offset = self.byte_offset(mark.offset);
         let span = Span {
@@ -59,7 +59,8 @@ impl YamlSource {
         }
     }
 
-    /// The column of a byte, in characters from 1. The parser's own leaves byte order marks out.
+    /// Returns the column of a byte, in characters from 1. The parser's column does not count byte order
+    /// marks.
     fn column(&self, offset: usize) -> u32 {
         let above = self.text.get(..offset).unwrap_or_default();
         let line = above.rsplit(['\n', '\r']).next().unwrap_or_default();
@@ -71,7 +72,7 @@ impl YamlSource {
             return self.text.len();
         };
         let rest = self.text.get(*near..).unwrap_or_default();
-        let beyond = rest.char_indices().nth(characters % STRIDE);
-        beyond.map_or(self.text.len(), |(offset, _)| near + offset)
+        let offset = rest.char_indices().nth(characters % STRIDE);
+        offset.map_or(self.text.len(), |(offset, _)| near + offset)
     }
 }

@@ -1,55 +1,43 @@
-//! Writes JSON as YAML: on the line of its key where it is short, else below it. The text holds no
-//! character that acts on a terminal.
+//! Writes JSON as YAML. A short value is on the line of its key, a longer one on the lines below. Control
+//! and invisible characters are escaped.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 use toolhost_contract::text::needs_escape;
 
-/// Longest value on the line of its key, in characters.
+/// Maximum length of a value on the line of its key, in characters.
 const LINE_MAX: usize = 80;
 
-/// Words that some readers of YAML take for another type than a string.
+/// Words that some YAML parsers do not read as strings.
 const OTHER_TYPES: [&str; 11] = [
     "true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf",
 ];
 
-/// Writes a value after a key that is indented by so many columns: on its line, or beginning with a line
-/// break.
+/// Writes a value with the blank or line break that separates it from its key, which is indented by
+/// `indent` columns.
 #[must_use]
 pub fn value(value: &Value, indent: usize) -> String {
-    let inline = inline(value);
-    let has_parts = match value {
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(members) => !members.is_empty(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    };
-    if !has_parts || inline.chars().count() <= LINE_MAX {
-        return inline;
+    let one_line = inline(value);
+    if one_line.chars().count() <= LINE_MAX {
+        return format!(" {one_line}");
     }
-    let mut text = String::new();
-    let inner = indent + 2;
-    let blanks = " ".repeat(inner);
-    match value {
-        Value::Array(items) => {
-            for item in items {
-                // A list's own parts are written on its line, however long: `- - a` is hard to read.
-                text += &format!("\n{blanks}- {}", self::inline(item));
-            }
-        }
-        Value::Object(members) => {
-            for (name, member) in members {
-                let written = self::value(member, inner);
-                let space = if written.starts_with('\n') { "" } else { " " };
-                text += &format!("\n{blanks}{}:{space}{written}", key(name));
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => (),
+    let line = format!("\n{:indent$}  ", "");
+    if let Value::Array(items) = value {
+        // Each item is on one line, whatever its length: `- - a` is hard to read.
+        let items = items.iter().map(|item| format!("{line}- {}", inline(item)));
+        items.collect()
+    } else if let Value::Object(members) = value {
+        let member = |(name, member): (&String, &Value)| {
+            format!("{line}{}:{}", key(name), self::value(member, indent + 2))
+        };
+        members.iter().map(member).collect()
+    } else {
+        format!(" {one_line}")
     }
-    text
 }
 
-/// Writes a value on one line: as JSON with blanks, and with plain keys.
+/// Writes a value on one line: JSON with blanks, and with keys without quotes where possible.
 #[must_use]
 pub fn inline(value: &Value) -> String {
     match value {
@@ -69,7 +57,7 @@ pub fn inline(value: &Value) -> String {
     }
 }
 
-/// Writes text between quotes. What would act on a terminal is escaped.
+/// Writes a string in quotes.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut yaml = String::from("\"");
@@ -87,7 +75,7 @@ pub fn quoted(text: &str) -> String {
     yaml
 }
 
-/// Writes a key, without quotes where every reader of YAML takes it for a string.
+/// Writes a key, in quotes unless every YAML parser reads it as a string.
 fn key(name: &str) -> String {
     let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');

@@ -134,13 +134,12 @@ fn replaced(source: &YamlSource, document: &Node, change: &Change) -> Option<Str
     let (start, end) = extent::of_value(source, key, value, braced)?;
     let indent = usize::try_from(key.mark.column).ok()?.checked_sub(1)?;
     let written = if braced {
-        write::inline(&change.value)
+        format!(" {}", write::inline(&change.value))
     } else {
         write::value(&change.value, indent)
     };
-    let space = if written.starts_with('\n') { "" } else { " " };
     let (before, after) = (source.text().get(..start)?, source.text().get(end..)?);
-    Some(format!("{before}{space}{written}{after}"))
+    Some(format!("{before}{written}{after}"))
 }
 
 #[cfg(test)]

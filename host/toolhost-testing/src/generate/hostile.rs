@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use toolhost_contract::JsonObject;
+use toolhost_manifest::json_pointer;
 
 use super::label::label;
 use crate::bait::{HOSTILE_LINK, SECRET_PATH};
@@ -83,7 +84,7 @@ fn find_texts(value: &Value, pointer: String, pointers: &mut Vec<String>) {
         }
         Value::Object(members) => {
             for (name, member) in members {
-                let name = name.replace('~', "~0").replace('/', "~1");
+                let name = json_pointer::escape(name);
                 find_texts(member, format!("{pointer}/{name}"), pointers);
             }
         }

@@ -1,6 +1,7 @@
 //! Compares JSON values.
 
 use serde_json::Value;
+use toolhost_manifest::json_pointer;
 
 use crate::mismatch::Mismatch;
 
@@ -56,7 +57,7 @@ pub(super) fn judge_part(what: &str, expected: &Value, value: &Value, found: &mu
         return;
     };
     for (key, part) in parts {
-        let what = format!("{what}/{}", key.replace('~', "~0").replace('/', "~1"));
+        let what = format!("{what}/{}", json_pointer::escape(key));
         match members.get(key) {
             Some(member) => judge_part(&what, part, member, found),
             None => found.push(Mismatch::new(what, &part.to_string(), NOTHING)),

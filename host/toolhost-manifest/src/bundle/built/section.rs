@@ -1,15 +1,15 @@
-//! A custom section at the end of a component. Engines pass over it.
+//! A custom section at the end of a component. Engines ignore it.
 
-/// Name of the section.
+/// The name of the section.
 const NAME: &[u8] = b"toolhost:built";
 
-/// Bytes of a component before its first section.
+/// The number of bytes of a component before its first section.
 const PREAMBLE: usize = 8;
 
-/// The section.
+/// The id of custom sections.
 const CUSTOM: u8 = 0;
 
-/// Adds a section that holds these bytes.
+/// Appends a section with this payload.
 pub(super) fn append(component: &mut Vec<u8>, payload: &[u8]) {
     let mut body = Vec::with_capacity(payload.len() + NAME.len() + 5);
     write_length(&mut body, NAME.len());
@@ -20,7 +20,7 @@ pub(super) fn append(component: &mut Vec<u8>, payload: &[u8]) {
     component.extend_from_slice(&body);
 }
 
-/// The bytes of the last such section; none where there is none, or what is there is no WebAssembly.
+/// Returns the payload of the last such section; `None` if there is none, or the binary is invalid.
 pub(super) fn find(component: &[u8]) -> Option<&[u8]> {
     let mut rest = component.get(PREAMBLE..)?;
     let mut found = None;
@@ -41,7 +41,7 @@ fn payload(section: &[u8]) -> Option<&[u8]> {
     (name == NAME).then_some(payload)
 }
 
-/// LEB128, as WebAssembly writes lengths.
+/// Writes a length in LEB128.
 fn write_length(bytes: &mut Vec<u8>, mut length: usize) {
     loop {
         let low = u8::try_from(length & 0x7f).unwrap_or_default();

@@ -32,7 +32,7 @@ fn a_large_stamp_is_read_back() {
 }
 
 #[test]
-fn what_is_no_stamped_component_has_no_stamp() {
+fn a_component_without_a_valid_stamp_has_none() {
     let mut component = EMPTY_COMPONENT.to_vec();
     stamp("./index.ts").put_on(&mut component).unwrap();
     for length in 0..component.len() {

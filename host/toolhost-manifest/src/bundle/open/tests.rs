@@ -52,7 +52,7 @@ fn id(path: impl AsRef<Path>) -> FileId {
     }
 }
 
-/// Makes a named pipe, on which a careless open would wait for ever.
+/// Makes a named pipe, on which a blocking open would wait.
 fn pipe(path: &Path) {
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
@@ -124,7 +124,7 @@ fn a_path_that_leads_to_no_bundle_is_one_clear_error() {
 
     fs::create_dir(at("out")).unwrap();
     symlink("/etc/passwd", at("out/goondan.yaml")).unwrap();
-    let outside = "cannot be read: it leads out of the bundle's directory";
+    let outside = "cannot be read: the path leaves the bundle's directory";
     assert_eq!(
         refused(&at("out")),
         format!("the bundle DIR/out/goondan.yaml {outside}")
@@ -249,9 +249,9 @@ fn an_entry_that_is_not_there_says_where_it_was_looked_for_and_what_to_do() {
         )
     );
     for source in ["index.cts", "main.go", "src/lib.rs"] {
-        let said = read(&bundle_with(source)).unwrap_err();
+        let message = read(&bundle_with(source)).unwrap_err();
         let expected = format!("tool t: entry {source} is source code, not a WASI component");
-        assert_eq!(said, format!("E_CONFIG_ENTRY_NOT_FOUND {expected}"));
+        assert_eq!(message, format!("E_CONFIG_ENTRY_NOT_FOUND {expected}"));
     }
 }
 
@@ -264,10 +264,10 @@ fn an_entry_never_comes_from_outside_the_bundle() {
         let dir = bundle_with("in/t.wasm");
         fs::create_dir(dir.path().join("in")).unwrap();
         plant(dir.path());
-        let said = read(&dir).unwrap_err();
+        let message = read(&dir).unwrap_err();
         assert_eq!(
-            said,
-            "E_CONFIG_ENTRY_NOT_FOUND tool t: entry in/t.wasm in DIR: it leads out of the bundle's directory"
+            message,
+            "E_CONFIG_ENTRY_NOT_FOUND tool t: entry in/t.wasm in DIR: the path leaves the bundle's directory"
         );
     };
     refused(&|dir| symlink(&secret, dir.join("in/t.wasm")).unwrap());
@@ -307,7 +307,7 @@ fn an_entry_is_a_regular_file_of_bounded_size() {
     let loops = |path: &Path| symlink("t.wasm", path).unwrap();
     refused(
         &loops,
-        &format!("E_CONFIG_ENTRY_NOT_FOUND {entry} it cannot be read"),
+        &format!("E_CONFIG_ENTRY_NOT_FOUND {entry} too many links"),
     );
 
     let dir = bundle_with("t.wasm");
@@ -329,9 +329,9 @@ fn what_may_not_be_read_says_so() {
     fs::write(dir.path().join("t.wasm"), b"x").unwrap();
     let closed = fs::Permissions::from_mode(0o000);
     fs::set_permissions(dir.path().join("t.wasm"), closed.clone()).unwrap();
-    let said = read(&dir).unwrap_err();
+    let message = read(&dir).unwrap_err();
     assert_eq!(
-        said,
+        message,
         "E_CONFIG_ENTRY_NOT_FOUND tool t: entry t.wasm in DIR: permission denied"
     );
     fs::set_permissions(dir.path().join(MANIFEST), closed).unwrap();

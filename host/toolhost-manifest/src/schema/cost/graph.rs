@@ -1,120 +1,95 @@
-//! The subschemas of a schema, and which applies which.
+//! The graph of the subschemas of a schema, and the cost of visiting them.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
 use super::pattern::PatternBudget;
-use super::subschema::Subschema;
-use super::walk::{self, Walked};
+use super::walk::{Subschema, walk};
+use crate::quote::short;
 use crate::schema::error::SchemaError;
 
-/// What one application of a subschema counts.
+/// Returns the weight of one application of a subschema.
 pub(super) type Weigh = fn(&Subschema<'_>) -> u64;
 
-/// Every subschema that the first one can come to.
+/// A schema and all subschemas that it may apply. The schema is the first.
 #[derive(Debug)]
 pub(super) struct Graph<'s> {
     subschemas: Vec<Subschema<'s>>,
-    /// Which subschema the root has for each of its properties.
+    /// The subschemas of the first one's properties, by index.
     properties: HashMap<&'s str, usize>,
 }
 
 impl<'s> Graph<'s> {
-    /// Finds what a schema is made of.
+    /// Finds the subschemas.
     ///
     /// # Errors
-    /// [`SchemaError`] for too many subschemas or patterns, and for references that leave or lead
-    /// nowhere.
+    /// [`SchemaError`] if there are too many subschemas or patterns, or if a reference leaves the schema or
+    /// is unresolved.
     pub(super) fn of(schema: &'s Value, budget: &mut PatternBudget) -> Result<Self, SchemaError> {
-        let Walked {
-            subschemas,
-            properties,
-        } = walk::walk(schema, budget)?;
+        let (subschemas, properties) = walk(schema, budget)?;
         Ok(Self {
             subschemas,
             properties,
         })
     }
 
-    /// Orders the subschemas so that each comes after those it applies to the same value.
+    /// Orders the subschemas so that each comes after those that it applies to the same value.
     ///
     /// # Errors
-    /// [`SchemaError::CircularRef`] where one applies itself to the same value.
+    /// [`SchemaError::CircularRef`] if one applies itself to the same value.
     pub(super) fn order_within_a_value(&self) -> Result<Vec<usize>, SchemaError> {
         let order = self.postorder(|subschema| subschema.within_a_value().collect());
         let mut done = HashSet::new();
         for (index, subschema) in self.in_order(&order) {
-            let circular = subschema
-                .references
-                .iter()
-                .find(|(to, _)| !done.contains(to));
-            if let Some((_, reference)) = circular {
-                return Err(SchemaError::CircularRef {
-                    reference: walk::shown(reference),
-                });
+            let mut references = subschema.references.iter();
+            if let Some((_, reference)) = references.find(|(to, _)| !done.contains(to)) {
+                let reference = short(reference);
+                return Err(SchemaError::CircularRef { reference });
             }
             done.insert(index);
         }
         Ok(order)
     }
 
-    /// Weighs, for each subschema, what is applied on the way to one value when results within a
-    /// recursion are remembered: a way back to a subschema that is still open counts once.
+    /// Returns, for each subschema, the weight of all subschemas that it applies on the way to one value, if
+    /// results in a recursion are cached: a subschema that is applied again within itself counts once.
     pub(super) fn to_check(&self, weigh: Weigh) -> Vec<u64> {
         let order = self.postorder(|subschema| subschema.everywhere().collect());
-        let mut weights: Vec<Option<u64>> = vec![None; self.subschemas.len()];
-        for (index, subschema) in self.in_order(&order) {
-            let of = |to: usize| match weights.get(to) {
-                Some(Some(weight)) => *weight,
-                Some(None) | None => self.subschemas.get(to).map_or(0, weigh),
-            };
-            let one_inside = subschema.one_inside.iter().copied().map(of).max();
-            let weight = weigh(subschema)
-                .saturating_add(sum(subschema.within_a_value().map(of)))
-                .saturating_add(sum(subschema.all_inside.iter().copied().map(of)))
-                .saturating_add(one_inside.unwrap_or(0));
-            if let Some(slot) = weights.get_mut(index) {
-                *slot = Some(weight);
-            }
-        }
-        weights.into_iter().map(Option::unwrap_or_default).collect()
+        self.weights(&order, weigh, None)
     }
 
-    /// Of the weights that [`to_check`](Self::to_check) gives: what is applied to the value of each
-    /// of the root's properties, and to the root for it.
-    pub(super) fn by_property(&self, weights: &[u64], weigh: Weigh) -> HashMap<String, u64> {
-        let of = |to: usize| weights.get(to).copied().unwrap_or(0);
-        let Some(root) = self.subschemas.first() else {
-            return HashMap::new();
-        };
-        let everywhere = weigh(root)
-            .saturating_add(sum(root.within_a_value().map(of)))
-            .saturating_add(sum(root.all_inside.iter().copied().map(of)));
-        let property = |(name, index): (&&str, &usize)| {
-            let weight = everywhere.saturating_add(of(*index));
-            ((*name).to_owned(), weight)
-        };
-        self.properties.iter().map(property).collect()
-    }
-
-    /// Weighs, for each subschema, what is applied on the way to one value when nothing is
-    /// remembered, given the weights for values that are one level shallower.
+    /// The same if nothing is cached. `shallower` are the weights for values of one level less.
     pub(super) fn to_explain(&self, order: &[usize], shallower: &[u64], weigh: Weigh) -> Vec<u64> {
+        self.weights(order, weigh, Some(shallower))
+    }
+
+    /// Adds up the weights in this order. `inside` are the weights for members and items; if it is `None`,
+    /// these are the same, and a subschema later in the order has its own weight alone.
+    fn weights(&self, order: &[usize], weigh: Weigh, inside: Option<&[u64]>) -> Vec<u64> {
         let mut weights: Vec<u64> = self.subschemas.iter().map(weigh).collect();
-        let inside = |to: &usize| shallower.get(*to).copied().unwrap_or(0);
         for (index, subschema) in self.in_order(order) {
-            let same = sum(subschema
-                .within_a_value()
-                .map(|to| weights.get(to).copied().unwrap_or(0)));
-            let weight = same
-                .saturating_add(sum(subschema.all_inside.iter().map(inside)))
-                .saturating_add(subschema.one_inside.iter().map(inside).max().unwrap_or(0));
+            let inside = inside.unwrap_or(&weights);
+            let one = subschema.one_inside.iter().map(|to| at(inside, *to)).max();
+            let weight =
+                always(subschema, weigh, &weights, inside).saturating_add(one.unwrap_or(0));
             if let Some(slot) = weights.get_mut(index) {
-                *slot = slot.saturating_add(weight);
+                *slot = weight;
             }
         }
         weights
+    }
+
+    /// Returns, for each of the root's properties, the weight of all subschemas that apply to its value.
+    /// `weights` are those of [`to_check`](Self::to_check).
+    pub(super) fn by_property(&self, weights: &[u64], weigh: Weigh) -> HashMap<String, u64> {
+        let root = self.subschemas.first();
+        let root = root.map_or(0, |root| always(root, weigh, weights, weights));
+        let property = |(name, index): (&&str, &usize)| {
+            let weight = root.saturating_add(at(weights, *index));
+            ((*name).to_owned(), weight)
+        };
+        self.properties.iter().map(property).collect()
     }
 
     fn in_order<'g>(
@@ -126,14 +101,11 @@ impl<'s> Graph<'s> {
             .filter_map(|index| Some((*index, self.subschemas.get(*index)?)))
     }
 
-    /// Lists the subschemas, each after those that `edges` leads to, ways back left out.
+    /// Lists the subschemas, each after those that it has edges to, except in circles.
     fn postorder(&self, edges: impl Fn(&Subschema<'s>) -> Vec<usize>) -> Vec<usize> {
         let next_of = |index: usize| {
-            self.subschemas
-                .get(index)
-                .map(&edges)
-                .unwrap_or_default()
-                .into_iter()
+            let next = self.subschemas.get(index).map(&edges);
+            next.unwrap_or_default().into_iter()
         };
         let mut order = Vec::with_capacity(self.subschemas.len());
         let mut seen = HashSet::new();
@@ -157,6 +129,15 @@ impl<'s> Graph<'s> {
     }
 }
 
-fn sum(counts: impl Iterator<Item = u64>) -> u64 {
-    counts.fold(0, u64::saturating_add)
+/// Returns the weight of a subschema and of those that it always applies: to the same value, by `same`,
+/// and to all members and items, by `inside`.
+fn always(subschema: &Subschema<'_>, weigh: Weigh, same: &[u64], inside: &[u64]) -> u64 {
+    let same = subschema.within_a_value().map(|to| at(same, to));
+    let inside = subschema.all_inside.iter().map(|to| at(inside, *to));
+    same.chain(inside)
+        .fold(weigh(subschema), u64::saturating_add)
+}
+
+fn at(weights: &[u64], index: usize) -> u64 {
+    weights.get(index).copied().unwrap_or(0)
 }

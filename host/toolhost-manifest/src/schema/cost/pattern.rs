@@ -1,18 +1,25 @@
-//! What regular expressions cost, measured on the automaton they are compiled to.
+//! The cost of regular expressions, measured by the size of their automata.
 
 use regex_automata::nfa::thompson::NFA;
 
 use crate::schema::error::SchemaError;
-use crate::schema::limits::{PATTERN_MAX_BYTES, PATTERNS_MAX_BYTES};
 
-/// What a pattern costs however small it is, in bytes.
+/// Maximum size of a compiled pattern, in bytes: eight classes of letters of all languages. Compiling
+/// takes about 10 ms for each MiB.
+pub(in super::super) const PATTERN_MAX_BYTES: usize = 256 * 1024;
+
+/// Maximum size of all compiled patterns of a bundle, in bytes. While the bundle is loaded, they take
+/// about three times as much memory.
+const PATTERNS_MAX_BYTES: usize = 16 << 20;
+
+/// Minimum cost of a pattern, in bytes.
 const PATTERN_MIN_BYTES: usize = 4096;
 
-/// What a state takes at least, in bytes.
+/// Minimum size of a state, in bytes.
 const STATE_BYTES: usize = 24;
 
-/// How large the patterns of the schemas that are loaded together may still become: a bundle's, or
-/// those of one extension's tool.
+/// The remaining size of compiled patterns for schemas that are loaded together: those of a bundle, or of
+/// a tool of an extension.
 #[derive(Debug)]
 pub struct PatternBudget {
     left: usize,
@@ -27,29 +34,29 @@ impl Default for PatternBudget {
 }
 
 impl PatternBudget {
-    /// Counts the states of a pattern: matching visits each of them for each byte of a text, at worst.
-    /// One that cannot be compiled is refused later, where its place is known.
+    /// Counts the states of a pattern. In the worst case, matching visits each of them for each byte of a
+    /// text. A pattern that cannot be compiled is refused later, when its place is known.
     ///
     /// # Errors
-    /// [`SchemaError::PatternsTooLarge`] where the budget is used up; what comes later is not even
-    /// compiled.
+    /// [`SchemaError::Limit`] if the budget is used up. Later patterns are not compiled.
     pub(super) fn measure(&mut self, pattern: &str) -> Result<u64, SchemaError> {
-        let size = if self.left == 0 {
-            0
-        } else {
-            compiled_bytes(pattern)
+        let size = match self.left {
+            0 => 0,
+            _ => compiled_bytes(pattern),
         };
         let taken = size.max(PATTERN_MIN_BYTES);
         if taken > self.left {
             self.left = 0;
-            return Err(SchemaError::PatternsTooLarge);
+            return Err(SchemaError::Limit(format!(
+                "the patterns up to here take more than {PATTERNS_MAX_BYTES} bytes, all schemas together"
+            )));
         }
         self.left -= taken;
         Ok(size.div_ceil(STATE_BYTES) as u64)
     }
 }
 
-/// The size of a pattern as it is compiled; the largest where it cannot be.
+/// Returns the size of a compiled pattern; the maximum if it cannot be compiled.
 fn compiled_bytes(pattern: &str) -> usize {
     let config = NFA::config().nfa_size_limit(Some(PATTERN_MAX_BYTES));
     let translated = jsonschema_regex::to_rust_regex(pattern).ok();

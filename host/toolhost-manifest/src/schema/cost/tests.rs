@@ -66,10 +66,12 @@ fn refuses_schemas_that_multiply_their_own_visits() {
         json!({"type": "object", "properties": {"x": {"prefixItems": vec![json!({}); 11_000]}}});
     for schema in [twice, twice_inside, patterns_inside, wide, huge] {
         let refused = cost_of(&schema).unwrap_err();
-        let expected = matches!(
-            refused,
-            SchemaError::TooManyVisits | SchemaError::TooManySubschemas
-        );
+        let expected = [
+            "the schema applies more than 2000 subschemas on the way to one value",
+            "the schema has more than 10000 subschemas",
+        ];
+        let refused = refused.to_string();
+        let expected = expected.contains(&refused.as_str());
         assert!(expected, "{refused}");
     }
 }

@@ -1,19 +1,21 @@
-//! Finds the subschemas of a schema: under which keywords they stand, and what references name.
+//! Finds the subschemas of a schema, by keywords and by references.
 
 use std::collections::HashMap;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::pattern::PatternBudget;
-use super::subschema::Subschema;
+use crate::quote::short;
 use crate::schema::error::SchemaError;
-use crate::schema::limits::{PATTERNS_MAX, SUBSCHEMAS_MAX};
-use toolhost_contract::text;
 
-/// Longest reference shown, in characters.
-const REFERENCE_MAX: usize = 80;
+/// Maximum number of patterns of a schema.
+const PATTERNS_MAX: usize = 100;
 
-/// Keywords with one schema, a list or a map of schemas, applied to the same value.
+/// Maximum number of subschemas of a schema.
+const SUBSCHEMAS_MAX: usize = 10_000;
+
+/// Keywords with a schema, a list or a map of schemas for the same value.
 const SAME_VALUE: [&str; 9] = [
     "allOf",
     "anyOf",
@@ -26,7 +28,7 @@ const SAME_VALUE: [&str; 9] = [
     "dependencies",
 ];
 
-/// Keywords of which one schema applies to each value inside: a member or item takes its own.
+/// Keywords of which one schema applies to each member or item.
 const ONE_INSIDE: [&str; 5] = [
     "properties",
     "additionalProperties",
@@ -35,7 +37,7 @@ const ONE_INSIDE: [&str; 5] = [
     "additionalItems",
 ];
 
-/// Keywords whose every schema may apply to each value inside.
+/// Keywords of which all schemas may apply to each member or item.
 const ALL_INSIDE: [&str; 5] = [
     "patternProperties",
     "contains",
@@ -44,22 +46,45 @@ const ALL_INSIDE: [&str; 5] = [
     "unevaluatedProperties",
 ];
 
-/// Keywords that name another subschema, applied to the same value.
+/// Keywords that refer to another subschema for the same value.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// Keywords that read a text once, from its beginning to its end.
+/// Keywords that read a string once.
 const READERS: [&str; 3] = ["format", "contentEncoding", "contentMediaType"];
 
-/// What a schema is made of.
+/// A subschema: the subschemas that it applies, by index, and its own cost.
 #[derive(Debug)]
-pub(super) struct Walked<'s> {
-    /// The schema itself first, then every subschema it can come to.
-    pub(super) subschemas: Vec<Subschema<'s>>,
-    /// Which of them are the schema's own properties.
-    pub(super) properties: HashMap<&'s str, usize>,
+pub(super) struct Subschema<'s> {
+    /// Applied to the same value.
+    pub(super) same_value: Vec<usize>,
+    /// Applied to the same value by reference.
+    pub(super) references: Vec<(usize, &'s str)>,
+    /// Applied to members or items, one of them to each.
+    pub(super) one_inside: Vec<usize>,
+    /// Applied to members or items, perhaps all of them to each.
+    pub(super) all_inside: Vec<usize>,
+    /// The number of values of the schema that a value is compared with.
+    pub(super) compared: u64,
+    /// The number of states that read each byte of a string. A keyword other than a pattern counts as one.
+    pub(super) readers: u64,
 }
 
-/// Walks a schema and all that it refers to.
+impl Subschema<'_> {
+    pub(super) fn within_a_value(&self) -> impl Iterator<Item = usize> {
+        let referred = self.references.iter().map(|(target, _)| *target);
+        self.same_value.iter().copied().chain(referred)
+    }
+
+    pub(super) fn everywhere(&self) -> impl Iterator<Item = usize> {
+        let inside = self.one_inside.iter().chain(&self.all_inside).copied();
+        self.within_a_value().chain(inside)
+    }
+}
+
+/// Subschemas, and the indexes of those that are properties of the first.
+pub(super) type Walked<'s> = (Vec<Subschema<'s>>, HashMap<&'s str, usize>);
+
+/// Finds all subschemas that a schema may apply. It is the first of them.
 pub(super) fn walk<'s>(
     schema: &'s Value,
     budget: &mut PatternBudget,
@@ -85,13 +110,16 @@ pub(super) fn walk<'s>(
         subschemas.push(walk.subschema(keywords)?);
         patterns.extend(patterns_of(keywords).map(|pattern| (index, pattern)));
         if walk.pending.len() > SUBSCHEMAS_MAX {
-            return Err(SchemaError::TooManySubschemas);
+            return Err(SchemaError::Limit(format!(
+                "the schema has more than {SUBSCHEMAS_MAX} subschemas"
+            )));
         }
     }
     if patterns.len() > PATTERNS_MAX {
-        return Err(SchemaError::TooManyPatterns {
-            patterns: patterns.len(),
-        });
+        return Err(SchemaError::Limit(format!(
+            "the schema has {} patterns: at most {PATTERNS_MAX} are allowed",
+            patterns.len()
+        )));
     }
     for (index, pattern) in patterns {
         let states = budget.measure(pattern)?;
@@ -104,29 +132,26 @@ pub(super) fn walk<'s>(
         let index = walk.indexes.get(&std::ptr::from_ref(property))?;
         Some((name.as_str(), *index))
     };
-    Ok(Walked {
-        subschemas,
-        properties: properties.into_iter().flatten().filter_map(index).collect(),
-    })
+    let properties = properties.into_iter().flatten().filter_map(index);
+    Ok((subschemas, properties.collect()))
 }
 
-/// A walk in progress: which subschemas have an index, and which are still to be read.
+/// A walk in progress.
 struct Walk<'s> {
     root: &'s Value,
     anchors: HashMap<&'s str, &'s Value>,
     indexes: HashMap<*const Value, usize>,
+    /// The keywords of each subschema, by index.
     pending: Vec<&'s Map<String, Value>>,
 }
 
 impl<'s> Walk<'s> {
-    /// Gives a subschema its index; none for `true`, `false` and what is no schema.
+    /// Returns the index of a subschema; `None` if it is `true`, `false` or invalid.
     fn index(&mut self, schema: &'s Value) -> Option<usize> {
         let keywords = schema.as_object()?;
         let next = self.indexes.len();
-        let index = *self
-            .indexes
-            .entry(std::ptr::from_ref(schema))
-            .or_insert(next);
+        let entry = self.indexes.entry(std::ptr::from_ref(schema));
+        let index = *entry.or_insert(next);
         if index == next {
             self.pending.push(keywords);
         }
@@ -137,21 +162,19 @@ impl<'s> Walk<'s> {
         &mut self,
         keywords: &'s Map<String, Value>,
     ) -> Result<Subschema<'s>, SchemaError> {
+        let readers = READERS.iter().filter(|key| keywords.contains_key(**key));
         let mut subschema = Subschema {
             same_value: self.indexes_under(keywords, &SAME_VALUE),
             references: Vec::new(),
             one_inside: self.indexes_under(keywords, &ONE_INSIDE),
             all_inside: self.indexes_under(keywords, &ALL_INSIDE),
             compared: compared(keywords),
-            readers: READERS
-                .iter()
-                .filter(|key| keywords.contains_key(**key))
-                .count() as u64,
+            readers: readers.count() as u64,
         };
-        let named = REFERENCES
+        let references = REFERENCES
             .iter()
             .filter_map(|key| keywords.get(*key)?.as_str());
-        for reference in named {
+        for reference in references {
             let target = self.resolve(reference)?;
             if let Some(index) = self.index(target) {
                 subschema.references.push((index, reference));
@@ -177,24 +200,23 @@ impl<'s> Walk<'s> {
 
     fn resolve(&self, reference: &str) -> Result<&'s Value, SchemaError> {
         let Some(fragment) = reference.strip_prefix('#') else {
-            return Err(SchemaError::OuterRef {
-                reference: shown(reference),
-            });
+            let reference = short(reference);
+            return Err(SchemaError::OuterRef { reference });
         };
-        let target = match percent_decoded(fragment) {
-            Some(pointer) if pointer.is_empty() || pointer.starts_with('/') => {
+        let target = match percent_decode_str(fragment).decode_utf8() {
+            Ok(pointer) if pointer.is_empty() || pointer.starts_with('/') => {
                 self.root.pointer(&pointer)
             }
-            Some(anchor) => self.anchors.get(anchor.as_str()).copied(),
-            None => None,
+            Ok(anchor) => self.anchors.get(&*anchor).copied(),
+            Err(_) => None,
         };
         target.ok_or_else(|| SchemaError::DanglingRef {
-            reference: shown(reference),
+            reference: short(reference),
         })
     }
 }
 
-/// Whether the keyword's value is a map of schemas rather than a schema.
+/// Returns whether the keyword's value is a map of schemas, not a schema.
 fn holds_a_map(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -202,7 +224,7 @@ fn holds_a_map(keyword: &str) -> bool {
     )
 }
 
-/// The regular expressions of a subschema.
+/// Returns the regular expressions of a subschema.
 fn patterns_of(keywords: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let pattern = keywords.get("pattern").and_then(Value::as_str);
     let of_names = keywords.get("patternProperties").and_then(Value::as_object);
@@ -210,18 +232,12 @@ fn patterns_of(keywords: &Map<String, Value>) -> impl Iterator<Item = &str> {
     pattern.into_iter().chain(of_names)
 }
 
-/// Comparisons that take as long as to hash a value.
+/// The number of comparisons that take as long as hashing a value.
 const UNIQUE: u64 = 50;
 
-/// How many values and names of the schema one value is compared with.
+/// Returns the number of values and names of the schema that a value is compared with.
 fn compared(keywords: &Map<String, Value>) -> u64 {
-    let length = |key: &str| {
-        keywords
-            .get(key)
-            .and_then(Value::as_array)
-            .map_or(0, Vec::len)
-    };
-    // Texts alone are looked up in a set.
+    // Strings are looked up in a set.
     let values = keywords.get("enum").and_then(Value::as_array);
     let values = values.filter(|values| !values.iter().all(Value::is_string));
     let dependent = ["dependentRequired", "dependencies"].into_iter();
@@ -230,8 +246,9 @@ fn compared(keywords: &Map<String, Value>) -> u64 {
         let names = names.as_array().map_or(0, Vec::len);
         names.saturating_add(1)
     });
-    let count = values.map_or(0, Vec::len) + length("required") + names.sum::<usize>();
-    // Every item is hashed, and all that is within it.
+    let required = keywords.get("required").and_then(Value::as_array);
+    let count = values.map_or(0, Vec::len) + required.map_or(0, Vec::len) + names.sum::<usize>();
+    // Each item is hashed, with all values in it.
     let unique = keywords.get("uniqueItems") == Some(&Value::Bool(true));
     count as u64 + if unique { UNIQUE } else { 0 }
 }
@@ -252,24 +269,4 @@ fn anchors(schema: &Value) -> HashMap<&str, &Value> {
         }
     }
     anchors
-}
-
-fn percent_decoded(fragment: &str) -> Option<String> {
-    let mut decoded = Vec::with_capacity(fragment.len());
-    let mut bytes = fragment.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            decoded.push(byte);
-            continue;
-        }
-        let mut digit = || char::from(bytes.next()?).to_digit(16);
-        let (high, low) = (digit()?, digit()?);
-        decoded.push(u8::try_from(high * 16 + low).ok()?);
-    }
-    String::from_utf8(decoded).ok()
-}
-
-/// Quotes a reference.
-pub(super) fn shown(reference: &str) -> String {
-    text::shorten(reference, REFERENCE_MAX)
 }
