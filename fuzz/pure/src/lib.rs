@@ -51,17 +51,13 @@ mod sandbox {
         pub(crate) mod inspect;
         pub(crate) mod limits;
         pub(crate) mod served_imports;
-
-        pub(crate) mod cache {
-            pub(crate) mod error;
-        }
     }
 }
 
 pub(crate) use sandbox::{accounting, component};
 pub(crate) use toolhost::middleware;
 
-pub use sandbox::error::{PrepareError, SandboxError, SandboxStartError};
+pub use sandbox::error::{CacheError, PrepareError, SandboxError, SandboxStartError};
 pub use toolhost_contract::{
     AddressBlock, AddressBlockError, DiskLimit, FileId, Grants, HttpCredential,
     HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, Limits, OriginError, Protected,

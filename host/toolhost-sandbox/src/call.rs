@@ -1,7 +1,6 @@
 //! One call of a component: its store, its imports, and its report.
 
 pub(crate) mod call_hook;
-pub(crate) mod exports;
 pub(crate) mod invocation;
 pub(crate) mod linker;
 pub(crate) mod report;

@@ -3,7 +3,6 @@
 pub(crate) mod cache;
 pub(crate) mod code;
 pub(crate) mod compiler;
-pub(crate) mod facts;
 pub(crate) mod inspect;
 pub(crate) mod limits;
 pub(crate) mod served_imports;

@@ -1,5 +1,7 @@
 //! Errors of calls, of loading a component, and of starting a sandbox.
 
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use toolhost_contract::ExportName;
@@ -191,11 +193,31 @@ pub enum SandboxStartError {
     Engine(String),
     /// The cache or its key cannot be used.
     #[error("the cache of compiled components cannot be used: {0}")]
-    Cache(#[from] crate::component::cache::error::CacheError),
+    Cache(#[from] CacheError),
     /// A root certificate is invalid.
     #[error("a root certificate cannot be used: {0}")]
     Certificate(String),
     /// A thread could not be started.
     #[error("a thread cannot be started")]
-    Thread(#[source] std::io::Error),
+    Thread(#[source] io::Error),
+}
+
+/// Why a cache cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CacheError {
+    /// A file or directory cannot be made or read.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Others could write it.
+    #[error("{} belongs to another user or is writable by others", .0.display())]
+    NotPrivate(PathBuf),
+    /// The key is invalid.
+    #[error("{} is not a key of 32 bytes; delete it to make a new one", .0.display())]
+    BadKey(PathBuf),
 }

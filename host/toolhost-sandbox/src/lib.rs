@@ -18,7 +18,6 @@ mod host;
 mod prepare;
 mod sandbox;
 mod scheduler;
-mod shared;
 mod sync;
 mod tool;
 mod workdir;
@@ -26,14 +25,12 @@ mod workdir;
 pub use accounting::output::{LogLevel, LogRecord};
 pub use call::invocation::{Invocation, Operation, Outcome};
 pub use call::report::CallReport;
-pub use component::cache::error::CacheError;
 pub use component::cache::{CacheCleared, CacheConfig, CacheEntry, CacheVerdict, ComponentCache};
 pub use component::compiler::Compiler;
-pub use component::facts::ComponentFacts;
 pub use component::limits::CompileLimits;
 pub use config::SandboxConfig;
 pub use engine::pools::Allocation;
-pub use error::{PrepareError, SandboxError, SandboxStartError};
+pub use error::{CacheError, PrepareError, SandboxError, SandboxStartError};
 pub use host::agents::port::{
     AgentEntry, AgentInstance, AgentReceipt, AgentRequest, AgentResponse, AgentSend, AgentSpawn,
     AgentsFuture, AgentsPort,
@@ -41,7 +38,7 @@ pub use host::agents::port::{
 pub use host::http::{HttpConfig, HttpResolveFuture, HttpResolver, SystemResolver};
 pub use prepare::CodeOrigin;
 pub use sandbox::Sandbox;
-pub use tool::PreparedTool;
+pub use tool::{ComponentFacts, PreparedTool};
 pub use workdir::{FileIo, Workdir, WorkdirError, WorkdirRules, WriteProtected};
 
 pub use toolhost_contract::{

@@ -15,15 +15,13 @@ use crate::call::response::Response;
 use crate::call::run::{CallTask, Request};
 use crate::call::store_data::CallState;
 use crate::component::code::{ComponentCode, load};
-use crate::component::facts::ComponentFacts;
 use crate::component::inspect::{DeclaredMemory, check_function_cost, read};
 use crate::component_id::ComponentId;
 use crate::engine::pools::InstancePool;
 use crate::host::bindings::handlers;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, SandboxInner};
 use crate::scheduler::blocking::spawn_blocking;
-use crate::shared::SandboxInner;
-use crate::tool::PreparedTool;
+use crate::tool::{ComponentFacts, PreparedTool};
 use crate::workdir::WriteProtected;
 use crate::{Grants, Limits, PrepareError, SandboxError};
 
@@ -150,7 +148,7 @@ impl Sandbox {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PrepareError> {
-        let done = spawn_blocking(self.0.executor.threads(), work).map_err(host_failed)?;
+        let done = spawn_blocking(&self.0.executor.threads, work).map_err(host_failed)?;
         done.await.map_err(host_failed)
     }
 
@@ -162,7 +160,7 @@ impl Sandbox {
             let (sha256, answer) = (linked.facts.sha256.clone(), handlers.clone());
             let work = move || {
                 if let Some(cache) = &sandbox.cache {
-                    cache.store(&sha256, code.component(), &answer);
+                    cache.store(&sha256, &code.component, &answer);
                 }
             };
             self.on_thread(work).await?;

@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::accounting::quota::Quota;
 use crate::call::linker::link;
+use crate::call::store_data::CallState;
 use crate::component::cache::ComponentCache;
 use crate::component::limits::CompileLimits;
 use crate::config::SandboxConfig;
@@ -17,7 +18,6 @@ use crate::host::http::Network;
 use crate::scheduler::admission::{Admission, MAX_HANGING};
 use crate::scheduler::epoch::EpochTicker;
 use crate::scheduler::executor::Executor;
-use crate::shared::SandboxInner;
 use crate::workdir::{Workdir, WorkdirError, WorkdirRules, WorkdirUsages};
 use crate::{SandboxError, SandboxStartError};
 
@@ -26,6 +26,20 @@ use crate::{SandboxError, SandboxStartError};
 /// It knows no tool: see [`Sandbox::prepare`].
 #[derive(Clone)]
 pub struct Sandbox(pub(crate) Arc<SandboxInner>);
+
+/// What all calls of a sandbox share.
+pub(crate) struct SandboxInner {
+    pub(crate) config: SandboxConfig,
+    pub(crate) pools: InstancePools<CallState>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) executor: Executor,
+    pub(crate) memory: Arc<Quota>,
+    pub(crate) open_files: Arc<Quota>,
+    pub(crate) compiling: Arc<Semaphore>,
+    pub(crate) cache: Option<ComponentCache>,
+    pub(crate) network: Arc<Network>,
+    workdir_usages: WorkdirUsages,
+}
 
 impl Sandbox {
     /// Starts a sandbox.
@@ -41,12 +55,12 @@ impl Sandbox {
         let pools = InstancePools::start(config.allocation, slots, idle, share, link)?;
         let epoch = EpochTicker::spawn(pools.engines()).map_err(SandboxStartError::Thread)?;
         let cache = config.cache.as_ref();
-        let cache = cache.map(|config| ComponentCache::open(config, &pools.transient().engine));
+        let cache = cache.map(|config| ComponentCache::open(config, &pools.transient.engine));
         let cache = cache.transpose()?;
         let network = Arc::new(Network::new(&config.http, share)?);
         let memory = Arc::new(Quota::new(config.memory_bytes, share));
         let executor = Executor::start(slots).map_err(SandboxStartError::Thread)?;
-        let clock = executor.clock().clone();
+        let clock = executor.clock.clone();
         let admission = Admission::new(&config, Arc::clone(&memory), epoch, clock);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self(Arc::new(SandboxInner {
@@ -103,7 +117,7 @@ impl Sandbox {
 
     /// Runs a future of the host on the sandbox's threads, which outlive the caller's runtime.
     pub fn spawn_own(&self, future: impl Future<Output = ()> + Send + 'static) {
-        drop(self.0.executor.threads().spawn(future));
+        drop(self.0.executor.threads.spawn(future));
     }
 
     /// Runs a long computation on a thread of the sandbox's own, as many at once as there are cores. If
@@ -123,7 +137,7 @@ impl Sandbox {
     /// be reserved.
     #[must_use]
     pub fn allocation(&self) -> Allocation {
-        self.0.pools.allocation()
+        self.0.pools.allocation
     }
 
     /// The cache of compiled components. None where none is configured.

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost_contract::{HandlerSpec, ToolContext};
+use sha2::{Digest, Sha256};
+use toolhost_contract::HandlerSpec;
 
 use crate::SandboxError;
 use crate::accounting::meter::Meter;
@@ -13,9 +14,34 @@ use crate::call::report::{CallReport, CancelLog, report};
 use crate::call::response::Response;
 use crate::call::run::{CallTask, Request};
 use crate::component::code::ComponentCode;
-use crate::component::facts::ComponentFacts;
+use crate::component::inspect::ComponentInfo;
 use crate::component_id::ComponentId;
-use crate::shared::SandboxInner;
+use crate::sandbox::SandboxInner;
+
+/// What a component is, for people to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComponentFacts {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// SHA-256 of the component, in hexadecimal.
+    pub sha256: String,
+    /// Interfaces it imports, with versions.
+    pub imports: Vec<String>,
+    /// Interfaces it exports, with versions.
+    pub exports: Vec<String>,
+}
+
+impl ComponentFacts {
+    pub(crate) fn new(bytes: &[u8], info: ComponentInfo) -> Self {
+        let digest = Sha256::digest(bytes);
+        Self {
+            bytes: bytes.len() as u64,
+            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            imports: info.imports,
+            exports: info.exports,
+        }
+    }
+}
 
 /// A component that can be called. Cheap to clone; calls share nothing but compiled code.
 #[derive(Clone)]
@@ -95,10 +121,12 @@ impl PreparedTool {
             agents: invocation.agents,
             meter: Arc::clone(&meter),
         };
-        let request = self.request(invocation.operation, invocation.context);
-        let (response, queued, wall) = match request {
-            Ok(request) => task.run(request).await,
-            Err(error) => (Err(error), Duration::ZERO, Duration::ZERO),
+        let needs_polling = !matches!(invocation.operation, Operation::Handler { .. });
+        let (response, queued, wall) = if needs_polling && !self.polls() {
+            (Err(SandboxError::NoPolling), Duration::ZERO, Duration::ZERO)
+        } else {
+            let request = Request::Run(invocation.operation, invocation.context);
+            task.run(request).await
         };
         cancel_log.disarm();
         let outcome = response.and_then(|response| match response {
@@ -106,23 +134,5 @@ impl PreparedTool {
             Response::Exports(_) => Err(SandboxError::HostPanic),
         });
         report(outcome, &meter, queued, wall)
-    }
-
-    fn request(&self, operation: Operation, context: ToolContext) -> Result<Request, SandboxError> {
-        match operation {
-            Operation::Handler {
-                name: handler,
-                input,
-            } => Ok(Request::Call {
-                handler,
-                context,
-                input,
-            }),
-            Operation::Poll { .. } | Operation::Cancel { .. } if !self.polls() => {
-                Err(SandboxError::NoPolling)
-            }
-            Operation::Poll { handle } => Ok(Request::Poll { context, handle }),
-            Operation::Cancel { handle } => Ok(Request::Cancel { context, handle }),
-        }
     }
 }

@@ -1,7 +1,9 @@
-//! A resource that all calls share, and how much of it the calls of each component hold.
+//! Resources that all calls share, and how much of each the calls of a component hold.
 //!
-//! A component may take more while it holds less than `share` times what is free. See
-//! [`queue`](crate::scheduler::queue) for the same rule applied to call slots.
+//! **No tool starves another.** A component may take more while it holds less than `share` times what is
+//! free. With the default of 3, one component takes at most three quarters of a resource, two take at
+//! most three sevenths each, and `n` leave `1 / (1 + 3n)` of it free. This one rule applies to call
+//! slots, waiting calls, memory, open files, parked calls and slots that keep memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -9,33 +11,77 @@ use std::sync::{Arc, Mutex};
 use crate::component_id::ComponentId;
 use crate::sync::lock;
 
-/// Returns whether a component that holds this much may take more of what is free.
-pub(crate) fn is_fair(held: u64, free: u64, share: u64) -> bool {
-    held < free.saturating_mul(share)
-}
-
 /// A fixed amount of a resource.
 #[derive(Debug)]
-pub(crate) struct Quota {
+pub(crate) struct Shares {
     total: u64,
     share: u64,
-    held: Mutex<Held>,
-}
-
-#[derive(Debug, Default)]
-struct Held {
-    sum: u64,
+    held: u64,
     by_component: BTreeMap<ComponentId, u64>,
 }
 
-impl Quota {
+impl Shares {
     /// `share` is [`share_per_free`](crate::SandboxConfig::share_per_free).
     pub(crate) fn new(total: u64, share: u32) -> Self {
         Self {
             total,
+            // With 0 nothing could be taken.
             share: share.max(1).into(),
-            held: Mutex::default(),
+            held: 0,
+            by_component: BTreeMap::new(),
         }
+    }
+
+    /// Returns the sum that all components hold.
+    pub(crate) fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Returns what no component holds.
+    pub(crate) fn free(&self) -> u64 {
+        self.total.saturating_sub(self.held)
+    }
+
+    /// Returns what a component holds.
+    pub(crate) fn held_by(&self, component: ComponentId) -> u64 {
+        self.by_component.get(&component).copied().unwrap_or(0)
+    }
+
+    /// The components that hold something, in the order of their ids.
+    pub(crate) fn components(&self) -> &BTreeMap<ComponentId, u64> {
+        &self.by_component
+    }
+
+    /// Returns whether an amount is free, and the component holds less than its share.
+    pub(crate) fn may_take(&self, component: ComponentId, amount: u64) -> bool {
+        let free = self.free();
+        amount <= free && self.held_by(component) < free.saturating_mul(self.share)
+    }
+
+    /// Takes an amount, even beyond the component's share.
+    pub(crate) fn take(&mut self, component: ComponentId, amount: u64) {
+        self.held += amount;
+        *self.by_component.entry(component).or_default() += amount;
+    }
+
+    pub(crate) fn give_back(&mut self, component: ComponentId, amount: u64) {
+        self.held = self.held.saturating_sub(amount);
+        if let Some(own) = self.by_component.get_mut(&component) {
+            *own = own.saturating_sub(amount);
+            if *own == 0 {
+                self.by_component.remove(&component);
+            }
+        }
+    }
+}
+
+/// [`Shares`] that calls on all threads take from.
+#[derive(Debug)]
+pub(crate) struct Quota(Mutex<Shares>);
+
+impl Quota {
+    pub(crate) fn new(total: u64, share: u32) -> Self {
+        Self(Mutex::new(Shares::new(total, share)))
     }
 
     /// Half of the files that this process may open, for all guests together. The embedder's own files
@@ -47,18 +93,12 @@ impl Quota {
 
     /// Returns the sum that all components hold.
     pub(crate) fn held(&self) -> u64 {
-        lock(&self.held).sum
+        lock(&self.0).held()
     }
 
     /// Returns whether [`take`](Self::take) would succeed now.
     pub(crate) fn would_grant(&self, component: ComponentId, amount: u64) -> bool {
-        self.fits(&lock(&self.held), component, amount)
-    }
-
-    fn fits(&self, held: &Held, component: ComponentId, amount: u64) -> bool {
-        let free = self.total.saturating_sub(held.sum);
-        let own = held.by_component.get(&component).copied().unwrap_or(0);
-        amount <= free && is_fair(own, free, self.share)
+        lock(&self.0).may_take(component, amount)
     }
 
     /// Takes an amount for a component. Returns false where it is not free, or where the component
@@ -67,26 +107,17 @@ impl Quota {
         if amount == 0 {
             return true;
         }
-        let mut held = lock(&self.held);
-        let fits = self.fits(&held, component, amount);
-        if fits {
-            held.sum += amount;
-            *held.by_component.entry(component).or_default() += amount;
+        let mut shares = lock(&self.0);
+        let may = shares.may_take(component, amount);
+        if may {
+            shares.take(component, amount);
         }
-        fits
+        may
     }
 
     pub(crate) fn give_back(&self, component: ComponentId, amount: u64) {
-        if amount == 0 {
-            return;
-        }
-        let mut held = lock(&self.held);
-        held.sum = held.sum.saturating_sub(amount);
-        if let Some(own) = held.by_component.get_mut(&component) {
-            *own = own.saturating_sub(amount);
-            if *own == 0 {
-                held.by_component.remove(&component);
-            }
+        if amount > 0 {
+            lock(&self.0).give_back(component, amount);
         }
     }
 
@@ -136,6 +167,6 @@ mod tests {
         assert!(quota.take(hog, 75));
         quota.give_back(hog, 75);
         quota.give_back(other, 25);
-        assert_eq!(lock(&quota.held).by_component.len(), 0);
+        assert!(lock(&quota.0).components().is_empty());
     }
 }

@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
-use toolhost_contract::{ExportName, ToolContext};
+use toolhost_contract::ToolContext;
 use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::accounting::meter::Meter;
 use crate::call::call_hook::HostCallHook;
-use crate::call::exports::Exports;
+use crate::call::invocation::Operation;
 use crate::call::resource_limiter::MemoryLimiter;
 use crate::call::response::{RawResponse, Response};
 use crate::call::store_data::CallState;
 use crate::call::trap::{GuestCallContext, classify_trap};
-use crate::component::code::ComponentCode;
+use crate::component::code::{ComponentCode, Exports};
 use crate::component_id::ComponentId;
 use crate::engine::pools::MemorySlots;
 use crate::host::agents::Agents;
@@ -22,31 +22,19 @@ use crate::host::agents::port::AgentsPort;
 use crate::host::bindings::handlers;
 use crate::host::filesystem::Filesystem;
 use crate::host::http::Http;
+use crate::sandbox::SandboxInner;
 use crate::scheduler::admission::MAX_HANGING;
 use crate::scheduler::call_slot::CallSlot;
 use crate::scheduler::clock::ClockedFuture;
 use crate::scheduler::migrating_call::MigratingCall;
 use crate::scheduler::own_thread::run_on_own_thread;
-use crate::shared::SandboxInner;
 use crate::workdir::{FileIo, Workdir, WriteProtected};
 use crate::{Grants, SandboxError};
 
 /// The export to call.
 pub(crate) enum Request {
     Describe,
-    Call {
-        handler: ExportName,
-        context: ToolContext,
-        input: String,
-    },
-    Poll {
-        context: ToolContext,
-        handle: String,
-    },
-    Cancel {
-        context: ToolContext,
-        handle: String,
-    },
+    Run(Operation, ToolContext),
 }
 
 /// One call before it runs.
@@ -88,14 +76,14 @@ impl CallTask {
         let slot = Arc::new(slot);
         let weak = Arc::downgrade(&slot);
         // Taken here, as the call may move to another runtime.
-        let caller = Handle::try_current().unwrap_or_else(|_| executor.threads().clone());
+        let caller = Handle::try_current().unwrap_or_else(|_| executor.threads.clone());
         let call = ClockedFuture::new(
             self.run_in_slot(request, exports.clone(), slot, memories, caller),
-            executor.clock(),
+            &executor.clock,
         );
         let response = match file_io {
             FileIo::Inline => {
-                let done = MigratingCall::new(call, executor.run_queue(), component).await;
+                let done = MigratingCall::new(call, &executor.run_queue, component).await;
                 done.and_then(|response| response)
             }
             FileIo::Offload => run_on_own_thread(call, executor, deadline, &weak).await,
@@ -179,22 +167,18 @@ impl CallTask {
                 let described = handlers.call_describe(store).await;
                 described.map(RawResponse::Exports)
             }
-            Request::Call {
-                handler,
-                context,
-                input,
-            } => {
+            Request::Run(Operation::Handler { name, input }, context) => {
                 let handlers = handlers.load(&mut *store, &instance)?;
                 let context = to_wit(context);
-                let returned = handlers.call_call(store, handler.as_str(), &context, &input);
+                let returned = handlers.call_call(store, name.as_str(), &context, &input);
                 returned.await.map(RawResponse::Outcome)
             }
-            Request::Poll { context, handle } => {
+            Request::Run(Operation::Poll { handle }, context) => {
                 let polling = load_polling(store)?;
                 let returned = polling.call_poll(store, &to_wit(context), &handle).await;
                 returned.map(RawResponse::Outcome)
             }
-            Request::Cancel { context, handle } => {
+            Request::Run(Operation::Cancel { handle }, context) => {
                 let polling = load_polling(store)?;
                 let returned = polling.call_cancel(store, &to_wit(context), &handle).await;
                 returned.map(|()| RawResponse::Cancelled)
@@ -208,7 +192,7 @@ impl CallTask {
         let ends = Instant::now().checked_add(self.meter.limits.deadline);
         let meter = Arc::clone(&self.meter);
         let memory = MemoryLimiter::new(Arc::clone(&self.sandbox.memory), Arc::clone(&meter));
-        let blocking = self.sandbox.executor.blocking().clone();
+        let blocking = self.sandbox.executor.blocking.clone();
         let fs = match &self.workdir {
             None => Filesystem::none(Arc::clone(&meter), blocking),
             Some(root) => Filesystem::new(

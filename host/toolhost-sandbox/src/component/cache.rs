@@ -13,7 +13,6 @@
 //! valid after it was removed.
 
 mod artifact;
-pub(crate) mod error;
 mod eviction;
 mod private_file;
 
@@ -27,10 +26,10 @@ use toolhost_contract::HandlerSpec;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use crate::CacheError;
 use artifact::{Key, Name, Refused};
-use error::CacheError;
 use eviction::Item;
-use private_file::{private_dir, random_hex, read_or_make_key, write_new};
+use private_file::{private_dir, read_or_make_key, write_new};
 
 /// Where compiled components are kept.
 #[derive(Debug, Clone)]
@@ -180,30 +179,26 @@ impl ComponentCache {
     /// # Errors
     /// [`CacheError`] where the directory cannot be read. An artifact that cannot is an entry.
     pub fn entries(&self) -> Result<Vec<CacheEntry>, CacheError> {
-        let items = eviction::list(&self.config.dir).map_err(|e| self.cannot_list(e))?;
-        let artifacts = items.into_iter().filter_map(|item| {
-            let name = item.artifact.clone()?;
-            self.entry(item, &name)
-        });
-        let mut entries: Vec<_> = artifacts.collect();
+        let mut entries = Vec::new();
+        for item in self.list()? {
+            let Some(name) = item.artifact else { continue };
+            // None where it was removed meanwhile.
+            if let Some((verdict, handlers)) = self.verdict(&item.path, &name) {
+                entries.push(CacheEntry {
+                    file_name: name.to_string(),
+                    sha256: name.sha256,
+                    bytes: item.bytes,
+                    last_used: item.last_used,
+                    verdict,
+                    handlers,
+                });
+            }
+        }
         entries.sort_by(|a, b| {
             let newest_first = b.last_used.cmp(&a.last_used);
             newest_first.then_with(|| a.file_name.cmp(&b.file_name))
         });
         Ok(entries)
-    }
-
-    /// None where it was removed meanwhile.
-    fn entry(&self, item: Item, name: &Name) -> Option<CacheEntry> {
-        let (verdict, handlers) = self.verdict(&item.path, name)?;
-        Some(CacheEntry {
-            file_name: name.to_string(),
-            sha256: name.sha256.clone(),
-            bytes: item.bytes,
-            last_used: item.last_used,
-            verdict,
-            handlers,
-        })
     }
 
     fn verdict(&self, path: &Path, name: &Name) -> Option<(CacheVerdict, Vec<ExportName>)> {
@@ -231,9 +226,8 @@ impl ComponentCache {
     /// # Errors
     /// [`CacheError`] where the directory cannot be read, or a file cannot be removed.
     pub fn clear(&self) -> Result<CacheCleared, CacheError> {
-        let items = eviction::list(&self.config.dir).map_err(|e| self.cannot_list(e))?;
         let mut cleared = CacheCleared::default();
-        for item in items {
+        for item in self.list()? {
             match fs::remove_file(&item.path) {
                 Ok(()) => {
                     cleared.files += 1;
@@ -249,11 +243,12 @@ impl ComponentCache {
         Ok(cleared)
     }
 
-    fn cannot_list(&self, source: io::Error) -> CacheError {
-        CacheError::Io {
-            path: self.config.dir.clone(),
+    fn list(&self) -> Result<Vec<Item>, CacheError> {
+        let dir = &self.config.dir;
+        eviction::list(dir).map_err(|source| CacheError::Io {
+            path: dir.clone(),
             source,
-        }
+        })
     }
 
     /// Maps the artifact of a component. None where there is none, or its signature does not hold.
@@ -298,13 +293,7 @@ impl ComponentCache {
 
         let dir = &self.config.dir;
         let path = dir.join(name.to_string());
-        let temporary = dir.join(eviction::temporary(&random_hex()?));
-        let written = write_new(&temporary, &bytes, 0o400);
-        let kept = written.and_then(|()| fs::rename(&temporary, &path));
-        if kept.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        kept?;
+        write_new(dir, &bytes, 0o400)?.persist(&path)?;
         Ok(eviction::sweep(dir, &path, self.config.bytes)?)
     }
 

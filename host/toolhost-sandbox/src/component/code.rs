@@ -5,19 +5,22 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 use tracing::warn;
 use wasmtime::Engine;
-use wasmtime::component::Component;
+use wasmtime::component::{Component, InstancePre};
 
 use crate::SandboxError;
-use crate::call::exports::Exports;
 use crate::call::store_data::CallState;
 use crate::component_id::ComponentId;
 use crate::engine::pools::{InstancePool, InstancePools, MemorySlots};
+use crate::host::bindings::{handlers, polling};
 use crate::scheduler::executor::Executor;
+
+/// The export that a component may do without.
+const POLLING: &str = "goondan:tool/polling@2.0.0";
 
 /// A component that is compiled and linked.
 pub(crate) struct ComponentCode {
     pool: Arc<InstancePool<CallState>>,
-    component: Component,
+    pub(crate) component: Component,
     exports: Exports,
     /// Memories of one instance.
     memories: u64,
@@ -44,10 +47,6 @@ impl ComponentCode {
         })
     }
 
-    pub(crate) fn component(&self) -> &Component {
-        &self.component
-    }
-
     /// Whether it exports `goondan:tool/polling`.
     pub(crate) fn polls(&self) -> bool {
         self.exports.polling.is_some()
@@ -64,7 +63,7 @@ impl ComponentCode {
             return Some((&self.exports, slots));
         }
         let exports = self.transient.get()?;
-        Some((exports, pools.transient().take(id, self.memories)?))
+        Some((exports, pools.transient.take(id, self.memories)?))
     }
 
     /// Loads the code into the transient pool, once.
@@ -77,7 +76,7 @@ impl ComponentCode {
         executor: &Executor,
     ) -> Result<(), SandboxError> {
         let load_copy = || async {
-            let pool = Arc::clone(pools.transient());
+            let pool = Arc::clone(&pools.transient);
             let component = self.component.clone();
             let work = move || {
                 let copy = load(&pool.engine, &component.serialize()?)?;
@@ -92,6 +91,29 @@ impl ComponentCode {
             })
         };
         self.transient.get_or_try_init(load_copy).await.map(drop)
+    }
+}
+
+/// A component whose imports are linked and whose exports were found by name. The types of the exports
+/// are checked when they are called.
+#[derive(Clone)]
+pub(crate) struct Exports {
+    pub(crate) pre: InstancePre<CallState>,
+    pub(crate) handlers: handlers::GuestIndices,
+    pub(crate) polling: Option<polling::GuestIndices>,
+}
+
+impl Exports {
+    fn find(pre: InstancePre<CallState>) -> wasmtime::Result<Self> {
+        let found = pre.component().get_export_index(None, POLLING);
+        let polling = found
+            .map(|_| polling::GuestIndices::new(&pre))
+            .transpose()?;
+        Ok(Self {
+            handlers: handlers::GuestIndices::new(&pre)?,
+            polling,
+            pre,
+        })
     }
 }
 

@@ -64,17 +64,7 @@ impl Compiler {
         // Ends with its parent, at a low priority. Compiles also where the system refuses either.
         let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
         let _ = rustix::process::nice(10);
-        let mut component = Vec::new();
-        let compiled = io::stdin()
-            .read_to_end(&mut component)
-            .map_err(|error| error.to_string())
-            .and_then(|_| {
-                Engine::new(&settings::config(None)).map_err(|error| format!("{error:#}"))
-            })
-            .and_then(|engine| {
-                let compiled = engine.precompile_component(&component);
-                compiled.map_err(|error| format!("{error:#}"))
-            });
+        let compiled = compile_stdin().map_err(|error| format!("{error:#}"));
         let (answer, code) = match &compiled {
             Ok(artifact) => (artifact.as_slice(), ExitCode::SUCCESS),
             Err(reason) => (reason.as_bytes(), ExitCode::FAILURE),
@@ -122,6 +112,7 @@ impl Compiler {
             .stdout(Stdio::from(answer.try_clone()?))
             .stderr(Stdio::from(stderr.try_clone()?))
             .spawn()?;
+        let pid = Pid::from_child(&child);
         let process = Process {
             child,
             answer,
@@ -139,7 +130,7 @@ impl Compiler {
                 current: Some(soft),
                 maximum: Some(hard),
             };
-            match prlimit(Some(process.pid()), resource, limit) {
+            match prlimit(Some(pid), resource, limit) {
                 // It has ended, and its process id is not reused before it is waited for.
                 Ok(_) | Err(rustix::io::Errno::SRCH) => {}
                 Err(error) => return Err(error.into()),
@@ -180,6 +171,12 @@ impl Compiler {
     }
 }
 
+fn compile_stdin() -> wasmtime::Result<Vec<u8>> {
+    let mut component = Vec::new();
+    io::stdin().read_to_end(&mut component)?;
+    Engine::new(&settings::config(None))?.precompile_component(&component)
+}
+
 /// A compiler at work. Dropping it kills it.
 struct Process {
     child: Child,
@@ -188,10 +185,6 @@ struct Process {
 }
 
 impl Process {
-    fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
-    }
-
     /// Waits for its end. None where its caller no longer waits.
     fn wait(&mut self, is_awaited: impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
         loop {

@@ -5,7 +5,6 @@ mod check;
 mod count;
 mod function_cost;
 mod instances;
-mod memory;
 
 use wasmparser::{Parser, Payload};
 
@@ -16,8 +15,8 @@ use crate::component::served_imports::serves;
 use check::{malformed, within};
 use count::Count;
 pub(crate) use function_cost::check_function_cost;
+pub(crate) use instances::DeclaredMemory;
 use instances::Instantiations;
-pub(crate) use memory::DeclaredMemory;
 
 /// Longest name of an import or an export that is reported, in bytes. Served names are shorter.
 const NAME_MAX: usize = 200;

@@ -57,8 +57,8 @@ pub(crate) struct InstancePools<T: 'static> {
     /// The pools that keep memory, smallest first.
     resident: Vec<Arc<InstancePool<T>>>,
     /// The pool that keeps nothing and has slots for every call.
-    transient: Arc<InstancePool<T>>,
-    allocation: Allocation,
+    pub(crate) transient: Arc<InstancePool<T>>,
+    pub(crate) allocation: Allocation,
 }
 
 /// Links what the host serves with an engine.
@@ -127,15 +127,6 @@ impl<T: 'static> InstancePools<T> {
             transient: Arc::new(transient),
             allocation: Allocation::Pooling,
         })
-    }
-
-    pub(crate) fn allocation(&self) -> Allocation {
-        self.allocation
-    }
-
-    /// The pool that has slots for every call.
-    pub(crate) fn transient(&self) -> &Arc<InstancePool<T>> {
-        &self.transient
     }
 
     /// The pool in which a component's calls run while it has slots for them.
@@ -280,7 +271,7 @@ mod tests {
         let held: Vec<_> = std::iter::from_fn(|| small.take(hog, 1)).collect();
         assert_eq!(held.len(), 6);
         assert!(small.take(other, 2).is_some());
-        assert!(pools.transient().take(hog, 1_000).is_some());
+        assert!(pools.transient.take(hog, 1_000).is_some());
         drop(held);
         assert!(small.take(hog, 1).is_some());
     }

@@ -44,7 +44,8 @@ impl Admission {
         clock: Clock,
     ) -> Self {
         let share = config.share_per_free;
-        let queue = WaitQueue::new(config.live_calls as usize, config.waiting_calls, share);
+        let waiting = config.waiting_calls as u64;
+        let queue = WaitQueue::new(config.live_calls.into(), waiting, share);
         Self {
             queue: Mutex::new(queue),
             memory,
@@ -58,17 +59,17 @@ impl Admission {
 
     /// Calls that could start now.
     pub(crate) fn free(&self) -> usize {
-        lock(&self.queue).free()
+        count(lock(&self.queue).free())
     }
 
     /// Calls that wait to start.
     pub(crate) fn waiting(&self) -> usize {
-        lock(&self.queue).waiting()
+        count(lock(&self.queue).waiting())
     }
 
     /// Calls that are parked.
     pub(crate) fn parked(&self) -> usize {
-        usize::try_from(self.parked.held()).unwrap_or(usize::MAX)
+        count(self.parked.held())
     }
 
     /// Calls that hang in a file call.
@@ -144,6 +145,10 @@ impl Admission {
             component,
         }
     }
+}
+
+fn count(calls: u64) -> usize {
+    usize::try_from(calls).unwrap_or(usize::MAX)
 }
 
 /// Lets one call run, until dropped.

@@ -16,10 +16,13 @@ use crate::scheduler::run_queue::FairRunQueue;
 /// The threads of a sandbox. Dropping it ends them without waiting, as a sandbox may be dropped in async
 /// code.
 pub(crate) struct Executor {
-    clock: Clock,
-    threads: Handle,
-    blocking: BlockingPool,
-    run_queue: FairRunQueue,
+    pub(crate) clock: Clock,
+    /// The runtime for work that computes or blocks.
+    pub(crate) threads: Handle,
+    /// The threads for file calls that wait for a disk.
+    pub(crate) blocking: BlockingPool,
+    /// The queue for calls that compute for long.
+    pub(crate) run_queue: FairRunQueue,
     computing: Arc<Semaphore>,
     /// Taken when dropped.
     runtime: Option<Runtime>,
@@ -47,25 +50,6 @@ impl Executor {
             runtime: Some(runtime),
             _stop_clock: stop,
         })
-    }
-
-    pub(crate) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    /// The runtime for work that computes or blocks.
-    pub(crate) fn threads(&self) -> &Handle {
-        &self.threads
-    }
-
-    /// The queue for calls that compute for long.
-    pub(crate) fn run_queue(&self) -> &FairRunQueue {
-        &self.run_queue
-    }
-
-    /// The threads for file calls that wait for a disk.
-    pub(crate) fn blocking(&self) -> &BlockingPool {
-        &self.blocking
     }
 
     /// Awaits a future for at most this time. Returns none and drops it where it takes longer.

@@ -22,7 +22,7 @@ pub(crate) async fn run_on_own_thread<T: Send + 'static>(
     deadline: Duration,
     slot: &Weak<CallSlot>,
 ) -> Result<T, SandboxError> {
-    let timeout = executor.clock().sleep(deadline.saturating_add(GRACE));
+    let timeout = executor.clock.sleep(deadline.saturating_add(GRACE));
     tokio::select! {
         biased;
         done = spawn(call, executor) => done,
@@ -42,8 +42,8 @@ async fn spawn<T: Send + 'static>(
 ) -> Result<T, SandboxError> {
     // The sender is dropped with this future, which ends the guest.
     let (_alive, mut dropped) = oneshot::channel::<()>();
-    let threads = executor.threads().clone();
-    let task = spawn_blocking(executor.threads(), move || {
+    let threads = executor.threads.clone();
+    let task = spawn_blocking(&executor.threads, move || {
         threads.block_on(async {
             tokio::select! {
                 biased;
@@ -82,7 +82,7 @@ mod tests {
             let _ended = ends.recv();
             Err(SandboxError::HostPanic)
         };
-        let call = ClockedFuture::new(file_call, executor.clock());
+        let call = ClockedFuture::new(file_call, &executor.clock);
         run_on_own_thread(call, executor, Duration::from_millis(100), &weak).await
     }
 
@@ -95,7 +95,7 @@ mod tests {
         let executor = Executor::start(64).unwrap();
         let memory = Arc::new(Quota::new(u64::MAX, 3));
         let epoch = EpochTicker::spawn(Vec::new()).unwrap();
-        let admission = Admission::new(&config, memory, epoch, executor.clock().clone());
+        let admission = Admission::new(&config, memory, epoch, executor.clock.clone());
         let admission = Arc::new(admission);
         let mut ends = Vec::new();
         for hanging in 1..=MAX_HANGING + 1 {

@@ -1,18 +1,15 @@
-//! Who runs next: the number of free call slots, and the calls that wait for one. It knows neither time
-//! nor memory.
+//! Who runs next: the free call slots, and the calls that wait for one. It knows neither time nor memory.
 //!
-//! **No tool starves another.** A component may start a call while it runs fewer than `share` times as
-//! many as there are free slots. With the default of 3, one component takes at most three quarters of
-//! the slots, two take at most three sevenths each, and `n` leave `1 / (1 + 3n)` of them free, so a
-//! component that runs nothing starts at once. Calls beyond the share wait. Waiting components take
-//! turns, so each of them starts one call before any other starts two. Resuming a parked call is under no
-//! share, and takes turns with starting one.
+//! A component starts calls within its share of the slots: see [`Shares`]. One that runs nothing
+//! therefore starts at once. Calls beyond the share wait, and waiting components take turns, so each of
+//! them starts one call before any other starts two. Resuming a parked call is under no share, and takes
+//! turns with starting one.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use crate::SandboxError;
-use crate::accounting::quota;
+use crate::accounting::quota::Shares;
 use crate::component_id::ComponentId;
 
 /// What a slot is wanted for.
@@ -44,61 +41,38 @@ pub(super) struct WaiterId {
 /// The free slots and the waiters. After each change the owner calls [`next`](Self::next) until it
 /// returns none, so that nobody waits who may go.
 pub(super) struct WaitQueue<W> {
-    free: usize,
-    share: u64,
-    max_waiting: usize,
-    waiting: usize,
+    slots: Shares,
+    /// Calls that wait to start.
+    waiting: Shares,
     next_number: u64,
     /// The purpose that is served first where waiters have both.
     turn: Purpose,
     resuming: BTreeMap<u64, (ComponentId, W)>,
+    starting: BTreeMap<(ComponentId, u64), W>,
     /// The component of the waiter that started last.
     last_started: ComponentId,
-    /// Components that have running or waiting calls.
-    components: BTreeMap<ComponentId, Calls<W>>,
-}
-
-struct Calls<W> {
-    running: usize,
-    waiting: BTreeMap<u64, W>,
-}
-
-impl<W> Default for Calls<W> {
-    fn default() -> Self {
-        Self {
-            running: 0,
-            waiting: BTreeMap::new(),
-        }
-    }
-}
-
-fn is_fair(held: usize, free: usize, share: u64) -> bool {
-    quota::is_fair(held as u64, free as u64, share)
 }
 
 impl<W> WaitQueue<W> {
-    pub(super) fn new(slots: usize, max_waiting: usize, share: u32) -> Self {
+    pub(super) fn new(slots: u64, max_waiting: u64, share: u32) -> Self {
         Self {
-            free: slots,
-            // With 0 nothing would ever start.
-            share: share.max(1).into(),
-            max_waiting,
-            waiting: 0,
+            slots: Shares::new(slots, share),
+            waiting: Shares::new(max_waiting, share),
             next_number: 0,
             turn: Purpose::Resume,
             resuming: BTreeMap::new(),
+            starting: BTreeMap::new(),
             last_started: ComponentId::default(),
-            components: BTreeMap::new(),
         }
     }
 
-    pub(super) fn free(&self) -> usize {
-        self.free
+    pub(super) fn free(&self) -> u64 {
+        self.slots.free()
     }
 
     /// Calls that wait to start.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting
+    pub(super) fn waiting(&self) -> u64 {
+        self.waiting.held()
     }
 
     /// Takes a slot where one is free and nobody waits for it.
@@ -108,23 +82,18 @@ impl<W> WaitQueue<W> {
         purpose: Purpose,
         has_memory: impl FnOnce() -> bool,
     ) -> bool {
-        let calls = self.components.get(&component);
-        let (running, waiting) = calls.map_or((0, 0), |c| (c.running, c.waiting.len()));
         let may = match purpose {
             Purpose::Start => {
-                waiting == 0 && is_fair(running, self.free, self.share) && has_memory()
+                self.waiting.held_by(component) == 0
+                    && self.slots.may_take(component, 1)
+                    && has_memory()
             }
-            Purpose::Resume => self.free > 0 && self.resuming.is_empty(),
+            Purpose::Resume => self.free() > 0 && self.resuming.is_empty(),
         };
         if may {
-            self.take(component);
+            self.slots.take(component, 1);
         }
         may
-    }
-
-    fn take(&mut self, component: ComponentId) {
-        self.free -= 1;
-        self.components.entry(component).or_default().running += 1;
     }
 
     /// Adds a waiter behind those of the same component and purpose.
@@ -137,23 +106,17 @@ impl<W> WaitQueue<W> {
         let number = self.next_number;
         self.next_number += 1;
         match purpose {
-            Purpose::Resume => {
-                self.resuming.insert(number, (component, waiter));
+            Purpose::Resume => drop(self.resuming.insert(number, (component, waiter))),
+            Purpose::Start if self.waiting.may_take(component, 1) => {
+                self.waiting.take(component, 1);
+                self.starting.insert((component, number), waiter);
             }
             Purpose::Start => {
-                let left = self.max_waiting.saturating_sub(self.waiting);
-                let own = self.components.get(&component);
-                let own = own.map_or(0, |calls| calls.waiting.len());
-                if !is_fair(own, left, self.share) {
-                    let reason = match left {
-                        0 => "too many calls are waiting",
-                        _ => "too many calls of this tool are waiting",
-                    };
-                    return Err(SandboxError::Busy { reason });
-                }
-                let calls = self.components.entry(component).or_default();
-                calls.waiting.insert(number, waiter);
-                self.waiting += 1;
+                let reason = match self.waiting.free() {
+                    0 => "too many calls are waiting",
+                    _ => "too many calls of this tool are waiting",
+                };
+                return Err(SandboxError::Busy { reason });
             }
         }
         Ok(WaiterId {
@@ -166,32 +129,13 @@ impl<W> WaitQueue<W> {
     /// Removes a waiter, where it was not served meanwhile.
     pub(super) fn leave(&mut self, id: WaiterId) {
         match id.purpose {
-            Purpose::Resume => {
-                self.resuming.remove(&id.number);
-            }
-            Purpose::Start => {
-                let calls = self.components.get_mut(&id.component);
-                let left = calls.and_then(|calls| calls.waiting.remove(&id.number));
-                self.waiting -= usize::from(left.is_some());
-                self.forget(id.component);
-            }
+            Purpose::Resume => drop(self.resuming.remove(&id.number)),
+            Purpose::Start => drop(self.take_starting(id.component, id.number)),
         }
     }
 
     pub(super) fn give_back(&mut self, component: ComponentId) {
-        self.free += 1;
-        if let Some(calls) = self.components.get_mut(&component) {
-            calls.running = calls.running.saturating_sub(1);
-        }
-        self.forget(component);
-    }
-
-    /// Removes a component without calls.
-    fn forget(&mut self, component: ComponentId) {
-        let calls = self.components.get(&component);
-        if calls.is_some_and(|calls| calls.running == 0 && calls.waiting.is_empty()) {
-            self.components.remove(&component);
-        }
+        self.slots.give_back(component, 1);
     }
 
     /// Takes a slot for the waiter whose turn it is. Returns none where no waiter may have one.
@@ -199,7 +143,7 @@ impl<W> WaitQueue<W> {
         &mut self,
         has_memory: impl Fn(ComponentId) -> bool,
     ) -> Option<(ComponentId, W)> {
-        if self.free == 0 {
+        if self.free() == 0 {
             return None;
         }
         let purposes = [self.turn, self.turn.other()];
@@ -211,7 +155,7 @@ impl<W> WaitQueue<W> {
             Some((purpose, next?))
         })?;
         self.turn = purpose.other();
-        self.take(component);
+        self.slots.take(component, 1);
         Some((component, waiter))
     }
 
@@ -220,23 +164,21 @@ impl<W> WaitQueue<W> {
         &mut self,
         has_memory: impl Fn(ComponentId) -> bool,
     ) -> Option<(ComponentId, W)> {
-        if self.waiting == 0 {
-            return None;
-        }
-        let may_start = |(id, calls): (&ComponentId, &Calls<W>)| {
-            let may = !calls.waiting.is_empty() && is_fair(calls.running, self.free, self.share);
-            (may && has_memory(*id)).then_some(*id)
-        };
-        let after = self
-            .components
-            .range((Excluded(self.last_started), Unbounded));
-        let component = after
-            .chain(self.components.range(..=self.last_started))
-            .find_map(may_start)?;
-        let (_, waiter) = self.components.get_mut(&component)?.waiting.pop_first()?;
-        self.waiting -= 1;
+        let waiting = self.waiting.components();
+        let after = waiting.range((Excluded(self.last_started), Unbounded));
+        let mut components = after.chain(waiting.range(..=self.last_started));
+        let (&component, _) =
+            components.find(|(id, _)| self.slots.may_take(**id, 1) && has_memory(**id))?;
+        let ((_, number), _) = self.starting.range((component, 0)..).next()?;
+        let waiter = self.take_starting(component, *number)?;
         self.last_started = component;
         Some((component, waiter))
+    }
+
+    fn take_starting(&mut self, component: ComponentId, number: u64) -> Option<W> {
+        let waiter = self.starting.remove(&(component, number))?;
+        self.waiting.give_back(component, 1);
+        Some(waiter)
     }
 }
 
@@ -247,14 +189,14 @@ mod tests {
     const HOG: ComponentId = ComponentId(1);
     const OTHER: ComponentId = ComponentId(2);
 
-    fn queue(live_calls: usize, waiting_calls: usize) -> WaitQueue<()> {
+    fn queue(live_calls: u64, waiting_calls: u64) -> WaitQueue<()> {
         WaitQueue::new(live_calls, waiting_calls, 3)
     }
 
     /// Starts calls until one would have to wait; returns how many it started.
-    fn fill(queue: &mut WaitQueue<()>, component: ComponentId) -> usize {
+    fn fill(queue: &mut WaitQueue<()>, component: ComponentId) -> u64 {
         let starts = std::iter::repeat_with(|| queue.try_take(component, Purpose::Start, || true));
-        starts.take_while(|started| *started).count()
+        starts.take_while(|started| *started).count() as u64
     }
 
     fn enter(queue: &mut WaitQueue<()>, component: ComponentId, purpose: Purpose) -> WaiterId {
@@ -268,7 +210,7 @@ mod tests {
 
     #[test]
     fn however_many_take_all_they_can_some_slots_stay_free() {
-        for live in [4, 5, 8, 13, 64, 1_024_usize] {
+        for live in [4, 5, 8, 13, 64, 1_024] {
             let mut queue = queue(live, 16);
             fill(&mut queue, HOG);
             let quarter = live / 4;
@@ -279,18 +221,14 @@ mod tests {
             fill(&mut queue, ComponentId(hogs));
             // Each has the same, as soon as calls have ended and others have come.
             for _ in 0..4_000 {
-                let (most, _) = queue
-                    .components
-                    .iter()
-                    .max_by_key(|(_, calls)| calls.running)
-                    .unwrap();
-                let most = *most;
+                let running = queue.slots.components().iter();
+                let (&most, _) = running.max_by_key(|(_, calls)| **calls).unwrap();
                 queue.give_back(most);
                 for hog in 1..=hogs {
                     queue.try_take(ComponentId(hog), Purpose::Start, || true);
                 }
             }
-            let fair = 1_024 / (1 + 3 * usize::try_from(hogs).unwrap());
+            let fair = 1_024 / (1 + 3 * hogs);
             assert!(queue.free() >= fair, "{hogs} leave {}", queue.free());
         }
     }
@@ -380,7 +318,8 @@ mod tests {
         queue.give_back(OTHER);
         assert_eq!(served(&mut queue), [2]);
         queue.give_back(OTHER);
-        assert!(queue.components.is_empty());
+        assert!(queue.slots.components().is_empty());
+        assert!(queue.waiting.components().is_empty());
         assert_eq!((queue.free(), queue.waiting()), (1, 0));
     }
 

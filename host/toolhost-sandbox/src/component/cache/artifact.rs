@@ -4,19 +4,19 @@
 //! little-endian), the signature (32 bytes), and a mark that is missing where a file was cut short.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::io::Errno;
 use toolhost_contract::HandlerSpec;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::private_file::custom;
+use super::private_file::open;
 
 /// The end of every artifact.
 const MARK: &[u8; 8] = b"toolhost";
@@ -144,15 +144,11 @@ pub(super) fn sign(bytes: &mut Vec<u8>, answer: &[u8], key: &Key, name: &Name) {
 
 /// Opens an artifact once and checks that this key signed it for that component and engine.
 pub(super) fn verify(path: &Path, key: &Key, name: &Name) -> Result<Verified, Refused> {
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(custom(OFlags::NOFOLLOW | OFlags::NONBLOCK))
-        .open(path);
-    let file = opened.map_err(|error| match error.raw_os_error() {
+    let file = open(path).map_err(|error| match error {
         // A symbolic link.
-        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => Refused::NotPrivate,
-        _ if error.kind() == io::ErrorKind::NotFound => Refused::Absent,
-        _ => Refused::Io(error),
+        Errno::LOOP => Refused::NotPrivate,
+        Errno::NOENT => Refused::Absent,
+        _ => Refused::Io(error.into()),
     })?;
     let metadata = file.metadata()?;
     let ours = metadata.is_file()

@@ -24,16 +24,14 @@ pub(super) struct Item {
     pub(super) last_used: SystemTime,
 }
 
-/// The name of an artifact while it is written.
-pub(super) fn temporary(random: &str) -> String {
-    format!(".{random}.tmp")
-}
-
+/// Returns whether this is the name of an artifact while it is written.
 fn is_temporary(name: &str) -> bool {
     let random = name
         .strip_prefix('.')
         .and_then(|name| name.strip_suffix(".tmp"));
-    random.is_some_and(|random| random.len() == 16 && random.bytes().all(|c| c.is_ascii_hexdigit()))
+    random.is_some_and(|random| {
+        random.len() == 16 && random.bytes().all(|c| c.is_ascii_alphanumeric())
+    })
 }
 
 /// Lists the files that the cache made in a directory.

@@ -1,16 +1,19 @@
 //! Directories and files that only this user can write, and the key.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
+use tempfile::NamedTempFile;
 
-use super::error::CacheError;
+use crate::CacheError;
 
-pub(super) fn custom(flags: OFlags) -> i32 {
-    i32::try_from(flags.bits()).unwrap_or(0)
+/// Opens a file to be read. Does not follow a link, nor wait for the other end of a pipe.
+pub(super) fn open(path: &Path) -> rustix::io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
 /// Makes a directory where it is missing, and checks that only this user can write it.
@@ -42,17 +45,12 @@ pub(super) fn read_or_make_key(path: &Path) -> Result<[u8; blake3::KEY_LEN], Cac
     if !path.exists() {
         let mut fresh = [0; blake3::KEY_LEN];
         getrandom::fill(&mut fresh).map_err(|e| io(io::Error::other(e.to_string())))?;
-        let temporary = path.with_extension(format!("{}.tmp", random_hex().map_err(io)?));
-        write_new(&temporary, &fresh, 0o600).map_err(io)?;
-        // The link fails where another process was first. Its key is read below.
-        let _ = fs::hard_link(&temporary, path);
-        fs::remove_file(&temporary).map_err(io)?;
+        let dir = path.parent().unwrap_or(Path::new("."));
+        let written = write_new(dir, &fresh, 0o600).map_err(io)?;
+        // Fails where another process was first. Its key is read below.
+        let _ = written.persist_noclobber(path);
     }
-    let mut file = OpenOptions::new()
-        .read(true)
-        .custom_flags(custom(OFlags::NOFOLLOW | OFlags::NONBLOCK))
-        .open(path)
-        .map_err(io)?;
+    let mut file = open(path).map_err(|error| io(error.into()))?;
     let metadata = file.metadata().map_err(io)?;
     if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o077 != 0 {
         return Err(CacheError::NotPrivate(path.to_owned()));
@@ -65,19 +63,15 @@ pub(super) fn read_or_make_key(path: &Path) -> Result<[u8; blake3::KEY_LEN], Cac
     Ok(key)
 }
 
-/// Returns 16 random hexadecimal digits.
-pub(super) fn random_hex() -> io::Result<String> {
-    let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(|e| io::Error::other(e.to_string()))?;
-    Ok(format!("{:016x}", u64::from_le_bytes(random)))
-}
-
-pub(super) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)?;
+/// Writes a file under a temporary name. Dropping it removes the file.
+pub(super) fn write_new(dir: &Path, bytes: &[u8], mode: u32) -> io::Result<NamedTempFile> {
+    let mut file = tempfile::Builder::new()
+        .prefix(".")
+        .suffix(".tmp")
+        .rand_bytes(16)
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(dir)?;
     file.write_all(bytes)?;
-    file.sync_data()
+    file.as_file().sync_data()?;
+    Ok(file)
 }

@@ -9,7 +9,6 @@ use wasmparser::{
 };
 
 use super::check::{elements_in, malformed, within};
-use super::memory::DeclaredMemory;
 use crate::PrepareError;
 use crate::component::limits::CompileLimits;
 
@@ -21,6 +20,25 @@ const FUNCTION: u64 = 32;
 
 /// Bytes of a page of linear memory.
 const PAGE: u64 = 64 << 10;
+
+/// The memories of one instance of a module or a component.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct DeclaredMemory {
+    /// How many there are.
+    pub(crate) count: u32,
+    /// Sum of their initial sizes.
+    pub(crate) bytes: u64,
+    /// Bytes of the data sections.
+    pub(crate) image_bytes: u64,
+}
+
+impl DeclaredMemory {
+    fn add(&mut self, more: Self) {
+        self.count = self.count.saturating_add(more.count);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+        self.image_bytes = self.image_bytes.saturating_add(more.image_bytes);
+    }
+}
 
 /// Sums up each module and component once for each of its instantiations.
 #[derive(Default)]
