@@ -101,7 +101,7 @@ impl Sandbox {
 
     /// Maps a component from the cache, or compiles it on a thread of its own.
     async fn load(&self, bytes: Vec<u8>) -> Result<Linked, PrepareError> {
-        let executor = &self.0.executor;
+        let clock = &self.0.executor.clock;
         let limit = self.0.config.compile.time_for(bytes.len());
         let timeout = match self.0.config.compiler {
             Some(_) => limit.saturating_mul(WALL_PER_PROCESSOR),
@@ -120,7 +120,7 @@ impl Sandbox {
         if let Some(linked) = found {
             return Ok(linked);
         }
-        let permit = executor
+        let permit = clock
             .within(MAX_WAIT, Arc::clone(&self.0.compiling).acquire_owned())
             .await
             .ok_or(PrepareError::WaitedTooLong { limit: MAX_WAIT })?
@@ -139,7 +139,7 @@ impl Sandbox {
             let component = compile(&sandbox, pool, &bytes, || !cancelled.is_closed())?;
             link(pool, component, facts, None)
         };
-        let compiled = executor.within(timeout, self.on_thread(work)).await;
+        let compiled = clock.within(timeout, self.on_thread(work)).await;
         compiled.unwrap_or(Err(PrepareError::TooSlow { limit }))?
     }
 

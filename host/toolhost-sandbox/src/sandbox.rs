@@ -103,7 +103,7 @@ impl Sandbox {
     /// Awaits a future of the host for at most this time, by the sandbox's clock: the caller's runtime
     /// needs no timer. Returns none and drops the future where it takes longer.
     pub async fn within<T>(&self, time: Duration, future: impl Future<Output = T>) -> Option<T> {
-        self.0.executor.within(time, future).await
+        self.0.executor.clock.within(time, future).await
     }
 
     /// Runs a future of the host in the background: on the caller's runtime, or else on the sandbox's

@@ -25,8 +25,7 @@ use crate::host::http::Http;
 use crate::sandbox::SandboxInner;
 use crate::scheduler::admission::MAX_HANGING;
 use crate::scheduler::call_slot::CallSlot;
-use crate::scheduler::clock::ClockedFuture;
-use crate::scheduler::migrating_call::MigratingCall;
+use crate::scheduler::migrating_call::run_migrating;
 use crate::scheduler::own_thread::run_on_own_thread;
 use crate::workdir::{FileIo, Workdir, WriteProtected};
 use crate::{Grants, SandboxError};
@@ -77,15 +76,10 @@ impl CallTask {
         let weak = Arc::downgrade(&slot);
         // Taken here, as the call may move to another runtime.
         let caller = Handle::try_current().unwrap_or_else(|_| executor.threads.clone());
-        let call = ClockedFuture::new(
-            self.run_in_slot(request, exports.clone(), slot, memories, caller),
-            &executor.clock,
-        );
+        let call = self.run_in_slot(request, exports.clone(), slot, memories, caller);
+        let call = executor.clock.drive(call);
         let response = match file_io {
-            FileIo::Inline => {
-                let done = MigratingCall::new(call, &executor.run_queue, component).await;
-                done.and_then(|response| response)
-            }
+            FileIo::Inline => run_migrating(call, &executor.run_queue, component).await,
             FileIo::Offload => run_on_own_thread(call, executor, deadline, &weak).await,
         };
         (response, queued, started.elapsed())

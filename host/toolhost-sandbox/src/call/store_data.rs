@@ -12,7 +12,7 @@ use crate::call::resource_limiter::MemoryLimiter;
 use crate::host::agents::Agents;
 use crate::host::filesystem::Filesystem;
 use crate::host::http::{Http, handle_memory};
-use crate::host::stdio::{Captured, Stdio};
+use crate::host::stdio::Captured;
 
 /// The store's data.
 pub(crate) struct CallState {
@@ -39,8 +39,8 @@ impl CallState {
         table.set_max_capacity(limits.handles);
         let mut wasi = WasiCtx::builder();
         wasi.envs(&grants.env)
-            .stdout(Captured::new(&meter, Stdio::Out))
-            .stderr(Captured::new(&meter, Stdio::Err))
+            .stdout(Captured::new(&meter, |meter| &meter.stdout))
+            .stderr(Captured::new(&meter, |meter| &meter.stderr))
             .max_random_size(limits.random_bytes)
             .allow_tcp(false)
             .allow_udp(false)

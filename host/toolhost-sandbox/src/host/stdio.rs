@@ -1,44 +1,32 @@
 //! A guest's stdout and stderr.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use crate::accounting::meter::Meter;
+use crate::accounting::output::HeadTail;
 use crate::sync::lock;
-
-#[derive(Clone, Copy)]
-pub(crate) enum Stdio {
-    Out,
-    Err,
-}
 
 /// Accepts any number of bytes, of which it keeps the head and the tail.
 #[derive(Clone)]
 pub(crate) struct Captured {
     meter: Arc<Meter>,
-    stream: Stdio,
+    stream: fn(&Meter) -> &Mutex<HeadTail>,
 }
 
 /// Most bytes of one write.
 const CHUNK: usize = 64 << 10;
 
 impl Captured {
-    pub(crate) fn new(meter: &Arc<Meter>, stream: Stdio) -> Self {
+    /// `stream` selects what keeps the bytes.
+    pub(crate) fn new(meter: &Arc<Meter>, stream: fn(&Meter) -> &Mutex<HeadTail>) -> Self {
         Self {
             meter: Arc::clone(meter),
             stream,
         }
-    }
-
-    fn write_bytes(&self, bytes: &[u8]) {
-        let kept = match self.stream {
-            Stdio::Out => &self.meter.stdout,
-            Stdio::Err => &self.meter.stderr,
-        };
-        lock(kept).write(bytes);
     }
 }
 
@@ -62,7 +50,7 @@ impl StdoutStream for Captured {
 #[async_trait]
 impl OutputStream for Captured {
     fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
-        self.write_bytes(&bytes);
+        lock((self.stream)(&self.meter)).write(&bytes);
         Ok(())
     }
 

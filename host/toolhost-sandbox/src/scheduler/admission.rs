@@ -85,12 +85,11 @@ impl Admission {
         if let Some(permit) = self.try_take(component, Purpose::Start) {
             return Ok(permit);
         }
-        let timeout = self.clock.sleep(self.queueing);
-        tokio::select! {
-            biased;
-            permit = self.wait(component, Purpose::Start) => permit,
-            () = timeout => Err(SandboxError::Busy { reason: "no call slot became free in time" }),
-        }
+        let wait = self.wait(component, Purpose::Start);
+        let permit = self.clock.within(self.queueing, wait).await;
+        permit.unwrap_or(Err(SandboxError::Busy {
+            reason: "no call slot became free in time",
+        }))
     }
 
     /// Waits for the permit to resume a parked call. At most one call that waits to start is before it.

@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
+use crate::SandboxError;
 use crate::component_id::ComponentId;
 use crate::scheduler::per_component::PerComponent;
 
@@ -18,6 +19,14 @@ pub(super) const MAX_BLOCKING: usize = 16;
 #[derive(Debug, thiserror::Error)]
 #[error("the system has no thread to give")]
 pub(crate) struct NoThread;
+
+impl From<NoThread> for SandboxError {
+    fn from(_: NoThread) -> Self {
+        Self::Busy {
+            reason: "the system has no thread for it",
+        }
+    }
+}
 
 /// Runs blocking work on a thread of its own. Tokio panics where the system has none.
 pub(crate) fn spawn_blocking<T: Send + 'static>(

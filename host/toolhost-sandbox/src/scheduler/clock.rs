@@ -3,9 +3,7 @@
 //! No guest and no slow disk can delay it, so each deadline is noticed in time. The caller's runtime
 //! needs no timer.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::future::{Future, poll_fn};
 use std::time::Duration;
 use std::{io, thread};
 
@@ -31,33 +29,35 @@ impl Clock {
     }
 
     /// Returns a timer of this clock.
-    pub(crate) fn sleep(&self, time: Duration) -> Sleep {
+    fn sleep(&self, time: Duration) -> Sleep {
         let _entered = self.0.enter();
         tokio::time::sleep(time)
     }
-}
 
-/// A future whose timers belong to a [`Clock`], whichever thread polls it.
-pub(crate) struct ClockedFuture<T> {
-    future: Pin<Box<dyn Future<Output = T> + Send>>,
-    clock: Clock,
-}
-
-impl<T> ClockedFuture<T> {
-    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static, clock: &Clock) -> Self {
-        Self {
-            future: Box::pin(future),
-            clock: clock.clone(),
+    /// Awaits a future for at most this time. Returns none and drops it where it takes longer.
+    pub(crate) async fn within<T>(
+        &self,
+        time: Duration,
+        future: impl Future<Output = T>,
+    ) -> Option<T> {
+        let timeout = self.sleep(time);
+        tokio::select! {
+            biased;
+            done = future => Some(done),
+            () = timeout => None,
         }
     }
-}
 
-impl<T> Future for ClockedFuture<T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        let this = &mut *self;
-        let _entered = this.clock.0.enter();
-        this.future.as_mut().poll(cx)
+    /// Makes this the clock of a future's timers, whichever thread polls it.
+    pub(crate) fn drive<F: Future + Send + 'static>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = F::Output> + Send + Unpin + use<F> {
+        let clock = self.0.clone();
+        let mut future = Box::pin(future);
+        poll_fn(move |cx| {
+            let _entered = clock.enter();
+            future.as_mut().poll(cx)
+        })
     }
 }

@@ -1,8 +1,6 @@
 //! The threads of a sandbox: those that run guests, and the clock.
 
-use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 use std::{io, thread};
 
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -52,38 +50,20 @@ impl Executor {
         })
     }
 
-    /// Awaits a future for at most this time. Returns none and drops it where it takes longer.
-    pub(crate) async fn within<T>(
-        &self,
-        time: Duration,
-        future: impl Future<Output = T>,
-    ) -> Option<T> {
-        let timeout = self.clock.sleep(time);
-        tokio::select! {
-            biased;
-            done = future => Some(done),
-            () = timeout => None,
-        }
-    }
-
     /// Runs a long computation on a thread of its own, as many at once as there are cores. If the
     /// future is dropped before the computation begins, it never does.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, SandboxError> {
-        let busy = || SandboxError::Busy {
-            reason: "the system has no thread for it",
-        };
         let permit = Arc::clone(&self.computing).acquire_owned().await;
-        let permit = permit.map_err(|_| busy())?;
+        let permit = permit.map_err(|_| NoThread)?;
         let task = spawn_blocking(&self.threads, move || {
             let done = work();
             drop(permit);
             done
         });
-        let done = task.map_err(|NoThread| busy())?.await;
-        done.map_err(|_| SandboxError::HostPanic)
+        task?.await.map_err(|_| SandboxError::HostPanic)
     }
 }
 

@@ -1,75 +1,41 @@
 //! A call that moves from its caller's thread to the sandbox's own threads.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
 
 use crate::SandboxError;
 use crate::component_id::ComponentId;
-use crate::scheduler::clock::ClockedFuture;
-use crate::scheduler::run_queue::{FairRunQueue, QueuedCall};
+use crate::scheduler::run_queue::FairRunQueue;
 
 /// Time that a call may keep its caller's thread busy before it moves.
 const MAX_INLINE: Duration = Duration::from_millis(2);
 
-/// A call that is polled by its caller until it has been busy for [`MAX_INLINE`]. Dropping it ends the
-/// guest, wherever it runs.
-pub(crate) struct MigratingCall<T> {
-    state: State<T>,
-    queue: FairRunQueue,
+/// Polls a call where this is awaited until it has been busy for [`MAX_INLINE`], then runs it in the
+/// queue. Dropping the future ends the guest, wherever it runs.
+pub(crate) async fn run_migrating<T: Send + 'static>(
+    mut call: impl Future<Output = Result<T, SandboxError>> + Send + Unpin + 'static,
+    queue: &FairRunQueue,
     component: ComponentId,
-}
-
-enum State<T> {
-    /// Polled by the caller, with the time for which it was busy.
-    Inline(ClockedFuture<T>, Duration),
-    /// Run by the sandbox's own threads.
-    Offloaded(QueuedCall<T>),
-    Done,
-}
-
-impl<T: Send + 'static> MigratingCall<T> {
-    pub(crate) fn new(
-        call: ClockedFuture<T>,
-        queue: &FairRunQueue,
-        component: ComponentId,
-    ) -> Self {
-        Self {
-            state: State::Inline(call, Duration::ZERO),
-            queue: queue.clone(),
-            component,
+) -> Result<T, SandboxError> {
+    let mut busy = Duration::ZERO;
+    let inline = poll_fn(|cx| {
+        let started = Instant::now();
+        let polled = catch_unwind(AssertUnwindSafe(|| call.poll_unpin(cx)));
+        busy += started.elapsed();
+        match polled {
+            Ok(Poll::Ready(done)) => Poll::Ready(Some(done)),
+            Ok(Poll::Pending) if busy < MAX_INLINE => Poll::Pending,
+            Ok(Poll::Pending) => Poll::Ready(None),
+            Err(_) => Poll::Ready(Some(Err(SandboxError::HostPanic))),
         }
+    });
+    if let Some(done) = inline.await {
+        return done;
     }
-}
-
-impl<T: Send + 'static> Future for MigratingCall<T> {
-    type Output = Result<T, SandboxError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        if let State::Inline(call, busy) = &mut this.state {
-            let started = Instant::now();
-            let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(call).poll(cx)));
-            *busy += started.elapsed();
-            if matches!(polled, Ok(Poll::Pending)) && *busy < MAX_INLINE {
-                return Poll::Pending;
-            }
-            let inline = std::mem::replace(&mut this.state, State::Done);
-            match (polled, inline) {
-                (Ok(Poll::Pending), State::Inline(call, _)) => {
-                    this.state = State::Offloaded(this.queue.spawn(this.component, call));
-                }
-                (Ok(Poll::Ready(done)), _) => return Poll::Ready(Ok(done)),
-                _ => return Poll::Ready(Err(SandboxError::HostPanic)),
-            }
-        }
-        match &mut this.state {
-            State::Offloaded(call) => Pin::new(call)
-                .poll(cx)
-                .map(|done| done.ok_or(SandboxError::HostPanic)),
-            State::Inline(..) | State::Done => Poll::Ready(Err(SandboxError::HostPanic)),
-        }
-    }
+    let done = queue.spawn(component, call).await;
+    done.unwrap_or(Err(SandboxError::HostPanic))
 }

@@ -1,14 +1,14 @@
 //! Calls on a thread of their own, where a file call may hang without delaying any other call.
 
+use std::future::Future;
 use std::sync::Weak;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use crate::SandboxError;
-use crate::scheduler::blocking::{NoThread, spawn_blocking};
+use crate::scheduler::blocking::spawn_blocking;
 use crate::scheduler::call_slot::CallSlot;
-use crate::scheduler::clock::ClockedFuture;
 use crate::scheduler::executor::Executor;
 
 /// Time beyond its deadline in which a call may still report the timeout itself.
@@ -17,27 +17,24 @@ const GRACE: Duration = Duration::from_millis(20);
 /// Runs a call on a thread of its own and answers at its deadline, even while a file call hangs.
 /// Dropping the future ends the guest as soon as no file call holds its thread.
 pub(crate) async fn run_on_own_thread<T: Send + 'static>(
-    call: ClockedFuture<Result<T, SandboxError>>,
+    call: impl Future<Output = Result<T, SandboxError>> + Send + 'static,
     executor: &Executor,
     deadline: Duration,
     slot: &Weak<CallSlot>,
 ) -> Result<T, SandboxError> {
-    let timeout = executor.clock.sleep(deadline.saturating_add(GRACE));
-    tokio::select! {
-        biased;
-        done = spawn(call, executor) => done,
-        () = timeout => {
-            // The call holds its slot until the file call returns.
-            if let Some(slot) = slot.upgrade() {
-                slot.hang();
-            }
-            Err(SandboxError::Timeout { deadline })
+    let time = deadline.saturating_add(GRACE);
+    let done = executor.clock.within(time, spawn(call, executor)).await;
+    done.unwrap_or_else(|| {
+        // The call holds its slot until the file call returns.
+        if let Some(slot) = slot.upgrade() {
+            slot.hang();
         }
-    }
+        Err(SandboxError::Timeout { deadline })
+    })
 }
 
 async fn spawn<T: Send + 'static>(
-    call: ClockedFuture<Result<T, SandboxError>>,
+    call: impl Future<Output = Result<T, SandboxError>> + Send + 'static,
     executor: &Executor,
 ) -> Result<T, SandboxError> {
     // The sender is dropped with this future, which ends the guest.
@@ -52,10 +49,7 @@ async fn spawn<T: Send + 'static>(
             }
         })
     });
-    let task = task.map_err(|NoThread| SandboxError::Busy {
-        reason: "the system has no thread for it",
-    })?;
-    task.await.map_err(|_| SandboxError::HostPanic)?
+    task?.await.map_err(|_| SandboxError::HostPanic)?
 }
 
 #[cfg(test)]
@@ -82,7 +76,7 @@ mod tests {
             let _ended = ends.recv();
             Err(SandboxError::HostPanic)
         };
-        let call = ClockedFuture::new(file_call, &executor.clock);
+        let call = executor.clock.drive(file_call);
         run_on_own_thread(call, executor, Duration::from_millis(100), &weak).await
     }
 

@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -40,21 +40,6 @@ struct WorkerQueues {
 
 type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A call in a worker queue. Dropping it ends the call.
-pub(crate) struct QueuedCall<T> {
-    done: oneshot::Receiver<T>,
-    _queues: Arc<WorkerQueues>,
-}
-
-impl<T> Future for QueuedCall<T> {
-    /// None where the call panicked, or the runtime has ended.
-    type Output = Option<T>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        Pin::new(&mut self.done).poll(cx).map(Result::ok)
-    }
-}
-
 impl FairRunQueue {
     /// Each component has `width` worker queues on the runtime.
     pub(crate) fn new(threads: Handle, width: usize) -> Self {
@@ -65,12 +50,16 @@ impl FairRunQueue {
         }
     }
 
-    /// Adds a call to one of its component's worker queues.
-    pub(crate) fn spawn<T: Send + 'static>(
+    /// Adds a call to one of its component's worker queues. Dropping the future ends the call. It returns
+    /// none where the call panicked, or the runtime has ended.
+    pub(crate) fn spawn<F>(
         &self,
         component: ComponentId,
-        call: impl Future<Output = T> + Send + 'static,
-    ) -> QueuedCall<T> {
+        call: F,
+    ) -> impl Future<Output = Option<F::Output>> + use<F>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
         let (mut answer, done) = oneshot::channel();
         let job = async move {
             let call = AssertUnwindSafe(call).catch_unwind();
@@ -89,9 +78,10 @@ impl FairRunQueue {
             // If the runtime has ended, the job is dropped, and `done` reports that.
             let _ = queue.send(Box::pin(job));
         }
-        QueuedCall {
-            done,
-            _queues: queues,
+        async move {
+            let done = done.await.ok();
+            drop(queues);
+            done
         }
     }
 
@@ -110,12 +100,12 @@ impl FairRunQueue {
 
 /// Runs the calls of a worker queue until it is closed and empty.
 async fn work(mut jobs: mpsc::UnboundedReceiver<Job>) {
-    let slice = Arc::new(TimeSlice(Mutex::new(Instant::now())));
+    let slice_began = Arc::new(Mutex::new(Instant::now()));
     let mut running = FuturesUnordered::new();
     let mut is_open = true;
     while is_open || !running.is_empty() {
         let next = poll_fn(|cx| {
-            slice.begin();
+            *lock(&slice_began) = Instant::now();
             running.poll_next_unpin(cx)
         });
         tokio::select! {
@@ -124,41 +114,20 @@ async fn work(mut jobs: mpsc::UnboundedReceiver<Job>) {
                 tokio::task::yield_now().await;
             }
             job = jobs.recv(), if is_open => match job {
-                Some(job) => running.push(SlicedJob { job, slice: Arc::clone(&slice) }),
+                Some(mut job) => {
+                    let began = Arc::clone(&slice_began);
+                    // Polled only while the queue's time slice lasts.
+                    running.push(poll_fn(move |cx| {
+                        if lock(&began).elapsed() < TIME_SLICE {
+                            return job.as_mut().poll(cx);
+                        }
+                        cx.waker().wake_by_ref();
+                        Poll::Pending
+                    }));
+                }
                 None => is_open = false,
             },
         }
-    }
-}
-
-/// When the time slice of a worker queue began.
-struct TimeSlice(Mutex<Instant>);
-
-impl TimeSlice {
-    fn begin(&self) {
-        *lock(&self.0) = Instant::now();
-    }
-
-    fn is_over(&self) -> bool {
-        lock(&self.0).elapsed() >= TIME_SLICE
-    }
-}
-
-/// A call that is polled only while its queue's time slice lasts.
-struct SlicedJob {
-    job: Job,
-    slice: Arc<TimeSlice>,
-}
-
-impl Future for SlicedJob {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.slice.is_over() {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        self.job.as_mut().poll(cx)
     }
 }
 
