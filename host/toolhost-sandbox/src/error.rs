@@ -37,10 +37,10 @@ pub enum SandboxError {
         /// 0 for success, 1 for failure: WASI 0.2 has no other.
         status: i32,
     },
-    /// Its answer is not valid JSON.
-    #[error("its answer is not valid JSON: {reason}")]
+    /// Its answer is not valid JSON, or not a valid handle.
+    #[error("its answer {reason}")]
     InvalidOutput {
-        /// What is wrong.
+        /// What is wrong, such as `is not valid JSON: …`.
         reason: String,
     },
     /// Its answer is nested too deep.

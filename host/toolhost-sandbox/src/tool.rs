@@ -10,13 +10,14 @@ use toolhost_contract::HandlerSpec;
 use crate::SandboxError;
 use crate::accounting::meter::Meter;
 use crate::call::invocation::{Invocation, Operation};
-use crate::call::report::{CallReport, CancelLog, report};
+use crate::call::report::{CallReport, CancelLog};
 use crate::call::response::Response;
 use crate::call::run::{CallTask, Request};
 use crate::component::code::ComponentCode;
 use crate::component::inspect::ComponentInfo;
 use crate::component_id::ComponentId;
 use crate::sandbox::SandboxInner;
+use crate::sync::lock;
 
 /// What a component is, for people to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +134,14 @@ impl PreparedTool {
             Response::Outcome(outcome) => Ok(outcome),
             Response::Exports(_) => Err(SandboxError::HostPanic),
         });
-        report(outcome, &meter, queued, wall)
+        CallReport {
+            outcome,
+            usage: meter.usage(queued, wall),
+            disk_limit: meter.disk_limit(),
+            just_denied: meter.was_just_denied(),
+            log: lock(&meter.log).take(),
+            stdout: lock(&meter.stdout).text(),
+            stderr: lock(&meter.stderr).text(),
+        }
     }
 }

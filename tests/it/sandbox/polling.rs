@@ -38,11 +38,15 @@ async fn the_result_of_a_poll_meets_the_limits_of_a_call() {
         poll("long:1024").await.unwrap(),
         Outcome::Pending("h".repeat(1024))
     );
-    for too_long in ["long:1025", "long:0", "done:nonsense"] {
-        let polled = poll(too_long).await;
+    for (handle, expected) in [
+        ("long:1025", "is a handle of 1025 bytes"),
+        ("long:0", "is a handle of 0 bytes"),
+        ("done:nonsense", "is not valid JSON"),
+    ] {
+        let polled = poll(handle).await;
         assert!(
-            matches!(polled, Err(SandboxError::InvalidOutput { .. })),
-            "{too_long}: {polled:?}"
+            matches!(&polled, Err(SandboxError::InvalidOutput { reason }) if reason.contains(expected)),
+            "{handle}: {polled:?}"
         );
     }
     assert!(matches!(

@@ -8,7 +8,6 @@ use toolhost_contract::Usage;
 use crate::accounting::meter::Meter;
 use crate::accounting::output::LogRecord;
 use crate::call::invocation::{Operation, Outcome};
-use crate::sync::lock;
 use crate::{DiskLimit, SandboxError};
 
 /// The outcome of a call, and what it used.
@@ -30,24 +29,7 @@ pub struct CallReport {
     pub stderr: String,
 }
 
-pub(crate) fn report(
-    outcome: Result<Outcome, SandboxError>,
-    meter: &Meter,
-    queued: Duration,
-    wall: Duration,
-) -> CallReport {
-    CallReport {
-        outcome,
-        usage: meter.usage(queued, wall),
-        disk_limit: meter.disk_limit(),
-        just_denied: meter.was_just_denied(),
-        log: lock(&meter.log).take(),
-        stdout: lock(&meter.stdout).text(),
-        stderr: lock(&meter.stderr).text(),
-    }
-}
-
-/// Logs a call whose future is dropped before it ends. Nobody else reads its receipt then.
+/// Logs a call whose future is dropped before it ends. Its usage is reported nowhere else.
 pub(crate) struct CancelLog {
     meter: Option<Arc<Meter>>,
     /// The handler's name, or the other operation.

@@ -29,48 +29,40 @@ pub(crate) enum Response {
 
 impl RawResponse {
     pub(crate) fn check(self, meter: &Meter) -> Result<Response, SandboxError> {
-        match self {
-            Self::Exports(exports) => Ok(Response::Exports(exports)),
-            Self::Outcome(returned) => to_outcome(returned, meter).map(Response::Outcome),
-            Self::Cancelled => Ok(Response::Outcome(Outcome::Output(Value::Null))),
-        }
-    }
-}
-
-fn to_outcome(
-    returned: Result<handlers::Outcome, handlers::ToolError>,
-    meter: &Meter,
-) -> Result<Outcome, SandboxError> {
-    let limits = &meter.limits;
-    match returned {
-        Ok(handlers::Outcome::Output(json)) => {
-            meter.output_bytes.store(json.len() as u64, Relaxed);
-            let output = parse_json(&json, limits.output_bytes, limits)?;
-            Ok(Outcome::Output(output))
-        }
-        Ok(handlers::Outcome::Pending(handle)) => {
-            meter.output_bytes.store(handle.len() as u64, Relaxed);
-            if handle.is_empty() || handle.len() > HANDLE_MAX {
-                return Err(SandboxError::InvalidOutput {
-                    reason: format!("a handle has 1 to {HANDLE_MAX} bytes, not {}", handle.len()),
-                });
+        let limits = &meter.limits;
+        let outcome = match self {
+            Self::Exports(exports) => return Ok(Response::Exports(exports)),
+            Self::Cancelled => Outcome::Output(Value::Null),
+            Self::Outcome(Ok(handlers::Outcome::Output(json))) => {
+                meter.output_bytes.store(json.len() as u64, Relaxed);
+                Outcome::Output(parse_json(&json, limits.output_bytes, limits)?)
             }
-            Ok(Outcome::Pending(handle))
-        }
-        Err(error) => {
-            let error = HandlerError {
-                message: error.message,
-                name: error.name,
-                code: error.code,
-                suggestion: error.suggestion,
-                help_url: error.help_url,
-            };
-            let (bytes, limit) = (error.bytes(), limits.output_bytes);
-            meter.output_bytes.store(bytes, Relaxed);
-            if bytes > limit {
-                return Err(SandboxError::OutputTooLarge { bytes, limit });
+            Self::Outcome(Ok(handlers::Outcome::Pending(handle))) => {
+                meter.output_bytes.store(handle.len() as u64, Relaxed);
+                if handle.is_empty() || handle.len() > HANDLE_MAX {
+                    let bytes = handle.len();
+                    let allowed = format!("1 to {HANDLE_MAX} are allowed");
+                    let reason = format!("is a handle of {bytes} bytes, {allowed}");
+                    return Err(SandboxError::InvalidOutput { reason });
+                }
+                Outcome::Pending(handle)
             }
-            Ok(Outcome::Failed(error))
-        }
+            Self::Outcome(Err(error)) => {
+                let error = HandlerError {
+                    message: error.message,
+                    name: error.name,
+                    code: error.code,
+                    suggestion: error.suggestion,
+                    help_url: error.help_url,
+                };
+                let (bytes, limit) = (error.bytes(), limits.output_bytes);
+                meter.output_bytes.store(bytes, Relaxed);
+                if bytes > limit {
+                    return Err(SandboxError::OutputTooLarge { bytes, limit });
+                }
+                Outcome::Failed(error)
+            }
+        };
+        Ok(Response::Outcome(outcome))
     }
 }

@@ -88,22 +88,16 @@ fn classify_other(error: wasmtime::Error, meter: &Meter) -> SandboxError {
     SandboxError::Host(error)
 }
 
-/// Returns what a panic printed before it trapped, or else the trap.
+/// Describes a trap by what the guest's panic printed, or else by its kind.
 fn reason(trap: Trap, meter: &Meter) -> String {
-    let panicked = trap == Trap::UnreachableCodeReached;
-    let printed = panicked.then(|| panic_line(&lock(&meter.stderr).text()));
-    printed.flatten().unwrap_or_else(|| describe(trap))
-}
-
-/// Describes a trap.
-fn describe(trap: Trap) -> String {
     if trap == Trap::StackOverflow {
         return "the call stack is exhausted (endless recursion?)".to_owned();
     }
-    if trap == Trap::UnreachableCodeReached {
-        return "it reached an `unreachable` instruction".to_owned();
+    if trap != Trap::UnreachableCodeReached {
+        return trap.to_string();
     }
-    trap.to_string()
+    let printed = panic_line(&lock(&meter.stderr).text());
+    printed.unwrap_or_else(|| "it reached an `unreachable` instruction".to_owned())
 }
 
 /// Returns the message of a Rust panic, or else the last line of stderr.

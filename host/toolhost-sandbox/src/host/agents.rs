@@ -118,7 +118,7 @@ impl Agents {
     ) -> GuestResult<T> {
         let Some(port) = self.port.clone() else {
             self.meter.deny(what);
-            let message = "The operator's policy does not grant this tool to speak to agents.";
+            let message = "The operator's policy does not allow this tool to call other agents.";
             return Ok(Err(host_error(ToolErrorCode::Denied, message)));
         };
         let arguments = match arguments {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 use crate::component_id::ComponentId;
 use crate::sync::lock;
 
-/// Keeps one value for each component for as long as anybody holds it.
+/// Keeps one value for each component while it is in use.
 #[derive(Debug)]
 pub(super) struct PerComponent<T>(Mutex<BTreeMap<ComponentId, Weak<T>>>);
 
@@ -17,7 +17,7 @@ impl<T> Default for PerComponent<T> {
 }
 
 impl<T> PerComponent<T> {
-    /// Returns the value of a component, which is made where nobody holds one.
+    /// Returns the value of a component, which is made where none is in use.
     pub(super) fn get(&self, component: ComponentId, make: impl FnOnce() -> T) -> Arc<T> {
         let mut values = lock(&self.0);
         if let Some(known) = values.get(&component).and_then(Weak::upgrade) {

@@ -39,14 +39,14 @@ pub(super) struct WaiterId {
 }
 
 /// The free slots and the waiters. After each change the owner calls [`next`](Self::next) until it
-/// returns none, so that nobody waits who may go.
+/// returns none, so that no call waits that may run.
 pub(super) struct WaitQueue<W> {
     slots: Shares,
     /// Calls that wait to start.
     waiting: Shares,
     next_number: u64,
     /// The purpose that is served first where waiters have both.
-    turn: Purpose,
+    served_next: Purpose,
     resuming: BTreeMap<u64, (ComponentId, W)>,
     starting: BTreeMap<(ComponentId, u64), W>,
     /// The component of the waiter that started last.
@@ -59,7 +59,7 @@ impl<W> WaitQueue<W> {
             slots: Shares::new(slots, share),
             waiting: Shares::new(max_waiting, share),
             next_number: 0,
-            turn: Purpose::Resume,
+            served_next: Purpose::Resume,
             resuming: BTreeMap::new(),
             starting: BTreeMap::new(),
             last_started: ComponentId::default(),
@@ -75,7 +75,7 @@ impl<W> WaitQueue<W> {
         self.waiting.held()
     }
 
-    /// Takes a slot where one is free and nobody waits for it.
+    /// Takes a slot where one is free and no call waits for it.
     pub(super) fn try_take(
         &mut self,
         component: ComponentId,
@@ -146,7 +146,7 @@ impl<W> WaitQueue<W> {
         if self.free() == 0 {
             return None;
         }
-        let purposes = [self.turn, self.turn.other()];
+        let purposes = [self.served_next, self.served_next.other()];
         let (purpose, (component, waiter)) = purposes.into_iter().find_map(|purpose| {
             let next = match purpose {
                 Purpose::Resume => self.resuming.pop_first().map(|(_, waiter)| waiter),
@@ -154,7 +154,7 @@ impl<W> WaitQueue<W> {
             };
             Some((purpose, next?))
         })?;
-        self.turn = purpose.other();
+        self.served_next = purpose.other();
         self.slots.take(component, 1);
         Some((component, waiter))
     }

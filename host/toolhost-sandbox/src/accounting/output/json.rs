@@ -29,7 +29,9 @@ impl From<JsonError> for SandboxError {
             JsonError::TooLarge { bytes, limit } => Self::OutputTooLarge { bytes, limit },
             JsonError::TooDeep { depth, limit } => Self::OutputTooDeep { depth, limit },
             JsonError::TooMany { values, limit } => Self::OutputTooMany { values, limit },
-            JsonError::Invalid { reason } => Self::InvalidOutput { reason },
+            JsonError::Invalid { .. } => Self::InvalidOutput {
+                reason: error.to_string(),
+            },
         }
     }
 }

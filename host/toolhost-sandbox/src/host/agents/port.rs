@@ -14,8 +14,8 @@ use toolhost_contract::{HandlerError, JsonObject};
 ///
 /// Each method is called, and its future run, as a task of the runtime that the call is awaited in;
 /// where there is none, on the sandbox's own threads, which have neither timers nor a network. The
-/// call is parked meanwhile: it keeps its instance and its memory, and gives its running place to
-/// others, so that what the port starts may run in the same sandbox. When the call is dropped, or
+/// call is parked meanwhile: it keeps its instance and its memory, and gives back its call slot,
+/// so that what the port starts may run in the same sandbox. When the call is dropped, or
 /// stopped at its deadline, the task is aborted.
 ///
 /// A `code` of the host's, such as `AGENT_REQUEST_TIMEOUT`, reaches the guest as it is, and is not
