@@ -13,7 +13,7 @@ use toolhost_sandbox::{
     Allocation, CacheConfig, CodeOrigin, Outcome, PrepareError, Sandbox, SandboxConfig,
     SandboxStartError,
 };
-use toolhost_tests::{guest, invocation};
+use toolhost_tests::{guest, invocation, prepare_in};
 
 fn config(top: &Path) -> CacheConfig {
     CacheConfig::new(top.join("cache"), top.join("state/cache.key"))
@@ -168,7 +168,7 @@ async fn an_artifact_of_another_engine_is_not_loaded() {
 
     // An engine with another configuration either has the same settings for code, or compiles
     // the component itself.
-    let (tool, _) = on_demand().prepare(guest("echo")).await.unwrap();
+    let tool = prepare_in(&on_demand(), "echo").await;
     let report = tool.call(invocation("say", &json!({"a": 1}), None)).await;
     assert!(report.outcome.is_ok());
 }

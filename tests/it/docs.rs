@@ -184,6 +184,22 @@ fn the_tables_of_limits_match_the_code() {
     check("../SECURITY.md", &generated);
 }
 
+#[test]
+fn the_files_in_which_to_add_something_exist() {
+    let page = std::fs::read_to_string(root("ARCHITECTURE.md")).unwrap();
+    let (_, section) = page.split_once("\n## Where to add\n").unwrap();
+    let spans = section.split('`').skip(1).step_by(2);
+    let paths: Vec<_> = spans
+        .filter(|span| span.contains('/') && !span.contains(' '))
+        .collect();
+    assert!(paths.len() > 40, "{paths:?}");
+    for path in paths {
+        let is_known = |part: &&str| !part.contains("LANGUAGE") && !part.contains("NAME");
+        let known: Vec<_> = path.split('/').take_while(is_known).collect();
+        assert!(root(&known.join("/")).exists(), "ARCHITECTURE.md: {path}");
+    }
+}
+
 /// The source folder of each crate or test binary that the pages name.
 const SOURCES: [(&str, &str); 9] = [
     ("toolhost-contract", "host/toolhost-contract/src"),

@@ -11,8 +11,8 @@ mod timeouts;
 mod tls;
 
 use serde_json::{Value, json};
-use toolhost::{Host, HttpConfig, LoadedBundle, Policy, Step, ToolResult};
-use toolhost_tests::test_host::{TestHost, open_step, tool_call, write_bundle, yaml};
+use toolhost::{Host, HttpConfig, Policy, ToolResult};
+use toolhost_tests::test_host::TestHost;
 use toolhost_tests::{own_sandbox, sandbox};
 
 const WEB: &[(&str, &str, &[&str])] = &[("web", "fetch", &["run"])];
@@ -34,11 +34,7 @@ async fn fetch_within(http: &Value, limits: &Value, input: Value) -> ToolResult 
 }
 
 /// A host with its own network configuration.
-struct Web {
-    step: Step,
-    _loaded: LoadedBundle,
-    _dirs: [tempfile::TempDir; 2],
-}
+struct Web(TestHost);
 
 impl Web {
     async fn of(http: &Value, config: HttpConfig) -> Self {
@@ -53,24 +49,12 @@ impl Web {
     }
 
     async fn in_sandbox(sandbox: toolhost::Sandbox, policy: Policy) -> Self {
-        let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        write_bundle(dirs[0].path(), &yaml(WEB), &["fetch"]);
         let host = Host::builder().sandbox(sandbox).policy(policy).build();
-        let host = host.unwrap();
-        let loaded = host.load(dirs[0].path()).await.unwrap();
-        let workdir = host.workdir(dirs[1].path()).unwrap();
-        let step = open_step(&loaded.only_agent().unwrap(), "instance", &workdir).await;
-        Self {
-            step,
-            _loaded: loaded,
-            _dirs: dirs,
-        }
+        Self(TestHost::with_tools_in(host.unwrap(), WEB).await)
     }
 
     async fn fetch(&self, input: Value) -> ToolResult {
-        self.step
-            .execute_without_message(tool_call("web__run", input))
-            .await
+        self.0.call("web__run", input).await
     }
 }
 

@@ -19,15 +19,8 @@ use serde_json::{Value, json};
 use toolhost_contract::Denial;
 use toolhost_sandbox::{FileIo, Outcome, Sandbox, SandboxConfig, SandboxError, WorkdirRules};
 use toolhost_tests::{
-    Work, eventually, guest, invocation, limits, nothing, prepared, run, sandbox,
+    Work, eventually, invocation, limits, nothing, output, prepare_in, prepared, run, sandbox,
 };
-
-fn output(report: &toolhost_sandbox::CallReport) -> &Value {
-    match &report.outcome {
-        Ok(Outcome::Output(output)) => output,
-        other => panic!("no output: {other:?}"),
-    }
-}
 
 #[tokio::test]
 async fn a_component_reads_back_the_context_it_was_given() {
@@ -68,7 +61,7 @@ async fn dropping_a_call_frees_its_slot_and_its_memory() {
     let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
     let places = sandbox.free_call_slots();
     for name in ["spin_forever", "sleep_forever"] {
-        let (tool, _) = sandbox.prepare(guest(name)).await.unwrap();
+        let tool = prepare_in(&sandbox, name).await;
         let call = invocation("run", &nothing(), None);
         let call = tokio::spawn(async move { tool.call(call).await });
         eventually("the guest runs", || sandbox.memory_in_use() > 0).await;
@@ -121,7 +114,7 @@ fn a_spinning_guest_does_not_block_a_single_threaded_caller() {
 #[tokio::test]
 async fn a_sandbox_can_be_dropped_in_async_code() {
     let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
-    let (tool, _) = sandbox.prepare(guest("spin_forever")).await.unwrap();
+    let tool = prepare_in(&sandbox, "spin_forever").await;
     let mut call = invocation("run", &nothing(), None);
     call.limits.deadline = Duration::from_millis(30);
     let report = tool.call(call).await;
@@ -139,8 +132,8 @@ async fn a_call_waits_for_a_free_slot_and_is_refused_when_the_queue_is_full() {
         ..SandboxConfig::default()
     })
     .unwrap();
-    let (spinner, _) = sandbox.prepare(guest("sleep_forever")).await.unwrap();
-    let (echo, _) = sandbox.prepare(guest("echo")).await.unwrap();
+    let spinner = prepare_in(&sandbox, "sleep_forever").await;
+    let echo = prepare_in(&sandbox, "echo").await;
     let say = || invocation("say", &json!({"a": 1}), None);
 
     let sleeping =
@@ -179,7 +172,7 @@ async fn memory_is_limited_per_call_and_for_all_calls_together() {
         ..SandboxConfig::default()
     })
     .unwrap();
-    let (tool, _) = sandbox.prepare(guest("eat_memory")).await.unwrap();
+    let tool = prepare_in(&sandbox, "eat_memory").await;
     let report = tool.call(invocation("run", &nothing(), None)).await;
     assert!(
         matches!(report.outcome, Err(SandboxError::MemoryExhausted)),
@@ -421,7 +414,7 @@ async fn a_call_with_offloaded_file_io_runs_on_its_own_thread() {
     assert!(matches!(report.outcome, Err(SandboxError::Timeout { .. })));
 
     let spinning = Sandbox::new(SandboxConfig::default()).unwrap();
-    let (tool, _) = spinning.prepare(guest("spin_forever")).await.unwrap();
+    let tool = prepare_in(&spinning, "spin_forever").await;
     let places = spinning.free_call_slots();
     let call = offloaded("run", nothing());
     let call = tokio::spawn(async move { tool.call(call).await });

@@ -6,6 +6,7 @@
 )]
 
 pub mod process_usage;
+pub mod shared_buffer;
 #[cfg(doctest)]
 mod snippets;
 pub mod test_host;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use serde_json::{Value, json};
 use toolhost_contract::{AssistantMessage, ExportName, ToolCall, ToolContext};
 use toolhost_sandbox::{
-    CacheConfig, CallReport, Grants, Invocation, Limits, Operation, PreparedTool, Sandbox,
+    CacheConfig, CallReport, Grants, Invocation, Limits, Operation, Outcome, PreparedTool, Sandbox,
     SandboxConfig, Workdir, WorkdirRules, WriteProtected,
 };
 
@@ -73,14 +74,14 @@ pub async fn prepared(name: &str) -> PreparedTool {
             .expect("no test panics here");
         Arc::clone(known.entry(name.to_owned()).or_default())
     };
-    let prepare = || async {
-        let (tool, _) = sandbox()
-            .prepare(guest(name))
-            .await
-            .expect("the guest loads");
-        tool
-    };
+    let prepare = || async { prepare_in(&sandbox(), name).await };
     cell.get_or_init(prepare).await.clone()
+}
+
+/// Prepares a guest in a sandbox.
+pub async fn prepare_in(sandbox: &Sandbox, name: &str) -> PreparedTool {
+    let prepared = sandbox.prepare(guest(name)).await;
+    prepared.expect("the guest loads").0
 }
 
 /// A temporary workdir, opened for guests.
@@ -148,6 +149,15 @@ pub async fn run(name: &str, input: Value) -> CallReport {
         .await
         .call(invocation("run", &input, Some(&work)))
         .await
+}
+
+/// Returns the output of a call that must succeed.
+#[track_caller]
+pub fn output(report: &CallReport) -> &Value {
+    match &report.outcome {
+        Ok(Outcome::Output(output)) => output,
+        other => panic!("no output: {other:?}"),
+    }
 }
 
 /// Returns the default limits with a change.

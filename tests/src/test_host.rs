@@ -62,20 +62,31 @@ impl TestHost {
 
     /// Loads a manifest with a policy, and opens a step of the named or the only agent.
     pub async fn load(manifest: &str, guests: &[&str], policy: &str, agent: Option<&str>) -> Self {
-        let bundle = tempfile::tempdir().expect("a temporary directory");
-        write_bundle(bundle.path(), manifest, guests);
         let policy = match policy {
             "" => Policy::default(),
             text => Policy::parse(text, "policy.yaml").expect("the policy parses"),
         };
         let host = Host::builder().sandbox(sandbox()).policy(policy).build();
-        let host = host.expect("the host starts");
+        Self::load_in(host.expect("the host starts"), manifest, guests, agent).await
+    }
+
+    /// Loads Tools without an Agent in a host.
+    pub async fn with_tools_in(host: Host, tools: &[TestTool<'_>]) -> Self {
+        let guests: Vec<_> = tools.iter().map(|(_, guest, _)| *guest).collect();
+        Self::load_in(host, &yaml(tools), &guests, None).await
+    }
+
+    async fn load_in(host: Host, manifest: &str, guests: &[&str], agent: Option<&str>) -> Self {
+        let bundle = tempfile::tempdir().expect("a temporary directory");
+        write_bundle(bundle.path(), manifest, guests);
         let loaded = host.load(bundle.path()).await.expect("the bundle loads");
         let agent = match agent {
             Some(name) => loaded.agent(name).expect("the agent is there"),
             None => loaded.only_agent().expect("there is one agent"),
         };
-        let work = Work::new();
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let workdir = host.workdir(dir.path()).expect("the workdir opens");
+        let work = Work { dir, workdir };
         Self {
             bundle,
             host,

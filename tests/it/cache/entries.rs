@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use toolhost_sandbox::{CacheEntry, CacheVerdict};
-use toolhost_tests::guest;
+use toolhost_tests::prepare_in;
 
 use super::{artifact_path, prepare, rewrite, sandbox};
 
@@ -18,7 +18,7 @@ async fn an_entry_lists_its_component_and_handlers() {
         panic!("{entries:?}");
     };
     let path = artifact_path(top.path());
-    let (tool, _) = own.prepare(guest("two_handlers")).await.unwrap();
+    let tool = prepare_in(&own, "two_handlers").await;
     assert_eq!(entry.file_name, path.file_name().unwrap().to_str().unwrap());
     assert_eq!(entry.sha256, tool.facts().sha256);
     assert_eq!(entry.bytes, fs::metadata(&path).unwrap().len());

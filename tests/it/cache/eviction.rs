@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 use toolhost_sandbox::{CacheConfig, CodeOrigin};
-use toolhost_tests::{guest, invocation};
+use toolhost_tests::{guest, invocation, prepare_in};
 
 use super::{config, prepare, sandbox, try_sandbox};
 
@@ -63,7 +63,7 @@ async fn the_artifact_just_stored_is_not_evicted() {
         ..config(top.path())
     };
     let own = try_sandbox(none).unwrap();
-    let (echo, _) = own.prepare(guest("echo")).await.unwrap();
+    let echo = prepare_in(&own, "echo").await;
     assert_eq!(count_artifacts(top.path()), 1);
     own.prepare(guest("trap")).await.unwrap();
     assert_eq!(count_artifacts(top.path()), 1);

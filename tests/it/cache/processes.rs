@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 use toolhost_sandbox::{CacheConfig, CacheVerdict};
-use toolhost_tests::{guest, invocation};
+use toolhost_tests::{invocation, prepare_in};
 
 use super::{config, sandbox, try_sandbox};
 
@@ -25,7 +25,7 @@ async fn a_process_stores_loads_and_evicts() {
         };
         let own = try_sandbox(cache).unwrap();
         for name in ["trap", "two_handlers", "echo"] {
-            let (tool, _) = own.prepare(guest(name)).await.unwrap();
+            let tool = prepare_in(&own, name).await;
             if name == "echo" {
                 let report = tool.call(invocation("say", &json!({"a": 1}), None)).await;
                 assert!(report.outcome.is_ok(), "{report:?}");

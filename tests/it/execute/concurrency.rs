@@ -4,39 +4,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolhost::{Host, Sandbox, Step, ToolResult};
-use toolhost_tests::test_host::{code, open_step, tool_call_of, write_bundle, yaml};
+use toolhost::{Host, Sandbox, ToolResult};
+use toolhost_tests::test_host::{TestHost, TestTool, code, tool_call_of};
 use toolhost_tests::{eventually, own_sandbox};
 
 const CALLS: usize = 10_000;
 
-/// Returns a step and the directory of its bundle, which is removed when dropped.
-async fn step(own: &Sandbox, work: &std::path::Path) -> (tempfile::TempDir, Arc<Step>) {
-    let tools: &[toolhost_tests::test_host::TestTool<'_>] = &[
+async fn test_host(own: &Sandbox) -> Arc<TestHost> {
+    let host = Host::builder().sandbox(own.clone()).build().unwrap();
+    let tools: &[TestTool<'_>] = &[
         ("echo", "echo", &["say", "context"]),
         ("sleep", "sleep_forever", &["run"]),
     ];
-    let bundle = tempfile::tempdir().unwrap();
-    write_bundle(bundle.path(), &yaml(tools), &["echo", "sleep_forever"]);
-    let host = Host::builder().sandbox(own.clone()).build().unwrap();
-    let loaded = host.load(bundle.path()).await.unwrap();
-    let workdir = host.workdir(work).unwrap();
-    let step = open_step(&loaded.only_agent().unwrap(), "instance", &workdir).await;
-    (bundle, Arc::new(step))
+    Arc::new(TestHost::with_tools_in(host, tools).await)
 }
 
 /// Runs all calls concurrently; returns the results with their numbers in the order of completion.
 async fn at_once(
-    step: &Arc<Step>,
+    test_host: &Arc<TestHost>,
     call: impl Fn(usize) -> (&'static str, Value),
 ) -> Vec<(usize, ToolResult)> {
     let calls = (0..CALLS).map(|n| {
         let (name, args) = call(n);
-        let (step, call) = (
-            Arc::clone(step),
-            tool_call_of(&format!("call-{n}"), name, args),
-        );
-        tokio::spawn(async move { (n, step.execute_without_message(call).await) })
+        let call = tool_call_of(&format!("call-{n}"), name, args);
+        let test_host = Arc::clone(test_host);
+        tokio::spawn(async move { (n, test_host.step.execute_without_message(call).await) })
     });
     let mut results = Vec::with_capacity(CALLS);
     for call in calls.collect::<Vec<_>>() {
@@ -64,14 +56,14 @@ fn slept_its_own(output: &Value, n: usize, least: f64) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_concurrent_calls_each_get_their_own_result() {
     let own = own_sandbox(|_| ());
-    let (places, work) = (own.free_call_slots(), tempfile::tempdir().unwrap());
-    let (_bundle, step) = step(&own, work.path()).await;
+    let places = own.free_call_slots();
+    let test_host = test_host(&own).await;
     let call = |n: usize| match n % 3 {
         0 => ("echo__say", json!({"n": n})),
         1 => ("echo__context", json!({})),
         _ => ("sleep__run", json!({"seconds": own_time(n, 0.02)})),
     };
-    let results = at_once(&step, call).await;
+    let results = at_once(&test_host, call).await;
     assert_eq!(results.len(), CALLS);
     for (n, result) in results {
         assert_eq!(result.tool_call_id(), format!("call-{n}"));
@@ -96,11 +88,10 @@ async fn calls_beyond_a_full_queue_get_a_busy_error_and_the_rest_are_answered() 
         // One tool can take every slot.
         config.share_per_free = u32::MAX;
     });
-    let work = tempfile::tempdir().unwrap();
-    let (_bundle, step) = step(&own, work.path()).await;
+    let test_host = test_host(&own).await;
     // Long enough that fewer than one in ten of the remaining calls finds a slot.
     let call = |n: usize| ("sleep__run", json!({"seconds": own_time(n, 1.0)}));
-    let results = at_once(&step, call).await;
+    let results = at_once(&test_host, call).await;
     let mut ends: BTreeMap<String, usize> = BTreeMap::new();
     for (n, result) in &results {
         assert_eq!(result.tool_call_id(), format!("call-{n}"));
@@ -118,8 +109,6 @@ async fn calls_beyond_a_full_queue_get_a_busy_error_and_the_rest_are_answered() 
     assert!(ok >= RUNNING + WAITING, "{ends:?}");
     assert!(busy > CALLS / 2, "{ends:?}");
     assert_given_back(&own, RUNNING).await;
-    let again = step
-        .execute_without_message(tool_call_of("again", "echo__say", json!({})))
-        .await;
+    let again = test_host.call("echo__say", json!({})).await;
     assert!(again.output().is_some(), "{again:?}");
 }

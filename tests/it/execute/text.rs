@@ -1,47 +1,29 @@
 //! Text of guests in results and logs: escaped, limited and redacted.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
 use serde_json::{Value, json};
 use toolhost::{Policy, text};
+use toolhost_tests::shared_buffer::SharedBuffer;
 use toolhost_tests::test_host::{TestHost, code};
 use tracing::subscriber::DefaultGuard;
 
-/// The log of a test, without escaping.
-#[derive(Clone, Default)]
-struct Logged(Arc<Mutex<Vec<u8>>>);
-
-impl Logged {
-    /// Captures the log of this thread.
-    fn begin() -> (Self, DefaultGuard) {
-        let logged = Self::default();
-        let to = logged.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_ansi(false)
-            .with_max_level(tracing::Level::TRACE)
-            .with_writer(move || to.clone())
-            .finish();
-        (logged, tracing::subscriber::set_default(subscriber))
-    }
-
-    /// Returns the log lines of guests.
-    fn guests(&self) -> String {
-        let all = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        let of_guests = |line: &&str| line.contains("toolhost::guest");
-        let lines: Vec<_> = all.lines().filter(of_guests).collect();
-        lines.join("\n")
-    }
+/// Captures the log of this thread, without escaping.
+fn capture_log() -> (SharedBuffer, DefaultGuard) {
+    let log = SharedBuffer::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(move || writer.clone())
+        .finish();
+    (log, tracing::subscriber::set_default(subscriber))
 }
 
-impl Write for Logged {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+/// Returns the log lines of guests.
+fn lines_of_guests(log: &SharedBuffer) -> String {
+    let all = log.text();
+    let of_guests = |line: &&str| line.contains("toolhost::guest");
+    let lines: Vec<_> = all.lines().filter(of_guests).collect();
+    lines.join("\n")
 }
 
 const TOOLS: &[(&str, &str, &[&str])] = &[
@@ -53,10 +35,8 @@ const TOOLS: &[(&str, &str, &[&str])] = &[
 #[tokio::test]
 async fn control_characters_are_escaped_in_results_and_logs() {
     let test_host = TestHost::with_tools(TOOLS, "").await;
-    let (logged, _guard) = Logged::begin();
-    let all: Vec<char> = ('\0'..=char::MAX)
-        .filter(|c| text::needs_escape(*c))
-        .collect();
+    let (log, _guard) = capture_log();
+    let all: Vec<char> = ('\0'..=char::MAX).filter(|c| text::needs_escape(*c)).collect();
     for some in all.chunks(50) {
         let text = format!("safe{}", String::from_iter(some));
         let fields = json!({"message": text, "name": text, "suggestion": text, "helpUrl": format!("https://a/{text}")});
@@ -79,7 +59,7 @@ async fn control_characters_are_escaped_in_results_and_logs() {
             }
         }
     }
-    let guests = logged.guests();
+    let guests = lines_of_guests(&log);
     assert!(guests.contains("safe"));
     assert!(
         !guests.contains(|c| !matches!(c, '\n' | '\t') && text::needs_escape(c)),
@@ -104,7 +84,7 @@ async fn every_line_of_a_secret_is_redacted_in_results_and_logs() {
             .is_empty()
     );
     let test_host = TestHost::with_tools(TOOLS, &policy).await;
-    let (logged, _guard) = Logged::begin();
+    let (log, _guard) = capture_log();
     let secret = lines.join("\n");
     let mut errors = Vec::new();
     let pads = (4030..4100).map(|n| "x".repeat(n));
@@ -118,7 +98,7 @@ async fn every_line_of_a_secret_is_redacted_in_results_and_logs() {
             errors.push(json!(test_host.call(tool, args).await).to_string());
         }
     }
-    let all: String = errors.join("\n") + &logged.guests();
+    let all: String = errors.join("\n") + &lines_of_guests(&log);
     for line in lines {
         assert!(!all.contains(line.get(..4).unwrap()), "{line}");
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolhost::{AuditLog, JsonObject, Next, Redactor, ToolCall, ToolCallContext, ToolStatus, text};
+use toolhost_tests::shared_buffer::SharedBuffer;
 use toolhost_tests::test_host::{TestHost, code};
 
 use crate::execute::EXAMPLES;
@@ -165,25 +166,6 @@ async fn error_messages_from_middleware_are_truncated() {
     );
 }
 
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Lines {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
 /// Registers an audit log that writes to `out`.
 fn audit(test_host: &TestHost, priority: i32, out: impl Write + Send + 'static) {
     let log = AuditLog::to(out);
@@ -205,7 +187,7 @@ fn entries(written: &str) -> Vec<Value> {
 async fn the_audit_log_has_a_line_for_every_decision() {
     // tool-spec-v2 §9
     let test_host = test_host().await;
-    let lines = Lines::default();
+    let lines = SharedBuffer::default();
     audit(&test_host, i32::MIN, lines.clone());
     call(&test_host, "text__upper", json!({"text": "my secret"})).await;
     call(&test_host, "text__upper", json!({})).await;
@@ -230,7 +212,7 @@ async fn the_audit_log_has_a_line_for_every_decision() {
 #[tokio::test]
 async fn line_breaks_in_an_id_are_escaped_in_the_audit_log() {
     let test_host = test_host().await;
-    let lines = Lines::default();
+    let lines = SharedBuffer::default();
     audit(&test_host, 0, lines.clone());
     let step = test_host.another_step().await;
     let acting: Vec<char> = ('\0'..=char::MAX)
@@ -258,7 +240,7 @@ async fn line_breaks_in_an_id_are_escaped_in_the_audit_log() {
 
 /// Writes to lines; one write fails after ten bytes.
 struct Full {
-    lines: Lines,
+    lines: SharedBuffer,
     room: usize,
 }
 
@@ -281,7 +263,7 @@ impl Write for Full {
 #[tokio::test]
 async fn a_partial_line_of_the_audit_log_does_not_damage_another() {
     let test_host = test_host().await;
-    let lines = Lines::default();
+    let lines = SharedBuffer::default();
     let full = Full {
         lines: lines.clone(),
         room: 10,
@@ -299,7 +281,7 @@ async fn a_partial_line_of_the_audit_log_does_not_damage_another() {
 #[tokio::test]
 async fn a_dropped_call_is_in_the_audit_log() {
     let test_host = TestHost::with_tools(&[("sleep", "sleep_forever", &["run"])], "").await;
-    let lines = Lines::default();
+    let lines = SharedBuffer::default();
     audit(&test_host, 0, lines.clone());
     let step = test_host.another_step().await;
     let call = toolhost_tests::test_host::tool_call("sleep__run", json!({}));
@@ -373,7 +355,7 @@ async fn middleware_cannot_return_host_codes_or_handles() {
 #[tokio::test]
 async fn the_audit_log_records_the_call_that_ran_before_middleware_changed_its_result() {
     let test_host = test_host().await;
-    let lines = Lines::default();
+    let lines = SharedBuffer::default();
     let log = AuditLog::to(lines.clone());
     test_host
         .agent

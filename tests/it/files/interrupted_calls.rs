@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolhost_sandbox::{Sandbox, SandboxConfig, SandboxError};
-use toolhost_tests::{Work, eventually, guest, invocation};
+use toolhost_tests::{Work, eventually, invocation, prepare_in};
 
 use super::probe::{call, output};
 
@@ -52,7 +52,7 @@ async fn dropping_a_call_stops_its_writes() {
     let work = Work::new();
     let own = Sandbox::new(SandboxConfig::default()).unwrap();
     let places = own.free_call_slots();
-    let (tool, _) = own.prepare(guest("write_bytes")).await.unwrap();
+    let tool = prepare_in(&own, "write_bytes").await;
     let asked = invocation("run", &endless(), Some(&work));
     let writing = tokio::spawn(async move { tool.call(asked).await });
     let size = || fs::metadata(work.path("f")).map_or(0, |metadata| metadata.len());

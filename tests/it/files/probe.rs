@@ -5,7 +5,8 @@ use std::os::unix::fs::symlink;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolhost_sandbox::{CallReport, Invocation, Outcome, Workdir};
+use toolhost_sandbox::{CallReport, Invocation, Workdir};
+pub(crate) use toolhost_tests::output;
 use toolhost_tests::{Work, invocation, prepared};
 
 /// The results of a script.
@@ -31,14 +32,6 @@ impl Ran {
 /// Returns `ok`, or the name of the error.
 pub(crate) fn code(result: &Value) -> &str {
     result["error"].as_str().unwrap_or("ok")
-}
-
-/// Returns the output of a handler that must succeed.
-pub(crate) fn output(report: &CallReport) -> &Value {
-    match &report.outcome {
-        Ok(Outcome::Output(output)) => output,
-        other => panic!("no output: {other:?}"),
-    }
 }
 
 /// Runs one handler of a guest in a workdir; `change` modifies the invocation.

@@ -1,16 +1,15 @@
 //! Write-protected files under all their names, and read-only workdirs.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::Path;
+use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 use toolhost_contract::Denial;
-use toolhost_sandbox::{FileId, Invocation, Outcome, WorkdirAccess, WriteProtected};
+use toolhost_sandbox::{Invocation, Outcome, WorkdirAccess, WriteProtected};
 use toolhost_tests::Work;
 
 use super::probe::{assert_codes, call, furnished, open, output, script};
-use super::snapshot::tree;
+use super::snapshot::{file_id, tree};
 
 /// A workdir that holds a bundle. Its manifest, its entry, a link to its tools and the folders
 /// above them are protected.
@@ -21,14 +20,6 @@ struct Bundle {
 
 const MANIFEST: &str = "bundle/goondan.yaml";
 const ENTRY: &str = "bundle/tools/tool.wasm";
-
-fn id(path: &Path) -> FileId {
-    let metadata = fs::symlink_metadata(path).unwrap();
-    FileId {
-        device: metadata.dev(),
-        inode: metadata.ino(),
-    }
-}
 
 impl Bundle {
     fn new() -> Self {
@@ -41,7 +32,7 @@ impl Bundle {
         fs::hard_link(work.path(MANIFEST), work.path("alias")).unwrap();
         symlink("tools", work.path("bundle/way")).unwrap();
         let protected = ["", "bundle", "bundle/tools", "bundle/way", MANIFEST, ENTRY];
-        let protected = protected.map(|path| id(&work.path(path)));
+        let protected = protected.map(|path| file_id(&work.path(path)));
         Self {
             work,
             protected: WriteProtected::new(protected),

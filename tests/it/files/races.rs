@@ -1,7 +1,7 @@
 //! Names in the workdir are exchanged while a guest uses them.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -9,11 +9,11 @@ use std::thread::JoinHandle;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
-use toolhost_sandbox::{FileId, Outcome, Workdir, WorkdirRules, WriteProtected};
-use toolhost_tests::{Work, eventually, guest, invocation, own_sandbox, sandbox};
+use toolhost_sandbox::{Outcome, Workdir, WorkdirRules, WriteProtected};
+use toolhost_tests::{Work, eventually, invocation, own_sandbox, prepare_in, sandbox};
 
 use super::probe::{assert_codes, call, code, output, script};
-use super::snapshot::tree;
+use super::snapshot::{file_id, tree};
 
 /// Exchanges of names while guests use them.
 const FLIPS: u32 = 100_000;
@@ -140,7 +140,7 @@ async fn a_name_that_becomes_protected_during_a_call_is_checked_again() {
     symlink("bundle", work.path("way")).unwrap();
     symlink("harmless", work.path("other")).unwrap();
     let protected =
-        WriteProtected::new(["bundle", "bundle/tools"].map(|path| id(&work.path(path))));
+        WriteProtected::new(["bundle", "bundle/tools"].map(|path| file_id(&work.path(path))));
     let bundle = tree(&work.path("bundle"), None);
     let round = [
         json!({ "op": "unlink-file-at", "path": "way/tools" }),
@@ -171,14 +171,6 @@ async fn a_name_that_becomes_protected_during_a_call_is_checked_again() {
     }
     drop(flipper);
     assert_eq!(tree(&work.path("bundle"), None), bundle);
-}
-
-fn id(path: &Path) -> FileId {
-    let metadata = fs::symlink_metadata(path).unwrap();
-    FileId {
-        device: metadata.dev(),
-        inode: metadata.ino(),
-    }
 }
 
 type Change = fn(&Path, &Path);
@@ -232,8 +224,8 @@ async fn the_workdir_stays_the_opened_directory_while_a_call_waits_or_runs() {
             let workdir = own
                 .open_workdir(&at("work"), &WorkdirRules::default())
                 .unwrap();
-            let (sleep, _) = own.prepare(guest("sleep_forever")).await.unwrap();
-            let (make, _) = own.prepare(guest("make_files")).await.unwrap();
+            let sleep = prepare_in(&own, "sleep_forever").await;
+            let make = prepare_in(&own, "make_files").await;
             let holds = waits.then(|| {
                 let asked = invocation("run", &json!({}), None);
                 tokio::spawn(async move { sleep.call(asked).await })

@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use toolhost_sandbox::FileId;
+
 /// The metadata and contents of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -44,6 +46,15 @@ pub(crate) fn tree(top: &Path, except: Option<&Path>) -> Tree {
         }
     }
     found
+}
+
+/// Returns the identity of a file, without following a link.
+pub(crate) fn file_id(path: &Path) -> FileId {
+    let metadata = fs::symlink_metadata(path).unwrap();
+    FileId {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+    }
 }
 
 fn entry(path: &Path) -> Entry {

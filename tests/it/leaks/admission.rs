@@ -3,20 +3,16 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost_sandbox::{Outcome, PrepareError, PreparedTool, Sandbox, SandboxError};
-use toolhost_tests::{eventually, guest, invocation, nothing, own_sandbox};
+use toolhost_sandbox::{Outcome, PrepareError, Sandbox, SandboxError};
+use toolhost_tests::{eventually, invocation, nothing, own_sandbox, prepare_in};
 
 use super::{TIMES, alone, stays_flat};
 use crate::sandbox::agents_port::Port;
 use crate::sandbox::wat::component;
 
-async fn tool(own: &Sandbox, name: &str) -> PreparedTool {
-    own.prepare(guest(name)).await.unwrap().0
-}
-
 /// Starts a call that holds its slot until it is dropped.
 async fn holder(own: &Sandbox) -> tokio::task::JoinHandle<()> {
-    let sleep = tool(own, "sleep_forever").await;
+    let sleep = prepare_in(own, "sleep_forever").await;
     let free = own.free_call_slots();
     let holds = tokio::spawn(async move {
         let _report = sleep.call(invocation("run", &nothing(), None)).await;
@@ -26,7 +22,7 @@ async fn holder(own: &Sandbox) -> tokio::task::JoinHandle<()> {
 }
 
 async fn runs(own: &Sandbox) {
-    let echo = tool(own, "echo").await;
+    let echo = prepare_in(own, "echo").await;
     let report = echo.call(invocation("say", &json!({"a": 1}), None)).await;
     assert_eq!(report.outcome.unwrap(), Outcome::Output(json!({"a": 1})));
 }
@@ -48,7 +44,7 @@ fn refused_and_dropped_queued_calls_leak_nothing() {
                 config.queueing = Duration::from_millis(1);
             });
             let holds = holder(&own).await;
-            let echo = tool(&own, "echo").await;
+            let echo = prepare_in(&own, "echo").await;
             stays_flat(what, TIMES, async |_| {
                 let report = echo.call(invocation("say", &nothing(), None)).await;
                 assert!(
@@ -65,7 +61,7 @@ fn refused_and_dropped_queued_calls_leak_nothing() {
 
         let own = own_sandbox(|config| config.live_calls = 1);
         let holds = holder(&own).await;
-        let echo = tool(&own, "echo").await;
+        let echo = prepare_in(&own, "echo").await;
         stays_flat("dropped in the queue", TIMES, async |_| {
             let call = echo.call(invocation("say", &nothing(), None));
             assert!(tokio::time::timeout(Duration::ZERO, call).await.is_err());
@@ -81,7 +77,7 @@ fn refused_and_dropped_queued_calls_leak_nothing() {
 fn exhausting_the_memory_of_all_calls_leaks_nothing() {
     alone(async {
         let own = own_sandbox(|config| config.memory_bytes = 24 << 20);
-        let eat = tool(&own, "eat_memory").await;
+        let eat = prepare_in(&own, "eat_memory").await;
         // Each call touches all of the memory.
         stays_flat("the memory of all calls", TIMES / 5, async |_| {
             let report = eat.call(invocation("run", &nothing(), None)).await;
@@ -101,7 +97,7 @@ fn parked_calls_leak_nothing() {
     alone(async {
         for (what, parked_calls) in [("no room to park", 0), ("parked", 1)] {
             let own = own_sandbox(|config| config.parked_calls = parked_calls);
-            let asks = tool(&own, "ask_agents").await;
+            let asks = prepare_in(&own, "ask_agents").await;
             let port = Port::new();
             stays_flat(what, TIMES, async |_| {
                 let mut asked = invocation("run", &json!({"do": "request", "target": "a"}), None);
@@ -126,7 +122,7 @@ fn preparing_and_refusing_components_leaks_nothing() {
     alone(async {
         let own = own_sandbox(|_| ());
         stays_flat("from the cache", TIMES, async |_| {
-            tool(&own, "trap").await;
+            prepare_in(&own, "trap").await;
         })
         .await;
         let own = own_sandbox(|config| config.compile.types = 1);

@@ -3,9 +3,9 @@
 use std::fs;
 
 use serde_json::json;
-use toolhost_sandbox::{CallReport, Outcome};
+use toolhost_sandbox::CallReport;
 use toolhost_tests::process_usage::ProcessUsage;
-use toolhost_tests::{Work, invocation, prepared};
+use toolhost_tests::{Work, invocation, output, prepared};
 
 use super::{TIMES, alone, stays_flat};
 
@@ -29,13 +29,6 @@ async fn list(work: &Work, input: serde_json::Value, names: u64) -> CallReport {
     let mut asked = invocation("run", &input, Some(work));
     asked.limits.listed_names = names;
     prepared("list_dir").await.call(asked).await
-}
-
-fn output(report: &CallReport) -> &serde_json::Value {
-    match &report.outcome {
-        Ok(Outcome::Output(output)) => output,
-        other => panic!("no output: {other:?}"),
-    }
 }
 
 #[test]

@@ -4,12 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use serde_json::json;
-use tempfile::TempDir;
-use toolhost::{
-    CredentialProvider, CredentialResponse, Credentials, Host, LoadedBundle, Policy, ResourceName,
-};
-use toolhost_tests::test_host::{code, open_step, tool_call, write_bundle, yaml};
-use toolhost_tests::{Work, sandbox};
+use toolhost::{CredentialProvider, CredentialResponse, Credentials, Host, Policy, ResourceName};
+use toolhost_tests::sandbox;
+use toolhost_tests::test_host::{TestHost, TestTool, code};
 
 /// Gives each call of the tool `look` a new token, but refuses the third. Other tools get nothing.
 #[derive(Default)]
@@ -32,38 +29,29 @@ impl CredentialProvider for Tokens {
     }
 }
 
-async fn load(provider: Option<Tokens>, policy: &str) -> (TempDir, LoadedBundle) {
-    let dir = tempfile::tempdir().unwrap();
-    let tools = yaml(&[
-        ("look", "look_at_environment", &["run"]),
-        ("echo", "echo", &["say"]),
-    ]);
-    write_bundle(dir.path(), &tools, &["look_at_environment", "echo"]);
+async fn load(provider: Option<Tokens>, policy: &str) -> TestHost {
     let policy = Policy::parse(policy, "policy.yaml").unwrap();
     let mut host = Host::builder().sandbox(sandbox()).policy(policy);
     if let Some(provider) = provider {
         host = host.credential_provider(provider);
     }
-    let loaded = host.build().unwrap().load(dir.path()).await.unwrap();
-    (dir, loaded)
+    let tools: &[TestTool<'_>] = &[
+        ("look", "look_at_environment", &["run"]),
+        ("echo", "echo", &["say"]),
+    ];
+    TestHost::with_tools_in(host.build().unwrap(), tools).await
 }
 
 #[tokio::test]
 async fn a_provider_gives_each_call_its_credentials_and_they_are_redacted() {
-    let (_dir, loaded) = load(Some(Tokens::default()), "").await;
-    let work = Work::new();
-    let step = open_step(&loaded.only_agent().unwrap(), "i", &work.workdir).await;
+    let test_host = load(Some(Tokens::default()), "").await;
 
     for _ in 0..2 {
-        let seen = step
-            .execute_without_message(tool_call("look__run", json!({})))
-            .await;
+        let seen = test_host.call("look__run", json!({})).await;
         let env = &seen.output().unwrap()["env"];
         assert_eq!(*env, json!({"TOKEN": "[redacted:TOKEN]"}));
     }
-    let refused = step
-        .execute_without_message(tool_call("look__run", json!({})))
-        .await;
+    let refused = test_host.call("look__run", json!({})).await;
     assert_eq!(code(&refused), "E_HOST");
     let message = &refused.tool_error().unwrap().message;
     assert_eq!(
@@ -73,9 +61,7 @@ async fn a_provider_gives_each_call_its_credentials_and_they_are_redacted() {
 
     // The secrets of earlier calls stay redacted in the results of later calls.
     let args = json!({"text": "default-look-0 default-look-1"});
-    let later = step
-        .execute_without_message(tool_call("echo__say", args))
-        .await;
+    let later = test_host.call("echo__say", args).await;
     let redacted = json!({"text": "[redacted:TOKEN] [redacted:TOKEN]"});
     assert_eq!(later.output(), Some(&redacted));
 }
@@ -84,7 +70,6 @@ async fn a_provider_gives_each_call_its_credentials_and_they_are_redacted() {
 async fn a_provider_replaces_the_secrets_of_the_policy_and_keeps_its_variables() {
     let policy =
         "tools: {look: {env: {A: plain, TOKEN: {secret: sk-12345}, B: {secret: sk-67890}}}}";
-    let work = Work::new();
     for (provider, expected) in [
         (
             None,
@@ -95,17 +80,12 @@ async fn a_provider_replaces_the_secrets_of_the_policy_and_keeps_its_variables()
             json!({"A": "plain", "TOKEN": "[redacted:TOKEN]"}),
         ),
     ] {
-        let (_dir, loaded) = load(provider, policy).await;
-        let step = open_step(&loaded.only_agent().unwrap(), "i", &work.workdir).await;
-        let seen = step
-            .execute_without_message(tool_call("look__run", json!({})))
-            .await;
+        let test_host = load(provider, policy).await;
+        let seen = test_host.call("look__run", json!({})).await;
         assert_eq!(seen.output().unwrap()["env"], expected);
         // The policy's secrets are redacted whether they are provided or not.
         let args = json!({"text": "sk-12345 sk-67890"});
-        let echoed = step
-            .execute_without_message(tool_call("echo__say", args))
-            .await;
+        let echoed = test_host.call("echo__say", args).await;
         let redacted = json!({"text": "[redacted:TOKEN] [redacted:B]"});
         assert_eq!(echoed.output(), Some(&redacted));
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::task::JoinHandle;
 use toolhost_sandbox::{CallReport, PreparedTool, Sandbox, SandboxConfig, SandboxError};
-use toolhost_tests::{eventually, guest, invocation, nothing};
+use toolhost_tests::{eventually, guest, invocation, nothing, prepare_in};
 
 use super::agents_port::Port;
 use super::{output, wat};
@@ -18,10 +18,6 @@ fn sandbox(waiting_calls: usize) -> Sandbox {
         ..SandboxConfig::default()
     })
     .unwrap()
-}
-
-async fn tool(sandbox: &Sandbox, name: &str) -> PreparedTool {
-    sandbox.prepare(guest(name)).await.unwrap().0
 }
 
 /// Starts calls that run until their deadline of half a minute.
@@ -37,10 +33,10 @@ fn start(tool: &PreparedTool, calls: usize) -> Vec<JoinHandle<CallReport>> {
 async fn a_tool_cannot_take_every_slot() {
     let sandbox = sandbox(1_000);
     let (spinner, again) = (
-        tool(&sandbox, "spin_forever").await,
-        tool(&sandbox, "spin_forever").await,
+        prepare_in(&sandbox, "spin_forever").await,
+        prepare_in(&sandbox, "spin_forever").await,
     );
-    let echo = tool(&sandbox, "echo").await;
+    let echo = prepare_in(&sandbox, "echo").await;
     // A component that is prepared twice has one quota.
     let mut spinning = start(&spinner, 32);
     spinning.extend(start(&again, 32));
@@ -75,10 +71,10 @@ async fn a_tool_cannot_take_every_slot() {
 async fn a_tool_cannot_fill_the_whole_queue() {
     let sandbox = sandbox(8);
     let (greedy, other) = (
-        tool(&sandbox, "sleep_forever").await,
-        tool(&sandbox, "spin_forever").await,
+        prepare_in(&sandbox, "sleep_forever").await,
+        prepare_in(&sandbox, "spin_forever").await,
     );
-    let echo = tool(&sandbox, "echo").await;
+    let echo = prepare_in(&sandbox, "echo").await;
     let mut held = start(&greedy, 12);
     eventually("the calls run or wait", || sandbox.waiting_calls() == 6).await;
     let refused = greedy.call(invocation("run", &nothing(), None)).await;
@@ -110,7 +106,7 @@ async fn without_a_quota_a_tool_can_take_every_slot() {
         ..SandboxConfig::default()
     })
     .unwrap();
-    let greedy = tool(&sandbox, "sleep_forever").await;
+    let greedy = prepare_in(&sandbox, "sleep_forever").await;
     let held = start(&greedy, 8);
     eventually("the calls run", || sandbox.free_call_slots() == 0).await;
     held.iter().for_each(JoinHandle::abort);
@@ -130,8 +126,8 @@ async fn a_tool_cannot_take_all_the_memory() {
         ..SandboxConfig::default()
     })
     .unwrap();
-    let greedy = tool(&sandbox, "sleep_forever").await;
-    let other = tool(&sandbox, "eat_memory").await;
+    let greedy = prepare_in(&sandbox, "sleep_forever").await;
+    let other = prepare_in(&sandbox, "eat_memory").await;
     let held = start(&greedy, 400);
     eventually("some calls wait", || sandbox.waiting_calls() > 0).await;
     let in_use = sandbox.memory_in_use();
@@ -159,7 +155,7 @@ async fn a_tool_cannot_take_every_parking_slot() {
         ..SandboxConfig::default()
     })
     .unwrap();
-    let greedy = tool(&sandbox, "ask_agents").await;
+    let greedy = prepare_in(&sandbox, "ask_agents").await;
     let (other, _) = sandbox.prepare(same_program("ask_agents")).await.unwrap();
     let slow = Port::replying(|_| std::future::pending());
     let quick = Port::replying(|_| async { Ok(json!("done")) });
@@ -212,7 +208,7 @@ async fn many_computing_calls_of_one_tool_do_not_starve_another_tool() {
         ..SandboxConfig::default()
     });
     let sandbox = sandbox.unwrap();
-    let spinner = tool(&sandbox, "spin_forever").await;
+    let spinner = prepare_in(&sandbox, "spin_forever").await;
     let counts = sandbox.prepare(counts(200_000_000)).await.unwrap().0;
     let time = async || {
         let mut walls = Vec::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::Semaphore;
 use toolhost_sandbox::{Invocation, Outcome, PreparedTool, Sandbox, SandboxConfig, SandboxError};
-use toolhost_tests::{eventually, guest, invocation, nothing};
+use toolhost_tests::{eventually, invocation, nothing, prepare_in};
 
 use super::agents_port::Port;
 use super::output;
@@ -18,10 +18,6 @@ fn sandbox(live_calls: u32, parked_calls: u32) -> Sandbox {
         ..SandboxConfig::default()
     })
     .unwrap()
-}
-
-async fn tool(sandbox: &Sandbox, name: &str) -> PreparedTool {
-    sandbox.prepare(guest(name)).await.unwrap().0
 }
 
 fn request(input: &serde_json::Value, port: &Arc<Port>) -> Invocation {
@@ -62,7 +58,7 @@ fn nested(tool: PreparedTool) -> Arc<Port> {
 async fn requests_nested_deeper_than_the_slots_are_answered() {
     // One tool's quota of 32 is 24.
     let sandbox = sandbox(2, 32);
-    let tool = tool(&sandbox, "ask_agents").await;
+    let tool = prepare_in(&sandbox, "ask_agents").await;
     let port = nested(tool.clone());
     let report = tool.call(request(&json!(6), &port)).await;
     assert_eq!(output(&report)["ok"]["response"], 6);
@@ -82,7 +78,7 @@ async fn requests_nested_deeper_than_the_slots_are_answered() {
 #[tokio::test]
 async fn a_call_that_cannot_be_parked_gets_a_busy_error() {
     let sandbox = sandbox(4, 2);
-    let tool = tool(&sandbox, "ask_agents").await;
+    let tool = prepare_in(&sandbox, "ask_agents").await;
     let port = nested(tool.clone());
     let report = tool.call(request(&json!(6), &port)).await;
     // Two calls are parked; the third gets the error, and both pass it on.
@@ -99,7 +95,7 @@ async fn a_call_that_cannot_be_parked_gets_a_busy_error() {
 #[tokio::test]
 async fn the_deadline_stops_a_parked_call() {
     let sandbox = sandbox(1, 1);
-    let tool = tool(&sandbox, "ask_agents").await;
+    let tool = prepare_in(&sandbox, "ask_agents").await;
     let held = Arc::new(());
     let seen = Arc::clone(&held);
     let port = Port::replying(move |_| {
@@ -138,8 +134,8 @@ async fn the_deadline_stops_a_parked_call() {
 #[tokio::test]
 async fn dropping_a_parked_call_ends_the_call_it_waits_for() {
     let sandbox = sandbox(2, 4);
-    let outer = tool(&sandbox, "ask_agents").await;
-    let inner = tool(&sandbox, "spin_forever").await;
+    let outer = prepare_in(&sandbox, "ask_agents").await;
+    let inner = prepare_in(&sandbox, "spin_forever").await;
     let port = Port::replying(move |_| {
         let inner = inner.clone();
         async move {
@@ -168,8 +164,8 @@ async fn dropping_a_parked_call_ends_the_call_it_waits_for() {
 async fn a_parked_call_resumes_before_queued_calls_start() {
     let sandbox = sandbox(1, 1);
     let (asker, sleeper) = (
-        tool(&sandbox, "ask_agents").await,
-        tool(&sandbox, "sleep_forever").await,
+        prepare_in(&sandbox, "ask_agents").await,
+        prepare_in(&sandbox, "sleep_forever").await,
     );
     let answer = Arc::new(Semaphore::new(0));
     let port = {
@@ -223,7 +219,7 @@ async fn calls_that_wait_for_memory_do_not_block_a_parked_call() {
         ..SandboxConfig::default()
     })
     .unwrap();
-    let tool = tool(&sandbox, "ask_agents").await;
+    let tool = prepare_in(&sandbox, "ask_agents").await;
     let reports = Arc::new(Mutex::new(Vec::new()));
     let (other, kept) = (tool.clone(), Arc::clone(&reports));
     let line = sandbox.clone();
