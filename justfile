@@ -1,4 +1,4 @@
-# Thin names for `cargo xtask`, which says what each does.
+# Short names for the commands of `cargo xtask`; `cargo xtask --help` describes them.
 
 _default:
     @cargo xtask --help
@@ -11,7 +11,7 @@ setup:
 guests:
     cargo xtask guests
 
-# Tell the story in a terminal page.
+# Show the sandbox in a page of terminal output.
 demo *args:
     cargo xtask demo -- {{args}}
 
@@ -27,7 +27,7 @@ lint:
 bench *args:
     cargo xtask bench -- {{args}}
 
-# Call tools of every kind for a while: nothing may grow.
+# Call tools of every kind for a while; fail if memory, files or threads grow.
 soak *args:
     cargo xtask soak -- {{args}}
 
@@ -35,6 +35,6 @@ soak *args:
 deny:
     cargo xtask deny
 
-# Fuzz what strangers send, each target for a minute.
+# Fuzz the code that reads untrusted input, each target for a minute.
 fuzz *args:
     cargo xtask fuzz {{args}}

@@ -68,7 +68,7 @@ declare module '@goondan/types' {
   export interface ToolPolling {
     /** Returns the output for `handle`, or `pending(…)` again. */
     poll(ctx: ToolContext, handle: string): ToolOutput | Promise<ToolOutput>;
-    /** Called when nobody waits for `handle` any longer. */
+    /** Called when `handle` will not be polled any more. */
     cancel?(ctx: ToolContext, handle: string): void | Promise<void>;
   }
 }

@@ -243,7 +243,7 @@ async fn a_component_too_large_for_any_slot_is_refused_with_the_reason() {
     for mode in [Some("run"), None] {
         let own = sandbox(mode.map(compiler), MINUTE);
         let error = own.prepare(large.clone()).await.unwrap_err();
-        let said = matches!(&error, PrepareError::Compile { reason } if reason.contains("exceeds the configured maximum"));
-        assert!(said, "{error}");
+        let is_too_large = matches!(&error, PrepareError::Compile { reason } if reason.contains("exceeds the configured maximum"));
+        assert!(is_too_large, "{error}");
     }
 }

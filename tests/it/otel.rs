@@ -173,9 +173,9 @@ fn a_turn_of_another_trace_is_linked_to_the_span_around_it() {
 #[test]
 fn flushing_to_an_unreachable_collector_is_an_error() {
     // The port is bound and released, so that nothing listens there.
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", nobody.local_addr().unwrap());
-    drop(nobody);
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", closed.local_addr().unwrap());
+    drop(closed);
     let (layer, guard) = layer(OtelConfig::new(url)).unwrap();
     let filter = filter_fn(|metadata| *metadata.level() <= tracing::Level::INFO);
     let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));

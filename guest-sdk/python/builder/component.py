@@ -41,20 +41,20 @@ def _environment(stage: Stage) -> dict[str, str]:
     return {**os.environ, "VIRTUAL_ENV": str(nothing), "RUST_BACKTRACE": "0"}
 
 
-def _failure(stage: Stage, said: str) -> BuildError:
+def _failure(stage: Stage, stderr: str) -> BuildError:
     report = stage.sdk / "report.json"
     if report.is_file():
         return _failure_of_tool(stage, json.loads(report.read_text()))
-    if "No module named 'componentize_py'" in said:
+    if "No module named 'componentize_py'" in stderr:
         return BuildError(
             "componentize-py is not installed for this Python",
-            "pip install --require-hashes -r requirements.txt, of the SDK",
+            "run pip install --require-hashes -r requirements.txt in the folder of the SDK",
             exit_code=MACHINE,
         )
     return BuildError(
         "componentize-py could not build the component",
-        "this is not the tool's fault; please report it with what is said here",
-        detail=said[-4000:].strip(),
+        "the error is in the SDK, not in the tool; report it with this output",
+        detail=stderr[-4000:].strip(),
         exit_code=MACHINE,
     )
 
@@ -64,12 +64,12 @@ def _failure_of_tool(stage: Stage, report: dict[str, Any]) -> BuildError:
     place = {"file": file, "line": report["line"]} if file else {}
     missing = report["missing"]
     if report["is_handlers"]:
-        return BuildError(report["message"], "correct it and build again", **place)
+        return BuildError(report["message"], "correct the module and build again", **place)
     if missing and missing.partition(".")[0] in sys.stdlib_module_names:
         message = f"the component's Python has no module `{missing}`"
-        return BuildError(message, "do without it: there are no processes, TLS or C libraries", **place)
+        return BuildError(message, "remove the import: a component has no processes, TLS or C libraries", **place)
     if missing:
-        message = f"there is no module `{missing}`"
-        return BuildError(message, "put it beside the entry, or its package into requirements.txt", **place)
+        message = f"module `{missing}` was not found"
+        return BuildError(message, "put the module beside the entry, or add its package to requirements.txt", **place)
     message = f"importing the tool failed: {report['kind']}: {report['message']}"
-    return BuildError(message, "a module is imported while it is built, without a workdir; correct it", **place)
+    return BuildError(message, "correct the module: the build imports it, without a workdir", **place)

@@ -53,7 +53,7 @@ def _refuse_others(requirements: Path) -> None:
     for number, line in enumerate(lines, 1):
         if not is_of_the_index(line):
             raise BuildError(
-                "requirements.txt names something else than a package of the index",
+                "this line of requirements.txt is not a package of the index",
                 "write NAME==VERSION, and no option, URL or file; an index is named by PIP_INDEX_URL",
                 file=str(requirements),
                 line=number,
@@ -63,10 +63,10 @@ def _refuse_others(requirements: Path) -> None:
 
 def is_of_the_index(line: str) -> bool:
     """Whether a line of requirements is a package of the index, or nothing."""
-    said = re.sub(r"(^|\s)#.*", "", line).strip().removesuffix("\\").strip()
-    said = re.sub(r"(^|\s)--hash=sha(256|384|512):[0-9a-f]+", "", said)
-    package, _, marker = said.partition(";")
-    return "--" not in marker and (not said or _PACKAGE.fullmatch(package.strip()) is not None)
+    text = re.sub(r"(^|\s)#.*", "", line).strip().removesuffix("\\").strip()
+    text = re.sub(r"(^|\s)--hash=sha(256|384|512):[0-9a-f]+", "", text)
+    package, _, marker = text.partition(";")
+    return "--" not in marker and (not text or _PACKAGE.fullmatch(package.strip()) is not None)
 
 
 def _pip(requirements: Path, target: Path) -> None:

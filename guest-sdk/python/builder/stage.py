@@ -55,15 +55,15 @@ class Stage:
             stage = Stage(tool, sdk, wit)
             stage._copy_modules(entry.parent)
             # Where componentize-py shows the first folder to the interpreter.
-            told = {"module": entry.stem, "folder": "/0/"}
-            Path(sdk, "entry.json").write_text(json.dumps(told))
+            start = {"module": entry.stem, "folder": "/0/"}
+            Path(sdk, "entry.json").write_text(json.dumps(start))
             yield stage
 
     def _copy_modules(self, folder: Path) -> None:
         for found in sorted(folder.iterdir()):
             if not _is_module(found):
                 continue
-            _refuse_ways_out(found, folder)
+            _refuse_outside_links(found, folder)
             if found.stem in _RESERVED:
                 self.notes.append(f"{found.name} is left out: the component has a module of that name")
             elif found.is_dir():
@@ -83,22 +83,22 @@ def refuse_native_code(folder: Path, what: str) -> None:
             )
 
 
-def _refuse_ways_out(found: Path, folder: Path) -> None:
+def _refuse_outside_links(found: Path, folder: Path) -> None:
     """Refuses links to files outside the entry's folder, which would get into the component."""
     for path in (found, *found.rglob("*")):
         if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-            raise BuildError("the link leads out of the tool's folder", "put the file itself there", file=str(path))
+            raise BuildError("the link leads out of the tool's folder", "replace the link by the file", file=str(path))
 
 
 def _check_entry(entry: Path) -> None:
     if not entry.is_file():
-        raise BuildError("there is no such file", "check spec.entry in goondan.yaml", file=str(entry))
+        raise BuildError("the file does not exist", "check spec.entry in goondan.yaml", file=str(entry))
     if entry.suffix != ".py":
-        raise BuildError("the entry is no Python module", "name a .py file in spec.entry", file=str(entry))
+        raise BuildError("the entry is not a Python module", "name a .py file in spec.entry", file=str(entry))
     if entry.stem in _RESERVED:
         raise BuildError(
-            f"a module named `{entry.stem}` is in every component already",
-            "rename it, say to tool.py, in spec.entry too",
+            f"every component already has a module `{entry.stem}`",
+            "rename the file, for example to tool.py, and change spec.entry",
             file=str(entry),
         )
 

@@ -26,7 +26,7 @@ def build(entry: Path, out: Path) -> dict[str, Any]:
     ]
     done = subprocess.run(command, capture_output=True, text=True)
     if not done.stdout:
-        raise AssertionError(f"build.py said nothing on stdout: {done.stderr}")
+        raise AssertionError(f"build.py printed nothing on stdout: {done.stderr}")
     return {**json.loads(done.stdout), "exit": done.returncode}
 
 
@@ -47,7 +47,7 @@ class Bundle:
         (self.dir / "goondan.yaml").write_text(json.dumps(resource))
 
     def call(self, handler: str, **args: Any) -> dict[str, Any]:
-        """Returns the ToolResult, with what the host said beside it as `stderr`."""
+        """Returns the ToolResult, with the stderr of the host as `stderr`."""
         return self._run("call", f"t__{handler}", "--args", json.dumps(args))
 
     def call_granted(self, grants: dict[str, Any], handler: str, **args: Any) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Bundle:
     def poll(self, handle: str) -> dict[str, Any]:
         return self._run("poll", handle)
 
-    def shown(self) -> list[dict[str, Any]]:
+    def listed(self) -> list[dict[str, Any]]:
         """Returns the catalog, as the specification writes it."""
         return self._toolhost("list", str(self.dir), "--json")[0]
 
@@ -75,7 +75,7 @@ class Bundle:
         home = {"HOME": str(TOP), "XDG_CACHE_HOME": str(TOP / "cache"), "XDG_STATE_HOME": str(TOP / "state")}
         done = subprocess.run([binary, *arguments], env={**os.environ, **home}, capture_output=True, text=True)
         if not done.stdout:
-            raise AssertionError(f"toolhost {' '.join(arguments)} said nothing: {done.stderr}")
+            raise AssertionError(f"toolhost {' '.join(arguments)} printed nothing: {done.stderr}")
         return json.loads(done.stdout), done.stderr
 
 
@@ -93,8 +93,8 @@ def example() -> Path:
 
 def _built(entry: Path, name: str) -> Path:
     out = TOP / f"{name}.wasm"
-    said = build(entry, out)
-    if not said["ok"]:
-        raise AssertionError(said)
-    print(f"{name}: {said['bytes'] / 1e6:.1f} MB, {said['seconds']} s", file=sys.stderr)
+    reply = build(entry, out)
+    if not reply["ok"]:
+        raise AssertionError(reply)
+    print(f"{name}: {reply['bytes'] / 1e6:.1f} MB, {reply['seconds']} s", file=sys.stderr)
     return out

@@ -23,7 +23,7 @@ class Answers(unittest.TestCase):
             (b"x", "result is of type bytes (decode it, or use base64)"),
             ({"a": [1, {"b": {1}}]}, "result['a'][1]['b'] is of type set (use sorted())"),
             ({"when": datetime(2026, 1, 2)}, "result['when'] is of type datetime (use .isoformat())"),
-            ([float("nan")], "result[0] is nan, which JSON has no number for"),
+            ([float("nan")], "result[0] is nan, which is not a JSON number"),
             ({(1, 2): 3}, "result has a key of type tuple: (1, 2)"),
             (circle, "result[0] contains itself"),
             (["\ud800"], "result[0] is not Unicode text: '\\ud800'"),

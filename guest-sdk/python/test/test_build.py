@@ -14,12 +14,12 @@ from builder.packages import is_of_the_index  # noqa: E402
 class Refusals(unittest.TestCase):
     def refused(self, entry: Path, place: str | None, message: str, exit_code: int = 1) -> None:
         out = TOP / "refused.wasm"
-        said = build(entry, out)
-        self.assertFalse(said["ok"], said)
-        [error] = said["errors"]
+        reply = build(entry, out)
+        self.assertFalse(reply["ok"], reply)
+        [error] = reply["errors"]
         at = ":".join(str(it) for it in (error["file"], error["line"]) if it is not None)
-        self.assertEqual((at or None, said["exit"]), (place, exit_code), said)
-        self.assertEqual(said["kind"], {1: "source", 2: "environment"}[exit_code])
+        self.assertEqual((at or None, reply["exit"]), (place, exit_code), reply)
+        self.assertEqual(reply["kind"], {1: "source", 2: "environment"}[exit_code])
         self.assertIn(message, error["text"])
         self.assertTrue(error["suggestion"])
         self.assertFalse(out.exists())
@@ -28,14 +28,14 @@ class Refusals(unittest.TestCase):
         self.refused(FIXTURES / "bad_handlers/tool.py", None, "handlers['Read']: a name has lower-case letters")
 
     def test_names_a_missing_module_and_its_line(self) -> None:
-        self.refused(FIXTURES / "missing_import/tool.py", "tool.py:2", "there is no module `nowhere`")
+        self.refused(FIXTURES / "missing_import/tool.py", "tool.py:2", "module `nowhere` was not found")
 
     def test_refuses_native_code(self) -> None:
         self.refused(FIXTURES / "native/tool.py", None, "lib has native code (fast.cpython-314-wasm32-wasi.so)")
 
     def test_refuses_a_name_of_the_standard_library(self) -> None:
         entry = FIXTURES / "native/json.py"
-        self.refused(entry, str(entry), "a module named `json` is in every component already")
+        self.refused(entry, str(entry), "every component already has a module `json`")
 
     def test_refuses_a_package_that_is_native(self) -> None:
         with TemporaryDirectory() as dir:

@@ -26,10 +26,10 @@ class Probe(unittest.TestCase):
         return result["error"]
 
     def test_describes_its_handlers(self) -> None:
-        shown = {item["name"]: item for item in self.bundle.shown()}
-        self.assertEqual(shown["t__run"]["description"], "Runs code.")
-        self.assertEqual(shown["t__wait"]["description"], "Waits, then answers")
-        self.assertIn("seconds", json.dumps(shown["t__wait"]["parameters"]))
+        listed = {item["name"]: item for item in self.bundle.listed()}
+        self.assertEqual(listed["t__run"]["description"], "Runs code.")
+        self.assertEqual(listed["t__wait"]["description"], "Waits, then answers")
+        self.assertIn("seconds", json.dumps(listed["t__wait"]["parameters"]))
 
     def test_gives_the_context(self) -> None:
         code = "result = [ctx.agent_name, ctx.instance_key, ctx.tool_call_id, ctx.workdir, type(ctx.message).__name__]"
@@ -59,7 +59,7 @@ class Probe(unittest.TestCase):
 
     def test_says_that_nothing_wakes_a_coroutine(self) -> None:
         error = self.error("run", code="import asyncio\nasync def f(): await asyncio.Event().wait()\nasyncio.run(f())")
-        self.assertEqual(error["message"], "the handler awaits something that nothing here ever wakes")
+        self.assertEqual(error["message"], "the handler awaits something that never completes")
 
     def test_is_fresh_in_each_call(self) -> None:
         first, second = self.output("chance"), self.output("chance")
@@ -85,9 +85,9 @@ class Probe(unittest.TestCase):
         )
 
     def test_logs_and_prints(self) -> None:
-        said = self.bundle.call("log")["stderr"]
+        stderr = self.bundle.call("log")["stderr"]
         for expected in ("from the tool", "from a library", "library", "printed"):
-            self.assertIn(expected, said)
+            self.assertIn(expected, stderr)
 
     def test_gives_exceptions_to_the_model(self) -> None:
         expected = {
@@ -100,9 +100,9 @@ class Probe(unittest.TestCase):
         self.assertEqual(self.error("fail"), expected)
 
     def test_shows_the_author_where_it_failed(self) -> None:
-        said = self.bundle.call("fail")["stderr"]
-        self.assertIn('raise NoSuchSheet("sheet Q3 does not exist")', said)
-        self.assertNotIn("_tool.py", said)
+        stderr = self.bundle.call("fail")["stderr"]
+        self.assertIn('raise NoSuchSheet("sheet Q3 does not exist")', stderr)
+        self.assertNotIn("_tool.py", stderr)
 
     def test_survives_the_end_of_the_program(self) -> None:
         self.assertEqual(self.error("run", code="import sys; sys.exit(3)")["name"], "SystemExit")

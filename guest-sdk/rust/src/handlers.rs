@@ -148,7 +148,7 @@ pub fn cancel(cancel: fn(&Context, &str), tool: &'static str, context: ToolConte
 /// sees it.
 #[doc(hidden)]
 pub fn unknown(tool: &str, name: &str, known: &[&str]) -> ContractError {
-    ToolError::new(format!("{tool} serves no handler `{name}`"))
+    ToolError::new(format!("{tool} has no handler `{name}`"))
         .name("UnknownHandlerError")
         .code("UNKNOWN_HANDLER")
         .suggestion(format!("use {}", known.join(", ")))

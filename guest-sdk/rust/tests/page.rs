@@ -4,7 +4,7 @@ use serde::Deserialize;
 use toolhost_guest::{Context, ToolError, handlers};
 
 handlers! {
-    "greet" => greet { description: "Greets somebody" },
+    "greet" => greet { description: "Greets a person" },
 }
 
 #[derive(Deserialize)]

@@ -100,8 +100,8 @@ function servedModules(served) {
           served.add(name);
           return { path: name, external: true };
         }
-        if (!isBuiltin(specifier) || pluginData === 'asked') return undefined;
-        const found = await build.resolve(specifier, { kind, resolveDir, pluginData: 'asked' });
+        if (!isBuiltin(specifier) || pluginData === 'resolving') return undefined;
+        const found = await build.resolve(specifier, { kind, resolveDir, pluginData: 'resolving' });
         if (found.errors.length === 0) return found;
         const { text, suggestion } = notServed(specifier);
         return { errors: [{ text, detail: suggestion }] };

@@ -19,8 +19,8 @@ export async function componentize({ code, features }, { wit }) {
     });
   } catch (error) {
     throw new BuildFailure('source', {
-      text: `top-level code failed, or the componentizer: ${String(error?.message ?? error).trim()}`,
-      suggestion: 'top-level code runs while the tool is built: it must not fail, and what depends on a call belongs into the handler',
+      text: `top-level code or the componentizer failed: ${String(error?.message ?? error).trim()}`,
+      suggestion: 'top-level code runs while the tool is built: it must not fail; move code that depends on a call into the handler',
     });
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -49,7 +49,7 @@ const INSTEAD = {
   'stream/promises': 'read and write whole files with node:fs/promises',
   string_decoder: 'use TextDecoder with { stream: true }',
   v8: 'use structuredClone to copy values',
-  vm: 'there is no second context to run code in',
+  vm: 'write the code in the module: it cannot run code in another context',
   zlib: 'add a package written in JavaScript, such as fflate',
 };
 
@@ -69,6 +69,6 @@ export function notServed(specifier) {
   const served = Object.keys(SERVED).filter((each) => SERVED[each].file.startsWith('node/'));
   return {
     text: `the module "${specifier}" does not exist in the sandbox of a tool`,
-    suggestion: INSTEAD[name] ?? `a tool may use ${served.join(', ')}, and packages that need no more`,
+    suggestion: INSTEAD[name] ?? `use ${served.join(', ')}, or packages that need only these`,
   };
 }

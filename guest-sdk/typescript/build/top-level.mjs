@@ -12,14 +12,14 @@ export function topLevelFailure(message, map) {
   if (!PREFIX.test(message)) {
     return new BuildFailure('environment', {
       text: `the componentizer failed: ${message.replace(/^:\s*/, '').trim()}`,
-      suggestion: 'if the message is of no help, report it together with the tool',
+      suggestion: 'correct the tool; if the message does not help, report it with the sources of the tool',
     });
   }
   const [text] = message.replace(PREFIX, '').split(/\n\s+at /);
   return new BuildFailure('source', {
     text: text.replace(/^(Type)?Error: /, '').trim(),
     ...placeOf(message, map),
-    suggestion: 'top-level code runs while the tool is built: it must not fail, and what depends on a call belongs into the handler',
+    suggestion: 'top-level code runs while the tool is built: it must not fail; move code that depends on a call into the handler',
   });
 }
 

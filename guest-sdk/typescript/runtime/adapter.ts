@@ -64,7 +64,7 @@ function answer(name: string, act: () => Promise<unknown>): Outcome | Promise<Ou
 
 function unknownHandler(name: string, described: ExportSpec[]): Error {
   const names = described.map((each) => `\`${each.name}\``).join(', ');
-  return Object.assign(new Error(`this tool serves no handler \`${name}\``), {
+  return Object.assign(new Error(`this tool has no handler \`${name}\``), {
     name: 'UnknownHandlerError',
     code: 'UNKNOWN_HANDLER',
     suggestion: `use ${names}`,

@@ -13,7 +13,7 @@ export interface ToolError {
 const MAX_UNITS = 65_536;
 
 export function toToolError(thrown: unknown): ToolError {
-  if (typeof thrown === 'string') return { message: bounded(thrown) || 'an empty text was thrown' };
+  if (typeof thrown === 'string') return { message: bounded(thrown) || 'the thrown text is empty' };
   if (typeof thrown !== 'object' || thrown === null) return { message: `${inspect(thrown)} was thrown` };
   const message = field(thrown, 'message');
   const name = field(thrown, 'name');

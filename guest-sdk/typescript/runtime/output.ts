@@ -30,7 +30,7 @@ function notJson(why: string): Error {
   return Object.assign(new Error(`the handler's output is not JSON: ${why}`), {
     name: 'InvalidOutputError',
     code: 'NOT_JSON',
-    suggestion: 'the tool is at fault: it should return plain values, e.g. String(n) for a BigInt',
+    suggestion: 'the author must correct the tool: it must return plain values, such as String(n) for a BigInt',
   });
 }
 
@@ -38,7 +38,7 @@ function notJson(why: string): Error {
 function findNotJson(value: unknown, at = 'output', above: object[] = []): string | undefined {
   if (typeof value === 'bigint') return `${at} is a BigInt`;
   if (typeof value !== 'object' || value === null) return undefined;
-  if (above.includes(value)) return `${at} refers back to what holds it`;
+  if (above.includes(value)) return `${at} refers to a value that contains it`;
   for (const [key, item] of Object.entries(value)) {
     const place = Array.isArray(value) ? `${at}[${key}]` : `${at}.${key}`;
     const found = findNotJson(item, place, [...above, value]);

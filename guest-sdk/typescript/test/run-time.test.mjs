@@ -58,7 +58,7 @@ for (const [engine, needs] of ENGINES) {
     test('what JSON cannot hold is named', async () => {
       const message = async (what) => (await tool.error('returns', { what })).message;
       assert.match(await message('bigint'), /output\.list\[1\]\.n is a BigInt/);
-      assert.match(await message('cycle'), /output\.a\[0\]\.back refers back/);
+      assert.match(await message('cycle'), /output\.a\[0\]\.back refers to a value that contains it/);
       assert.match(await message('function'), /output is a function/);
       assert.match(await message('symbol'), /output is a symbol/);
       assert.strictEqual(await tool.output('returns', { what: 'nothing' }), null);

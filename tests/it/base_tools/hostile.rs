@@ -15,10 +15,10 @@ use crate::files::snapshot::{Tree, tree};
 /// Text that no output may contain.
 const SECRET: &str = "canary-8d1f";
 
-/// A workdir with canary files beside it.
+/// A workdir with canary files fixture it.
 struct Fixture {
     /// Keeps the bundle and the host alive.
-    _house: TestHost,
+    _test_host: TestHost,
     top: tempfile::TempDir,
     step: Step,
     before: Tree,
@@ -53,7 +53,7 @@ impl Fixture {
         let step = open_step(&test_host.agent, "instance", &workdir).await;
         let before = tree(top.path(), Some(&work));
         Self {
-            _house: test_host,
+            _test_host: test_host,
             top,
             step,
             before,
@@ -83,7 +83,7 @@ impl Fixture {
 
 #[tokio::test]
 async fn no_path_leads_out_of_the_workdir() {
-    let beside = Fixture::new("").await;
+    let fixture = Fixture::new("").await;
     for script in [
         "cat /etc/passwd",
         "cat ../secret ../../secret ../../../secret",
@@ -105,16 +105,16 @@ async fn no_path_leads_out_of_the_workdir() {
         "ls /proc/self/fd; cat /dev/fd/9 /dev/mem; ls /dev; cat < /dev/tty; ls ~root; echo ~",
         "cat /proc/self/root/etc/passwd; cat /proc/self/cwd/../secret; cd /proc/self/cwd",
     ] {
-        create_project(&beside.top.path().join("a/b/work"), beside.top.path());
-        let result = beside.call(command(script)).await;
+        create_project(&fixture.top.path().join("a/b/work"), fixture.top.path());
+        let result = fixture.call(command(script)).await;
         assert!(result.output().is_some(), "{script}: {result:?}");
-        beside.assert_host_unchanged(script, &result).await;
+        fixture.assert_host_unchanged(script, &result).await;
     }
 }
 
 #[tokio::test]
 async fn a_script_has_no_network_no_processes_and_no_host_environment() {
-    let beside = Fixture::new("").await;
+    let fixture = Fixture::new("").await;
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -132,22 +132,22 @@ async fn a_script_has_no_network_no_processes_and_no_host_environment() {
         "ulimit -n 1000000; ulimit -c unlimited; nice -n -20 true; trap '' TERM KILL; kill -9 $$"
             .to_owned(),
     ] {
-        let result = beside
+        let result = fixture
             .call(json!({"command": script, "timeoutMs": 3_000}))
             .await;
-        beside.assert_host_unchanged(&script, &result).await;
+        fixture.assert_host_unchanged(&script, &result).await;
     }
-    let nobody = listener.accept().unwrap_err();
+    let none = listener.accept().unwrap_err();
     assert_eq!(
-        nobody.kind(),
+        none.kind(),
         std::io::ErrorKind::WouldBlock,
-        "somebody connected"
+        "a connection arrived"
     );
 }
 
 #[tokio::test]
 async fn fork_bombs_and_endless_loops_reach_the_limits_of_the_shell() {
-    let beside = Fixture::new("").await;
+    let fixture = Fixture::new("").await;
     for script in [
         ":(){ :|:& };:",
         "bomb() { bomb | bomb & }; bomb; wait",
@@ -171,7 +171,7 @@ async fn fork_bombs_and_endless_loops_reach_the_limits_of_the_shell() {
         "while :; do sleep 100 & done",
         "exec 3< own; while :; do exec {fd}< own; done",
     ] {
-        let result = beside
+        let result = fixture
             .call(json!({"command": script, "timeoutMs": 2_000}))
             .await;
         match result.output() {
@@ -185,20 +185,20 @@ async fn fork_bombs_and_endless_loops_reach_the_limits_of_the_shell() {
                 "{script}: {result:?}"
             ),
         }
-        beside.assert_host_unchanged(script, &result).await;
+        fixture.assert_host_unchanged(script, &result).await;
     }
 }
 
 #[tokio::test]
 async fn the_deadline_of_the_host_stops_a_script() {
-    let beside = Fixture::new("tools: {bash: {limits: {deadlineMs: 700}}}").await;
+    let fixture = Fixture::new("tools: {bash: {limits: {deadlineMs: 700}}}").await;
     for script in [
         "while :; do :; done",
         "sleep 1000",
         "awk 'BEGIN { while (1) x++ }'",
         "while :; do date > clock; done",
     ] {
-        let result = beside
+        let result = fixture
             .call(json!({"command": script, "timeoutMs": 600_000}))
             .await;
         assert_eq!(code(&result), "E_TOOL_TIMEOUT", "{script}");
@@ -210,22 +210,22 @@ async fn the_deadline_of_the_host_stops_a_script() {
 
 #[tokio::test]
 async fn written_bytes_stay_below_the_disk_limit() {
-    let beside = Fixture::new("tools: {bash: {limits: {diskBytes: 200000, files: 50}}}").await;
-    let work = beside.top.path().join("a/b/work");
+    let fixture = Fixture::new("tools: {bash: {limits: {diskBytes: 200000, files: 50}}}").await;
+    let work = fixture.top.path().join("a/b/work");
     for script in [
         "for ((i=0;i<1000;i++)); do printf '%01000d' $i >> flood; done; echo $?",
         "yes 0123456789 | head -c 900000 > flood2; echo $?; head -c 800000 /dev/zero > flood3",
         "for ((i=0;i<500;i++)); do : > many$i || break; done",
         "cat <<< \"$(head -c 500000 /dev/zero | tr '\\0' x)\" > flood4; dd if=/dev/zero of=flood5 bs=1000 count=1000",
     ] {
-        let result = beside.call(command(script)).await;
+        let result = fixture.call(command(script)).await;
         let text = serde_json::to_string(&result).unwrap();
         assert!(
             code(&result) == "E_TOOL_DISK_LIMIT"
                 || !output(&result)["stderr"].as_str().unwrap().is_empty(),
             "{script}: {text}"
         );
-        beside.assert_host_unchanged(script, &result).await;
+        fixture.assert_host_unchanged(script, &result).await;
         let bytes: u64 = fs::read_dir(&work)
             .unwrap()
             .map(|entry| entry.unwrap().path())
@@ -245,18 +245,18 @@ async fn written_bytes_stay_below_the_disk_limit() {
 
 #[tokio::test]
 async fn a_huge_command_runs_or_is_refused() {
-    let beside = Fixture::new("").await;
+    let fixture = Fixture::new("").await;
     let document = "x".repeat(900_000);
     let script = format!("cat <<EOF | wc -c\n{document}\nEOF\n");
-    let result = beside.call(command(&script)).await;
+    let result = fixture.call(command(&script)).await;
     assert_eq!(output(&result)["stdout"], "900001\n");
     let lines = "echo line > /dev/null\n".repeat(40_000);
-    let result = beside
+    let result = fixture
         .call(json!({"command": lines, "timeoutMs": 5_000}))
         .await;
     assert!(output(&result)["exitCode"].is_i64());
-    beside.assert_host_unchanged("many lines", &result).await;
+    fixture.assert_host_unchanged("many lines", &result).await;
     let quotes = "'\"".repeat(200_000);
-    let result = beside.call(command(&quotes)).await;
+    let result = fixture.call(command(&quotes)).await;
     assert_eq!(output(&result)["exitCode"], 2);
 }

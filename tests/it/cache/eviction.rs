@@ -109,6 +109,6 @@ async fn only_partial_artifacts_older_than_an_hour_are_removed() {
     assert_eq!(cleared.files, 3, "two artifacts and a partial one");
     assert!(cleared.bytes > 4);
     for name in others {
-        assert!(path(name).exists(), "{name} is somebody's own");
+        assert!(path(name).exists(), "{name} was not made by the cache");
     }
 }

@@ -31,9 +31,9 @@ async fn the_readme_shows_what_the_demo_prints() {
     let printed = without_numbers(&String::from_utf8(printed).unwrap());
 
     let readme = std::fs::read_to_string(root("README.md")).unwrap();
-    let (_, shown) = readme.split_once("```text\n").unwrap();
-    let (shown, _) = shown.split_once("```").unwrap();
-    for line in shown.lines() {
+    let (_, output) = readme.split_once("```text\n").unwrap();
+    let (output, _) = output.split_once("```").unwrap();
+    for line in output.lines() {
         let line = without_numbers(line);
         assert!(
             printed.lines().any(|l| l == line),

@@ -24,7 +24,7 @@ async fn dial_out(policy: &str, then: &str, files: u32) -> ToolResult {
     let test_host = TestHost::with_tools(&[("dial", "dial_out", &["run"])], policy).await;
     let args = json!({"port": port, "then": then, "files": files});
     let result = test_host.call("dial__run", args).await;
-    assert!(listener.accept().is_err(), "nobody called");
+    assert!(listener.accept().is_err(), "no connection arrived");
     assert_eq!(result.usage().denials, NETWORK, "{result:?}");
     result
 }
@@ -40,7 +40,7 @@ async fn a_trap_right_after_a_denial_is_reported_as_denied() {
     }
     let message = dial_out("", "panic", 0).await;
     let message = &message.tool_error().unwrap().message;
-    assert!(message.contains("nobody answered"), "{message}");
+    assert!(message.contains("no answer arrived"), "{message}");
 }
 
 #[tokio::test]

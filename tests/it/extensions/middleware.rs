@@ -39,7 +39,7 @@ async fn middleware_changes_arguments_and_results() {
         result
     };
     let inner = |context: ToolCallContext, next: Next<ToolCallContext>| async move {
-        context.metadata.set("inner", "told");
+        context.metadata.set("inner", "set");
         next.run(context).await
     };
     test_host
@@ -49,13 +49,13 @@ async fn middleware_changes_arguments_and_results() {
             api.pipeline().tool_call(0, change)
         })
         .unwrap();
-    let result = call(&test_host, "text__upper", json!({"text": "asked"})).await;
+    let result = call(&test_host, "text__upper", json!({"text": "original"})).await;
     assert_eq!(
         result.output(),
-        Some(&json!({"text": "CHANGED", "by": "told"}))
+        Some(&json!({"text": "CHANGED", "by": "set"}))
     );
     let open = test_host
-        .call("text__upper", json!({"text": "asked"}))
+        .call("text__upper", json!({"text": "original"}))
         .await;
     assert_eq!(
         open.output(),
@@ -241,17 +241,17 @@ async fn line_breaks_in_an_id_are_escaped_in_the_audit_log() {
 /// Writes to lines; one write fails after ten bytes.
 struct Full {
     lines: SharedBuffer,
-    room: usize,
+    left: usize,
 }
 
 impl Write for Full {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.room == 0 {
-            self.room = usize::MAX;
+        if self.left == 0 {
+            self.left = usize::MAX;
             return Err(std::io::ErrorKind::StorageFull.into());
         }
-        let bytes = &bytes[..bytes.len().min(self.room)];
-        self.room -= bytes.len();
+        let bytes = &bytes[..bytes.len().min(self.left)];
+        self.left -= bytes.len();
         self.lines.write(bytes)
     }
 
@@ -266,7 +266,7 @@ async fn a_partial_line_of_the_audit_log_does_not_damage_another() {
     let lines = SharedBuffer::default();
     let full = Full {
         lines: lines.clone(),
-        room: 10,
+        left: 10,
     };
     audit(&test_host, 0, full);
     for _ in 0..3 {

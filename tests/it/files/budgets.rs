@@ -41,14 +41,14 @@ fn names(dir: &Path) -> u64 {
 }
 
 async fn fill(work: &Work, input: Value, limit: impl FnOnce(&mut Limits)) -> CallReport {
-    call("write_bytes", "run", input, &work.workdir, |asked| {
-        limit(&mut asked.limits)
+    call("write_bytes", "run", input, &work.workdir, |request| {
+        limit(&mut request.limits)
     })
     .await
 }
 
 async fn limited(workdir: &Workdir, steps: &[Value], limit: impl FnOnce(&mut Limits)) -> Ran {
-    script(workdir, steps, |asked| limit(&mut asked.limits)).await
+    script(workdir, steps, |request| limit(&mut request.limits)).await
 }
 
 const LIMIT: u64 = 100_000;
@@ -218,8 +218,8 @@ async fn files_folders_and_links_count_towards_the_file_limit() {
         for (count, error) in [(9, Value::Null), (10, json!("ENOSPC"))] {
             let dir = format!("/{kind}{count}");
             let input = json!({ "count": count, "kind": kind, "dir": dir });
-            let report = call("make_files", "run", input, &work.workdir, |asked| {
-                asked.limits.files = 10
+            let report = call("make_files", "run", input, &work.workdir, |request| {
+                request.limits.files = 10
             })
             .await;
             assert_eq!(output(&report)["error"], error, "{kind} {count}");
@@ -333,8 +333,8 @@ async fn every_created_name_counts_as_growth_until_it_is_removed() {
                 "run",
                 input(kind, n),
                 &work.workdir,
-                |asked| {
-                    asked.limits.workdir_bytes = 2_000 * NAME;
+                |request| {
+                    request.limits.workdir_bytes = 2_000 * NAME;
                 },
             )
             .await;
@@ -476,9 +476,9 @@ async fn freed_bytes_are_credited_to_one_call_only() {
             "run",
             json!({ "script": steps }),
             &workdir,
-            |asked| {
-                asked.limits.workdir_bytes = MOST;
-                asked.limits.disk_bytes = u64::MAX;
+            |request| {
+                request.limits.workdir_bytes = MOST;
+                request.limits.disk_bytes = u64::MAX;
             },
         )
         .await;
@@ -634,8 +634,8 @@ async fn a_guest_can_write_again_exactly_the_bytes_it_freed() {
     for (what, freed, expected) in cases {
         let work = Work::new();
         let steps = [make("f", 1, 600), make("g", 2, 400), freed].concat();
-        let room = bytes_left_after(&work, &steps).await;
-        assert_eq!(room, expected, "{what}");
+        let left = bytes_left_after(&work, &steps).await;
+        assert_eq!(left, expected, "{what}");
     }
 }
 

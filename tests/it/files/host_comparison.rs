@@ -317,8 +317,8 @@ const NAME: u64 = 4_096;
 fn check(session: &[Op]) -> Result<(), TestCaseError> {
     let (work, twin) = (Work::new(), tempfile::tempdir().unwrap());
     let script_of_all: Vec<Value> = session.iter().flat_map(steps).collect();
-    let ran = block_on(script(&work.workdir, &script_of_all, |asked| {
-        asked.limits.workdir_bytes = MOST + NAME * session.len() as u64;
+    let ran = block_on(script(&work.workdir, &script_of_all, |request| {
+        request.limits.workdir_bytes = MOST + NAME * session.len() as u64;
     }));
     let handle = File::open(twin.path()).unwrap();
     for (op, results) in session.iter().zip(ran.results.chunks(3)) {
@@ -342,8 +342,8 @@ fn check(session: &[Op]) -> Result<(), TestCaseError> {
     let ran = block_on(script(
         &work.workdir,
         &[open, size(rest), size(rest + 1)],
-        |asked| {
-            asked.limits.workdir_bytes = MOST + NAME * names;
+        |request| {
+            request.limits.workdir_bytes = MOST + NAME * names;
         },
     ));
     prop_assert_eq!(ran.codes(), ["ok", "ok", "insufficient-space"]);

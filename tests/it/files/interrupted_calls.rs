@@ -33,8 +33,8 @@ fn endless() -> serde_json::Value {
 #[tokio::test]
 async fn a_call_stopped_at_its_deadline_leaves_complete_writes_and_correct_usage() {
     let work = Work::new();
-    let report = call("write_bytes", "run", endless(), &work.workdir, |asked| {
-        asked.limits.deadline = Duration::from_millis(50);
+    let report = call("write_bytes", "run", endless(), &work.workdir, |request| {
+        request.limits.deadline = Duration::from_millis(50);
     })
     .await;
     assert!(
@@ -53,8 +53,8 @@ async fn dropping_a_call_stops_its_writes() {
     let own = Sandbox::new(SandboxConfig::default()).unwrap();
     let places = own.free_call_slots();
     let tool = prepare_in(&own, "write_bytes").await;
-    let asked = invocation("run", &endless(), Some(&work));
-    let writing = tokio::spawn(async move { tool.call(asked).await });
+    let request = invocation("run", &endless(), Some(&work));
+    let writing = tokio::spawn(async move { tool.call(request).await });
     let size = || fs::metadata(work.path("f")).map_or(0, |metadata| metadata.len());
     eventually("the guest writes", || size() > 0).await;
     writing.abort();

@@ -52,9 +52,9 @@ async fn only_regular_files_and_folders_can_be_opened() {
             open(&["create", "exclusive"], &["write"]),
             json!({ "op": "stat-at", "path": name }),
         ];
-        let ran = script(&work.workdir, &steps, |asked| {
+        let ran = script(&work.workdir, &steps, |request| {
             // A host thread that opened a FIFO would wait for its other end forever.
-            asked.limits.deadline = Duration::from_secs(5);
+            request.limits.deadline = Duration::from_secs(5);
         })
         .await;
         for (step, code) in steps.iter().zip(ran.codes()) {
@@ -180,8 +180,8 @@ async fn a_large_folder_is_listed_completely_or_refused() {
         fs::hard_link(work.path("0"), work.path(&n.to_string())).unwrap();
     }
     let list = async |input: Value, names: u64| {
-        let report = call("list_dir", "run", input, &work.workdir, |asked| {
-            asked.limits.listed_names = names
+        let report = call("list_dir", "run", input, &work.workdir, |request| {
+            request.limits.listed_names = names
         })
         .await;
         output(&report).clone()

@@ -42,10 +42,10 @@ pub(crate) async fn call(
     workdir: &Workdir,
     change: impl FnOnce(&mut Invocation),
 ) -> CallReport {
-    let mut asked = invocation(handler, &input, None);
-    asked.workdir = Some(workdir.clone());
-    change(&mut asked);
-    prepared(guest).await.call(asked).await
+    let mut request = invocation(handler, &input, None);
+    request.workdir = Some(workdir.clone());
+    change(&mut request);
+    prepared(guest).await.call(request).await
 }
 
 /// Runs a script; `change` modifies the invocation.

@@ -41,7 +41,7 @@ impl Bundle {
 
     fn protect(&self) -> impl FnOnce(&mut Invocation) {
         let protected = self.protected.clone();
-        move |asked| asked.protected = protected
+        move |request| request.protected = protected
     }
 }
 
@@ -277,7 +277,10 @@ async fn a_read_only_workdir_can_be_read_and_not_changed() {
         for access in [WorkdirAccess::ReadOnly, WorkdirAccess::ReadWrite] {
             let work = furnished();
             let before = tree(work.dir.path(), None);
-            let ran = script(&work.workdir, steps, |asked| asked.grants.workdir = access).await;
+            let ran = script(&work.workdir, steps, |request| {
+                request.grants.workdir = access
+            })
+            .await;
             let changed = tree(work.dir.path(), None) != before;
             let last = *ran.codes().last().unwrap();
             let (code, denials): (_, &[Denial]) = match access {
@@ -304,16 +307,16 @@ async fn a_read_only_workdir_can_be_read_and_not_changed() {
         json!({ "op": "metadata-hash" }),
         json!({ "op": "get-flags" }),
     ];
-    let ran = script(&work.workdir, &reads, |asked| {
-        asked.grants.workdir = WorkdirAccess::ReadOnly
+    let ran = script(&work.workdir, &reads, |request| {
+        request.grants.workdir = WorkdirAccess::ReadOnly
     })
     .await;
     assert_codes(&reads, &ran, &["ok"; 8]);
     assert_eq!(ran.results[7]["flags"], json!(["read"]));
     assert!(ran.report.usage.denials.is_empty());
     let write = [open("file", &[], &["write"])];
-    let ran = script(&work.workdir, &write, |asked| {
-        asked.grants.workdir = WorkdirAccess::ReadOnly
+    let ran = script(&work.workdir, &write, |request| {
+        request.grants.workdir = WorkdirAccess::ReadOnly
     })
     .await;
     assert_codes(&write, &ran, &["read-only"]);

@@ -120,9 +120,9 @@ async fn replacing_a_folder_by_a_link_does_not_lead_out_of_the_workdir() {
         let input = json!({ "op": "list", "paths": vec!["d"; 100] });
         let listed = call("climb_out_of_workdir", "run", input, &workdir, |_| ()).await;
         let ran = script(&workdir, &steps, |_| ()).await;
-        for said in [output(&listed), output(&ran.report)] {
-            let said = said.to_string();
-            assert!(!said.contains("the outside") && !said.contains("named outside"));
+        for output in [output(&listed), output(&ran.report)] {
+            let text = output.to_string();
+            assert!(!text.contains("the outside") && !text.contains("named outside"));
         }
     }
     drop(flipper);
@@ -158,8 +158,8 @@ async fn a_name_that_becomes_protected_during_a_call_is_checked_again() {
     let flipper = Flipper::start(&work.path("way"), &work.path("other"));
     let (mut changed, mut refused) = (0, 0);
     while flipper.flips() < FLIPS || changed == 0 || refused == 0 {
-        let ran = script(&work.workdir, &steps, |asked| {
-            asked.protected = protected.clone()
+        let ran = script(&work.workdir, &steps, |request| {
+            request.protected = protected.clone()
         })
         .await;
         for result in ran.results.iter().step_by(round.len()) {
@@ -227,14 +227,14 @@ async fn the_workdir_stays_the_opened_directory_while_a_call_waits_or_runs() {
             let sleep = prepare_in(&own, "sleep_forever").await;
             let make = prepare_in(&own, "make_files").await;
             let holds = waits.then(|| {
-                let asked = invocation("run", &json!({}), None);
-                tokio::spawn(async move { sleep.call(asked).await })
+                let request = invocation("run", &json!({}), None);
+                tokio::spawn(async move { sleep.call(request).await })
             });
             eventually("the slot is taken", || own.free_call_slots() == 0 || !waits).await;
             let input = json!({ "dir": "/made", "count": 3_000 });
-            let mut asked = invocation("run", &input, None);
-            asked.workdir = Some(workdir);
-            let call = tokio::spawn(async move { make.call(asked).await });
+            let mut request = invocation("run", &input, None);
+            request.workdir = Some(workdir);
+            let call = tokio::spawn(async move { make.call(request).await });
             match &holds {
                 Some(_) => eventually("the call waits", || own.waiting_calls() == 1).await,
                 None => eventually("the call runs", || at("work/made/10").exists()).await,
@@ -254,7 +254,7 @@ async fn the_workdir_stays_the_opened_directory_while_a_call_waits_or_runs() {
                     assert_eq!(made.count(), 3_000, "{what}, {waits}");
                 }
                 None => assert!(
-                    !matches!(&report.outcome, Ok(Outcome::Output(said)) if said["made"] == 3_000),
+                    !matches!(&report.outcome, Ok(Outcome::Output(value)) if value["made"] == 3_000),
                     "{report:?}"
                 ),
             }
@@ -394,19 +394,19 @@ fn the_embedder_can_open_files_while_tools_open_all_they_can() {
         .output()
         .unwrap();
     assert!(ran.status.success(), "{ran:?}");
-    let said: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
-    assert_eq!(said["embedder"]["refused"], 0, "{said}");
-    assert!(said["embedder"]["opened"].as_u64().unwrap() > 100, "{said}");
+    let seen: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(seen["embedder"]["refused"], 0, "{seen}");
+    assert!(seen["embedder"]["opened"].as_u64().unwrap() > 100, "{seen}");
     // A path whose lookup is disturbed repeatedly returns an error; there is no fallback.
-    for (code, _) in said["tools"]["walks"].as_object().unwrap() {
-        assert!(["ok", "would-block"].contains(&code.as_str()), "{said}");
+    for (code, _) in seen["tools"]["walks"].as_object().unwrap() {
+        assert!(["ok", "would-block"].contains(&code.as_str()), "{seen}");
     }
     assert!(
-        said["tools"]["walks"]["ok"].as_u64().unwrap() > 100,
-        "{said}"
+        seen["tools"]["walks"]["ok"].as_u64().unwrap() > 100,
+        "{seen}"
     );
-    for held in said["tools"]["held"].as_array().unwrap() {
+    for held in seen["tools"]["held"].as_array().unwrap() {
         // Each listing takes three: the guest's handle of the folder, the listing's, and the system's.
-        assert_eq!(*held, json!({ "count": 30, "error": "ENOMEM" }), "{said}");
+        assert_eq!(*held, json!({ "count": 30, "error": "ENOMEM" }), "{seen}");
     }
 }

@@ -115,8 +115,8 @@ async fn the_guest_gets_an_error_if_the_server_closes_the_connection() {
     let http = json!({"allow": [half.origin()]});
     let result = fetch_within(&http, &json!({}), json!({"url": half.origin()})).await;
     assert_eq!(error(&result), "incomplete HTTP response", "{result:?}");
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
-    let url = format!("http://{}", nobody.unwrap());
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let url = format!("http://{}", closed.unwrap());
     let result = fetch_within(&json!({"allow": [url]}), &json!({}), json!({"url": url})).await;
     assert_eq!(error(&result), "ErrorCode::ConnectionRefused", "{result:?}");
 }

@@ -100,7 +100,7 @@ async fn a_server_with_a_certificate_of_an_added_root_is_accepted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_certificate_is_refused_before_any_data_is_sent() {
-    let (root, other) = (authority("ours"), authority("somebody"));
+    let (root, other) = (authority("ours"), authority("another"));
     let unknown = secure("localhost", &other, |_| ()).await;
     let misnamed = secure("example.com", &root, |_| ()).await;
     let expired = secure("localhost", &root, |params| {

@@ -95,19 +95,19 @@ fn exhausting_the_memory_of_all_calls_leaks_nothing() {
 #[test]
 fn parked_calls_leak_nothing() {
     alone(async {
-        for (what, parked_calls) in [("no room to park", 0), ("parked", 1)] {
+        for (what, parked_calls) in [("no parking slot", 0), ("parked", 1)] {
             let own = own_sandbox(|config| config.parked_calls = parked_calls);
             let asks = prepare_in(&own, "ask_agents").await;
             let port = Port::new();
             stays_flat(what, TIMES, async |_| {
-                let mut asked = invocation("run", &json!({"do": "request", "target": "a"}), None);
-                asked.agents = Some(port.clone());
-                let report = asks.call(asked).await;
-                let Ok(Outcome::Output(said)) = &report.outcome else {
+                let mut request = invocation("run", &json!({"do": "request", "target": "a"}), None);
+                request.agents = Some(port.clone());
+                let report = asks.call(request).await;
+                let Ok(Outcome::Output(answer)) = &report.outcome else {
                     panic!("{report:?}");
                 };
-                let busy = said["error"]["code"] == "E_TOOL_BUSY";
-                assert_eq!(busy, parked_calls == 0, "{said}");
+                let busy = answer["error"]["code"] == "E_TOOL_BUSY";
+                assert_eq!(busy, parked_calls == 0, "{answer}");
                 port.take();
             })
             .await;

@@ -26,9 +26,9 @@ fn folder(names: usize) -> Work {
 }
 
 async fn list(work: &Work, input: serde_json::Value, names: u64) -> CallReport {
-    let mut asked = invocation("run", &input, Some(work));
-    asked.limits.listed_names = names;
-    prepared("list_dir").await.call(asked).await
+    let mut request = invocation("run", &input, Some(work));
+    request.limits.listed_names = names;
+    prepared("list_dir").await.call(request).await
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub fn hold(text: &str) {
         return;
     }
     let checked = within(CHECKING_MAX, "checking", || compiled.validate(&tool, &args));
-    assert_eq!(checked, compiled.validate(&tool, &args), "asked twice");
+    assert_eq!(checked, compiled.validate(&tool, &args), "validated twice");
     let Err(error) = checked else { return };
     let message = error.to_string();
     display::is_one_line(&message, REFUSAL_MAX);

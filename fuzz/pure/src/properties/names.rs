@@ -23,8 +23,8 @@ pub fn hold(text: &str) {
         parts(line);
         whole(line);
         code(line);
-        let meant = closest(line, &lines);
-        assert!(meant.is_none_or(|known| lines.contains(&known)));
+        let found = closest(line, &lines);
+        assert!(found.is_none_or(|known| lines.contains(&known)));
     }
     for (one, other) in pairs(&lines) {
         joined(one, other);
@@ -145,8 +145,8 @@ fn code(text: &str) {
         return;
     };
     assert_eq!(ToolErrorCode::from_code(text), None);
-    let shown = toolhost_contract::ErrorCode::Handler(code).to_string();
-    assert_eq!(shown, text);
+    let text_of_code = toolhost_contract::ErrorCode::Handler(code).to_string();
+    assert_eq!(text_of_code, text);
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.-".contains(&b);
     assert!(
         text.bytes().all(plain) && (1..=NAME_MAX).contains(&text.len()),

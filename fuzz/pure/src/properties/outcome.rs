@@ -156,16 +156,16 @@ fn stops(host: &Host<'_>, message: &str) {
 /// Facts of the host change a code only to the code of that fact; additions to the suggestion are limited.
 fn is_explained(host: &Host<'_>, error: ToolError) {
     let (limit, locale) = (host.limit, host.locale);
-    let told = explain(error.clone(), &host.clues, &host.tool, locale);
-    if told.code != error.code {
-        let known = match told.code {
+    let explained = explain(error.clone(), &host.clues, &host.tool, locale);
+    if explained.code != error.code {
+        let known = match explained.code {
             ErrorCode::Host(ToolErrorCode::DiskLimit) => host.clues.disk_limit.is_some(),
             ErrorCode::Host(ToolErrorCode::Denied) => host.clues.just_denied,
             ErrorCode::Host(_) | ErrorCode::Handler(_) => false,
         };
-        assert!(known, "{:?} of {:?}", told.code, error.code);
+        assert!(known, "{:?} of {:?}", explained.code, error.code);
     }
-    let result = exit(host, ToolResult::error("c", "t", told));
+    let result = exit(host, ToolResult::error("c", "t", explained));
     assert_eq!(exit(host, result.clone()), result, "twice is not once");
     if let Some(error) = result.tool_error() {
         is_bounded(error, limit);
@@ -222,8 +222,8 @@ fn is_without(host: &Host<'_>, error: &ToolError) {
         error.help_url.as_ref(),
     ];
     for text in texts.into_iter().flatten() {
-        let told = host.secrets.iter().find(|secret| text.contains(*secret));
-        assert_eq!(told, None, "{text:?}");
+        let found = host.secrets.iter().find(|secret| text.contains(*secret));
+        assert_eq!(found, None, "{text:?}");
     }
 }
 
@@ -284,11 +284,11 @@ fn answers(host: &Host<'_>, output: &str) {
     if host.redactor.is_empty() {
         assert_eq!(result.output(), Some(&value));
     }
-    let told = result.output().map(Value::to_string).unwrap_or_default();
+    let text = result.output().map(Value::to_string).unwrap_or_default();
     assert_eq!(
-        host.secrets.iter().find(|secret| told.contains(*secret)),
+        host.secrets.iter().find(|secret| text.contains(*secret)),
         None,
-        "{told}"
+        "{text}"
     );
     assert_eq!(exit(host, result.clone()), result, "twice is not once");
     is_kept(&result);

@@ -81,7 +81,7 @@ fn is_script(path: &Path) -> bool {
 }
 
 /// Formats an error as shell commands do, without the number that std adds.
-fn told(error: Error) -> bashkit::Error {
+fn shell_error(error: Error) -> bashkit::Error {
     let text = error.to_string();
     match text.split_once(" (os error") {
         Some((text, _)) => Error::new(error.kind(), text.to_owned()).into(),
@@ -98,7 +98,7 @@ fn found(kind: ErrorKind, text: &str) -> bashkit::Error {
 fn opened(path: &Path, result: io::Result<File>) -> Result<File> {
     result.map_err(|error| match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => missing(),
-        _ => told(error),
+        _ => shell_error(error),
     })
 }
 
@@ -130,7 +130,7 @@ impl FileSystem for Files {
         let mut bytes = Vec::new();
         open_for_reading(&path)?
             .read_to_end(&mut bytes)
-            .map_err(told)?;
+            .map_err(shell_error)?;
         Ok(bytes)
     }
 
@@ -140,7 +140,7 @@ impl FileSystem for Files {
             return scratch.write_file(&path, content).await;
         }
         let mut file = opened(&path, File::create(&path))?;
-        file.write_all(content).map_err(told)
+        file.write_all(content).map_err(shell_error)
     }
 
     async fn append_file(&self, path: &Path, content: &[u8]) -> Result<()> {
@@ -149,7 +149,7 @@ impl FileSystem for Files {
             return scratch.append_file(&path, content).await;
         }
         let file = OpenOptions::new().append(true).create(true).open(&path);
-        opened(&path, file)?.write_all(content).map_err(told)
+        opened(&path, file)?.write_all(content).map_err(shell_error)
     }
 
     async fn mkdir(&self, path: &Path, recursive: bool) -> Result<()> {
@@ -160,8 +160,8 @@ impl FileSystem for Files {
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_dir() && recursive => Ok(()),
             Ok(_) => Err(found(ErrorKind::AlreadyExists, "File exists")),
-            Err(_) if recursive => fs::create_dir_all(&path).map_err(told),
-            Err(_) => fs::create_dir(&path).map_err(told),
+            Err(_) if recursive => fs::create_dir_all(&path).map_err(shell_error),
+            Err(_) => fs::create_dir(&path).map_err(shell_error),
         }
     }
 
@@ -170,13 +170,13 @@ impl FileSystem for Files {
         if let Some(scratch) = self.scratch(&path) {
             return scratch.remove(&path, recursive).await;
         }
-        let metadata = fs::symlink_metadata(&path).map_err(told)?;
+        let metadata = fs::symlink_metadata(&path).map_err(shell_error)?;
         let removed = match (metadata.is_dir(), recursive) {
             (true, true) => fs::remove_dir_all(&path),
             (true, false) => fs::remove_dir(&path),
             (false, _) => fs::remove_file(&path),
         };
-        removed.map_err(told)
+        removed.map_err(shell_error)
     }
 
     async fn stat(&self, path: &Path) -> Result<Metadata> {
@@ -184,7 +184,7 @@ impl FileSystem for Files {
         if let Some(scratch) = self.scratch(&path) {
             return scratch.stat(&path).await;
         }
-        let found = fs::symlink_metadata(&path).map_err(told)?;
+        let found = fs::symlink_metadata(&path).map_err(shell_error)?;
         Ok(self.metadata(&path, &found, Mode::OfContent))
     }
 
@@ -193,13 +193,13 @@ impl FileSystem for Files {
         if let Some(scratch) = self.scratch(&path) {
             return scratch.read_dir(&path).await;
         }
-        let metadata = fs::symlink_metadata(&path).map_err(told)?;
+        let metadata = fs::symlink_metadata(&path).map_err(shell_error)?;
         if !metadata.is_dir() {
             return Err(found(ErrorKind::NotADirectory, "Not a directory"));
         }
         let mut entries = Vec::new();
-        for entry in fs::read_dir(&path).map_err(told)? {
-            let entry = entry.map_err(told)?;
+        for entry in fs::read_dir(&path).map_err(shell_error)? {
+            let entry = entry.map_err(shell_error)?;
             // Gone since it was listed.
             let Ok(found) = entry.metadata() else {
                 continue;
@@ -224,7 +224,7 @@ impl FileSystem for Files {
     async fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         let (from, to) = (normalize_path(from), normalize_path(to));
         match (self.scratch(&from), self.scratch(&to)) {
-            (None, None) => fs::rename(&from, &to).map_err(told),
+            (None, None) => fs::rename(&from, &to).map_err(shell_error),
             (Some(scratch), Some(_)) => scratch.rename(&from, &to).await,
             _ if self.stat(&from).await?.file_type.is_dir() => Err(found(
                 ErrorKind::CrossesDevices,
@@ -246,7 +246,7 @@ impl FileSystem for Files {
         let link = normalize_path(link);
         match self.scratch(&link) {
             Some(scratch) => scratch.symlink(target, &link).await,
-            None => symlink(target, &link).map_err(told),
+            None => symlink(target, &link).map_err(shell_error),
         }
     }
 
@@ -254,7 +254,7 @@ impl FileSystem for Files {
         let path = normalize_path(path);
         match self.scratch(&path) {
             Some(scratch) => scratch.read_link(&path).await,
-            None => fs::read_link(&path).map_err(told),
+            None => fs::read_link(&path).map_err(shell_error),
         }
     }
 
@@ -263,7 +263,7 @@ impl FileSystem for Files {
         if let Some(scratch) = self.scratch(&path) {
             return scratch.chmod(&path, mode).await;
         }
-        fs::symlink_metadata(&path).map_err(told)?;
+        fs::symlink_metadata(&path).map_err(shell_error)?;
         let mut modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
         modes.insert(path, mode);
         Ok(())
@@ -276,6 +276,7 @@ impl FileSystem for Files {
         }
         let file = OpenOptions::new().write(true).open(&path);
         let file = file.or_else(|_| File::open(&path));
-        file.and_then(|file| file.set_modified(time)).map_err(told)
+        file.and_then(|file| file.set_modified(time))
+            .map_err(shell_error)
     }
 }

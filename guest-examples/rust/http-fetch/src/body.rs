@@ -6,20 +6,21 @@ use base64::engine::general_purpose::STANDARD;
 /// The most bytes that a body may take in the result's JSON, below the 1 MiB of a result.
 const MAX_JSON_BYTES: usize = 900_000;
 
-pub(crate) struct Told {
+/// A body in the output of the tool.
+pub(crate) struct BodyText {
     pub(crate) text: String,
     pub(crate) base64: bool,
     pub(crate) truncated: bool,
 }
 
-/// A text as it is, anything else as base64.
-pub(crate) fn told(mut bytes: Vec<u8>, mut truncated: bool, max_bytes: usize) -> Told {
+/// Returns text unchanged, and other bytes as base64.
+pub(crate) fn to_text(mut bytes: Vec<u8>, mut truncated: bool, max_bytes: usize) -> BodyText {
     if bytes.len() > max_bytes {
         bytes.truncate(max_bytes);
         truncated = true;
     }
     if let Err(error) = std::str::from_utf8(&bytes)
-        // A text that is cut within a character is still text.
+        // Text that is truncated within a character is still text.
         && truncated
         && error.error_len().is_none()
     {
@@ -39,22 +40,22 @@ pub(crate) fn told(mut bytes: Vec<u8>, mut truncated: bool, max_bytes: usize) ->
         text.truncate(end);
         truncated = true;
     }
-    Told {
+    BodyText {
         text,
         base64: false,
         truncated,
     }
 }
 
-fn binary(bytes: &[u8], truncated: bool) -> Told {
-    Told {
+fn binary(bytes: &[u8], truncated: bool) -> BodyText {
+    BodyText {
         text: STANDARD.encode(bytes),
         base64: true,
         truncated,
     }
 }
 
-/// Bytes of a character within a JSON text.
+/// Returns the bytes of a character in JSON.
 fn in_json(char: char) -> usize {
     match char {
         '"' | '\\' | '\n' | '\r' | '\t' => 2,
@@ -65,23 +66,23 @@ fn in_json(char: char) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::told;
+    use super::to_text;
 
     #[test]
     fn text_stays_text_and_the_rest_is_base64() {
-        let text = told("héllo".into(), false, 100);
+        let text = to_text("héllo".into(), false, 100);
         assert_eq!(
             (text.text.as_str(), text.base64, text.truncated),
             ("héllo", false, false)
         );
-        let cut = told("héllo".into(), false, 2);
+        let cut = to_text("héllo".into(), false, 2);
         assert_eq!(
             (cut.text.as_str(), cut.base64, cut.truncated),
             ("h", false, true)
         );
-        let binary = told(vec![0xff, 0, 1], false, 100);
+        let binary = to_text(vec![0xff, 0, 1], false, 100);
         assert_eq!((binary.text.as_str(), binary.base64), ("/wAB", true));
-        let escaped = told(vec![1; 500_000], false, 500_000);
+        let escaped = to_text(vec![1; 500_000], false, 500_000);
         assert!(escaped.truncated && escaped.text.len() == 150_000);
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn exchange(request: &Request) -> Result<Response, ToolError> {
         Some(Err(())) | None => return Err(fail(ErrorCode::InternalError(None))),
     };
     let status = response.status();
-    let headers = headers::told(&response.headers());
+    let headers = headers::of_response(&response.headers());
     let (body, truncated) = receive(request, &response)?;
     Ok(Response {
         status,
@@ -97,7 +97,7 @@ fn outgoing(request: &Request) -> Result<OutgoingRequest, ToolError> {
     Ok(outgoing)
 }
 
-/// Timeouts of the host's own, so that it gives up when this does.
+/// Sets the timeouts of the host to the timeout of this request.
 fn options(request: &Request) -> RequestOptions {
     let left = request.until.saturating_duration_since(Instant::now());
     let left = Some(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX).max(1));

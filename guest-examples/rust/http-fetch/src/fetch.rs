@@ -69,7 +69,7 @@ fn fetch(method: Method, input: Input) -> Result<Output, ToolError> {
     let mut request = Request {
         method,
         url,
-        headers: headers::asked(input.headers, body.as_deref())?,
+        headers: headers::of_request(input.headers, body.as_deref())?,
         body,
         until: Instant::now() + timeout,
         timeout,
@@ -86,7 +86,7 @@ fn fetch(method: Method, input: Input) -> Result<Output, ToolError> {
 }
 
 fn answer(request: Request, response: Response) -> Output {
-    let body = body::told(response.body, response.truncated, request.max_bytes);
+    let body = body::to_text(response.body, response.truncated, request.max_bytes);
     Output {
         url: request.url.into(),
         status: response.status,
@@ -99,7 +99,7 @@ fn answer(request: Request, response: Response) -> Output {
 }
 
 impl Response {
-    /// Where it says that the answer is.
+    /// Returns the location of a redirect.
     fn redirect(&self) -> Option<&str> {
         let redirects = matches!(self.status, 301 | 302 | 303 | 307 | 308);
         let location = self.headers.get("location").filter(|_| redirects);
@@ -108,11 +108,11 @@ impl Response {
 }
 
 impl Request {
-    /// Becomes the request of a redirect. The host checks its origin again.
+    /// Turns this into the request to the location of a redirect. The host checks its origin again.
     fn follow(&mut self, status: u16, location: &str) -> Result<(), ToolError> {
         let next = self.url.join(location);
         let next = next.map_err(|reason| fault::url(location, &reason))?;
-        // As browsers do: what was posted is not posted again, unless the status says so.
+        // As in browsers: a POST becomes a GET, unless the status demands the same method.
         if matches!(status, 301..=303) && !matches!(self.method, Method::Get) {
             self.method = Method::Get;
             self.body = None;

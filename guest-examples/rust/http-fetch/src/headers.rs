@@ -13,11 +13,11 @@ const MAX_BYTES: usize = 16 << 10;
 /// Names in lower case, values.
 pub(crate) type Headers = Vec<(String, String)>;
 
-/// The headers of the first request.
+/// Returns the headers of the first request: those in the input, and defaults.
 ///
 /// # Errors
 /// Two names differ only in case.
-pub(crate) fn asked(
+pub(crate) fn of_request(
     given: BTreeMap<String, String>,
     body: Option<&[u8]>,
 ) -> Result<Headers, ToolError> {
@@ -49,7 +49,7 @@ pub(crate) fn asked(
     Ok(headers)
 }
 
-/// Says whether a body looks like a JSON object or array.
+/// Returns whether a body looks like a JSON object or array.
 fn serde_like_json(body: &[u8]) -> bool {
     let ends = (body.first(), body.last());
     matches!(ends, (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']')))
@@ -59,7 +59,7 @@ fn has(headers: &Headers, name: &str) -> bool {
     headers.iter().any(|(known, _)| known == name)
 }
 
-/// Removes what describes a body.
+/// Removes the headers that describe a body.
 pub(crate) fn without_body(headers: &mut Headers) {
     headers.retain(|(name, _)| !name.starts_with("content-"));
 }
@@ -75,7 +75,7 @@ pub(crate) fn without_secrets(headers: &mut Headers) {
     headers.retain(|(name, _)| !secret.contains(&name.as_str()));
 }
 
-/// The host's form of a request's headers.
+/// Converts headers to those of `wasi:http`.
 ///
 /// # Errors
 /// The host refuses one of them, such as `host` or one with a line break.
@@ -89,9 +89,9 @@ pub(crate) fn fields(headers: &Headers) -> Result<Fields, ToolError> {
     Ok(fields)
 }
 
-/// The headers of a response: values of one name are joined, up to [`MAX_BYTES`].
-pub(crate) fn told(fields: &Fields) -> BTreeMap<String, String> {
-    let mut told = BTreeMap::<String, String>::new();
+/// Returns the headers of a response; values of one name are joined. At most [`MAX_BYTES`].
+pub(crate) fn of_response(fields: &Fields) -> BTreeMap<String, String> {
+    let mut joined = BTreeMap::<String, String>::new();
     let mut left = MAX_BYTES;
     for (name, value) in fields.entries() {
         let bytes = name.len() + value.len();
@@ -100,11 +100,11 @@ pub(crate) fn told(fields: &Fields) -> BTreeMap<String, String> {
         }
         left -= bytes;
         let value = String::from_utf8_lossy(&value);
-        let known = told.entry(name.to_ascii_lowercase()).or_default();
+        let known = joined.entry(name.to_ascii_lowercase()).or_default();
         if !known.is_empty() {
             known.push_str(", ");
         }
         known.push_str(&value);
     }
-    told
+    joined
 }

@@ -31,7 +31,7 @@ def to_json(value: Any) -> str:
     raise ToolError(
         f"the handler's result is not JSON: {found}",
         name="ResultError",
-        suggestion="nothing that the caller can change: the tool has to be corrected",
+        suggestion="the caller cannot change this: the author must correct the tool",
     )
 
 
@@ -56,7 +56,7 @@ def _offence(value: Any, place: str, above: set[int]) -> str | None:
         case None | bool() | int():
             return None
         case float():
-            return None if math.isfinite(value) else f"{place} is {value}, which JSON has no number for"
+            return None if math.isfinite(value) else f"{place} is {value}, which is not a JSON number"
         case str():
             return _offence_in_text(value, place)
         case dict() | list() | tuple():

@@ -1,6 +1,6 @@
 """Errors for what the sandbox does not have: processes, sockets, threads.
 
-They are OSErrors, so that a library which can do without goes on without.
+They are OSErrors, so that libraries can handle them.
 """
 
 import _thread
@@ -21,16 +21,16 @@ class SandboxError(ToolError, OSError):
 def close() -> None:
     """Replaces the functions for processes, sockets and threads by ones that raise a clear error."""
     no_process = _refusal(
-        "this tool cannot start processes: it runs by itself in a sandbox",
+        "this tool cannot start processes: it runs in a sandbox without them",
         "to run a command use the bash tool, if there is one",
     )
     no_socket = _refusal(
-        "this tool has no network: sockets are closed to it",
+        "this tool has no network: it cannot open sockets",
         "pass what it needs as input, or as a file of the workdir",
     )
     no_thread = _refusal(
-        "this tool cannot start threads: it has one",
-        "the tool has to be corrected: do one thing after another, or use asyncio",
+        "this tool cannot start threads: it runs in one thread",
+        "the author must correct the tool: do one thing after another, or use asyncio",
     )
     subprocess.Popen.__init__ = no_process
     # A process that never started cannot be waited for.

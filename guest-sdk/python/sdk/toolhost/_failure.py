@@ -69,7 +69,7 @@ def failure_of(error: BaseException) -> Failure:
 def print_traceback(error: BaseException, sdk: str) -> None:
     """Prints the traceback of an exception to stderr, without the frames of the SDK.
 
-    A ToolError was meant: its place is nobody's concern.
+    A ToolError has no traceback: the tool raised it on purpose.
     """
     if isinstance(error, ToolError):
         return
@@ -82,8 +82,8 @@ def print_traceback(error: BaseException, sdk: str) -> None:
 def _message(error: BaseException) -> str:
     match error:
         case SystemExit():
-            said = f": {error.code}" if isinstance(error.code, str) else f" with {error.code!r}"
-            return f"the handler ended the program (sys.exit){said}"
+            code = f": {error.code}" if isinstance(error.code, str) else f" with {error.code!r}"
+            return f"the handler ended the program (sys.exit){code}"
         case KeyboardInterrupt():
             return "the handler raised KeyboardInterrupt"
         case OSError() if error.strerror:

@@ -58,7 +58,7 @@ def polling_of(
 ) -> tuple[Callable[[Any, str], Any], Callable[[Any, str], Any]] | None:
     """Reads a module's `polling`: `{"poll": fn, "cancel": fn}`, both taking (ctx, handle).
 
-    `expected` is whether the component exports it, which its source said when the build began.
+    `expected` is whether the component exports it, as its source defined when the build began.
     """
     found = getattr(module, "polling", None)
     if (found is not None) != expected:

@@ -2,8 +2,8 @@
 
 A component is the interpreter's memory after the tool's modules were imported; the files they came
 from are not there when it runs. So what an `import` inside a function may reach, in the tool's own
-modules, in packages and in the standard library, is compiled now and kept, compressed, until asked
-for.
+modules, in packages and in the standard library, is compiled now and kept compressed
+until it is imported.
 """
 
 import dis

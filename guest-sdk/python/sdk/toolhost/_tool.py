@@ -32,7 +32,7 @@ class Tool:
         """Runs a handler; returns its result as JSON text."""
         handler = self.handlers.get(name)
         if handler is None:
-            raise ToolError(f"this tool serves no handler `{name}`: it has {', '.join(self.handlers)}")
+            raise ToolError(f"this tool has no handler `{name}`; its handlers are {', '.join(self.handlers)}")
         return self._run(handler.function, context, json.loads(input))
 
     def poll(self, context: Context, handle: str) -> str | Pending:
@@ -40,7 +40,7 @@ class Tool:
         return self._run(self._polling[0], context, handle)
 
     def cancel(self, context: Context, handle: str) -> None:
-        """Cancels a pending handle. Errors are ignored: there is nobody to report them to."""
+        """Cancels a pending handle. Errors are ignored: no caller waits for them."""
         with contextlib.suppress(BaseException):
             self._run(self._polling[1], context, handle)
 
@@ -64,7 +64,7 @@ class Tool:
         if self._polling is None:
             raise ToolError(
                 "the handler returned Pending, but its module has no `polling`",
-                suggestion="nothing that the caller can change: the tool has to be corrected",
+                suggestion="the caller cannot change this: the author must correct the tool",
             )
         return pending
 

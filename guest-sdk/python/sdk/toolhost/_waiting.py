@@ -17,7 +17,7 @@ def finish(coroutine: Coroutine[Any, Any, Any]) -> Any:
         coroutine.send(None)
     except StopIteration as end:
         return end.value
-    raise RuntimeError("the handler awaits something that nothing here ever wakes")
+    raise RuntimeError("the handler awaits something that never completes")
 
 
 def settle_asyncio(asyncio: ModuleType) -> None:
@@ -28,7 +28,7 @@ def settle_asyncio(asyncio: ModuleType) -> None:
 
         def select(self, timeout: float | None) -> list[Any]:
             if timeout is None:
-                raise RuntimeError("the handler awaits something that nothing here ever wakes")
+                raise RuntimeError("the handler awaits something that never completes")
             time.sleep(timeout)
             return []
 

@@ -25,16 +25,16 @@ impl Guest for AskAgents {
     }
 
     fn call(_: String, _: ToolContext, input: String) -> Result<Outcome, ToolError> {
-        let asked: Value = serde_json::from_str(&input).unwrap_or_default();
-        let answer = match asked["do"].as_str() {
-            Some("request") => request(&asked),
-            Some("send") => send(&asked),
-            Some("spawn") => spawn(&asked),
+        let options: Value = serde_json::from_str(&input).unwrap_or_default();
+        let answer = match options["do"].as_str() {
+            Some("request") => request(&options),
+            Some("send") => send(&options),
+            Some("spawn") => spawn(&options),
             Some("list") => list(),
             Some("catalog") => catalog(),
             _ => Ok(json!("no request")),
         };
-        let said = match answer {
+        let output = match answer {
             Ok(answer) => json!({ "ok": answer }),
             Err(error) => json!({ "error": {
                 "message": error.message,
@@ -44,19 +44,19 @@ impl Guest for AskAgents {
                 "helpUrl": error.help_url,
             } }),
         };
-        Ok(Outcome::Output(said.to_string()))
+        Ok(Outcome::Output(output.to_string()))
     }
 }
 
-fn request(asked: &Value) -> Result<Value, ToolError> {
+fn request(options: &Value) -> Result<Value, ToolError> {
     let answer = agents::request(&RequestOptions {
-        target: text(asked, "target").unwrap_or_default(),
-        input: input(asked),
-        instance_key: text(asked, "instanceKey"),
-        event_type: text(asked, "eventType"),
-        timeout_ms: asked["timeoutMs"].as_u64().map(|ms| ms as u32),
-        async_: asked["async"].as_bool(),
-        metadata: asked.get("metadata").map(Value::to_string),
+        target: text(options, "target").unwrap_or_default(),
+        input: input(options),
+        instance_key: text(options, "instanceKey"),
+        event_type: text(options, "eventType"),
+        timeout_ms: options["timeoutMs"].as_u64().map(|ms| ms as u32),
+        async_: options["async"].as_bool(),
+        metadata: options.get("metadata").map(Value::to_string),
     })?;
     Ok(json!({
         "target": answer.target,
@@ -68,13 +68,13 @@ fn request(asked: &Value) -> Result<Value, ToolError> {
     }))
 }
 
-fn send(asked: &Value) -> Result<Value, ToolError> {
+fn send(options: &Value) -> Result<Value, ToolError> {
     let receipt = agents::send(&SendOptions {
-        target: text(asked, "target").unwrap_or_default(),
-        input: input(asked),
-        instance_key: text(asked, "instanceKey"),
-        event_type: text(asked, "eventType"),
-        metadata: asked.get("metadata").map(Value::to_string),
+        target: text(options, "target").unwrap_or_default(),
+        input: input(options),
+        instance_key: text(options, "instanceKey"),
+        event_type: text(options, "eventType"),
+        metadata: options.get("metadata").map(Value::to_string),
     })?;
     Ok(json!({
         "target": receipt.target,
@@ -83,9 +83,9 @@ fn send(asked: &Value) -> Result<Value, ToolError> {
     }))
 }
 
-fn spawn(asked: &Value) -> Result<Value, ToolError> {
-    let target = text(asked, "target").unwrap_or_default();
-    let key = text(asked, "instanceKey");
+fn spawn(options: &Value) -> Result<Value, ToolError> {
+    let target = text(options, "target").unwrap_or_default();
+    let key = text(options, "instanceKey");
     let instance = agents::spawn(&target, key.as_deref())?;
     Ok(json!({
         "target": instance.target,
@@ -106,17 +106,17 @@ fn catalog() -> Result<Value, ToolError> {
     Ok(agents.collect())
 }
 
-fn text(asked: &Value, key: &str) -> Option<String> {
-    asked[key].as_str().map(str::to_owned)
+fn text(options: &Value, key: &str) -> Option<String> {
+    options[key].as_str().map(str::to_owned)
 }
 
-fn input(asked: &Value) -> String {
-    if let Some(text) = text(asked, "text") {
+fn input(options: &Value) -> String {
+    if let Some(text) = text(options, "text") {
         return text;
     }
-    match asked["bytes"].as_u64() {
+    match options["bytes"].as_u64() {
         Some(bytes) => format!("\"{}\"", "x".repeat(bytes as usize - 2)),
-        None => asked["input"].to_string(),
+        None => options["input"].to_string(),
     }
 }
 

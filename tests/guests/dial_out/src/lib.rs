@@ -32,11 +32,11 @@ fn run(input: Value) -> Result<Value, ToolError> {
     }
     match text(&input, "then", "answer") {
         "trap" => core::arch::wasm32::unreachable(),
-        "panic" => panic!("nobody answered"),
+        "panic" => panic!("no answer arrived"),
         "spin" => loop {
             std::hint::spin_loop();
         },
-        "fail" => Err(error("nobody answered")),
+        "fail" => Err(error("no answer arrived")),
         _ => Ok(dialled),
     }
 }

@@ -18,7 +18,7 @@ use wit::wasi::http::types::{
 use wit::wasi::io::streams::StreamError;
 
 /// Bytes of a body in the output.
-const TOLD: usize = 4096;
+const BODY_BYTES: usize = 4096;
 
 guest_glue::serve!(run);
 
@@ -108,10 +108,10 @@ fn send(url: &str, input: &Value) -> Result<FutureIncomingResponse, String> {
     let body = input["body"].as_str().map(|body| body.as_bytes().to_vec());
     let many = number(input, "bodyBytes");
     if body.is_none() && many.is_none() {
-        return outgoing_handler::handle(request, Some(options)).map_err(told);
+        return outgoing_handler::handle(request, Some(options)).map_err(to_text);
     }
     let outgoing = request.body().map_err(|()| "body")?;
-    let answer = outgoing_handler::handle(request, Some(options)).map_err(told)?;
+    let answer = outgoing_handler::handle(request, Some(options)).map_err(to_text)?;
     // If the server closes the connection, its response has the more useful error.
     let _sent = write(outgoing, &body.unwrap_or_default(), many.unwrap_or(0));
     Ok(answer)
@@ -119,20 +119,20 @@ fn send(url: &str, input: &Value) -> Result<FutureIncomingResponse, String> {
 
 fn write(outgoing: OutgoingBody, body: &[u8], many: u64) -> Result<(), String> {
     let stream = outgoing.write().map_err(|()| "stream")?;
-    let said = |why: StreamError| format!("{why:?}");
+    let failed = |why: StreamError| format!("{why:?}");
     for piece in body.chunks(4096) {
-        stream.blocking_write_and_flush(piece).map_err(said)?;
+        stream.blocking_write_and_flush(piece).map_err(failed)?;
     }
     let mut left = many;
     while left > 0 {
         let piece = left.min(4096) as usize;
         stream
             .blocking_write_and_flush(&[b'x'; 4096][..piece])
-            .map_err(said)?;
+            .map_err(failed)?;
         left -= piece as u64;
     }
     drop(stream);
-    OutgoingBody::finish(outgoing, None).map_err(told)
+    OutgoingBody::finish(outgoing, None).map_err(to_text)
 }
 
 /// Waits for a response, reads it, and follows redirects.
@@ -161,7 +161,7 @@ fn answer(url: &str, sent: Result<FutureIncomingResponse, String>, input: &Value
 fn wait(sent: &FutureIncomingResponse) -> Result<IncomingResponse, String> {
     loop {
         match sent.get() {
-            Some(Ok(answer)) => return answer.map_err(told),
+            Some(Ok(answer)) => return answer.map_err(to_text),
             Some(Err(())) => return Err("taken".to_owned()),
             None => sent.subscribe().block(),
         }
@@ -183,14 +183,14 @@ fn read(url: &str, response: IncomingResponse, most: u64) -> Value {
         match stream.blocking_read((most - bytes).min(65_536)) {
             Ok(piece) => {
                 bytes += piece.len() as u64;
-                let room = TOLD.saturating_sub(head.len()).min(piece.len());
-                head.extend_from_slice(&piece[..room]);
+                let kept = BODY_BYTES.saturating_sub(head.len()).min(piece.len());
+                head.extend_from_slice(&piece[..kept]);
             }
             Err(StreamError::Closed) => break,
             Err(StreamError::LastOperationFailed(error)) => {
                 let code = wit::wasi::http::types::http_error_code(&error);
                 failed = code
-                    .map(told)
+                    .map(to_text)
                     .unwrap_or_else(|| error.to_debug_string())
                     .into();
                 break;
@@ -202,6 +202,6 @@ fn read(url: &str, response: IncomingResponse, most: u64) -> Value {
     json!({"url": url, "status": status, "headers": headers, "body": body, "bytes": bytes, "failed": failed})
 }
 
-fn told(code: ErrorCode) -> String {
+fn to_text(code: ErrorCode) -> String {
     format!("{code:?}")
 }

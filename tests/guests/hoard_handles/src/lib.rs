@@ -1,7 +1,7 @@
 //! Creates handles and never drops one. Input `{count, kind?}`.
 //!
 //! Kinds: `pollable` (default; timers), `descriptor` (the root opened again), `stream` (reading
-//! `/hoard`, which is made), `listing` (of the root), `preopen` (the root asked for again).
+//! `/hoard`, which is made), `listing` (of the root), `preopen` (the root, requested again).
 //! Output `{made, error?}`.
 
 use guest_glue::wasi::clocks::monotonic_clock::subscribe_duration;

@@ -3,7 +3,7 @@
 //! Input `{path?, bytes, mode?, chunk?}`; `path` defaults to `/f`, `chunk` to 65536 bytes. Modes:
 //! `write` (default) replaces the file, `append` adds to it, `set_size` makes it `bytes` long,
 //! `sparse` writes one byte at its `bytes`-th place.
-//! Output `{written, size, error?}`: bytes taken (`set_size`: the size asked for; `sparse`: 1), and
+//! Output `{written, size, error?}`: bytes taken (`set_size`: the requested size; `sparse`: 1), and
 //! the file's size afterwards.
 
 use std::fs::{File, OpenOptions};

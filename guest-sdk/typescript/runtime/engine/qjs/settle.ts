@@ -33,6 +33,6 @@ function neverSettles(): Error {
   return Object.assign(error, {
     name: 'NeverSettledError',
     code: 'NEVER_SETTLED',
-    suggestion: 'the tool is at fault: see that its handler calls `resolve` on every path',
+    suggestion: 'the author must correct the tool: its handler must call `resolve` on every path',
   });
 }

@@ -10,7 +10,7 @@ const { setTimeout, clearTimeout } = globalThis;
 let alarm: unknown;
 let uncaught: (error: unknown) => void = () => {};
 
-/** Names who is told what a timer throws. */
+/** Sets the function that gets the errors that timers throw. */
 export function onUncaught(tell: (error: unknown) => void): void {
   uncaught = tell;
 }
