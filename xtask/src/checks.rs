@@ -1,4 +1,4 @@
-//! What is run on the finished guests: demo, tests, lints, benchmarks, soak.
+//! Tests, lints, benchmarks and the soak run.
 
 use std::process::Command;
 
@@ -7,10 +7,10 @@ use anyhow::Result;
 use crate::workspace::Workspace;
 use crate::{child, sources};
 
-/// Runs every test, those of the kits too where all are meant. cargo-nextest leaves out the examples in
-/// the docs, so cargo runs those.
+/// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
+/// the tests of the kits and the doctests, which cargo-nextest does not run.
 pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
-    // First, so that the last thing printed is the count of all the others.
+    // The kits first, so that the last line is the number of the host's tests.
     if args.is_empty() {
         sources::test(workspace)?;
     }
@@ -32,8 +32,8 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     )
 }
 
-/// Checks the format of all crates, guests too, runs clippy on the workspace and the SDK, and
-/// compiles what the fuzz targets take in.
+/// Checks the format of all crates, runs clippy on the workspace and the SDK, and compiles the modules
+/// that the fuzz targets include.
 pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     let root = workspace.root();
     for dir in [
@@ -57,13 +57,13 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     let mut sdk = child::guest_cargo(&workspace.sdk("rust"));
     sdk.env("CARGO_TARGET_DIR", root.join("target/guests-build/sdk"));
     child::run(sdk.args(clippy))?;
-    // The fuzz targets take files of the crates in: those that need no engine are compiled.
+    // The fuzz targets include files of the crates; the targets without the engine are compiled.
     let mut pure = child::cargo(&workspace.fuzz());
     pure.env("CARGO_TARGET_DIR", root.join("target/fuzz/check"));
     child::run(pure.args(["check", "--package", "toolhost-pure", "--tests"]))
 }
 
-/// Runs the benchmarks, in the profile that users ship.
+/// Runs the benchmarks in the release profile.
 pub(crate) fn bench(workspace: &Workspace, args: &[String]) -> Result<()> {
     let bench = [
         "run",
@@ -76,7 +76,7 @@ pub(crate) fn bench(workspace: &Workspace, args: &[String]) -> Result<()> {
     child::run(cargo_with_guests(workspace).args(bench).args(args))
 }
 
-/// Calls tools of every kind for so many minutes.
+/// Calls tools of every kind for some minutes.
 pub(crate) fn soak(workspace: &Workspace, minutes: u32) -> Result<()> {
     let mut soak = Command::new(workspace.built("toolhost-tests", "soak")?);
     let seconds = u64::from(minutes).saturating_mul(60);
@@ -89,7 +89,7 @@ pub(crate) fn base_tools(workspace: &Workspace, args: &[String]) -> Result<()> {
     child::run(base_tools.args(args))
 }
 
-/// Returns a cargo whose tests find the guests through the environment.
+/// Returns a cargo with the folders of the guests in its environment, for the tests.
 fn cargo_with_guests(workspace: &Workspace) -> Command {
     let mut cargo = child::cargo(workspace.root());
     cargo

@@ -1,4 +1,4 @@
-//! Child processes: run one, or read what one says.
+//! Runs child processes.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-/// Variables that `cargo run` sets for xtask itself, and that would mislead a cargo below it.
+/// Variables that `cargo run` sets for xtask, and that a cargo started by xtask must not see.
 const OF_CARGO_RUN: [&str; 4] = [
     "CARGO_PKG_",
     "CARGO_MANIFEST_",
@@ -14,7 +14,7 @@ const OF_CARGO_RUN: [&str; 4] = [
     "CARGO_BIN_",
 ];
 
-/// Variables that change how cargo compiles. Meant for the host's build, wrong for a guest's.
+/// Variables that change how cargo compiles. They apply to the host, not to guests.
 const OF_THE_HOST_BUILD: [&str; 8] = [
     "RUSTC",
     "RUSTDOC",
@@ -31,13 +31,13 @@ pub(crate) fn cargo(dir: &Path) -> Command {
     cargo_without(dir, &OF_CARGO_RUN)
 }
 
-/// Returns a cargo for guests: nothing meant for the host's compiler reaches it.
+/// Returns a cargo for guests, without the variables for the host's compiler.
 pub(crate) fn guest_cargo(dir: &Path) -> Command {
     let unwanted: Vec<&str> = OF_CARGO_RUN.into_iter().chain(OF_THE_HOST_BUILD).collect();
     cargo_without(dir, &unwanted)
 }
 
-/// Returns a program that runs a cargo of its own, to be run in `dir`.
+/// Returns a program that runs cargo, to be run in `dir`.
 pub(crate) fn around_cargo(program: &Path, dir: &Path) -> Command {
     without(Command::new(program), dir, &OF_CARGO_RUN)
 }
@@ -88,10 +88,11 @@ pub(crate) fn read(command: &mut Command) -> Result<String> {
     if !output.status.success() {
         bail!("`{}` failed ({})", line(command), output.status);
     }
-    String::from_utf8(output.stdout).with_context(|| format!("`{}` wrote no text", line(command)))
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("`{}` printed something that is not UTF-8", line(command)))
 }
 
-/// Says whether a program can be started and exits with 0; its output is dropped.
+/// Returns whether a program can be started and exits with 0; its output is dropped.
 pub(crate) fn works(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -101,7 +102,7 @@ pub(crate) fn works(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Returns the command as a person would type it, for messages.
+/// Returns the command line, for messages.
 fn line(command: &Command) -> String {
     let program = Path::new(command.get_program())
         .file_name()

@@ -1,4 +1,4 @@
-//! Builds what the demo calls, nothing else, and runs it.
+//! Builds the tools of the demo, and runs it.
 
 use std::process::Command;
 use std::time::Instant;

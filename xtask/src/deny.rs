@@ -1,4 +1,4 @@
-//! Dependencies: their licences, where they come from, and known vulnerabilities.
+//! Checks the licences, sources and known vulnerabilities of dependencies.
 
 use std::process::Command;
 
@@ -13,8 +13,8 @@ const CARGO_DENY: tool::Tool = tool::Tool {
     version: "0.20.2",
 };
 
-/// Checks what `deny.toml` asks. Without the network the database of advisories may be missing: that
-/// is said, and all else is checked.
+/// Runs the checks of `deny.toml`. If the database of advisories cannot be fetched, prints that known
+/// vulnerabilities are not checked, and runs the other checks.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let program = CARGO_DENY.find_or_install(workspace)?;
     let deny = |manifest: &str, words: &[&str]| {

@@ -1,6 +1,6 @@
 //! Fuzzes: builds the targets and runs each of them for a while.
 //!
-//! Everything that grows lies beneath `target/fuzz`: builds, corpora, what was found, logs.
+//! Builds, corpora, findings and logs are in `target/fuzz`.
 
 mod build;
 mod outcome;
@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 use build::Built;
 use outcome::Outcome;
 
-/// Every target, those that need no engine first.
+/// The targets; those without the engine come first.
 const TARGETS: [&str; 7] = [
     "bundle",
     "policy",
@@ -26,11 +26,11 @@ const TARGETS: [&str; 7] = [
     "prepare",
 ];
 
-/// Those whose input are the bytes of a component.
+/// The targets whose input is a component.
 const TARGETS_OF_COMPONENTS: [&str; 2] = ["component", "prepare"];
 
-/// Longest an input may take before it is a finding, in seconds. Other programs use the machine too;
-/// what an input may cost on the processor is among the properties of each target.
+/// Seconds after which an input is a finding. It is long because other programs use the machine too; each
+/// target limits the processor time of an input itself.
 const SECONDS_PER_INPUT: u32 = 60;
 
 /// What to fuzz, and for how long.
@@ -42,11 +42,11 @@ pub(crate) struct FuzzRun {
 }
 
 impl FuzzRun {
-    /// Parses the words after `cargo xtask fuzz`: `[--minutes N] [TARGET…]`. One minute and every
-    /// target are meant where nothing is said.
+    /// Parses the words after `cargo xtask fuzz`: `[--minutes N] [TARGET…]`. The default is
+    /// one minute for every target.
     ///
     /// # Errors
-    /// A target that there is not, or minutes that are no positive number.
+    /// An unknown target, or minutes that are not a positive number.
     pub(crate) fn parse(words: &[String]) -> Result<Self> {
         let (mut minutes, mut targets) = (1, Vec::new());
         let mut words = words.iter();
@@ -69,10 +69,10 @@ impl FuzzRun {
     }
 }
 
-/// Fuzzes each target in its turn, and says what came of it.
+/// Fuzzes one target after the other, and prints the results.
 ///
 /// # Errors
-/// A target that cannot be built or started; in the end, that something was found.
+/// A target cannot be built or started; or there are findings.
 pub(crate) fn run(workspace: &Workspace, run: &FuzzRun) -> Result<()> {
     let built = build::targets(workspace, &run.targets)?;
     let mut found = 0;
@@ -85,7 +85,7 @@ pub(crate) fn run(workspace: &Workspace, run: &FuzzRun) -> Result<()> {
         }
     }
     if found > 0 {
-        bail!("{found} of {} targets found something", run.targets.len());
+        bail!("{found} of {} targets have findings", run.targets.len());
     }
     Ok(())
 }
@@ -101,7 +101,7 @@ impl<'a> Fuzzed<'a> {
         Self { workspace, target }
     }
 
-    /// A folder of this target's beneath `target/fuzz`, made where it is not there.
+    /// Returns a folder of this target in `target/fuzz`; creates it if it is missing.
     fn folder(&self, what: &str) -> Result<PathBuf> {
         let path = self.workspace.target().join("fuzz").join(what);
         let path = path.join(self.target);
@@ -116,7 +116,7 @@ impl<'a> Fuzzed<'a> {
         let program = built.program(self.target);
         let mut command = Command::new(&program);
         command
-            // libFuzzer adds what it finds to the first folder; the others are read.
+            // libFuzzer writes new inputs to the first folder, and reads all folders.
             .arg(&corpus)
             .arg(&seeds)
             .env("TOOLHOST_FUZZ_SEEDS", &seeds)
@@ -137,15 +137,15 @@ impl<'a> Fuzzed<'a> {
             .status()
             .with_context(|| format!("cannot start {}", program.display()))?;
         let corpus = fs::read_dir(&corpus)?.count();
-        let said = fs::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
-        let said = String::from_utf8_lossy(&said);
-        Ok(Outcome::read(status, &said, corpus, &program))
+        let output = fs::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
+        let output = String::from_utf8_lossy(&output);
+        Ok(Outcome::read(status, &output, corpus, &program))
     }
 
-    /// The folder of a target's seeds. Those of components are text in the tree: the target assembles
-    /// them when it starts, to where the guests that are built are put for it, too.
+    /// Returns the folder of the seeds of a target. Components are text in the repository: the target
+    /// assembles them into this folder when it starts. The built guests are copied to it as well.
     fn seeds(&self) -> Result<PathBuf> {
-        /// Largest guest taken for a seed, in bytes: of small ones more are run in a minute.
+        /// Size of the largest guest that is a seed, in bytes: small inputs run faster.
         const GUEST_MAX: u64 = 128 << 10;
 
         if !TARGETS_OF_COMPONENTS.contains(&self.target) {

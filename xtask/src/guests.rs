@@ -1,4 +1,4 @@
-//! Builds the guests and puts their components where they are looked for.
+//! Builds the guests and installs their components.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -26,8 +26,8 @@ struct GuestWorkspace {
 /// The hostile guests that the demo calls.
 const HOSTILE_OF_DEMO: [&str; 2] = ["eat_memory", "spin_forever"];
 
-/// Builds every guest to `target/guests/<name>.wasm`, and the examples to where their bundles find
-/// them. Cargo decides what has to be compiled again; a component is replaced only when it differs.
+/// Builds every guest to `target/guests/<name>.wasm`, and the examples into their bundles. A component is
+/// replaced only if it differs.
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     let compiler = wasip2::setup(workspace)?;
     let started = Instant::now();
@@ -64,7 +64,7 @@ pub(crate) fn build_for_demo(workspace: &Workspace, compiler: &Compiler) -> Resu
     Ok(())
 }
 
-/// Puts the entries of each Rust bundle beside it: a bundle loads nothing from outside its own folder.
+/// Installs the entries of each Rust bundle in its folder: a bundle loads nothing from other folders.
 fn install_beside_bundles(workspace: &Workspace, components: &[Component]) -> Result<()> {
     for bundle in [workspace.examples(), workspace.examples().join("base")] {
         let manifest = read_manifest(&bundle)?;
@@ -135,7 +135,7 @@ impl GuestWorkspace {
             .collect()
     }
 
-    /// Lists the crates that become components: those that are a `cdylib`, not the glue they share.
+    /// Lists the crates that become components: those with the type `cdylib`.
     fn package_names(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.crates)
@@ -189,7 +189,7 @@ fn remove_others(components: &[&Component], dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes these components to `dir` and returns how many differed from what was there.
+/// Writes the components that differ from those in `dir`, and returns their number.
 fn install(components: &[&Component], dir: &Path) -> Result<usize> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let mut written = 0;
@@ -205,7 +205,7 @@ fn install(components: &[&Component], dir: &Path) -> Result<usize> {
     Ok(written)
 }
 
-/// Writes beside the file and renames, so that a reader sees the old component or the new one.
+/// Writes another file and renames it, so that a reader gets the old component or the new one.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
     fs::write(&unfinished, bytes)?;

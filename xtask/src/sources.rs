@@ -1,4 +1,4 @@
-//! What authors build with: the examples in other languages than Rust, and the tests of the kits.
+//! Builds the examples in TypeScript and Python, and tests the kits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use anyhow::{Context as _, Result};
 use crate::child;
 use crate::workspace::Workspace;
 
-/// What a kit's examples and tests need, beside the wasm target.
+/// The requirements of a kit's examples and tests, besides the wasm target.
 struct Needs {
     /// Folder of the language, in `guest-examples` and `guest-sdk`.
     language: &'static str,
-    /// A program and the arguments with which it ends well where it is recent enough.
+    /// A program, and arguments with which it exits with 0 if it is recent enough.
     program: &'static str,
     check: &'static [&'static str],
-    /// In words.
+    /// The requirement in words.
     missing: &'static str,
     /// Runs the kit's own tests.
     test: fn(&Workspace) -> Result<()>,
@@ -51,8 +51,8 @@ impl Needs {
     }
 }
 
-/// Builds the examples in TypeScript and Python with `toolhost build`, as their authors do. Where a
-/// language is not installed, that is said.
+/// Builds the examples in TypeScript and Python with `toolhost build`. Prints which are not built because
+/// a language is not installed.
 pub(crate) fn build_examples(workspace: &Workspace) -> Result<()> {
     let mut program = None;
     for needs in &NEEDS {
@@ -82,9 +82,9 @@ pub(crate) fn build_examples(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests of the kits; what is not installed is said.
+/// Runs the tests of the kits. Prints which are not run because a language is not installed.
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
-    // On this machine, as its authors test their handlers.
+    // Compiled for this machine, as authors test their handlers.
     let mut cargo = child::guest_cargo(&workspace.sdk("rust"));
     let target_dir = workspace.root().join("target/guests-build/sdk");
     child::run(
@@ -105,7 +105,7 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Runs the cases of a language's examples, as their authors do.
+/// Runs the cases of the examples in a language.
 fn test_examples(workspace: &Workspace, language: &str) -> Result<()> {
     let program = workspace.built("toolhost-cli", "toolhost")?;
     for bundle in bundles(&workspace.examples().join(language))? {
@@ -170,7 +170,7 @@ fn test_python(workspace: &Workspace) -> Result<()> {
     child::run(&mut tests)
 }
 
-/// The user's own cache is left alone.
+/// Uses another cache than the user's.
 fn in_own_cache(mut command: Command, workspace: &Workspace) -> Command {
     let own = workspace.root().join("target/guests-build");
     command
@@ -179,7 +179,7 @@ fn in_own_cache(mut command: Command, workspace: &Workspace) -> Command {
     command
 }
 
-/// The folders with a manifest, in order.
+/// Returns the folders with a manifest, sorted.
 fn bundles(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut bundles = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {
@@ -192,7 +192,7 @@ fn bundles(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(bundles)
 }
 
-/// Whether what was made is missing, or older than what it was made of.
+/// Returns whether a file is missing, or older than its source.
 fn is_older(made: &Path, of: &Path) -> bool {
     let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
     match (time(made), time(of)) {

@@ -9,9 +9,9 @@ use crate::{checks, demo, deny, guests, wasip2};
 const HELP: &str = "\
 Set-up and build commands that need only cargo.
 
-  cargo xtask setup             gets a rustc that compiles to wasm32-wasip2; quick when it is there
+  cargo xtask setup             installs a rustc that compiles to wasm32-wasip2, if none is there
   cargo xtask guests            builds every guest to target/guests/<name>.wasm (runs setup first)
-  cargo xtask demo              tells the story in a terminal page, on the guests just built
+  cargo xtask demo              builds a few tools, calls them, and prints what the sandbox does
   cargo xtask test [-- ARGS]    runs every test (cargo-nextest when installed, else cargo test), and
                                 without ARGS those of the kits in guest-sdk
   cargo xtask lint              checks format and clippy as CI does
@@ -20,9 +20,10 @@ Set-up and build commands that need only cargo.
   cargo xtask base-tools [--write]
                                 measures the base tools: size, load, call; writes docs/base-tools.md
   cargo xtask fuzz [--minutes N] [TARGET…]
-                                fuzzes what strangers send, each target for a minute; see fuzz/README.md
-  cargo xtask soak [--minutes N]  calls tools of every kind for so long (default 1); fails where
-                                memory, files or threads grow, or an answer is wrong
+                                fuzzes the code that reads untrusted input, each target for a minute;
+                                see fuzz/README.md
+  cargo xtask soak [--minutes N]  calls tools of every kind (default: 1 minute); fails if memory,
+                                files or threads grow, or a result is wrong
 
 New here? `cargo xtask demo`, then `cargo xtask test`. ARGS go to the test runner or benchmark.
 The same names work with `just`.";
@@ -88,7 +89,7 @@ impl Task {
     /// Runs the command to its end.
     ///
     /// # Errors
-    /// The first step that failed, named.
+    /// The first step that failed.
     pub(crate) fn run(&self, workspace: &Workspace) -> Result<()> {
         match self {
             Self::Help => {

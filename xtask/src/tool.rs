@@ -1,4 +1,4 @@
-//! Programs that cargo installs for itself, where they are missing.
+//! Subcommands of cargo, installed if they are missing.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,17 +8,17 @@ use anyhow::{Context as _, Result};
 use crate::child;
 use crate::workspace::Workspace;
 
-/// A subcommand of cargo, at the version that works with our files.
+/// A subcommand of cargo, and the version to install.
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
 }
 
 impl Tool {
-    /// Finds it in `PATH`, in whatever version, or else builds it from crates.io into `target/tools`, once.
+    /// Returns the program in `PATH`, of any version; else builds it from crates.io into `target/tools`, once.
     ///
     /// # Errors
-    /// It is nowhere, and could not be built.
+    /// It is not in `PATH` and could not be built.
     pub(crate) fn find_or_install(&self, workspace: &Workspace) -> Result<PathBuf> {
         let (name, version) = (self.name, self.version);
         let works = |program: &PathBuf| child::works(Command::new(program).arg("--version"));
@@ -34,13 +34,13 @@ impl Tool {
             let mut install = child::cargo(workspace.root());
             install
                 .args(["install", name, "--version", version])
-                // Optimising takes longer than all that it does here.
+                // To optimise it takes longer than to run it.
                 .args(["--locked", "--debug", "--quiet", "--root"])
                 .arg(&own)
                 .arg("--target-dir")
                 .arg(tools.join("build"));
             child::run(&mut install).with_context(|| {
-                format!("`cargo install {name}@{version} --locked` by hand helps")
+                format!("install it yourself: `cargo install {name}@{version} --locked`")
             })?;
         }
         Ok(program)

@@ -1,4 +1,4 @@
-//! A rustc that compiles to `wasm32-wasip2`: found, added by rustup, or taken from Debian.
+//! Finds or installs a rustc that compiles to `wasm32-wasip2`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,14 +17,14 @@ mod target;
 
 /// Which rustc compiles guests.
 pub(crate) enum Compiler {
-    /// The one that cargo uses anyway.
+    /// The one that cargo uses.
     Ordinary,
-    /// The one beneath this prefix.
+    /// The one in this folder.
     Prefix(PathBuf),
 }
 
 impl Compiler {
-    /// Makes a guest's cargo use this compiler.
+    /// Sets the compiler of a cargo for guests.
     pub(crate) fn choose_for(&self, cargo: &mut Command) {
         match self {
             Self::Ordinary => {}
@@ -35,13 +35,13 @@ impl Compiler {
     }
 }
 
-/// Makes sure that there is a compiler for guests, and says what it did and how long it took.
+/// Finds a compiler for guests or installs one, and prints what it did.
 ///
-/// In this order: what is already there; rustup, unless `RUSTUP_AUTO_INSTALL=0` says that it must
-/// not fetch; Debian's packages, beneath `target/`.
+/// It tries in this order: the installed compiler; rustup, unless `RUSTUP_AUTO_INSTALL=0` forbids it to
+/// download; Debian's packages, in a folder of `target/`.
 ///
 /// # Errors
-/// Nothing worked; the message names what is missing and the command that fixes it.
+/// No way worked; the message names what is missing and the command that installs it.
 pub(crate) fn setup(workspace: &Workspace) -> Result<Compiler> {
     let started = Instant::now();
     if has_target(workspace.root()) {
@@ -78,7 +78,7 @@ pub(crate) fn setup(workspace: &Workspace) -> Result<Compiler> {
     Ok(Compiler::Prefix(prefix))
 }
 
-/// Says whether the ordinary rustc has the target's standard library.
+/// Returns whether the ordinary rustc has the target's standard library.
 fn has_target(root: &Path) -> bool {
     let libs = child::read(rustc(root).args(["--print", "target-libdir", "--target", TARGET]));
     libs.is_ok_and(|dir| Path::new(dir.trim()).is_dir())
@@ -96,7 +96,7 @@ fn sysroot(root: &Path) -> Result<PathBuf> {
     let sysroot = PathBuf::from(sysroot.trim());
     if !sysroot.is_dir() {
         bail!(
-            "rustc names a toolchain that is not there: {}",
+            "the toolchain of rustc does not exist: {}",
             sysroot.display()
         );
     }

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::child;
 
-/// The workspace that this xtask belongs to, wherever it is called from.
+/// The workspace of this xtask.
 pub(crate) struct Workspace {
     root: PathBuf,
 }
@@ -27,24 +27,19 @@ impl Workspace {
         &self.root
     }
 
-    /// Returns where cargo puts what it builds of the host.
+    /// Returns the target directory of the host.
     pub(crate) fn target(&self) -> PathBuf {
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), PathBuf::from)
     }
 
-    /// Returns where the compiler from Debian's packages lives.
+    /// Returns the folder of the compiler from Debian's packages.
     pub(crate) fn wasip2_prefix(&self) -> PathBuf {
         self.root.join("target/wasip2")
     }
 
-    /// Returns where the built guests are put.
+    /// Returns the folder of the built guests.
     pub(crate) fn guests(&self) -> PathBuf {
         self.root.join("target/guests")
-    }
-
-    /// Returns where programs that these commands install are put.
-    pub(crate) fn tools(&self) -> PathBuf {
-        self.root.join("target/tools")
     }
 
     /// Returns the folder of the fuzz targets.

@@ -6,10 +6,13 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use crate::child;
+use crate::tool::Tool;
 use crate::workspace::Workspace;
 
-/// The release of cargo-fuzz that is installed where there is none.
-const CARGO_FUZZ: &str = "0.13.1";
+const CARGO_FUZZ: Tool = Tool {
+    name: "cargo-fuzz",
+    version: "0.13.1",
+};
 
 /// Targets that were built.
 pub(super) struct Built {
@@ -24,10 +27,10 @@ impl Built {
     }
 }
 
-/// Builds targets with the stable compiler: coverage alone, no sanitizer, since no code of ours is
-/// unsafe and a sanitizer would halve the speed. Debug assertions and overflow checks are on.
+/// Builds targets with the stable compiler, with coverage and without a sanitizer: the host has no unsafe
+/// code, and a sanitizer would halve the speed. Debug assertions and overflow checks are on.
 pub(super) fn targets(workspace: &Workspace, targets: &[&str]) -> Result<Built> {
-    let cargo_fuzz = cargo_fuzz(workspace)?;
+    let cargo_fuzz = CARGO_FUZZ.find_or_install(workspace)?;
     let target_dir = workspace.target().join("fuzz/build");
     for target in targets {
         let mut build = child::around_cargo(&cargo_fuzz, workspace.root());
@@ -54,30 +57,8 @@ pub(super) fn targets(workspace: &Workspace, targets: &[&str]) -> Result<Built> 
     let machine = compiler
         .lines()
         .find_map(|line| line.strip_prefix("host: "));
-    let machine = machine.context("rustc does not say what it compiles for")?;
+    let machine = machine.context("`rustc -vV` does not print its host")?;
     Ok(Built {
         programs: target_dir.join(machine).join("release"),
     })
-}
-
-/// Finds cargo-fuzz, or installs it beneath `target/tools`.
-fn cargo_fuzz(workspace: &Workspace) -> Result<PathBuf> {
-    let installed = workspace.tools().join("bin/cargo-fuzz");
-    for known in [PathBuf::from("cargo-fuzz"), installed.clone()] {
-        if child::works(child::around_cargo(&known, workspace.root()).arg("--version")) {
-            return Ok(known);
-        }
-    }
-    println!("fuzz: installing cargo-fuzz {CARGO_FUZZ} into target/tools");
-    let mut install = child::cargo(workspace.root());
-    install.args([
-        "install",
-        "cargo-fuzz",
-        "--locked",
-        "--version",
-        CARGO_FUZZ,
-        "--root",
-    ]);
-    child::run(install.arg(workspace.tools()))?;
-    Ok(installed)
 }

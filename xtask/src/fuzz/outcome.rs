@@ -1,42 +1,42 @@
-//! What came of fuzzing one target, read from what libFuzzer says.
+//! The result of fuzzing one target, parsed from the output of libFuzzer.
 
 use std::path::Path;
 use std::process::ExitStatus;
 
-/// Lines of libFuzzer's that are shown with a finding.
-const SHOWN_LINES: usize = 12;
+/// Lines of output in a finding.
+const FINDING_LINES: usize = 12;
 
-/// What came of a target.
+/// The result of one target.
 pub(super) struct Outcome {
     executions: Option<u64>,
     per_second: Option<u64>,
-    /// Inputs that were found to reach something new, of all runs so far.
+    /// Inputs in the corpus, of all runs.
     corpus: usize,
-    /// What was found, in lines for the terminal.
+    /// The finding, as lines for the terminal.
     pub(super) finding: Option<String>,
 }
 
 impl Outcome {
-    /// Reads how a target ended.
-    pub(super) fn read(status: ExitStatus, said: &str, corpus: usize, program: &Path) -> Self {
+    /// Parses the output of a target that has ended.
+    pub(super) fn read(status: ExitStatus, output: &str, corpus: usize, program: &Path) -> Self {
         Self {
-            executions: stat(said, "number_of_executed_units"),
-            per_second: stat(said, "average_exec_per_sec"),
+            executions: stat(output, "number_of_executed_units"),
+            per_second: stat(output, "average_exec_per_sec"),
             corpus,
-            finding: (!status.success()).then(|| finding(status, said, program)),
+            finding: (!status.success()).then(|| finding(status, output, program)),
         }
     }
 
-    /// The counts, in one line.
+    /// Returns the counts in one line.
     pub(super) fn line(&self) -> String {
-        let shown = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
+        let text = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
         format!(
             "{} executions, {} exec/s, {} inputs in its corpus, {}",
-            shown(self.executions),
-            shown(self.per_second),
+            text(self.executions),
+            text(self.per_second),
             self.corpus,
             if self.finding.is_some() {
-                "FOUND SOMETHING"
+                "A FINDING"
             } else {
                 "nothing found"
             },
@@ -44,33 +44,35 @@ impl Outcome {
     }
 }
 
-fn stat(said: &str, name: &str) -> Option<u64> {
-    let line = said
+fn stat(output: &str, name: &str) -> Option<u64> {
+    let line = output
         .lines()
         .rev()
         .find_map(|line| line.strip_prefix("stat::")?.strip_prefix(name));
     line?.trim_start_matches(':').trim().parse().ok()
 }
 
-fn finding(status: ExitStatus, said: &str, program: &Path) -> String {
-    let lines: Vec<&str> = said
+fn finding(status: ExitStatus, output: &str, program: &Path) -> String {
+    let lines: Vec<&str> = output
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
-    // A panic's own words are what is wanted; libFuzzer's are where there was none.
+    // The message of a panic; without one, the last lines of libFuzzer.
     let from = lines.iter().position(|line| line.contains("panicked at"));
-    let from = from.unwrap_or(lines.len().saturating_sub(SHOWN_LINES));
-    let shown = lines.iter().skip(from).take(SHOWN_LINES);
-    let mut text: String = shown.map(|line| format!("  | {line}\n")).collect();
-    let artefact = said
+    let from = from.unwrap_or(lines.len().saturating_sub(FINDING_LINES));
+    let kept = lines.iter().skip(from).take(FINDING_LINES);
+    let mut text: String = kept.map(|line| format!("  | {line}\n")).collect();
+    let artifact = output
         .lines()
         .find_map(|line| line.split_once("Test unit written to "));
-    match artefact {
-        Some((_, artefact)) => text.push_str(&format!(
-            "  artefact: {artefact}\n  again:    {} {artefact}",
+    match artifact {
+        Some((_, artifact)) => text.push_str(&format!(
+            "  artifact: {artifact}\n  again:    {} {artifact}",
             program.display()
         )),
-        None => text.push_str(&format!("  it ended with {status}, and wrote no artefact")),
+        None => text.push_str(&format!(
+            "  the target ended with {status} and wrote no artifact"
+        )),
     }
     text
 }
@@ -84,15 +86,15 @@ mod tests {
     #[test]
     fn reads_counts_and_findings() {
         let program = Path::new("bundle");
-        let said =
+        let output =
             "#1 DONE\nstat::number_of_executed_units: 120\nstat::average_exec_per_sec:     60\n";
-        let clean = Outcome::read(ExitStatus::from_raw(0), said, 7, program);
+        let clean = Outcome::read(ExitStatus::from_raw(0), output, 7, program);
         let line = "120 executions, 60 exec/s, 7 inputs in its corpus, nothing found";
         assert_eq!((clean.line().as_str(), clean.finding), (line, None));
 
-        let said = "#1 NEW\nthread panicked at a.rs:1:1:\nit broke\n\
+        let output = "#1 NEW\nthread panicked at a.rs:1:1:\nit broke\n\
                     artifact_prefix='x/'; Test unit written to x/crash-1\n";
-        let broken = Outcome::read(ExitStatus::from_raw(77 << 8), said, 0, program);
+        let broken = Outcome::read(ExitStatus::from_raw(77 << 8), output, 0, program);
         assert!(
             broken.line().starts_with("? executions"),
             "{}",
