@@ -1,10 +1,10 @@
-//! Tries to reach the network. Input `{host, port, times?, files?, then?}`; tells of the last of so many
-//! times.
+//! Tries to reach the network. Input `{host, port, times?, files?, then?}`.
 //!
-//! Output `{tcp, udp, dns, listen}`, each `{ok: true, detail}` or `{ok: false, error}`: a TCP
-//! connection, a UDP packet, a name looked up (`host`, and where that is a number `localhost`), and
-//! a socket that listens on the port. Afterwards it looks at its `/` so many times as `files` says, and
-//! ends as `then` says: `trap`, `panic`, `spin`, `fail`, else with the output.
+//! Output `{tcp, udp, dns, listen}`, each `{ok: true, detail}` or `{ok: false, error}`: the results of a
+//! TCP connection, a UDP packet, the lookup of a name (`host`, or `localhost` if `host` is an address), and
+//! a socket that listens on the port. With `times`, repeats this and returns the last results. Then it
+//! reads the metadata of `/` `files` times, and ends as `then` says: `trap`, `panic`, `spin`, `fail`, or
+//! with the output.
 
 use std::io;
 use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
