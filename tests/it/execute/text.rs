@@ -36,7 +36,9 @@ const TOOLS: &[(&str, &str, &[&str])] = &[
 async fn control_characters_are_escaped_in_results_and_logs() {
     let test_host = TestHost::with_tools(TOOLS, "").await;
     let (log, _guard) = capture_log();
-    let all: Vec<char> = ('\0'..=char::MAX).filter(|c| text::needs_escape(*c)).collect();
+    let all: Vec<char> = ('\0'..=char::MAX)
+        .filter(|c| text::needs_escape(*c))
+        .collect();
     for some in all.chunks(50) {
         let text = format!("safe{}", String::from_iter(some));
         let fields = json!({"message": text, "name": text, "suggestion": text, "helpUrl": format!("https://a/{text}")});
