@@ -19,23 +19,31 @@ use super::turn::{self, Ended};
 use super::worker::Worker;
 use super::{AgentSetup, AgentsError, InstanceId, Loss, Undelivered, wire};
 
-/// Starts the task of an instance, which runs until it is idle or the orchestrator stops.
+/// Starts the task of an instance, which runs until it is idle or the orchestrator stops. If no task can
+/// be started any more, the mailbox is closed.
 pub(super) fn start(
     state: Arc<OrchestratorState>,
     setup: Arc<AgentSetup>,
     id: InstanceId,
     mailbox: Arc<Mailbox>,
 ) {
-    let mut instance = Instance {
-        phase: state.phase.subscribe(),
-        backoff: Backoff::new(&state.config),
-        worker: None,
-        state: Arc::clone(&state),
-        setup,
-        id,
-        mailbox,
-    };
-    state.tasks.spawn(async move { instance.run().await });
+    let (tasks, opened) = (Arc::clone(&state), Arc::clone(&mailbox));
+    let started = tasks.tasks.spawn(async move {
+        // Made in the task: its drop locks the instances, which the caller of `start` has locked.
+        let mut instance = Instance {
+            phase: state.phase.subscribe(),
+            backoff: Backoff::new(&state.config),
+            worker: None,
+            state,
+            setup,
+            id,
+            mailbox,
+        };
+        instance.run().await;
+    });
+    if !started {
+        opened.close();
+    }
 }
 
 struct Instance {

@@ -128,7 +128,7 @@ impl Mailbox {
         self.change(|state| state.starts.push(started))
     }
 
-    /// Received when there are results of delegations, which a process is told in the middle of its turn.
+    /// Notified when there are results of delegations. They are sent to the worker during its turn.
     pub(super) fn results(&self) -> &Arc<Notify> {
         &self.results
     }
@@ -154,7 +154,7 @@ impl Mailbox {
         Some(entry)
     }
 
-    /// WaitGraph for what is to be done next. For one reader; nothing is lost where it is dropped.
+    /// Waits for the next item. For one reader. Cancel safe.
     pub(super) async fn next(&self) -> Item {
         loop {
             if let Some(item) = self.take() {

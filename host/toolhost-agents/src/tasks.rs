@@ -24,15 +24,16 @@ impl Tasks {
         }
     }
 
-    /// Starts a task; drops it if the set is closed.
-    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    /// Starts a task. Drops it and returns false if the set is closed.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> bool {
         let mut running = lock(&self.running);
         let Some(running) = running.as_mut() else {
-            return;
+            return false;
         };
         // Removes tasks that have ended.
         while running.try_join_next().is_some() {}
         running.spawn_on(task, &self.runtime);
+        true
     }
 
     /// Waits until then for the tasks to end, and aborts the others.

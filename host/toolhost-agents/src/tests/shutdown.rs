@@ -99,3 +99,21 @@ async fn without_its_orchestrator_a_client_reaches_nobody() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_agent_registered_after_the_shutdown_gets_no_turn_and_blocks_nothing() {
+    let store = Store::in_memory(&SCHEMA).unwrap();
+    let gate = Gate::new();
+    let first = on_store(store.clone(), config(), [("a", gate.agent())]).await;
+    first.deliver("a", event("e-1", json!(1))).await.unwrap();
+    eventually("it runs", async || gate.begun() == 1).await;
+    first.shutdown(Duration::ZERO).await;
+
+    let stopped = on_store(store, config(), []).await;
+    stopped.shutdown(Duration::ZERO).await;
+    register(&stopped, "a", gate.agent()).await;
+    let error = user(&stopped).spawn("a", None).await.unwrap_err();
+    assert!(error.to_string().ends_with("the orchestrator has stopped"));
+    assert_eq!(stopped.stats().await.unwrap().stored_events, 1);
+    assert_eq!(gate.begun(), 1);
+}
