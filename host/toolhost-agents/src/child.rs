@@ -24,11 +24,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use toolhost_contract::{IPC_LINE_BYTES_MAX, IpcBody, IpcMessage};
 
-use super::lines::{Line, Lines, excerpt};
+use super::ids::new_id;
+use super::lines::{LineWriter, Lines};
 use super::{AgentRuntime, wire};
 
-use self::client::Client;
-use self::turn_runner::{Received, TurnRunner};
+use self::client::{Client, now};
+use self::turn_runner::{Protocol, Received, TurnRunner};
 
 pub use self::turn_runner::ServeError;
 
@@ -56,7 +57,7 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let mut writing = JoinSet::new();
-    let client = Arc::new(Client::start(writer, &mut writing));
+    let client = Arc::new(Client::new(LineWriter::start(writer, &mut writing)));
     let served = receive(agent, reader, &client).await;
     client.close().await;
     writing.join_all().await;
@@ -73,29 +74,42 @@ async fn receive<R: AsyncRead + Unpin>(
     let mut shutdown: Option<IpcMessage> = None;
     loop {
         if let Some(shutdown) = shutdown.as_ref().filter(|_| runner.is_idle()) {
-            let ack = IpcMessage {
-                from: shutdown.to.clone(),
-                to: wire::ORCHESTRATOR.to_owned(),
-                body: IpcBody::ShutdownAck(Value::Null),
-            };
+            let ack = IpcBody::ShutdownAck(Value::Null);
+            let ack = wire::message(&shutdown.to, wire::ORCHESTRATOR, ack);
             // The orchestrator may have closed the stream.
-            let _ = client.send(&ack).await;
+            let _ = client.out.send(&ack).await;
             return Ok(());
         }
         tokio::select! {
             line = lines.next() => {
                 let Some(line) = line else { return Ok(()) };
-                let Some(message) = parse(line) else { continue };
+                let message = match line.parse() {
+                    Ok(message) => message,
+                    Err(why) => {
+                        let line = line.excerpt(EXCERPT_BYTES);
+                        tracing::warn!(target: "toolhost::agent", why, line, "a line was ignored");
+                        continue;
+                    }
+                };
                 match message.body {
                     IpcBody::Event(event) if client.answered(&event) => {}
                     IpcBody::Event(event) if wire::is_reserved(&event.event_type) => {
                         tracing::debug!(target: "toolhost::agent", id = event.id, "a late answer");
                     }
-                    IpcBody::Event(event) => {
-                        runner.take(Received::event(message.from, message.to, *event));
-                    }
+                    IpcBody::Event(event) => runner.take(Received {
+                        from: message.from,
+                        to: message.to,
+                        event: *event,
+                        protocol: Protocol::Event,
+                    }),
                     IpcBody::Delegate(delegation) => {
-                        runner.take(Received::delegate(message.from, message.to, delegation));
+                        let id = new_id().unwrap_or_default();
+                        runner.take(Received {
+                            event: delegation.into_event(&message.from, id, now()),
+                            from: message.from,
+                            to: message.to,
+                            protocol: Protocol::Delegate,
+                        });
                     }
                     IpcBody::Shutdown(_) => {
                         runner.clear_waiting();
@@ -107,17 +121,4 @@ async fn receive<R: AsyncRead + Unpin>(
             ended = runner.turn_ended() => ended?,
         }
     }
-}
-
-fn parse(line: Line) -> Option<IpcMessage> {
-    let (why, line) = match line {
-        Line::TooLong(line) => ("it is too long".to_owned(), line),
-        Line::Whole(line) => match IpcMessage::parse(&line) {
-            Ok(message) => return Some(message),
-            Err(error) => (error.to_string(), line),
-        },
-    };
-    let line = excerpt(&line, EXCERPT_BYTES);
-    tracing::warn!(target: "toolhost::agent", why, line, "a line was ignored");
-    None
 }

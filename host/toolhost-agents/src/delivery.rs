@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 use toolhost_contract::{
-    AgentEvent, EventSource, HandlerError, IPC_DEPTH_MAX, IPC_LINE_BYTES_MAX, IpcError, JsonObject,
-    json_depth,
+    AgentEvent, HandlerError, IPC_DEPTH_MAX, IPC_LINE_BYTES_MAX, IpcError, json_depth,
 };
 
 use super::{InstanceId, Undelivered, wire};
@@ -57,13 +56,6 @@ pub(super) struct Delivered {
     pub(super) asker: Option<Asker>,
 }
 
-/// An answer that is stored until the requester takes it.
-#[derive(Debug, Clone)]
-pub(super) struct StoredResponse {
-    pub(super) correlation_id: String,
-    pub(super) event: AgentEvent,
-}
-
 impl ReplyMode {
     pub(super) const ALL: [Self; 3] = [Self::Wait, Self::Async, Self::Delegate];
 
@@ -94,23 +86,6 @@ impl Envelope {
     }
 }
 
-impl Delivered {
-    /// The answer as an event.
-    pub(super) fn response(
-        &self,
-        id: String,
-        created_at: String,
-        from: &InstanceId,
-        answer: Result<Value, JsonObject>,
-    ) -> Option<AgentEvent> {
-        let source = EventSource::agent(from.agent());
-        let mut response = self.event.response(id, created_at, source, answer)?;
-        let asker = self.asker.as_ref();
-        response.instance_key = asker.map(|asker| asker.instance.key().to_owned());
-        Some(response)
-    }
-}
-
 /// Returns an answer that is within the limits of a response, and an error for a larger one.
 pub(super) fn bounded(answer: Value) -> Result<Value, HandlerError> {
     let json = serde_json::to_string(&answer).map_err(IpcError::Shape);
@@ -118,7 +93,7 @@ pub(super) fn bounded(answer: Value) -> Result<Value, HandlerError> {
         Ok(()) => Ok(answer),
         Err(error) => {
             let message = format!("the answer exceeds the IPC limits: {error}");
-            Err(wire::host_ended_turn(message))
+            Err(HandlerError::new(message))
         }
     }
 }

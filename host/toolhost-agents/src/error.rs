@@ -1,7 +1,5 @@
 //! Why an agent could not be reached, or did not answer.
 
-use std::fmt;
-
 use toolhost_contract::{HandlerError, IpcError, ToolErrorCode};
 
 use super::InstanceId;
@@ -28,7 +26,7 @@ pub enum AgentsError {
         timeout_ms: u64,
     },
     /// `CIRCULAR_CALL_DETECTED`: the target waits for the requester, or is the requester.
-    #[error("a request to agent '{target}' would wait for itself: {}", Circle(.circle))]
+    #[error("a request to agent '{target}' would wait for itself: {}", waits(.circle))]
     Circular {
         /// The target.
         target: String,
@@ -88,14 +86,10 @@ impl AgentsError {
     /// Returns the target's own error, if that is the reason.
     #[must_use]
     pub fn handler_error(&self) -> Option<&HandlerError> {
-        match self {
-            Self::TurnFailed { error, .. } => Some(error),
-            Self::NotFound { .. }
-            | Self::Timeout { .. }
-            | Self::Circular { .. }
-            | Self::ChainTooLong { .. }
-            | Self::Undelivered { .. }
-            | Self::Reported { .. } => None,
+        if let Self::TurnFailed { error, .. } = self {
+            Some(error)
+        } else {
+            None
         }
     }
 
@@ -111,46 +105,9 @@ impl AgentsError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Undelivered {
-    /// The mailbox is full.
-    #[error("{instance} has {capacity} events waiting already")]
-    MailboxFull {
-        /// The owner of the mailbox.
-        instance: InstanceId,
-        /// Its limit.
-        capacity: usize,
-    },
-    /// The events in the mailbox are too large together.
-    #[error("the events of {instance} would exceed {bytes_max} bytes")]
-    MailboxTooLarge {
-        /// The owner of the mailbox.
-        instance: InstanceId,
-        /// Its limit in bytes.
-        bytes_max: usize,
-    },
-    /// Too many instances run.
-    #[error("{instances_max} instances of agents run already")]
-    TooManyInstances {
-        /// The limit.
-        instances_max: usize,
-    },
-    /// Too many responses to async requests are stored or expected.
-    #[error("{responses_max} responses wait to be taken already")]
-    TooManyResponses {
-        /// The limit.
-        responses_max: usize,
-    },
-    /// The stored responses to async requests are too large together.
-    #[error("{responses_bytes} bytes of responses wait to be taken already")]
-    ResponsesTooLarge {
-        /// The limit in bytes.
-        responses_bytes: usize,
-    },
-    /// Too many requests of one process are being processed.
-    #[error("{under_way_max} events of this process are under way already")]
-    TooManyUnderWay {
-        /// The limit.
-        under_way_max: usize,
-    },
+    /// A limit of the orchestrator is reached: the text names it.
+    #[error("{0}")]
+    LimitReached(String),
     /// The requester may not send events to the instance: see [`Reach`](super::Reach).
     #[error("{instance} is out of reach: an agent reaches instances of its own key")]
     OutOfReach {
@@ -221,26 +178,18 @@ pub enum Loss {
 
 impl Loss {
     /// The text for other agents and their models: without processes and files of the host.
-    fn for_others(&self) -> &'static str {
+    fn for_others(&self) -> String {
         match self {
-            Self::NotStarted(_) => "its process cannot be started",
-            Self::Exited { .. } => "its process ended",
-            Self::Closed { .. } => "its process closed its output",
-            Self::Panicked => "it panicked",
-            Self::HostEnded => "the host ended during its turn",
-            Self::Unread => "its event could not be read",
+            Self::NotStarted(_) => "its process cannot be started".to_owned(),
+            Self::Exited { .. } => "its process ended".to_owned(),
+            Self::Closed { .. } => "its process closed its output".to_owned(),
+            Self::Panicked | Self::HostEnded | Self::Unread => self.to_string(),
         }
     }
 }
 
-struct Circle<'a>(&'a [InstanceId]);
-
-impl fmt::Display for Circle<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, instance) in self.0.iter().enumerate() {
-            let between = if index == 0 { "" } else { " waits for " };
-            write!(f, "{between}{instance}")?;
-        }
-        Ok(())
-    }
+/// Writes the instances of a circle.
+fn waits(circle: &[InstanceId]) -> String {
+    let instances: Vec<_> = circle.iter().map(InstanceId::to_string).collect();
+    instances.join(" waits for ")
 }

@@ -1,45 +1,26 @@
 //! The orchestrator's tables: events that wait for their turn, ids of handled events, and responses that
 //! were not yet taken.
 
+use std::collections::HashMap;
+
 use toolhost_contract::AgentEvent;
 use toolhost_store::rusqlite::types::Type;
 use toolhost_store::rusqlite::{self, Connection, OptionalExtension, Row, params};
-
 use toolhost_store::{Store, StoreError};
 
-use super::InstanceId;
-use super::delivery::{Asker, Delivered, ReplyMode, StoredResponse};
+use super::delivery::{Asker, Delivered, Envelope, ReplyMode};
 use super::mailbox::{Entry, Obligation};
+use super::{InstanceId, OrchestratorConfig, Undelivered};
 
 /// The tables, used on the store's thread.
 #[derive(Debug, Clone)]
 pub(super) struct EventStore {
     store: Store,
     handled_max: u32,
-}
-
-/// An event to be stored.
-#[derive(Debug)]
-pub(super) struct NewEvent {
-    pub(super) event_id: String,
-    pub(super) to: InstanceId,
-    pub(super) asker: Option<Asker>,
-    pub(super) json: String,
-    /// Responses that may be stored for the requester, and their bytes.
-    pub(super) responses_max: (usize, usize),
-}
-
-/// The outcome of storing an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Inserted {
-    /// It was stored in this row.
-    At(i64),
-    /// An event of its id was stored before.
-    Known,
-    /// The requester has too many responses.
-    TooManyResponses,
-    /// The requester's responses are too large.
-    ResponsesTooLarge,
+    /// Responses that may be stored or expected for one instance.
+    responses_max: usize,
+    /// Bytes of the stored responses for one instance.
+    responses_bytes: usize,
 }
 
 /// The end of a turn.
@@ -48,7 +29,7 @@ pub(super) struct Settled {
     pub(super) seq: i64,
     pub(super) event_id: String,
     /// The response, if it is to be stored, and for whom.
-    pub(super) response: Option<(Asker, StoredResponse)>,
+    pub(super) response: Option<(Asker, AgentEvent)>,
     /// Unix milliseconds.
     pub(super) now_ms: i64,
     /// The instance, and the correlation ids of the responses that the turn took.
@@ -56,42 +37,49 @@ pub(super) struct Settled {
 }
 
 impl EventStore {
-    pub(super) fn new(store: Store, handled_max: u32) -> Self {
-        Self { store, handled_max }
+    pub(super) fn new(store: Store, config: &OrchestratorConfig) -> Self {
+        Self {
+            store,
+            handled_max: config.handled_max,
+            responses_max: config.responses_max,
+            responses_bytes: config.responses_bytes,
+        }
     }
 
-    /// Stores an event.
-    pub(super) async fn insert(&self, new: NewEvent) -> Result<Inserted, StoreError> {
-        let run_id = self.store.run_id().to_owned();
+    /// Stores an event as this JSON. Returns its row; none if an event of its id was stored before.
+    pub(super) async fn insert(
+        &self,
+        new: Envelope,
+        json: String,
+    ) -> Result<Option<i64>, Undelivered> {
+        let this = self.clone();
         let work = move |db: &Connection| {
+            let id = &new.event.id;
             let handled = "SELECT 1 FROM agent_handled WHERE event_id = ?1";
-            let handled = db.prepare_cached(handled)?.exists([&new.event_id])?;
-            if handled {
-                return Ok(Inserted::Known);
+            if db.prepare_cached(handled)?.exists([id])? {
+                return Ok(Ok(None));
             }
-            if let Some(too_much) = responses_exceeded(db, &new)? {
-                return Ok(too_much);
+            if let Some(refused) = this.responses_exceeded(db, new.asker.as_ref())? {
+                return Ok(Err(refused));
             }
             let insert = "INSERT INTO agent_events
                 (event_id, run_id, agent, instance_key, mode, asker_agent, asker_key, event)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (event_id) DO NOTHING";
             let asker = new.asker.as_ref();
             let inserted = db.prepare_cached(insert)?.execute(params![
-                new.event_id,
-                run_id,
+                id,
+                this.own_run(),
                 new.to.agent(),
                 new.to.key(),
                 asker.map_or("send", |asker| asker.mode.as_str()),
                 asker.map(|asker| asker.instance.agent()),
                 asker.map(|asker| asker.instance.key()),
-                new.json,
+                json,
             ])?;
-            Ok(match inserted {
-                0 => Inserted::Known,
-                _ => Inserted::At(db.last_insert_rowid()),
-            })
+            Ok(Ok((inserted > 0).then(|| db.last_insert_rowid())))
         };
-        self.store.write(move |db| work(db)).await
+        let inserted = self.store.write(move |db| work(db)).await;
+        inserted.map_err(|error| Undelivered::NotStored(error.into()))?
     }
 
     /// Counts a delivery of an event, and reads the event; none if it was removed.
@@ -116,7 +104,7 @@ impl EventStore {
 
     /// Closes a turn: marks its event as handled, stores the response, removes the responses it took.
     pub(super) async fn settle(&self, settled: Settled) -> Result<(), StoreError> {
-        let (run_id, handled_max) = (self.store.run_id().to_owned(), self.handled_max);
+        let (run_id, handled_max) = (self.own_run().to_owned(), self.handled_max);
         let work = move |db: &Connection| {
             remove_event(db, settled.seq)?;
             let handled = "INSERT INTO agent_handled (event_id) VALUES (?1)
@@ -138,62 +126,40 @@ impl EventStore {
         self.store.write(move |db| remove_event(db, seq)).await
     }
 
-    /// Returns the oldest responses for an instance, but those that another living run owns, and those
-    /// that are known. At least one; more if they have at most `bytes_max` bytes together.
+    /// Returns the oldest responses for an instance by their correlation ids, but those that another
+    /// living run owns, and those that are known. At least one; more if they have at most `bytes_max`
+    /// bytes together.
     pub(super) async fn responses(
         &self,
         of: &InstanceId,
         mode: ReplyMode,
         known: Vec<String>,
         bytes_max: usize,
-    ) -> Result<Vec<StoredResponse>, StoreError> {
-        let releasable_runs = self.releasable_runs(of, mode).await?;
-        let instance = of.clone();
+    ) -> Result<Vec<(String, AgentEvent)>, StoreError> {
+        let (this, instance) = (self.clone(), of.clone());
         let select = "SELECT run_id, correlation_id, event FROM agent_responses
             WHERE agent = ?1 AND instance_key = ?2 AND mode = ?3 ORDER BY seq";
         let work = move |db: &Connection| {
             let mut select = db.prepare_cached(select)?;
             let of = params![instance.agent(), instance.key(), mode.as_str()];
             let mut rows = select.query(of)?;
-            let (mut responses, mut bytes) = (Vec::new(), 0);
+            let (mut responses, mut bytes, mut foreign) = (Vec::new(), 0, HashMap::new());
             while let Some(row) = rows.next()? {
                 let (run, correlation_id): (String, String) = (row.get(0)?, row.get(1)?);
-                if !releasable_runs.contains(&run) || known.contains(&correlation_id) {
+                let is_foreign = |run: &String| run != this.own_run() && this.store.is_alive(run);
+                let foreign = *foreign.entry(run).or_insert_with_key(is_foreign);
+                if foreign || known.contains(&correlation_id) {
                     continue;
                 }
                 bytes += row.get_ref(2)?.as_str()?.len();
                 if bytes > bytes_max && !responses.is_empty() {
                     break;
                 }
-                responses.push(StoredResponse {
-                    correlation_id,
-                    event: event(row, 2)?,
-                });
+                responses.push((correlation_id, event(row, 2)?));
             }
             Ok(responses)
         };
         self.store.read(move |db| work(db)).await
-    }
-
-    /// Returns the runs whose responses may be given to an instance: this one, and those that died.
-    async fn releasable_runs(
-        &self,
-        of: &InstanceId,
-        mode: ReplyMode,
-    ) -> Result<Vec<String>, StoreError> {
-        let instance = of.clone();
-        let select = "SELECT DISTINCT run_id FROM agent_responses
-            WHERE agent = ?1 AND instance_key = ?2 AND mode = ?3";
-        let work = move |db: &Connection| {
-            let of = params![instance.agent(), instance.key(), mode.as_str()];
-            let mut select = db.prepare_cached(select)?;
-            let runs = select.query_map(of, |row| row.get(0))?;
-            runs.collect()
-        };
-        let mut runs: Vec<String> = self.store.read(move |db| work(db)).await?;
-        let own = self.store.run_id();
-        runs.retain(|run| run == own || !self.store.is_alive(run));
-        Ok(runs)
     }
 
     /// Removes responses that were taken.
@@ -221,7 +187,7 @@ impl EventStore {
 
     /// Returns the agents that have events of dead runs, and those runs.
     pub(super) async fn orphans(&self) -> Result<Vec<(String, String)>, StoreError> {
-        let own = self.store.run_id().to_owned();
+        let own = self.own_run().to_owned();
         let select = "SELECT DISTINCT agent, run_id FROM agent_events WHERE run_id <> ?1";
         let mut orphans: Vec<(String, String)> = self
             .store
@@ -242,7 +208,7 @@ impl EventStore {
         run: &str,
     ) -> Result<Vec<(InstanceId, Entry)>, StoreError> {
         let (agent, run) = (agent.to_owned(), run.to_owned());
-        let own = self.store.run_id().to_owned();
+        let own = self.own_run().to_owned();
         let work = move |db: &Connection| {
             let select = "SELECT seq, event_id, instance_key, octet_length(event) FROM agent_events
                 WHERE agent = ?1 AND run_id = ?2 ORDER BY seq";
@@ -279,34 +245,34 @@ impl EventStore {
             .read(move |db| db.query_row(counts, [], read))
             .await
     }
-}
 
-/// Checks the responses of the requester, stored or expected, against the limits.
-fn responses_exceeded(db: &Connection, new: &NewEvent) -> rusqlite::Result<Option<Inserted>> {
-    let Some(asker) = new
-        .asker
-        .as_ref()
-        .filter(|asker| asker.mode != ReplyMode::Wait)
-    else {
-        return Ok(None);
-    };
-    let count = "SELECT count(*), coalesce(sum(octet_length(event)), 0),
-            (SELECT count(*) FROM agent_events
-                WHERE asker_agent = ?1 AND asker_key = ?2 AND mode IN ('async', 'delegate'))
-        FROM agent_responses WHERE agent = ?1 AND instance_key = ?2";
-    let of = [asker.instance.agent(), asker.instance.key()];
-    let counts = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let (stored, bytes, expected): (i64, i64, i64) =
-        db.prepare_cached(count)?.query_row(of, counts)?;
-    let (count_max, bytes_max) = new.responses_max;
-    let reaches = |count: i64, max: usize| usize::try_from(count).is_ok_and(|count| count >= max);
-    Ok(if reaches(stored.saturating_add(expected), count_max) {
-        Some(Inserted::TooManyResponses)
-    } else if reaches(bytes, bytes_max) {
-        Some(Inserted::ResponsesTooLarge)
-    } else {
-        None
-    })
+    /// Checks the responses of the requester, stored or expected, against the limits.
+    fn responses_exceeded(
+        &self,
+        db: &Connection,
+        asker: Option<&Asker>,
+    ) -> rusqlite::Result<Option<Undelivered>> {
+        let Some(asker) = asker.filter(|asker| asker.mode != ReplyMode::Wait) else {
+            return Ok(None);
+        };
+        let count = "SELECT coalesce(sum(octet_length(event)), 0), count(*) +
+                (SELECT count(*) FROM agent_events
+                    WHERE asker_agent = ?1 AND asker_key = ?2 AND mode IN ('async', 'delegate'))
+            FROM agent_responses WHERE agent = ?1 AND instance_key = ?2";
+        let of = [asker.instance.agent(), asker.instance.key()];
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let (bytes, count): (i64, i64) = db.prepare_cached(count)?.query_row(of, read)?;
+        let (count_max, bytes_max) = (self.responses_max, self.responses_bytes);
+        let reaches = |n: i64, max: usize| usize::try_from(n).is_ok_and(|n| n >= max);
+        let limit = if reaches(count, count_max) {
+            format!("{count_max} responses wait to be taken already")
+        } else if reaches(bytes, bytes_max) {
+            format!("{bytes_max} bytes of responses wait to be taken already")
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(Undelivered::LimitReached(limit)))
+    }
 }
 
 fn remove_event(db: &Connection, seq: i64) -> rusqlite::Result<()> {
@@ -319,17 +285,17 @@ fn insert_response(
     db: &Connection,
     run_id: &str,
     asker: &Asker,
-    response: &StoredResponse,
+    response: &AgentEvent,
     now_ms: i64,
 ) -> rusqlite::Result<()> {
-    let json = serde_json::to_string(&response.event)
+    let json = serde_json::to_string(response)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     let insert = "INSERT INTO agent_responses
         (correlation_id, run_id, agent, instance_key, mode, event, created_ms)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
         ON CONFLICT (agent, instance_key, correlation_id) DO NOTHING";
     let values = params![
-        response.correlation_id,
+        response.in_reply_to(),
         run_id,
         asker.instance.agent(),
         asker.instance.key(),

@@ -15,18 +15,12 @@ use super::phase::{Phase, draining};
 use super::reply_waiters::Reply;
 use super::settle::report;
 use super::state::OrchestratorState;
-use super::turn::{self, Ended};
-use super::worker::Worker;
-use super::{AgentSetup, AgentsError, InstanceId, Loss, Undelivered, wire};
+use super::worker::{TurnEnd, Worker};
+use super::{AgentSetup, AgentsError, Loss, Undelivered, wire};
 
 /// Starts the task of an instance, which runs until it is idle or the orchestrator stops. If no task can
 /// be started any more, the mailbox is closed.
-pub(super) fn start(
-    state: Arc<OrchestratorState>,
-    setup: Arc<AgentSetup>,
-    id: InstanceId,
-    mailbox: Arc<Mailbox>,
-) {
+pub(super) fn start(state: Arc<OrchestratorState>, setup: Arc<AgentSetup>, mailbox: Arc<Mailbox>) {
     let (tasks, opened) = (Arc::clone(&state), Arc::clone(&mailbox));
     let started = tasks.tasks.spawn(async move {
         // Made in the task: its drop locks the instances, which the caller of `start` has locked.
@@ -36,7 +30,6 @@ pub(super) fn start(
             worker: None,
             state,
             setup,
-            id,
             mailbox,
         };
         instance.run().await;
@@ -49,7 +42,6 @@ pub(super) fn start(
 struct Instance {
     state: Arc<OrchestratorState>,
     setup: Arc<AgentSetup>,
-    id: InstanceId,
     mailbox: Arc<Mailbox>,
     phase: watch::Receiver<Phase>,
     backoff: Backoff,
@@ -69,7 +61,7 @@ enum Attempt {
 impl Drop for Instance {
     fn drop(&mut self) {
         self.mailbox.close();
-        self.state.forget(&self.id, &self.mailbox);
+        self.state.forget(&self.mailbox);
     }
 }
 
@@ -137,7 +129,7 @@ impl Instance {
             let pause = self.backoff.pause();
             tracing::warn!(
                 target: "toolhost::agents",
-                instance = %self.id, event = entry.event_id, %loss, ?pause,
+                instance = %self.mailbox.id, event = entry.event_id, %loss, ?pause,
                 "an instance was lost and is started again"
             );
             tokio::select! {
@@ -157,60 +149,54 @@ impl Instance {
             return self.settle(delivered, Err(failure), Vec::new()).await;
         }
         let local = self.local(delivered.event.trace_id.clone());
-        let target = self.id.agent().to_owned();
         let failed = |error| AgentsError::TurnFailed {
-            target,
+            target: local.from().agent().to_owned(),
             error: Box::new(error),
         };
-        match self.take_turn(delivered, &local).await {
-            Ended::Done(Ok(value)) => {
+        // The responses that a failed turn took stay unacknowledged.
+        let (reply, taken) = match self.take_turn(delivered, &local).await {
+            TurnEnd::Done(result) => {
                 self.backoff.reset();
-                self.settle(delivered, Ok(value), local.taken()).await
+                let taken = result.is_ok().then(|| local.taken());
+                (result.map_err(failed), taken.unwrap_or_default())
             }
-            // The responses that a failed turn took stay unacknowledged.
-            Ended::Done(Err(error)) => {
-                self.backoff.reset();
-                self.settle(delivered, Err(failed(error)), Vec::new()).await
-            }
-            Ended::TooLong(error) => {
+            TurnEnd::TooLong(error) => {
                 self.worker = None;
-                self.settle(delivered, Err(failed(error)), Vec::new()).await
+                (Err(failed(error)), Vec::new())
             }
-            Ended::Lost(loss) => {
+            TurnEnd::Lost(loss) => {
                 self.worker = None;
                 if attempt < attempts_max {
                     return Attempt::Lost(loss);
                 }
-                let failure = self.lost(attempt, loss);
-                self.settle(delivered, Err(failure), Vec::new()).await
+                (Err(self.lost(attempt, loss)), Vec::new())
             }
-            Ended::Stopped => {
+            TurnEnd::Stopped => {
                 self.worker = None;
                 if let Err(error) = self.state.event_store.undo_begin(delivered.seq).await {
                     let what = "a delivery that the host ended was counted";
                     self.report(&delivered.event.id, &error, what);
                 }
-                Attempt::Stopped
+                return Attempt::Stopped;
             }
-        }
+        };
+        self.settle(delivered, reply, taken).await
     }
 
-    async fn take_turn(&mut self, delivered: &Delivered, local: &Arc<LocalPort>) -> Ended {
+    async fn take_turn(&mut self, delivered: &Delivered, local: &Arc<LocalPort>) -> TurnEnd {
         let mut event = delivered.event.clone();
         wire::set_attempt(&mut event, delivered.attempt);
         let deadline = self.state.config.turn_deadline;
         let phase = self.phase.clone();
         match self.worker() {
-            Ok(worker) => {
-                let turn = worker.turn(event, Arc::clone(local));
-                turn::run(worker, turn, deadline, phase).await
-            }
-            Err(loss) => Ended::Lost(loss),
+            Ok(worker) => worker.take_turn(event, local, deadline, phase).await,
+            Err(loss) => TurnEnd::Lost(loss),
         }
     }
 
     async fn settle(&self, delivered: &Delivered, reply: Reply, taken: Vec<String>) -> Attempt {
-        self.state.settle(&self.id, delivered, reply, taken).await;
+        let by = &self.mailbox.id;
+        self.state.settle(by, delivered, reply, taken).await;
         Attempt::Settled
     }
 
@@ -230,17 +216,17 @@ impl Instance {
         // The error that others read does not contain how a process ended: the log does.
         let last = loss.to_string();
         let reason = Undelivered::Lost {
-            instance: self.id.clone(),
+            instance: self.mailbox.id.clone(),
             attempts,
             loss,
         };
         tracing::error!(target: "toolhost::agents", %reason, last, "an event was given up");
-        AgentsError::undelivered(self.id.agent(), reason)
+        AgentsError::undelivered(self.mailbox.id.agent(), reason)
     }
 
     fn local(&self, trace_id: Option<String>) -> Arc<LocalPort> {
         let reach = self.state.config.reach;
-        LocalPort::new(&self.state, self.id.clone(), reach, trace_id)
+        LocalPort::new(&self.state, self.mailbox.id.clone(), reach, trace_id)
     }
 
     /// Returns the worker, started if it is missing.
@@ -248,7 +234,7 @@ impl Instance {
         let worker = match self.worker.take().filter(Worker::is_alive) {
             Some(worker) => worker,
             None => {
-                let results = Arc::clone(self.mailbox.results());
+                let results = Arc::clone(&self.mailbox.results);
                 Worker::start(&self.setup.start, self.local(None), results)?
             }
         };
@@ -262,6 +248,6 @@ impl Instance {
     }
 
     fn report(&self, event_id: &str, error: &dyn std::fmt::Display, what: &str) {
-        report(&self.id, event_id, error, what);
+        report(&self.mailbox.id, event_id, error, what);
     }
 }

@@ -49,7 +49,6 @@ mod state;
 mod sync;
 mod tasks;
 mod transport;
-mod turn;
 mod wait_graph;
 mod waiting;
 mod wire;

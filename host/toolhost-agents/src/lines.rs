@@ -1,22 +1,29 @@
-//! Lines of a stream, of limited length.
+//! Lines of a stream: read up to a limited length, and written.
 
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use toolhost_contract::IpcMessage;
+
+use super::Undelivered;
+
+/// Lines that wait to be written.
+const QUEUE: usize = 64;
 
 /// Reads lines. A line that is too long is skipped in bounded memory.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     reader: BufReader<R>,
     max: usize,
-    line: Vec<u8>,
-    too_long: bool,
+    line: Line,
 }
 
 /// A line without its line feed.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    Whole(Vec<u8>),
-    /// The beginning of a line that exceeds the limit.
-    TooLong(Vec<u8>),
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Line {
+    /// The line, or the beginning of one that is too long.
+    text: Vec<u8>,
+    too_long: bool,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
@@ -24,8 +31,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self {
             reader: BufReader::new(reader),
             max,
-            line: Vec::new(),
-            too_long: false,
+            line: Line::default(),
         }
     }
 
@@ -39,22 +45,32 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             };
             let end = read.iter().position(|byte| *byte == b'\n');
             let part = read.get(..end.unwrap_or(read.len())).unwrap_or_default();
-            let free = self.max.saturating_sub(self.line.len());
-            self.too_long |= part.len() > free;
+            let free = self.max.saturating_sub(self.line.text.len());
+            self.line.too_long |= part.len() > free;
             let kept = part.get(..free.min(part.len())).unwrap_or_default();
-            self.line.extend_from_slice(kept);
+            self.line.text.extend_from_slice(kept);
             let used = part.len() + usize::from(end.is_some());
             self.reader.consume(used);
             if end.is_some() {
-                let line = std::mem::take(&mut self.line);
-                let too_long = std::mem::take(&mut self.too_long);
-                return Some(if too_long {
-                    Line::TooLong(line)
-                } else {
-                    Line::Whole(line)
-                });
+                return Some(std::mem::take(&mut self.line));
             }
         }
+    }
+}
+
+impl Line {
+    /// Parses the line as a message; the error is for a log.
+    pub(super) fn parse(&self) -> Result<IpcMessage, String> {
+        if self.too_long {
+            return Err("the line is too long".to_owned());
+        }
+        IpcMessage::parse(&self.text).map_err(|error| error.to_string())
+    }
+
+    /// Returns the beginning of the line, escaped for a log.
+    pub(super) fn excerpt(&self, bytes_max: usize) -> String {
+        let beginning = self.text.get(..bytes_max).unwrap_or(&self.text);
+        String::from_utf8_lossy(beginning).escape_debug().collect()
     }
 }
 
@@ -64,10 +80,52 @@ pub(super) fn is_logged(count: u64, all: u64) -> bool {
     count <= all || count.is_power_of_two()
 }
 
-/// Returns the beginning of a text, escaped for a log.
-pub(super) fn excerpt(text: &[u8], bytes_max: usize) -> String {
-    let beginning = text.get(..bytes_max.min(text.len())).unwrap_or_default();
-    String::from_utf8_lossy(beginning).escape_debug().collect()
+/// Writes messages as lines, in a task. The queue ends with `None`.
+#[derive(Debug)]
+pub(super) struct LineWriter(mpsc::Sender<Option<String>>);
+
+impl LineWriter {
+    /// Starts the task in `tasks`. It ends when nobody reads any more, or after [`close`](Self::close).
+    pub(super) fn start(
+        mut writer: impl AsyncWrite + Send + Unpin + 'static,
+        tasks: &mut JoinSet<()>,
+    ) -> Self {
+        let (queue, mut lines) = mpsc::channel::<Option<String>>(QUEUE);
+        tasks.spawn(async move {
+            while let Some(Some(line)) = lines.recv().await {
+                let written = writer.write_all(line.as_bytes()).await;
+                if written.is_err() || writer.flush().await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self(queue)
+    }
+
+    /// Sends a message; waits while the queue is full.
+    pub(super) async fn send(&self, message: &IpcMessage) -> Result<(), Undelivered> {
+        let line = message.to_line().map_err(Undelivered::Malformed)?;
+        let gone = |_| Undelivered::Disconnected;
+        self.0.send(Some(line)).await.map_err(gone)
+    }
+
+    /// Sends a message if the queue has room for it.
+    pub(super) fn try_send(&self, message: &IpcMessage) -> Result<(), Undelivered> {
+        let line = message.to_line().map_err(Undelivered::Malformed)?;
+        let gone = |_| Undelivered::Disconnected;
+        self.0.try_send(Some(line)).map_err(gone)
+    }
+
+    /// Waits until nothing can be written any more.
+    pub(super) async fn closed(&self) {
+        self.0.closed().await;
+    }
+
+    /// Ends the task after the queued lines.
+    pub(super) async fn close(&self) {
+        // It fails if the task has ended.
+        let _ = self.0.send(None).await;
+    }
 }
 
 #[cfg(test)]
@@ -82,15 +140,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_skipped_and_the_next_one_read() {
-        let whole = |text: &str| Some(Line::Whole(text.as_bytes().to_vec()));
+        let line = |text: &str, too_long| {
+            let text = text.as_bytes().to_vec();
+            Some(Line { text, too_long })
+        };
         let text = format!("one\n\n{}\n12345\n123456\ntwo\nhalf", "x".repeat(100_000));
         let mut lines = Lines::new(text.as_bytes(), 5);
-        assert_eq!(lines.next().await, whole("one"));
-        assert_eq!(lines.next().await, whole(""));
-        assert_eq!(lines.next().await, Some(Line::TooLong(b"xxxxx".to_vec())));
-        assert_eq!(lines.next().await, whole("12345"));
-        assert_eq!(lines.next().await, Some(Line::TooLong(b"12345".to_vec())));
-        assert_eq!(lines.next().await, whole("two"));
+        assert_eq!(lines.next().await, line("one", false));
+        assert_eq!(lines.next().await, line("", false));
+        assert_eq!(lines.next().await, line("xxxxx", true));
+        assert_eq!(lines.next().await, line("12345", false));
+        assert_eq!(lines.next().await, line("12345", true));
+        assert_eq!(lines.next().await, line("two", false));
         assert_eq!(lines.next().await, None);
     }
 }

@@ -5,12 +5,10 @@ mod operations;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, SystemTime};
 
-use toolhost_contract::{AgentEvent, EventSource};
-
-use toolhost_contract::Timestamp;
+use toolhost_contract::{AgentEvent, EventSource, Timestamp};
 use toolhost_store::StoreError;
 
-use super::delivery::{Asker, Envelope, ReplyMode, StoredResponse};
+use super::delivery::{Asker, Envelope, ReplyMode};
 use super::reply_waiters::Reply;
 use super::state::OrchestratorState;
 use super::sync::lock;
@@ -63,17 +61,12 @@ impl LocalPort {
         lock(&self.taken).clone()
     }
 
-    /// Returns the oldest results of delegations.
-    pub(super) async fn results(&self) -> Result<Vec<StoredResponse>, AgentsError> {
-        self.stored(ReplyMode::Delegate, Vec::new()).await
-    }
-
-    /// Returns the oldest stored responses but the known ones.
-    async fn stored(
+    /// Returns the oldest stored responses but the known ones, by their correlation ids.
+    pub(super) async fn stored(
         &self,
         mode: ReplyMode,
         known: Vec<String>,
-    ) -> Result<Vec<StoredResponse>, AgentsError> {
+    ) -> Result<Vec<(String, AgentEvent)>, AgentsError> {
         let state = self.state(self.from.agent())?;
         let event_store = &state.event_store;
         let stored = event_store.responses(&self.from, mode, known, BATCH_BYTES);
@@ -88,14 +81,14 @@ impl LocalPort {
     }
 
     /// Submits a request and waits for its answer.
-    pub(super) async fn ask(&self, target: &str, event: AgentEvent, timeout: Duration) -> Reply {
+    async fn ask(&self, target: &str, event: AgentEvent, timeout: Duration) -> Reply {
         let envelope = self.envelope(target, event, Some(ReplyMode::Wait))?;
         let state = self.state(target)?;
         state.ask(&self.from, envelope, timeout).await
     }
 
-    /// Submits an event. The answer, if `mode` requests one, is stored.
-    pub(super) async fn submit(
+    /// Has an event accepted. The answer, if `mode` requests one, is stored.
+    pub(super) async fn accept(
         &self,
         target: &str,
         event: AgentEvent,

@@ -5,25 +5,20 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, oneshot};
 
-use super::Loss;
 use super::sync::lock;
+use super::{InstanceId, Loss, OrchestratorConfig, Undelivered};
 
 /// The mailbox of one instance: its events in the order they were accepted. The events themselves are in
 /// the store.
 #[derive(Debug)]
 pub(super) struct Mailbox {
-    capacity: Capacity,
+    pub(super) id: InstanceId,
+    /// Notified when there are results of delegations. They are sent to the worker during its turn.
+    pub(super) results: Arc<Notify>,
+    events_max: usize,
+    bytes_max: usize,
     state: Mutex<State>,
     changed: Notify,
-    results: Arc<Notify>,
-}
-
-/// Limits of a mailbox.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Capacity {
-    pub(super) events: usize,
-    /// Bytes of the events' JSON.
-    pub(super) bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -66,52 +61,50 @@ pub(super) enum Item {
     Start(oneshot::Sender<Result<(), Loss>>),
 }
 
-/// Why no slot was reserved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReserveError {
-    Full,
-    TooLarge,
-    Closed,
-}
-
-/// A slot for an event that is being stored. Dropping it releases it.
+/// A slot for an event that is being stored. Dropping it queues the event, or releases the slot if the
+/// event was not stored.
 #[derive(Debug)]
 pub(super) struct Slot {
     mailbox: Arc<Mailbox>,
     bytes: usize,
-    in_use: bool,
+    stored: Option<Entry>,
 }
 
 impl Mailbox {
-    pub(super) fn new(capacity: Capacity) -> Arc<Self> {
+    pub(super) fn new(id: InstanceId, config: &OrchestratorConfig) -> Arc<Self> {
         Arc::new(Self {
-            capacity,
+            id,
+            results: Arc::default(),
+            events_max: config.mailbox_capacity,
+            bytes_max: config.mailbox_bytes,
             state: Mutex::default(),
             changed: Notify::new(),
-            results: Arc::default(),
         })
     }
 
-    /// Reserves a slot for an event of this many bytes.
-    pub(super) fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Slot, ReserveError> {
+    /// Reserves a slot for an event of this many bytes; none if the mailbox is closed.
+    pub(super) fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Option<Slot>, Undelivered> {
+        let (id, events_max, bytes_max) = (&self.id, self.events_max, self.bytes_max);
         let mut state = lock(&self.state);
         if state.closed {
-            return Err(ReserveError::Closed);
+            return Ok(None);
         }
         let waiting = state.queue.len() + state.reserved;
-        if waiting >= self.capacity.events {
-            return Err(ReserveError::Full);
+        if waiting >= events_max {
+            let limit = format!("{id} has {events_max} events waiting already");
+            return Err(Undelivered::LimitReached(limit));
         }
-        if waiting > 0 && state.bytes + bytes > self.capacity.bytes {
-            return Err(ReserveError::TooLarge);
+        if waiting > 0 && state.bytes + bytes > bytes_max {
+            let limit = format!("the events of {id} would exceed {bytes_max} bytes");
+            return Err(Undelivered::LimitReached(limit));
         }
         state.reserved += 1;
         state.bytes += bytes;
-        Ok(Slot {
+        Ok(Some(Slot {
             mailbox: Arc::clone(self),
             bytes,
-            in_use: true,
-        })
+            stored: None,
+        }))
     }
 
     /// Queues an event that was accepted before, whatever the capacity. Returns false if the mailbox is
@@ -126,11 +119,6 @@ impl Mailbox {
     /// Asks for the worker to be started. Returns false if the mailbox is closed.
     pub(super) fn start(&self, started: oneshot::Sender<Result<(), Loss>>) -> bool {
         self.change(|state| state.starts.push(started))
-    }
-
-    /// Notified when there are results of delegations. They are sent to the worker during its turn.
-    pub(super) fn results(&self) -> &Arc<Notify> {
-        &self.results
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) -> bool {
@@ -207,27 +195,20 @@ impl Mailbox {
 impl Slot {
     /// Queues the stored event.
     pub(super) fn put(mut self, entry: Entry) {
-        self.in_use = false;
-        {
-            let mut state = lock(&self.mailbox.state);
-            state.reserved -= 1;
-            if state.closed {
-                state.bytes -= self.bytes;
-            } else {
-                state.queue.push_back(entry);
-            }
-        }
-        self.mailbox.changed.notify_one();
+        self.stored = Some(entry);
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if self.in_use {
-            let mut state = lock(&self.mailbox.state);
-            state.reserved -= 1;
-            state.bytes -= self.bytes;
+        let mut state = lock(&self.mailbox.state);
+        state.reserved -= 1;
+        match self.stored.take() {
+            Some(entry) if !state.closed => state.queue.push_back(entry),
+            Some(_) | None => state.bytes -= self.bytes,
         }
+        drop(state);
+        self.mailbox.changed.notify_one();
     }
 }
 
@@ -245,29 +226,44 @@ mod tests {
     }
 
     fn mailbox(events: usize, bytes: usize) -> Arc<Mailbox> {
-        Mailbox::new(Capacity { events, bytes })
+        let limits = OrchestratorConfig {
+            mailbox_capacity: events,
+            mailbox_bytes: bytes,
+            ..OrchestratorConfig::default()
+        };
+        Mailbox::new(InstanceId::new("a", "k"), &limits)
+    }
+
+    /// Reserves a slot that must be free.
+    fn slot(mailbox: &Arc<Mailbox>, bytes: usize) -> Slot {
+        mailbox.reserve(bytes).unwrap().unwrap()
+    }
+
+    fn refusal(mailbox: &Arc<Mailbox>) -> String {
+        mailbox.reserve(10).unwrap_err().to_string()
     }
 
     #[tokio::test]
     async fn a_slot_counts_from_its_reservation_until_its_event_is_taken() {
         let mailbox = mailbox(2, 100);
-        let first = mailbox.reserve(10).unwrap();
-        let second = mailbox.reserve(10).unwrap();
-        assert_eq!(mailbox.reserve(10).unwrap_err(), ReserveError::Full);
+        let first = slot(&mailbox, 10);
+        let second = slot(&mailbox, 10);
+        let full = "a[k] has 2 events waiting already";
+        assert_eq!(refusal(&mailbox), full);
         drop(second);
         first.put(entry(1));
-        mailbox.reserve(10).unwrap().put(entry(2));
-        assert_eq!(mailbox.reserve(10).unwrap_err(), ReserveError::Full);
+        slot(&mailbox, 10).put(entry(2));
+        assert_eq!(refusal(&mailbox), full);
         assert!(!mailbox.close_if_empty());
         assert!(matches!(mailbox.next().await, Item::Event(e) if e == entry(1)));
         assert!(matches!(mailbox.next().await, Item::Event(e) if e == entry(2)));
         assert_eq!(mailbox.load(), (0, true));
         mailbox.set_idle();
-        let slot = mailbox.reserve(10).unwrap();
+        let last = slot(&mailbox, 10);
         assert!(!mailbox.close_if_empty());
-        drop(slot);
+        drop(last);
         assert!(mailbox.close_if_empty());
-        assert_eq!(mailbox.reserve(10).unwrap_err(), ReserveError::Closed);
+        assert!(mailbox.reserve(10).unwrap().is_none());
     }
 
     #[test]
@@ -282,16 +278,17 @@ mod tests {
     #[tokio::test]
     async fn bytes_count_from_the_reservation_until_the_event_is_taken() {
         let mailbox = mailbox(10, 25);
-        let alone = mailbox.reserve(99).unwrap();
-        assert_eq!(mailbox.reserve(10).unwrap_err(), ReserveError::TooLarge);
+        let alone = slot(&mailbox, 99);
+        let too_large = "the events of a[k] would exceed 25 bytes";
+        assert_eq!(refusal(&mailbox), too_large);
         drop(alone);
-        mailbox.reserve(10).unwrap().put(entry(1));
+        slot(&mailbox, 10).put(entry(1));
         mailbox.restore(entry(2));
-        assert_eq!(mailbox.reserve(10).unwrap_err(), ReserveError::TooLarge);
+        assert_eq!(refusal(&mailbox), too_large);
         mailbox.next().await;
         assert!(mailbox.withdraw("2").is_some());
         mailbox.restore(entry(3));
-        let last = mailbox.reserve(10).unwrap();
+        let last = slot(&mailbox, 10);
         mailbox.close();
         last.put(entry(4));
         assert_eq!(lock(&mailbox.state).bytes, 0);

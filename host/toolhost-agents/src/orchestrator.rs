@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use toolhost_contract::{AgentEvent, ResourceName};
-
 use toolhost_store::{Store, StoreError};
 
 use super::delivery::{Asker, Envelope, ReplyMode};
@@ -131,9 +130,8 @@ impl Orchestrator {
     /// Starts an orchestrator on a store, in the runtime of the caller.
     pub(crate) fn new(store: Store, config: OrchestratorConfig) -> Self {
         let state = OrchestratorState::new(store, config, instance::start);
-        state
-            .tasks
-            .spawn(recovery::run_recovery(Arc::clone(&state)));
+        let recovery = recovery::run_recovery(Arc::clone(&state));
+        state.tasks.spawn(recovery);
         Self {
             _owner: Arc::new(Owner(Arc::clone(&state))),
             state,
@@ -154,11 +152,10 @@ impl Orchestrator {
         if name == wire::ORCHESTRATOR {
             return Err(OrchestratorError::ReservedName(name.to_owned()));
         }
-        let program = match &setup.start {
-            Start::InProcess(_) => None,
-            Start::Worker(transport) => transport.program().filter(|path| path.is_relative()),
-        };
-        if let Some(program) = program {
+        if let Start::Worker(transport) = &setup.start
+            && let Some(program) = transport.program()
+            && program.is_relative()
+        {
             return Err(OrchestratorError::RelativeProgram {
                 name: name.to_owned(),
                 program: program.to_owned(),
@@ -170,11 +167,8 @@ impl Orchestrator {
             return Err(OrchestratorError::AlreadyRegistered(name.to_owned()));
         }
         // Before the agent is registered: events that are accepted later are in their mailboxes.
-        let left = state
-            .event_store
-            .claim(name, state.event_store.own_run())
-            .await;
-        let left = left.map_err(store)?;
+        let events = &state.event_store;
+        let left = events.claim(name, events.own_run()).await.map_err(store)?;
         lock(&state.agents).insert(name.to_owned(), Arc::new(setup));
         state.restore(left);
         state.recover().await.map_err(store)

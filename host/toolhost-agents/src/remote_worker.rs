@@ -8,20 +8,18 @@ mod streams;
 use std::io;
 use std::sync::Arc;
 
-use serde_json::json;
-use tokio::sync::{Notify, mpsc};
+use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolhost_contract::{AgentEvent, IpcBody, IpcMessage};
+use toolhost_contract::{AgentEvent, HandlerError, IpcMessage};
 
+use super::lines::LineWriter;
 use super::local_port::LocalPort;
 use super::transport::{WorkerStreams, WorkerTransport};
 use super::{Loss, Undelivered, wire};
 
-use self::connection::{Connection, CurrentTurn, TurnEnd};
-
-/// Lines that wait for the worker to read them.
-const LINES: usize = 64;
+use self::connection::Connection;
 
 /// The connection to a worker, and the tasks that read and write it. Dropping it ends the worker.
 #[derive(Debug)]
@@ -45,10 +43,9 @@ impl RemoteWorker {
             stderr,
             process,
         } = transport.start(local.from())?;
-        let (out, lines) = mpsc::channel(LINES);
-        let connection = Arc::new(Connection::new(pid, out, local));
         let mut tasks = JoinSet::new();
-        tasks.spawn(streams::write(stdin, lines));
+        let out = LineWriter::start(stdin, &mut tasks);
+        let connection = Arc::new(Connection::new(pid, out, local));
         tasks.spawn(outbound::forward_results(Arc::clone(&connection), results));
         tasks.spawn(streams::log(stderr, Arc::clone(&connection)));
         tasks.spawn(streams::read(stdout, process, Arc::clone(&connection)));
@@ -59,26 +56,23 @@ impl RemoteWorker {
     }
 
     /// Sends an event to the worker, and waits for the end of its turn.
-    pub(super) fn turn(
+    pub(super) async fn take_turn(
         &self,
         event: AgentEvent,
-        local: Arc<LocalPort>,
-    ) -> impl Future<Output = Result<TurnEnd, Loss>> + Send + use<> {
-        let connection = Arc::clone(&self.connection);
-        async move {
-            let (current, done) = CurrentTurn::of(&event, local);
-            let from = match event.source.kind.as_str() {
-                "agent" => event.source.name.clone(),
-                _ => wire::ORCHESTRATOR.to_owned(),
-            };
-            let message = IpcMessage::event(from, connection.agent(), event);
-            let _turn = connection.begin(current)?;
-            // If the worker has ended, `done` fails soon and the loss tells how.
-            if let Err(error @ Undelivered::Malformed(_)) = connection.send(&message).await {
-                return Ok(Err(wire::host_ended_turn(error.to_string())));
-            }
-            done.await.map_err(|_| connection.loss())
+        local: &Arc<LocalPort>,
+    ) -> Result<Result<Value, HandlerError>, Loss> {
+        let connection = &self.connection;
+        let (_turn, done) = connection.begin(&event, local)?;
+        let from = match event.source.kind.as_str() {
+            "agent" => event.source.name.clone(),
+            _ => wire::ORCHESTRATOR.to_owned(),
+        };
+        let message = IpcMessage::event(from, connection.agent(), event);
+        // If the worker has ended, `done` fails soon and the loss tells how.
+        if let Err(error @ Undelivered::Malformed(_)) = connection.out.send(&message).await {
+            return Ok(Err(HandlerError::new(error.to_string())));
         }
+        done.await.map_err(|_| connection.loss())
     }
 
     pub(super) fn is_alive(&self) -> bool {
@@ -87,23 +81,18 @@ impl RemoteWorker {
 
     /// Sends `shutdown` to the worker, once.
     pub(super) fn announce_shutdown(&self, until: Instant) {
-        let grace = until.saturating_duration_since(Instant::now());
-        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-        self.connection.announce_shutdown(&IpcMessage {
-            from: wire::ORCHESTRATOR.to_owned(),
-            to: self.connection.agent().to_owned(),
-            body: IpcBody::Shutdown(json!({"graceMs": grace_ms})),
-        });
+        self.connection.announce_shutdown(until);
     }
 
     /// Asks the worker to end, and ends it at once if it has not by then.
     pub(super) async fn end(self, until: Instant) {
-        self.announce_shutdown(until);
-        let ended = tokio::time::timeout_at(until, self.connection.ended()).await;
+        let connection = &self.connection;
+        connection.announce_shutdown(until);
+        let ended = tokio::time::timeout_at(until, connection.ended()).await;
         if ended.is_err() {
             tracing::warn!(
                 target: "toolhost::agents",
-                instance = %self.connection.instance(), pid = self.connection.pid(),
+                instance = %connection.instance(), pid = connection.pid,
                 "a process did not end after `shutdown`, and is killed"
             );
         }

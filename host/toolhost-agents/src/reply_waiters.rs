@@ -1,4 +1,4 @@
-//! Requests that wait for their answer in this process.
+//! Requests that wait for their answer.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -12,35 +12,41 @@ use super::sync::lock;
 /// The outcome of a request.
 pub(super) type Reply = Result<Value, AgentsError>;
 
-/// The requests that wait, by the ids of their events.
-#[derive(Debug, Default)]
-pub(super) struct ReplyWaiters(Mutex<HashMap<String, oneshot::Sender<Reply>>>);
+/// The requests that wait, by the ids that identify their replies.
+#[derive(Debug)]
+pub(super) struct ReplyWaiters<T>(Mutex<HashMap<String, oneshot::Sender<T>>>);
 
-impl ReplyWaiters {
-    /// Begins to wait; none if the event of this id is waited for already.
-    pub(super) fn expect(&self, event_id: &str) -> Option<oneshot::Receiver<Reply>> {
+impl<T> Default for ReplyWaiters<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> ReplyWaiters<T> {
+    /// Begins to wait; none if the reply of this id is waited for already.
+    pub(super) fn expect(&self, id: &str) -> Option<oneshot::Receiver<T>> {
         let mut waiters = lock(&self.0);
-        if waiters.contains_key(event_id) {
+        if waiters.contains_key(id) {
             return None;
         }
         let (reply, replied) = oneshot::channel();
-        waiters.insert(event_id.to_owned(), reply);
+        waiters.insert(id.to_owned(), reply);
         Some(replied)
     }
 
     /// Gives the reply to its waiter. Returns false if nobody waits any more.
-    pub(super) fn reply(&self, event_id: &str, reply: Reply) -> bool {
-        let waiter = lock(&self.0).remove(event_id);
+    pub(super) fn reply(&self, id: &str, reply: T) -> bool {
+        let waiter = lock(&self.0).remove(id);
         waiter.is_some_and(|waiter| waiter.send(reply).is_ok())
     }
 
     /// Stops waiting. Returns false if the reply has been given.
-    pub(super) fn forget(&self, event_id: &str) -> bool {
-        lock(&self.0).remove(event_id).is_some()
+    pub(super) fn forget(&self, id: &str) -> bool {
+        lock(&self.0).remove(id).is_some()
     }
 
-    pub(super) fn is_expected(&self, event_id: &str) -> bool {
-        lock(&self.0).contains_key(event_id)
+    pub(super) fn is_expected(&self, id: &str) -> bool {
+        lock(&self.0).contains_key(id)
     }
 
     /// Drops all waiters: their requests fail.

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use toolhost_contract::{AgentEvent, text};
+use toolhost_contract::{AgentEvent, EventSource, text};
 
-use super::delivery::{Asker, Delivered, ReplyMode, StoredResponse};
+use super::delivery::{Asker, Delivered, ReplyMode};
 use super::event_store::Settled;
 use super::ids::new_id;
 use super::reply_waiters::Reply;
@@ -47,14 +47,13 @@ impl OrchestratorState {
             }
             tokio::time::sleep(pause).await;
         }
-        match asker.map(|asker| (asker.mode, asker.instance)) {
-            Some((ReplyMode::Delegate, asker)) => {
-                if let Some(mailbox) = lock(&self.instances).get(&asker) {
-                    mailbox.results().notify_one();
-                }
-            }
-            Some((ReplyMode::Async | ReplyMode::Wait, _)) => {}
-            None => self.reply(by, delivered, reply),
+        let Some(asker) = asker else {
+            return self.reply(by, delivered, reply);
+        };
+        if asker.mode == ReplyMode::Delegate
+            && let Some(mailbox) = lock(&self.instances).get(&asker.instance)
+        {
+            mailbox.results.notify_one();
         }
     }
 
@@ -78,46 +77,28 @@ impl OrchestratorState {
         }
     }
 
-    /// Returns the reply as an event, if it is to be stored.
+    /// Returns the reply as an event, if it is to be stored, and for whom.
     fn stored_response(
         &self,
         by: &InstanceId,
         delivered: &Delivered,
         reply: &Reply,
-    ) -> Option<(Asker, StoredResponse)> {
+    ) -> Option<(Asker, AgentEvent)> {
         let asker = delivered.asker.clone()?;
-        match asker.mode {
-            ReplyMode::Wait => return None,
-            ReplyMode::Async | ReplyMode::Delegate => {}
+        if asker.mode == ReplyMode::Wait {
+            return None;
         }
-        let event = self.response(by, delivered, reply)?;
-        let correlation_id = event.in_reply_to()?.to_owned();
-        let response = StoredResponse {
-            correlation_id,
-            event,
-        };
-        Some((asker, response))
-    }
-
-    fn response(
-        &self,
-        by: &InstanceId,
-        delivered: &Delivered,
-        reply: &Reply,
-    ) -> Option<AgentEvent> {
-        let id = new_id().inspect_err(|error| {
-            report(
-                by,
-                &delivered.event.id,
-                error,
-                "no id could be made for an answer",
-            );
-        });
+        let no_id = "no id could be made for an answer";
+        let id = new_id().inspect_err(|error| report(by, &delivered.event.id, error, no_id));
         let answer = match reply {
             Ok(value) => Ok(value.clone()),
             Err(failure) => Err(wire::failure_to_json(failure)),
         };
-        delivered.response(id.ok()?, self.now(), by, answer)
+        let source = EventSource::agent(by.agent());
+        let event = &delivered.event;
+        let mut response = event.response(id.ok()?, self.now(), source, answer)?;
+        response.instance_key = Some(asker.instance.key().to_owned());
+        Some((asker, response))
     }
 }
 

@@ -9,10 +9,10 @@ use toolhost_contract::Timestamp;
 use toolhost_store::Store;
 
 use super::delivery::{Envelope, ReplyMode};
-use super::event_store::{EventStore, Inserted, NewEvent};
-use super::mailbox::{Capacity, Entry, Mailbox, Obligation, ReserveError, Slot};
+use super::event_store::EventStore;
+use super::mailbox::{Entry, Mailbox, Obligation, Slot};
 use super::phase::Phase;
-use super::reply_waiters::ReplyWaiters;
+use super::reply_waiters::{Reply, ReplyWaiters};
 use super::sync::lock;
 use super::tasks::Tasks;
 use super::wait_graph::WaitGraph;
@@ -27,8 +27,7 @@ const CHAIN_DEPTH_CEILING: usize = 1000;
 pub(super) type Instances = HashMap<InstanceId, Arc<Mailbox>>;
 
 /// Starts the task of an instance.
-pub(super) type StartInstance =
-    fn(Arc<OrchestratorState>, Arc<AgentSetup>, InstanceId, Arc<Mailbox>);
+pub(super) type StartInstance = fn(Arc<OrchestratorState>, Arc<AgentSetup>, Arc<Mailbox>);
 
 /// The state of an orchestrator.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ pub(super) struct OrchestratorState {
     pub(super) event_store: EventStore,
     pub(super) agents: Mutex<BTreeMap<String, Arc<AgentSetup>>>,
     pub(super) instances: Mutex<Instances>,
-    pub(super) reply_waiters: ReplyWaiters,
+    pub(super) reply_waiters: ReplyWaiters<Reply>,
     pub(super) wait_graph: WaitGraph,
     pub(super) tasks: Tasks,
     pub(super) phase: watch::Sender<Phase>,
@@ -56,7 +55,7 @@ impl OrchestratorState {
     ) -> Arc<Self> {
         config.chain_depth_max = config.chain_depth_max.min(CHAIN_DEPTH_CEILING);
         Arc::new(Self {
-            event_store: EventStore::new(store, config.handled_max),
+            event_store: EventStore::new(store, &config),
             config,
             agents: Mutex::default(),
             instances: Mutex::default(),
@@ -107,52 +106,34 @@ impl OrchestratorState {
             Some(ReplyMode::Wait) => Obligation::WhileAwaited,
             Some(ReplyMode::Async | ReplyMode::Delegate) | None => Obligation::Required,
         };
-        let new = NewEvent {
-            event_id: envelope.event.id,
-            to: envelope.to,
-            asker: envelope.asker,
-            json,
-            responses_max: (self.config.responses_max, self.config.responses_bytes),
-        };
         let (reply, replied) = oneshot::channel();
         let this = Arc::clone(self);
         self.tasks.spawn(async move {
-            let (to, event_id) = (new.to.clone(), new.event_id.clone());
-            let inserted = this.event_store.insert(new).await;
-            let accepted = inserted.map(|inserted| match inserted {
-                Inserted::At(seq) => {
-                    slot.put(Entry {
-                        seq,
-                        event_id: event_id.clone(),
-                        obligation,
-                        bytes,
-                    });
-                    // A requester that stopped waiting while the event was stored could not withdraw it.
-                    if obligation == Obligation::WhileAwaited
-                        && !this.reply_waiters.is_expected(&event_id)
-                    {
-                        this.withdraw(&to, &event_id);
-                    }
-                    Ok(Delivery::Accepted)
+            let (to, event_id) = (envelope.to.clone(), envelope.event.id.clone());
+            let inserted = this.event_store.insert(envelope, json).await;
+            let accepted = inserted.map(|row| {
+                let Some(seq) = row else {
+                    return Delivery::Duplicate;
+                };
+                slot.put(Entry {
+                    seq,
+                    event_id: event_id.clone(),
+                    obligation,
+                    bytes,
+                });
+                // A requester that stopped waiting while the event was stored could not withdraw it.
+                if obligation == Obligation::WhileAwaited
+                    && !this.reply_waiters.is_expected(&event_id)
+                {
+                    this.withdraw(&to, &event_id);
                 }
-                Inserted::Known => Ok(Delivery::Duplicate),
-                Inserted::TooManyResponses => {
-                    let responses_max = this.config.responses_max;
-                    Err(Undelivered::TooManyResponses { responses_max })
-                }
-                Inserted::ResponsesTooLarge => {
-                    let responses_bytes = this.config.responses_bytes;
-                    Err(Undelivered::ResponsesTooLarge { responses_bytes })
-                }
+                Delivery::Accepted
             });
             // The caller may have been dropped.
             let _ = reply.send(accepted);
         });
-        match replied.await {
-            Ok(Ok(accepted)) => accepted.map_err(failed),
-            Ok(Err(error)) => Err(failed(Undelivered::NotStored(error.into()))),
-            Err(_) => Err(failed(Undelivered::Stopped)),
-        }
+        let accepted = replied.await.unwrap_or(Err(Undelivered::Stopped));
+        accepted.map_err(failed)
     }
 
     /// Starts an instance, unless it runs.
@@ -193,33 +174,18 @@ impl OrchestratorState {
     fn reserve(self: &Arc<Self>, id: &InstanceId, bytes: usize) -> Result<Slot, AgentsError> {
         let agent = self.agent(id.agent())?;
         self.check_open(id)?;
-        let failed = |refused| {
-            let instance = id.clone();
-            let reason = match refused {
-                ReserveError::Full => Undelivered::MailboxFull {
-                    instance,
-                    capacity: self.config.mailbox_capacity,
-                },
-                ReserveError::TooLarge => Undelivered::MailboxTooLarge {
-                    instance,
-                    bytes_max: self.config.mailbox_bytes,
-                },
-                ReserveError::Closed => Undelivered::Stopped,
-            };
-            AgentsError::undelivered(id.agent(), reason)
-        };
+        let failed = |reason| AgentsError::undelivered(id.agent(), reason);
         let mut instances = lock(&self.instances);
-        match instances.get(id).map(|mailbox| mailbox.reserve(bytes)) {
-            Some(Ok(slot)) => return Ok(slot),
-            // The instance is ending: another one replaces it.
-            Some(Err(ReserveError::Closed)) | None => {}
-            Some(Err(refused @ (ReserveError::Full | ReserveError::TooLarge))) => {
-                return Err(failed(refused));
-            }
+        if let Some(mailbox) = instances.get(id)
+            && let Some(slot) = mailbox.reserve(bytes).map_err(failed)?
+        {
+            return Ok(slot);
         }
+        // The instance is missing, or ending: another one replaces it.
         self.check_capacity(id, &instances)?;
-        let mailbox = self.open(agent, id, &mut instances);
-        mailbox.reserve(bytes).map_err(failed)
+        let slot = self.open(agent, id, &mut instances).reserve(bytes);
+        slot.map_err(failed)?
+            .ok_or_else(|| failed(Undelivered::Stopped))
     }
 
     fn check_open(&self, id: &InstanceId) -> Result<(), AgentsError> {
@@ -232,7 +198,8 @@ impl OrchestratorState {
     fn check_capacity(&self, id: &InstanceId, instances: &Instances) -> Result<(), AgentsError> {
         let instances_max = self.config.instances_max;
         if instances.len() >= instances_max && !instances.contains_key(id) {
-            let reason = Undelivered::TooManyInstances { instances_max };
+            let limit = format!("{instances_max} instances of agents run already");
+            let reason = Undelivered::LimitReached(limit);
             return Err(AgentsError::undelivered(id.agent(), reason));
         }
         Ok(())
@@ -245,21 +212,19 @@ impl OrchestratorState {
         id: &InstanceId,
         instances: &mut Instances,
     ) -> Arc<Mailbox> {
-        let mailbox = Mailbox::new(Capacity {
-            events: self.config.mailbox_capacity,
-            bytes: self.config.mailbox_bytes,
-        });
+        let mailbox = Mailbox::new(id.clone(), &self.config);
         instances.insert(id.clone(), Arc::clone(&mailbox));
-        (self.start_instance)(Arc::clone(self), agent, id.clone(), Arc::clone(&mailbox));
+        (self.start_instance)(Arc::clone(self), agent, Arc::clone(&mailbox));
         mailbox
     }
 
     /// Removes an instance that has ended.
-    pub(super) fn forget(&self, id: &InstanceId, mailbox: &Arc<Mailbox>) {
+    pub(super) fn forget(&self, mailbox: &Arc<Mailbox>) {
         let mut instances = lock(&self.instances);
+        let known = instances.get(&mailbox.id);
         // Another instance may have replaced it.
-        if instances.get(id).is_some_and(|m| Arc::ptr_eq(m, mailbox)) {
-            instances.remove(id);
+        if known.is_some_and(|known| Arc::ptr_eq(known, mailbox)) {
+            instances.remove(&mailbox.id);
         }
         drop(instances);
         self.instance_ended.notify_waiters();

@@ -3,10 +3,12 @@
 //! The protocol is described at [`child`](super::child).
 
 use serde_json::{Value, json};
-use toolhost_contract::{AgentEvent, HandlerError, JsonObject, RESPONSE_TYPE, ToolErrorCode};
+use toolhost_contract::{
+    AgentEvent, HandlerError, IpcBody, IpcMessage, JsonObject, RESPONSE_TYPE, ToolErrorCode,
+    guard_error,
+};
 
 use super::AgentsError;
-use toolhost_contract::guard_error;
 
 /// The orchestrator's name in messages.
 pub(super) const ORCHESTRATOR: &str = "orchestrator";
@@ -21,9 +23,13 @@ pub(super) const CATALOG: &str = "agents.catalog";
 pub(super) const TAKE_RESPONSES: &str = "agents.takeResponses";
 pub(super) const ACKNOWLEDGE_RESPONSES: &str = "agents.acknowledgeResponses";
 
+/// Types of the requests to the orchestrator itself.
+pub(super) const OPERATIONS: [&str; 5] =
+    [SPAWN, LIST, CATALOG, TAKE_RESPONSES, ACKNOWLEDGE_RESPONSES];
+
 /// Keys of `metadata`.
-pub(super) const EVENT_ID: &str = "eventId";
-pub(super) const ERROR: &str = "error";
+const EVENT_ID: &str = "eventId";
+const ERROR: &str = "error";
 pub(super) const ATTEMPT: &str = "deliveryAttempt";
 pub(super) const DELIVERY: &str = "delivery";
 
@@ -34,6 +40,24 @@ pub(super) fn is_reserved(event_type: &str) -> bool {
         || ["event.", "turn.", "agents."]
             .iter()
             .any(|beginning| event_type.starts_with(beginning))
+}
+
+/// Makes a message.
+pub(super) fn message(from: &str, to: &str, body: IpcBody) -> IpcMessage {
+    let (from, to) = (from.to_owned(), to.to_owned());
+    IpcMessage { from, to, body }
+}
+
+/// Returns the `metadata` of an event about another one: its id, and the error if it failed.
+pub(super) fn about(event_id: &str, error: Option<JsonObject>) -> JsonObject {
+    let error = error.map(|error| (ERROR.to_owned(), Value::Object(error)));
+    let id = (EVENT_ID.to_owned(), json!(event_id));
+    std::iter::once(id).chain(error).collect()
+}
+
+/// Returns the id of the event that an event is about.
+pub(super) fn event_id(event: &AgentEvent) -> Option<&str> {
+    event.metadata.as_ref()?.get(EVENT_ID)?.as_str()
 }
 
 /// Writes the number of the delivery into an event.
@@ -51,18 +75,16 @@ pub(super) fn attempt(event: &AgentEvent) -> u32 {
 
 /// Writes an agent's error as JSON.
 pub(super) fn error_to_json(error: &HandlerError) -> JsonObject {
-    let mut object = JsonObject::new();
-    let mut set = |key: &str, text: Option<&String>| {
-        if let Some(text) = text {
-            object.insert(key.to_owned(), json!(text));
-        }
-    };
-    set("message", Some(&error.message));
-    set("name", error.name.as_ref());
-    set("code", error.code.as_ref());
-    set("suggestion", error.suggestion.as_ref());
-    set("helpUrl", error.help_url.as_ref());
-    object
+    let fields = [
+        ("message", Some(&error.message)),
+        ("name", error.name.as_ref()),
+        ("code", error.code.as_ref()),
+        ("suggestion", error.suggestion.as_ref()),
+        ("helpUrl", error.help_url.as_ref()),
+    ];
+    let set = fields.into_iter();
+    set.filter_map(|(key, text)| Some((key.to_owned(), json!(text?))))
+        .collect()
 }
 
 /// Reads an agent's error from any JSON that its process sent.
@@ -111,13 +133,5 @@ pub(super) fn failure_from_json(target: &str, failure: &Value) -> AgentsError {
             target: target.to_owned(),
             error: Box::new(error),
         },
-    }
-}
-
-/// The error of a turn that the host ended.
-pub(super) fn host_ended_turn(message: String) -> HandlerError {
-    HandlerError {
-        message,
-        ..HandlerError::default()
     }
 }

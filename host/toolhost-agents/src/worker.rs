@@ -1,28 +1,39 @@
 //! A worker takes the turns of an instance: a runtime in this process, or a remote worker.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use toolhost_contract::{AgentEvent, HandlerError};
 
+use super::delivery::bounded;
 use super::local_port::LocalPort;
+use super::phase::{Phase, draining};
 use super::remote_worker::RemoteWorker;
 use super::setup::Start;
 use super::{AgentRuntime, AgentsClient, Loss, TurnPort, wire};
-
-/// A running turn. Dropping it aborts the turn.
-pub(super) type TurnFuture =
-    Pin<Box<dyn Future<Output = Result<Result<Value, HandlerError>, Loss>> + Send>>;
 
 /// Takes the turns of one instance.
 pub(super) enum Worker {
     InProcess(Arc<dyn AgentRuntime>),
     Remote(RemoteWorker),
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub(super) enum TurnEnd {
+    /// The agent ended it.
+    Done(Result<Value, HandlerError>),
+    /// The instance was lost.
+    Lost(Loss),
+    /// It exceeded the deadline.
+    TooLong(HandlerError),
+    /// The orchestrator stopped.
+    Stopped,
 }
 
 impl Worker {
@@ -45,12 +56,42 @@ impl Worker {
         }
     }
 
-    /// Begins a turn.
-    pub(super) fn turn(&self, event: AgentEvent, local: Arc<LocalPort>) -> TurnFuture {
-        match self {
-            Self::InProcess(runtime) => Box::pin(in_process(Arc::clone(runtime), event, local)),
-            Self::Remote(worker) => Box::pin(worker.turn(event, local)),
+    /// Takes a turn, until it ends, takes too long, or the orchestrator stops. Dropping the future aborts
+    /// the turn.
+    pub(super) async fn take_turn(
+        &self,
+        event: AgentEvent,
+        local: &Arc<LocalPort>,
+        deadline: Duration,
+        phase: watch::Receiver<Phase>,
+    ) -> TurnEnd {
+        let turn = async {
+            match self {
+                Self::InProcess(runtime) => in_process(runtime, event, local).await,
+                Self::Remote(worker) => worker.take_turn(event, local).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            end = turn => match end {
+                Ok(end) => TurnEnd::Done(end.and_then(bounded)),
+                Err(loss) => TurnEnd::Lost(loss),
+            },
+            () = self.stopped(phase) => TurnEnd::Stopped,
+            () = tokio::time::sleep(deadline) => {
+                let message = format!("the turn took longer than {} s", deadline.as_secs_f32());
+                TurnEnd::TooLong(HandlerError::new(message))
+            }
         }
+    }
+
+    /// Waits until the orchestrator has stopped and the grace period is over; announces the end at once.
+    async fn stopped(&self, mut phase: watch::Receiver<Phase>) {
+        let until = draining(&mut phase).await;
+        if let Self::Remote(worker) = self {
+            worker.announce_shutdown(until);
+        }
+        tokio::time::sleep_until(until).await;
     }
 
     /// Whether another turn can be taken.
@@ -61,30 +102,23 @@ impl Worker {
         }
     }
 
-    /// Tells a remote worker that it is to end.
-    pub(super) fn announce_shutdown(&self, until: Instant) {
-        match self {
-            Self::InProcess(_) => {}
-            Self::Remote(worker) => worker.announce_shutdown(until),
-        }
-    }
-
     /// Ends the instance. A remote worker is asked to end, and killed after the grace period.
     pub(super) async fn end(self, until: Instant) {
-        match self {
-            Self::InProcess(_) => {}
-            Self::Remote(worker) => worker.end(until).await,
+        if let Self::Remote(worker) = self {
+            worker.end(until).await;
         }
     }
 }
 
 /// Takes a turn in a task of its own, which catches a panic.
 async fn in_process(
-    runtime: Arc<dyn AgentRuntime>,
+    runtime: &Arc<dyn AgentRuntime>,
     event: AgentEvent,
-    local: Arc<LocalPort>,
+    local: &Arc<LocalPort>,
 ) -> Result<Result<Value, HandlerError>, Loss> {
-    let port = TurnPort::new(AgentsClient::new(local), wire::attempt(&event));
+    let client = AgentsClient::new(Arc::<LocalPort>::clone(local));
+    let port = TurnPort::new(client, wire::attempt(&event));
+    let runtime = Arc::clone(runtime);
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { runtime.on_event(event, &port).await });
     match tasks.join_next().await {

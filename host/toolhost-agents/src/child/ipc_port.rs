@@ -4,17 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use toolhost_contract::{AgentEvent, EventSource, IpcError, IpcMessage, ReplyTo};
+use toolhost_contract::{AgentEvent, EventSource, IpcMessage, ReplyTo};
 
 use crate::client::Port;
 use crate::ids::new_id;
 use crate::request::DEFAULT_TIMEOUT;
-use crate::{
-    AgentInfo, AgentsError, InstanceInfo, Message, Mode, Request, Requested, Sent, Spawned,
-    Undelivered, wire,
-};
+use crate::{AgentsError, Undelivered, wire};
 
 use super::client::{Client, now};
 
@@ -38,26 +34,7 @@ impl IpcPort {
         }
     }
 
-    fn event(&self, event_type: String, input: Value) -> Result<AgentEvent, Undelivered> {
-        let source = EventSource::agent(&self.agent);
-        Ok(AgentEvent {
-            trace_id: self.trace_id.clone(),
-            input: (!input.is_null()).then_some(input),
-            ..AgentEvent::new(new_id()?, event_type, now(), source)
-        })
-    }
-
-    /// Requests an answer; returns the correlation id.
-    fn set_reply_to(&self, event: &mut AgentEvent) -> Result<String, Undelivered> {
-        let correlation_id = new_id()?;
-        event.reply_to = Some(ReplyTo {
-            target: self.agent.clone(),
-            correlation_id: correlation_id.clone(),
-        });
-        Ok(correlation_id)
-    }
-
-    /// Sends an event, and waits for its answer or its acceptance.
+    /// Sends an event, and waits for the answer or the acceptance of this id.
     async fn exchange(
         &self,
         to: &str,
@@ -77,93 +54,52 @@ impl IpcPort {
         let failed = |failure: Value| wire::failure_from_json(to, &failure);
         event.into_answer().map_err(failed)
     }
-
-    /// Sends a request to the orchestrator itself.
-    async fn ask_orchestrator<T: DeserializeOwned>(
-        &self,
-        event_type: &str,
-        input: Value,
-    ) -> Result<T, AgentsError> {
-        let to = wire::ORCHESTRATOR;
-        let failed = |reason| AgentsError::undelivered(to, reason);
-        let mut event = self.event(event_type.to_owned(), input).map_err(failed)?;
-        let id = self.set_reply_to(&mut event).map_err(failed)?;
-        let answer = self.exchange(to, &id, event, DEFAULT_TIMEOUT).await?;
-        let malformed = |error| failed(Undelivered::Malformed(IpcError::Shape(error)));
-        serde_json::from_value(answer).map_err(malformed)
-    }
 }
 
 #[async_trait]
 impl Port for IpcPort {
-    async fn request(&self, request: Request) -> Result<Requested, AgentsError> {
-        let target = request.target;
-        let failed = |reason| AgentsError::undelivered(&target, reason);
-        let delivery = match request.mode {
-            Mode::Wait => json!({"timeoutMs": millis(request.timeout)}),
-            Mode::Async => json!({"async": true}),
-        };
-        let mut metadata = request.metadata.unwrap_or_default();
-        metadata.insert(wire::DELIVERY.to_owned(), delivery);
-        let event = self.event(request.event_type, request.input);
-        let mut event = event.map_err(failed)?;
-        event.instance_key = request.instance_key;
-        event.metadata = Some(metadata);
-        let event_id = event.id.clone();
-        let correlation_id = self.set_reply_to(&mut event).map_err(failed)?;
-        let (awaited, timeout) = match request.mode {
-            Mode::Wait => (&correlation_id, request.timeout),
-            Mode::Async => (&event_id, DEFAULT_TIMEOUT),
-        };
-        let response = self.exchange(&target, awaited, event, timeout).await?;
-        Ok(Requested {
-            target,
-            event_id,
-            correlation_id,
-            accepted: true,
-            is_async: request.mode == Mode::Async,
-            response,
+    fn new_event(&self, event_type: String) -> Result<AgentEvent, Undelivered> {
+        let source = EventSource::agent(&self.agent);
+        Ok(AgentEvent {
+            trace_id: self.trace_id.clone(),
+            ..AgentEvent::new(new_id()?, event_type, now(), source)
         })
     }
 
-    async fn send(&self, message: Message) -> Result<Sent, AgentsError> {
-        let target = message.target;
-        let event = self.event(message.event_type, message.input);
-        let mut event = event.map_err(|reason| AgentsError::undelivered(&target, reason))?;
-        event.instance_key = message.instance_key;
-        event.metadata = message.metadata;
-        let event_id = event.id.clone();
-        self.exchange(&target, &event_id, event, DEFAULT_TIMEOUT)
-            .await?;
-        Ok(Sent {
-            target,
-            event_id,
-            accepted: true,
-            sent: true,
-        })
+    async fn submit(
+        &self,
+        target: &str,
+        mut event: AgentEvent,
+        timeout: Option<Duration>,
+    ) -> Result<Value, AgentsError> {
+        let mut awaited = event.id.clone();
+        if let Some(reply_to) = &event.reply_to {
+            let delivery = match timeout {
+                Some(timeout) => {
+                    awaited.clone_from(&reply_to.correlation_id);
+                    json!({"timeoutMs": millis(timeout)})
+                }
+                None => json!({"async": true}),
+            };
+            let metadata = event.metadata.get_or_insert_default();
+            metadata.insert(wire::DELIVERY.to_owned(), delivery);
+        }
+        let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT);
+        self.exchange(target, &awaited, event, timeout).await
     }
 
-    async fn spawn(&self, target: &str, key: Option<&str>) -> Result<Spawned, AgentsError> {
-        let input = json!({"target": target, "instanceKey": key});
-        self.ask_orchestrator(wire::SPAWN, input).await
-    }
-
-    async fn list(&self) -> Result<Vec<InstanceInfo>, AgentsError> {
-        self.ask_orchestrator(wire::LIST, Value::Null).await
-    }
-
-    async fn catalog(&self) -> Result<Vec<AgentInfo>, AgentsError> {
-        self.ask_orchestrator(wire::CATALOG, Value::Null).await
-    }
-
-    async fn take_responses(&self) -> Result<Vec<AgentEvent>, AgentsError> {
-        let event_type = wire::TAKE_RESPONSES;
-        self.ask_orchestrator(event_type, Value::Null).await
-    }
-
-    async fn acknowledge_responses(&self) -> Result<(), AgentsError> {
-        let event_type = wire::ACKNOWLEDGE_RESPONSES;
-        self.ask_orchestrator(event_type, Value::Null).await
+    async fn operate(&self, operation: &str, input: Value) -> Result<Value, AgentsError> {
+        let to = wire::ORCHESTRATOR;
+        let failed = |reason| AgentsError::undelivered(to, reason);
+        let mut event = self.new_event(operation.to_owned()).map_err(failed)?;
+        let correlation_id = new_id().map_err(failed)?;
+        event.input = (!input.is_null()).then_some(input);
+        event.reply_to = Some(ReplyTo {
+            target: self.agent.clone(),
+            correlation_id: correlation_id.clone(),
+        });
+        self.exchange(to, &correlation_id, event, DEFAULT_TIMEOUT)
+            .await
     }
 }
 

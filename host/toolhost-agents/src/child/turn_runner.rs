@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::JoinSet;
 use toolhost_contract::{
     AgentEvent, Delegation, EventSource, HandlerError, IpcBody, IpcMessage, JsonObject,
@@ -41,39 +41,19 @@ pub(super) struct TurnRunner {
 /// An event, and the protocol of its response.
 #[derive(Debug)]
 pub(super) struct Received {
-    from: String,
-    to: String,
-    event: AgentEvent,
-    protocol: Protocol,
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) event: AgentEvent,
+    pub(super) protocol: Protocol,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Protocol {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Protocol {
     Event,
     Delegate,
 }
 
 impl Received {
-    pub(super) fn event(from: String, to: String, event: AgentEvent) -> Self {
-        Self {
-            from,
-            to,
-            event,
-            protocol: Protocol::Event,
-        }
-    }
-
-    pub(super) fn delegate(from: String, to: String, delegation: Delegation) -> Self {
-        let id = new_id().unwrap_or_default();
-        let event = delegation.into_event(&from, id, now());
-        Self {
-            from,
-            to,
-            event,
-            protocol: Protocol::Delegate,
-        }
-    }
-
     /// Makes the message that ends the turn.
     fn end(self, end: Result<Value, HandlerError>) -> Option<IpcMessage> {
         let id = new_id().ok()?;
@@ -87,11 +67,10 @@ impl Received {
         let response = self.event.response(id, now(), source, end)?;
         Some(match self.protocol {
             Protocol::Event => IpcMessage::event(self.to, target, response),
-            Protocol::Delegate => IpcMessage {
-                from: self.to,
-                to: self.from,
-                body: IpcBody::DelegateResult(Delegation::result_of(response)?),
-            },
+            Protocol::Delegate => {
+                let result = IpcBody::DelegateResult(Delegation::result_of(response)?);
+                wire::message(&self.to, &self.from, result)
+            }
         })
     }
 }
@@ -147,7 +126,7 @@ impl TurnRunner {
             && let Some(message) = received.end(end)
         {
             // If the orchestrator is gone, the end of the stream is read next.
-            let _ = self.client.send(&message).await;
+            let _ = self.client.out.send(&message).await;
         }
         if let Some(next) = self.waiting.pop_front() {
             self.begin(next);
@@ -162,18 +141,13 @@ fn end_of_turn(
     source: EventSource,
     end: Result<Value, JsonObject>,
 ) -> AgentEvent {
-    let mut metadata = JsonObject::new();
-    metadata.insert(wire::EVENT_ID.to_owned(), json!(of));
-    let (event_type, input) = match end {
-        Ok(value) => (wire::COMPLETED, Some(value)),
-        Err(error) => {
-            metadata.insert(wire::ERROR.to_owned(), Value::Object(error));
-            (wire::FAILED, None)
-        }
+    let (event_type, input, error) = match end {
+        Ok(value) => (wire::COMPLETED, Some(value), None),
+        Err(error) => (wire::FAILED, None, Some(error)),
     };
     AgentEvent {
         input,
-        metadata: Some(metadata),
+        metadata: Some(wire::about(of, error)),
         ..AgentEvent::new(id, event_type, now(), source)
     }
 }

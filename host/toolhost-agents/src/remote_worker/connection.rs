@@ -4,22 +4,24 @@ use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
-use tokio::sync::{mpsc, oneshot, watch};
-use toolhost_contract::{AgentEvent, HandlerError, IpcMessage};
+use serde_json::{Value, json};
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use toolhost_contract::{AgentEvent, HandlerError, IpcBody};
 
+use crate::lines::LineWriter;
 use crate::local_port::LocalPort;
 use crate::sync::lock;
-use crate::{InstanceId, Loss, Undelivered};
+use crate::{InstanceId, Loss, wire};
 
 /// The result of a turn, as the worker reports it.
-pub(crate) type TurnEnd = Result<Value, HandlerError>;
+pub(super) type TurnResult = Result<Value, HandlerError>;
 
 /// The connection to a worker.
 #[derive(Debug)]
 pub(super) struct Connection {
-    pid: u32,
-    out: mpsc::Sender<String>,
+    pub(super) pid: u32,
+    pub(super) out: LineWriter,
     /// The port of what the worker sends outside of a turn.
     local: Arc<LocalPort>,
     current: Mutex<Option<CurrentTurn>>,
@@ -29,10 +31,10 @@ pub(super) struct Connection {
 
 /// The turn that the worker takes.
 #[derive(Debug)]
-pub(super) struct CurrentTurn {
+struct CurrentTurn {
     event_id: String,
     correlation_id: Option<String>,
-    done: oneshot::Sender<TurnEnd>,
+    done: oneshot::Sender<TurnResult>,
     local: Arc<LocalPort>,
 }
 
@@ -54,32 +56,8 @@ pub(super) enum TurnKey<'a> {
 /// Clears the current turn when it is dropped.
 pub(super) struct CurrentTurnGuard<'a>(&'a Connection);
 
-impl CurrentTurn {
-    pub(super) fn of(
-        event: &AgentEvent,
-        local: Arc<LocalPort>,
-    ) -> (Self, oneshot::Receiver<TurnEnd>) {
-        let (done, end) = oneshot::channel();
-        let reply_to = event.reply_to.as_ref();
-        let current = Self {
-            event_id: event.id.clone(),
-            correlation_id: reply_to.map(|reply_to| reply_to.correlation_id.clone()),
-            done,
-            local,
-        };
-        (current, end)
-    }
-
-    fn is(&self, turn: TurnKey<'_>) -> bool {
-        match turn {
-            TurnKey::Event(id) => self.event_id == id,
-            TurnKey::Request(id) => self.correlation_id.as_deref() == Some(id),
-        }
-    }
-}
-
 impl Connection {
-    pub(super) fn new(pid: u32, out: mpsc::Sender<String>, local: Arc<LocalPort>) -> Self {
+    pub(super) fn new(pid: u32, out: LineWriter, local: Arc<LocalPort>) -> Self {
         Self {
             pid,
             out,
@@ -90,16 +68,12 @@ impl Connection {
         }
     }
 
-    pub(super) fn pid(&self) -> u32 {
-        self.pid
-    }
-
     pub(super) fn instance(&self) -> &InstanceId {
         self.local.from()
     }
 
     pub(super) fn agent(&self) -> &str {
-        self.local.from().agent()
+        self.instance().agent()
     }
 
     /// Returns the port to the other agents: that of the current turn, if there is one.
@@ -109,43 +83,48 @@ impl Connection {
         Arc::clone(local)
     }
 
-    /// Begins a turn.
-    pub(super) fn begin(&self, current: CurrentTurn) -> Result<CurrentTurnGuard<'_>, Loss> {
+    /// Begins a turn, until the guard is dropped. The receiver gets its result.
+    pub(super) fn begin(
+        &self,
+        event: &AgentEvent,
+        local: &Arc<LocalPort>,
+    ) -> Result<(CurrentTurnGuard<'_>, oneshot::Receiver<TurnResult>), Loss> {
         // Checked under the lock: `set_ended` takes the turn after it has noted the end.
-        let mut turn = lock(&self.current);
+        let mut current = lock(&self.current);
         if self.has_ended() {
             return Err(self.loss());
         }
-        *turn = Some(current);
-        Ok(CurrentTurnGuard(self))
+        let (done, end) = oneshot::channel();
+        let reply_to = event.reply_to.as_ref();
+        *current = Some(CurrentTurn {
+            event_id: event.id.clone(),
+            correlation_id: reply_to.map(|reply_to| reply_to.correlation_id.clone()),
+            done,
+            local: Arc::clone(local),
+        });
+        Ok((CurrentTurnGuard(self), end))
     }
 
     /// Ends a turn. Returns false if it is not the current one.
-    pub(super) fn complete(&self, turn: TurnKey<'_>, end: TurnEnd) -> bool {
+    pub(super) fn complete(&self, turn: TurnKey<'_>, result: TurnResult) -> bool {
         let mut current = lock(&self.current);
-        let done = current.take_if(|current| current.is(turn));
-        done.is_some_and(|turn| turn.done.send(end).is_ok())
-    }
-
-    /// Sends a message; waits while the worker does not read.
-    pub(super) async fn send(&self, message: &IpcMessage) -> Result<(), Undelivered> {
-        let line = message.to_line().map_err(Undelivered::Malformed)?;
-        let gone = |_| Undelivered::Disconnected;
-        self.out.send(line).await.map_err(gone)
-    }
-
-    /// Waits until nothing can be written any more.
-    pub(super) async fn closed_for_writing(&self) {
-        self.out.closed().await;
+        let done = current.take_if(|current| match turn {
+            TurnKey::Event(id) => current.event_id == id,
+            TurnKey::Request(id) => current.correlation_id.as_deref() == Some(id),
+        });
+        done.is_some_and(|turn| turn.done.send(result).is_ok())
     }
 
     /// Sends `shutdown`, once, if the queue has room for it.
-    pub(super) fn announce_shutdown(&self, message: &IpcMessage) {
+    pub(super) fn announce_shutdown(&self, until: Instant) {
         if self.shutdown_sent.swap(true, Relaxed) {
             return;
         }
-        let Ok(line) = message.to_line() else { return };
-        if self.out.try_send(line).is_err() {
+        let grace = until.saturating_duration_since(Instant::now());
+        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        let body = IpcBody::Shutdown(json!({"graceMs": grace_ms}));
+        let message = wire::message(wire::ORCHESTRATOR, self.agent(), body);
+        if self.out.try_send(&message).is_err() {
             tracing::warn!(
                 target: "toolhost::agents", instance = %self.instance(), pid = self.pid,
                 "a process does not read its input: `shutdown` was not sent"

@@ -7,17 +7,21 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use toolhost_contract::{AgentEvent, Delegation, IpcBody, IpcMessage, RESPONSE_TYPE};
 
+use crate::client::Port;
 use crate::delivery::ReplyMode;
 use crate::ids::new_id;
-use crate::lines::{Line, excerpt, is_logged};
+use crate::lines::{Line, is_logged};
 use crate::request::DEFAULT_TIMEOUT;
 use crate::{AgentsError, Undelivered, wire};
 
-use super::connection::{Connection, TurnEnd, TurnKey};
-use super::outbound::{acknowledge, answer, respond, response};
+use super::connection::{Connection, TurnKey, TurnResult};
+use super::outbound::{acknowledge, respond, response, send_result};
 
 /// Events and requests of one worker that are processed at the same time.
 const UNDER_WAY_MAX: usize = 256;
+
+/// Why a line is ignored while so many are processed.
+const BUSY: &str = "too many requests are under way";
 
 /// Ignored lines that are all logged. Of later ones [`is_logged`] selects some.
 const IGNORED_LOGGED: u64 = 64;
@@ -51,75 +55,70 @@ impl Inbound {
     }
 
     /// Processes a line.
-    pub(super) fn receive(&mut self, line: Line) {
-        let line = match line {
-            Line::Whole(line) => line,
-            Line::TooLong(line) => return self.ignore("the line is too long", &line),
-        };
-        match IpcMessage::parse(&line) {
-            Ok(message) => self.handle(message, &line),
-            Err(error) => self.ignore(&error.to_string(), &line),
+    pub(super) fn receive(&mut self, line: &Line) {
+        let handled = line
+            .parse()
+            .and_then(|message| self.handle(message).map_err(str::to_owned));
+        if let Err(why) = handled {
+            self.ignore(&why, line);
         }
     }
 
-    fn handle(&mut self, message: IpcMessage, line: &[u8]) {
+    /// Processes a message; the error is why it is ignored.
+    fn handle(&mut self, message: IpcMessage) -> Result<(), &'static str> {
         match message.body {
             IpcBody::Event(event) if event.event_type == RESPONSE_TYPE => {
                 let turn = event.in_reply_to().unwrap_or_default().to_owned();
-                self.end_turn(TurnKey::Request(&turn), turn_end(*event), line);
+                self.end_turn(TurnKey::Request(&turn), turn_result(*event))
             }
-            IpcBody::Event(event) if message.to == wire::ORCHESTRATOR => {
-                self.deliver_event(*event, line);
+            IpcBody::Event(event) if message.to == wire::ORCHESTRATOR => self.operate(*event),
+            IpcBody::Event(_) if self.under_way.len() >= 2 * UNDER_WAY_MAX => Err(BUSY),
+            IpcBody::Event(event) => {
+                self.submit(message.to, *event);
+                Ok(())
             }
-            IpcBody::Event(_) if self.under_way.len() >= 2 * UNDER_WAY_MAX => {
-                self.ignore("too many requests are under way", line);
-            }
-            IpcBody::Event(event) => self.submit(message.to, *event),
             IpcBody::Delegate(delegation) => self.delegate(message.to, delegation),
             IpcBody::DelegateResult(result) => {
                 let turn = result.correlation_id.unwrap_or_default();
-                self.end_turn(TurnKey::Request(&turn), delegated_end(result.payload), line);
+                self.end_turn(TurnKey::Request(&turn), delegated_result(result.payload))
             }
-            IpcBody::ShutdownAck(_) => tracing::debug!(
-                target: "toolhost::agents", instance = %self.connection.instance(), "a process ends"
-            ),
-            IpcBody::Shutdown(_) => self.ignore("only the orchestrator sends shutdown", line),
+            IpcBody::ShutdownAck(_) => {
+                let instance = self.connection.instance();
+                tracing::debug!(target: "toolhost::agents", %instance, "a process ends");
+                Ok(())
+            }
+            IpcBody::Shutdown(_) => Err("only the orchestrator sends shutdown"),
         }
     }
 
     /// Processes an event that is addressed to the orchestrator itself.
-    fn deliver_event(&mut self, event: AgentEvent, line: &[u8]) {
+    fn operate(&mut self, mut event: AgentEvent) -> Result<(), &'static str> {
         match event.event_type.as_str() {
             wire::COMPLETED | wire::FAILED => {
-                let id = event.metadata.as_ref();
-                let id = id.and_then(|all| all.get(wire::EVENT_ID)?.as_str());
-                let id = id.unwrap_or_default().to_owned();
-                self.end_turn(TurnKey::Event(&id), turn_end(event), line);
+                let id = wire::event_id(&event).unwrap_or_default().to_owned();
+                self.end_turn(TurnKey::Event(&id), turn_result(event))
             }
-            wire::SPAWN
-            | wire::LIST
-            | wire::CATALOG
-            | wire::TAKE_RESPONSES
-            | wire::ACKNOWLEDGE_RESPONSES => {
-                if self.is_busy() {
-                    return self.ignore("too many requests are under way", line);
-                }
+            operation if wire::OPERATIONS.contains(&operation) => {
+                self.check_busy()?;
                 let connection = Arc::clone(&self.connection);
                 let local = connection.local();
                 self.under_way.spawn(async move {
-                    let answer = answer(&local, &event).await;
-                    respond(&connection, wire::ORCHESTRATOR, &header(event), answer).await;
+                    let input = event.input.take().unwrap_or_default();
+                    let answer = local.operate(&event.event_type, input).await;
+                    respond(&connection, wire::ORCHESTRATOR, &header(&event), answer).await;
                 });
+                Ok(())
             }
-            _ => self.ignore("the orchestrator does not know the type", line),
+            _ => Err("the orchestrator does not know the type"),
         }
     }
 
     /// Ends the current turn. A response to any other request is ignored.
-    fn end_turn(&mut self, turn: TurnKey<'_>, end: TurnEnd, line: &[u8]) {
-        if !self.connection.complete(turn, end) {
-            self.ignore("it answers no request of the current turn", line);
+    fn end_turn(&self, turn: TurnKey<'_>, result: TurnResult) -> Result<(), &'static str> {
+        if self.connection.complete(turn, result) {
+            return Ok(());
         }
+        Err("it answers no request of the current turn")
     }
 
     /// Submits an event for another agent.
@@ -131,83 +130,69 @@ impl Inbound {
         let is_async = delivery.get("async").and_then(Value::as_bool) == Some(true);
         let timeout = delivery.get("timeoutMs").and_then(Value::as_u64);
         let timeout = timeout.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
-        let waits = event.reply_to.is_some() && !is_async;
-        let request = header(event.clone());
-        let admitted = if self.is_busy() {
-            let under_way_max = UNDER_WAY_MAX;
-            let reason = Undelivered::TooManyUnderWay { under_way_max };
-            Err(AgentsError::undelivered(&to, reason))
-        } else {
-            Ok(())
-        };
+        let timeout = (event.reply_to.is_some() && !is_async).then_some(timeout);
+        let request = header(&event);
+        let is_busy = self.check_busy().is_err();
         let local = connection.local();
         self.under_way.spawn(async move {
-            if waits {
-                let answer = match admitted {
-                    Ok(()) => local.ask(&to, event, timeout).await,
-                    Err(busy) => Err(busy),
-                };
-                return respond(&connection, &to, &request, answer).await;
-            }
-            let mode = request.reply_to.as_ref().map(|_| ReplyMode::Async);
-            let accepted = match admitted {
-                Ok(()) => local.submit(&to, event, mode).await,
-                Err(busy) => Err(busy),
+            let answer = if is_busy {
+                let limit = format!("{UNDER_WAY_MAX} events of this process are under way already");
+                let reason = Undelivered::LimitReached(limit);
+                Err(AgentsError::undelivered(&to, reason))
+            } else {
+                local.submit(&to, event, timeout).await
             };
-            acknowledge(&connection, &request, accepted).await;
+            match timeout {
+                Some(_) => respond(&connection, &to, &request, answer).await,
+                None => acknowledge(&connection, &request, answer).await,
+            }
         });
     }
 
     /// Submits a request of the earlier protocol.
-    fn delegate(&mut self, to: String, delegation: Delegation) {
-        if self.is_busy() {
-            return self.ignore("too many requests are under way", b"delegate");
-        }
+    fn delegate(&mut self, to: String, delegation: Delegation) -> Result<(), &'static str> {
+        self.check_busy()?;
         let connection = Arc::clone(&self.connection);
         let local = connection.local();
         self.under_way.spawn(async move {
             let Ok(id) = new_id() else { return };
             let event = delegation.into_event(connection.agent(), id, local.now());
-            let request = header(event.clone());
+            let request = header(&event);
             let mode = event.reply_to.as_ref().map(|_| ReplyMode::Delegate);
-            let Err(error) = local.submit(&to, event, mode).await else {
+            let Err(error) = local.accept(&to, event, mode).await else {
                 return;
             };
             let failure = wire::failure_to_json(&error);
-            let response = response(&local, &to, &request, Err(failure));
-            let Some(result) = response.and_then(Delegation::result_of) else {
+            let Some(response) = response(&connection, &to, &request, Err(failure)) else {
                 return tracing::warn!(target: "toolhost::agents", %error, "a delegation failed");
             };
-            let message = IpcMessage {
-                from: to,
-                to: connection.agent().to_owned(),
-                body: IpcBody::DelegateResult(result),
-            };
             // The worker may have ended.
-            let _ = connection.send(&message).await;
+            let _ = send_result(&connection, &to, response).await;
         });
+        Ok(())
     }
 
-    fn is_busy(&self) -> bool {
-        self.under_way.len() >= UNDER_WAY_MAX
+    fn check_busy(&self) -> Result<(), &'static str> {
+        let is_busy = self.under_way.len() >= UNDER_WAY_MAX;
+        if is_busy { Err(BUSY) } else { Ok(()) }
     }
 
-    fn ignore(&mut self, why: &str, line: &[u8]) {
+    fn ignore(&mut self, why: &str, line: &Line) {
         self.ignored += 1;
         if !is_logged(self.ignored, IGNORED_LOGGED) {
             return;
         }
         tracing::warn!(
             target: "toolhost::agents",
-            instance = %self.connection.instance(), pid = self.connection.pid(), why,
-            ignored = self.ignored, line = excerpt(line, EXCERPT_BYTES),
+            instance = %self.connection.instance(), pid = self.connection.pid, why,
+            ignored = self.ignored, line = line.excerpt(EXCERPT_BYTES),
             "a line of a process was ignored"
         );
     }
 }
 
-/// The end of a turn in an event.
-fn turn_end(event: AgentEvent) -> TurnEnd {
+/// The result of a turn in an event.
+fn turn_result(event: AgentEvent) -> TurnResult {
     let failed = event.event_type == wire::FAILED;
     match event.into_answer() {
         Ok(value) if !failed => Ok(value),
@@ -215,8 +200,8 @@ fn turn_end(event: AgentEvent) -> TurnEnd {
     }
 }
 
-/// The end of a turn in a `delegate_result`.
-fn delegated_end(mut payload: Value) -> TurnEnd {
+/// The result of a turn in a `delegate_result`.
+fn delegated_result(mut payload: Value) -> TurnResult {
     match payload.get("status").and_then(Value::as_str) {
         Some("error") => {
             let error = payload.get("error").unwrap_or(&Value::Null);
@@ -231,10 +216,11 @@ fn delegated_end(mut payload: Value) -> TurnEnd {
 }
 
 /// The fields of a request that its response needs. The response may wait long for the worker to read.
-fn header(event: AgentEvent) -> AgentEvent {
+fn header(event: &AgentEvent) -> AgentEvent {
+    let source = event.source.clone();
     AgentEvent {
-        input: None,
-        metadata: None,
-        ..event
+        trace_id: event.trace_id.clone(),
+        reply_to: event.reply_to.clone(),
+        ..AgentEvent::new(&*event.id, &*event.event_type, &*event.created_at, source)
     }
 }

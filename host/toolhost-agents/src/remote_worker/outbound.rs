@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::Notify;
 use toolhost_contract::{AgentEvent, Delegation, EventSource, IpcBody, IpcMessage, JsonObject};
 
-use crate::client::Port;
+use crate::delivery::ReplyMode;
 use crate::ids::new_id;
-use crate::local_port::LocalPort;
 use crate::{AgentsError, Undelivered, wire};
 
 use super::connection::Connection;
@@ -24,7 +23,7 @@ pub(super) async fn forward_results(connection: Arc<Connection>, results: Arc<No
         }
         tokio::select! {
             () = results.notified() => {}
-            () = connection.closed_for_writing() => return,
+            () = connection.out.closed() => return,
         }
     }
 }
@@ -32,43 +31,34 @@ pub(super) async fn forward_results(connection: Arc<Connection>, results: Arc<No
 async fn send_results(connection: &Connection) -> Result<(), AgentsError> {
     let local = connection.local();
     loop {
-        let results = local.results().await?;
+        let results = local.stored(ReplyMode::Delegate, Vec::new()).await?;
         if results.is_empty() {
             return Ok(());
         }
-        for result in results {
-            let from = result.event.source.name.clone();
-            if let Some(delegation) = Delegation::result_of(result.event) {
-                let message = IpcMessage {
-                    from,
-                    to: connection.agent().to_owned(),
-                    body: IpcBody::DelegateResult(delegation),
-                };
-                let sent = connection.send(&message).await;
-                sent.map_err(|reason| AgentsError::undelivered(connection.agent(), reason))?;
-            }
-            local.acknowledge(vec![result.correlation_id]).await?;
+        for (correlation_id, response) in results {
+            let from = response.source.name.clone();
+            let sent = send_result(connection, &from, response).await;
+            sent.map_err(|reason| AgentsError::undelivered(connection.agent(), reason))?;
+            local.acknowledge(vec![correlation_id]).await?;
         }
     }
 }
 
-/// Answers a request to the orchestrator itself.
-pub(super) async fn answer(local: &LocalPort, event: &AgentEvent) -> Result<Value, AgentsError> {
-    let input = |key: &str| event.input.as_ref()?.get(key)?.as_str();
-    match event.event_type.as_str() {
-        wire::SPAWN => {
-            let target = input("target").unwrap_or_default();
-            let spawned = local.spawn(target, input("instanceKey")).await?;
-            Ok(json!(spawned))
-        }
-        wire::LIST => Ok(json!(local.list().await?)),
-        wire::CATALOG => Ok(json!(local.catalog().await?)),
-        wire::TAKE_RESPONSES => Ok(json!(local.take_responses().await?)),
-        _ => Ok(json!(local.acknowledge_responses().await?)),
-    }
+/// Sends a response as the result of a delegation.
+pub(super) async fn send_result(
+    connection: &Connection,
+    from: &str,
+    response: AgentEvent,
+) -> Result<(), Undelivered> {
+    let Some(result) = Delegation::result_of(response) else {
+        return Ok(());
+    };
+    let body = IpcBody::DelegateResult(result);
+    let message = wire::message(from, connection.agent(), body);
+    connection.out.send(&message).await
 }
 
-/// Sends the answer to a request of the worker.
+/// Sends the answer to a request of the worker; the reason instead of an answer that exceeds the limits.
 pub(super) async fn respond(
     connection: &Connection,
     from: &str,
@@ -91,50 +81,46 @@ async fn send_response(
     request: &AgentEvent,
     answer: Result<Value, JsonObject>,
 ) -> Result<(), Undelivered> {
-    match response(&connection.local(), from, request, answer) {
-        Some(event) => {
-            let message = IpcMessage::event(from, connection.agent(), event);
-            connection.send(&message).await
-        }
-        None => Ok(()),
-    }
+    let Some(event) = response(connection, from, request, answer) else {
+        return Ok(());
+    };
+    let message = IpcMessage::event(from, connection.agent(), event);
+    connection.out.send(&message).await
 }
 
 /// Makes the response to a request of the worker.
 pub(super) fn response(
-    local: &LocalPort,
+    connection: &Connection,
     from: &str,
     request: &AgentEvent,
     answer: Result<Value, JsonObject>,
 ) -> Option<AgentEvent> {
     let id = new_id().ok()?;
-    request.response(id, local.now(), EventSource::agent(from), answer)
+    let now = connection.local().now();
+    request.response(id, now, EventSource::agent(from), answer)
 }
 
 /// Tells the worker whether its event was accepted.
 pub(super) async fn acknowledge(
     connection: &Connection,
     event: &AgentEvent,
-    accepted: Result<(), AgentsError>,
+    accepted: Result<Value, AgentsError>,
 ) {
     let Ok(id) = new_id() else { return };
-    let mut metadata = JsonObject::new();
-    metadata.insert(wire::EVENT_ID.to_owned(), json!(event.id));
-    let event_type = match &accepted {
-        Ok(()) => wire::ACCEPTED,
-        Err(failure) => {
-            let failure = wire::failure_to_json(failure);
-            metadata.insert(wire::ERROR.to_owned(), Value::Object(failure));
-            wire::REFUSED
-        }
+    let failure = accepted.err();
+    let event_type = match &failure {
+        None => wire::ACCEPTED,
+        Some(_) => wire::REFUSED,
     };
+    let failure = failure.as_ref().map(wire::failure_to_json);
     let source = EventSource {
         kind: wire::ORCHESTRATOR.to_owned(),
         name: wire::ORCHESTRATOR.to_owned(),
     };
+    let about = wire::about(&event.id, failure);
     let mut event = AgentEvent::new(id, event_type, connection.local().now(), source);
-    event.metadata = Some(metadata);
+    event.metadata = Some(about);
     let message = IpcMessage::event(wire::ORCHESTRATOR, connection.agent(), event);
     // The worker may have ended.
-    let _ = connection.send(&message).await;
+    let _ = connection.out.send(&message).await;
 }

@@ -4,13 +4,12 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::io::AsyncRead;
 use tokio::time::Instant;
 use toolhost_contract::IPC_LINE_BYTES_MAX;
 
 use crate::WorkerProcess;
-use crate::lines::{Line, Lines, excerpt, is_logged};
+use crate::lines::{Lines, is_logged};
 
 use super::connection::{Connection, WorkerEnd};
 use super::inbound::Inbound;
@@ -25,19 +24,6 @@ const LINES_LOGGED: u64 = 1000;
 /// open), and how long a process may run after it has closed a stream.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Writes lines until the worker no longer reads.
-pub(super) async fn write(
-    mut stdin: Box<dyn AsyncWrite + Send + Unpin>,
-    mut lines: mpsc::Receiver<String>,
-) {
-    while let Some(line) = lines.recv().await {
-        let written = stdin.write_all(line.as_bytes()).await;
-        if written.is_err() || stdin.flush().await.is_err() {
-            return;
-        }
-    }
-}
-
 /// Logs what the worker writes to its standard error.
 pub(super) async fn log(stderr: Box<dyn AsyncRead + Send + Unpin>, connection: Arc<Connection>) {
     let mut lines = Lines::new(stderr, LOG_LINE_BYTES_MAX);
@@ -47,11 +33,10 @@ pub(super) async fn log(stderr: Box<dyn AsyncRead + Send + Unpin>, connection: A
         if !is_logged(count, LINES_LOGGED) {
             continue;
         }
-        let (Line::Whole(line) | Line::TooLong(line)) = line;
         tracing::info!(
             target: "toolhost::agent",
-            instance = %connection.instance(), pid = connection.pid(), count,
-            "{}", excerpt(&line, LOG_LINE_BYTES_MAX)
+            instance = %connection.instance(), pid = connection.pid, count,
+            "{}", line.excerpt(LOG_LINE_BYTES_MAX)
         );
     }
 }
@@ -75,7 +60,7 @@ pub(super) async fn read(
         };
         tokio::select! {
             line = lines.next() => match line {
-                Some(line) => inbound.receive(line),
+                Some(line) => inbound.receive(&line),
                 None => break,
             },
             () = inbound.answered() => {}
@@ -83,7 +68,7 @@ pub(super) async fn read(
                 (has_ended, status) = (true, ended);
                 until = Some(Instant::now() + DRAIN_TIMEOUT);
             }
-            () = connection.closed_for_writing(), if until.is_none() => {
+            () = connection.out.closed(), if until.is_none() => {
                 until = Some(Instant::now() + DRAIN_TIMEOUT);
             }
             () = drained => break,
