@@ -20,7 +20,7 @@ use super::{
 /// In a turn it comes from [`TurnPort::agents`](super::TurnPort::agents); for an instance whose turns
 /// are taken elsewhere, from [`Orchestrator::client`](super::Orchestrator::client). In an agent's own
 /// process it reaches the orchestrator over the process's standard streams.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct AgentsClient(Arc<dyn Port>);
 
 /// The connection to the orchestrator: in this process, or by IPC.
@@ -180,11 +180,5 @@ impl AgentsClient {
             let reason = Undelivered::Malformed(IpcError::Shape(error));
             AgentsError::undelivered(wire::ORCHESTRATOR, reason)
         })
-    }
-}
-
-impl fmt::Debug for AgentsClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AgentsClient").field(&self.0).finish()
     }
 }

@@ -11,11 +11,8 @@ use super::InstanceId;
 #[non_exhaustive]
 pub enum AgentsError {
     /// `AGENT_NOT_FOUND`: no agent of this name is registered.
-    #[error("agent '{target}' is not known")]
-    NotFound {
-        /// The target.
-        target: String,
-    },
+    #[error("agent '{0}' is not known")]
+    NotFound(String),
     /// `AGENT_REQUEST_TIMEOUT`: no answer in time. A turn that has begun is completed; its answer is
     /// dropped.
     #[error("agent '{target}' did not answer within {timeout_ms} ms")]
@@ -74,7 +71,7 @@ impl AgentsError {
     #[must_use]
     pub fn code(&self) -> ToolErrorCode {
         match self {
-            Self::NotFound { .. } => ToolErrorCode::AgentNotFound,
+            Self::NotFound(_) => ToolErrorCode::AgentNotFound,
             Self::Timeout { .. } => ToolErrorCode::AgentRequestTimeout,
             Self::Circular { .. } | Self::ChainTooLong { .. } => ToolErrorCode::CircularCall,
             Self::Undelivered { .. } => ToolErrorCode::IpcDeliveryFailed,
@@ -109,11 +106,8 @@ pub enum Undelivered {
     #[error("{0}")]
     LimitReached(String),
     /// The requester may not send events to the instance: see [`Reach`](super::Reach).
-    #[error("{instance} is out of reach: an agent reaches instances of its own key")]
-    OutOfReach {
-        /// The target.
-        instance: InstanceId,
-    },
+    #[error("{0} is out of reach: an agent reaches instances of its own key")]
+    OutOfReach(InstanceId),
     /// The orchestrator stops, or has stopped.
     #[error("the orchestrator has stopped")]
     Stopped,

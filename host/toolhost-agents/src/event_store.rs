@@ -86,12 +86,11 @@ impl EventStore {
     pub(super) async fn begin(&self, seq: i64) -> Result<Option<Delivered>, StoreError> {
         let begin = "UPDATE agent_events SET attempts = attempts + 1 WHERE seq = ?1
             RETURNING seq, event, attempts, mode, asker_agent, asker_key";
-        self.store
-            .write(move |db| {
-                let mut begin = db.prepare_cached(begin)?;
-                begin.query_row([seq], delivered).optional()
-            })
-            .await
+        let begin = self.store.write(move |db| {
+            let mut begin = db.prepare_cached(begin)?;
+            begin.query_row([seq], delivered).optional()
+        });
+        begin.await
     }
 
     /// Uncounts a delivery whose turn the host itself ended.
@@ -114,7 +113,21 @@ impl EventStore {
                 WHERE seq <= (SELECT max(seq) FROM agent_handled) - ?1";
             db.prepare_cached(forget)?.execute([handled_max])?;
             if let Some((asker, response)) = &settled.response {
-                insert_response(db, &run_id, asker, response, settled.now_ms)?;
+                let json = serde_json::to_string(response)
+                    .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+                let insert = "INSERT INTO agent_responses
+                    (correlation_id, run_id, agent, instance_key, mode, event, created_ms)
+                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                    ON CONFLICT (agent, instance_key, correlation_id) DO NOTHING";
+                db.prepare_cached(insert)?.execute(params![
+                    response.in_reply_to(),
+                    run_id,
+                    asker.instance.agent(),
+                    asker.instance.key(),
+                    asker.mode.as_str(),
+                    json,
+                    settled.now_ms,
+                ])?;
             }
             remove_responses(db, &settled.taken.0, &settled.taken.1)
         };
@@ -279,31 +292,6 @@ fn remove_event(db: &Connection, seq: i64) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM agent_events WHERE seq = ?1")?
         .execute([seq])
         .map(drop)
-}
-
-fn insert_response(
-    db: &Connection,
-    run_id: &str,
-    asker: &Asker,
-    response: &AgentEvent,
-    now_ms: i64,
-) -> rusqlite::Result<()> {
-    let json = serde_json::to_string(response)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-    let insert = "INSERT INTO agent_responses
-        (correlation_id, run_id, agent, instance_key, mode, event, created_ms)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-        ON CONFLICT (agent, instance_key, correlation_id) DO NOTHING";
-    let values = params![
-        response.in_reply_to(),
-        run_id,
-        asker.instance.agent(),
-        asker.instance.key(),
-        asker.mode.as_str(),
-        json,
-        now_ms,
-    ];
-    db.prepare_cached(insert)?.execute(values).map(drop)
 }
 
 fn remove_responses(db: &Connection, of: &InstanceId, ids: &[String]) -> rusqlite::Result<()> {

@@ -135,7 +135,7 @@ impl LocalPort {
         if self.reaches(&instance) {
             return Ok(instance);
         }
-        let reason = Undelivered::OutOfReach { instance };
+        let reason = Undelivered::OutOfReach(instance);
         Err(AgentsError::undelivered(target, reason))
     }
 

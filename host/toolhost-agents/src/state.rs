@@ -83,9 +83,7 @@ impl OrchestratorState {
     /// Finds an agent by its name.
     pub(super) fn agent(&self, name: &str) -> Result<Arc<AgentSetup>, AgentsError> {
         let found = lock(&self.agents).get(name).cloned();
-        found.ok_or_else(|| AgentsError::NotFound {
-            target: name.to_owned(),
-        })
+        found.ok_or_else(|| AgentsError::NotFound(name.to_owned()))
     }
 
     /// Stores an event and puts it into its mailbox; starts the instance if it is missing.

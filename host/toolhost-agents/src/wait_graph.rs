@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
-use super::InstanceId;
 use super::sync::lock;
+use super::{AgentsError, InstanceId};
 
 /// The instances that wait for an answer, and for whom. It has no circle, and no chain that is too long.
 #[derive(Debug, Default)]
@@ -20,32 +20,25 @@ struct Graph {
     waited_by: Edges,
 }
 
-/// Why an instance may not wait for another.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum WaitRefused {
-    /// They would wait in this circle, which begins and ends with the requester.
-    Circle(Vec<InstanceId>),
-    /// The chain would be too long.
-    TooLong,
-}
-
 impl WaitGraph {
-    /// Notes that `from` waits for `to`, until [`leave`](Self::leave).
+    /// Notes that `from` waits for `to`, until [`leave`](Self::leave). Refuses circles, and chains of more
+    /// than `depth_max` requests.
     pub(super) fn enter(
         &self,
         from: &InstanceId,
         to: &InstanceId,
         depth_max: usize,
-    ) -> Result<(), WaitRefused> {
+    ) -> Result<(), AgentsError> {
+        let target = to.agent().to_owned();
         let mut graph = lock(&self.0);
         if let Some(path) = path(&graph.waits_for, to, from) {
             let circle = std::iter::once(from.clone()).chain(path).collect();
-            return Err(WaitRefused::Circle(circle));
+            return Err(AgentsError::Circular { target, circle });
         }
         let above = longest(&graph.waited_by, from, &mut HashMap::new());
         let below = longest(&graph.waits_for, to, &mut HashMap::new());
         if above + 1 + below > depth_max {
-            return Err(WaitRefused::TooLong);
+            return Err(AgentsError::ChainTooLong { target, depth_max });
         }
         add(&mut graph.waits_for, from, to);
         add(&mut graph.waited_by, to, from);
@@ -127,24 +120,28 @@ mod tests {
         InstanceId::new(name, "k")
     }
 
-    fn enter(waits: &WaitGraph, from: &str, to: &str) -> Result<(), WaitRefused> {
-        waits.enter(&instance(from), &instance(to), 64)
+    /// Adds an edge; returns the error, if it is refused.
+    fn enter(waits: &WaitGraph, from: &str, to: &str) -> Option<String> {
+        let entered = waits.enter(&instance(from), &instance(to), 64);
+        entered.err().map(|error| error.to_string())
     }
 
     #[test]
     fn refuses_every_circle_and_names_it() {
         let waits = WaitGraph::default();
-        let circle = |names: &[&str]| {
-            let names = names.iter().map(|name| instance(name));
-            Err(WaitRefused::Circle(names.collect()))
+        let circle = |target: &str, circle: &str| {
+            let begin = format!("a request to agent '{target}' would wait for itself: ");
+            Some(begin + circle)
         };
-        assert_eq!(enter(&waits, "a", "a"), circle(&["a", "a"]));
-        assert_eq!(enter(&waits, "a", "b"), Ok(()));
-        assert_eq!(enter(&waits, "b", "a"), circle(&["b", "a", "b"]));
-        assert_eq!(enter(&waits, "b", "c"), Ok(()));
-        assert_eq!(enter(&waits, "c", "a"), circle(&["c", "a", "b", "c"]));
-        assert_eq!(enter(&waits, "a", "c"), Ok(()));
-        assert_eq!(enter(&waits, "d", "a"), Ok(()));
+        assert_eq!(enter(&waits, "a", "a"), circle("a", "a[k] waits for a[k]"));
+        assert_eq!(enter(&waits, "a", "b"), None);
+        let two = "b[k] waits for a[k] waits for b[k]";
+        assert_eq!(enter(&waits, "b", "a"), circle("a", two));
+        assert_eq!(enter(&waits, "b", "c"), None);
+        let three = "c[k] waits for a[k] waits for b[k] waits for c[k]";
+        assert_eq!(enter(&waits, "c", "a"), circle("a", three));
+        assert_eq!(enter(&waits, "a", "c"), None);
+        assert_eq!(enter(&waits, "d", "a"), None);
         assert_eq!(waits.len(), 4);
     }
 
@@ -152,7 +149,7 @@ mod tests {
     fn another_key_is_another_instance() {
         let waits = WaitGraph::default();
         let (one, other) = (InstanceId::new("a", "1"), InstanceId::new("a", "2"));
-        assert_eq!(waits.enter(&one, &other, 64), Ok(()));
+        waits.enter(&one, &other, 64).unwrap();
         assert!(waits.enter(&other, &one, 64).is_err());
     }
 
@@ -160,12 +157,12 @@ mod tests {
     fn an_edge_lasts_as_long_as_its_last_request() {
         let waits = WaitGraph::default();
         for _ in 0..2 {
-            assert_eq!(enter(&waits, "a", "b"), Ok(()));
+            assert_eq!(enter(&waits, "a", "b"), None);
         }
         waits.leave(&instance("a"), &instance("b"));
-        assert!(enter(&waits, "b", "a").is_err());
+        assert!(enter(&waits, "b", "a").is_some());
         waits.leave(&instance("a"), &instance("b"));
-        assert_eq!(enter(&waits, "b", "a"), Ok(()));
+        assert_eq!(enter(&waits, "b", "a"), None);
         waits.leave(&instance("b"), &instance("a"));
         assert_eq!(waits.len(), 0);
         let graph = lock(&waits.0);
@@ -177,12 +174,16 @@ mod tests {
         let waits = WaitGraph::default();
         let name = |n: usize| format!("a{n}");
         for n in 0..64 {
-            assert_eq!(enter(&waits, &name(n), &name(n + 1)), Ok(()), "{n}");
+            assert_eq!(enter(&waits, &name(n), &name(n + 1)), None, "{n}");
         }
         // At the end, at the beginning, and a shortcut in the middle, which makes no chain longer.
-        assert_eq!(enter(&waits, &name(64), "z"), Err(WaitRefused::TooLong));
-        assert_eq!(enter(&waits, "z", &name(0)), Err(WaitRefused::TooLong));
-        assert_eq!(enter(&waits, &name(3), &name(9)), Ok(()));
-        assert_eq!(enter(&waits, "z", &name(1)), Ok(()));
+        let too_long = |target: &str| {
+            let text = "would make a chain of more than 64 waiting agents";
+            Some(format!("a request to agent '{target}' {text}"))
+        };
+        assert_eq!(enter(&waits, &name(64), "z"), too_long("z"));
+        assert_eq!(enter(&waits, "z", &name(0)), too_long("a0"));
+        assert_eq!(enter(&waits, &name(3), &name(9)), None);
+        assert_eq!(enter(&waits, "z", &name(1)), None);
     }
 }

@@ -7,7 +7,6 @@ use super::delivery::Envelope;
 use super::reply_waiters::Reply;
 use super::state::OrchestratorState;
 use super::sync::lock;
-use super::wait_graph::WaitRefused;
 use super::{AgentsError, Delivery, InstanceId, Undelivered};
 
 impl OrchestratorState {
@@ -21,7 +20,14 @@ impl OrchestratorState {
         let target = envelope.to.agent().to_owned();
         self.agent(&target)?;
         let failed = |reason| AgentsError::undelivered(&target, reason);
-        let mut request = self.begin_to_wait(asker, &envelope.to)?;
+        let depth_max = self.config.chain_depth_max;
+        self.wait_graph.enter(asker, &envelope.to, depth_max)?;
+        let mut request = WaitingRequest {
+            state: Arc::clone(self),
+            from: asker.clone(),
+            to: envelope.to.clone(),
+            event_id: None,
+        };
         let Some(replied) = self.reply_waiters.expect(&envelope.event.id) else {
             return Err(failed(Undelivered::Duplicate));
         };
@@ -39,32 +45,6 @@ impl OrchestratorState {
         reply.unwrap_or_else(|_| {
             let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
             Err(AgentsError::Timeout { target, timeout_ms })
-        })
-    }
-
-    fn begin_to_wait(
-        self: &Arc<Self>,
-        from: &InstanceId,
-        to: &InstanceId,
-    ) -> Result<WaitingRequest, AgentsError> {
-        let depth_max = self.config.chain_depth_max;
-        let target = || to.agent().to_owned();
-        let entered = self.wait_graph.enter(from, to, depth_max);
-        entered.map_err(|refused| match refused {
-            WaitRefused::Circle(circle) => AgentsError::Circular {
-                target: target(),
-                circle,
-            },
-            WaitRefused::TooLong => AgentsError::ChainTooLong {
-                target: target(),
-                depth_max,
-            },
-        })?;
-        Ok(WaitingRequest {
-            state: Arc::clone(self),
-            from: from.clone(),
-            to: to.clone(),
-            event_id: None,
         })
     }
 

@@ -12,8 +12,8 @@ pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The state root or the database's file cannot be made.
-    #[error("{} cannot be made", .path.display())]
+    /// The state root or the database's file cannot be created.
+    #[error("{} cannot be created", .path.display())]
     Make {
         /// The path.
         path: PathBuf,

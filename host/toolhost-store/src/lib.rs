@@ -11,7 +11,6 @@ mod private_dir;
 mod random;
 mod schema;
 mod store;
-mod worker;
 
 pub use error::StoreError;
 pub use lease::{FileLease, Lease, LocalLease};
@@ -21,7 +20,5 @@ pub use rusqlite;
 pub use schema::Schema;
 pub use store::Store;
 
-#[cfg(test)]
-mod second_process;
 #[cfg(test)]
 mod tests;

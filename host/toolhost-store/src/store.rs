@@ -1,10 +1,11 @@
 //! The handle of the database.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rusqlite::{Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::error::StoreError;
@@ -12,10 +13,15 @@ use super::lease::{FileLease, Lease, LocalLease};
 use super::open;
 use super::private_dir::make_private;
 use super::schema::Schema;
-use super::worker::{self, Failure, Job};
 
 /// Name of the database in the state root.
 pub(super) const FILE_NAME: &str = "toolhost.db";
+
+/// Jobs that wait for the thread; further callers wait until there are fewer.
+const QUEUE: usize = 1024;
+
+/// Work for the thread.
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// One SQLite database, and one thread behind a bounded queue. Cheap to clone; the thread ends after the
 /// last clone is dropped and the queue is empty.
@@ -68,12 +74,26 @@ impl Store {
         Self::start(path, connection, Arc::new(LocalLease::new()?))
     }
 
+    /// Starts the thread. It ends when every sender is dropped and the queue is empty, and drops the lease
+    /// last: a run is alive until the last of its writes.
     fn start(
         path: PathBuf,
-        connection: rusqlite::Connection,
+        mut connection: Connection,
         lease: Arc<dyn Lease>,
     ) -> Result<Self, StoreError> {
-        let jobs = worker::start(connection, Arc::clone(&lease)).map_err(StoreError::Thread)?;
+        let (jobs, mut queue) = mpsc::channel::<Job>(QUEUE);
+        let held = Arc::clone(&lease);
+        let work = move || {
+            while let Some(job) = queue.blocking_recv() {
+                job(&mut connection);
+            }
+            drop(connection);
+            drop(held);
+        };
+        std::thread::Builder::new()
+            .name("toolhost-store".to_owned())
+            .spawn(work)
+            .map_err(StoreError::Thread)?;
         Ok(Self(Arc::new(Inner { path, lease, jobs })))
     }
 
@@ -128,20 +148,39 @@ impl Store {
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, replied) = oneshot::channel();
+        let path = self.0.path.clone();
         let job: Job = Box::new(move |connection| {
             if !reply.is_closed() {
-                let done = worker::transact(connection, behavior, work);
+                let done = run(connection, &path, behavior, work);
                 // The caller may have been dropped meanwhile.
                 let _ = reply.send(done);
             }
         });
-        let path = || self.0.path.clone();
-        let stopped = || StoreError::Stopped { path: path() };
+        let stopped = || StoreError::Stopped {
+            path: self.0.path.clone(),
+        };
         self.0.jobs.send(job).await.map_err(|_| stopped())?;
-        let done = replied.await.map_err(|_| stopped())?;
-        done.map_err(|failure| match failure {
-            Failure::Sqlite(source) => StoreError::sqlite(&self.0.path, source),
-            Failure::Panicked => StoreError::Panicked { path: path() },
-        })
+        replied.await.map_err(|_| stopped())?
     }
+}
+
+/// Runs `work` in a transaction; rolls it back where it fails or panics.
+fn run<T>(
+    connection: &mut Connection,
+    path: &Path,
+    behavior: TransactionBehavior,
+    work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+) -> Result<T, StoreError> {
+    let sqlite = |source| StoreError::sqlite(path, source);
+    let transaction = connection
+        .transaction_with_behavior(behavior)
+        .map_err(sqlite)?;
+    // Unwind safe: dropping the transaction rolls back, and nothing else is shared.
+    let done = catch_unwind(AssertUnwindSafe(|| work(&transaction)));
+    let panicked = |_| StoreError::Panicked {
+        path: path.to_owned(),
+    };
+    let done = done.map_err(panicked)?.map_err(sqlite)?;
+    transaction.commit().map_err(sqlite)?;
+    Ok(done)
 }

@@ -1,3 +1,5 @@
+mod second_process;
+
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,8 +13,8 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use self::second_process::{SecondProcess, given_state_root, report, wait};
 use super::schema::FORMAT;
-use super::second_process::{SecondProcess, say, told_root, wait};
 use super::store::FILE_NAME;
 use super::*;
 
@@ -477,9 +479,11 @@ async fn a_run_that_is_asked_about_by_many_is_neither_dead_nor_alive_by_it() {
 /// The second process of the tests below: says its run's id, then waits to be killed.
 #[tokio::test]
 async fn opens_the_store_as_a_second_process() {
-    let Some(root) = told_root() else { return };
+    let Some(root) = given_state_root() else {
+        return;
+    };
     let store = open(&root).unwrap();
-    say(store.run_id());
+    report(store.run_id());
     wait();
 }
 
@@ -489,7 +493,7 @@ async fn a_killed_process_is_dead_and_its_lock_is_removed_by_the_next() {
     let store = open(root.path()).unwrap();
     let test = "tests::opens_the_store_as_a_second_process";
     let mut other = SecondProcess::start(test, root.path());
-    let run_id = other.hear();
+    let run_id = other.next_line();
     assert!(store.is_alive(&run_id));
     other.kill();
     assert!(!store.is_alive(&run_id));
@@ -505,15 +509,17 @@ async fn a_killed_process_is_dead_and_its_lock_is_removed_by_the_next() {
 /// The second process of the test below: opens the store and writes when it is let go.
 #[tokio::test]
 async fn adds_rows_as_a_second_process() {
-    let Some(root) = told_root() else { return };
-    say("ready");
+    let Some(root) = given_state_root() else {
+        return;
+    };
+    report("ready");
     wait();
     let store = open(&root).unwrap();
     make_notes(&store).await;
     for _ in 0..50 {
         note(&store, "one").await.unwrap();
     }
-    say("done");
+    report("done");
 }
 
 #[tokio::test]
@@ -525,13 +531,13 @@ async fn several_processes_may_be_the_first_to_open_it() {
             .map(|_| SecondProcess::start(test, root.path()))
             .collect();
         for other in &mut others {
-            assert_eq!(other.hear(), "ready");
+            assert_eq!(other.next_line(), "ready");
         }
         for other in &mut others {
-            other.go_on();
+            other.resume();
         }
         for mut other in others {
-            assert_eq!(other.hear(), "done");
+            assert_eq!(other.next_line(), "done");
             other.finish();
         }
         let store = open(root.path()).unwrap();

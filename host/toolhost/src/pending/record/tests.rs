@@ -1,4 +1,4 @@
-#[path = "../../../../toolhost-store/src/second_process.rs"]
+#[path = "../../../../toolhost-store/src/tests/second_process.rs"]
 #[expect(dead_code, reason = "the tests of the store use the rest")]
 mod second_process;
 
@@ -13,7 +13,7 @@ use toolhost_contract::{
     Denial, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolStatus, Usage,
 };
 
-use self::second_process::{SecondProcess, say, told_root};
+use self::second_process::{SecondProcess, given_state_root, report};
 use super::*;
 use toolhost_store::{Store, StoreError};
 
@@ -608,15 +608,17 @@ async fn a_running_record_of_a_dead_process_is_ended_once_and_cannot_be_cancelle
 /// The second process of the test below: accepts calls, and ends every fourth, until it is killed.
 #[tokio::test]
 async fn accepts_calls_as_a_second_process() {
-    let Some(root) = told_root() else { return };
+    let Some(root) = given_state_root() else {
+        return;
+    };
     let records = records_in(&root);
     for n in 0..100_000 {
         let handle = accept(&records, BACKGROUND).await;
         if n % 4 == 3 {
             records.complete(&handle, &ok(json!(n))).await.unwrap();
-            say(&format!("ended {}", handle.as_str()));
+            report(&format!("ended {}", handle.as_str()));
         } else {
-            say(&format!("accepted {}", handle.as_str()));
+            report(&format!("accepted {}", handle.as_str()));
         }
     }
 }
@@ -631,7 +633,7 @@ async fn running_records_of_a_killed_process_are_interrupted_exactly_once() {
     let mut other = SecondProcess::start(test, root.path());
     let (mut accepted, mut ended) = (BTreeSet::new(), BTreeSet::new());
     while accepted.len() < 200 {
-        let said = other.hear();
+        let said = other.next_line();
         let (what, handle) = said.split_once(' ').unwrap();
         let handle = Handle::parse(handle).unwrap();
         match what {

@@ -1,18 +1,18 @@
-//! A second process on the same state root: this test binary once more, running one test alone.
+//! A second process on the same state root: runs one test of this test binary.
 //!
-//! That test asks [`told_root`] whether it is the second process, and does nothing where it is not.
+//! That test calls [`given_state_root`], and does nothing if it is not in the second process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// Names the state root to the second process.
+/// Environment variable with the state root for the second process.
 const ROOT_VARIABLE: &str = "TOOLHOST_TEST_STATE_ROOT";
 
-/// Beginning of what the second process says, in between what the test harness says.
+/// Beginning of the reports of the second process, which distinguishes them from the test harness's lines.
 const MARK: &str = "second process: ";
 
-/// The second process, as the first sees it. It ends by itself when this is dropped.
+/// Controls the second process, which ends when this is dropped.
 pub(crate) struct SecondProcess {
     process: Child,
     stdin: Option<ChildStdin>,
@@ -38,32 +38,32 @@ impl SecondProcess {
         }
     }
 
-    /// Waits for the next thing it says.
-    pub(crate) fn hear(&mut self) -> String {
+    /// Waits for its next report.
+    pub(crate) fn next_line(&mut self) -> String {
         loop {
             let mut line = String::new();
             let read = self.stdout.read_line(&mut line).unwrap();
-            assert_ne!(read, 0, "the second process ended without a word");
-            if let Some((_, said)) = line.split_once(MARK) {
-                return said.trim_end().to_owned();
+            assert_ne!(read, 0, "the second process ended without a report");
+            if let Some((_, report)) = line.split_once(MARK) {
+                return report.trim_end().to_owned();
             }
         }
     }
 
-    /// Lets it go on from [`wait`].
-    pub(crate) fn go_on(&mut self) {
+    /// Ends its [`wait`].
+    pub(crate) fn resume(&mut self) {
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(b"\n").unwrap();
         stdin.flush().unwrap();
     }
 
-    /// Kills it with SIGKILL, and waits until the kernel has taken its locks away.
+    /// Kills it with SIGKILL, and waits until the kernel has released its locks.
     pub(crate) fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Waits for its end, which must be a good one.
+    /// Waits until it has ended; it must have passed its test.
     pub(crate) fn finish(mut self) {
         self.stdin = None;
         let mut rest = String::new();
@@ -74,21 +74,21 @@ impl SecondProcess {
     }
 }
 
-/// The state root, where this is the second process.
+/// Returns the state root in the second process; none in the first.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the first process has no other way to tell a test which one it is"
+    reason = "arguments of a test binary select tests, so only the environment can pass a path"
 )]
-pub(crate) fn told_root() -> Option<PathBuf> {
+pub(crate) fn given_state_root() -> Option<PathBuf> {
     std::env::var_os(ROOT_VARIABLE).map(PathBuf::from)
 }
 
-/// Says something to the first process.
-pub(crate) fn say(what: &str) {
+/// Sends a report to the first process.
+pub(crate) fn report(what: &str) {
     println!("\n{MARK}{what}");
 }
 
-/// Waits until the first process lets this one go on, or ends.
+/// Waits until the first process calls [`SecondProcess::resume`], or ends.
 pub(crate) fn wait() {
     let _ = std::io::stdin().read(&mut [0]).unwrap();
 }
