@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ever_fewer_lines_are_logged() {
+    fn later_lines_are_logged_at_powers_of_two() {
         let logged: Vec<u64> = (1..100).filter(|n| is_logged(*n, 3)).collect();
         assert_eq!(logged, [1, 2, 3, 4, 8, 16, 32, 64]);
     }

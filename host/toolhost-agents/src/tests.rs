@@ -1,5 +1,4 @@
 mod answers;
-
 mod circles;
 mod durability;
 mod instances;
@@ -26,7 +25,7 @@ use super::*;
 
 type Turned = std::pin::Pin<Box<dyn Future<Output = Result<Value, HandlerError>> + Send>>;
 
-/// An agent that does what a test says.
+/// An agent whose turns are a closure of the test.
 struct Scripted<F>(F);
 
 #[async_trait]
@@ -52,24 +51,24 @@ where
     })
 }
 
-/// Answers with what it is told.
+/// Answers with its input.
 fn echo() -> AgentSetup {
     script(|event, _| async move { Ok(event.input.unwrap_or_default()) })
 }
 
-/// Passes on what it is told to the agent `to`, and answers with what that one answers.
+/// Sends its input to the agent `to`, and returns the answer.
 fn ask(to: &str) -> AgentSetup {
     let to = to.to_owned();
     script(move |event, turn| {
         let request = Request::new(to.clone(), event.input.unwrap_or_default());
         async move {
             let asked = turn.agents().request(request).await;
-            asked.map(|asked| asked.response).map_err(told)
+            asked.map(|asked| asked.response).map_err(to_handler_error)
         }
     })
 }
 
-/// A gate that a test opens; turns wait before it.
+/// Makes turns wait until a test releases them.
 #[derive(Clone)]
 struct Gate {
     open: Arc<Semaphore>,
@@ -96,7 +95,7 @@ impl Gate {
         })
     }
 
-    fn let_pass(&self, turns: usize) {
+    fn release(&self, turns: usize) {
         self.open.add_permits(turns);
     }
 
@@ -105,8 +104,8 @@ impl Gate {
     }
 }
 
-/// What an agent says of a failure: its code and its message.
-fn told(error: AgentsError) -> HandlerError {
+/// Converts a failure of a request to the error of the turn: its code and its message.
+fn to_handler_error(error: AgentsError) -> HandlerError {
     HandlerError {
         message: error.to_string(),
         code: Some(error.code().as_str().to_owned()),
@@ -122,7 +121,7 @@ fn config() -> OrchestratorConfig {
     }
 }
 
-/// An orchestrator on a store of its own, with these agents.
+/// Starts an orchestrator with these agents, on a store of its own.
 async fn orchestrator<const N: usize>(agents: [(&str, AgentSetup); N]) -> Orchestrator {
     with_config(config(), agents).await
 }
@@ -173,18 +172,18 @@ fn event(id: &str, input: Value) -> AgentEvent {
     event
 }
 
-/// Waits until something holds; fails after ten seconds.
+/// Waits until a condition holds; fails after ten seconds.
 async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let started = Instant::now();
     while !holds().await {
-        assert!(started.elapsed().as_secs() < 10, "never: {what}");
+        assert!(started.elapsed().as_secs() < 10, "not within 10 s: {what}");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
-/// Waits until nothing is under way and nothing is stored.
+/// Waits until no request waits and no event is stored.
 async fn settles(orchestrator: &Orchestrator) {
-    eventually("nothing is left", async || {
+    eventually("no state is left", async || {
         let stats = orchestrator.stats().await.unwrap();
         let instances = stats.instances;
         let nothing = OrchestratorStats {

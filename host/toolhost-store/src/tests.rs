@@ -86,7 +86,7 @@ async fn occupy(store: &Store) -> (mpsc::Sender<()>, tokio::task::JoinHandle<()>
 }
 
 #[tokio::test]
-async fn everything_is_made_for_this_user_alone() {
+async fn all_files_are_private() {
     let root = state_root();
     let dir = root.path().join("not/there/yet");
     let store = open(&dir).unwrap();
@@ -107,7 +107,7 @@ async fn everything_is_made_for_this_user_alone() {
 }
 
 #[tokio::test]
-async fn a_connection_is_set_up_as_promised() {
+async fn a_connection_has_the_documented_settings() {
     let root = state_root();
     let store = open(root.path()).unwrap();
     let pragma = |name: &'static str| {
@@ -133,7 +133,7 @@ async fn a_connection_is_set_up_as_promised() {
 }
 
 #[tokio::test]
-async fn keeps_what_was_committed_and_nothing_that_failed() {
+async fn keeps_commits_and_rolls_back_failures() {
     let root = state_root();
     let store = open(root.path()).unwrap();
     make_notes(&store).await;
@@ -156,7 +156,7 @@ async fn keeps_what_was_committed_and_nothing_that_failed() {
 }
 
 #[tokio::test]
-async fn a_panic_keeps_nothing_and_ends_no_thread() {
+async fn a_panic_rolls_back_and_the_thread_continues() {
     for store in [
         Store::in_memory(&SCHEMA).unwrap(),
         open(state_root().path()).unwrap(),
@@ -179,7 +179,7 @@ async fn a_panic_keeps_nothing_and_ends_no_thread() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_that_was_dropped_is_done_whole_or_not_at_all() {
+async fn dropped_work_is_completed_or_not_begun() {
     let store = Store::in_memory(&SCHEMA).unwrap();
     make_notes(&store).await;
 
@@ -217,7 +217,7 @@ async fn work_that_was_dropped_is_done_whole_or_not_at_all() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_finds_the_queue_full_waits() {
+async fn a_full_queue_makes_callers_wait() {
     let store = Store::in_memory(&SCHEMA).unwrap();
     make_notes(&store).await;
     let (release, occupied) = occupy(&store).await;
@@ -256,7 +256,7 @@ async fn the_thread_ends_with_the_last_clone() {
 }
 
 #[tokio::test]
-async fn a_newer_database_is_refused_and_left_as_it_is() {
+async fn a_newer_database_is_refused_and_left_unchanged() {
     let root = state_root();
     for version in [FORMAT + 1, 4_000_000] {
         drop(fs::remove_file(database(&root)));
@@ -290,7 +290,7 @@ async fn tables(store: &Store) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn each_owner_brings_its_tables_up_to_date() {
+async fn each_owner_migrates_its_own_tables() {
     let root = state_root();
     let other = Schema {
         owner: "other",
@@ -327,7 +327,7 @@ async fn each_owner_brings_its_tables_up_to_date() {
 }
 
 #[tokio::test]
-async fn a_database_of_an_earlier_toolhost_is_brought_up_to_date() {
+async fn a_database_of_an_earlier_toolhost_is_migrated() {
     let other = Schema {
         owner: "other",
         steps: &["CREATE TABLE others (n)"],
@@ -370,7 +370,7 @@ async fn a_database_of_an_earlier_toolhost_is_brought_up_to_date() {
 }
 
 #[tokio::test]
-async fn a_damaged_database_is_refused_by_its_name() {
+async fn a_damaged_database_is_named_in_the_error() {
     let root = state_root();
     let store = open(root.path()).unwrap();
     let watched = File::open(lock_of(root.path(), store.run_id())).unwrap();
@@ -413,7 +413,7 @@ async fn a_damaged_database_is_refused_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_database_locked_for_too_long_is_said_to_be() {
+async fn a_database_locked_for_too_long_is_an_error() {
     let root = state_root();
     let store = open(root.path()).unwrap();
     make_notes(&store).await;
@@ -432,7 +432,7 @@ async fn a_database_locked_for_too_long_is_said_to_be() {
 }
 
 #[tokio::test]
-async fn a_run_lives_until_its_store_is_closed() {
+async fn a_run_is_alive_until_its_store_is_closed() {
     let root = state_root();
     let first = open(root.path()).unwrap();
     let second = open(root.path()).unwrap();
@@ -454,7 +454,7 @@ async fn a_run_lives_until_its_store_is_closed() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_asked_about_by_many_is_neither_dead_nor_alive_by_it() {
+async fn concurrent_tests_of_a_lock_do_not_change_the_result() {
     let root = state_root();
     let dir = root.path();
     let store = open(dir).unwrap();
@@ -523,7 +523,7 @@ async fn adds_rows_as_a_second_process() {
 }
 
 #[tokio::test]
-async fn several_processes_may_be_the_first_to_open_it() {
+async fn several_processes_can_create_the_database_at_once() {
     for _ in 0..3 {
         let root = state_root();
         let test = "tests::adds_rows_as_a_second_process";
@@ -546,7 +546,7 @@ async fn several_processes_may_be_the_first_to_open_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn several_stores_of_one_process_may_be_the_first_to_open_it() {
+async fn several_stores_of_one_process_can_create_the_database_at_once() {
     for _ in 0..5 {
         let root = Arc::new(state_root());
         let mut stores = JoinSet::new();

@@ -1,4 +1,4 @@
-//! Answers that are kept until they are taken.
+//! Responses that are stored until they are taken.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn submit(target: &str, input: Value) -> Request {
 
 async fn one(client: &AgentsClient) -> AgentEvent {
     let mut taken = Vec::new();
-    eventually("a response comes", async || {
+    eventually("a response arrives", async || {
         taken = client.take_responses().await.unwrap();
         !taken.is_empty()
     })
@@ -22,7 +22,7 @@ async fn one(client: &AgentsClient) -> AgentEvent {
 
 // tool-spec-v2 §2.6(4)
 #[tokio::test]
-async fn an_answer_comes_before_the_next_step_with_its_correlation() {
+async fn a_stored_response_has_the_correlation_id_of_its_request() {
     let gate = Gate::new();
     let orchestrator = orchestrator([("slow", gate.agent())]).await;
     let planner = orchestrator.client("planner", "k", Some("trace-1".to_owned()));
@@ -33,7 +33,7 @@ async fn an_answer_comes_before_the_next_step_with_its_correlation() {
     });
     assert_eq!(json!(asked), expected);
     assert_eq!(planner.take_responses().await.unwrap(), []);
-    gate.let_pass(1);
+    gate.release(1);
 
     let response = one(&planner).await;
     assert_eq!(response.in_reply_to(), Some(&*asked.correlation_id));
@@ -41,7 +41,7 @@ async fn an_answer_comes_before_the_next_step_with_its_correlation() {
     assert_eq!(response.source, EventSource::agent("slow"));
     assert_eq!(response.instance_key.as_deref(), Some("k"));
     assert_eq!(response.into_answer(), Ok(json!(1)));
-    // Once, and only to the one who asked.
+    // It is returned once, and only to the requester.
     assert_eq!(planner.take_responses().await.unwrap(), []);
     for other in [("planner", "other"), ("other", "k")] {
         let other = orchestrator.client(other.0, other.1, None);
@@ -53,7 +53,7 @@ async fn an_answer_comes_before_the_next_step_with_its_correlation() {
 }
 
 #[tokio::test]
-async fn an_answer_is_kept_over_a_restart_until_it_is_acknowledged() {
+async fn a_response_survives_restarts_until_it_is_acknowledged() {
     let root = tempfile::tempdir().unwrap();
     let open = || Orchestrator::open(root.path(), config());
     let first = open().await.unwrap();
@@ -75,7 +75,7 @@ async fn an_answer_is_kept_over_a_restart_until_it_is_acknowledged() {
 }
 
 #[tokio::test]
-async fn so_many_answers_are_kept_and_for_so_long() {
+async fn stored_responses_are_limited_in_number_and_age() {
     let gate = Gate::new();
     let store = Store::in_memory(&SCHEMA).unwrap();
     let limits = OrchestratorConfig {
@@ -100,19 +100,19 @@ async fn so_many_answers_are_kept_and_for_so_long() {
             .ends_with("3 responses wait to be taken already"),
         "{error}"
     );
-    // What waits, and what another asks, is of no account.
+    // Requests that wait, and those of another instance, do not count.
     client.request(request("b", Value::Null)).await.unwrap();
     let other = orchestrator.client("user", "other", None);
     other.request(submit("b", Value::Null)).await.unwrap();
-    gate.let_pass(1);
-    eventually("all are answered", async || {
+    gate.release(1);
+    eventually("all responses are stored", async || {
         orchestrator.stats().await.unwrap().stored_responses == 4
     })
     .await;
     client.take_responses().await.unwrap();
     client.acknowledge_responses().await.unwrap();
     client.request(submit("b", Value::Null)).await.unwrap();
-    eventually("it is answered, and the other's is there", async || {
+    eventually("both responses are stored", async || {
         let stats = orchestrator.stats().await.unwrap();
         (stats.stored_events, stats.stored_responses) == (0, 2)
     })
@@ -128,7 +128,7 @@ async fn so_many_answers_are_kept_and_for_so_long() {
 }
 
 #[tokio::test]
-async fn large_answers_are_taken_some_at_a_time_and_so_many_bytes_are_kept() {
+async fn stored_responses_are_limited_in_bytes_and_taken_in_batches() {
     const LARGE: usize = 300_000;
     let limits = OrchestratorConfig {
         responses_bytes: 5 * LARGE,
@@ -139,7 +139,7 @@ async fn large_answers_are_taken_some_at_a_time_and_so_many_bytes_are_kept() {
     let client = user(&orchestrator);
     for sent in 1..=5 {
         client.request(submit("b", Value::Null)).await.unwrap();
-        eventually("it is answered", async || {
+        eventually("the response is stored", async || {
             orchestrator.stats().await.unwrap().stored_responses == sent
         })
         .await;
@@ -164,9 +164,13 @@ async fn large_answers_are_taken_some_at_a_time_and_so_many_bytes_are_kept() {
 }
 
 #[tokio::test]
-async fn a_turn_that_ends_well_acknowledges_what_it_took() {
+async fn a_successful_turn_acknowledges_the_responses_it_took() {
     let a = script(|event, turn| async move {
-        let taken = turn.agents().take_responses().await.map_err(told)?;
+        let taken = turn
+            .agents()
+            .take_responses()
+            .await
+            .map_err(to_handler_error)?;
         let taken: Vec<_> = taken.into_iter().filter_map(|event| event.input).collect();
         match event.input {
             Some(Value::String(why)) => Err(HandlerError {
@@ -179,7 +183,7 @@ async fn a_turn_that_ends_well_acknowledges_what_it_took() {
     let orchestrator = orchestrator([("a", a), ("b", echo())]).await;
     let asked = orchestrator.client("a", "k", None);
     asked.request(submit("b", json!(7))).await.unwrap();
-    eventually("it is answered", async || {
+    eventually("the response is stored", async || {
         orchestrator.stats().await.unwrap().stored_responses == 1
     })
     .await;
@@ -194,7 +198,7 @@ async fn a_turn_that_ends_well_acknowledges_what_it_took() {
 }
 
 #[tokio::test]
-async fn a_failure_is_an_answer_too() {
+async fn a_failure_is_stored_as_a_response() {
     let b = script(|_, _| async {
         Err(HandlerError {
             message: "no".to_owned(),
@@ -215,7 +219,7 @@ async fn a_failure_is_an_answer_too() {
 }
 
 #[tokio::test]
-async fn an_agent_makes_no_code_of_the_hosts_and_no_text_without_end() {
+async fn an_agent_cannot_use_host_codes_or_send_endless_text() {
     let b = script(|event, _| async {
         let code = event
             .input
@@ -258,7 +262,7 @@ async fn an_agent_makes_no_code_of_the_hosts_and_no_text_without_end() {
 }
 
 #[tokio::test]
-async fn an_event_of_a_user_that_wants_an_answer_has_it_kept() {
+async fn the_response_to_an_event_of_a_user_is_stored_for_its_reply_target() {
     let orchestrator = orchestrator([("b", echo())]).await;
     let mut event = event("e-1", json!(5));
     event.reply_to = Some(ReplyTo {

@@ -1,12 +1,12 @@
 use super::*;
 
 #[tokio::test]
-async fn who_waits_for_the_one_who_asks_is_not_asked() {
+async fn a_circular_request_is_refused() {
     let orchestrator = orchestrator([("a", ask("b")), ("b", ask("c")), ("c", ask("a"))]).await;
     let started = Instant::now();
     let error = user(&orchestrator).request(request("a", Value::Null)).await;
     let error = error.unwrap_err();
-    // Each agent hands on what the next one said; the last one was refused, at once.
+    // Each agent returns the error of the next one; the request of the last one is refused at once.
     let raised = error.handler_error().unwrap();
     assert_eq!(raised.code.as_deref(), Some("E_TOOL"));
     let circle = "a request to agent 'a' would wait for itself: c[k] waits for a[k] waits for b[k] waits for c[k]";
@@ -16,13 +16,13 @@ async fn who_waits_for_the_one_who_asks_is_not_asked() {
 }
 
 #[tokio::test]
-async fn nobody_asks_itself() {
+async fn an_agent_cannot_send_a_request_to_itself() {
     let orchestrator = orchestrator([("a", ask("a"))]).await;
     let error = user(&orchestrator).request(request("a", Value::Null)).await;
     let raised = error.unwrap_err();
     let raised = raised.handler_error().unwrap();
     assert_eq!(raised.code.as_deref(), Some("CIRCULAR_CALL_DETECTED"));
-    // Nor does one whose turns are taken elsewhere.
+    // The same holds for an agent whose turns are taken elsewhere.
     let a = orchestrator.client("a", "elsewhere", None);
     let error = a.request(request("a", Value::Null)).await.unwrap_err();
     assert_eq!(error.code().as_str(), "CIRCULAR_CALL_DETECTED");
@@ -30,14 +30,18 @@ async fn nobody_asks_itself() {
 }
 
 #[tokio::test]
-async fn another_instance_of_the_same_agent_can_be_asked() {
+async fn an_agent_can_send_a_request_to_another_instance_of_itself() {
     let a = script(|event, turn| async move {
         let Some(key) = event.input else {
             return Ok(json!("here"));
         };
         let mut request = request("a", Value::Null);
         request.instance_key = key.as_str().map(str::to_owned);
-        let asked = turn.agents().request(request).await.map_err(told)?;
+        let asked = turn
+            .agents()
+            .request(request)
+            .await
+            .map_err(to_handler_error)?;
         Ok(asked.response)
     });
     let orchestrator = orchestrator([("a", a)]).await;
@@ -48,14 +52,18 @@ async fn another_instance_of_the_same_agent_can_be_asked() {
 }
 
 #[tokio::test]
-async fn a_request_that_does_not_wait_closes_no_circle() {
+async fn an_async_request_may_be_circular() {
     let a = script(|event, turn| async move {
         if event.input.is_none() {
             return Ok(json!("done"));
         }
         let mut back = request("a", Value::Null);
         back.mode = Mode::Async;
-        let asked = turn.agents().request(back).await.map_err(told)?;
+        let asked = turn
+            .agents()
+            .request(back)
+            .await
+            .map_err(to_handler_error)?;
         Ok(json!(asked))
     });
     let orchestrator = orchestrator([("a", a)]).await;
@@ -66,7 +74,7 @@ async fn a_request_that_does_not_wait_closes_no_circle() {
     assert_eq!(asked.response["async"], json!(true));
     assert_eq!(asked.response["response"], Value::Null);
     let own = orchestrator.client("a", "k", None);
-    eventually("its own answer comes", async || {
+    eventually("its own answer arrives", async || {
         let responses = own.take_responses().await.unwrap();
         responses
             .iter()

@@ -2,7 +2,7 @@ use super::*;
 
 // tool-spec-v2 §2.6(1): what was accepted is delivered.
 #[tokio::test]
-async fn what_waits_survives_a_restart_and_is_handled_once() {
+async fn queued_events_survive_a_restart_and_are_handled_once() {
     let root = tempfile::tempdir().unwrap();
     let gate = Gate::new();
     let first = Orchestrator::open(root.path(), config()).await.unwrap();
@@ -13,7 +13,7 @@ async fn what_waits_survives_a_restart_and_is_handled_once() {
         first.deliver("a", event).await.unwrap();
     }
     eventually("turns have begun", async || gate.begun() == 5).await;
-    // As if the process died: turns are given up, and nothing is written.
+    // The same as the death of the process: turns are aborted, and nothing is written.
     drop(first);
 
     let handled = Arc::new(Mutex::new(Vec::new()));
@@ -27,7 +27,7 @@ async fn what_waits_survives_a_restart_and_is_handled_once() {
     let second = Orchestrator::open(root.path(), config()).await.unwrap();
     register(&second, "a", collect).await;
     settles(&second).await;
-    // Each one, in the order of its instance.
+    // Each event is handled once, in the order of its instance.
     let handled = lock(&handled);
     for key in 0..5 {
         let of_key = handled.iter().filter(|(k, _)| *k == Some(key.to_string()));
@@ -38,7 +38,7 @@ async fn what_waits_survives_a_restart_and_is_handled_once() {
 }
 
 #[tokio::test]
-async fn what_another_living_process_has_is_left_to_it() {
+async fn events_of_another_living_process_are_not_recovered() {
     let root = tempfile::tempdir().unwrap();
     let gate = Gate::new();
     let first = Orchestrator::open(root.path(), config()).await.unwrap();
@@ -52,13 +52,13 @@ async fn what_another_living_process_has_is_left_to_it() {
     register(&second, "a", other.agent()).await;
     let stats = second.stats().await.unwrap();
     assert_eq!((stats.instances, stats.stored_events), (0, 1));
-    gate.let_pass(1);
+    gate.release(1);
     settles(&first).await;
     assert_eq!(other.begun(), 0);
 }
 
 #[tokio::test]
-async fn an_event_of_a_known_id_is_not_delivered_again() {
+async fn an_event_with_a_known_id_is_not_delivered_again() {
     let gate = Gate::new();
     let limits = OrchestratorConfig {
         handled_max: 3,
@@ -68,11 +68,11 @@ async fn an_event_of_a_known_id_is_not_delivered_again() {
     let deliver = |id: usize| orchestrator.deliver("a", event(&id.to_string(), Value::Null));
     assert_eq!(deliver(0).await.unwrap(), Delivery::Accepted);
     assert_eq!(deliver(0).await.unwrap(), Delivery::Duplicate);
-    gate.let_pass(100);
+    gate.release(100);
     settles(&orchestrator).await;
     assert_eq!(deliver(0).await.unwrap(), Delivery::Duplicate);
     assert_eq!(gate.begun(), 1);
-    // The memory of what was handled is bounded: three ids later it is gone.
+    // At most three ids of handled events are stored.
     for id in 1..=3 {
         assert_eq!(deliver(id).await.unwrap(), Delivery::Accepted);
         settles(&orchestrator).await;
@@ -105,7 +105,7 @@ async fn a_crash_is_followed_by_another_delivery_of_the_same_event() {
 }
 
 #[tokio::test]
-async fn an_event_that_crashes_every_time_is_given_up_after_three_times() {
+async fn an_event_fails_after_three_crashes() {
     let turns = Arc::new(AtomicUsize::new(0));
     let crash = {
         let turns = Arc::clone(&turns);
@@ -125,13 +125,13 @@ async fn an_event_that_crashes_every_time_is_given_up_after_three_times() {
         a[k] was lost 3 times, last because it panicked";
     assert_eq!(error.to_string(), message);
     assert_eq!(turns.load(SeqCst), 3);
-    // The instance goes on with the next event.
+    // The instance handles the next event.
     user.request(request("a", json!(1))).await.unwrap();
     settles(&orchestrator).await;
 }
 
 #[tokio::test]
-async fn an_event_during_which_the_host_died_three_times_is_given_up() {
+async fn an_event_fails_after_the_host_died_in_three_turns() {
     let root = tempfile::tempdir().unwrap();
     let mut begun = 0;
     for run in 0..5 {

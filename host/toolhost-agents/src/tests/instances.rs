@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn turns_of_one_instance_come_one_after_the_other_and_those_of_others_at_once() {
+async fn turns_are_sequential_in_one_instance_and_concurrent_in_several() {
     let (most, now) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let gate = Gate::new();
     let agent = {
@@ -38,7 +38,7 @@ async fn turns_of_one_instance_come_one_after_the_other_and_those_of_others_at_o
     let running = |info: &&InstanceInfo| info.state == InstanceState::Running;
     assert_eq!(list.iter().filter(running).count(), 4);
     assert_eq!(list.iter().map(|info| info.queued).sum::<usize>(), 36);
-    gate.let_pass(40);
+    gate.release(40);
     settles(&orchestrator).await;
     assert_eq!(most.load(SeqCst), 4);
 }
@@ -74,7 +74,7 @@ async fn an_idle_instance_is_ended_and_started_again_when_it_is_needed() {
 }
 
 #[tokio::test]
-async fn a_hundred_turns_at_once_leave_no_rows_and_no_entries() {
+async fn a_hundred_concurrent_turns_leave_no_state() {
     let limits = OrchestratorConfig {
         idle_after: Duration::from_millis(20),
         ..config()
@@ -88,14 +88,14 @@ async fn a_hundred_turns_at_once_leave_no_rows_and_no_entries() {
     }
     let answers = turns.join_all().await;
     assert!(answers.into_iter().all(|asked| asked.is_ok()));
-    eventually("nothing is left", async || {
+    eventually("no state is left", async || {
         orchestrator.stats().await.unwrap() == OrchestratorStats::default()
     })
     .await;
 }
 
 #[tokio::test]
-async fn agents_see_who_is_known_and_who_runs() {
+async fn agents_can_list_agents_and_running_instances() {
     let agents = [("b", echo().described("repeats")), ("a", echo())];
     let orchestrator = orchestrator(agents).await;
     let user = user(&orchestrator);
@@ -113,7 +113,7 @@ async fn agents_see_who_is_known_and_who_runs() {
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_be_started_is_named() {
+async fn a_program_that_cannot_be_started_is_an_error() {
     let missing = AgentSetup::process(ProcessSetup::new("/nowhere/agent"));
     let orchestrator = orchestrator([("a", missing)]).await;
     let user = user(&orchestrator);

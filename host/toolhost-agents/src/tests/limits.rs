@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_full_mailbox_refuses() {
+async fn a_full_mailbox_refuses_events() {
     let gate = Gate::new();
     let limits = OrchestratorConfig {
         mailbox_capacity: 3,
@@ -25,13 +25,13 @@ async fn a_full_mailbox_refuses() {
     let mut other = Message::new("slow", Value::Null);
     other.instance_key = Some("other".to_owned());
     user.send(other).await.unwrap();
-    gate.let_pass(5);
+    gate.release(5);
     settles(&orchestrator).await;
     assert_eq!(gate.begun(), 5);
 }
 
 #[tokio::test]
-async fn a_mailbox_is_weighed() {
+async fn a_mailbox_is_limited_in_bytes() {
     let gate = Gate::new();
     let limits = OrchestratorConfig {
         mailbox_bytes: 250_000,
@@ -42,7 +42,7 @@ async fn a_mailbox_is_weighed() {
     let send = |bytes: usize| user.send(Message::new("slow", json!("x".repeat(bytes))));
     send(1).await.unwrap();
     eventually("the first has begun", async || gate.begun() == 1).await;
-    // One alone may be larger than all.
+    // A single event may exceed the limit.
     send(300_000).await.unwrap();
     let error = send(1).await.unwrap_err();
     assert_eq!(error.code().as_str(), "IPC_DELIVERY_FAILED");
@@ -52,12 +52,12 @@ async fn a_mailbox_is_weighed() {
             .contains("events of slow[k] would exceed 250000 bytes"),
         "{error}"
     );
-    gate.let_pass(1);
+    gate.release(1);
     eventually("the second has begun", async || gate.begun() == 2).await;
     send(100_000).await.unwrap();
     send(100_000).await.unwrap();
     send(100_000).await.unwrap_err();
-    gate.let_pass(3);
+    gate.release(3);
     settles(&orchestrator).await;
     assert_eq!(gate.begun(), 4);
 }
@@ -81,7 +81,7 @@ async fn too_many_instances_are_refused() {
 }
 
 #[tokio::test]
-async fn what_cannot_travel_is_refused() {
+async fn an_event_beyond_the_ipc_limits_is_refused() {
     let orchestrator = orchestrator([("a", echo())]).await;
     let user = user(&orchestrator);
     let deep = (0..64).fold(json!(1), |value, _| json!([value]));
@@ -114,7 +114,7 @@ async fn what_cannot_travel_is_refused() {
 }
 
 #[tokio::test]
-async fn nobody_can_send_what_looks_like_an_answer() {
+async fn events_of_reserved_types_cannot_be_sent() {
     let orchestrator = orchestrator([("a", echo())]).await;
     let user = user(&orchestrator);
     for forged in [
@@ -133,7 +133,7 @@ async fn nobody_can_send_what_looks_like_an_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_travel_is_an_error() {
+async fn an_answer_beyond_the_ipc_limits_is_an_error() {
     let long = script(|event, _| async move {
         Ok(match event.input {
             Some(_) => (0..64).fold(json!(1), |value, _| json!([value])),
@@ -153,7 +153,7 @@ async fn an_answer_that_cannot_travel_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_turn_that_takes_too_long_is_ended_and_not_tried_again() {
+async fn a_turn_beyond_its_deadline_is_ended_and_not_repeated() {
     let gate = Gate::new();
     let limits = OrchestratorConfig {
         turn_deadline: Duration::from_millis(20),
@@ -171,7 +171,7 @@ async fn a_turn_that_takes_too_long_is_ended_and_not_tried_again() {
 }
 
 #[tokio::test]
-async fn names_that_cannot_be_are_refused() {
+async fn taken_and_reserved_names_and_relative_programs_are_refused() {
     let orchestrator = orchestrator([("a", echo())]).await;
     let register = |name: &str, setup| {
         let name = ResourceName::parse(name).unwrap();

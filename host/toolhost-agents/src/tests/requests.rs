@@ -2,7 +2,7 @@ use super::*;
 
 // tool-spec-v2 §2.6(2), §2.6(7), §11.1
 #[tokio::test]
-async fn a_request_starts_the_agent_that_is_asked_and_brings_its_answer() {
+async fn a_request_starts_its_target_and_returns_the_answer() {
     let seen = Arc::new(Mutex::new(None));
     let coder = {
         let seen = Arc::clone(&seen);
@@ -44,7 +44,7 @@ async fn a_request_starts_the_agent_that_is_asked_and_brings_its_answer() {
 
 // tool-spec-v2 §2.6(3), §11.1
 #[tokio::test]
-async fn what_is_sent_wants_no_answer() {
+async fn a_message_gets_no_answer() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let coder = {
         let seen = Arc::clone(&seen);
@@ -69,7 +69,7 @@ async fn what_is_sent_wants_no_answer() {
 }
 
 #[tokio::test]
-async fn agents_ask_each_other_twenty_deep() {
+async fn requests_can_nest_twenty_deep() {
     let orchestrator = orchestrator([("a20", echo())]).await;
     for n in 0..20 {
         register(&orchestrator, &format!("a{n}"), ask(&format!("a{}", n + 1))).await;
@@ -82,7 +82,7 @@ async fn agents_ask_each_other_twenty_deep() {
 }
 
 #[tokio::test]
-async fn who_is_not_known_cannot_be_asked() {
+async fn a_request_to_an_unknown_agent_is_refused() {
     let orchestrator = orchestrator([]).await;
     let user = user(&orchestrator);
     let error = user.request(request("nobody", Value::Null)).await;
@@ -105,7 +105,7 @@ async fn who_is_not_known_cannot_be_asked() {
 
 // tool-spec-v2 §2.6(5)
 #[tokio::test]
-async fn the_error_of_a_turn_reaches_the_one_who_asked() {
+async fn the_error_of_a_turn_reaches_the_requester() {
     let raised = HandlerError {
         message: "no such file".to_owned(),
         name: Some("NotFound".to_owned()),
@@ -150,16 +150,16 @@ async fn a_request_that_takes_too_long_times_out_and_its_late_answer_is_dropped(
     );
     let stats = orchestrator.stats().await.unwrap();
     assert_eq!((stats.waiting, stats.waits), (0, 0));
-    gate.let_pass(2);
+    gate.release(2);
     settles(&orchestrator).await;
-    // The instance goes on, and the late answer is nobody's.
+    // The instance handles the next request, and the late answer is dropped.
     let asked = user.request(request("slow", json!(2))).await.unwrap();
     assert_eq!(asked.response, json!(2));
     assert_eq!(gate.begun(), 2);
 }
 
 #[tokio::test]
-async fn a_thousand_timeouts_leave_nothing_behind() {
+async fn a_thousand_timeouts_leave_no_state() {
     let gate = Gate::new();
     let orchestrator = orchestrator([("slow", gate.agent())]).await;
     let user = user(&orchestrator);
@@ -168,19 +168,19 @@ async fn a_thousand_timeouts_leave_nothing_behind() {
     for error in all(requests).await {
         assert_eq!(error.unwrap_err().code().as_str(), "AGENT_REQUEST_TIMEOUT");
     }
-    // One turn goes on at most; what had not begun was taken back.
-    eventually("what waited is gone", async || {
+    // At most one turn has begun; the other requests were withdrawn.
+    eventually("the requests are withdrawn", async || {
         let stats = orchestrator.stats().await.unwrap();
         (stats.queued, stats.waiting, stats.waits) == (0, 0, 0) && stats.stored_events <= 1
     })
     .await;
     assert!(gate.begun() <= 1);
-    gate.let_pass(1000);
+    gate.release(1000);
     settles(&orchestrator).await;
 }
 
 #[tokio::test]
-async fn a_request_that_is_dropped_leaves_nothing_behind() {
+async fn dropped_requests_leave_no_state() {
     let gate = Gate::new();
     let orchestrator = orchestrator([("slow", gate.agent())]).await;
     let user = user(&orchestrator);
@@ -189,12 +189,12 @@ async fn a_request_that_is_dropped_leaves_nothing_behind() {
         let dropped = tokio::time::timeout(Duration::from_millis(2), request).await;
         assert!(dropped.is_err());
     }
-    gate.let_pass(20);
+    gate.release(20);
     settles(&orchestrator).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_requests_at_once_each_get_their_own_answer() {
+async fn a_thousand_concurrent_requests_each_get_their_own_answer() {
     let orchestrator = orchestrator([("a", ask("b")), ("b", echo())]).await;
     let user = user(&orchestrator);
     let requests = (0..1000).map(|n: usize| {
@@ -214,7 +214,7 @@ async fn a_thousand_requests_at_once_each_get_their_own_answer() {
 }
 
 #[tokio::test]
-async fn what_was_asked_of_other_agents_can_be_told_apart_by_key() {
+async fn an_instance_key_may_be_any_text() {
     let coder = AgentSetup::in_process(|id| {
         let key = id.key().to_owned();
         Arc::new(Scripted(move |_, _| -> Turned {
@@ -231,7 +231,7 @@ async fn what_was_asked_of_other_agents_can_be_told_apart_by_key() {
     }
 }
 
-/// Runs futures at once, and gives what they give, in their order.
+/// Runs futures concurrently, and returns their outputs in their order.
 async fn all<T>(futures: Vec<impl Future<Output = T>>) -> Vec<T> {
     let mut futures: Vec<_> = futures.into_iter().map(|f| (Box::pin(f), None)).collect();
     std::future::poll_fn(|context| {

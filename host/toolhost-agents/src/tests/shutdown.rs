@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test]
-async fn turns_may_end_within_the_grace_and_what_waits_stays_stored() {
+async fn running_turns_may_end_in_the_grace_period_and_queued_events_stay_stored() {
     let store = Store::in_memory(&SCHEMA).unwrap();
     let gate = Gate::new();
     let first = on_store(store.clone(), config(), [("a", gate.agent())]).await;
@@ -10,7 +10,7 @@ async fn turns_may_end_within_the_grace_and_what_waits_stays_stored() {
         let client = client.clone();
         async move { client.request(request("a", json!("running"))).await }
     });
-    eventually("it runs", async || gate.begun() == 1).await;
+    eventually("the turn runs", async || gate.begun() == 1).await;
     client
         .send(Message::new("a", json!("waits")))
         .await
@@ -28,14 +28,14 @@ async fn turns_may_end_within_the_grace_and_what_waits_stays_stored() {
         let first = first.clone();
         async move { first.shutdown(Duration::from_secs(10)).await }
     });
-    let mut owed = 2;
-    eventually("nothing is accepted", async || {
+    let mut accepted = 2;
+    eventually("no event is accepted", async || {
         let sent = client.send(Message::new("a", Value::Null)).await;
-        owed += usize::from(sent.is_ok());
+        accepted += usize::from(sent.is_ok());
         sent.is_err_and(|error| error.to_string().ends_with("the orchestrator has stopped"))
     })
     .await;
-    gate.let_pass(1);
+    gate.release(1);
     let asked = running.await.unwrap().unwrap();
     assert_eq!(asked.response, json!("running"));
     stop.await.unwrap();
@@ -46,27 +46,27 @@ async fn turns_may_end_within_the_grace_and_what_waits_stays_stored() {
     drop(first);
 
     let handled = Gate::new();
-    handled.let_pass(owed);
+    handled.release(accepted);
     let second = on_store(store, config(), [("a", handled.agent())]).await;
     settles(&second).await;
-    assert_eq!(handled.begun(), owed);
+    assert_eq!(handled.begun(), accepted);
 }
 
 #[tokio::test]
-async fn a_turn_that_does_not_end_is_given_up_and_delivered_at_the_next_start() {
+async fn a_turn_that_the_shutdown_aborts_is_delivered_at_the_next_start() {
     let store = Store::in_memory(&SCHEMA).unwrap();
     for _ in 0..5 {
         let gate = Gate::new();
         let host = on_store(store.clone(), config(), [("a", gate.agent())]).await;
         let delivered = host.deliver("a", event("e-1", json!(1))).await;
         delivered.unwrap();
-        eventually("it runs", async || gate.begun() == 1).await;
+        eventually("the turn runs", async || gate.begun() == 1).await;
         let started = Instant::now();
         host.shutdown(Duration::from_millis(20)).await;
         assert!(started.elapsed() < Duration::from_secs(5));
         assert_eq!(host.stats().await.unwrap().stored_events, 1);
     }
-    // The host ended these turns itself: none of them counts.
+    // Deliveries that the host itself ended are not counted.
     let attempt = script(|_, turn| async move {
         assert_eq!(turn.attempt(), 1);
         Ok(Value::Null)
@@ -76,7 +76,7 @@ async fn a_turn_that_does_not_end_is_given_up_and_delivered_at_the_next_start() 
 }
 
 #[tokio::test]
-async fn without_its_orchestrator_a_client_reaches_nobody() {
+async fn a_client_without_its_orchestrator_fails() {
     let gate = Gate::new();
     let orchestrator = orchestrator([("a", gate.agent())]).await;
     let client = user(&orchestrator);
@@ -84,7 +84,7 @@ async fn without_its_orchestrator_a_client_reaches_nobody() {
         let client = client.clone();
         async move { client.request(request("a", Value::Null)).await }
     });
-    eventually("it runs", async || gate.begun() == 1).await;
+    eventually("the turn runs", async || gate.begun() == 1).await;
     drop(orchestrator);
     let errors = [
         running.await.unwrap().unwrap_err(),
@@ -93,8 +93,8 @@ async fn without_its_orchestrator_a_client_reaches_nobody() {
     for error in errors {
         assert_eq!(error.code().as_str(), "IPC_DELIVERY_FAILED");
     }
-    // The turn is given up, not left to run.
-    eventually("the turn is gone", async || {
+    // The turn is aborted.
+    eventually("the turn is dropped", async || {
         Arc::strong_count(&gate.open) == 1
     })
     .await;
@@ -106,7 +106,7 @@ async fn an_agent_registered_after_the_shutdown_gets_no_turn_and_blocks_nothing(
     let gate = Gate::new();
     let first = on_store(store.clone(), config(), [("a", gate.agent())]).await;
     first.deliver("a", event("e-1", json!(1))).await.unwrap();
-    eventually("it runs", async || gate.begun() == 1).await;
+    eventually("the turn runs", async || gate.begun() == 1).await;
     first.shutdown(Duration::ZERO).await;
 
     let stopped = on_store(store, config(), []).await;
