@@ -1,7 +1,351 @@
 //! Extensions: tools and middleware that a runtime adds to an agent.
 
-mod api;
-mod error;
+use std::sync::{Arc, Weak};
 
-pub use api::{ExtensionApi, PipelineApi, ToolsApi};
-pub use error::ExtensionError;
+use toolhost_contract::{
+    ErrorMessageLimit, JsonSchemaObject, SourceType, ToolCatalogItem, ToolSource,
+};
+
+use crate::agent::{Agent, AgentInner};
+use crate::catalog::descriptions;
+use crate::handler::{Logger, ToolHandler};
+use crate::middleware::Middleware;
+use crate::middleware::{StepContext, ToolCallContext, TurnContext};
+use crate::registry::overlay::Overlay;
+use crate::registry::{RegisteredTool, Runs};
+use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
+
+/// An extension, or one of its tools, that cannot be registered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExtensionError {
+    /// The agent already has an extension with this name.
+    #[error("the agent '{agent}' already has an extension '{extension}'")]
+    Registered {
+        /// Name of the agent.
+        agent: String,
+        /// Name of the extension.
+        extension: String,
+    },
+    /// The tool name belongs to another owner.
+    #[error(
+        "extension '{extension}': the tool name {tool} is taken by {owner}; choose another name"
+    )]
+    NameTaken {
+        /// Name of the extension.
+        extension: String,
+        /// Name of the tool.
+        tool: String,
+        /// Owner of the name: `the bundle` or another extension.
+        owner: String,
+    },
+    /// The parameters are not a usable JSON Schema.
+    #[error("extension '{extension}': invalid parameters of {tool}: {reason}")]
+    Parameters {
+        /// Name of the extension.
+        extension: String,
+        /// Name of the tool.
+        tool: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The agent was dropped, or the extension was removed from it.
+    #[error("extension '{extension}': the extension was removed, or its agent was dropped")]
+    Gone {
+        /// Name of the extension.
+        extension: String,
+    },
+    /// An error of the extension itself.
+    #[error("extension '{extension}': {reason}")]
+    Own {
+        /// Name of the extension.
+        extension: String,
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// Registers the tools and middleware of an extension. Cheap to clone. An extension may keep it: what it
+/// registers later takes effect in the agent's next step, middleware of turns in its next turn.
+///
+/// It does not keep the agent alive.
+///
+/// ```
+/// # fn example(agent: &toolhost::Agent) -> Result<(), Box<dyn std::error::Error>> {
+/// use serde_json::json;
+/// use toolhost::{HandlerContext, HandlerError, JsonObject, ToolCatalogItem};
+///
+/// agent.extend("weather-ext", |api| {
+///     let item: ToolCatalogItem = serde_json::from_value(json!({
+///         "name": "weather__get",
+///         "description": "The weather in a city, now",
+///         "parameters": {
+///             "type": "object",
+///             "properties": {"city": {"type": "string"}},
+///             "required": ["city"],
+///         },
+///     })).map_err(|reason| api.error(reason))?;
+///     api.tools().register(item, async |_: HandlerContext, input: JsonObject| {
+///         Ok::<_, HandlerError>(json!({"city": input.get("city"), "degrees": 21}))
+///     })
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Spec: tool-spec-v2 §12.
+#[derive(Clone)]
+pub struct ExtensionApi {
+    name: Arc<str>,
+    agent: Weak<AgentInner>,
+}
+
+impl std::fmt::Debug for ExtensionApi {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ExtensionApi({})", self.name)
+    }
+}
+
+impl ExtensionApi {
+    pub(crate) fn new(name: Arc<str>, agent: &Agent) -> Self {
+        Self {
+            name,
+            agent: Arc::downgrade(&agent.0),
+        }
+    }
+
+    /// Name of the extension.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Registers tools.
+    #[must_use]
+    pub fn tools(&self) -> ToolsApi<'_> {
+        ToolsApi(self)
+    }
+
+    /// Registers middleware.
+    #[must_use]
+    pub fn pipeline(&self) -> PipelineApi<'_> {
+        PipelineApi(self)
+    }
+
+    /// Logs for the extension.
+    #[must_use]
+    pub fn logger(&self) -> Logger {
+        Logger::of(&self.name)
+    }
+
+    /// Returns an error with the extension's own reason why it cannot be registered.
+    pub fn error(&self, reason: impl std::fmt::Display) -> ExtensionError {
+        ExtensionError::Own {
+            extension: self.name.to_string(),
+            reason: reason.to_string(),
+        }
+    }
+
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&AgentInner, &mut Overlay) -> Result<T, ExtensionError>,
+    ) -> Result<T, ExtensionError> {
+        let gone = || ExtensionError::Gone {
+            extension: self.name.to_string(),
+        };
+        let agent = self.agent.upgrade().ok_or_else(gone)?;
+        agent.overlay.change(|overlay| {
+            if !overlay.has_extension(&self.name) {
+                return Err(gone());
+            }
+            change(&agent, overlay)
+        })
+    }
+}
+
+/// Registers tools of an extension.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolsApi<'a>(&'a ExtensionApi);
+
+impl ToolsApi<'_> {
+    /// Registers a tool that runs in this process, or replaces one of the extension's own. It is in the
+    /// catalog of the agent's next step with `source: extension`, and has the same admission,
+    /// validation, deadline and limits as a component.
+    ///
+    /// Its descriptions are bounded as a component's are: each is cut to 8 KiB, and control and
+    /// invisible characters are escaped.
+    ///
+    /// A source of type `mcp` is kept; its extension name is set to this extension's.
+    ///
+    /// # Errors
+    /// [`ExtensionError`] if the name is taken, or the parameters are not a usable JSON Schema.
+    ///
+    /// Spec: tool-spec-v2 §12.1, §12.3.
+    pub fn register(
+        self,
+        item: ToolCatalogItem,
+        handler: impl ToolHandler,
+    ) -> Result<(), ExtensionError> {
+        let ExtensionApi { name: owner, .. } = self.0;
+        let any = JsonSchemaObject::any_object;
+        let schema = ArgsSchema::compile(
+            item.parameters.as_ref().unwrap_or(&any()),
+            &mut PatternBudget::default(),
+        );
+        let schema = schema.map_err(|reason| ExtensionError::Parameters {
+            extension: owner.to_string(),
+            tool: item.name.to_string(),
+            reason: reason.to_string(),
+        })?;
+        let mut tool = RegisteredTool {
+            item: ToolCatalogItem {
+                source: Some(source(item.source, owner)),
+                ..item
+            },
+            schema: Arc::new(schema),
+            error_message_limit: ErrorMessageLimit::DEFAULT,
+            runs: Runs::Native {
+                owner: Arc::clone(owner),
+                handler: Arc::new(handler),
+            },
+        };
+        // An extension may pass on the descriptions of an MCP server.
+        descriptions::bound(&mut tool.item);
+        self.0.change(|agent, overlay| {
+            let name = &tool.item.name;
+            let taken = |owner_of_it: &str| ExtensionError::NameTaken {
+                extension: owner.to_string(),
+                tool: name.to_string(),
+                owner: owner_of_it.to_owned(),
+            };
+            if agent.registry.get(name.as_str()).is_some() {
+                return Err(taken("the bundle"));
+            }
+            if let Some(other) = overlay.owner(name.as_str()).filter(|other| other != owner) {
+                return Err(taken(&other));
+            }
+            overlay.register(tool);
+            Ok(())
+        })
+    }
+
+    /// Removes one of the extension's own tools, from the next step on. Returns whether it was there.
+    ///
+    /// # Errors
+    /// [`ExtensionError::Gone`] if the extension was removed or its agent was dropped.
+    pub fn unregister(self, name: &str) -> Result<bool, ExtensionError> {
+        let owner = &self.0.name;
+        self.0.change(|_, overlay| {
+            let is_own = overlay.owner(name).is_some_and(|found| found == *owner);
+            if is_own {
+                overlay.unregister(name);
+            }
+            Ok(is_own)
+        })
+    }
+}
+
+/// Returns the source of a tool: the extension, or the MCP server that the item names.
+fn source(given: Option<ToolSource>, extension: &str) -> ToolSource {
+    match given {
+        Some(ToolSource {
+            source_type: SourceType::Mcp,
+            name,
+            mcp: Some(mut mcp),
+        }) => {
+            extension.clone_into(&mut mcp.extension_name);
+            ToolSource {
+                source_type: SourceType::Mcp,
+                name,
+                mcp: Some(mcp),
+            }
+        }
+        _ => ToolSource::extension(extension),
+    }
+}
+
+/// Registers middleware of an extension. A lower priority is further out; of equal priorities, the one
+/// registered first.
+#[derive(Debug, Clone, Copy)]
+pub struct PipelineApi<'a>(&'a ExtensionApi);
+
+/// Defines a method that adds a layer to one pipeline.
+macro_rules! register {
+    ($(#[$doc:meta])* $kind:ident, $context:ty) => {
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// [`ExtensionError::Gone`] if the extension was removed or its agent was dropped.
+        pub fn $kind(
+            self,
+            priority: i32,
+            middleware: impl Middleware<$context>,
+        ) -> Result<(), ExtensionError> {
+            let name = &self.0.name;
+            self.0.change(|_, overlay| {
+                overlay.$kind = overlay.$kind.with(name, priority, Arc::new(middleware));
+                Ok(())
+            })
+        }
+    };
+}
+
+impl PipelineApi<'_> {
+    register!(
+        /// Adds a layer around every turn, from the next one on.
+        turn,
+        TurnContext
+    );
+    register!(
+        /// Adds a layer around every step, from the next one on.
+        step,
+        StepContext
+    );
+    register!(
+        /// Adds a layer around every tool call, from the next step on, and around every poll of a
+        /// pending call: see [`ToolCallContext::call_kind`].
+        tool_call,
+        ToolCallContext
+    );
+}
+
+/// Removes an extension whose registration failed or panicked.
+struct RemoveOnDrop<'a>(Option<(&'a Agent, &'a str)>);
+
+impl Drop for RemoveOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some((agent, name)) = self.0 {
+            agent.remove_extension(name);
+        }
+    }
+}
+
+impl Agent {
+    /// Adds an extension, which registers tools and middleware. If `register` fails, nothing of the
+    /// extension stays.
+    ///
+    /// # Errors
+    /// [`ExtensionError`] if the name is taken, or `register` fails.
+    ///
+    /// Spec: tool-spec-v2 §8.4, §12.
+    pub fn extend(
+        &self,
+        name: &str,
+        register: impl FnOnce(&ExtensionApi) -> Result<(), ExtensionError>,
+    ) -> Result<(), ExtensionError> {
+        let extension: Arc<str> = name.into();
+        self.0.overlay.change(|overlay| {
+            if overlay.add_extension(&extension) {
+                return Ok(());
+            }
+            Err(ExtensionError::Registered {
+                agent: self.name().to_owned(),
+                extension: name.to_owned(),
+            })
+        })?;
+        let mut unfinished = RemoveOnDrop(Some((self, name)));
+        register(&ExtensionApi::new(extension, self))?;
+        unfinished.0 = None;
+        Ok(())
+    }
+}

@@ -1,8 +1,7 @@
 //! Tools that run in the host's own process.
 
-mod logger;
-
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -10,8 +9,6 @@ use serde_json::Value;
 use toolhost_agents::AgentsClient;
 use toolhost_contract::{HandlerError, JsonObject, ToolContext, ToolErrorCode};
 use toolhost_sandbox::Workdir;
-
-pub use logger::Logger;
 
 /// What a native handler gets with a call.
 ///
@@ -108,4 +105,28 @@ where
         let called = self(context, input);
         Box::pin(async move { called.await.map_err(HandlerFailure::from) })
     }
+}
+
+/// Logs for an extension, through `tracing`, target `toolhost::extension`.
+#[derive(Debug, Clone)]
+pub struct Logger(Arc<str>);
+
+macro_rules! level {
+    ($level:ident) => {
+        #[doc = concat!("Logs at level `", stringify!($level), "`.")]
+        pub fn $level(&self, message: &str) {
+            tracing::$level!(target: "toolhost::extension", extension = &*self.0, "{message}");
+        }
+    };
+}
+
+impl Logger {
+    pub(crate) fn of(extension: &Arc<str>) -> Self {
+        Self(Arc::clone(extension))
+    }
+
+    level!(debug);
+    level!(info);
+    level!(warn);
+    level!(error);
 }

@@ -61,6 +61,7 @@ pub enum LoadProgress {
 type OnProgress = Arc<dyn Fn(&LoadProgress) + Send + Sync>;
 
 /// Sets up a [`Host`]. Reads no environment variables and no configuration files.
+#[derive(Default)]
 pub struct HostBuilder {
     sandbox: Option<Sandbox>,
     policy: Policy,
@@ -70,27 +71,9 @@ pub struct HostBuilder {
     keep_private: Vec<(&'static str, PathBuf)>,
     on_progress: Option<OnProgress>,
     events: EventBusConfig,
-    pending_expiry: Duration,
-    components: Arc<dyn ComponentSource>,
-    workdirs: Arc<dyn WorkdirProvider>,
-}
-
-impl Default for HostBuilder {
-    fn default() -> Self {
-        Self {
-            sandbox: None,
-            policy: Policy::default(),
-            credentials: None,
-            state_root: None,
-            keep_out_of: Vec::new(),
-            keep_private: Vec::new(),
-            on_progress: None,
-            events: EventBusConfig::default(),
-            pending_expiry: EXPIRY,
-            components: Arc::new(BundleDirectory),
-            workdirs: Arc::new(InstanceWorkdir),
-        }
-    }
+    pending_expiry: Option<Duration>,
+    components: Option<Arc<dyn ComponentSource>>,
+    workdirs: Option<Arc<dyn WorkdirProvider>>,
 }
 
 impl fmt::Debug for HostBuilder {
@@ -165,21 +148,21 @@ impl HostBuilder {
     /// Sets how long the handle of a pending call can be polled. Default: 24 hours.
     #[must_use]
     pub fn pending_expiry(mut self, expiry: Duration) -> Self {
-        self.pending_expiry = expiry;
+        self.pending_expiry = Some(expiry);
         self
     }
 
     /// Sets where the bytes of components come from. Default: the bundle's directory.
     #[must_use]
     pub fn component_source(mut self, source: impl ComponentSource) -> Self {
-        self.components = Arc::new(source);
+        self.components = Some(Arc::new(source));
         self
     }
 
     /// Sets which directory a call sees as `/`. Default: [`InstanceWorkdir`].
     #[must_use]
     pub fn workdir_provider(mut self, provider: impl WorkdirProvider) -> Self {
-        self.workdirs = Arc::new(provider);
+        self.workdirs = Some(Arc::new(provider));
         self
     }
 
@@ -208,7 +191,7 @@ impl HostBuilder {
         }
         let root = self.state_root.clone();
         let policy = Arc::new(self.policy);
-        let (expiry, locale) = (self.pending_expiry, policy.locale());
+        let (expiry, locale) = (self.pending_expiry.unwrap_or(EXPIRY), policy.locale());
         let pending = PendingCalls::new(sandbox.clone(), root, expiry, locale);
         Ok(Host(Arc::new(HostInner {
             sandbox,
@@ -217,8 +200,8 @@ impl HostBuilder {
             policy,
             protection: WriteProtection::new(rules),
             pending: Arc::new(pending),
-            workdirs: self.workdirs,
-            components: self.components,
+            workdirs: self.workdirs.unwrap_or_else(|| Arc::new(InstanceWorkdir)),
+            components: self.components.unwrap_or_else(|| Arc::new(BundleDirectory)),
             events: EventBus::new(self.events),
             state_root: self.state_root,
             on_progress: self.on_progress,

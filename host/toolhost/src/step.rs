@@ -5,8 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::Value;
 use toolhost_contract::{
-    AgentEvent, AssistantMessage, ErrorMessageLimit, HandlerError, ToolCall, ToolError, ToolResult,
-    normalise_error,
+    AgentEvent, AssistantMessage, HandlerError, ToolCall, ToolError, ToolResult,
 };
 use tracing::Instrument;
 
@@ -16,9 +15,9 @@ use crate::call::scope::{CallScope, TurnScope};
 use crate::call::workdir::provider_error;
 use crate::catalog::ToolCatalog;
 use crate::events::Activity;
-use crate::middleware::{Opened, StepContext, SuspendedPipeline};
+use crate::middleware::{StepContext, SuspendedPipeline};
 use crate::pending::submit;
-use crate::turn::{Turn, not_opened};
+use crate::turn::Turn;
 
 /// An open step. Its calls may run at the same time: share it by reference or in an [`Arc`].
 ///
@@ -36,7 +35,8 @@ pub struct Step {
 impl std::fmt::Debug for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Step")
-            .field("scope", &self.scope)
+            .field("id", &self.id())
+            .field("turn", &self.scope.turn)
             .finish_non_exhaustive()
     }
 }
@@ -104,14 +104,10 @@ impl Turn {
             (catalog, SuspendedPipeline::empty())
         } else {
             let context = StepContext::new(catalog.items().to_vec(), &step_id, &turn.origin);
-            let opened = SuspendedPipeline::open(&overlay.step, context);
-            match opened.instrument(span.span().clone()).await {
-                Ok(Opened { context, pipeline }) => {
-                    (context.tool_catalog.into_iter().collect(), pipeline)
-                }
-                Err(answer) => {
-                    let error = not_opened(answer, "step", turn.locale());
-                    let error = turn.exit_error(error, None);
+            let opened = turn.open_layers(&overlay.step, context, span.span());
+            match opened.await {
+                Ok((context, pipeline)) => (context.tool_catalog.into_iter().collect(), pipeline),
+                Err(error) => {
                     span.end(Some(&error));
                     return Err(error);
                 }
@@ -213,16 +209,14 @@ impl Step {
     /// # Errors
     /// The error, as middleware left it.
     pub async fn fail(self, error: HandlerError) -> Result<Value, ToolError> {
-        let locale = self.scope.turn.locale();
-        let error = normalise_error(error, ErrorMessageLimit::DEFAULT, locale);
+        let error = self.scope.turn.failure(error);
         self.end(Err(error)).await
     }
 
     async fn end(self, answer: Result<Value, ToolError>) -> Result<Value, ToolError> {
-        let before = answer.as_ref().err().map(|error| error.code.clone());
-        let closed = self.pipeline.close(answer);
-        let answer = closed.instrument(self.span.span().clone()).await;
-        let mut answer = answer.map_err(|error| self.scope.turn.exit_error(error, before.as_ref()));
+        let turn = &self.scope.turn;
+        let closed = turn.close_layers(self.pipeline, answer, self.span.span());
+        let mut answer = closed.await;
         if answer.is_ok()
             && let Err(error) = self.workdirs.commit().await
         {

@@ -5,16 +5,12 @@ use std::sync::atomic::AtomicU32;
 
 use serde_json::Value;
 use toolhost_agents::AgentsClient;
-use toolhost_contract::{
-    ErrorMessageLimit, HandlerError, Locale, ToolError, ToolErrorCode, ToolName, ToolResult,
-    normalise_error,
-};
-use tracing::Instrument;
+use toolhost_contract::{HandlerError, ToolError, ToolName, ToolResult};
 
 use crate::call::scope::TurnScope;
 use crate::events::Activity;
 use crate::instance::Instance;
-use crate::middleware::{Opened, SuspendedPipeline, TurnContext};
+use crate::middleware::{SuspendedPipeline, TurnContext};
 
 /// What a turn starts with. A string converts to the id of a turn without anything else.
 #[derive(Debug, Clone)]
@@ -104,17 +100,15 @@ impl Instance {
         };
         let scope = Arc::new(TurnScope::new(instance, start.id, trace_id, start.agents));
         let context = TurnContext::new(start.input, &scope.origin);
-        let opened = SuspendedPipeline::open(&layers, context);
-        match opened.instrument(span.span().clone()).await {
-            Ok(Opened { context, pipeline }) => Ok(Turn {
+        match scope.open_layers(&layers, context, span.span()).await {
+            Ok((context, pipeline)) => Ok(Turn {
                 scope,
                 span,
                 steps: AtomicU32::new(0),
                 input: context.input,
                 pipeline,
             }),
-            Err(answer) => {
-                let error = scope.exit_error(not_opened(answer, "turn", scope.locale()), None);
+            Err(error) => {
                 span.end(Some(&error));
                 Err(error)
             }
@@ -181,15 +175,15 @@ impl Turn {
     /// # Errors
     /// The error, as middleware left it.
     pub async fn fail(self, error: HandlerError) -> Result<Value, ToolError> {
-        let error = normalise_error(error, ErrorMessageLimit::DEFAULT, self.scope.locale());
+        let error = self.scope.failure(error);
         self.end(Err(error)).await
     }
 
     async fn end(self, answer: Result<Value, ToolError>) -> Result<Value, ToolError> {
-        let before = answer.as_ref().err().map(|error| error.code.clone());
-        let closed = self.pipeline.close(answer);
-        let answer = closed.instrument(self.span.span().clone()).await;
-        let answer = answer.map_err(|error| self.scope.exit_error(error, before.as_ref()));
+        let closed = self
+            .scope
+            .close_layers(self.pipeline, answer, self.span.span());
+        let answer = closed.await;
         self.span.end(answer.as_ref().err());
         if let (Ok(_), Some(agents)) = (&answer, &self.scope.agents)
             && let Err(error) = agents.acknowledge_responses().await
@@ -199,16 +193,4 @@ impl Turn {
         }
         answer
     }
-}
-
-/// Returns the error of a turn or a step whose middleware did not open it.
-pub(crate) fn not_opened(
-    answer: Result<Value, ToolError>,
-    kind: &str,
-    locale: Locale,
-) -> ToolError {
-    answer.err().unwrap_or_else(|| {
-        let message = format!("A {kind} middleware returned a result without running the {kind}.");
-        ToolError::host(ToolErrorCode::Middleware, message, locale)
-    })
 }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use serde_json::Value;
 use toolhost_agents::AgentsClient;
 use toolhost_contract::{
-    AssistantMessage, ErrorCode, ErrorMessageLimit, Locale, ResourceName, ToolContext, ToolError,
-    ToolErrorCode, ToolResult, ToolStatus, limit_error,
+    AssistantMessage, ErrorCode, ErrorMessageLimit, HandlerError, Locale, ResourceName,
+    ToolContext, ToolError, ToolErrorCode, ToolResult, ToolStatus, limit_error, normalise_error,
 };
 use toolhost_manifest::policy::{CredentialResponse, Credentials};
 use toolhost_sandbox::{Workdir, WriteProtected};
+use tracing::{Instrument, Span};
 
 use super::outcome;
 use super::workdir::{CallWorkdir, WorkdirRequest};
@@ -17,7 +19,9 @@ use crate::agent::{Agent, AgentInner, Permit};
 use crate::catalog::ToolCatalog;
 use crate::events::Emitter;
 use crate::middleware::pipeline::Pipeline;
-use crate::middleware::{CallOrigin, ToolCallContext, sanitize_error_code};
+use crate::middleware::{
+    CallOrigin, MiddlewareContext, SuspendedPipeline, ToolCallContext, sanitize_error_code,
+};
 use crate::pending::PendingCalls;
 use crate::pending::record::{Handle, Owner, PendingCall};
 use crate::registry::RegisteredTool;
@@ -168,9 +172,56 @@ impl TurnScope {
         CallWorkdir::opened(opening, self.locale()).await
     }
 
+    /// Runs the first halves of the layers around the turn, or around one of its steps.
+    ///
+    /// # Errors
+    /// `E_MIDDLEWARE` if a layer did not run the rest.
+    pub(crate) async fn open_layers<C>(
+        &self,
+        layers: &Pipeline<C>,
+        context: C,
+        span: &Span,
+    ) -> Result<(C, SuspendedPipeline<C>), ToolError>
+    where
+        C: MiddlewareContext<Answer = Result<Value, ToolError>>,
+    {
+        let opened = SuspendedPipeline::open(layers, context).instrument(span.clone());
+        opened.await.map_err(|answer| {
+            let error = answer.err().unwrap_or_else(|| {
+                let kind = C::KIND;
+                let message =
+                    format!("A {kind} middleware returned a result without running the {kind}.");
+                ToolError::host(ToolErrorCode::Middleware, message, self.locale())
+            });
+            self.exit_error(error, None)
+        })
+    }
+
+    /// Runs the second halves of these layers, and returns what they make of the answer.
+    pub(crate) async fn close_layers<C>(
+        &self,
+        layers: SuspendedPipeline<C>,
+        answer: Result<Value, ToolError>,
+        span: &Span,
+    ) -> Result<Value, ToolError>
+    where
+        C: MiddlewareContext<Answer = Result<Value, ToolError>>,
+    {
+        let before = answer.as_ref().err().map(|error| error.code.clone());
+        let closed = layers.close(answer).instrument(span.clone());
+        closed
+            .await
+            .map_err(|error| self.exit_error(error, before.as_ref()))
+    }
+
+    /// Returns the error of a turn or a step that the runtime ends with `error`.
+    pub(crate) fn failure(&self, error: HandlerError) -> ToolError {
+        normalise_error(error, ErrorMessageLimit::DEFAULT, self.locale())
+    }
+
     /// Prepares the error of a turn or a step to leave the host. `before` is the code that its
     /// middleware got.
-    pub(crate) fn exit_error(&self, error: ToolError, before: Option<&ErrorCode>) -> ToolError {
+    fn exit_error(&self, error: ToolError, before: Option<&ErrorCode>) -> ToolError {
         let error = sanitize_error_code(error, before, self.locale());
         let redactor = &self.agent().host.redactor;
         limit_error(redactor.error(error), ErrorMessageLimit::DEFAULT)
@@ -202,15 +253,6 @@ pub(crate) struct CallScope {
     pub(crate) background: Option<Handle>,
     pub(crate) overlay: Arc<Overlay>,
     pub(crate) protected: WriteProtected,
-}
-
-impl std::fmt::Debug for CallScope {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CallScope")
-            .field("step_id", &self.step_id)
-            .field("turn", &self.turn)
-            .finish_non_exhaustive()
-    }
 }
 
 impl CallScope {

@@ -1,22 +1,10 @@
-//! Logs calls through `tracing`.
-//!
-//! Targets: `toolhost::guest` (what guests log and print), `toolhost::audit` (decisions).
+//! Logs what guests log and print through `tracing`, target `toolhost::guest`.
 
-use toolhost_contract::{ToolCall, text};
+use toolhost_contract::text;
 use toolhost_sandbox::{CallReport, LogLevel, SandboxError};
 
-use super::scope::{CallScope, TurnScope};
+use super::scope::TurnScope;
 use crate::registry::RegisteredTool;
-
-/// Logs a call of a tool outside the catalog that the policy allows.
-pub(super) fn registry_call(scope: &CallScope, call: &ToolCall) {
-    tracing::info!(
-        target: "toolhost::audit",
-        agent = scope.turn.origin.agent_name,
-        tool = text::shorten(&call.name, 128),
-        "called from the registry: the policy allows it"
-    );
-}
 
 /// Logs what a guest logged and printed.
 pub(super) fn record_run(turn: &TurnScope, tool: &RegisteredTool, report: &CallReport) {

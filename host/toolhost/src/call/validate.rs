@@ -10,7 +10,6 @@ use super::failure::failure;
 use super::hints::suggest_raising;
 use super::outcome::{NAME_SHOWN, display_name};
 use super::scope::CallScope;
-use super::telemetry;
 use crate::agent::Permit;
 use crate::registry::RegisteredTool;
 use toolhost_manifest::schema::json;
@@ -50,7 +49,12 @@ pub(super) fn admit(scope: &CallScope, call: ToolCall) -> Result<AdmittedCall<'_
         return Err(ToolError::host(ToolErrorCode::NotFound, message, locale));
     };
     if in_catalog.is_err() {
-        telemetry::registry_call(scope, &call);
+        tracing::info!(
+            target: "toolhost::audit",
+            agent = scope.turn.origin.agent_name,
+            tool = display_name(&call.name),
+            "called from the registry: the policy allows it"
+        );
     }
     let permit = scope.permit(tool);
     Ok(AdmittedCall { tool, permit, call })

@@ -1,16 +1,86 @@
 //! The contexts that middleware gets: of a turn, of a step and of a tool call.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 use toolhost_contract::{
     JsonObject, Locale, ToolCall, ToolCatalogItem, ToolError, ToolErrorCode, ToolResult,
 };
 
-use super::context::{MiddlewareContext, sealed::Sealed};
-use super::metadata::Metadata;
-use super::origin::CallOrigin;
 use super::progress::Progress;
+
+/// What a pipeline runs over: a [`ToolCallContext`](crate::ToolCallContext), a
+/// [`StepContext`](crate::StepContext) or a [`TurnContext`](crate::TurnContext). Sealed: the
+/// specification defines these three kinds.
+pub trait MiddlewareContext: sealed::Sealed + Send + Sized + 'static {
+    /// What the pipeline returns.
+    type Answer: Send + 'static;
+
+    /// Name of the kind in the specification: `turn`, `step` or `toolCall`.
+    const KIND: &'static str;
+
+    #[doc(hidden)]
+    fn locale(&self) -> Locale;
+
+    #[doc(hidden)]
+    fn failed(error: ToolError) -> Self::Answer;
+
+    #[doc(hidden)]
+    fn error_of(answer: Self::Answer) -> Option<ToolError>;
+}
+
+pub(super) mod sealed {
+    /// Keeps other crates from adding a kind of context.
+    pub trait Sealed {}
+}
+
+/// Who a turn, a step or a call belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallOrigin {
+    /// Name of the agent.
+    pub agent_name: String,
+    /// Key of the agent's instance.
+    pub instance_key: String,
+    /// Id of the turn.
+    pub turn_id: String,
+    /// Id shared by everything that happens for one request. Empty for a call that was stored
+    /// without one.
+    pub trace_id: String,
+    /// Language of the host's suggestions.
+    pub locale: Locale,
+}
+
+/// A JSON object that the layers of one turn, step or call share, before and after the rest runs.
+/// Cheap to clone: every clone is the same object.
+///
+/// Spec: tool-spec-v2 §8.3.
+#[derive(Debug, Clone, Default)]
+pub struct Metadata(Arc<Mutex<JsonObject>>);
+
+impl Metadata {
+    /// Returns a copy of a key's value.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<Value> {
+        self.with(|object| object.get(key).cloned())
+    }
+
+    /// Sets a key, and returns its earlier value.
+    pub fn set(&self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
+        let (key, value) = (key.into(), value.into());
+        self.with(|object| object.insert(key, value))
+    }
+
+    /// Returns a copy of the whole object.
+    #[must_use]
+    pub fn to_object(&self) -> JsonObject {
+        self.with(|object| object.clone())
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut JsonObject) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
 
 /// Implements what all three contexts have: accessors of their origin, and the refusal.
 macro_rules! context {
@@ -51,7 +121,7 @@ macro_rules! context {
             }
         }
 
-        impl Sealed for $context {}
+        impl sealed::Sealed for $context {}
 
         impl std::fmt::Debug for $context {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

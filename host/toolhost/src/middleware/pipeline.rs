@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use toolhost_contract::{ErrorCode, Locale, ToolError, ToolErrorCode};
+use futures_util::future::BoxFuture;
+use toolhost_contract::{ErrorCode, Locale, Redactor, ToolError, ToolErrorCode, ToolResult};
 
 use super::catch_unwind::{Panicked, catch_unwind};
-use super::context::MiddlewareContext;
-use futures_util::future::BoxFuture;
+use super::contexts::{MiddlewareContext, ToolCallContext};
 
 /// One layer of a pipeline. A closure `Fn(C, Next<C>) -> impl Future<Output = C::Answer>` is one.
 ///
@@ -48,13 +48,24 @@ where
     }
 }
 
+/// Redacts the result of a call.
+impl Middleware<ToolCallContext> for Redactor {
+    fn handle(
+        &self,
+        context: ToolCallContext,
+        next: Next<ToolCallContext>,
+    ) -> BoxFuture<'_, ToolResult> {
+        Box::pin(async move { self.result(next.run(context).await) })
+    }
+}
+
 /// What the layers are around: the turn, the step or the call itself.
 type Core<C> = Box<dyn FnOnce(C) -> BoxFuture<'static, <C as MiddlewareContext>::Answer> + Send>;
 
 /// The inner layers and the core. Running it consumes it, so that nothing runs twice.
 #[must_use = "a layer that does not run the rest must return an error"]
 pub struct Next<C: MiddlewareContext> {
-    layers: Arc<[Layer<C>]>,
+    layers: Layers<C>,
     at: usize,
     core: Core<C>,
     ran: Arc<AtomicBool>,
@@ -75,6 +86,8 @@ impl<C: MiddlewareContext> Next<C> {
     }
 }
 
+type Layers<C> = Arc<[Arc<Layer<C>>]>;
+
 /// One middleware, the extension that registered it, and its priority.
 struct Layer<C: MiddlewareContext> {
     owner: Arc<str>,
@@ -82,19 +95,9 @@ struct Layer<C: MiddlewareContext> {
     middleware: Arc<dyn Middleware<C>>,
 }
 
-impl<C: MiddlewareContext> Clone for Layer<C> {
-    fn clone(&self) -> Self {
-        Self {
-            owner: Arc::clone(&self.owner),
-            priority: self.priority,
-            middleware: Arc::clone(&self.middleware),
-        }
-    }
-}
-
 impl<C: MiddlewareContext> Layer<C> {
     /// Runs the middleware. Its answer becomes `E_MIDDLEWARE` if it panicked or did not run the rest.
-    async fn handle(self, context: C, next: Next<C>) -> C::Answer {
+    async fn handle(&self, context: C, next: Next<C>) -> C::Answer {
         let locale = context.locale();
         let ran = Arc::clone(&next.ran);
         let answer = catch_unwind(async { self.middleware.handle(context, next).await }).await;
@@ -117,7 +120,7 @@ impl<C: MiddlewareContext> Layer<C> {
 
 /// Layers in order: a lower priority is further out; of equal priorities, the one registered first.
 pub(crate) struct Pipeline<C: MiddlewareContext> {
-    layers: Arc<[Layer<C>]>,
+    layers: Layers<C>,
 }
 
 impl<C: MiddlewareContext> Clone for Pipeline<C> {
@@ -157,7 +160,7 @@ impl<C: MiddlewareContext> Pipeline<C> {
             priority,
             middleware,
         };
-        let layers = outer.iter().cloned().chain([new]);
+        let layers = outer.iter().cloned().chain([Arc::new(new)]);
         Self {
             layers: layers.chain(inner.iter().cloned()).collect(),
         }
@@ -182,7 +185,7 @@ impl<C: MiddlewareContext> Pipeline<C> {
 }
 
 fn run<C: MiddlewareContext>(
-    layers: Arc<[Layer<C>]>,
+    layers: Layers<C>,
     at: usize,
     core: Core<C>,
     context: C,

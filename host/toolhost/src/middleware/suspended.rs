@@ -2,18 +2,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
-use super::context::MiddlewareContext;
+use super::contexts::MiddlewareContext;
 use super::pipeline::Pipeline;
-use futures_util::future::BoxFuture;
-
-/// A pipeline that has reached its core.
-pub(crate) struct Opened<C: MiddlewareContext> {
-    /// The context as the layers left it.
-    pub(crate) context: C,
-    pub(crate) pipeline: SuspendedPipeline<C>,
-}
 
 /// A pipeline whose layers wait in [`Next::run`](super::Next::run). Dropping it drops the layers:
 /// their second halves do not run.
@@ -35,21 +28,24 @@ impl<C: MiddlewareContext> std::fmt::Debug for SuspendedPipeline<C> {
 }
 
 impl<C: MiddlewareContext> SuspendedPipeline<C> {
-    /// A pipeline without layers.
-    pub(crate) fn empty() -> Self {
+    fn new(waiting: Option<Waiting<C>>) -> Self {
         Self {
-            waiting: Mutex::new(None),
+            waiting: Mutex::new(waiting),
         }
     }
 
-    /// Runs the first halves of all layers.
+    /// A pipeline without layers.
+    pub(crate) fn empty() -> Self {
+        Self::new(None)
+    }
+
+    /// Runs the first halves of all layers. Returns the context as they left it.
     ///
     /// # Errors
     /// The answer of a layer that did not run the rest.
-    pub(crate) async fn open(pipeline: &Pipeline<C>, context: C) -> Result<Opened<C>, C::Answer> {
+    pub(crate) async fn open(pipeline: &Pipeline<C>, context: C) -> Result<(C, Self), C::Answer> {
         if pipeline.is_empty() {
-            let pipeline = Self::empty();
-            return Ok(Opened { context, pipeline });
+            return Ok((context, Self::empty()));
         }
         let (reach, reached) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
@@ -73,10 +69,7 @@ impl<C: MiddlewareContext> SuspendedPipeline<C> {
         tokio::select! {
             biased;
             answer = &mut layers => Err(answer),
-            context = reached => Ok(Opened {
-                context,
-                pipeline: Self { waiting: Mutex::new(Some(Waiting { layers, answer })) },
-            }),
+            context = reached => Ok((context, Self::new(Some(Waiting { layers, answer })))),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use toolhost_contract::ToolCatalogItem;
 
-use super::registered_tool::{RegisteredTool, Runs};
+use super::{RegisteredTool, Runs};
 use crate::middleware::pipeline::Pipeline;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
 

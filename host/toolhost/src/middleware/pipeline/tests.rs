@@ -3,12 +3,12 @@ use std::sync::Mutex;
 use toolhost_contract::{ErrorCode, ToolErrorCode};
 
 use super::*;
-use crate::middleware::{Opened, SuspendedPipeline};
+use crate::middleware::SuspendedPipeline;
 
-/// A passage that records who saw it.
+/// A context that records which layers saw it.
 struct Visited(Vec<String>);
 
-impl crate::middleware::context::sealed::Sealed for Visited {}
+impl crate::middleware::contexts::sealed::Sealed for Visited {}
 
 impl MiddlewareContext for Visited {
     type Answer = Result<Vec<String>, ToolError>;
@@ -114,30 +114,26 @@ fn a_panic_ends_in_its_layer() {
 }
 
 #[test]
-fn layers_of_one_extension_go_together() {
+fn removing_an_extension_removes_all_its_layers() {
     let pipeline = with(vec![(0, named("A"))]).with(&"other".into(), 1, named("B"));
     let seen = run(&pipeline.without("ext")).unwrap();
     assert_eq!(seen.join(" "), "B:pre core B:post");
 }
 
 #[tokio::test]
-async fn a_pipeline_is_held_open_around_a_core_that_somebody_else_runs() {
+async fn a_pipeline_is_suspended_while_the_runtime_runs_its_core() {
     let pipeline = with(vec![(0, named("A")), (1, named("B"))]);
     let opened = SuspendedPipeline::open(&pipeline, Visited(Vec::new())).await;
-    let Ok(Opened {
-        context,
-        pipeline: held,
-    }) = opened
-    else {
-        panic!("it opens")
+    let Ok((context, suspended)) = opened else {
+        panic!("a layer returned an answer")
     };
     assert_eq!(context.0, ["A:pre", "B:pre"]);
-    let seen = held.close(Ok(vec!["core".to_owned()])).await.unwrap();
+    let seen = suspended.close(Ok(vec!["core".to_owned()])).await.unwrap();
     assert_eq!(seen, ["core", "B:post", "A:post"]);
 }
 
 #[tokio::test]
-async fn a_layer_may_keep_a_pipeline_from_opening() {
+async fn a_layer_may_refuse_to_open_a_pipeline() {
     let refuses: Arc<dyn Middleware<Visited>> = Arc::new(|_: Visited, _: Next<Visited>| async {
         Err(ToolError::host(
             ToolErrorCode::Middleware,
@@ -153,7 +149,7 @@ async fn a_layer_may_keep_a_pipeline_from_opening() {
 }
 
 #[tokio::test]
-async fn dropped_while_held_the_second_halves_do_not_run() {
+async fn the_second_halves_of_a_dropped_pipeline_do_not_run() {
     let ended = Arc::new(Mutex::new(0));
     let count = Arc::clone(&ended);
     let layer: Arc<dyn Middleware<Visited>> =
