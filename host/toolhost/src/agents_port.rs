@@ -27,11 +27,22 @@ pub(crate) fn port(agents: Option<&AgentsClient>, redactor: &Redactor) -> Arc<dy
 }
 
 impl TurnAgentsPort {
-    fn agents(&self) -> Result<AgentsClient, HandlerError> {
-        self.agents.clone().ok_or_else(|| {
-            let code = ToolErrorCode::IpcDeliveryFailed.as_str();
-            HandlerError::new("this turn was opened without a client for other agents")
-                .with_code(code)
+    /// Runs an operation of the client.
+    fn run<T, F>(
+        &self,
+        operation: impl FnOnce(AgentsClient) -> F + Send + 'static,
+    ) -> AgentsFuture<T>
+    where
+        F: Future<Output = Result<T, AgentsError>> + Send + 'static,
+    {
+        let agents = self.agents.clone();
+        Box::pin(async move {
+            let agents = agents.ok_or_else(|| {
+                let code = ToolErrorCode::IpcDeliveryFailed.as_str();
+                HandlerError::new("this turn was opened without a client for other agents")
+                    .with_code(code)
+            })?;
+            operation(agents).await.map_err(to_error)
         })
     }
 
@@ -77,21 +88,18 @@ fn to_error(error: AgentsError) -> HandlerError {
 
 impl AgentsPort for TurnAgentsPort {
     fn request(&self, input: AgentRequest) -> AgentsFuture<AgentResponse> {
-        let agents = self.agents();
         let mut request = Request::new(input.target, self.redact(input.input));
         request.instance_key = self.redact_text(input.instance_key);
         request.metadata = self.redact_object(input.metadata);
-        let event_type = self.redact_text(input.event_type);
-        Box::pin(async move {
-            let agents = agents?;
-            request.timeout = input.timeout;
-            if let Some(event_type) = event_type {
-                request.event_type = event_type;
-            }
-            if input.no_wait {
-                request.mode = Mode::Async;
-            }
-            let done = agents.request(request).await.map_err(to_error)?;
+        request.timeout = input.timeout;
+        if let Some(event_type) = self.redact_text(input.event_type) {
+            request.event_type = event_type;
+        }
+        if input.no_wait {
+            request.mode = Mode::Async;
+        }
+        self.run(|agents| async move {
+            let done = agents.request(request).await?;
             Ok(AgentResponse {
                 target: done.target,
                 event_id: done.event_id,
@@ -104,17 +112,14 @@ impl AgentsPort for TurnAgentsPort {
     }
 
     fn send(&self, input: AgentSend) -> AgentsFuture<AgentReceipt> {
-        let agents = self.agents();
         let mut message = Message::new(input.target, self.redact(input.input));
         message.instance_key = self.redact_text(input.instance_key);
         message.metadata = self.redact_object(input.metadata);
-        let event_type = self.redact_text(input.event_type);
-        Box::pin(async move {
-            let agents = agents?;
-            if let Some(event_type) = event_type {
-                message.event_type = event_type;
-            }
-            let done = agents.send(message).await.map_err(to_error)?;
+        if let Some(event_type) = self.redact_text(input.event_type) {
+            message.event_type = event_type;
+        }
+        self.run(|agents| async move {
+            let done = agents.send(message).await?;
             Ok(AgentReceipt {
                 target: done.target,
                 event_id: done.event_id,
@@ -124,11 +129,9 @@ impl AgentsPort for TurnAgentsPort {
     }
 
     fn spawn(&self, input: AgentSpawn) -> AgentsFuture<AgentInstance> {
-        let agents = self.agents();
-        Box::pin(async move {
-            let agents = agents?;
-            let key = input.instance_key.as_deref();
-            let done = agents.spawn(&input.target, key).await.map_err(to_error)?;
+        let key = self.redact_text(input.instance_key);
+        self.run(|agents| async move {
+            let done = agents.spawn(&input.target, key.as_deref()).await?;
             Ok(AgentInstance {
                 target: done.target,
                 instance_key: done.instance_key,
@@ -138,19 +141,15 @@ impl AgentsPort for TurnAgentsPort {
     }
 
     fn list(&self) -> AgentsFuture<Value> {
-        let agents = self.agents();
-        Box::pin(async move {
-            let agents = agents?;
-            let agents = agents.list().await.map_err(to_error)?;
+        self.run(|agents| async move {
+            let agents = agents.list().await?;
             Ok(json!({"count": agents.len(), "agents": agents}))
         })
     }
 
     fn catalog(&self) -> AgentsFuture<Vec<AgentEntry>> {
-        let agents = self.agents();
-        Box::pin(async move {
-            let agents = agents?;
-            let agents = agents.catalog().await.map_err(to_error)?;
+        self.run(|agents| async move {
+            let agents = agents.catalog().await?;
             let entry = |agent: toolhost_agents::AgentInfo| AgentEntry {
                 name: agent.name,
                 description: agent.description,

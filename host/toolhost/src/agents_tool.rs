@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolhost_agents::{AgentsClient, AgentsError, Message, Mode, Request};
-use toolhost_contract::{HandlerError, JsonObject, ToolCatalogItem, ToolErrorCode};
+use toolhost_contract::{HandlerError, JsonObject, ToolErrorCode};
 
 use crate::extension::{ExtensionApi, ExtensionError};
 use crate::handler::{HandlerContext, HandlerFailure, ToolHandler};
@@ -36,81 +36,59 @@ const TIMEOUT_MAX_MS: u64 = 60 * 60 * 1000;
 ///
 /// Spec: tool-spec-v2 §2.6, §11.
 pub fn agents_tool(api: &ExtensionApi) -> Result<(), ExtensionError> {
-    let item = |name: &str, description: &str, properties: Value, required: &[&str]| {
+    let target = json!({"type": "string", "description": "Name of the agent"});
+    let key = json!({"type": "string", "description": "Key of the agent's instance: your own key (the default), or your own key followed by a slash and a suffix"});
+    let message = json!({
+        "target": target,
+        "input": {"description": "Input of the message: any JSON"},
+        "instanceKey": key,
+        "eventType": {"type": "string"},
+        "metadata": {"type": "object"},
+    });
+    let request = json!({
+        "target": target,
+        "input": {"description": "Input of the request: any JSON"},
+        "instanceKey": key,
+        "eventType": {"type": "string"},
+        "timeoutMs": {
+            "type": "integer", "minimum": 1, "maximum": TIMEOUT_MAX_MS,
+            "description": "Time to wait for the response; default 60000",
+        },
+        "async": {
+            "type": "boolean",
+            "description": "Do not wait: the response is delivered before a later step",
+        },
+        "metadata": {"type": "object"},
+    });
+    let spawn = json!({"target": target, "instanceKey": key});
+    let register = |operation, name, description, properties: Value, required: &[&str]| {
         let parameters = json!({
             "type": "object", "properties": properties, "required": required,
             "additionalProperties": false,
         });
         let item = json!({"name": name, "description": description, "parameters": parameters});
-        serde_json::from_value::<ToolCatalogItem>(item).map_err(|reason| api.error(reason))
+        let item = serde_json::from_value(item).map_err(|reason| api.error(reason))?;
+        api.tools().register(item, operation)
     };
-    let target = json!({"type": "string", "description": "Name of the agent"});
-    let key = json!({"type": "string", "description": "Key of the agent's instance: your own key (the default), or your own key followed by a slash and a suffix"});
-    let tools = api.tools();
-    tools.register(
-        item(
-            "agents__request",
-            "Sends a request to another agent and waits for its response",
-            json!({
-                "target": target,
-                "input": {"description": "Input of the request: any JSON"},
-                "instanceKey": key,
-                "eventType": {"type": "string"},
-                "timeoutMs": {
-                    "type": "integer", "minimum": 1, "maximum": TIMEOUT_MAX_MS,
-                    "description": "Time to wait for the response; default 60000",
-                },
-                "async": {
-                    "type": "boolean",
-                    "description": "Do not wait: the response is delivered before a later step",
-                },
-                "metadata": {"type": "object"},
-            }),
-            &["target", "input"],
-        )?,
-        Operation::Request,
-    )?;
-    tools.register(
-        item(
-            "agents__send",
-            "Sends a message to another agent without waiting for a response",
-            json!({
-                "target": target,
-                "input": {"description": "Input of the message: any JSON"},
-                "instanceKey": key,
-                "eventType": {"type": "string"},
-                "metadata": {"type": "object"},
-            }),
-            &["target", "input"],
-        )?,
-        Operation::Send,
-    )?;
-    tools.register(
-        item(
-            "agents__spawn",
-            "Starts an instance of another agent if it is not running",
-            json!({"target": target, "instanceKey": key}),
-            &["target"],
-        )?,
-        Operation::Spawn,
-    )?;
-    tools.register(
-        item(
-            "agents__list",
-            "Lists the running instances",
-            json!({}),
-            &[],
-        )?,
-        Operation::List,
-    )?;
-    tools.register(
-        item(
-            "agents__catalog",
-            "Lists the available agents",
-            json!({}),
-            &[],
-        )?,
+    let name = "agents__request";
+    let description = "Sends a request to another agent and waits for its response";
+    let required = ["target", "input"];
+    register(Operation::Request, name, description, request, &required)?;
+    let name = "agents__send";
+    let description = "Sends a message to another agent without waiting for a response";
+    register(Operation::Send, name, description, message, &required)?;
+    let name = "agents__spawn";
+    let description = "Starts an instance of another agent if it is not running";
+    register(Operation::Spawn, name, description, spawn, &["target"])?;
+    let description = "Lists the running instances";
+    register(Operation::List, "agents__list", description, json!({}), &[])?;
+    let description = "Lists the available agents";
+    register(
         Operation::Catalog,
+        "agents__catalog",
+        description,
+        json!({}),
+        &[],
     )
 }
 
@@ -220,24 +198,18 @@ fn with_count<T: Serialize>(agents: &[T]) -> Value {
 
 fn client(context: &HandlerContext) -> Result<&AgentsClient, HandlerFailure> {
     context.agents().ok_or_else(|| {
-        let code = ToolErrorCode::IpcDeliveryFailed;
-        HandlerFailure::host(
-            code,
-            "This turn was opened without a client for other agents.",
-        )
+        let message = "This turn was opened without a client for other agents.";
+        HandlerFailure::host(ToolErrorCode::IpcDeliveryFailed, message)
     })
 }
 
 /// Returns the other agent's own error if its turn failed, and an error with the host's code otherwise.
 fn to_failure(error: AgentsError) -> HandlerFailure {
     match error.handler_error() {
-        Some(own) => {
-            let message = error.to_string();
-            HandlerFailure::from(HandlerError {
-                message,
-                ..own.clone()
-            })
-        }
+        Some(own) => HandlerFailure::from(HandlerError {
+            message: error.to_string(),
+            ..own.clone()
+        }),
         None => HandlerFailure::host(error.code(), format!("{error}.")),
     }
 }

@@ -46,25 +46,27 @@ impl HandlerContext {
 
 /// A handler's failure: an error of its own, whose code is checked as a guest's is, or the host's.
 #[derive(Debug, Clone)]
-pub struct HandlerFailure(pub(crate) FailureSource);
-
-#[derive(Debug, Clone)]
-pub(crate) enum FailureSource {
-    /// An extension's error.
-    Handler(HandlerError),
-    /// An error of a handler of this library, with a host code.
-    Host(ToolErrorCode, String),
+pub struct HandlerFailure {
+    pub(crate) error: HandlerError,
+    /// The code of an error of this library's own handlers.
+    pub(crate) host_code: Option<ToolErrorCode>,
 }
 
 impl HandlerFailure {
     pub(crate) fn host(code: ToolErrorCode, message: impl Into<String>) -> Self {
-        Self(FailureSource::Host(code, message.into()))
+        Self {
+            error: HandlerError::new(message),
+            host_code: Some(code),
+        }
     }
 }
 
 impl From<HandlerError> for HandlerFailure {
     fn from(error: HandlerError) -> Self {
-        Self(FailureSource::Handler(error))
+        Self {
+            error,
+            host_code: None,
+        }
     }
 }
 

@@ -12,15 +12,11 @@ use crate::handler::ToolHandler;
 use toolhost_manifest::schema::ArgsSchema;
 
 /// One tool that can run.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct RegisteredTool {
-    /// Its catalog item.
     pub(crate) item: ToolCatalogItem,
-    /// The schema of its arguments.
     pub(crate) schema: Arc<ArgsSchema>,
-    /// The limit of its error messages.
     pub(crate) error_message_limit: ErrorMessageLimit,
-    /// What runs.
     pub(crate) runs: Runs,
 }
 
@@ -41,26 +37,14 @@ pub(crate) enum Runs {
     Component(PreparedTool),
     /// A handler of an extension, in this process.
     Native {
-        /// The extension.
         owner: Arc<str>,
-        /// The handler.
         handler: Arc<dyn ToolHandler>,
     },
-}
-
-impl std::fmt::Debug for Runs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Component(_) => f.write_str("Component"),
-            Self::Native { owner, .. } => write!(f, "Native({owner})"),
-        }
-    }
 }
 
 /// All tools of a bundle. Its agents share it; it never changes.
 ///
 /// Spec: tool-spec-v2 §3.
-#[derive(Debug, Default)]
 pub(crate) struct ToolRegistry(HashMap<ToolName, RegisteredTool>);
 
 impl ToolRegistry {

@@ -12,7 +12,7 @@ use super::outcome::Answer;
 use super::scope::CallScope;
 use super::validate::ValidCall;
 use super::workdir;
-use crate::handler::{FailureSource, HandlerContext, HandlerFailure, Logger, ToolHandler};
+use crate::handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
 use toolhost_manifest::schema::json;
 
@@ -85,10 +85,11 @@ async fn call(
                 Some(error) => Err(failure(name, &error, locale)),
             }
         }
-        Err(HandlerFailure(FailureSource::Host(code, message))) => {
-            Err(ToolError::host(code, message, locale))
-        }
-        Err(HandlerFailure(FailureSource::Handler(error))) => {
+        Err(HandlerFailure {
+            error,
+            host_code: Some(code),
+        }) => Err(ToolError::host(code, error.message, locale)),
+        Err(HandlerFailure { error, .. }) => {
             let (bytes, limit) = (error.bytes(), limits.output_bytes);
             usage.output_bytes = bytes;
             Err(if bytes > limit {

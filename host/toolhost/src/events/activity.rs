@@ -13,45 +13,9 @@ use super::event::{EventError, EventKind, RuntimeEvent};
 use super::span::{self, milliseconds};
 use super::trace::TraceContext;
 
-/// Events of one kind of activity.
-#[derive(Debug)]
-struct Kind {
-    name: &'static str,
-    started: EventKind,
-    completed: EventKind,
-    failed: EventKind,
-    /// Error code if it is dropped. Turns and steps have no `ToolErrorCode`: theirs is `E_CANCELLED`.
-    dropped_code: Option<ToolErrorCode>,
-}
-
-static TURN: Kind = Kind {
-    name: "turn",
-    started: EventKind::TurnStarted,
-    completed: EventKind::TurnCompleted,
-    failed: EventKind::TurnFailed,
-    dropped_code: None,
-};
-
-static STEP: Kind = Kind {
-    name: "step",
-    started: EventKind::StepStarted,
-    completed: EventKind::StepCompleted,
-    failed: EventKind::StepFailed,
-    dropped_code: None,
-};
-
-static CALL: Kind = Kind {
-    name: "call",
-    started: EventKind::ToolCalled,
-    completed: EventKind::ToolCompleted,
-    failed: EventKind::ToolFailed,
-    dropped_code: Some(ToolErrorCode::Cancelled),
-};
-
 /// A running turn, step or call. The calls of a step may run concurrently.
 #[derive(Debug)]
 pub(crate) struct Activity {
-    kind: &'static Kind,
     emitter: Emitter,
     /// The start event; at the end, the end event.
     event: RuntimeEvent,
@@ -67,9 +31,9 @@ impl Emitter {
             || TraceContext::root(self.current_traceparent().as_deref()),
             |trace| TraceContext::root(Some(trace)),
         );
-        let event = self.event(TURN.started, turn_id, trace);
+        let event = self.event(EventKind::TurnStarted, turn_id, trace);
         let span = span::turn(&event);
-        Activity::start(&TURN, self, event, span)
+        Activity::start(self, event, span)
     }
 
     /// Sends the end event of a background call, perhaps started by another process. `trace` is an
@@ -95,15 +59,9 @@ impl Emitter {
 }
 
 impl Activity {
-    fn start(
-        kind: &'static Kind,
-        emitter: &Emitter,
-        event: RuntimeEvent,
-        span: tracing::Span,
-    ) -> Self {
+    fn start(emitter: &Emitter, event: RuntimeEvent, span: tracing::Span) -> Self {
         emitter.emit(&event);
         Self {
-            kind,
             emitter: emitter.clone(),
             event,
             span,
@@ -115,62 +73,70 @@ impl Activity {
     /// Starts a step of this turn.
     pub(crate) fn step(&self, step_id: &str) -> Self {
         let event = RuntimeEvent {
-            kind: STEP.started,
+            kind: EventKind::StepStarted,
             step_id: Some(bounded_id(step_id)),
             trace: self.event.trace.child(),
             ..self.event.clone()
         };
         let span = span::step(&self.span, &event);
-        Self::start(&STEP, &self.emitter, event, span)
+        Self::start(&self.emitter, event, span)
     }
 
     /// Starts a call of this step. `tool_name` is the escaped and truncated name of the result.
     pub(crate) fn call(&self, tool_call_id: &str, tool_name: &str) -> Self {
         let event = RuntimeEvent {
-            kind: CALL.started,
+            kind: EventKind::ToolCalled,
             tool_call_id: Some(bounded_id(tool_call_id)),
             tool_name: Some(bounded_id(tool_name)),
             trace: self.event.trace.child(),
             ..self.event.clone()
         };
         let span = span::call(&self.span, &event);
-        Self::start(&CALL, &self.emitter, event, span)
+        Self::start(&self.emitter, event, span)
     }
 
-    /// Returns the trace and span.
     pub(crate) fn trace(&self) -> &TraceContext {
         &self.event.trace
     }
 
-    /// Returns the `tracing` span.
     pub(crate) fn span(&self) -> &tracing::Span {
         &self.span
     }
 
     /// Sends the end event of a turn or a step: failed if there is an error.
     pub(crate) fn end(mut self, error: Option<&ToolError>) {
-        self.finish(|event, kind| event.set_error(error.map(Into::into), kind));
+        self.finish(|event, kinds| event.set_error(error.map(Into::into), kinds));
     }
 
     /// Sends the end event of a call.
     pub(crate) fn end_call(mut self, result: &ToolResult) {
-        self.finish(|event, kind| {
+        self.finish(|event, [completed, failed]| {
             event.set_result(result);
             event.kind = match result.status() {
-                ToolStatus::Ok => kind.completed,
-                ToolStatus::Error => kind.failed,
+                ToolStatus::Ok => completed,
+                ToolStatus::Error => failed,
                 ToolStatus::Pending => EventKind::ToolPending,
             };
         });
     }
 
-    fn finish(&mut self, set_outcome: impl FnOnce(&mut RuntimeEvent, &Kind)) {
+    /// Returns the name, and the kinds of end events: completed, failed.
+    fn kind(&self) -> (&'static str, [EventKind; 2]) {
+        match (&self.event.step_id, &self.event.tool_call_id) {
+            (None, _) => ("turn", [EventKind::TurnCompleted, EventKind::TurnFailed]),
+            (_, None) => ("step", [EventKind::StepCompleted, EventKind::StepFailed]),
+            (_, Some(_)) => ("call", [EventKind::ToolCompleted, EventKind::ToolFailed]),
+        }
+    }
+
+    fn finish(&mut self, set_outcome: impl FnOnce(&mut RuntimeEvent, [EventKind; 2])) {
         self.has_ended = true;
         if self.span.is_disabled() && !self.emitter.is_watched() {
             return;
         }
+        let (_, kinds) = self.kind();
         self.event.duration_ms = Some(milliseconds(self.started_at.elapsed()));
-        set_outcome(&mut self.event, self.kind);
+        set_outcome(&mut self.event, kinds);
         span::ended(&self.span, &self.event);
         self.emitter.emit(&self.event);
     }
@@ -179,20 +145,23 @@ impl Activity {
 impl Drop for Activity {
     fn drop(&mut self) {
         if !self.has_ended {
-            let code = self.kind.dropped_code;
-            let code = code.map_or("E_CANCELLED", ToolErrorCode::as_str);
-            let message = format!("the {} was dropped before it ended", self.kind.name);
-            let error = EventError::new(code, &message);
-            self.finish(|event, kind| event.set_error(Some(error), kind));
+            let (name, _) = self.kind();
+            // Turns and steps have no `ToolErrorCode`.
+            let code = match self.event.tool_call_id {
+                Some(_) => ToolErrorCode::Cancelled.as_str(),
+                None => "E_CANCELLED",
+            };
+            let error = EventError::new(code, &format!("the {name} was dropped before it ended"));
+            self.finish(|event, kinds| event.set_error(Some(error), kinds));
         }
     }
 }
 
 impl RuntimeEvent {
-    fn set_error(&mut self, error: Option<EventError>, kind: &Kind) {
+    fn set_error(&mut self, error: Option<EventError>, [completed, failed]: [EventKind; 2]) {
         (self.kind, self.status) = match &error {
-            None => (kind.completed, Some(ToolStatus::Ok)),
-            Some(_) => (kind.failed, Some(ToolStatus::Error)),
+            None => (completed, Some(ToolStatus::Ok)),
+            Some(_) => (failed, Some(ToolStatus::Error)),
         };
         self.error = error;
     }

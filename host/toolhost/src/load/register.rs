@@ -48,26 +48,24 @@ pub(super) fn register(
         let place = at.and_then(|p| p.exports.get(index)).cloned();
         let place = place.unwrap_or_else(|| Place::file(open.yaml().name()));
         let handler = component.handlers().iter().find(|h| h.name == export.name);
-        let Some(handler) = handler else {
-            let code = ToolErrorCode::ComponentHandler;
-            let message = not_served(tool, export, component);
-            found
-                .diagnostics
-                .add(Diagnostic::error(code, place, message));
-            continue;
+        let registered = match handler {
+            Some(handler) => registered(tool, export, handler, component, &mut found.patterns)
+                .map_err(|message| (ToolErrorCode::ComponentDescribe, message)),
+            None => Err((
+                ToolErrorCode::ComponentHandler,
+                not_served(tool, export, component),
+            )),
         };
-        match registered(tool, export, handler, component, &mut found.patterns) {
+        match registered {
             Ok(mut registered) => {
                 if descriptions::bound(&mut registered.item) {
                     found.diagnostics.add(bounded(tool, export, place));
                 }
                 found.tools.push(registered);
             }
-            Err(message) => {
-                let code = ToolErrorCode::ComponentDescribe;
-                found
-                    .diagnostics
-                    .add(Diagnostic::error(code, place, message));
+            Err((code, message)) => {
+                let finding = Diagnostic::error(code, place, message);
+                found.diagnostics.add(finding);
             }
         }
     }

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolhost_contract::text::{self, escape_json};
-use toolhost_contract::{ErrorCode, ToolErrorCode, ToolResult, ToolStatus};
+use toolhost_contract::{ToolErrorCode, ToolResult, ToolStatus};
 
 use super::contexts::{CallKind, ToolCallContext};
 use super::pipeline::{Middleware, Next};
@@ -98,7 +98,7 @@ impl AuditLog {
         Ok(Self::to(file))
     }
 
-    fn write(&self, line: &serde_json::Value) {
+    fn write(&self, line: &Value) {
         let json = line.to_string();
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
         let begin = if sink.is_incomplete { "\n" } else { "" };
@@ -121,7 +121,7 @@ impl Middleware<ToolCallContext> for AuditLog {
         Box::pin(async move {
             let mut entry = Entry::of(&context, self);
             let result = next.run(context).await;
-            entry.ended(&result);
+            entry.set_result(&result);
             result
         })
     }
@@ -136,14 +136,13 @@ fn bounded_id(id: &str) -> String {
     bounded
 }
 
-/// The line of a call. It is written when the call ends or is dropped.
+/// The line of a call. It is written when this is dropped.
 struct Entry<'a> {
     log: &'a AuditLog,
     call_kind: CallKind,
     progress: Arc<Progress>,
-    line: serde_json::Value,
+    line: Value,
     started: Instant,
-    is_ended: bool,
 }
 
 impl<'a> Entry<'a> {
@@ -162,48 +161,40 @@ impl<'a> Entry<'a> {
                 "call": bounded_id(context.tool_call_id()),
                 "tool": text::shorten(context.tool_name(), 128),
                 "inCatalog": context.call_kind() != CallKind::CallOutsideCatalog,
+                "decision": "dropped",
+                "status": ToolStatus::Error,
+                "code": ToolErrorCode::Cancelled.as_str(),
+                "durationMs": 0.0,
             }),
             started: Instant::now(),
-            is_ended: false,
         }
     }
 
-    fn ended(&mut self, result: &ToolResult) {
-        self.is_ended = true;
-        let code = result.tool_error().map(|error| &error.code);
+    /// Sets the outcome of a call that was not dropped.
+    fn set_result(&mut self, result: &ToolResult) {
         let decision = match (self.progress.has_run(), self.call_kind) {
             (false, _) => "refused",
             (true, CallKind::Poll) => "polled",
             (true, CallKind::Call | CallKind::CallOutsideCatalog) => "ran",
         };
-        self.finish(decision, result.status(), code);
-        if let (Some(line), Ok(usage)) = (
-            self.line.as_object_mut(),
-            serde_json::to_value(result.usage()),
-        ) {
-            line.insert("usage".to_owned(), usage);
-        }
-        self.log.write(&self.line);
+        let code = result.tool_error().map(|error| error.code.as_str());
+        self.set("decision", decision);
+        self.set("status", json!(result.status()));
+        self.set("code", code);
+        self.set("usage", json!(result.usage()));
     }
 
-    fn finish(&mut self, decision: &str, status: ToolStatus, code: Option<&ErrorCode>) {
-        let Some(line) = self.line.as_object_mut() else {
-            return;
-        };
-        let took = self.started.elapsed().as_secs_f64() * 1000.0;
-        line.insert("decision".to_owned(), decision.into());
-        line.insert("status".to_owned(), json!(status));
-        line.insert("code".to_owned(), json!(code.map(ErrorCode::as_str)));
-        line.insert("durationMs".to_owned(), took.into());
+    fn set(&mut self, key: &str, value: impl Into<Value>) {
+        if let Some(line) = self.line.as_object_mut() {
+            line.insert(key.to_owned(), value.into());
+        }
     }
 }
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        if !self.is_ended {
-            let code = ErrorCode::Host(ToolErrorCode::Cancelled);
-            self.finish("dropped", ToolStatus::Error, Some(&code));
-            self.log.write(&self.line);
-        }
+        let took = self.started.elapsed().as_secs_f64() * 1000.0;
+        self.set("durationMs", took);
+        self.log.write(&self.line);
     }
 }

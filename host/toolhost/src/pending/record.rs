@@ -23,22 +23,16 @@ pub(crate) use self::schema::SCHEMA;
 pub(crate) struct Owner {
     /// Key of the bundle, as in the path of its workspaces.
     pub(crate) bundle: String,
-    /// Name of the agent.
     pub(crate) agent: String,
-    /// Key of the agent instance.
     pub(crate) instance_key: String,
 }
 
 /// The call, for polling and for reporting its result.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PendingCall {
-    /// Id of the call.
     pub(crate) call_id: String,
-    /// Name of the called tool.
     pub(crate) tool_name: String,
-    /// Id of the turn.
     pub(crate) turn_id: String,
-    /// Id of the trace, if any.
     pub(crate) trace_id: Option<String>,
     /// The assistant message with the call. Once the call has ended, it has only id and name.
     pub(crate) message: AssistantMessage,
@@ -47,9 +41,7 @@ pub(crate) struct PendingCall {
 /// A record to insert.
 #[derive(Debug, Clone)]
 pub(crate) struct NewRecord {
-    /// The owner.
     pub(crate) owner: Owner,
-    /// The call.
     pub(crate) call: PendingCall,
     /// The component's own handle. If there is none, this process runs the call.
     pub(crate) guest_handle: Option<String>,
@@ -89,13 +81,9 @@ impl State {
 /// A pending or ended call with a handle.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record {
-    /// The handle.
     pub(crate) handle: Handle,
-    /// The owner.
     pub(crate) owner: Owner,
-    /// The call.
     pub(crate) call: PendingCall,
-    /// The state.
     pub(crate) state: State,
 }
 

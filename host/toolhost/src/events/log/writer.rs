@@ -1,4 +1,4 @@
-//! The writer thread and its files.
+//! The files of the log.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use toolhost_contract::Timestamp;
 use toolhost_contract::text::escape_json;
 
-use super::queue::{Batch, Lost, Shared};
+use super::super::event::RuntimeEvent;
 
 const FILE_NAME: &str = "events.jsonl";
 const OLD_FILE_NAME: &str = "events.jsonl.1";
@@ -24,27 +24,22 @@ const WRITE_BYTES: usize = 1 << 20;
 /// directory stays in the map.
 const UNREPORTED_MAX: usize = 1024;
 
-/// Writes until the log is closed and the queue is empty.
-pub(super) fn run(shared: &Shared, file_bytes: u64) {
-    /// Ends the queue, also if this thread panics.
-    struct EndOnDrop<'a>(&'a Shared);
-    impl Drop for EndOnDrop<'_> {
-        fn drop(&mut self) {
-            self.0.end();
-        }
-    }
-    let ending = EndOnDrop(shared);
-    let mut writer = Writer {
-        file_bytes,
-        unreported: HashMap::new(),
-    };
-    while let Some(batch) = shared.take() {
-        writer.write(batch);
-    }
-    drop(ending);
+/// Queued events, which the writer takes at once.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) events: Vec<(Arc<Path>, Arc<RuntimeEvent>)>,
+    /// Events that were dropped because the queue was full.
+    pub(super) lost: HashMap<Arc<Path>, Lost>,
 }
 
-struct Writer {
+/// Lost events of one directory.
+pub(super) struct Lost {
+    pub(super) count: u64,
+    /// Time of the last lost event.
+    pub(super) at: Timestamp,
+}
+
+pub(super) struct Writer {
     file_bytes: u64,
     /// Lost events that are not logged yet.
     unreported: HashMap<Arc<Path>, Lost>,
@@ -66,8 +61,15 @@ struct Lines {
 }
 
 impl Writer {
+    pub(super) fn new(file_bytes: u64) -> Self {
+        Self {
+            file_bytes,
+            unreported: HashMap::new(),
+        }
+    }
+
     /// Writes a batch: one write per file and [`WRITE_BYTES`].
-    fn write(&mut self, batch: Batch) {
+    pub(super) fn write(&mut self, batch: Batch) {
         let mut files: HashMap<Arc<Path>, Lines> = HashMap::new();
         let mut last = None;
         for (directory, event) in batch.events {
@@ -88,10 +90,6 @@ impl Writer {
         for (directory, lost) in batch.lost {
             self.add_lost(&directory, lost);
             self.report_lost(&directory);
-        }
-        for flush in batch.flushes {
-            // The receiver may be dropped.
-            let _ = flush.send(());
         }
     }
 

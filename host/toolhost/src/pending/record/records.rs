@@ -25,35 +25,20 @@ const VACUUM_PAGES: u32 = 10_000;
 /// Records ended or removed in one transaction. Small, because other processes wait for the lock.
 const BATCH: u32 = 500;
 
-/// A pending call that cannot be recorded.
+/// Why a pending call cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum AcceptError {
-    /// The owner has too many open records.
     #[error("{ceiling} calls are already pending, the limit")]
-    Full {
-        /// Most open records of an owner.
-        ceiling: u32,
-    },
-    /// The stored messages and results have reached their limit.
+    Full { ceiling: u32 },
     #[error("the stored messages and results of pending calls have reached their size limit")]
     NoRoom,
-    /// The message does not contain the call.
     #[error("the message contains no tool call '{call_id}'")]
-    MessageOfAnotherCall {
-        /// Id of the call.
-        call_id: String,
-    },
-    /// The message is nested too deep to be parsed again.
+    MessageOfAnotherCall { call_id: String },
     #[error("the message is nested {depth} deep; the limit is {JSON_DEPTH_MAX}")]
-    MessageTooDeep {
-        /// Nesting of the message.
-        depth: usize,
-    },
-    /// The operating system returned no random bytes.
+    MessageTooDeep { depth: usize },
     #[error("the operating system returned no random bytes")]
     Random(#[from] getrandom::Error),
-    /// The record was not stored.
     #[error("the record cannot be stored")]
     Store(#[from] StoreError),
 }
