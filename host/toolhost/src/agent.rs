@@ -14,7 +14,7 @@ use crate::host::HostInner;
 use crate::registry::ToolRegistry;
 use crate::registry::overlay::{CurrentOverlay, Overlay};
 
-/// What the policy gives to one tool of one agent.
+/// What the policy grants to one tool of one agent, and its limits.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Permit {
     pub(crate) grants: Grants,
@@ -72,7 +72,7 @@ impl std::fmt::Debug for AgentInner {
 }
 
 impl AgentInner {
-    /// Returns what the policy gives to a tool. A tool that an extension added is resolved now.
+    /// Returns the permit of a tool. A tool that an extension added is resolved now.
     pub(crate) fn permit(&self, tool: &ResourceName) -> Permit {
         match self.permits.get(tool) {
             Some(permit) => permit.clone(),

@@ -27,7 +27,6 @@ pub(crate) fn port(agents: Option<&AgentsClient>, redactor: &Redactor) -> Arc<dy
 }
 
 impl TurnAgentsPort {
-    /// Runs an operation of the client.
     fn run<T, F>(
         &self,
         operation: impl FnOnce(AgentsClient) -> F + Send + 'static,

@@ -1,4 +1,4 @@
-//! Executes one tool call: admission, validation, the run, and what leaves the host.
+//! Executes one tool call: admission, validation, the run, and the limits and redaction of its result.
 
 pub(crate) mod component;
 pub(crate) mod executor;

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_each_thing_once_in_plain_words() {
+    fn lists_each_description_once() {
         let imports = [
             "goondan:tool/agents@2.0.0",
             "goondan:tool/types@2.0.0",

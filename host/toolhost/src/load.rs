@@ -18,8 +18,8 @@ use crate::call::failure::prepare_error_code;
 use crate::catalog::ToolCatalog;
 use crate::host::{Host, HostInner, LoadProgress};
 use crate::loaded_bundle::{Declares, LoadedBundle, LoadedInner};
-use crate::registry::ToolRegistry;
 use crate::registry::overlay::CurrentOverlay;
+use crate::registry::{RegisteredTool, ToolRegistry};
 use register::{Found, entry_shown, register};
 use toolhost_manifest::bundle::{
     Bundle, Diagnostic, IMPLICIT_AGENT, LoadError, MANIFEST, OpenBundle, Place, WriteGuard,
@@ -136,7 +136,9 @@ fn assemble(
 ) -> LoadedBundle {
     let bundle = open.bundle();
     let all: Vec<ToolCatalogItem> = found.tools.iter().map(|tool| tool.item.clone()).collect();
-    let registry: Arc<ToolRegistry> = Arc::new(found.tools.into_iter().collect());
+    let named = |tool: RegisteredTool| (tool.item.name.clone(), tool);
+    let registry: ToolRegistry = found.tools.into_iter().map(named).collect();
+    let registry = Arc::new(registry);
     let guard = host.protection.guard(guard);
     let make = |name: &str, tools: &[ResourceName], required: &[ToolName]| {
         let of = |tool: &ResourceName| -> Vec<ToolCatalogItem> {

@@ -45,17 +45,4 @@ pub(crate) enum Runs {
 /// All tools of a bundle. Its agents share it; it never changes.
 ///
 /// Spec: tool-spec-v2 §3.
-pub(crate) struct ToolRegistry(HashMap<ToolName, RegisteredTool>);
-
-impl ToolRegistry {
-    pub(crate) fn get(&self, name: &str) -> Option<&RegisteredTool> {
-        self.0.get(name)
-    }
-}
-
-impl FromIterator<RegisteredTool> for ToolRegistry {
-    fn from_iter<I: IntoIterator<Item = RegisteredTool>>(tools: I) -> Self {
-        let named = |tool: RegisteredTool| (tool.item.name.clone(), tool);
-        Self(tools.into_iter().map(named).collect())
-    }
-}
+pub(crate) type ToolRegistry = HashMap<ToolName, RegisteredTool>;

@@ -41,7 +41,7 @@ impl std::fmt::Debug for Step {
     }
 }
 
-/// Tells the provider of workdirs once how the step ended.
+/// Commits or discards, once, what the calls of the step changed.
 #[derive(Debug)]
 struct StepWorkdirs {
     turn: Arc<TurnScope>,
@@ -72,7 +72,7 @@ impl Drop for StepWorkdirs {
     }
 }
 
-/// Takes the responses of other agents. Those that cannot be read now come with a later step.
+/// Takes the responses of other agents. A later step takes those that cannot be read now.
 async fn responses(turn: &TurnScope) -> Vec<AgentEvent> {
     let Some(agents) = &turn.agents else {
         return Vec::new();

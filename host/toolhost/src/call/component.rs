@@ -80,7 +80,7 @@ impl ComponentRun<'_> {
     }
 }
 
-/// Runs the component of a stored call again; none if the tool is gone or does not export polling.
+/// Runs the component of a stored call again; none if the tool was removed or does not export polling.
 pub(crate) fn stored_run<'a>(
     turn: &'a TurnScope,
     call: &'a PendingCall,
@@ -102,9 +102,9 @@ pub(crate) fn stored_run<'a>(
     }
 }
 
-/// Tells a component that its handle will not be polled any more. Its answer is ignored.
+/// Calls `cancel` of a component, whose handle will not be polled any more. Its answer is ignored.
 pub(crate) async fn cancel(turn: &TurnScope, call: &PendingCall, guest_handle: String) {
-    let tool = turn.agent().registry.get(&call.tool_name);
+    let tool = turn.agent().registry.get(&*call.tool_name);
     if let Some(run) = stored_run(turn, call, tool) {
         let operation = Operation::Cancel {
             handle: guest_handle,

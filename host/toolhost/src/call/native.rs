@@ -16,7 +16,6 @@ use crate::handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
 use toolhost_manifest::schema::json;
 
-/// Runs a valid call.
 pub(super) async fn run(
     scope: &CallScope,
     valid: ValidCall<'_>,
@@ -102,7 +101,6 @@ async fn call(
     }
 }
 
-/// Returns the limit that an output exceeds.
 fn exceeded(output: &Value, bytes: u64, limits: &Limits) -> Option<SandboxError> {
     let limit = limits.output_bytes;
     if bytes > limit {

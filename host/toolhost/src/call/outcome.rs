@@ -1,4 +1,4 @@
-//! The outcome of a call, and what leaves the host.
+//! The outcome of a call, and the result that the host returns.
 
 use serde_json::Value;
 use toolhost_contract::{ErrorMessageLimit, ToolResult, limit_error, text};

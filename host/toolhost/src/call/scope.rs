@@ -41,7 +41,6 @@ impl InstanceScope {
         &self.agent.0.host.pending
     }
 
-    /// Returns the owner of the pending calls.
     pub(crate) fn owner(&self) -> Owner {
         Owner {
             bundle: self.agent.0.bundle.to_string_lossy().into_owned(),

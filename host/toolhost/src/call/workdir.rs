@@ -105,7 +105,6 @@ impl WorkdirProvider for InstanceWorkdir {
 }
 
 impl CallWorkdir {
-    /// Waits for the directory of a call.
     pub(super) async fn opened(opening: OpenWorkdir, locale: Locale) -> Result<Self, ToolError> {
         match opening {
             OpenWorkdir::Ready(workdir) => Ok(workdir),

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn no_description_acts_or_is_endless_wherever_it_stands() {
+    fn every_description_is_escaped_and_truncated() {
         let all: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
         for text in [
             all.as_str(),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arguments_must_fit_stays_as_it_is() {
+    fn keywords_that_arguments_are_checked_against_stay_unchanged() {
         let ends =
             json!({"enum": ["\n", "\r\n"], "default": "\r\n", "description": "two\nlines 가"});
         let before = item("plain\ttext", json!({"ends": ends}));

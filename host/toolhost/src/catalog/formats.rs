@@ -12,16 +12,7 @@ impl ToolCatalog {
     /// Spec: tool-spec-v2 §13.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        self.each(|item| {
-            let mut object = named(item);
-            if let Some(parameters) = &item.parameters {
-                object.insert("parameters".to_owned(), parameters.to_value());
-            }
-            if let Some(Ok(source)) = item.source.as_ref().map(serde_json::to_value) {
-                object.insert("source".to_owned(), source);
-            }
-            Value::Object(object)
-        })
+        json!(self.items())
     }
 
     /// Returns the `tools` of an OpenAI request:
@@ -55,17 +46,12 @@ impl ToolCatalog {
     }
 }
 
-fn named(item: &ToolCatalogItem) -> Map<String, Value> {
+fn with(item: &ToolCatalogItem, key: &str, schema: Value) -> Value {
     let mut object = Map::new();
     object.insert("name".to_owned(), item.name.as_str().into());
     if let Some(description) = &item.description {
         object.insert("description".to_owned(), description.as_str().into());
     }
-    object
-}
-
-fn with(item: &ToolCatalogItem, key: &str, schema: Value) -> Value {
-    let mut object = named(item);
     object.insert(key.to_owned(), schema);
     Value::Object(object)
 }

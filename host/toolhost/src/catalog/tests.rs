@@ -26,7 +26,7 @@ fn bash_and_clock() -> ToolCatalog {
 }
 
 #[test]
-fn admits_exactly_the_names_it_shows() {
+fn admits_exactly_the_names_of_its_items() {
     // tool-spec-v2 §9.1, §2.3(1)
     let catalog = bash_and_clock();
     for item in catalog.items() {
@@ -54,7 +54,7 @@ fn admits_exactly_the_names_it_shows() {
 }
 
 #[test]
-fn refuses_a_call_outside_the_catalog_in_the_words_of_the_specification() {
+fn refuses_a_call_outside_the_catalog_with_the_error_of_the_specification() {
     // tool-spec-v2 §9.2, §2.3(2), §2.3(4)
     let refusal = ToolCatalog::default()
         .admit("unknown__action", Locale::Ko)
@@ -72,30 +72,30 @@ fn refuses_a_call_outside_the_catalog_in_the_words_of_the_specification() {
 }
 
 #[test]
-fn knows_the_name_that_was_probably_meant() {
+fn finds_the_most_similar_name() {
     let catalog = bash_and_clock();
-    for (name, meant) in [
+    for (name, similar) in [
         ("bash__exe", Some("bash__exec")),
         ("bash_exec", Some("bash__exec")),
         ("Clock__now", Some("clock__now")),
         ("weather__get", None),
         ("", None),
     ] {
-        assert_eq!(catalog.closest(name), meant, "{name:?}");
+        assert_eq!(catalog.closest(name), similar, "{name:?}");
     }
 }
 
 #[test]
-fn quotes_the_models_name_short_and_harmless() {
-    let said = |name: &str| {
+fn escapes_and_truncates_the_name_of_a_call() {
+    let message = |name: &str| {
         ToolCatalog::default()
             .admit(name, Locale::En)
             .unwrap_err()
             .message
     };
-    let check = |name: &str, shown: &str| {
-        let expected = format!("Tool '{shown}' is not available in the current Tool Catalog.");
-        assert_eq!(said(name), expected);
+    let check = |name: &str, quoted: &str| {
+        let expected = format!("Tool '{quoted}' is not available in the current Tool Catalog.");
+        assert_eq!(message(name), expected);
     };
     check("a\u{1b}[2Jb\nc", "a\\u{1b}[2Jb c");
     check(&"n".repeat(64), &"n".repeat(64));
@@ -103,7 +103,7 @@ fn quotes_the_models_name_short_and_harmless() {
 }
 
 #[test]
-fn a_snapshot_keeps_the_order_and_one_item_of_each_name() {
+fn a_catalog_keeps_the_order_and_the_last_item_of_each_name() {
     let first = item("a__x", Some("first"), None);
     let other = item("b__x", None, None);
     let later = item("a__x", Some("later"), None);
@@ -134,19 +134,19 @@ fn exports_the_items_of_the_specification() {
 }
 
 #[test]
-fn exports_the_shapes_that_models_and_clients_take() {
+fn exports_the_formats_of_model_providers_and_mcp() {
     let schema = json!({
         "type": "object",
         "properties": {"command": {"type": "string"}},
         "required": ["command"],
     });
-    let said = "셸 명령 실행";
+    let description = "셸 명령 실행";
     let catalog = bash_and_clock();
     assert_eq!(
         catalog.to_openai(),
         json!([
             {"type": "function", "function":
-                {"name": "bash__exec", "description": said, "parameters": schema}},
+                {"name": "bash__exec", "description": description, "parameters": schema}},
             {"type": "function", "function":
                 {"name": "clock__now", "parameters": {"type": "object", "properties": {}}}},
         ])
@@ -154,14 +154,14 @@ fn exports_the_shapes_that_models_and_clients_take() {
     assert_eq!(
         catalog.to_anthropic(),
         json!([
-            {"name": "bash__exec", "description": said, "input_schema": schema},
+            {"name": "bash__exec", "description": description, "input_schema": schema},
             {"name": "clock__now", "input_schema": {"type": "object"}},
         ])
     );
     assert_eq!(
         catalog.to_mcp(),
         json!([
-            {"name": "bash__exec", "description": said, "inputSchema": schema},
+            {"name": "bash__exec", "description": description, "inputSchema": schema},
             {"name": "clock__now", "inputSchema": {"type": "object"}},
         ])
     );

@@ -60,7 +60,6 @@ pub(super) fn turn(event: &RuntimeEvent) -> Span {
     )
 }
 
-/// Creates the span of a step.
 pub(super) fn step(parent: &Span, event: &RuntimeEvent) -> Span {
     span!(
         parent.id(), "step", event,

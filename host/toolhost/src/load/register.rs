@@ -88,7 +88,7 @@ pub(super) fn register(
 fn bounded(tool: &ToolResource, export: &ToolExportSpec, place: Place) -> Diagnostic {
     let (tool, export) = (&tool.metadata.name, &export.name);
     let message = format!(
-        "tool {tool}: the descriptions of '{export}' are not shown as written: control and invisible characters are escaped, and each description is cut to {} bytes",
+        "tool {tool}: the descriptions of '{export}' are changed for the model: control and invisible characters are escaped, and each description is cut to {} bytes",
         descriptions::DESCRIPTION_MAX_BYTES
     );
     let warning = Diagnostic::warning(ToolErrorCode::ComponentDescribe, place, message);
@@ -107,7 +107,6 @@ fn not_served(tool: &ToolResource, export: &ToolExportSpec, component: &Prepared
     )
 }
 
-/// The entry, as findings contain it.
 pub(super) fn entry_shown(tool: &ToolResource) -> String {
     text::shorten(&tool.spec.entry, ENTRY_SHOWN)
 }

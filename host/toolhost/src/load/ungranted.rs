@@ -31,7 +31,7 @@ pub(super) fn not_granted(
 ) -> Vec<Diagnostic> {
     let name = &tool.metadata.name;
     let imports = &component.facts().imports;
-    let asks = |start: &str| imports.iter().any(|import| import.starts_with(start));
+    let imports_any = |start: &str| imports.iter().any(|import| import.starts_with(start));
     let place = || open.entry_place(tool);
     let mut findings = Vec::new();
     let mut agents: Vec<&str> = open
@@ -43,21 +43,21 @@ pub(super) fn not_granted(
     if agents.is_empty() {
         agents.push(IMPLICIT_AGENT);
     }
-    let may_ask = |agent: &&str| policy.grants_agents(agent, name);
-    let may_send = |agent: &&str| policy.grants_http(agent, name);
-    let asked = [
+    let may_use_agents = |agent: &&str| policy.grants_agents(agent, name);
+    let may_use_http = |agent: &&str| policy.grants_http(agent, name);
+    let grants = [
         (
-            asks(AGENTS) && !agents.iter().any(may_ask),
+            imports_any(AGENTS) && !agents.iter().any(may_use_agents),
             Denial::AgentsRequest,
             "other agents",
         ),
         (
-            asks(HTTP) && !agents.iter().any(may_send),
+            imports_any(HTTP) && !agents.iter().any(may_use_http),
             Denial::HttpRequest(HTTP_EXAMPLE.to_owned()),
             "HTTP",
         ),
     ];
-    for (missing, denial, what) in asked {
+    for (missing, denial, what) in grants {
         let Some(line) = denial.policy_line(name).filter(|_| missing) else {
             continue;
         };
@@ -69,12 +69,12 @@ pub(super) fn not_granted(
     let is_python = Language::of(&tool.spec.entry) == Some(Language::Python);
     let network = NETWORK
         .iter()
-        .filter(|(import, _)| !is_python && asks(import));
+        .filter(|(import, _)| !is_python && imports_any(import));
     let network: Vec<String> = network.map(|(_, denial)| denial.to_string()).collect();
     if !network.is_empty() {
-        let asked = network.join(", ");
+        let network = network.join(", ");
         let message =
-            format!("tool {name}: it imports interfaces that no policy can grant: {asked}");
+            format!("tool {name}: it imports interfaces that no policy can grant: {network}");
         let note = Diagnostic::note(ToolErrorCode::Denied, place(), message);
         findings.push(note.with_help("Each use is refused and recorded."));
     }

@@ -144,7 +144,6 @@ impl<C: MiddlewareContext> Pipeline<C> {
         self.layers.is_empty()
     }
 
-    /// Returns the pipeline with one more layer.
     pub(crate) fn with(
         &self,
         owner: &Arc<str>,

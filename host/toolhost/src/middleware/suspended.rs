@@ -34,7 +34,6 @@ impl<C: MiddlewareContext> SuspendedPipeline<C> {
         }
     }
 
-    /// A pipeline without layers.
     pub(crate) fn empty() -> Self {
         Self::new(None)
     }

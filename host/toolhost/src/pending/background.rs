@@ -45,7 +45,6 @@ impl BackgroundCall {
         }
     }
 
-    /// Records the result.
     pub(super) async fn settle(mut self, result: ToolResult) {
         let result = result.with_call(&self.call_id, &self.tool_name);
         store(&self.turn, &self.handle, &result).await;

@@ -168,12 +168,10 @@ impl PendingCalls {
         self.error(ToolErrorCode::Host, message)
     }
 
-    /// Returns the error of a call that was cancelled.
     pub(super) fn cancelled(&self) -> ToolError {
         self.error(ToolErrorCode::Cancelled, "The pending call was cancelled.")
     }
 
-    /// Returns the error of a call that could not be stored.
     fn not_accepted(&self, error: &AcceptError) -> ToolError {
         let code = match error {
             AcceptError::Full { .. } | AcceptError::NoRoom => ToolErrorCode::Busy,

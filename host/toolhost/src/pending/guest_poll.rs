@@ -30,7 +30,7 @@ pub(super) async fn poll(
     guest_handle: String,
 ) -> (ToolResult, Option<PollOutcome>) {
     let agent = turn.agent();
-    let tool = agent.registry.get(&call.tool_name).cloned();
+    let tool = agent.registry.get(&*call.tool_name).cloned();
     let outcome: Arc<OnceLock<PollOutcome>> = Arc::default();
     let progress: Arc<Progress> = Arc::default();
     let core = {

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn nothing_is_left_of_those_who_asked_or_went_away() {
+    async fn a_lock_is_removed_with_its_last_user() {
         let all = HandleLocks::default();
         let handle = Handle::parse(&format!("pending_{}", "a".repeat(32))).unwrap();
         let left = || all.lock().unwrap().len();

@@ -61,7 +61,7 @@ async fn start(
         };
         let background = BackgroundCall::begin(turn, &handle, (&call.id, &name));
         if send.send(Ok(handle.clone())).is_err() {
-            let message = "The caller went away before the call began.";
+            let message = "The caller dropped the call before it began.";
             let error = ToolError::host(ToolErrorCode::Cancelled, message, turn.locale());
             let result = ToolResult::error(&call.id, &name, error);
             return background.settle(result).await;

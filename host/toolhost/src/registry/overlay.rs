@@ -1,9 +1,9 @@
 //! What extensions add to one agent: tools beside the bundle's, and pipelines.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use indexmap::IndexMap;
 use toolhost_contract::ToolCatalogItem;
 
 use super::{RegisteredTool, Runs};
@@ -18,8 +18,7 @@ pub(crate) struct Overlay {
     pub(crate) tool_call: Pipeline<ToolCallContext>,
     extensions: Vec<Arc<str>>,
     /// In the order first registered.
-    order: Vec<Box<str>>,
-    tools: HashMap<Box<str>, Arc<RegisteredTool>>,
+    tools: IndexMap<Box<str>, Arc<RegisteredTool>>,
 }
 
 impl Overlay {
@@ -29,8 +28,7 @@ impl Overlay {
 
     /// The catalog items of the tools, in the order registered.
     pub(crate) fn items(&self) -> impl Iterator<Item = &ToolCatalogItem> {
-        let registered = self.order.iter().filter_map(|name| self.tools.get(name));
-        registered.map(|tool| &tool.item)
+        self.tools.values().map(|tool| &tool.item)
     }
 
     /// The extension that registered a tool.
@@ -42,15 +40,12 @@ impl Overlay {
     }
 
     pub(crate) fn register(&mut self, tool: RegisteredTool) {
-        let name: Box<str> = tool.item.name.as_str().into();
-        if self.tools.insert(name.clone(), Arc::new(tool)).is_none() {
-            self.order.push(name);
-        }
+        let name = tool.item.name.as_str().into();
+        self.tools.insert(name, Arc::new(tool));
     }
 
     pub(crate) fn unregister(&mut self, name: &str) {
-        self.tools.remove(name);
-        self.order.retain(|known| &**known != name);
+        self.tools.shift_remove(name);
     }
 
     /// Adds an extension, unless one of its name is there. Returns whether it was added.
@@ -81,8 +76,6 @@ impl Overlay {
             Runs::Component(_) => false,
         };
         self.tools.retain(|_, tool| !owned(tool));
-        let Self { order, tools, .. } = self;
-        order.retain(|name| tools.contains_key(name));
         self.turn = self.turn.without(extension);
         self.step = self.step.without(extension);
         self.tool_call = self.tool_call.without(extension);

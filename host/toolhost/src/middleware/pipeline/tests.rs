@@ -98,7 +98,7 @@ fn a_layer_that_does_not_run_the_rest_is_an_error() {
 }
 
 #[test]
-fn a_panic_ends_in_its_layer() {
+fn a_panic_becomes_an_error_of_its_layer() {
     let panics: Arc<dyn Middleware<Visited>> =
         Arc::new(|_: Visited, _: Next<Visited>| async { panic!("in the test") });
     let outer: Arc<dyn Middleware<Visited>> =

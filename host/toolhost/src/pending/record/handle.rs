@@ -16,7 +16,6 @@ const LETTERS: usize = 32;
 pub(crate) struct Handle(String);
 
 impl Handle {
-    /// Creates a random handle.
     pub(super) fn random() -> Result<Self, getrandom::Error> {
         Ok(Self(format!("{PREFIX}{}", random_text::<LETTERS>()?)))
     }
@@ -27,7 +26,6 @@ impl Handle {
         is_random_text::<LETTERS>(letters).then(|| Self(text.to_owned()))
     }
 
-    /// Returns the handle as text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

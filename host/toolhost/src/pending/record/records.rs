@@ -302,7 +302,6 @@ impl Records {
     }
 }
 
-/// Returns whether the stored bytes are within the limits.
 fn is_within_bytes(
     tx: &Transaction<'_>,
     owner: &Owner,
@@ -364,7 +363,6 @@ fn count_open(
     )
 }
 
-/// Returns the runs that have running records.
 fn running_runs(tx: &Transaction<'_>) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT DISTINCT run_id FROM pending WHERE state = 'running'";
     let mut query = tx.prepare_cached(sql)?;
