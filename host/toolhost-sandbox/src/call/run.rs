@@ -64,8 +64,8 @@ impl CallTask {
         let started = Instant::now();
         let queued = started - requested;
         let deadline = self.meter.limits.deadline;
-        let file_io = self.workdir.as_ref().map(|workdir| workdir.file_io);
-        let file_io = file_io.unwrap_or(FileIo::Inline);
+        let root = self.workdir.as_ref();
+        let file_io = root.map_or(FileIo::Inline, |root| root.file_io);
         let executor = &sandbox.executor;
         if file_io == FileIo::Offload && sandbox.admission.hanging() >= MAX_HANGING {
             let reason = "too many file calls hang";

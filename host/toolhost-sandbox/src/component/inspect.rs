@@ -1,5 +1,9 @@
 //! Reads a component before it is compiled: checks its limits, and finds its imports, exports and
 //! memories.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the parser's enums, which grow with every proposal"
+)]
 
 mod check;
 mod count;
@@ -38,10 +42,6 @@ const HANDLERS: &str = "goondan:tool/handlers";
 const POLLING: &str = "goondan:tool/polling";
 
 /// Reads a component and checks its limits.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "the parser's enum, which grows with every proposal"
-)]
 pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<ComponentInfo, PrepareError> {
     within("bytes", bytes.len() as u64, limits.bytes)?;
     check_preamble(bytes)?;

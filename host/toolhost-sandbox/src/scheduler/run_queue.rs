@@ -25,11 +25,10 @@ use crate::sync::lock;
 const TIME_SLICE: Duration = Duration::from_millis(1);
 
 /// The worker queues of all components.
-#[derive(Clone)]
 pub(crate) struct FairRunQueue {
     threads: Handle,
     width: usize,
-    components: Arc<PerComponent<WorkerQueues>>,
+    components: PerComponent<WorkerQueues>,
 }
 
 /// The worker queues of one component. They end with its last call.
@@ -46,7 +45,7 @@ impl FairRunQueue {
         Self {
             threads,
             width,
-            components: Arc::default(),
+            components: PerComponent::default(),
         }
     }
 

@@ -30,9 +30,6 @@ const MAC: u64 = blake3::OUT_LEN as u64;
 /// Largest artifact that is read, in bytes.
 const ARTIFACT_MAX: u64 = 1 << 30;
 
-/// Bytes hashed at once: enough to hash several blocks in parallel.
-const CHUNK: usize = 128 << 10;
-
 /// What artifacts are signed with.
 pub(super) struct Key {
     secret: [u8; blake3::KEY_LEN],
@@ -168,25 +165,13 @@ pub(super) fn verify(path: &Path, key: &Key, name: &Name) -> Result<Verified, Re
     if mark != MARK {
         return Err(Refused::Truncated);
     }
-    if hash(&file, signed, key.hasher(name))? != blake3::Hash::from_bytes(*mac) {
+    let mut hasher = key.hasher(name);
+    hasher.update_reader((&file).take(signed))?;
+    if hasher.finalize() != blake3::Hash::from_bytes(*mac) {
         return Err(Refused::Tampered);
     }
     let handlers = handlers_of(&file, signed)?;
     Ok(Verified { file, handlers })
-}
-
-/// Hashes the signed bytes, from where the file stands: its beginning.
-fn hash(file: &File, signed: u64, mut hasher: blake3::Hasher) -> io::Result<blake3::Hash> {
-    let mut reader = file.take(signed);
-    let mut chunk = vec![0; CHUNK];
-    loop {
-        match reader.read(&mut chunk) {
-            Ok(0) => return Ok(hasher.finalize()),
-            Ok(read) => hasher.update(chunk.get(..read).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-    }
 }
 
 /// The `describe` answer: the JSON before its length, at the end of the signed bytes.

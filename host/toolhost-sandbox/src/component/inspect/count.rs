@@ -19,10 +19,6 @@ pub(super) struct Count {
 }
 
 impl Count {
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "the parser's enum, which grows with every proposal"
-    )]
     pub(super) fn add(
         &mut self,
         payload: &Payload<'_>,

@@ -35,10 +35,6 @@ struct Body {
 }
 
 impl Body {
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "instructions that neither begin nor end a block, of every proposal"
-    )]
     fn read(body: &FunctionBody<'_>) -> wasmparser::Result<Self> {
         let mut read = Self::default();
         for declared in body.get_locals_reader()? {

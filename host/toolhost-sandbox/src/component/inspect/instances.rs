@@ -84,10 +84,6 @@ impl Instantiations {
         self.outermost.memory
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "the parser's enums, which grow with every proposal"
-    )]
     pub(super) fn add(
         &mut self,
         payload: &Payload<'_>,
@@ -205,10 +201,6 @@ impl Instantiations {
         self.define_component(Some(component));
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "the parser's enums, which grow with every proposal"
-    )]
     fn alias(&mut self, alias: &ComponentAlias<'_>) {
         match alias {
             ComponentAlias::InstanceExport { kind, .. } => match kind {
