@@ -3,7 +3,6 @@
 pub(crate) mod call_hook;
 pub(crate) mod invocation;
 pub(crate) mod linker;
-pub(crate) mod report;
 pub(crate) mod resource_limiter;
 pub(crate) mod response;
 pub(crate) mod run;

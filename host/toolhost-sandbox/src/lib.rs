@@ -23,8 +23,7 @@ mod tool;
 mod workdir;
 
 pub use accounting::output::{LogLevel, LogRecord};
-pub use call::invocation::{Invocation, Operation, Outcome};
-pub use call::report::CallReport;
+pub use call::invocation::{CallReport, Invocation, Operation, Outcome};
 pub use component::cache::{CacheCleared, CacheConfig, CacheEntry, CacheVerdict, ComponentCache};
 pub use component::compiler::Compiler;
 pub use component::limits::CompileLimits;

@@ -9,8 +9,7 @@ use toolhost_contract::HandlerSpec;
 
 use crate::SandboxError;
 use crate::accounting::meter::Meter;
-use crate::call::invocation::{Invocation, Operation};
-use crate::call::report::{CallReport, CancelLog};
+use crate::call::invocation::{CallReport, CancelLog, Invocation, Operation};
 use crate::call::response::Response;
 use crate::call::run::{CallTask, Request};
 use crate::component::code::ComponentCode;
