@@ -60,17 +60,17 @@ type GuestResult<T> = wasmtime::Result<Result<T, ToolError>>;
 impl agents::Host for Agents {
     async fn request(&mut self, options: RequestOptions) -> GuestResult<Response> {
         let request = self.request_of(options);
-        let method = |port: &dyn AgentsPort, request| port.request(request);
-        let answer = self
-            .call_port(Denial::AgentsRequest, request, method)
-            .await?;
+        let answer = self.call_port(Denial::AgentsRequest, request, |port, request| {
+            port.request(request)
+        });
+        let answer = answer.await?;
         Ok(answer.and_then(|answer| self.response_of(answer)))
     }
 
     async fn send(&mut self, options: SendOptions) -> GuestResult<Receipt> {
         let send = self.send_of(options);
-        let method = |port: &dyn AgentsPort, send| port.send(send);
-        let answer = self.call_port(Denial::AgentsSend, send, method).await?;
+        let answer = self.call_port(Denial::AgentsSend, send, |port, send| port.send(send));
+        let answer = answer.await?;
         Ok(answer.map(|receipt| Receipt {
             target: receipt.target,
             event_id: receipt.event_id,
@@ -84,8 +84,8 @@ impl agents::Host for Agents {
         instance_key: Option<String>,
     ) -> GuestResult<Instance> {
         let spawn = spawn_of(target, instance_key);
-        let method = |port: &dyn AgentsPort, spawn| port.spawn(spawn);
-        let answer = self.call_port(Denial::AgentsSpawn, spawn, method).await?;
+        let answer = self.call_port(Denial::AgentsSpawn, spawn, |port, spawn| port.spawn(spawn));
+        let answer = answer.await?;
         Ok(answer.map(|instance| Instance {
             target: instance.target,
             instance_key: instance.instance_key,
@@ -94,16 +94,14 @@ impl agents::Host for Agents {
     }
 
     async fn list(&mut self) -> GuestResult<String> {
-        let method = |port: &dyn AgentsPort, ()| port.list();
-        let answer = self.call_port(Denial::AgentsList, Ok(()), method).await?;
+        let answer = self.call_port(Denial::AgentsList, Ok(()), |port, ()| port.list());
+        let answer = answer.await?;
         Ok(answer.and_then(|instances| self.json_of(&instances)))
     }
 
     async fn catalog(&mut self) -> GuestResult<Vec<Agent>> {
-        let method = |port: &dyn AgentsPort, ()| port.catalog();
-        let answer = self
-            .call_port(Denial::AgentsCatalog, Ok(()), method)
-            .await?;
+        let answer = self.call_port(Denial::AgentsCatalog, Ok(()), |port, ()| port.catalog());
+        let answer = answer.await?;
         Ok(answer.and_then(|agents| self.agents_of(agents)))
     }
 }
@@ -177,16 +175,14 @@ impl Agents {
         within("target", Some(&options.target))?;
         within("instance-key", options.instance_key.as_ref())?;
         within("event-type", options.event_type.as_ref())?;
-        let metadata = match options.metadata {
-            None => None,
-            Some(metadata) => Some(self.object_of("metadata", &metadata)?),
-        };
+        let metadata = options.metadata;
+        let metadata = metadata.map(|metadata| self.object_of("metadata", &metadata));
         Ok(AgentSend {
             input: self.value_of("input", &options.input)?,
             target: options.target,
             instance_key: options.instance_key,
             event_type: options.event_type,
-            metadata,
+            metadata: metadata.transpose()?,
         })
     }
 
@@ -204,17 +200,14 @@ impl Agents {
     }
 
     fn response_of(&self, answer: AgentResponse) -> Result<Response, ToolError> {
-        let response = match answer.response {
-            None => None,
-            Some(response) => Some(self.json_of(&response)?),
-        };
+        let response = answer.response.map(|response| self.json_of(&response));
         Ok(Response {
             target: answer.target,
             event_id: answer.event_id,
             correlation_id: answer.correlation_id,
             accepted: answer.accepted,
             async_: answer.no_wait,
-            response,
+            response: response.transpose()?,
         })
     }
 

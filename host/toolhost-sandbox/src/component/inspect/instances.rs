@@ -69,15 +69,6 @@ struct Weight {
     memory: DeclaredMemory,
 }
 
-impl Weight {
-    fn of_definitions(definitions: u64) -> Self {
-        Self {
-            definitions,
-            ..Self::default()
-        }
-    }
-}
-
 impl Instantiations {
     /// The memories of one instance of the outermost component.
     pub(super) fn memory(&self) -> DeclaredMemory {
@@ -121,8 +112,7 @@ impl Instantiations {
                         }
                         Instance::FromExports(exports) => (exports.len(), Weight::default()),
                     };
-                    self.count(Weight::of_definitions(1 + given as u64), limits)?;
-                    self.count(module, limits)?;
+                    self.instantiate(module, given, limits)?;
                 }
             }
             Payload::ComponentInstanceSection(section) => {
@@ -136,8 +126,7 @@ impl Instantiations {
                             (exports.len(), Weight::default())
                         }
                     };
-                    self.count(Weight::of_definitions(1 + given as u64), limits)?;
-                    self.count(component, limits)?;
+                    self.instantiate(component, given, limits)?;
                 }
             }
             Payload::ComponentAliasSection(section) => {
@@ -259,6 +248,17 @@ impl Instantiations {
     /// A core module of a scope. None where it is imported or unknown.
     fn module(&self, outwards: u32, index: u32) -> Option<Weight> {
         *self.scope(outwards)?.modules.get(index as usize)?
+    }
+
+    /// Adds an instance of something that is given so many arguments or exports.
+    fn instantiate(
+        &mut self,
+        mut of: Weight,
+        given: usize,
+        limits: &CompileLimits,
+    ) -> Result<(), PrepareError> {
+        of.definitions = of.definitions.saturating_add(1 + given as u64);
+        self.count(of, limits)
     }
 
     /// Adds to the component that is read.
