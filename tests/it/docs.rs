@@ -5,7 +5,7 @@ mod readme_demo;
 use std::fmt::Write;
 use std::time::Duration;
 
-use toolhost::{LimitInfo, Policy};
+use toolhost::Policy;
 use toolhost_contract::{Locale, ToolErrorCode};
 use toolhost_sandbox::{CompileLimits, Compiler, SandboxConfig};
 use toolhost_tests::root;
@@ -49,13 +49,8 @@ fn limits() -> String {
          | key | default | a policy may set | what it counts | beyond it |\n|---|---|---|---|---|\n",
     );
     for limit in Policy::limits() {
-        let LimitInfo {
-            name,
-            default,
-            range,
-            what,
-            beyond,
-        } = limit;
+        let (name, what, beyond) = (limit.name, limit.what, limit.beyond);
+        let (default, range) = (limit.default_value(), limit.range());
         writeln!(
             page,
             "| `{name}` | {default} | {range} | {what} | {beyond} |"

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_component_says_its_manifest_loads() {
+    fn the_manifest_of_any_component_loads() {
         let large = format!(
             r#"{{"type": "object", "description": "{}"}}"#,
             "x".repeat(1 << 19)

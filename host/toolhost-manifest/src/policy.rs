@@ -1,6 +1,4 @@
-//! The operator's policy: what each tool gets. A tool never grants itself anything.
-//!
-//! Pure: text in, policy out; a policy and two names in, grants and limits out.
+//! The operator's policy: the grants and limits of each tool. This module does no I/O.
 
 mod credentials;
 mod http;
@@ -18,7 +16,7 @@ use toolhost_contract::{Grants, Limits, Locale, Redactor, ResourceName, ToolErro
 
 use crate::bundle::{Bundle, IMPLICIT_AGENT};
 use crate::diagnostic::{Diagnostic, Place};
-use crate::suggest::closest;
+use crate::suggest::did_you_mean;
 pub use credentials::{
     CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
 };
@@ -26,10 +24,9 @@ use limits::LimitChanges;
 pub use limits::{LimitInfo, parse_bytes};
 pub use read::{PolicyError, read_at};
 use rules::{AgentRules, Rule};
-use variable::Environment;
 pub use variable::{SecretSource, Secrets};
 
-/// What the operator allows. Nothing named is nothing granted.
+/// What the operator grants. A tool that is not named gets no grants.
 ///
 /// ```yaml
 /// registryDirectCall: false        # default; true admits calls outside the step's catalog
@@ -62,11 +59,11 @@ pub use variable::{SecretSource, Secrets};
 ///       bash: {readOnly: false}
 /// ```
 ///
-/// Of limits, each key holds by itself; an agent's `env`, and its `http`, replace the tool's as a whole,
-/// so that they can also take away.
+/// Each key of an agent's `limits` replaces the tool's. Its `env` and its `http` replace those of the tool
+/// as a whole, so that they can also revoke grants.
 ///
-/// Closed by [`Policy::default`]: calls outside the catalog, every environment variable, every HTTP
-/// request, other agents. Limits are those of [`Limits::default`].
+/// [`Policy::default`] denies calls outside the catalog, all environment variables, all HTTP requests and
+/// other agents. Its limits are those of [`Limits::default`].
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     registry_direct_call: bool,
@@ -75,20 +72,18 @@ pub struct Policy {
     tools: BTreeMap<ResourceName, Rule>,
     agents: BTreeMap<ResourceName, AgentRules>,
     answered_by: Option<SocketAddr>,
-    /// Whose limits are not exceeded.
+    /// The policy whose limits are the maximum.
     operators: Option<Arc<Policy>>,
 }
 
 impl Policy {
-    /// The keys of `limits`, with their defaults and ranges.
+    /// Returns the keys of `limits`, with their defaults and ranges.
     #[must_use]
-    pub fn limits() -> Vec<LimitInfo> {
-        limits::all()
+    pub fn limits() -> &'static [LimitInfo] {
+        &limits::KEYS
     }
-}
 
-impl Policy {
-    /// Whether calls outside the step's catalog are admitted. Default: no.
+    /// Returns whether calls outside the step's catalog are allowed. Default: no.
     ///
     /// Spec: tool-spec-v2 §2.3(3), §9.1.
     #[must_use]
@@ -96,125 +91,121 @@ impl Policy {
         self.registry_direct_call
     }
 
-    /// The language of suggestions. Default: English.
+    /// Returns the language of suggestions. Default: English.
     #[must_use]
     pub fn locale(&self) -> Locale {
         self.locale
     }
 
-    /// Resolves what a tool gets when this agent calls it: the host's limits, changed by `defaults`, by
-    /// `tools.<tool>` and by `agents.<agent>.tools.<tool>`, of which the last counts. Secrets are not part
-    /// of it: see [`Self::resolve_credentials`].
+    /// Returns the grants and limits of a tool that this agent calls: the defaults of the host, `defaults`,
+    /// `tools.<tool>` and `agents.<agent>.tools.<tool>`, of which later ones replace earlier ones. The
+    /// grants have no secrets: see [`Self::resolve_credentials`].
     #[must_use]
     pub fn resolve(&self, agent: &str, tool: &ResourceName) -> (Grants, Limits) {
-        let mut grants = Grants::none();
         let mut limits = Limits::default();
         self.defaults.apply(&mut limits);
         for rule in self.rules(agent, tool) {
             rule.limits.apply(&mut limits);
-            if let Some(env) = &rule.env {
-                grants.env = env.plain();
-            }
-            if let Some(http) = &rule.http {
-                grants.http = http.grant(self.answered_by);
-            }
-            if let Some(workdir) = rule.workdir {
-                grants.workdir = workdir;
-            }
         }
         if let Some(operators) = &self.operators {
             let (_, most) = operators.resolve(agent, tool);
             limits::lower(&mut limits, &most);
         }
+        let mut grants = Grants::none();
+        if let Some(env) = self.last(agent, tool, |rule| rule.env.as_ref()) {
+            grants.env = env.plain.clone();
+        }
+        if let Some(http) = self.last(agent, tool, |rule| rule.http.as_ref()) {
+            grants.http = http.grant(self.answered_by);
+        }
+        if let Some(workdir) = self.last(agent, tool, |rule| rule.workdir) {
+            grants.workdir = workdir;
+        }
         (grants, limits)
     }
 
-    /// Resolves the secrets that the policy names for a tool when this agent calls it.
+    /// Returns the secrets that the policy names for a tool that this agent calls.
     #[must_use]
     pub fn resolve_credentials(&self, agent: &str, tool: &ResourceName) -> Credentials {
-        let env = self.rules(agent, tool).filter_map(|rule| rule.env.as_ref());
-        let http = self
-            .rules(agent, tool)
-            .filter_map(|rule| rule.http.as_ref());
-        Credentials {
-            env: env.last().map(Environment::secrets).unwrap_or_default(),
-            http: http
-                .last()
-                .map_or_else(Vec::new, |http| http.credentials.clone()),
-        }
+        let env = self.last(agent, tool, |rule| rule.env.as_ref());
+        rules::credentials(env, self.last(agent, tool, |rule| rule.http.as_ref()))
     }
 
-    /// Holds a policy that comes with the tools themselves to the operator's: each limit of a call is at
-    /// most the operator's, or the default where that is more.
+    /// Limits a policy that comes with the tools: each limit of a call is at most the operator's, or the
+    /// default if that is higher.
     #[must_use]
     pub fn within(mut self, operators: &Self) -> Self {
         self.operators = Some(Arc::new(operators.clone()));
         self
     }
 
-    /// Whether some tool may send some HTTP request.
+    /// Returns whether any tool may send any HTTP request.
     #[must_use]
     pub fn grants_any_http(&self) -> bool {
-        let of_agents = self.agents.values().flat_map(|agent| agent.tools.values());
-        let mut all = self
-            .tools
-            .values()
-            .chain(of_agents)
-            .filter_map(|rule| rule.http.as_ref());
+        let mut all = self.all_rules().filter_map(|rule| rule.http.as_ref());
         all.any(|http| http.grant(None).is_some())
     }
 
-    /// Whether a tool may talk to other agents when this agent calls it. Default: no.
+    /// Returns whether a tool that this agent calls may use other agents. Default: no.
     #[must_use]
     pub fn grants_agents(&self, agent: &str, tool: &ResourceName) -> bool {
-        let set = self.rules(agent, tool).filter_map(|rule| rule.agents);
-        set.last().unwrap_or(false)
+        let granted = self.last(agent, tool, |rule| rule.agents);
+        granted.unwrap_or(false)
     }
 
-    /// Whether a tool may send some HTTP request when this agent calls it. Default: no.
+    /// Returns whether a tool that this agent calls may send any HTTP request. Default: no.
     #[must_use]
     pub fn grants_http(&self, agent: &str, tool: &ResourceName) -> bool {
-        let set = self
-            .rules(agent, tool)
-            .filter_map(|rule| rule.http.as_ref());
-        set.last().is_some_and(|http| http.grant(None).is_some())
+        let http = self.last(agent, tool, |rule| rule.http.as_ref());
+        http.is_some_and(|http| http.grant(None).is_some())
     }
 
-    /// Has every HTTP request that it allows answered by one server of the embedder's, for tests of a
-    /// tool: in plain HTTP, whatever its scheme and host, with the `Host` header it would have had and
-    /// the credentials bound to its origin. No name is looked up then.
+    /// Sends all allowed HTTP requests to one server, for tests of tools: over plain HTTP, whatever their
+    /// scheme and host, with their `Host` header and the credentials of their origin. No name is resolved.
     #[must_use]
     pub fn answered_by(mut self, server: SocketAddr) -> Self {
         self.answered_by = Some(server);
         self
     }
 
-    /// Whether the policy sets the deadline of a tool; otherwise it is the default.
+    /// Returns whether the policy sets the deadline of a tool.
     pub fn sets_deadline(&self, agent: &str, tool: &ResourceName) -> bool {
-        let limits = self.rules(agent, tool).map(|rule| &rule.limits);
-        limits
-            .chain([&self.defaults])
-            .any(LimitChanges::set_deadline)
+        let mut rules = self.rules(agent, tool);
+        self.defaults.sets_deadline() || rules.any(|rule| rule.limits.sets_deadline())
     }
 
-    /// Returns the rules for a tool of an agent. Of several values of one key, the last counts.
+    /// Returns the rules for a tool of an agent. Values in later ones replace those in earlier ones.
     fn rules(&self, agent: &str, tool: &ResourceName) -> impl Iterator<Item = &Rule> {
         let agents_own = self.agents.get(agent);
         let agents_own = agents_own.and_then(|rules| rules.tools.get(tool));
         [self.tools.get(tool), agents_own].into_iter().flatten()
     }
 
-    /// Returns a redactor of every secret that the policy names.
-    #[must_use]
-    pub fn redactor(&self) -> Redactor {
-        let of_agents = self.agents.values().flat_map(|agent| agent.tools.values());
-        let rules = self.tools.values().chain(of_agents);
-        let rules: Vec<Credentials> = rules.map(Rule::credentials).collect();
-        Redactor::new(rules.iter().flat_map(Credentials::secrets))
+    /// Returns the last value that the rules for a tool of an agent set.
+    fn last<'p, T>(
+        &'p self,
+        agent: &str,
+        tool: &ResourceName,
+        value: impl Fn(&'p Rule) -> Option<T>,
+    ) -> Option<T> {
+        self.rules(agent, tool).filter_map(value).last()
     }
 
-    /// Lists, as warnings, the tools and agents that the policy names and the bundle does not have:
-    /// a misspelt name would quietly leave a tool at the defaults.
+    fn all_rules(&self) -> impl Iterator<Item = &Rule> {
+        let of_agents = self.agents.values().flat_map(|agent| agent.tools.values());
+        self.tools.values().chain(of_agents)
+    }
+
+    /// Returns a redactor of all secrets in the policy.
+    #[must_use]
+    pub fn redactor(&self) -> Redactor {
+        let secrets = |rule: &Rule| rules::credentials(rule.env.as_ref(), rule.http.as_ref());
+        let secrets: Vec<Credentials> = self.all_rules().map(secrets).collect();
+        Redactor::new(secrets.iter().flat_map(Credentials::secrets))
+    }
+
+    /// Returns a warning for each tool and agent of the policy that the bundle does not have. The rules of a
+    /// misspelt name have no effect.
     #[must_use]
     pub fn unknown_names(&self, bundle: &Bundle) -> Vec<Diagnostic> {
         let tools = bundle.tools().iter().map(|tool| &tool.metadata.name);
@@ -224,14 +215,13 @@ impl Policy {
         if agents.is_empty() {
             agents.push(IMPLICIT_AGENT);
         }
-        let agents_rules = self.agents.values().flat_map(|agent| &agent.tools);
-        let named_tools = self.tools.iter().chain(agents_rules);
-        let unknown_tools =
-            named_tools.filter_map(|(name, rule)| unknown("Tool", name, &rule.place, &tools));
+        let rules_of_agents = self.agents.values().flat_map(|agent| &agent.tools);
+        let named_tools = self.tools.iter().chain(rules_of_agents);
+        let named_tools = named_tools.map(|(name, rule)| ("Tool", name, &rule.place, &tools));
         let named_agents = self.agents.iter();
-        let unknown_agents =
-            named_agents.filter_map(|(name, rules)| unknown("Agent", name, &rules.place, &agents));
-        let mut findings: Vec<Diagnostic> = unknown_tools.chain(unknown_agents).collect();
+        let named_agents = named_agents.map(|(name, rules)| ("Agent", name, &rules.place, &agents));
+        let unknown = named_tools.chain(named_agents).filter_map(unknown);
+        let mut findings: Vec<Diagnostic> = unknown.collect();
         findings.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));
         findings
     }
@@ -243,16 +233,21 @@ impl CredentialProvider for Policy {
     }
 }
 
-fn unknown(kind: &str, name: &ResourceName, place: &Place, known: &[&str]) -> Option<Diagnostic> {
+fn unknown(
+    (kind, name, place, known): (&str, &ResourceName, &Place, &Vec<&str>),
+) -> Option<Diagnostic> {
     if known.contains(&name.as_str()) {
         return None;
     }
     let message = format!("{kind}/{name} is not in the bundle");
     let warning = Diagnostic::warning(ToolErrorCode::ConfigRefNotFound, place.clone(), message);
-    Some(match closest(name.as_str(), known) {
-        Some(close) => warning.with_help(format!("Did you mean '{close}'?")),
-        None => warning.with_help("Correct the name, or remove its rules."),
-    })
+    let help = did_you_mean(name.as_str(), known);
+    Some(
+        warning.with_help(
+            help.as_deref()
+                .unwrap_or("Correct the name, or remove its rules."),
+        ),
+    )
 }
 
 #[cfg(test)]

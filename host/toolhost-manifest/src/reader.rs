@@ -9,7 +9,7 @@ use toolhost_contract::{ToolErrorCode, text};
 use crate::diagnostic::{Diagnostic, DiagnosticList, Place};
 use crate::quote::{QUOTED_MAX, short};
 use crate::schema::PatternBudget;
-use crate::suggest::closest;
+use crate::suggest::did_you_mean;
 use crate::yaml::{self, Key, Mark, Node, Value, YamlSource};
 
 /// The findings about a file.
@@ -303,11 +303,9 @@ impl<'n> Fields<'n> {
             }
             let place = findings.place(&key);
             let message = format!("unknown key '{}'", short(name));
-            let help = match closest(name, known) {
-                Some(close) => format!("Did you mean '{close}'?"),
-                None => format!("Known keys: {}.", known.join(", ")),
-            };
             let error = Diagnostic::error(ToolErrorCode::ConfigSchema, place, message);
+            let help = did_you_mean(name, known);
+            let help = help.unwrap_or_else(|| format!("Known keys: {}.", known.join(", ")));
             findings.add(error.with_help(help));
         }
     }

@@ -19,6 +19,11 @@ pub fn closest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     (steps <= 2 && steps * 2 <= word.chars().count()).then_some(best)
 }
 
+/// Returns a help text with the known word that is most similar to a misspelt one.
+pub(crate) fn did_you_mean(word: &str, known: &[&str]) -> Option<String> {
+    Some(format!("Did you mean '{}'?", closest(word, known)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

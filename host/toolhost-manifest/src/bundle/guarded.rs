@@ -37,13 +37,19 @@ pub struct WriteGuard {
     dir: Arc<Dir>,
     /// The bundle's directory, all folders above it, and the links on its path.
     folders: Protected,
-    /// The manifest, every entry, and the sources that it was built of.
-    files: Vec<PathBuf>,
-    /// The paths of [`NOTICED`] near the sources. They may be missing, or link to any place.
-    noticed: Vec<PathBuf>,
+    /// The manifest, all entries and their sources, and the paths of [`NOTICED`] near the sources.
+    files: Vec<(PathBuf, Lookup)>,
     /// The folders of sources. No file may be created there: a build could compile or run it.
     closed: BTreeSet<PathBuf>,
     looked: Mutex<Looked>,
+}
+
+/// Whether the lookup of a file may fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lookup {
+    MustSucceed,
+    /// The file may link to any place.
+    MayFail,
 }
 
 /// The result of the last lookup.
@@ -74,7 +80,7 @@ impl WriteGuard {
         dir: Arc<Dir>,
         path: &Path,
         mut folders: Protected,
-        mut files: Vec<PathBuf>,
+        files: Vec<PathBuf>,
         sources: Vec<PathBuf>,
     ) -> Self {
         let closed = sources.iter().filter_map(|file| file.parent());
@@ -82,7 +88,8 @@ impl WriteGuard {
         let above = sources.iter().flat_map(|file| file.ancestors().skip(1));
         let above: BTreeSet<&Path> = above.filter(|folder| !is_package(folder)).collect();
         let noticed = |folder: &&Path| NOTICED.map(|name| folder.join(name));
-        let noticed = above.iter().flat_map(noticed).collect();
+        let noticed = above.iter().flat_map(noticed);
+        let noticed: Vec<_> = noticed.map(|path| (path, Lookup::MayFail)).collect();
         if !sources.is_empty() {
             // If the path no longer exists, there are no folders above to protect.
             let path = path.canonicalize().unwrap_or_default();
@@ -93,12 +100,12 @@ impl WriteGuard {
                 }
             }
         }
-        files.extend(sources);
+        let files = files.into_iter().chain(sources);
+        let files = files.map(|path| (path, Lookup::MustSucceed)).chain(noticed);
         let guarded = Self {
             dir,
             folders,
-            files,
-            noticed,
+            files: files.collect(),
             closed,
             looked: Mutex::default(),
         };
@@ -115,7 +122,7 @@ impl WriteGuard {
     pub fn now(&self) -> Result<Arc<Protected>, ReadError> {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((all, at, took)) = &looked.all
-            && self.files.len() + self.noticed.len() > FEW
+            && self.files.len() > FEW
             && at.elapsed() < *took * HOLDS_FOR
         {
             return Ok(Arc::clone(all));
@@ -127,17 +134,11 @@ impl WriteGuard {
         Ok(all)
     }
 
-    /// Returns each file, and whether a failed lookup of it is an error.
-    fn all(&self) -> impl Iterator<Item = (&PathBuf, bool)> {
-        let files = self.files.iter().map(|file| (file, true));
-        files.chain(self.noticed.iter().map(|file| (file, false)))
-    }
-
     fn look(&self, looked: &mut Looked) -> Result<Protected, ReadError> {
         let mut all = self.folders.clone();
         let mut steps = STEPS_MAX;
         let mut folders: HashMap<&Path, Option<Folder>> = HashMap::new();
-        for (file, must_be_known) in self.all() {
+        for (file, lookup) in &self.files {
             let (Some(path), Some(name)) = (file.parent(), file.file_name()) else {
                 return Err(ReadError::Outside);
             };
@@ -162,10 +163,10 @@ impl WriteGuard {
                 },
             };
             // The name is protected wherever it links to.
-            let found = found.or_else(|error| match must_be_known {
-                true => Err(error),
-                false => Ok(()),
-            });
+            let found = match lookup {
+                Lookup::MustSucceed => found,
+                Lookup::MayFail => Ok(()),
+            };
             kept(file, found, protected, &mut looked.files, &mut all)?;
         }
         for folder in &self.closed {
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_file_that_cannot_be_looked_at_what_was_known_is_kept() {
+    fn the_last_known_state_of_a_file_stays_protected_if_a_lookup_fails() {
         let dir = bundle_dir();
         let guarded = guarded(dir.path());
         hide(dir.path());
@@ -281,14 +282,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_could_never_be_looked_at_is_an_error() {
+    fn a_file_that_was_never_looked_up_is_an_error_if_the_lookup_fails() {
         let dir = bundle_dir();
         hide(dir.path());
         assert!(ids(&guarded(dir.path())).is_err());
     }
 
     #[test]
-    fn of_a_file_that_is_gone_the_way_to_it_is_kept() {
+    fn the_folder_of_a_missing_file_is_protected() {
         let dir = bundle_dir();
         fs::remove_file(dir.path().join("tools/x.wasm")).unwrap();
         let tools = id(&dir.path().join("tools"));
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_files_no_more_than_a_part_of_the_time_goes_into_looking() {
+    fn many_files_are_looked_up_for_only_a_part_of_the_time() {
         let dir = bundle_dir();
         let mut guarded = guarded(dir.path());
         let holds = |guarded: &WriteGuard, took| {
@@ -307,13 +308,14 @@ mod tests {
         };
         let hour = Duration::from_secs(3_600);
         assert!(!holds(&guarded, hour), "of few files, never");
-        guarded.files = (0..=FEW).map(|n| format!("tools/{n}.ts").into()).collect();
+        let files = (0..=FEW).map(|n| format!("tools/{n}.ts").into());
+        guarded.files = files.map(|path| (path, Lookup::MustSucceed)).collect();
         assert!(holds(&guarded, hour));
         assert!(!holds(&guarded, Duration::ZERO));
     }
 
     #[test]
-    fn what_a_compiler_takes_notice_of_may_lead_anywhere() {
+    fn links_with_names_that_compilers_read_may_lead_anywhere() {
         let dir = bundle_dir();
         symlink("/nowhere", dir.path().join("node_modules")).unwrap();
         symlink("Cargo.toml", dir.path().join("Cargo.toml")).unwrap();
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_maze_of_links_is_not_followed_to_its_end() {
+    fn the_number_of_links_on_a_path_is_limited() {
         let dir = bundle_dir();
         // Each leads to the one before, back and forth: far more steps than links.
         let there_and_back = "tools/../".repeat(100);

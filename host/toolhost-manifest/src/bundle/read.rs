@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-use cap_std::fs::{Dir, FileType, FileTypeExt, Metadata, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, FileTypeExt, Metadata, OpenOptions, OpenOptionsExt};
 use rustix::fs::{AtFlags, FileType as SystemType, OFlags, Stat, readlinkat, statat};
 use toolhost_contract::{FileId, Protected};
 
@@ -194,26 +194,19 @@ fn is_link(stat: &Stat) -> bool {
 }
 
 fn check_is_file(metadata: &Metadata) -> Result<(), ReadError> {
-    if metadata.is_file() {
+    let file_type = metadata.file_type();
+    let found = if file_type.is_file() {
         return Ok(());
-    }
-    Err(ReadError::NotAFile {
-        found: kind_of(metadata.file_type()),
-    })
-}
-
-fn kind_of(file_type: FileType) -> &'static str {
-    if file_type.is_dir() {
+    } else if file_type.is_dir() {
         "a directory"
     } else if file_type.is_fifo() {
         "a named pipe"
     } else if file_type.is_socket() {
         "a socket"
-    } else if file_type.is_block_device() || file_type.is_char_device() {
-        "a device"
     } else {
-        "a special file"
-    }
+        "a device"
+    };
+    Err(ReadError::NotAFile { found })
 }
 
 fn id_of(stat: &Stat) -> FileId {

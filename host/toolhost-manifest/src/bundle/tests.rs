@@ -86,7 +86,7 @@ fn reads_the_specifications_own_example() {
 }
 
 #[test]
-fn knows_where_the_parts_of_a_tool_stand() {
+fn knows_the_places_of_the_parts_of_a_tool() {
     let bundle = parse(BASH).unwrap();
     let places = bundle.places(&bundle.tools()[0].metadata.name).unwrap();
     let at = |place: &Place| {
@@ -118,7 +118,7 @@ fn knows_where_the_parts_of_a_tool_stand() {
 }
 
 #[test]
-fn the_error_message_limit_is_1000_unless_said_otherwise() {
+fn the_error_message_limit_is_1000_by_default() {
     // tool-spec-v2 §2.4(3), §4.3
     let limit = |spec: &str| {
         parse(&tool_spec(spec)).unwrap().tools()[0]
@@ -380,7 +380,7 @@ fn keys_removed_in_v2_and_unknown_keys_are_findings() {
 }
 
 #[test]
-fn kinds_of_others_are_passed_over_and_unknown_ones_refused() {
+fn other_kinds_of_the_specification_are_ignored_and_unknown_ones_refused() {
     let other =
         |kind: &str| format!("apiVersion: goondan.ai/v1\nkind: {kind}\nmetadata: {{name: Any}}\n");
     for kind in [
@@ -412,7 +412,7 @@ fn kinds_of_others_are_passed_over_and_unknown_ones_refused() {
 }
 
 #[test]
-fn a_document_says_what_it_is() {
+fn a_document_needs_an_api_version_and_a_kind() {
     let code = "error[E_CONFIG_SCHEMA_INVALID] documents[1]";
     let second =
         |document: &str, expected: &[&str]| check(&format!("{BASH}---\n{document}"), expected);
@@ -588,7 +588,7 @@ fn a_bundle_is_small() {
 }
 
 #[test]
-fn a_file_full_of_faults_is_not_reported_without_end() {
+fn the_number_of_findings_is_limited() {
     let keys: String = (0..5_000).map(|i| format!("k{i}: 1, ")).collect();
     let text = tool_spec(&format!("{{{keys} entry: t.wasm, exports: [{{name: x}}]}}"));
     let findings = found(&text);
@@ -600,7 +600,7 @@ fn a_file_full_of_faults_is_not_reported_without_end() {
 }
 
 #[test]
-fn any_number_of_warnings_hides_no_error() {
+fn warnings_leave_out_no_error() {
     let twice = "Tool/bash, ".repeat(3_000);
     let late = agent(&format!("{{tools: [{twice} Tool/nope]}}"));
     let findings = parse(&format!("{BASH}---\n{late}")).unwrap_err();
@@ -613,7 +613,7 @@ fn any_number_of_warnings_hides_no_error() {
 }
 
 #[test]
-fn what_a_stranger_wrote_cannot_act_on_the_terminal() {
+fn findings_contain_no_control_characters_of_the_file() {
     let text = tool(
         "{name: \"a\\e[2J\"}",
         "{entry: \"\\e]0;x\\a/../y\", exports: [{name: x}], \"k\\u202e\": 1}",

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use toolhost_contract::{Grants, HttpCredential, ResourceName};
 
-use super::variable::SECRET_MIN;
+/// Minimum length of a secret, in characters.
+pub(super) const SECRET_MIN: usize = 4;
 
 /// Why a provider has no credentials for a call. The host logs it without the secrets that it knows;
 /// the model reads `E_HOST` without the reason.
@@ -54,16 +55,34 @@ pub struct Credentials {
 #[non_exhaustive]
 pub enum CredentialError {
     /// The name of the environment variable is invalid.
-    #[error(
-        "the name of an environment variable is not empty, and has no '=' and no NUL character"
-    )]
+    #[error("the name of an environment variable must not be empty, nor contain '=' or NUL")]
     Name,
     /// The secret contains a NUL character.
     #[error("an environment variable cannot contain a NUL character")]
     Nul,
-    /// The secret is so short that redacting it would change ordinary words.
-    #[error("a secret has at least {SECRET_MIN} characters")]
+    /// The secret is too short.
+    #[error(
+        "a secret must have at least {SECRET_MIN} characters: redacting a shorter one would change ordinary words"
+    )]
     Short,
+}
+
+/// Checks the name of an environment variable.
+pub(super) fn check_name(name: &str) -> Result<(), CredentialError> {
+    let is_valid = !name.is_empty() && !name.contains(['=', '\0']);
+    is_valid.then_some(()).ok_or(CredentialError::Name)
+}
+
+/// Checks the value of an environment variable.
+pub(super) fn check_value(value: &str) -> Result<(), CredentialError> {
+    let is_valid = !value.contains('\0');
+    is_valid.then_some(()).ok_or(CredentialError::Nul)
+}
+
+/// Checks the length of a secret.
+pub(super) fn check_length(secret: &str) -> Result<(), CredentialError> {
+    let is_valid = secret.chars().count() >= SECRET_MIN;
+    is_valid.then_some(()).ok_or(CredentialError::Short)
 }
 
 /// Shows only the names.
@@ -80,15 +99,9 @@ impl Credentials {
     /// # Errors
     /// [`CredentialError`] if the name or the secret is invalid.
     pub fn with_env(mut self, name: &str, secret: &str) -> Result<Self, CredentialError> {
-        if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(CredentialError::Name);
-        }
-        if secret.contains('\0') {
-            return Err(CredentialError::Nul);
-        }
-        if secret.chars().count() < SECRET_MIN {
-            return Err(CredentialError::Short);
-        }
+        check_name(name)?;
+        check_value(secret)?;
+        check_length(secret)?;
         self.env.retain(|(known, _)| known != name);
         self.env.push((name.to_owned(), secret.to_owned()));
         Ok(self)
@@ -100,9 +113,7 @@ impl Credentials {
     /// # Errors
     /// [`CredentialError::Short`] if the secret is too short.
     pub fn with_http(mut self, credential: HttpCredential) -> Result<Self, CredentialError> {
-        if credential.secret().chars().count() < SECRET_MIN {
-            return Err(CredentialError::Short);
-        }
+        check_length(credential.secret())?;
         self.http.push(credential);
         Ok(self)
     }

@@ -9,10 +9,9 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
 
-/// A day.
 const DAY_MS: u64 = 86_400_000;
 
-/// How a limit is written.
+/// The format of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     /// An integer.
@@ -21,53 +20,25 @@ pub(super) enum Unit {
     Bytes,
 }
 
-/// One key of `limits`.
+/// A key of a policy's `limits`.
 #[derive(Debug)]
-pub(super) struct LimitKey {
-    /// Its name.
-    pub(super) name: &'static str,
-    /// How it is written.
+pub struct LimitInfo {
+    /// The key.
+    pub name: &'static str,
+    /// What it counts.
+    pub what: &'static str,
+    /// What happens beyond the limit.
+    pub beyond: &'static str,
     pub(super) unit: Unit,
     least: u64,
     most: u64,
-    /// What it counts, and what a tool meets beyond it.
-    what: &'static str,
-    beyond: &'static str,
     get: fn(&Limits) -> u64,
     set: fn(&mut Limits, u64),
 }
 
-/// One key of a policy's `limits`, in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitInfo {
-    /// Its name.
-    pub name: &'static str,
-    /// What it has where no policy sets it, as it is written: `64MiB`.
-    pub default: String,
-    /// What a policy may set: `64KiB to 4GiB`.
-    pub range: String,
-    /// What it counts.
-    pub what: &'static str,
-    /// What happens beyond it.
-    pub beyond: &'static str,
-}
-
-/// Every key, in words.
-pub(super) fn all() -> Vec<LimitInfo> {
-    let defaults = Limits::default();
-    let info = |key: &LimitKey| LimitInfo {
-        name: key.name,
-        default: key.shown((key.get)(&defaults)),
-        range: key.range(),
-        what: key.what,
-        beyond: key.beyond,
-    };
-    KEYS.iter().map(info).collect()
-}
-
 macro_rules! key {
     ($name:literal, $unit:ident, $least:expr, $most:expr, $field:ident, $what:literal, $beyond:literal) => {
-        LimitKey {
+        LimitInfo {
             name: $name,
             unit: Unit::$unit,
             least: $least,
@@ -75,45 +46,36 @@ macro_rules! key {
             what: $what,
             beyond: $beyond,
             get: |limits| limits.$field as u64,
-            // Every value fits: none is beyond what a 64-bit platform counts.
+            // All values fit: they are below the limits of a 64-bit platform.
             set: |limits, value| limits.$field = value.try_into().unwrap_or(limits.$field),
         }
     };
 }
 
 macro_rules! millis {
-    ($name:literal, $field:ident, $what:literal) => {
-        LimitKey {
+    ($name:literal, $field:ident, $what:literal, $beyond:literal) => {
+        LimitInfo {
             name: $name,
             unit: Unit::Count,
             least: 1,
             most: DAY_MS,
             what: $what,
-            beyond: "an error to the tool",
+            beyond: $beyond,
             get: |limits| u64::try_from(limits.$field.as_millis()).unwrap_or(u64::MAX),
             set: |limits, value| limits.$field = Duration::from_millis(value),
         }
     };
 }
 
-/// Every key, in the order of [`Limits`]. The ranges keep a slip of the pen from opening the host:
-/// nothing here is unlimited.
+/// All keys, in the order of [`Limits`]. Because of the ranges, a typing error cannot remove a limit.
 #[rustfmt::skip]
-pub(super) static KEYS: [LimitKey; 28] = [
-    LimitKey {
-        name: "deadlineMs",
-        unit: Unit::Count,
-        least: 1,
-        most: DAY_MS,
-        what: "milliseconds of running; waiting for a place does not count",
-        beyond: "`E_TOOL_TIMEOUT`; the place is free at once",
-        get: |limits| u64::try_from(limits.deadline.as_millis()).unwrap_or(u64::MAX),
-        set: |limits, value| limits.deadline = Duration::from_millis(value),
-    },
+pub(super) static KEYS: [LimitInfo; 28] = [
+    millis!("deadlineMs", deadline,
+        "milliseconds of running; waiting for a call slot does not count", "`E_TOOL_TIMEOUT`; the call slot is free at once"),
     key!("memoryBytes", Bytes, 64 * KIB, 4 * GIB, memory_bytes,
-        "all linear memories of a call, and what the host holds for its HTTP requests, in their sum", "`E_TOOL_OUT_OF_MEMORY`"),
+        "all linear memories of a call, and what the host holds for its HTTP requests, in total", "`E_TOOL_OUT_OF_MEMORY`"),
     key!("tableElements", Count, 0, 100_000, table_elements,
-        "elements of all tables of a call, in their sum", "`table.grow` fails; at the start `E_TOOL_TRAP`"),
+        "elements of all tables of a call, in total", "`table.grow` fails; at the start `E_TOOL_TRAP`"),
     key!("instances", Count, 1, 1_000, instances,
         "core instances, memories and tables of a component, each", "`E_TOOL_TRAP`"),
     key!("handles", Count, 1, 10_000, handles,
@@ -150,32 +112,39 @@ pub(super) static KEYS: [LimitKey; 28] = [
     key!("httpRequests", Count, 0, 100_000, http_requests,
         "HTTP requests", "an error to the tool"),
     key!("httpConcurrent", Count, 1, 256, http_concurrent,
-        "HTTP requests on their way at once", "the request waits, as long as a connection may take"),
+        "concurrent HTTP requests", "the request waits, as long as a connection may take"),
     key!("httpRequestBytes", Bytes, 0, 64 * GIB, http_request_bytes,
-        "bodies of all HTTP requests, in their sum", "an error to the tool"),
+        "bodies of all HTTP requests, in total", "an error to the tool"),
     key!("httpResponseBytes", Bytes, 0, 64 * GIB, http_response_bytes,
-        "bodies of all HTTP answers, in their sum", "an error to the tool"),
+        "bodies of all HTTP answers, in total", "an error to the tool"),
     key!("httpHeaderBytes", Bytes, 8 * KIB, MIB, http_header_bytes,
         "headers of one HTTP request or answer", "an error to the tool; `E_TOOL_TRAP` where it sets them"),
     key!("httpHeaders", Count, 1, 1_000, http_headers,
         "headers of one HTTP request or answer", "an error to the tool"),
     millis!("httpConnectMs", http_connect,
-        "milliseconds to look up a name, connect and agree on keys, never beyond the deadline"),
+        "milliseconds to look up a name, connect and agree on keys, never beyond the deadline", "an error to the tool"),
     millis!("httpFirstByteMs", http_first_byte,
-        "milliseconds from then to an answer's headers, never beyond the deadline"),
+        "milliseconds from then to an answer's headers, never beyond the deadline", "an error to the tool"),
     millis!("httpBetweenBytesMs", http_between_bytes,
-        "milliseconds between two pieces of an answer's body, never beyond the deadline"),
+        "milliseconds between two pieces of an answer's body, never beyond the deadline", "an error to the tool"),
 ];
 
-impl LimitKey {
-    /// Whether a value is in the key's range.
-    pub(super) fn allows(&self, value: u64) -> bool {
-        (self.least..=self.most).contains(&value)
+impl LimitInfo {
+    /// Returns the default value as a policy writes it, such as `64MiB`.
+    #[must_use]
+    pub fn default_value(&self) -> String {
+        self.shown((self.get)(&Limits::default()))
     }
 
-    /// The range, such as `64KiB to 4GiB`.
-    pub(super) fn range(&self) -> String {
+    /// Returns the values that a policy may set, such as `64KiB to 4GiB`.
+    #[must_use]
+    pub fn range(&self) -> String {
         format!("{} to {}", self.shown(self.least), self.shown(self.most))
+    }
+
+    /// Returns whether a policy may set a value.
+    pub(super) fn allows(&self, value: u64) -> bool {
+        (self.least..=self.most).contains(&value)
     }
 
     fn shown(&self, value: u64) -> String {
@@ -186,7 +155,7 @@ impl LimitKey {
     }
 }
 
-/// Lowers limits to the greater of these and the defaults.
+/// Lowers each limit to the greater of `most` and the default.
 pub(super) fn lower(limits: &mut Limits, most: &Limits) {
     let defaults = Limits::default();
     for key in &KEYS {
@@ -195,22 +164,17 @@ pub(super) fn lower(limits: &mut Limits, most: &Limits) {
     }
 }
 
-/// Limits that a policy changes.
+/// The limits that a rule sets.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LimitChanges(Vec<(&'static LimitKey, u64)>);
+pub(super) struct LimitChanges(pub(super) Vec<(&'static LimitInfo, u64)>);
 
 impl LimitChanges {
-    /// Adds a change.
-    pub(super) fn add(&mut self, key: &'static LimitKey, value: u64) {
-        self.0.push((key, value));
-    }
-
-    /// Whether the deadline is among them.
-    pub(super) fn set_deadline(&self) -> bool {
+    /// Returns whether the deadline is set.
+    pub(super) fn sets_deadline(&self) -> bool {
         self.0.iter().any(|(key, _)| key.name == "deadlineMs")
     }
 
-    /// Makes the changes.
+    /// Sets the limits.
     pub(super) fn apply(&self, limits: &mut Limits) {
         for (key, value) in &self.0 {
             (key.set)(limits, *value);
@@ -218,7 +182,7 @@ impl LimitChanges {
     }
 }
 
-/// Sizes as they are written, the largest first.
+/// The units of sizes, the largest first.
 const SIZES: [(&str, u64); 5] = [
     ("TiB", TIB),
     ("GiB", GIB),
@@ -227,14 +191,14 @@ const SIZES: [(&str, u64); 5] = [
     ("B", 1),
 ];
 
-/// Reads a number of bytes such as `64MiB`; none for anything else, decimal units (`MB`) among it.
+/// Parses a number of bytes such as `64MiB`. Decimal units such as `MB` are invalid.
 pub fn parse_bytes(text: &str) -> Option<u64> {
-    let (digits, size) = SIZES
-        .iter()
-        .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)))?;
+    let mut sizes = SIZES.iter();
+    let (digits, size) = sizes.find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)))?;
     let digits = digits.trim_end();
-    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-    let number: u64 = is_number.then(|| digits.parse().ok())??;
+    // `parse` accepts a sign.
+    let is_number = digits.bytes().all(|digit| digit.is_ascii_digit());
+    let number: u64 = digits.parse().ok().filter(|_| is_number)?;
     number.checked_mul(*size)
 }
 
@@ -252,7 +216,7 @@ mod tests {
 
     #[test]
     fn every_limit_has_a_key_that_sets_it_alone() {
-        // A new field breaks this line, and then belongs into the table.
+        // A new field does not compile here until it is added, and needs a key in the table.
         let Limits {
             deadline: _,
             memory_bytes: _,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::Policy;
-use super::variable::SECRET_MIN;
+use super::credentials::SECRET_MIN;
 use crate::yaml::{self, Node, Value, YamlSource};
 
 /// Shortest word of a plain variable's value that is masked everywhere in the text, in characters.
@@ -156,7 +156,7 @@ tools:
     }
 
     #[test]
-    fn nothing_is_shown_of_what_is_no_yaml() {
+    fn a_text_that_is_not_yaml_is_not_shown() {
         for text in ["a: {secret: sk-1", "a: 1\na: 2\n", "\t\u{0}"] {
             assert!(Policy::masked(text, "p.yaml").is_none(), "{text}");
         }

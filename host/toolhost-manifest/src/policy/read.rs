@@ -1,97 +1,84 @@
-//! Reads the policy file.
+//! Reads policies.
 
 use std::collections::BTreeMap;
 
-use toolhost_contract::WorkdirAccess;
-use toolhost_contract::{Locale, ResourceName, ToolErrorCode};
+use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirAccess};
 
-use super::limits::{KEYS, LimitChanges, LimitKey, Unit, parse_bytes};
+use super::limits::{KEYS, LimitChanges, LimitInfo, Unit, parse_bytes};
 use super::rules::{AgentRules, Rule};
-use super::variable::{QUOTED_MAX, Secrets, no_secrets, read_env};
+use super::variable::{Secrets, no_secrets, read_env};
 use super::{Policy, http};
 use crate::diagnostic::{Diagnostic, Place};
+use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings, Unread};
-use crate::yaml::Value;
-use crate::yaml::YamlSource;
-use toolhost_contract::text;
+use crate::yaml::{Value, YamlSource};
 
-/// Largest file, in bytes.
+/// Maximum size of a policy, in bytes.
 pub(super) const FILE_MAX: usize = 1 << 20;
 
-/// Why a text is no policy.
+/// The findings of an invalid policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the policy cannot be used: {}", .diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct PolicyError {
-    /// Every finding.
+    /// All findings.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Policy {
-    /// Parses a policy whose secrets are all in it; `file` is the name it is shown under. An empty file
-    /// is the default policy.
+    /// Parses a policy that contains all its secrets. `file` is its name in messages. An empty text is the
+    /// default policy.
     ///
     /// # Errors
-    /// [`PolicyError`] carries every finding at once. A policy with one error is no policy.
+    /// [`PolicyError`] contains all findings at once.
     pub fn parse(text: &str, file: &str) -> Result<Self, PolicyError> {
         Self::parse_with(text, file, &no_secrets)
     }
 
-    /// Parses a policy, and asks for each secret that it names as `{fromEnv: NAME}` or
-    /// `{fromFile: PATH}`. An `Err` says, without quoting a secret, why it could not be read.
+    /// Parses a policy. `secrets` reads each secret that it names as `{fromEnv: NAME}` or
+    /// `{fromFile: PATH}`. Its `Err` is the reason why a secret could not be read, without the secret.
     ///
     /// # Errors
-    /// As [`Policy::parse`]; a secret that could not be read is a finding, too.
+    /// As [`Policy::parse`]. A secret that could not be read is a finding.
     pub fn parse_with(text: &str, file: &str, secrets: Secrets<'_>) -> Result<Self, PolicyError> {
-        let parsed = policy(&YamlSource::new(file, text), secrets);
-        parsed.map_err(|diagnostics| PolicyError { diagnostics })
+        let mut findings = Findings::new(&YamlSource::new(file, text));
+        let policy = match findings.only_document(FILE_MAX, "a policy is one document", None) {
+            Ok(Some(node)) => read_policy(&Cursor::new(&node, ""), secrets, &mut findings),
+            Ok(None) | Err(Unread) => None,
+        };
+        let diagnostics = findings.into_list();
+        match diagnostics.is_empty() {
+            true => Ok(policy.unwrap_or_default()),
+            false => Err(PolicyError { diagnostics }),
+        }
     }
 }
 
-/// Reads a policy that stands in another document; its secrets are all in it.
+/// Reads a policy in another document. It contains all its secrets.
 pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
     read_policy(at, &no_secrets, findings)
 }
 
-/// Reads a policy, with secrets from where it says; every finding at once.
-fn policy(source: &YamlSource, secrets: Secrets<'_>) -> Result<Policy, Vec<Diagnostic>> {
-    let mut findings = Findings::new(source);
-    let document = findings.only_document(FILE_MAX, "a policy is one document", None);
-    let policy = match document {
-        Ok(Some(node)) => read_policy(&Cursor::new(&node, ""), secrets, &mut findings),
-        Ok(None) | Err(Unread) => None,
-    };
-    let list = findings.into_list();
-    if list.is_empty() {
-        Ok(policy.unwrap_or_default())
-    } else {
-        Err(list)
-    }
-}
-
-/// Reads the policy that stands here.
 fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -> Option<Policy> {
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(
-        &[
-            "registryDirectCall",
-            "locale",
-            "defaults",
-            "tools",
-            "agents",
-        ],
-        findings,
-    );
-    let direct = fields.get("registryDirectCall");
-    let defaults = fields.get("defaults");
+    let known = [
+        "registryDirectCall",
+        "locale",
+        "defaults",
+        "tools",
+        "agents",
+    ];
+    let fields = at.known_fields(&known, findings)?;
+    let direct = fields.optional("registryDirectCall", findings, Cursor::boolean);
+    let locale = fields.optional("locale", findings, read_locale);
+    let defaults = fields.optional("defaults", findings, |at, findings| {
+        Some(read_limits(
+            &at.known_fields(&["limits"], findings)?,
+            findings,
+        ))
+    });
     Some(Policy {
-        registry_direct_call: direct.and_then(|at| at.boolean(findings)).unwrap_or(false),
-        locale: fields
-            .get("locale")
-            .and_then(|at| read_locale(&at, findings))
-            .unwrap_or_default(),
-        defaults: defaults
-            .and_then(|at| read_defaults(&at, findings))
-            .unwrap_or_default(),
+        registry_direct_call: direct.flatten().unwrap_or(false),
+        locale: locale.flatten().unwrap_or_default(),
+        defaults: defaults.flatten().unwrap_or_default(),
         tools: read_tools(&fields, secrets, findings),
         agents: read_agents(&fields, secrets, findings),
         answered_by: None,
@@ -104,17 +91,10 @@ fn read_locale(at: &Cursor<'_>, findings: &mut Findings) -> Option<Locale> {
         "en" => Some(Locale::En),
         "ko" => Some(Locale::Ko),
         other => {
-            let other = text::shorten(other, QUOTED_MAX);
-            findings.invalid(at, format!("locale must be 'en' or 'ko', not '{other}'"));
-            None
+            let message = format!("locale must be 'en' or 'ko', not '{}'", short(other));
+            at.refused(message, findings)
         }
     }
-}
-
-fn read_defaults(at: &Cursor<'_>, findings: &mut Findings) -> Option<LimitChanges> {
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(&["limits"], findings);
-    Some(read_limits(&fields, findings))
 }
 
 fn read_agents(
@@ -138,26 +118,22 @@ fn read_tools(
 ) -> BTreeMap<ResourceName, Rule> {
     named(above, "tools", findings, |fields, place, findings| {
         fields.refuse_unknown(&["limits", "env", "readOnly", "http", "agents"], findings);
-        let (env, http) = (fields.get("env"), fields.get("http"));
-        let read_only = fields.get("readOnly").and_then(|at| at.boolean(findings));
-        let agents = fields.get("agents").and_then(|at| at.boolean(findings));
+        let read_only = fields.optional("readOnly", findings, Cursor::boolean);
+        let agents = fields.optional("agents", findings, Cursor::boolean);
+        let env = |at: &Cursor<'_>, findings: &mut Findings| read_env(at, secrets, findings);
+        let http = |at: &Cursor<'_>, findings: &mut Findings| http::read(at, secrets, findings);
         Rule {
             place,
             limits: read_limits(fields, findings),
-            env: env.and_then(|at| read_env(&at, secrets, findings)),
-            http: http.and_then(|at| http::read(&at, secrets, findings)),
-            workdir: read_only.map(workdir_access),
-            agents,
+            env: fields.optional("env", findings, env).flatten(),
+            http: fields.optional("http", findings, http).flatten(),
+            workdir: read_only.flatten().map(|read_only| match read_only {
+                true => WorkdirAccess::ReadOnly,
+                false => WorkdirAccess::ReadWrite,
+            }),
+            agents: agents.flatten(),
         }
     })
-}
-
-fn workdir_access(read_only: bool) -> WorkdirAccess {
-    if read_only {
-        WorkdirAccess::ReadOnly
-    } else {
-        WorkdirAccess::ReadWrite
-    }
 }
 
 /// Reads a mapping from resource names to mappings.
@@ -176,68 +152,43 @@ fn named<'n, T>(
             continue;
         };
         let read = read(&rules, findings.place(&at_key), findings);
-        match ResourceName::parse(name) {
-            Ok(name) => {
-                by_name.insert(name, read);
-            }
-            Err(error) => {
-                let message = text::shorten(&error.to_string(), 2 * QUOTED_MAX);
-                findings.error(ToolErrorCode::ConfigName, &at_key, message);
-            }
+        let name = ResourceName::parse(name);
+        if let Some(name) = findings.parsed(ToolErrorCode::ConfigName, &at_key, name) {
+            by_name.insert(name, read);
         }
     }
     by_name
 }
 
 fn read_limits(above: &Fields<'_>, findings: &mut Findings) -> LimitChanges {
-    let mut changes = LimitChanges::default();
     let Some(fields) = above.get("limits").and_then(|at| at.fields(findings)) else {
-        return changes;
+        return LimitChanges::default();
     };
     let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
     fields.refuse_unknown(&names, findings);
-    for key in &KEYS {
-        let value = fields
-            .get(key.name)
-            .and_then(|at| read_limit(key, &at, findings));
-        if let Some(value) = value {
-            changes.add(key, value);
-        }
-    }
-    changes
+    let change = |key| Some((key, read_limit(key, &fields.get(key.name)?, findings)?));
+    LimitChanges(KEYS.iter().filter_map(change).collect())
 }
 
-fn read_limit(key: &LimitKey, at: &Cursor<'_>, findings: &mut Findings) -> Option<u64> {
-    let value = match (&at.node.value, key.unit) {
-        (Value::Integer(number), _) => u64::try_from(*number).ok(),
-        (Value::Text(text), Unit::Bytes) => match parse_bytes(text) {
-            Some(bytes) => Some(bytes),
-            None => {
-                let shown = text::shorten(text, QUOTED_MAX);
-                let message = format!("'{shown}' is not a number of bytes, such as 64MiB");
-                findings.invalid(at, message);
-                return None;
-            }
-        },
-        (
-            Value::Null
-            | Value::Bool(_)
-            | Value::Float(_)
-            | Value::Text(_)
-            | Value::List(_)
-            | Value::Map(_),
-            unit,
-        ) => {
-            let expected = match unit {
-                Unit::Count => "an integer",
-                Unit::Bytes => "a number of bytes, such as 1048576 or 1MiB,",
-            };
-            return at.expected(expected, findings);
+fn read_limit(key: &LimitInfo, at: &Cursor<'_>, findings: &mut Findings) -> Option<u64> {
+    let value = if let Value::Integer(number) = at.node.value {
+        u64::try_from(number).ok()
+    } else if key.unit == Unit::Count {
+        return at.expected("an integer", findings);
+    } else if let Value::Text(text) = &at.node.value {
+        let bytes = parse_bytes(text);
+        if bytes.is_none() {
+            let message = format!("'{}' is not a number of bytes, such as 64MiB", short(text));
+            return at.refused(message, findings);
         }
+        bytes
+    } else {
+        let expected = "a number of bytes, such as 1048576 or 1MiB,";
+        return at.expected(expected, findings);
     };
     let allowed = value.filter(|value| key.allows(*value));
-    if allowed.is_none() {
-        findings.invalid(at, format!("'{}' must be {}", key.name, key.range()));
-    }
-    allowed
+    allowed.or_else(|| {
+        let message = format!("'{}' must be {}", key.name, key.range());
+        at.refused(message, findings)
+    })
 }

@@ -10,7 +10,7 @@ use super::limits::LimitChanges;
 use super::variable::Environment;
 use crate::diagnostic::Place;
 
-/// The rules for one tool.
+/// The rules for a tool.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
     pub(super) place: Place,
@@ -22,20 +22,19 @@ pub(super) struct Rule {
     pub(super) agents: Option<bool>,
 }
 
-impl Rule {
-    /// The secrets that the rule names.
-    pub(super) fn credentials(&self) -> Credentials {
-        let (env, http) = (self.env.as_ref(), self.http.as_ref());
-        Credentials {
-            env: env.map(Environment::secrets).unwrap_or_default(),
-            http: http.map_or_else(Vec::new, |http| http.credentials.clone()),
-        }
-    }
-}
-
-/// The rules for one agent.
+/// The rules for an agent.
 #[derive(Debug, Clone)]
 pub(super) struct AgentRules {
     pub(super) place: Place,
     pub(super) tools: BTreeMap<ResourceName, Rule>,
+}
+
+/// Returns the secrets of rules.
+pub(super) fn credentials(env: Option<&Environment>, http: Option<&HttpRules>) -> Credentials {
+    Credentials {
+        env: env.map(|env| env.secret.clone()).unwrap_or_default(),
+        http: http
+            .map(|http| http.credentials.clone())
+            .unwrap_or_default(),
+    }
 }

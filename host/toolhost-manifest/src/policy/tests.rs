@@ -54,7 +54,7 @@ fn name(name: &str) -> ResourceName {
 }
 
 #[test]
-fn nothing_named_is_nothing_granted() {
+fn an_empty_policy_grants_nothing() {
     // tool-spec-v2 §2.3(2), §9.1
     for policy in [
         Policy::default(),
@@ -71,7 +71,7 @@ fn nothing_named_is_nothing_granted() {
 }
 
 #[test]
-fn registry_calls_are_allowed_only_where_the_policy_says_so() {
+fn registry_calls_are_allowed_only_by_the_policy() {
     // tool-spec-v2 §2.3(3), §9.1
     assert!(parse("registryDirectCall: true").registry_direct_call());
     assert!(!parse("registryDirectCall: false").registry_direct_call());
@@ -84,7 +84,7 @@ fn registry_calls_are_allowed_only_where_the_policy_says_so() {
 }
 
 #[test]
-fn the_last_word_on_a_tool_is_its_agents() {
+fn the_rules_of_an_agent_replace_those_of_a_tool() {
     let policy = parse(POLICY);
     assert_eq!(policy.locale(), Locale::Ko);
     let mib = |bytes: u64| bytes >> 20;
@@ -215,7 +215,7 @@ agents:
 }
 
 #[test]
-fn http_is_closed_unless_a_rule_names_it() {
+fn http_requests_are_denied_unless_a_rule_allows_them() {
     let policy = parse(
         "tools: {t: {http: {allow: ['https://a.example'], privateNetworks: [10.0.0.0/8]}}, u: {http: {}}}
 agents: {a: {tools: {t: {http: {allow: []}}, u: {http: {allow: ['GET http://127.0.0.1:1/*']}}}}}",
@@ -241,7 +241,7 @@ agents: {a: {tools: {t: {http: {allow: []}}, u: {http: {allow: ['GET http://127.
 }
 
 #[test]
-fn what_is_no_rule_is_said_at_its_place_with_the_next_move() {
+fn an_invalid_rule_is_a_finding_with_its_place_and_help() {
     let http = |http: &str| found(&format!("tools: {{t: {{http: {http}}}}}"));
     let path = "error[E_CONFIG_SCHEMA_INVALID] tools.t.http";
     let bytes = |text: &str| text.find('^').unwrap();
@@ -355,7 +355,7 @@ fn a_credential_is_a_secret_bound_to_an_origin() {
 }
 
 #[test]
-fn secrets_may_be_held_elsewhere() {
+fn secrets_are_read_from_variables_and_files() {
     let text = "tools: {t: {env: {A: {fromEnv: TOKEN}, B: {fromFile: token.txt}}}}";
     let secrets = |source: SecretSource<'_>| match source {
         SecretSource::Env("TOKEN") => Ok("sk-of-env".to_owned()),
@@ -381,7 +381,7 @@ fn secrets_may_be_held_elsewhere() {
 }
 
 #[test]
-fn other_agents_are_closed_unless_the_policy_names_them() {
+fn other_agents_are_denied_unless_the_policy_grants_them() {
     let policy = parse(
         "tools: {t: {agents: true}, u: {}}\nagents: {a: {tools: {t: {agents: false}, u: {agents: true}}}}",
     );
@@ -392,7 +392,7 @@ fn other_agents_are_closed_unless_the_policy_names_them() {
 }
 
 #[test]
-fn secrets_are_told_from_other_variables() {
+fn secrets_are_redacted_and_other_variables_are_not() {
     let policy = parse(
         "tools: {t: {env: {A: plain, B: {secret: sk-1}}}}\nagents: {a: {tools: {t: {env: {C: {secret: sk-2}}}}}}",
     );
@@ -437,7 +437,7 @@ fn environment_variables_are_strings_and_their_values_stay_secret() {
     assert_eq!(
         nul,
         [format!(
-            "1:22: {path}.A: an environment variable cannot hold a NUL character"
+            "1:22: {path}.A: an environment variable cannot contain a NUL character"
         )]
     );
     let shown = format!("{:?}", parse(POLICY));

@@ -33,7 +33,7 @@ fn issues(schema: Value, args: Value) -> String {
 }
 
 #[test]
-fn the_refusal_names_the_tool_the_places_and_what_it_takes() {
+fn the_error_names_the_tool_the_places_and_the_parameters() {
     let schema = json!({
         "type": "object",
         "properties": {"command": {"type": "string"}, "n": {"type": "string"}},
@@ -92,7 +92,7 @@ fn accepts_what_fits() {
 }
 
 #[test]
-fn says_what_does_not_fit_in_words() {
+fn describes_each_kind_of_issue() {
     let check = |schema: Value, value: Value, expected: &str| {
         let issues = issues(object(json!({"a": schema})), json!({"a": value}));
         assert_eq!(issues, format!("args.a: {expected}"));
@@ -387,7 +387,7 @@ fn refuses_what_is_not_json_schema() {
 }
 
 #[test]
-fn refuses_schemas_that_reach_out_or_cost_too_much() {
+fn refuses_schemas_with_outer_references_and_too_costly_ones() {
     let refused = |schema: Value| compile(schema).unwrap_err();
     for outer in ["file:///etc/passwd", "http://127.0.0.1:1/x"] {
         let error = refused(object(json!({"a": {"$ref": outer}})));

@@ -67,7 +67,7 @@ fn an_entry_tells_its_language() {
 }
 
 #[test]
-fn no_more_is_read_than_the_budget_says() {
+fn sources_are_read_up_to_the_budget() {
     let budget = Budget::default();
     budget.take(SOURCE_BYTES_MAX - 1_024);
     let dir = tempfile::tempdir().unwrap();

@@ -80,7 +80,7 @@ fn opens_a_file_or_a_directory_that_holds_a_manifest() {
 }
 
 #[test]
-fn a_path_that_leads_to_no_bundle_is_one_clear_error() {
+fn a_path_without_a_bundle_is_an_error_that_names_it() {
     let dir = bundle_with("t.wasm");
     let refused = |path: &Path| {
         let error = Bundle::open(path).unwrap_err();
@@ -132,7 +132,7 @@ fn a_path_that_leads_to_no_bundle_is_one_clear_error() {
 }
 
 #[test]
-fn a_manifest_that_is_no_text_or_too_much_of_it_is_a_finding() {
+fn a_manifest_that_is_not_text_or_too_large_is_a_finding() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(MANIFEST);
     let found = |bytes: &[u8]| {
@@ -164,7 +164,7 @@ fn ids(guarded: &WriteGuard) -> HashSet<FileId> {
 }
 
 #[test]
-fn reads_the_bytes_of_an_entry_once_and_knows_what_led_to_them() {
+fn reads_an_entry_and_protects_the_links_and_folders_on_its_path() {
     // tool-spec-v2 §15: the entry exists
     let dir = bundle_with("./tools/now/t.wasm");
     fs::create_dir_all(dir.path().join("builds/v1")).unwrap();
@@ -186,7 +186,7 @@ fn reads_the_bytes_of_an_entry_once_and_knows_what_led_to_them() {
 }
 
 #[test]
-fn the_manifest_and_every_folder_above_it_are_known_by_identity() {
+fn the_manifest_and_all_folders_above_it_are_protected_by_identity() {
     let dir = bundle_with("t.wasm");
     let open = Bundle::open(dir.path()).unwrap();
     let manifest = dir.path().join(MANIFEST);
@@ -199,7 +199,7 @@ fn the_manifest_and_every_folder_above_it_are_known_by_identity() {
 }
 
 #[test]
-fn the_links_that_lead_to_a_bundle_are_guarded() {
+fn the_links_on_the_path_of_a_bundle_are_protected() {
     let dir = bundle_with("t.wasm");
     let top = tempfile::tempdir().unwrap();
     fs::create_dir(top.path().join("work")).unwrap();
@@ -219,7 +219,7 @@ fn the_links_that_lead_to_a_bundle_are_guarded() {
 }
 
 #[test]
-fn what_replaces_a_file_of_the_bundle_is_guarded_as_well() {
+fn a_file_that_replaces_one_of_the_bundle_is_protected() {
     let dir = bundle_with("t.wasm");
     let guarded = Bundle::open(dir.path()).unwrap().guarded(Vec::new());
     let manifest = dir.path().join(MANIFEST);
@@ -231,7 +231,7 @@ fn what_replaces_a_file_of_the_bundle_is_guarded_as_well() {
 }
 
 #[test]
-fn an_entry_that_is_not_there_says_where_it_was_looked_for_and_what_to_do() {
+fn a_missing_entry_is_a_finding_with_its_directory_and_help() {
     // tool-spec-v2 §15
     let dir = bundle_with("./tools/t.wasm");
     let open = Bundle::open(dir.path()).unwrap();
@@ -316,7 +316,7 @@ fn an_entry_is_a_regular_file_of_bounded_size() {
 }
 
 #[test]
-fn what_may_not_be_read_says_so() {
+fn a_file_without_read_permission_is_an_error_that_names_it() {
     if rustix::process::geteuid().is_root() {
         // The superuser reads everything: there is nothing to refuse.
         let error = ReadError::from(io::Error::from_raw_os_error(

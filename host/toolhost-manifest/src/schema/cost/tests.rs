@@ -20,7 +20,7 @@ fn steps(count: usize, step: impl Fn(Value) -> Value) -> Value {
 }
 
 #[test]
-fn accepts_the_schemas_people_write() {
+fn accepts_common_schemas() {
     let recursive = json!({
         "type": "object",
         "properties": {"where": {REF: "#/$defs/filter"}},
@@ -77,7 +77,7 @@ fn refuses_schemas_that_multiply_their_own_visits() {
 }
 
 #[test]
-fn refuses_references_that_leave_lead_nowhere_or_go_in_circles() {
+fn refuses_references_that_leave_the_schema_are_unresolved_or_circular() {
     let check = |schema: Value, expected: &str| {
         assert_eq!(cost_of(&schema).unwrap_err().to_string(), expected);
     };
@@ -116,12 +116,12 @@ fn refuses_references_that_leave_lead_nowhere_or_go_in_circles() {
     );
     check(
         json!({"type": "object", "properties": {"a": {"$id": "http://x/", REF: "#/$defs/x"}}}),
-        "parameters: '$id' may only stand at the top of the schema",
+        "parameters: '$id' is only allowed at the top of the schema",
     );
 }
 
 #[test]
-fn words_in_values_are_not_references() {
+fn references_in_values_are_not_followed() {
     let schema = json!({
         "type": "object",
         "properties": {REF: {"type": "string"}, "pattern": {"const": {REF: "file:///x"}}},
@@ -131,7 +131,7 @@ fn words_in_values_are_not_references() {
 }
 
 #[test]
-fn a_chain_as_long_as_a_schema_may_be_does_not_end_the_stack() {
+fn the_longest_chain_of_references_does_not_overflow_the_stack() {
     let chain = steps(9_000, |next| json!({"properties": {"x": next}}));
     assert!(cost_of(&chain).is_err());
     let circle = steps(1_500, |next| next);
@@ -165,7 +165,7 @@ fn explanations_stop_where_they_would_take_too_long() {
 }
 
 #[test]
-fn what_a_value_is_compared_with_counts_and_texts_are_found_in_a_set() {
+fn comparisons_count_except_with_a_set_of_strings() {
     let many = |items: Value| json!({"type": "object", "properties": {"l": {"items": items}}});
     let numbers: Vec<Value> = (0..1_000).map(|i| json!(f64::from(i) + 0.5)).collect();
     let texts: Vec<Value> = (0..1_000).map(|i| json!(i.to_string())).collect();
@@ -186,7 +186,7 @@ fn what_a_value_is_compared_with_counts_and_texts_are_found_in_a_set() {
 }
 
 #[test]
-fn what_takes_long_is_told_from_what_does_not() {
+fn slow_checks_are_distinguished_from_short_ones() {
     let is_short = |schema: Value, args: Value| {
         let cost = cost_of(&schema).unwrap();
         cost.is_short(&args, json::measure(&args))

@@ -103,7 +103,7 @@ pub(super) fn walk<'s>(
             return Err(SchemaError::Invalid {
                 place: "parameters".to_owned(),
                 pointer: String::new(),
-                problem: "'$id' may only stand at the top of the schema".to_owned(),
+                problem: "'$id' is only allowed at the top of the schema".to_owned(),
             });
         }
         let index = subschemas.len();
