@@ -250,10 +250,10 @@ pub enum Stale {
         /// The source.
         path: String,
     },
-    /// A source cannot be read.
-    #[error("the source {path} cannot be read: {source}")]
+    /// The component or a source cannot be read.
+    #[error("{path} cannot be read: {source}")]
     Unreadable {
-        /// The source.
+        /// The file.
         path: String,
         /// The reason.
         #[source]
@@ -262,15 +262,6 @@ pub enum Stale {
     /// The sources exceed the limits of loading.
     #[error("the sources of the bundle's tools are too many, too large or too deep to be compared")]
     TooMuch,
-    /// The component cannot be read.
-    #[error("the component {path} cannot be read: {source}")]
-    Component {
-        /// The component.
-        path: String,
-        /// The reason.
-        #[source]
-        source: ReadError,
-    },
 }
 
 #[cfg(test)]

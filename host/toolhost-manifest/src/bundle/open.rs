@@ -256,7 +256,8 @@ impl OpenBundle {
                 files.push(source.component);
                 Ok(Entry { component, files })
             }
-            Err(Stale::Component {
+            // Of a source that is too large, the error is another.
+            Err(Stale::Unreadable {
                 source: error @ ReadError::TooLarge { .. },
                 ..
             }) => Err(self.unreadable(tool, &error)),
@@ -298,8 +299,9 @@ impl OpenBundle {
             Ok(component) => component,
             Err(ReadError::NotFound) => return Err(Stale::NotBuilt),
             Err(error) => {
-                return Err(Stale::Component {
-                    path: shown(&source.component),
+                let path = shown(&source.component);
+                return Err(Stale::Unreadable {
+                    path,
                     source: error,
                 });
             }

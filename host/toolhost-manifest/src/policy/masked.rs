@@ -10,14 +10,6 @@ use crate::yaml::{self, Node, Value, YamlSource};
 /// Shortest word of a plain variable's value that is masked everywhere in the text, in characters.
 const WORD_MIN: usize = 8;
 
-/// The nearest key above a value that decides whether it is masked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Beneath {
-    Rules,
-    Env,
-    Secret,
-}
-
 /// The parts of a text to mask.
 #[derive(Debug, Default)]
 struct Mask {
@@ -36,50 +28,39 @@ impl Policy {
         let source = YamlSource::new(file, text);
         let mut mask = Mask::default();
         for document in yaml::documents(&source, usize::MAX) {
-            mask.gather(&source, &document.ok()?, Beneath::Rules);
+            mask.gather(&source, &document.ok()?, None);
         }
         Some(YamlSource::new(file, &mask.apply(source.text())?))
     }
 }
 
 impl Mask {
-    fn gather(&mut self, source: &YamlSource, node: &Node, beneath: Beneath) {
-        match &node.value {
-            Value::Map(entries) => {
-                for (key, value) in entries {
-                    let beneath = match (key.name.as_str(), beneath) {
-                        ("secret", _) | (_, Beneath::Secret) => Beneath::Secret,
-                        ("env", _) | (_, Beneath::Env) => Beneath::Env,
-                        (_, Beneath::Rules) => Beneath::Rules,
-                    };
-                    self.gather(source, value, beneath);
-                }
+    /// Adds the values beneath keys named `env` and `secret`. `shortest` is the length of the shortest word
+    /// to mask everywhere; if it is `None`, the value is not beneath such a key.
+    fn gather(&mut self, source: &YamlSource, node: &Node, shortest: Option<usize>) {
+        if let Value::Map(entries) = &node.value {
+            for (key, value) in entries {
+                let shortest = match key.name.as_str() {
+                    "secret" => Some(SECRET_MIN),
+                    "env" => shortest.or(Some(WORD_MIN)),
+                    _ => shortest,
+                };
+                self.gather(source, value, shortest);
             }
-            Value::List(items) => {
-                for item in items {
-                    self.gather(source, item, beneath);
-                }
+        } else if let Value::List(items) = &node.value {
+            for item in items {
+                self.gather(source, item, shortest);
             }
-            Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) => {
-                self.scalar(source, node, "", beneath);
+        } else if let Some(shortest) = shortest {
+            let place = source.place(node.mark, "").position;
+            let place = place.map(|at| at.span.offset..at.span.offset + at.span.length);
+            self.places.extend(place);
+            if let Value::Text(text) = &node.value {
+                let words = text.split_whitespace();
+                let words = words.filter(|word| word.chars().count() >= shortest);
+                self.words.extend(words.map(str::to_owned));
             }
-            Value::Text(text) => self.scalar(source, node, text, beneath),
         }
-    }
-
-    fn scalar(&mut self, source: &YamlSource, node: &Node, text: &str, beneath: Beneath) {
-        let shortest = match beneath {
-            Beneath::Rules => return,
-            Beneath::Env => WORD_MIN,
-            Beneath::Secret => SECRET_MIN,
-        };
-        if let Some(at) = source.place(node.mark, "").position {
-            self.places
-                .push(at.span.offset..at.span.offset + at.span.length);
-        }
-        let words = text.split_whitespace();
-        let words = words.filter(|word| word.chars().count() >= shortest);
-        self.words.extend(words.map(str::to_owned));
     }
 
     /// Replaces each byte with `*`, except line breaks.

@@ -7,23 +7,14 @@ pub enum SchemaError {
     #[error("{0}")]
     Limit(String),
     /// A reference leaves the schema.
-    #[error("$ref '{reference}' leaves the schema: only references within it (#/…) are followed")]
-    OuterRef {
-        /// The reference, shortened.
-        reference: String,
-    },
+    #[error("$ref '{0}' leaves the schema: only references within it (#/…) are followed")]
+    OuterRef(String),
     /// A reference is unresolved.
-    #[error("$ref '{reference}' is an unresolved reference: the schema has nothing at that place")]
-    DanglingRef {
-        /// The reference, shortened.
-        reference: String,
-    },
+    #[error("$ref '{0}' is an unresolved reference: the schema has nothing at that place")]
+    DanglingRef(String),
     /// A schema applies itself to the same value again.
-    #[error("$ref '{reference}' is a circular reference: it applies itself to the same value")]
-    CircularRef {
-        /// The reference, shortened.
-        reference: String,
-    },
+    #[error("$ref '{0}' is a circular reference: it applies itself to the same value")]
+    CircularRef(String),
     /// A pattern is not a regular expression, or matching it may take more than linear time.
     #[error("'{pattern}' at {place} is not a pattern that can be matched in linear time")]
     Pattern {
@@ -62,10 +53,10 @@ impl SchemaError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Limit(_) => "Write a smaller schema: a model must read it.",
-            Self::OuterRef { .. } | Self::DanglingRef { .. } => {
+            Self::OuterRef(_) | Self::DanglingRef(_) => {
                 "Put the definition under $defs and write $ref: '#/$defs/name'."
             }
-            Self::CircularRef { .. } => "Refer to the schema from a property or an item instead.",
+            Self::CircularRef(_) => "Refer to the schema from a property or an item instead.",
             Self::Pattern { .. } => {
                 "Write it without look-around and back-references, and with small repetitions."
             }

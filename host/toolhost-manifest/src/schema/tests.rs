@@ -391,7 +391,7 @@ fn refuses_schemas_with_outer_references_and_too_costly_ones() {
     let refused = |schema: Value| compile(schema).unwrap_err();
     for outer in ["file:///etc/passwd", "http://127.0.0.1:1/x"] {
         let error = refused(object(json!({"a": {"$ref": outer}})));
-        assert!(matches!(error, SchemaError::OuterRef { .. }), "{error}");
+        assert!(matches!(error, SchemaError::OuterRef(_)), "{error}");
     }
     let long = object(json!({"a": {"description": "d".repeat(SCHEMA_MAX_BYTES)}}));
     let error = refused(long).to_string();

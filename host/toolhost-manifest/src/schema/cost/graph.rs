@@ -44,8 +44,7 @@ impl<'s> Graph<'s> {
         for (index, subschema) in self.in_order(&order) {
             let mut references = subschema.references.iter();
             if let Some((_, reference)) = references.find(|(to, _)| !done.contains(to)) {
-                let reference = short(reference);
-                return Err(SchemaError::CircularRef { reference });
+                return Err(SchemaError::CircularRef(short(reference)));
             }
             done.insert(index);
         }

@@ -136,7 +136,6 @@ pub(super) fn walk<'s>(
     Ok((subschemas, properties.collect()))
 }
 
-/// A walk in progress.
 struct Walk<'s> {
     root: &'s Value,
     anchors: HashMap<&'s str, &'s Value>,
@@ -200,8 +199,7 @@ impl<'s> Walk<'s> {
 
     fn resolve(&self, reference: &str) -> Result<&'s Value, SchemaError> {
         let Some(fragment) = reference.strip_prefix('#') else {
-            let reference = short(reference);
-            return Err(SchemaError::OuterRef { reference });
+            return Err(SchemaError::OuterRef(short(reference)));
         };
         let target = match percent_decode_str(fragment).decode_utf8() {
             Ok(pointer) if pointer.is_empty() || pointer.starts_with('/') => {
@@ -210,9 +208,7 @@ impl<'s> Walk<'s> {
             Ok(anchor) => self.anchors.get(&*anchor).copied(),
             Err(_) => None,
         };
-        target.ok_or_else(|| SchemaError::DanglingRef {
-            reference: short(reference),
-        })
+        target.ok_or_else(|| SchemaError::DanglingRef(short(reference)))
     }
 }
 
@@ -224,7 +220,6 @@ fn holds_a_map(keyword: &str) -> bool {
     )
 }
 
-/// Returns the regular expressions of a subschema.
 fn patterns_of(keywords: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let pattern = keywords.get("pattern").and_then(Value::as_str);
     let of_names = keywords.get("patternProperties").and_then(Value::as_object);
