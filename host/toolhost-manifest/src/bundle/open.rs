@@ -256,7 +256,7 @@ impl OpenBundle {
                 files.push(source.component);
                 Ok(Entry { component, files })
             }
-            // Of a source that is too large, the error is another.
+            // This is the component: for a source it is [`Stale::TooMuch`].
             Err(Stale::Unreadable {
                 source: error @ ReadError::TooLarge { .. },
                 ..
