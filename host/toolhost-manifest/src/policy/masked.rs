@@ -20,9 +20,9 @@ struct Mask {
 }
 
 impl Policy {
-    /// Returns the text of a policy with `*` in place of each byte of the values of environment
-    /// variables and of keys named `secret`. Positions stay the same. Returns `None` if the text is not
-    /// valid YAML, because its secrets cannot be found then.
+    /// Returns the text of a policy with `*` in place of each byte of the values of environment variables,
+    /// of credentials, and of keys named `secret`. Positions stay the same. Returns `None` if the text is
+    /// not valid YAML, because its secrets cannot be found then.
     #[must_use]
     pub fn masked(text: &str, file: &str) -> Option<YamlSource> {
         let source = YamlSource::new(file, text);
@@ -35,13 +35,14 @@ impl Policy {
 }
 
 impl Mask {
-    /// Adds the values beneath keys named `env` and `secret`. `shortest` is the length of the shortest word
+    /// Adds the values beneath keys named `env`, `secret` and `value`. `shortest` is the length of the shortest word
     /// to mask everywhere; if it is `None`, the value is not beneath such a key.
     fn gather(&mut self, source: &YamlSource, node: &Node, shortest: Option<usize>) {
         if let Value::Map(entries) = &node.value {
             for (key, value) in entries {
                 let shortest = match key.name.as_str() {
-                    "secret" => Some(SECRET_MIN),
+                    // A credential may have its secret as `value` by mistake.
+                    "secret" | "value" => Some(SECRET_MIN),
                     "env" => shortest.or(Some(WORD_MIN)),
                     _ => shortest,
                 };
@@ -107,6 +108,10 @@ tools:
       F: {secert: sk-misspelt-7}
       G: {secret: *later}
     secret: sk-elsewhere-8
+    http:
+      credentials:
+        - {origin: "https://a.example", header: x, value: sk-direct-10}
+        - {origin: "https://a.example", header: x, value: {secert: sk-wrong-11}}
     readonly: true
 "#;
         let masked = Policy::masked(text, "p.yaml").unwrap();
@@ -125,6 +130,8 @@ tools:
             "over-",
             "misspelt",
             "elsewhere",
+            "direct",
+            "wrong",
             "anchored",
         ] {
             assert!(!masked.contains(secret), "{secret}: {masked}");
