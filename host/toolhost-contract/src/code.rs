@@ -82,10 +82,10 @@ codes! {
         "이 입력에서 도구가 비정상 종료되었습니다. 다른 인자로 시도하고 도구 작성자에게 알리세요.";
     Exit = "E_TOOL_EXIT", "ToolExitError",
         "The tool exited without a result: report it to the tool's author.",
-        "도구가 응답하지 않고 프로세스를 종료했습니다. 도구 작성자에게 알리세요.";
+        "도구가 결과를 반환하지 않고 종료되었습니다. 도구 작성자에게 알리세요.";
     InvalidOutput = "E_TOOL_INVALID_OUTPUT", "ToolInvalidOutputError",
         "The tool's result is not valid JSON: report it to the tool's author.",
-        "도구의 응답이 올바른 JSON이 아닙니다. 도구 작성자에게 알리세요.";
+        "도구의 결과가 올바른 JSON이 아닙니다. 도구 작성자에게 알리세요.";
     OutputTooLarge = "E_TOOL_OUTPUT_TOO_LARGE", "ToolOutputTooLargeError",
         "Ask for a smaller part, a filter or a page of the result.",
         "결과의 일부, 필터 또는 페이지를 요청하세요.";
@@ -142,7 +142,7 @@ codes! {
         "번들에 리소스를 선언하거나 이름을 수정하세요.";
     ConfigEntry = "E_CONFIG_ENTRY_NOT_FOUND", "ConfigError",
         "Build the component, or correct spec.entry; it is relative to the bundle's directory and lies beneath it.",
-        "컴포넌트를 빌드하거나 spec.entry를 수정하세요. 번들 디렉터리 기준 상대 경로이며 그 안에 있어야 합니다.";
+        "컴포넌트를 빌드하거나 spec.entry를 수정하세요. 경로는 번들 디렉터리를 기준으로 하며, 그 안에 있어야 합니다.";
     ConfigTooLarge = "E_CONFIG_FILE_TOO_LARGE", "ConfigError",
         "Split the file or make it smaller.",
         "파일을 나누거나 줄이세요.";
@@ -154,7 +154,7 @@ codes! {
         "apiVersion: goondan.ai/v1로 쓰세요.";
     ComponentInvalid = "E_COMPONENT_INVALID", "ComponentError",
         "Build the tool as a WASI 0.2 component (for Rust: cargo build --target wasm32-wasip2).",
-        "도구를 WASI 0.2 컴포넌트로 빌드하세요.";
+        "도구를 WASI 0.2 컴포넌트로 빌드하세요(Rust의 경우 cargo build --target wasm32-wasip2).";
     ComponentWorld = "E_COMPONENT_WRONG_WORLD", "ComponentError",
         "Export goondan:tool/handlers@2.0.0, built from the published WIT.",
         "공개된 WIT로 빌드하여 goondan:tool/handlers@2.0.0을 export하세요.";
@@ -169,10 +169,10 @@ codes! {
         "컴포넌트에 핸들러를 추가하거나 매니페스트에서 export를 삭제하세요.";
     ComponentExtraHandler = "E_COMPONENT_EXTRA_HANDLER", "ComponentError",
         "Export the handler in the manifest, or ignore the warning: the model cannot call it.",
-        "매니페스트에서 핸들러를 export하거나 그대로 두세요. 모델에는 보이지 않습니다.";
+        "매니페스트에서 핸들러를 export하세요. 경고를 무시하면 모델은 이 핸들러를 호출할 수 없습니다.";
     ComponentLimit = "E_COMPONENT_TOO_LARGE", "ComponentError",
         "Make the component smaller: build optimised and stripped.",
-        "최적화와 strip으로 컴포넌트를 줄이세요.";
+        "컴포넌트를 최적화하고 심벌을 제거(strip)하여 크기를 줄이세요.";
     ComponentDescribe = "E_COMPONENT_DESCRIBE_FAILED", "ComponentError",
         "Make describe return immediately, without files or network.",
         "describe가 파일이나 네트워크 없이 즉시 응답하게 하세요.";

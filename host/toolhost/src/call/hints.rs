@@ -67,7 +67,7 @@ fn blame_disk_limit(error: ToolError, limit: DiskLimit, locale: Locale) -> ToolE
             let make_room = match locale {
                 Locale::En => "Or have the operator make room: the disk is full.",
                 Locale::Ko => {
-                    "디스크가 가득 찼습니다. 또는 운영자에게 공간을 확보해 달라고 하세요."
+                    "또는 운영자에게 디스크 공간을 확보해 달라고 하세요. 디스크가 가득 찼습니다."
                 }
             };
             suggest_also(&mut error, make_room);
