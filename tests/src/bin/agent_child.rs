@@ -42,8 +42,8 @@ impl AgentRuntime for Agent {
         let agents = turn.agents();
         match text("do") {
             "ask" => {
-                let asked = agents.request(request(&input)).await;
-                Ok(asked.map_or_else(failure, |asked| json!(asked)))
+                let answer = agents.request(request(&input)).await;
+                Ok(answer.map_or_else(failure, |answer| json!(answer)))
             }
             "fan" => fan(&input, turn).await,
             "send" => {
@@ -91,8 +91,8 @@ impl AgentRuntime for Agent {
             "hang-once" => {
                 let note = Path::new(text("note"));
                 if !note.exists() {
-                    let said = json!({"pid": std::process::id(), "event": event});
-                    write_atomically(note, &said.to_string());
+                    let noted = json!({"pid": std::process::id(), "event": event});
+                    write_atomically(note, &noted.to_string());
                     std::future::pending::<()>().await;
                 }
                 Ok(json!({"attempt": turn.attempt(), "id": event.id}))
@@ -151,8 +151,8 @@ async fn fan(input: &Value, turn: &TurnPort) -> Result<Value, HandlerError> {
         let mut request = request(input);
         request.input = json!(n);
         requests.spawn(async move {
-            let asked = agents.request(request).await;
-            asked.is_ok_and(|asked| asked.response == json!(n))
+            let answer = agents.request(request).await;
+            answer.is_ok_and(|answer| answer.response == json!(n))
         });
     }
     let answered = requests.join_all().await;
@@ -183,31 +183,31 @@ fn write_atomically(path: &Path, text: &str) {
 /// Delegates its input to the agent `input.target` with a `delegate`, and answers with the
 /// `delegate_result`.
 fn earlier() -> Result<(), Box<dyn std::error::Error>> {
-    let mut asked: Option<Value> = None;
+    let mut request: Option<Value> = None;
     for line in std::io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line?)?;
-        let said = match message.get("type").and_then(Value::as_str) {
+        let reply = match message.get("type").and_then(Value::as_str) {
             Some("event") => {
                 let target = message.pointer("/payload/input/target").cloned();
                 let payload = message.pointer("/payload/input/input").cloned();
-                asked = message.get("payload").cloned();
+                request = message.get("payload").cloned();
                 json!({
                     "type": "delegate", "from": "anyone", "to": target, "payload": payload,
                     "correlationId": "d-1",
                 })
             }
             Some("delegate_result") => {
-                let asked = asked.take().unwrap_or_default();
+                let request = request.take().unwrap_or_default();
                 json!({
                     "type": "delegate_result", "from": "anyone", "to": "anyone",
                     "payload": {"status": "ok", "output": message},
-                    "correlationId": asked.pointer("/replyTo/correlationId"),
+                    "correlationId": request.pointer("/replyTo/correlationId"),
                 })
             }
             _ => return Ok(()),
         };
         let mut out = std::io::stdout();
-        writeln!(out, "{said}")?;
+        writeln!(out, "{reply}")?;
         out.flush()?;
     }
     Ok(())
@@ -225,9 +225,9 @@ fn deaf() -> Result<(), Box<dyn std::error::Error>> {
             "source": {"kind": "agent", "name": "deaf"}, "input": std::process::id(),
             "metadata": {"inReplyTo": correlation_id},
         });
-        let said = json!({"type": "event", "from": "deaf", "to": "user", "payload": response});
+        let reply = json!({"type": "event", "from": "deaf", "to": "user", "payload": response});
         let mut out = std::io::stdout();
-        writeln!(out, "{said}")?;
+        writeln!(out, "{reply}")?;
         out.flush()?;
     }
     loop {
