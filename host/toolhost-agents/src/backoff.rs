@@ -21,7 +21,6 @@ impl Backoff {
         }
     }
 
-    /// Returns the pause before the next restart.
     pub(super) fn pause(&mut self) -> Duration {
         let pause = self.next.min(self.max);
         self.next = pause.saturating_mul(2);

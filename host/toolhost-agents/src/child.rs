@@ -13,7 +13,6 @@
 //! ```
 #![doc = include_str!("child/protocol.md")]
 
-mod client;
 mod ipc_port;
 mod turn_runner;
 
@@ -28,12 +27,11 @@ use super::ids::new_id;
 use super::lines::{LineWriter, Lines};
 use super::{AgentRuntime, wire};
 
-use self::client::{Client, now};
+use self::ipc_port::{Client, now};
 use self::turn_runner::{Protocol, Received, TurnRunner};
 
 pub use self::turn_runner::ServeError;
 
-/// Bytes of a line that are logged.
 const EXCERPT_BYTES: usize = 256;
 
 /// Takes the turns of one instance, one after the other, until the orchestrator sends `shutdown` or

@@ -12,7 +12,6 @@ use super::delivery::{Asker, Delivered, Envelope, ReplyMode};
 use super::mailbox::{Entry, Obligation};
 use super::{InstanceId, OrchestratorConfig, Undelivered};
 
-/// The tables, used on the store's thread.
 #[derive(Debug, Clone)]
 pub(super) struct EventStore {
     store: Store,
@@ -23,7 +22,6 @@ pub(super) struct EventStore {
     responses_bytes: usize,
 }
 
-/// The end of a turn.
 #[derive(Debug, Clone)]
 pub(super) struct Settled {
     pub(super) seq: i64,
@@ -175,7 +173,6 @@ impl EventStore {
         self.store.read(move |db| work(db)).await
     }
 
-    /// Removes responses that were taken.
     pub(super) async fn acknowledge(
         &self,
         of: &InstanceId,
@@ -244,12 +241,10 @@ impl EventStore {
         self.store.write(move |db| work(db)).await
     }
 
-    /// Returns the id of this run.
     pub(super) fn own_run(&self) -> &str {
         self.store.run_id()
     }
 
-    /// Counts the stored events and responses.
     pub(super) async fn counts(&self) -> Result<(u32, u32), StoreError> {
         let counts = "SELECT (SELECT count(*) FROM agent_events),
             (SELECT count(*) FROM agent_responses)";

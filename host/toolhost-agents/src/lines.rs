@@ -7,7 +7,6 @@ use toolhost_contract::IpcMessage;
 
 use super::Undelivered;
 
-/// Lines that wait to be written.
 const QUEUE: usize = 64;
 
 /// Reads lines. A line that is too long is skipped in bounded memory.

@@ -73,7 +73,6 @@ impl LocalPort {
         stored.await.map_err(|error| self.not_stored(error))
     }
 
-    /// Removes stored responses.
     pub(super) async fn acknowledge(&self, ids: Vec<String>) -> Result<(), AgentsError> {
         let state = self.state(self.from.agent())?;
         let done = state.event_store.acknowledge(&self.from, ids);

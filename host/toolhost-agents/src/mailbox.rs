@@ -193,7 +193,6 @@ impl Mailbox {
 }
 
 impl Slot {
-    /// Queues the stored event.
     pub(super) fn put(mut self, entry: Entry) {
         self.stored = Some(entry);
     }

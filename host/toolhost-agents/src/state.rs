@@ -23,13 +23,10 @@ use super::{
 /// Longest chain of requests that can be configured: the graph is searched recursively.
 const CHAIN_DEPTH_CEILING: usize = 1000;
 
-/// The mailboxes of the running instances.
 pub(super) type Instances = HashMap<InstanceId, Arc<Mailbox>>;
 
-/// Starts the task of an instance.
 pub(super) type StartInstance = fn(Arc<OrchestratorState>, Arc<AgentSetup>, Arc<Mailbox>);
 
-/// The state of an orchestrator.
 #[derive(Debug)]
 pub(super) struct OrchestratorState {
     pub(super) config: OrchestratorConfig,
@@ -80,7 +77,6 @@ impl OrchestratorState {
         i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// Finds an agent by its name.
     pub(super) fn agent(&self, name: &str) -> Result<Arc<AgentSetup>, AgentsError> {
         let found = lock(&self.agents).get(name).cloned();
         found.ok_or_else(|| AgentsError::NotFound(name.to_owned()))
@@ -203,7 +199,6 @@ impl OrchestratorState {
         Ok(())
     }
 
-    /// Starts an instance.
     pub(super) fn open(
         self: &Arc<Self>,
         agent: Arc<AgentSetup>,

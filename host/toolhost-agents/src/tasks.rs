@@ -45,7 +45,6 @@ impl Tasks {
         let _ = tokio::time::timeout_at(until, all).await;
     }
 
-    /// Aborts all tasks.
     pub(super) fn close(&self) {
         let running = lock(&self.running).take();
         drop(running);

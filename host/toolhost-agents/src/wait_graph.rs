@@ -52,7 +52,6 @@ impl WaitGraph {
         remove(&mut graph.waited_by, to, from);
     }
 
-    /// Returns the number of edges.
     pub(super) fn len(&self) -> usize {
         let graph = lock(&self.0);
         graph.waits_for.values().map(HashMap::len).sum()

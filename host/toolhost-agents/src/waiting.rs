@@ -10,7 +10,6 @@ use super::sync::lock;
 use super::{AgentsError, Delivery, InstanceId, Undelivered};
 
 impl OrchestratorState {
-    /// Submits a request of `asker` and waits for its answer.
     pub(super) async fn ask(
         self: &Arc<Self>,
         asker: &InstanceId,

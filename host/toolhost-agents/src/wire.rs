@@ -42,7 +42,6 @@ pub(super) fn is_reserved(event_type: &str) -> bool {
             .any(|beginning| event_type.starts_with(beginning))
 }
 
-/// Makes a message.
 pub(super) fn message(from: &str, to: &str, body: IpcBody) -> IpcMessage {
     let (from, to) = (from.to_owned(), to.to_owned());
     IpcMessage { from, to, body }
@@ -60,7 +59,6 @@ pub(super) fn event_id(event: &AgentEvent) -> Option<&str> {
     event.metadata.as_ref()?.get(EVENT_ID)?.as_str()
 }
 
-/// Writes the number of the delivery into an event.
 pub(super) fn set_attempt(event: &mut AgentEvent, attempt: u32) {
     let metadata = event.metadata.get_or_insert_default();
     metadata.insert(ATTEMPT.to_owned(), json!(attempt));
@@ -73,7 +71,6 @@ pub(super) fn attempt(event: &AgentEvent) -> u32 {
     attempt.and_then(|n| u32::try_from(n).ok()).unwrap_or(1)
 }
 
-/// Writes an agent's error as JSON.
 pub(super) fn error_to_json(error: &HandlerError) -> JsonObject {
     let fields = [
         ("message", Some(&error.message)),

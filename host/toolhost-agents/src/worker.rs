@@ -17,7 +17,6 @@ use super::remote_worker::RemoteWorker;
 use super::setup::Start;
 use super::{AgentRuntime, AgentsClient, Loss, TurnPort, wire};
 
-/// Takes the turns of one instance.
 pub(super) enum Worker {
     InProcess(Arc<dyn AgentRuntime>),
     Remote(RemoteWorker),

@@ -15,7 +15,6 @@ use super::schema::{FORMAT, Schema, Version};
 /// Pause between two attempts to open a database that other processes open at the same time.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
-/// Opens the database in a file.
 pub(super) fn file(path: &Path, schema: &Schema) -> Result<Connection, StoreError> {
     make_file(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -34,7 +33,6 @@ pub(super) fn file(path: &Path, schema: &Schema) -> Result<Connection, StoreErro
     }
 }
 
-/// Opens a database in memory.
 pub(super) fn memory(path: &Path, schema: &Schema) -> Result<Connection, StoreError> {
     let mut connection = Connection::open_in_memory().map_err(|e| StoreError::sqlite(path, e))?;
     prepare(&mut connection, path, schema)?;

@@ -32,12 +32,10 @@ pub(crate) struct Version {
 }
 
 impl Schema {
-    /// The version after the last step.
     pub(crate) fn latest(&self) -> i64 {
         i64::try_from(self.steps.len()).unwrap_or(i64::MAX)
     }
 
-    /// Reads the version of a database.
     pub(crate) fn version(&self, db: &Connection) -> rusqlite::Result<Version> {
         let format = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
         let steps = match format {
@@ -65,7 +63,6 @@ impl Schema {
         i64::try_from(run.count()).unwrap_or(i64::MAX)
     }
 
-    /// Runs the steps that are missing.
     pub(crate) fn migrate(&self, db: &Transaction<'_>, from: Version) -> rusqlite::Result<()> {
         if from.format < FORMAT {
             db.execute_batch(

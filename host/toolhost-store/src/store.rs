@@ -14,13 +14,11 @@ use super::open;
 use super::private_dir::make_private;
 use super::schema::Schema;
 
-/// Name of the database in the state root.
 pub(super) const FILE_NAME: &str = "toolhost.db";
 
 /// Jobs that wait for the thread; further callers wait until there are fewer.
 const QUEUE: usize = 1024;
 
-/// Work for the thread.
 type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// One SQLite database, and one thread behind a bounded queue. Cheap to clone; the thread ends after the

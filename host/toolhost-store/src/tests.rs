@@ -44,7 +44,7 @@ fn lock_of(root: &Path, run_id: &str) -> PathBuf {
     root.join("runs").join(format!("{run_id}.lock"))
 }
 
-/// A table of the tests' own.
+/// Creates a table for the tests.
 async fn make_notes(store: &Store) {
     let made =
         store.write(|tx| tx.execute_batch("CREATE TABLE IF NOT EXISTS notes (text TEXT NOT NULL)"));
@@ -246,10 +246,10 @@ async fn the_thread_ends_with_the_last_clone() {
     make_notes(&clone).await;
     assert!(
         flock(&watched, FlockOperation::NonBlockingLockShared).is_err(),
-        "the run goes on"
+        "the run is alive"
     );
     drop(clone);
-    // The lock is the last thing the thread gives back.
+    // The thread releases the lock last.
     flock(&watched, FlockOperation::LockShared).unwrap();
     assert!(!lock.exists());
     assert!(!root.path().join("toolhost.db-wal").exists());
@@ -277,7 +277,7 @@ async fn a_newer_database_is_refused_and_left_unchanged() {
     }
 }
 
-/// The tables of a database, but for that of the versions.
+/// Returns the tables of a database without that of the versions.
 async fn tables(store: &Store) -> Vec<String> {
     let read = store.read(|tx| {
         let select = "SELECT name FROM sqlite_schema WHERE name <> 'schema_versions' ORDER BY name";
@@ -396,7 +396,7 @@ async fn a_damaged_database_is_named_in_the_error() {
         assert_eq!(fs::read(database(&root)).unwrap(), bytes);
     }
 
-    // Damage beyond the first page shows when the page is read.
+    // Damage beyond the first page is found when the page is read.
     let mut damaged = good;
     damaged[4096..].fill(0xff);
     fs::write(database(&root), &damaged).unwrap();
@@ -417,7 +417,7 @@ async fn a_database_locked_for_too_long_is_an_error() {
     let root = state_root();
     let store = open(root.path()).unwrap();
     make_notes(&store).await;
-    // The test does not wait as long as the store would.
+    // Without the five seconds that the store waits.
     let hasty = store.write(|tx| tx.busy_timeout(Duration::ZERO));
     hasty.await.unwrap();
 
@@ -476,7 +476,7 @@ async fn concurrent_tests_of_a_lock_do_not_change_the_result() {
     });
 }
 
-/// The second process of the tests below: says its run's id, then waits to be killed.
+/// The second process of the test below: reports its run's id, then waits to be killed.
 #[tokio::test]
 async fn opens_the_store_as_a_second_process() {
     let Some(root) = given_state_root() else {
@@ -498,7 +498,7 @@ async fn a_killed_process_is_dead_and_its_lock_is_removed_by_the_next() {
     other.kill();
     assert!(!store.is_alive(&run_id));
     let lock = lock_of(root.path(), &run_id);
-    assert!(lock.exists(), "nobody has tidied up yet");
+    assert!(lock.exists(), "the lock file is left");
 
     let _next = open(root.path()).unwrap();
     assert!(!lock.exists());
@@ -506,7 +506,7 @@ async fn a_killed_process_is_dead_and_its_lock_is_removed_by_the_next() {
     assert!(lock_of(root.path(), store.run_id()).exists());
 }
 
-/// The second process of the test below: opens the store and writes when it is let go.
+/// The second process of the test below: opens the store and writes when it is resumed.
 #[tokio::test]
 async fn adds_rows_as_a_second_process() {
     let Some(root) = given_state_root() else {

@@ -14,8 +14,7 @@ use crate::delivery::bounded;
 use crate::ids::new_id;
 use crate::{AgentRuntime, AgentsClient, TurnPort, wire};
 
-use super::client::{Client, now};
-use super::ipc_port::IpcPort;
+use super::ipc_port::{Client, IpcPort, now};
 
 /// Events that may wait for the running turn: the orchestrator sends one at a time.
 const WAITING_MAX: usize = 16;
@@ -90,7 +89,6 @@ impl TurnRunner {
         self.current.is_none()
     }
 
-    /// Begins a turn, or queues it.
     pub(super) fn take(&mut self, received: Received) {
         if self.is_idle() {
             self.begin(received);

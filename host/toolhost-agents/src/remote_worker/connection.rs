@@ -17,7 +17,6 @@ use crate::{InstanceId, Loss, wire};
 /// The result of a turn, as the worker reports it.
 pub(super) type TurnResult = Result<Value, HandlerError>;
 
-/// The connection to a worker.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) pid: u32,
@@ -142,14 +141,12 @@ impl Connection {
         self.end.borrow().is_some()
     }
 
-    /// Waits until the worker has ended.
     pub(super) async fn ended(&self) {
         let mut end = self.end.subscribe();
         // It cannot fail: the sender is a field of `self`.
         let _ = end.wait_for(Option::is_some).await;
     }
 
-    /// Returns how the worker was lost.
     pub(super) fn loss(&self) -> Loss {
         let pid = self.pid;
         match *self.end.borrow() {

@@ -26,7 +26,6 @@ const BUSY: &str = "too many requests are under way";
 /// Ignored lines that are all logged. Of later ones [`is_logged`] selects some.
 const IGNORED_LOGGED: u64 = 64;
 
-/// Bytes of a line that are logged.
 const EXCERPT_BYTES: usize = 256;
 
 /// Processes the messages of one worker.
@@ -54,7 +53,6 @@ impl Inbound {
         }
     }
 
-    /// Processes a line.
     pub(super) fn receive(&mut self, line: &Line) {
         let handled = line
             .parse()

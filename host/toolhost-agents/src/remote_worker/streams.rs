@@ -24,7 +24,6 @@ const LINES_LOGGED: u64 = 1000;
 /// open), and how long a process may run after it has closed a stream.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Logs what the worker writes to its standard error.
 pub(super) async fn log(stderr: Box<dyn AsyncRead + Send + Unpin>, connection: Arc<Connection>) {
     let mut lines = Lines::new(stderr, LOG_LINE_BYTES_MAX);
     let mut count = 0;
