@@ -79,3 +79,31 @@ impl Default for OrchestratorConfig {
         }
     }
 }
+
+impl OrchestratorConfig {
+    /// Returns the pause before a restart, after this many restarts without a turn that ended.
+    pub(super) fn backoff(&self, restarts: u32) -> Duration {
+        let factor = 2_u32.saturating_pow(restarts);
+        self.backoff_first
+            .saturating_mul(factor)
+            .min(self.backoff_max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_backoff_doubles_up_to_the_longest_pause() {
+        let config = OrchestratorConfig::default();
+        let pauses: Vec<_> = (0..11).map(|n| config.backoff(n).as_millis()).collect();
+        assert_eq!(
+            pauses,
+            [
+                100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000
+            ]
+        );
+        assert_eq!(config.backoff(u32::MAX).as_millis(), 30_000);
+    }
+}

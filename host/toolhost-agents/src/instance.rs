@@ -7,7 +7,6 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::backoff::Backoff;
 use super::delivery::Delivered;
 use super::local_port::LocalPort;
 use super::mailbox::{Entry, Item, Mailbox, Obligation};
@@ -26,7 +25,7 @@ pub(super) fn start(state: Arc<OrchestratorState>, setup: Arc<AgentSetup>, mailb
         // Made in the task: its drop locks the instances, which the caller of `start` has locked.
         let mut instance = Instance {
             phase: state.phase.subscribe(),
-            backoff: Backoff::new(&state.config),
+            restarts: 0,
             worker: None,
             state,
             setup,
@@ -44,7 +43,8 @@ struct Instance {
     setup: Arc<AgentSetup>,
     mailbox: Arc<Mailbox>,
     phase: watch::Receiver<Phase>,
-    backoff: Backoff,
+    /// Restarts since a turn ended.
+    restarts: u32,
     worker: Option<Worker>,
 }
 
@@ -126,7 +126,8 @@ impl Instance {
                 Attempt::Stopped => return ControlFlow::Break(()),
                 Attempt::Lost(loss) => loss,
             };
-            let pause = self.backoff.pause();
+            let pause = self.state.config.backoff(self.restarts);
+            self.restarts = self.restarts.saturating_add(1);
             tracing::warn!(
                 target: "toolhost::agents",
                 instance = %self.mailbox.id, event = entry.event_id, %loss, ?pause,
@@ -156,7 +157,7 @@ impl Instance {
         // The responses that a failed turn took stay unacknowledged.
         let (reply, taken) = match self.take_turn(delivered, &local).await {
             TurnEnd::Done(result) => {
-                self.backoff.reset();
+                self.restarts = 0;
                 let taken = result.is_ok().then(|| local.taken());
                 (result.map_err(failed), taken.unwrap_or_default())
             }

@@ -21,7 +21,6 @@
 //!
 //! Spec: tool-spec-v2 §2.6, §11.
 
-mod backoff;
 pub mod child;
 mod client;
 mod config;

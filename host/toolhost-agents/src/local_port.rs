@@ -3,13 +3,12 @@
 mod operations;
 
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use toolhost_contract::{AgentEvent, EventSource, Timestamp};
 use toolhost_store::StoreError;
 
 use super::delivery::{Asker, Envelope, ReplyMode};
-use super::reply_waiters::Reply;
 use super::state::OrchestratorState;
 use super::sync::lock;
 use super::{AgentsError, Delivery, InstanceId, Reach, Undelivered, wire};
@@ -77,13 +76,6 @@ impl LocalPort {
         let state = self.state(self.from.agent())?;
         let done = state.event_store.acknowledge(&self.from, ids);
         done.await.map_err(|error| self.not_stored(error))
-    }
-
-    /// Submits a request and waits for its answer.
-    async fn ask(&self, target: &str, event: AgentEvent, timeout: Duration) -> Reply {
-        let envelope = self.envelope(target, event, Some(ReplyMode::Wait))?;
-        let state = self.state(target)?;
-        state.ask(&self.from, envelope, timeout).await
     }
 
     /// Has an event accepted. The answer, if `mode` requests one, is stored.

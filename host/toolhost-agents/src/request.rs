@@ -9,6 +9,11 @@ use toolhost_contract::JsonObject;
 /// How long a request waits by default: `timeoutMs` is 60,000.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Returns whole milliseconds.
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// A request to another agent.
 #[derive(Debug, Clone)]
 pub struct Request {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::delivery::Envelope;
 use super::reply_waiters::Reply;
+use super::request::millis;
 use super::state::OrchestratorState;
 use super::sync::lock;
 use super::{AgentsError, Delivery, InstanceId, Undelivered};
@@ -42,7 +43,7 @@ impl OrchestratorState {
         let reply = reply.await;
         drop(request);
         reply.unwrap_or_else(|_| {
-            let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+            let timeout_ms = millis(timeout);
             Err(AgentsError::Timeout { target, timeout_ms })
         })
     }

@@ -11,7 +11,7 @@ use crate::client::Port;
 use crate::ids::new_id;
 use crate::lines::LineWriter;
 use crate::reply_waiters::ReplyWaiters;
-use crate::request::DEFAULT_TIMEOUT;
+use crate::request::{DEFAULT_TIMEOUT, millis};
 use crate::{AgentsError, Undelivered, wire};
 
 /// How much longer this process waits for an answer than the orchestrator.
@@ -160,8 +160,4 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.client.waiting.forget(self.id);
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

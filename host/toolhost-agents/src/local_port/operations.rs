@@ -31,7 +31,8 @@ impl Port for LocalPort {
         timeout: Option<Duration>,
     ) -> Result<Value, AgentsError> {
         if let Some(timeout) = timeout {
-            return self.ask(target, event, timeout).await;
+            let envelope = self.envelope(target, event, Some(ReplyMode::Wait))?;
+            return self.state(target)?.ask(&self.from, envelope, timeout).await;
         }
         let mode = event.reply_to.as_ref().map(|_| ReplyMode::Async);
         self.accept(target, event, mode).await?;

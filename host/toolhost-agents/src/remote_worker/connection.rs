@@ -11,6 +11,7 @@ use toolhost_contract::{AgentEvent, HandlerError, IpcBody};
 
 use crate::lines::LineWriter;
 use crate::local_port::LocalPort;
+use crate::request::millis;
 use crate::sync::lock;
 use crate::{InstanceId, Loss, wire};
 
@@ -120,8 +121,7 @@ impl Connection {
             return;
         }
         let grace = until.saturating_duration_since(Instant::now());
-        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-        let body = IpcBody::Shutdown(json!({"graceMs": grace_ms}));
+        let body = IpcBody::Shutdown(json!({"graceMs": millis(grace)}));
         let message = wire::message(wire::ORCHESTRATOR, self.agent(), body);
         if self.out.try_send(&message).is_err() {
             tracing::warn!(
