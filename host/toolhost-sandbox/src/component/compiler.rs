@@ -85,14 +85,10 @@ impl Compiler {
         let mut process = self.start(component, time).map_err(|error| {
             PrepareError::Host(format!("the compiler cannot be started: {error}"))
         })?;
-        let ended = process.wait(is_awaited);
-        let ended = ended.map_err(|error| PrepareError::Host(error.to_string()))?;
-        match ended {
+        let failed = |error: io::Error| PrepareError::Host(error.to_string());
+        match process.wait(is_awaited).map_err(failed)? {
             Some(status) if status.success() => {
-                let mut artifact = Vec::new();
-                let whole = read(&mut process.answer, ARTIFACT_MAX, &mut artifact);
-                whole.map_err(|error| PrepareError::Host(error.to_string()))?;
-                Ok(artifact)
+                read(&mut process.answer, ARTIFACT_MAX).map_err(failed)
             }
             Some(status) => Err(self.failure(&mut process, status, time)),
             None => Err(PrepareError::TooSlow { limit: time }),
@@ -142,9 +138,7 @@ impl Compiler {
     /// Finds out why there is no artifact.
     fn failure(&self, process: &mut Process, status: ExitStatus, time: Duration) -> PrepareError {
         let text = |file: &mut File| {
-            let mut bytes = Vec::new();
-            // A part of the text is better than none.
-            let _ = read(file, REASON_MAX as u64, &mut bytes);
+            let bytes = read(file, REASON_MAX as u64).unwrap_or_default();
             printable(String::from_utf8_lossy(&bytes).trim(), REASON_MAX)
         };
         let stderr = text(&mut process.stderr);
@@ -213,8 +207,9 @@ fn memory_file(name: &str) -> io::Result<File> {
 }
 
 /// Reads at most `most` bytes from the beginning of a file.
-fn read(file: &mut File, most: u64, into: &mut Vec<u8>) -> io::Result<()> {
+fn read(file: &mut File, most: u64) -> io::Result<Vec<u8>> {
     file.rewind()?;
-    file.take(most).read_to_end(into)?;
-    Ok(())
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
