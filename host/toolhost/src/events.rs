@@ -20,7 +20,6 @@
 mod activity;
 mod bounded;
 mod bus;
-mod emitter;
 mod event;
 mod log;
 mod span;
@@ -31,8 +30,7 @@ pub use event::{EventError, EventKind, RuntimeEvent};
 pub use toolhost_contract::Timestamp;
 pub use trace::{SpanId, TraceContext, TraceId};
 
-pub(crate) use activity::Activity;
-pub(crate) use emitter::Emitter;
+pub(crate) use activity::{Activity, Emitter};
 
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use toolhost_contract::{ToolError, ToolErrorCode, ToolResult};
 
+use super::completion;
 use super::record::Handle;
 use crate::call::scope::TurnScope;
 
@@ -111,8 +112,6 @@ pub(super) fn announce(turn: &TurnScope, handle: &Handle, result: &ToolResult) {
     let (origin, emitter) = (&turn.origin, &turn.instance.emitter);
     let trace_id = Some(origin.trace_id.as_str());
     emitter.settled(&origin.turn_id, trace_id, handle.as_str(), result);
-    let (agent, key) = (&origin.agent_name, &origin.instance_key);
-    turn.pending()
-        .announcer
-        .announce(agent, key, handle, result);
+    let whose = (&*origin.agent_name, &*origin.instance_key);
+    completion::announce(&turn.pending().listeners, whose, handle, result);
 }

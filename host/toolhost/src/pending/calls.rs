@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::{Notify, OnceCell, oneshot};
+use tokio::sync::{Notify, OnceCell, broadcast, oneshot};
 use toolhost_contract::{Locale, ToolError, ToolErrorCode};
 use toolhost_sandbox::Sandbox;
 use toolhost_store::{Store, StoreError};
 
-use super::completion::{Announcer, Completions};
+use super::completion::{Completion, Completions, announce, channel};
 use super::per_handle_lock::HandleLocks;
 use super::record::{AcceptError, Handle, NewRecord, Owner, PendingCall, Records, SCHEMA, State};
 
@@ -29,7 +29,7 @@ pub(crate) struct PendingCalls {
     locale: Locale,
     records: OnceCell<Records>,
     accepted: AtomicU64,
-    pub(super) announcer: Announcer,
+    pub(super) listeners: broadcast::Sender<Arc<Completion>>,
     /// Calls that run in the background of this process, and how to stop each.
     pub(super) running: Mutex<HashMap<Handle, Arc<Notify>>>,
     pub(super) polled: HandleLocks,
@@ -50,7 +50,7 @@ impl PendingCalls {
             locale,
             records: OnceCell::new(),
             accepted: AtomicU64::new(0),
-            announcer: Announcer::new(),
+            listeners: channel(),
             running: Mutex::default(),
             polled: Mutex::default(),
         }
@@ -93,7 +93,7 @@ impl PendingCalls {
     /// Subscribes to completions, and looks for calls that dead processes left running.
     pub(crate) async fn completions(self: &Arc<Self>) -> Result<Completions, ToolError> {
         let (own, records) = (Arc::clone(self), self.records().await?.clone());
-        let completions = self.announcer.subscribe();
+        let completions = Completions(self.listeners.subscribe());
         self.sandbox
             .spawn(async move { own.tidy(&records, SystemTime::now()).await });
         Ok(completions)
@@ -149,8 +149,17 @@ impl PendingCalls {
         match records.interrupt_dead_runs().await {
             Ok(ended) => ended.into_iter().for_each(|record| {
                 if let State::Done(result) = &record.state {
-                    let (agent, key) = (&record.owner.agent, &record.owner.instance_key);
-                    self.announcer.announce(agent, key, &record.handle, result);
+                    let Owner {
+                        agent,
+                        instance_key,
+                        ..
+                    } = &record.owner;
+                    announce(
+                        &self.listeners,
+                        (agent, instance_key),
+                        &record.handle,
+                        result,
+                    );
                 }
             }),
             Err(error) => tracing::warn!(%error, "interrupted calls could not be recorded"),

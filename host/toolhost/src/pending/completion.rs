@@ -30,7 +30,7 @@ pub struct Completion {
 
 /// Receives the completions of this process as they happen. Dropping it unsubscribes.
 #[derive(Debug)]
-pub struct Completions(broadcast::Receiver<Arc<Completion>>);
+pub struct Completions(pub(super) broadcast::Receiver<Arc<Completion>>);
 
 /// What a listener receives.
 #[derive(Debug, Clone)]
@@ -54,36 +54,34 @@ impl Completions {
     }
 }
 
-/// Sends completions to all listeners.
-pub(super) struct Announcer(broadcast::Sender<Arc<Completion>>);
+/// Creates the sender of completions.
+pub(super) fn channel() -> broadcast::Sender<Arc<Completion>> {
+    broadcast::Sender::new(LISTENER_QUEUE)
+}
 
-impl Announcer {
-    pub(super) fn new() -> Self {
-        Self(broadcast::Sender::new(LISTENER_QUEUE))
+/// Sends a completion to all listeners.
+pub(super) fn announce(
+    listeners: &broadcast::Sender<Arc<Completion>>,
+    (agent_name, instance_key): (&str, &str),
+    handle: &Handle,
+    result: &ToolResult,
+) {
+    if listeners.receiver_count() == 0 {
+        return;
     }
-
-    pub(super) fn subscribe(&self) -> Completions {
-        Completions(self.0.subscribe())
-    }
-
-    pub(super) fn announce(&self, agent: &str, key: &str, handle: &Handle, result: &ToolResult) {
-        if self.0.receiver_count() == 0 {
-            return;
-        }
-        let handle = handle.as_str();
-        let result = if result.to_stored().to_string().len() <= RESULT_MAX {
-            result.clone()
-        } else {
-            let (id, name) = (result.tool_call_id(), result.tool_name());
-            ToolResult::pending(id, name, handle.to_owned())
-        };
-        let completion = Completion {
-            agent_name: agent.to_owned(),
-            instance_key: key.to_owned(),
-            handle: handle.to_owned(),
-            result,
-        };
-        // The last listener may have unsubscribed.
-        let _is_heard = self.0.send(Arc::new(completion)).is_ok();
-    }
+    let handle = handle.as_str();
+    let result = if result.to_stored().to_string().len() <= RESULT_MAX {
+        result.clone()
+    } else {
+        let (id, name) = (result.tool_call_id(), result.tool_name());
+        ToolResult::pending(id, name, handle.to_owned())
+    };
+    let completion = Completion {
+        agent_name: agent_name.to_owned(),
+        instance_key: instance_key.to_owned(),
+        handle: handle.to_owned(),
+        result,
+    };
+    // The last listener may have unsubscribed.
+    let _is_received = listeners.send(Arc::new(completion)).is_ok();
 }

@@ -5,7 +5,6 @@
 //! Waiting ─┴▶ Cancelled   the component is polled with its own handle
 //! ```
 
-mod handle;
 mod records;
 mod row;
 mod schema;
@@ -13,10 +12,45 @@ mod schema;
 use std::time::SystemTime;
 
 use toolhost_contract::{AssistantMessage, ToolResult};
+use toolhost_store::rusqlite::types::ToSqlOutput;
+use toolhost_store::rusqlite::{self, ToSql};
+use toolhost_store::{is_random_text, random_text};
 
-pub(crate) use self::handle::Handle;
 pub(crate) use self::records::{AcceptError, Records};
 pub(crate) use self::schema::SCHEMA;
+
+/// Prefix of every handle.
+const PREFIX: &str = "pending_";
+
+/// Random letters of a handle: 160 bits.
+const LETTERS: usize = 32;
+
+/// Handle of a pending call: `pending_` and 160 random bits in base32. It cannot be guessed, and only
+/// the owner of the record can use it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Handle(String);
+
+impl Handle {
+    fn random() -> Result<Self, getrandom::Error> {
+        Ok(Self(format!("{PREFIX}{}", random_text::<LETTERS>()?)))
+    }
+
+    /// Parses a handle. Returns `None` if the text does not have the form of a handle.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let letters = text.strip_prefix(PREFIX)?;
+        is_random_text::<LETTERS>(letters).then(|| Self(text.to_owned()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl ToSql for Handle {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        self.0.to_sql()
+    }
+}
 
 /// Owner of a record. Only the owner can find it.
 #[derive(Debug, Clone, PartialEq, Eq)]
