@@ -4,6 +4,8 @@ mod identity;
 mod protected;
 mod usage;
 
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,7 +31,7 @@ pub enum WorkdirError {
         path: PathBuf,
         /// Why.
         #[source]
-        source: std::io::Error,
+        source: io::Error,
     },
     /// It is a file, or something else than a directory.
     #[error("the workdir {} is not a directory", .path.display())]
@@ -53,6 +55,16 @@ pub enum WorkdirError {
         /// What it lies within.
         what: &'static str,
     },
+}
+
+impl WorkdirError {
+    fn new(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() == io::ErrorKind::NotADirectory {
+            true => Self::NotADirectory { path },
+            false => Self::Open { path, source },
+        }
+    }
 }
 
 /// Files and directories of the host that no workdir may contain or lie within.
@@ -114,7 +126,7 @@ impl WorkdirRules {
 }
 
 /// Returns the identities of a directory and of those above it, found by opening `..`.
-fn ancestors(dir: &Dir) -> std::io::Result<Vec<FileId>> {
+fn ancestors(dir: &Dir) -> io::Result<Vec<FileId>> {
     let mut chain = vec![file_id(&dir.dir_metadata()?)];
     let mut here = dir.try_clone()?;
     while chain.len() < DEPTH_MAX {
@@ -126,9 +138,7 @@ fn ancestors(dir: &Dir) -> std::io::Result<Vec<FileId>> {
         chain.push(id);
         here = above;
     }
-    Err(std::io::Error::other(
-        "too many directories above the workdir",
-    ))
+    Err(io::Error::other("too many directories above the workdir"))
 }
 
 /// Where the file operations of a guest run.
@@ -164,15 +174,15 @@ impl Workdir {
         rules: &WorkdirRules,
         usages: &WorkdirUsages,
     ) -> Result<Self, WorkdirError> {
-        let (dir, chain) = open_chain(path)?;
+        let dir = open_dir(path)?;
+        let chain = ancestors(&dir).map_err(|source| WorkdirError::new(path, source))?;
         rules.check(path, &chain)?;
         Ok(Self::from_dir(dir, usages))
     }
 
     /// Opens a directory that the host created for guests, such as an instance's workspace.
     pub(crate) fn open_own(path: &Path, usages: &WorkdirUsages) -> Result<Self, WorkdirError> {
-        let (dir, _) = open_chain(path)?;
-        Ok(Self::from_dir(dir, usages))
+        Ok(Self::from_dir(open_dir(path)?, usages))
     }
 
     fn from_dir(dir: Dir, usages: &WorkdirUsages) -> Self {
@@ -192,24 +202,15 @@ impl Workdir {
 
 /// For tools of the host: open beneath it with cap-std or `openat2`, never by a path that a model
 /// gave.
-impl std::os::fd::AsFd for Workdir {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+impl AsFd for Workdir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }
 }
 
-/// Opens a directory and finds the directories above it.
-fn open_chain(path: &Path) -> Result<(Dir, Vec<FileId>), WorkdirError> {
-    let failed = |source: std::io::Error| {
-        let path = path.to_owned();
-        if source.kind() == std::io::ErrorKind::NotADirectory {
-            return WorkdirError::NotADirectory { path };
-        }
-        WorkdirError::Open { path, source }
-    };
-    let dir = Dir::open_ambient_dir(path, ambient_authority()).map_err(failed)?;
-    let chain = ancestors(&dir).map_err(failed)?;
-    Ok((dir, chain))
+fn open_dir(path: &Path) -> Result<Dir, WorkdirError> {
+    let opened = Dir::open_ambient_dir(path, ambient_authority());
+    opened.map_err(|source| WorkdirError::new(path, source))
 }
 
 #[cfg(test)]

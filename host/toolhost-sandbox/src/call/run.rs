@@ -187,16 +187,13 @@ impl CallTask {
         let meter = Arc::clone(&self.meter);
         let memory = MemoryLimiter::new(Arc::clone(&self.sandbox.memory), Arc::clone(&meter));
         let blocking = self.sandbox.executor.blocking.clone();
-        let fs = match &self.workdir {
-            None => Filesystem::none(Arc::clone(&meter), blocking),
-            Some(root) => Filesystem::new(
-                root.clone(),
-                self.grants.workdir,
-                self.protected.clone(),
-                Arc::clone(&meter),
-                blocking,
-            ),
-        };
+        let fs = Filesystem::new(
+            self.workdir.clone(),
+            self.grants.workdir,
+            self.protected.clone(),
+            Arc::clone(&meter),
+            blocking,
+        );
         let agents = Agents {
             port: self.agents.clone(),
             meter: Arc::clone(&meter),

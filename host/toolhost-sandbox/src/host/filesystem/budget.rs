@@ -1,14 +1,13 @@
-//! Counts file operations against the limits of the call and of the workdir.
+//! Counts changes of files against the limits of the call and of the workdir.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, MutexGuard};
 
 use rustix::io::Errno;
-use toolhost_contract::{Denial, DiskLimit};
+use toolhost_contract::DiskLimit;
 
 use crate::accounting::meter::Meter;
 use crate::accounting::quota::QuotaGuard;
-use crate::component_id::ComponentId;
 use crate::workdir::{FreedSpace, WorkdirUsage};
 
 /// Bytes charged for a name: one block, of its directory or of its own.
@@ -17,12 +16,13 @@ const NAME_BYTES: u64 = 4 << 10;
 /// Counts changes against the limits of the call and of the workdir.
 #[derive(Clone)]
 pub(super) struct Budget {
-    meter: Arc<Meter>,
-    usage: WorkdirUsage,
+    pub(super) meter: Arc<Meter>,
+    pub(super) usage: WorkdirUsage,
 }
 
 /// One of the call's open descriptors. Dropping it frees the slot.
-pub(super) struct OpenSlot {
+#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct OpenSlot {
     meter: Arc<Meter>,
     _share: QuotaGuard,
 }
@@ -34,14 +34,6 @@ impl Drop for OpenSlot {
 }
 
 impl Budget {
-    pub(super) fn new(meter: Arc<Meter>, usage: WorkdirUsage) -> Self {
-        Self { meter, usage }
-    }
-
-    pub(super) fn component(&self) -> ComponentId {
-        self.meter.component
-    }
-
     /// Reserves an open descriptor.
     ///
     /// # Errors
@@ -61,11 +53,6 @@ impl Budget {
         Ok(slot)
     }
 
-    /// Locks the sizes of the workdir's files. Held from reading a size until its change is counted.
-    pub(super) fn lock_sizes(&self) -> MutexGuard<'_, ()> {
-        self.usage.lock_sizes()
-    }
-
     /// Creates a file, directory or link if the budget allows one more.
     ///
     /// # Errors
@@ -77,14 +64,11 @@ impl Budget {
         }
         self.charge(NAME_BYTES, NAME_BYTES)?;
         let created = create();
-        match &created {
-            Ok(_) => {
-                self.meter.files_made.fetch_add(1, Relaxed);
-            }
-            Err(_) => {
-                self.meter.disk_charged.fetch_sub(NAME_BYTES, Relaxed);
-                self.give_back(NAME_BYTES);
-            }
+        if created.is_ok() {
+            self.meter.files_made.fetch_add(1, Relaxed);
+        } else {
+            self.meter.disk_charged.fetch_sub(NAME_BYTES, Relaxed);
+            self.give_back(NAME_BYTES);
         }
         created
     }
@@ -92,7 +76,7 @@ impl Budget {
     /// Counts a removed name, and the space of its file if it was the last one.
     pub(super) fn removed(&self, freed: FreedSpace) {
         self.give_back(NAME_BYTES);
-        self.shrunk(freed);
+        self.usage.shrink(freed);
     }
 
     /// Takes `bytes` from the call's budget and `growth` from the workdir's.
@@ -121,25 +105,12 @@ impl Budget {
         }
     }
 
-    pub(super) fn wrote(&self, bytes: u64) {
-        self.meter.bytes_written.fetch_add(bytes, Relaxed);
-    }
-
     /// Gives back charged bytes by which the workdir did not grow.
     pub(super) fn give_back(&self, bytes: u64) {
-        self.shrunk(FreedSpace {
+        self.usage.shrink(FreedSpace {
             bytes,
             on_disk: bytes,
         });
-    }
-
-    /// Counts what a truncated file freed.
-    pub(super) fn shrunk(&self, freed: FreedSpace) {
-        self.usage.shrink(freed);
-    }
-
-    pub(super) fn read(&self, bytes: usize) {
-        self.meter.bytes_read.fetch_add(bytes as u64, Relaxed);
     }
 
     /// Counts a listed name.
@@ -151,14 +122,5 @@ impl Budget {
             return Err(Errno::OVERFLOW);
         }
         Ok(())
-    }
-
-    pub(super) fn deny(&self, denial: Denial) {
-        self.meter.deny(denial);
-    }
-
-    /// Records that the guest uses a file or directory.
-    pub(super) fn goes_on(&self) {
-        self.meter.goes_on();
     }
 }

@@ -13,7 +13,7 @@ use super::dir_entry::{DirEntryRef, OpenEntry, last_name};
 use super::error::{FsError, FsResult};
 use crate::accounting::meter::Meter;
 use crate::scheduler::blocking::BlockingPool;
-use crate::workdir::{Workdir, WorkdirUsage, WriteProtected, file_id};
+use crate::workdir::{Workdir, WriteProtected, file_id};
 
 /// The filesystem of one call.
 pub(crate) struct Filesystem {
@@ -25,28 +25,19 @@ pub(crate) struct Filesystem {
 }
 
 impl Filesystem {
-    /// The filesystem of a call without a workdir.
-    pub(crate) fn none(meter: Arc<Meter>, blocking: BlockingPool) -> Self {
-        Self {
-            root: None,
-            budget: Budget::new(meter, WorkdirUsage::default()),
-            blocking,
-            access: WorkdirAccess::ReadOnly,
-            protected: WriteProtected::default(),
-        }
-    }
-
-    /// The filesystem whose `/` is `root`.
+    /// The filesystem whose `/` is `root`; without one, a guest gets no directory.
     pub(crate) fn new(
-        root: Workdir,
+        root: Option<Workdir>,
         access: WorkdirAccess,
         protected: WriteProtected,
         meter: Arc<Meter>,
         blocking: BlockingPool,
     ) -> Self {
+        let usage = root.as_ref().map(|root| root.usage.clone());
+        let usage = usage.unwrap_or_default();
         Self {
-            budget: Budget::new(meter, root.usage.clone()),
-            root: Some(root),
+            root,
+            budget: Budget { meter, usage },
             blocking,
             access,
             protected,
@@ -73,7 +64,7 @@ impl Filesystem {
         let Some(denial) = self.read_only() else {
             return Ok(());
         };
-        self.budget.deny(denial);
+        self.budget.meter.deny(denial);
         Err(Errno::ROFS.into())
     }
 
@@ -136,7 +127,7 @@ impl Filesystem {
 
     fn deny_if(&self, is_protected: bool) -> FsResult<()> {
         if is_protected {
-            self.budget.deny(Denial::WriteProtected);
+            self.budget.meter.deny(Denial::WriteProtected);
             return Err(FsError::Errno(Errno::PERM));
         }
         Ok(())

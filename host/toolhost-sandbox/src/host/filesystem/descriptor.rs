@@ -15,28 +15,18 @@ use super::file::OpenFile;
 pub enum Descriptor {
     /// A regular file.
     File(Arc<OpenFile>),
-    /// A directory.
-    Dir(OpenDir),
-}
-
-/// An open directory. The handle of the workdir itself takes no slot.
-#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct OpenDir {
-    pub(super) dir: Arc<Dir>,
-    _slot: Option<OpenSlot>,
-}
-
-impl OpenDir {
-    pub(super) fn new(dir: Arc<Dir>, slot: Option<OpenSlot>) -> Self {
-        Self { dir, _slot: slot }
-    }
+    /// A directory. The handle of the workdir itself takes no slot.
+    Dir {
+        dir: Arc<Dir>,
+        _slot: Option<OpenSlot>,
+    },
 }
 
 impl Descriptor {
     pub(super) fn file(&self) -> FsResult<&Arc<OpenFile>> {
         match self {
             Self::File(file) => Ok(file),
-            Self::Dir(_) => Err(Errno::ISDIR.into()),
+            Self::Dir { .. } => Err(Errno::ISDIR.into()),
         }
     }
 
@@ -54,7 +44,7 @@ impl Descriptor {
 
     pub(super) fn dir(&self) -> FsResult<&Dir> {
         match self {
-            Self::Dir(dir) => Ok(&dir.dir),
+            Self::Dir { dir, .. } => Ok(dir),
             Self::File(_) => Err(Errno::NOTDIR.into()),
         }
     }
@@ -62,7 +52,7 @@ impl Descriptor {
     pub(super) fn metadata(&self) -> io::Result<Metadata> {
         match self {
             Self::File(file) => Metadata::from_file(&file.file),
-            Self::Dir(dir) => dir.dir.dir_metadata(),
+            Self::Dir { dir, .. } => dir.dir_metadata(),
         }
     }
 }

@@ -28,27 +28,24 @@ use crate::host::bindings::filesystem::types::{
 };
 use crate::workdir::{FreedSpace, file_id};
 
+type Handle = Resource<Descriptor>;
+
 impl FilesystemView<'_> {
-    fn descriptor(&self, handle: &Resource<Descriptor>) -> FsResult<&Descriptor> {
+    fn descriptor(&self, handle: &Handle) -> FsResult<&Descriptor> {
         Ok(self.table.get(handle)?)
     }
 
-    fn dir(&self, handle: &Resource<Descriptor>) -> FsResult<&Dir> {
+    fn dir(&self, handle: &Handle) -> FsResult<&Dir> {
         self.descriptor(handle)?.dir()
     }
 
-    fn dir_to_change(&self, handle: &Resource<Descriptor>) -> FsResult<&Dir> {
+    fn dir_to_change(&self, handle: &Handle) -> FsResult<&Dir> {
         let dir = self.dir(handle)?;
         self.fs.check_writable()?;
         Ok(dir)
     }
 
-    fn metadata_at(
-        &self,
-        handle: &Resource<Descriptor>,
-        flags: PathFlags,
-        path: &str,
-    ) -> FsResult<Metadata> {
+    fn metadata_at(&self, handle: &Handle, flags: PathFlags, path: &str) -> FsResult<Metadata> {
         let file = open_path(self.dir(handle)?, path, follow(flags))?;
         Ok(Metadata::from_file(&file)?)
     }
@@ -65,28 +62,28 @@ impl FilesystemView<'_> {
 
     fn push_writer(
         &mut self,
-        handle: &Resource<Descriptor>,
+        handle: &Handle,
         from: WriteFrom,
     ) -> FsResult<Resource<DynOutputStream>> {
         let file = Arc::clone(self.descriptor(handle)?.file_to_write()?);
-        let stream: DynOutputStream = Box::new(FileWriter::new(file, from));
+        let stream: DynOutputStream = Box::new(FileWriter { file, from });
         Ok(self.table.push(stream)?)
     }
 
     /// Waits on another thread until written data is on the disk.
     async fn sync_with(
         &mut self,
-        handle: &Resource<Descriptor>,
+        handle: &Handle,
         sync: fn(&File) -> io::Result<()>,
     ) -> FsResult<()> {
-        let (blocking, component) = (self.fs.blocking.clone(), self.fs.budget.component());
+        let (blocking, component) = (self.fs.blocking.clone(), self.fs.budget.meter.component);
         let synced = match self.descriptor(handle)? {
             Descriptor::File(file) => {
                 let file = Arc::clone(file);
                 blocking.run(component, move || sync(&file.file)).await
             }
-            Descriptor::Dir(dir) => {
-                let dir = Arc::clone(&dir.dir);
+            Descriptor::Dir { dir, .. } => {
+                let dir = Arc::clone(dir);
                 blocking.run(component, move || sync_dir(&dir)).await
             }
         };
@@ -97,36 +94,28 @@ impl FilesystemView<'_> {
 impl HostDescriptor for FilesystemView<'_> {
     fn read_via_stream(
         &mut self,
-        handle: Resource<Descriptor>,
+        handle: Handle,
         offset: u64,
     ) -> FsResult<Resource<DynInputStream>> {
         let file = Arc::clone(self.descriptor(&handle)?.file_to_read()?);
-        let stream: DynInputStream = Box::new(FileReader::new(file, offset));
+        let position = offset;
+        let stream: DynInputStream = Box::new(FileReader { file, position });
         Ok(self.table.push(stream)?)
     }
 
     fn write_via_stream(
         &mut self,
-        handle: Resource<Descriptor>,
+        handle: Handle,
         offset: u64,
     ) -> FsResult<Resource<DynOutputStream>> {
         self.push_writer(&handle, WriteFrom::Offset(offset))
     }
 
-    fn append_via_stream(
-        &mut self,
-        handle: Resource<Descriptor>,
-    ) -> FsResult<Resource<DynOutputStream>> {
+    fn append_via_stream(&mut self, handle: Handle) -> FsResult<Resource<DynOutputStream>> {
         self.push_writer(&handle, WriteFrom::End)
     }
 
-    fn advise(
-        &mut self,
-        handle: Resource<Descriptor>,
-        offset: u64,
-        length: u64,
-        advice: Advice,
-    ) -> FsResult<()> {
+    fn advise(&mut self, handle: Handle, offset: u64, length: u64, advice: Advice) -> FsResult<()> {
         let advice = match advice {
             Advice::Normal => SystemAdvice::Normal,
             Advice::Sequential => SystemAdvice::Sequential,
@@ -140,11 +129,11 @@ impl HostDescriptor for FilesystemView<'_> {
         Ok(rustix::fs::fadvise(file, offset, length, advice)?)
     }
 
-    async fn sync_data(&mut self, handle: Resource<Descriptor>) -> FsResult<()> {
+    async fn sync_data(&mut self, handle: Handle) -> FsResult<()> {
         self.sync_with(&handle, File::sync_data).await
     }
 
-    fn get_flags(&mut self, handle: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
+    fn get_flags(&mut self, handle: Handle) -> FsResult<DescriptorFlags> {
         let mut flags = DescriptorFlags::empty();
         match self.descriptor(&handle)? {
             Descriptor::File(file) => {
@@ -159,7 +148,7 @@ impl HostDescriptor for FilesystemView<'_> {
                     }
                 }
             }
-            Descriptor::Dir(_) => {
+            Descriptor::Dir { .. } => {
                 flags |= DescriptorFlags::READ;
                 if self.fs.is_writable() {
                     flags |= DescriptorFlags::MUTATE_DIRECTORY;
@@ -169,20 +158,20 @@ impl HostDescriptor for FilesystemView<'_> {
         Ok(flags)
     }
 
-    fn get_type(&mut self, handle: Resource<Descriptor>) -> FsResult<DescriptorType> {
+    fn get_type(&mut self, handle: Handle) -> FsResult<DescriptorType> {
         match self.descriptor(&handle)? {
             Descriptor::File(_) => Ok(DescriptorType::RegularFile),
-            Descriptor::Dir(_) => Ok(DescriptorType::Directory),
+            Descriptor::Dir { .. } => Ok(DescriptorType::Directory),
         }
     }
 
-    fn set_size(&mut self, handle: Resource<Descriptor>, size: u64) -> FsResult<()> {
+    fn set_size(&mut self, handle: Handle, size: u64) -> FsResult<()> {
         Ok(self.descriptor(&handle)?.file_to_write()?.set_size(size)?)
     }
 
     fn set_times(
         &mut self,
-        handle: Resource<Descriptor>,
+        handle: Handle,
         accessed: NewTimestamp,
         modified: NewTimestamp,
     ) -> FsResult<()> {
@@ -193,55 +182,45 @@ impl HostDescriptor for FilesystemView<'_> {
         let times = timestamps(accessed, modified)?;
         match descriptor {
             Descriptor::File(file) => rustix::fs::futimens(&file.file, &times)?,
-            Descriptor::Dir(dir) => set_times_by_path(&*dir.dir, &times)?,
+            Descriptor::Dir { dir, .. } => set_times_by_path(&**dir, &times)?,
         }
         Ok(())
     }
 
-    fn read(
-        &mut self,
-        handle: Resource<Descriptor>,
-        length: u64,
-        offset: u64,
-    ) -> FsResult<(Vec<u8>, bool)> {
+    fn read(&mut self, handle: Handle, length: u64, offset: u64) -> FsResult<(Vec<u8>, bool)> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let file = self.descriptor(&handle)?.file_to_read()?;
         let (bytes, is_end) = file.read_at(length, offset)?;
         Ok((BytesMut::into(bytes), is_end))
     }
 
-    fn write(
-        &mut self,
-        handle: Resource<Descriptor>,
-        bytes: Vec<u8>,
-        offset: u64,
-    ) -> FsResult<u64> {
+    fn write(&mut self, handle: Handle, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
         let file = self.descriptor(&handle)?.file_to_write()?;
         file.write_at(&bytes, offset)?;
         Ok(bytes.len() as u64)
     }
 
-    fn read_directory(&mut self, handle: Resource<Descriptor>) -> FsResult<Resource<Listing>> {
+    fn read_directory(&mut self, handle: Handle) -> FsResult<Resource<Listing>> {
         let listing = Listing::new(self.dir(&handle)?, &self.fs.budget)?;
         Ok(self.table.push(listing)?)
     }
 
-    async fn sync(&mut self, handle: Resource<Descriptor>) -> FsResult<()> {
+    async fn sync(&mut self, handle: Handle) -> FsResult<()> {
         self.sync_with(&handle, File::sync_all).await
     }
 
-    fn create_directory_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
+    fn create_directory_at(&mut self, handle: Handle, path: String) -> FsResult<()> {
         let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
         self.create_name(&entry, || entry.create_dir())
     }
 
-    fn stat(&mut self, handle: Resource<Descriptor>) -> FsResult<DescriptorStat> {
+    fn stat(&mut self, handle: Handle) -> FsResult<DescriptorStat> {
         Ok(stat(&self.descriptor(&handle)?.metadata()?))
     }
 
     fn stat_at(
         &mut self,
-        handle: Resource<Descriptor>,
+        handle: Handle,
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
@@ -250,7 +229,7 @@ impl HostDescriptor for FilesystemView<'_> {
 
     fn set_times_at(
         &mut self,
-        handle: Resource<Descriptor>,
+        handle: Handle,
         flags: PathFlags,
         path: String,
         accessed: NewTimestamp,
@@ -267,10 +246,10 @@ impl HostDescriptor for FilesystemView<'_> {
 
     fn link_at(
         &mut self,
-        handle: Resource<Descriptor>,
+        handle: Handle,
         flags: PathFlags,
         path: String,
-        new_handle: Resource<Descriptor>,
+        new_handle: Handle,
         new_path: String,
     ) -> FsResult<()> {
         if flags.contains(PathFlags::SYMLINK_FOLLOW) {
@@ -289,18 +268,18 @@ impl HostDescriptor for FilesystemView<'_> {
 
     fn open_at(
         &mut self,
-        handle: Resource<Descriptor>,
+        handle: Handle,
         path_flags: PathFlags,
         path: String,
         how: OpenFlags,
         flags: DescriptorFlags,
-    ) -> FsResult<Resource<Descriptor>> {
+    ) -> FsResult<Handle> {
         let dir = self.dir(&handle)?;
         let opened = self.fs.open(dir, path_flags, &path, how, flags)?;
         Ok(self.table.push(opened)?)
     }
 
-    fn readlink_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<String> {
+    fn readlink_at(&mut self, handle: Handle, path: String) -> FsResult<String> {
         let entry = DirEntryRef::new(self.dir(&handle)?, &path)?;
         // Checked before the system does, which follows a symlink if a slash follows its name.
         let link = entry.open()?.ok_or(Errno::NOENT)?;
@@ -315,9 +294,9 @@ impl HostDescriptor for FilesystemView<'_> {
         String::from_utf8(target).map_err(|_| Errno::ILSEQ.into())
     }
 
-    fn remove_directory_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
+    fn remove_directory_at(&mut self, handle: Handle, path: String) -> FsResult<()> {
         let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
-        let _sizes = self.fs.budget.lock_sizes();
+        let _sizes = self.fs.budget.usage.lock_sizes();
         self.fs.open_unprotected(&entry)?;
         entry.remove_dir()?;
         self.fs.budget.removed(FreedSpace::default());
@@ -326,15 +305,15 @@ impl HostDescriptor for FilesystemView<'_> {
 
     fn rename_at(
         &mut self,
-        handle: Resource<Descriptor>,
+        handle: Handle,
         path: String,
-        new_handle: Resource<Descriptor>,
+        new_handle: Handle,
         new_path: String,
     ) -> FsResult<()> {
         let (from, to) = (self.dir_to_change(&handle)?, self.dir(&new_handle)?);
         let from = DirEntryRef::new(from, &path)?;
         let to = DirEntryRef::new(to, &new_path)?;
-        let _sizes = self.fs.budget.lock_sizes();
+        let _sizes = self.fs.budget.usage.lock_sizes();
         let moved = self.fs.open_unprotected(&from)?;
         let replaced = self.fs.open_unprotected(&to)?;
         from.rename(&to)?;
@@ -346,12 +325,7 @@ impl HostDescriptor for FilesystemView<'_> {
         Ok(())
     }
 
-    fn symlink_at(
-        &mut self,
-        handle: Resource<Descriptor>,
-        target: String,
-        path: String,
-    ) -> FsResult<()> {
+    fn symlink_at(&mut self, handle: Handle, target: String, path: String) -> FsResult<()> {
         let dir = self.dir_to_change(&handle)?;
         if target.starts_with('/') {
             return Err(Errno::PERM.into());
@@ -360,9 +334,9 @@ impl HostDescriptor for FilesystemView<'_> {
         self.create_name(&entry, || entry.create_symlink(&target))
     }
 
-    fn unlink_file_at(&mut self, handle: Resource<Descriptor>, path: String) -> FsResult<()> {
+    fn unlink_file_at(&mut self, handle: Handle, path: String) -> FsResult<()> {
         let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
-        let _sizes = self.fs.budget.lock_sizes();
+        let _sizes = self.fs.budget.usage.lock_sizes();
         let removed = self.fs.open_unprotected(&entry)?;
         entry.remove_file()?;
         let freed = removed.as_ref().map(OpenEntry::freed);
@@ -370,11 +344,7 @@ impl HostDescriptor for FilesystemView<'_> {
         Ok(())
     }
 
-    fn is_same_object(
-        &mut self,
-        handle: Resource<Descriptor>,
-        other: Resource<Descriptor>,
-    ) -> wasmtime::Result<bool> {
+    fn is_same_object(&mut self, handle: Handle, other: Handle) -> wasmtime::Result<bool> {
         let (one, other) = (self.table.get(&handle)?, self.table.get(&other)?);
         Ok(match (one.metadata(), other.metadata()) {
             (Ok(one), Ok(other)) => file_id(&one) == file_id(&other),
@@ -382,20 +352,20 @@ impl HostDescriptor for FilesystemView<'_> {
         })
     }
 
-    fn metadata_hash(&mut self, handle: Resource<Descriptor>) -> FsResult<MetadataHashValue> {
+    fn metadata_hash(&mut self, handle: Handle) -> FsResult<MetadataHashValue> {
         Ok(metadata_hash(&self.descriptor(&handle)?.metadata()?))
     }
 
     fn metadata_hash_at(
         &mut self,
-        handle: Resource<Descriptor>,
+        handle: Handle,
         flags: PathFlags,
         path: String,
     ) -> FsResult<MetadataHashValue> {
         Ok(metadata_hash(&self.metadata_at(&handle, flags, &path)?))
     }
 
-    fn drop(&mut self, handle: Resource<Descriptor>) -> wasmtime::Result<()> {
+    fn drop(&mut self, handle: Handle) -> wasmtime::Result<()> {
         self.table.delete(handle)?;
         Ok(())
     }

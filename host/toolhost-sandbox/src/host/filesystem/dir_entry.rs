@@ -15,15 +15,12 @@ use crate::workdir::{FreedSpace, file_id};
 /// A name in an open directory. Its parent is resolved once and kept open, so that the entry that was
 /// checked is the entry that is changed, even if another call replaces a directory on the path.
 pub(super) struct DirEntryRef<'a> {
-    parent: Parent<'a>,
+    start: &'a Dir,
+    /// The parent, if it is not `start`.
+    opened: Option<Dir>,
     /// The part of the guest's path before the name.
     parent_path: &'a str,
     name: &'a str,
-}
-
-enum Parent<'a> {
-    Start(&'a Dir),
-    Opened(Dir),
 }
 
 /// Splits a path before its last name. Slashes behind the name stay with it. If the path ends with
@@ -46,24 +43,22 @@ impl<'a> DirEntryRef<'a> {
     /// Resolves the parent of `path`, beneath `start`.
     pub(super) fn new(start: &'a Dir, path: &'a str) -> Result<Self, Errno> {
         let (parent_path, name) = split(path);
-        let parent = if parent_path.is_empty() && !path.is_empty() {
-            Parent::Start(start)
+        let opened = if parent_path.is_empty() && !path.is_empty() {
+            None
         } else {
             let parent = open_beneath(start, parent_path, OFlags::PATH | OFlags::DIRECTORY)?;
-            Parent::Opened(Dir::from_std_file(parent))
+            Some(Dir::from_std_file(parent))
         };
         Ok(Self {
-            parent,
+            start,
+            opened,
             parent_path,
             name,
         })
     }
 
     fn parent(&self) -> &Dir {
-        match &self.parent {
-            Parent::Start(dir) => dir,
-            Parent::Opened(dir) => dir,
-        }
+        self.opened.as_ref().unwrap_or(self.start)
     }
 
     fn fd(&self) -> BorrowedFd<'_> {

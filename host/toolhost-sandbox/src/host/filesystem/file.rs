@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::BytesMut;
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
@@ -28,7 +29,7 @@ pub(super) struct FileAccess {
 pub struct OpenFile {
     pub(super) file: File,
     pub(super) access: FileAccess,
-    budget: Budget,
+    pub(super) budget: Budget,
     _slot: OpenSlot,
 }
 
@@ -58,11 +59,6 @@ impl OpenFile {
         }
     }
 
-    /// Records that the guest uses a stream of the file.
-    pub(super) fn goes_on(&self) {
-        self.budget.goes_on();
-    }
-
     fn extent(&self) -> io::Result<Extent> {
         let metadata = self.file.metadata()?;
         Ok(Extent {
@@ -73,7 +69,7 @@ impl OpenFile {
     }
 
     pub(super) fn set_size(&self, size: u64) -> io::Result<()> {
-        let _sizes = self.budget.lock_sizes();
+        let _sizes = self.budget.usage.lock_sizes();
         let before = self.extent()?;
         let growth = size.saturating_sub(before.size);
         self.budget.charge(growth, before.in_workdir(growth))?;
@@ -82,7 +78,7 @@ impl OpenFile {
             return Err(error);
         }
         let cut = before.size.saturating_sub(size);
-        self.budget.shrunk(FreedSpace {
+        self.budget.usage.shrink(FreedSpace {
             bytes: before.in_workdir(cut),
             on_disk: before.in_workdir(before.on_disk),
         });
@@ -102,13 +98,14 @@ impl OpenFile {
             }
         };
         bytes.truncate(read);
-        self.budget.read(read);
+        let bytes_read = &self.budget.meter.bytes_read;
+        bytes_read.fetch_add(read as u64, Relaxed);
         Ok((bytes, read < size && read as u64 >= left))
     }
 
     /// Writes all of `bytes`, or none if the budget is spent.
     pub(super) fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        let _sizes = self.budget.lock_sizes();
+        let _sizes = self.budget.usage.lock_sizes();
         self.write(bytes, self.extent()?, at, || {
             self.file.write_all_at(bytes, at)
         })
@@ -116,7 +113,7 @@ impl OpenFile {
 
     /// Writes all of `bytes` at the end of the file, even if another process moves the end meanwhile.
     pub(super) fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        let _sizes = self.budget.lock_sizes();
+        let _sizes = self.budget.usage.lock_sizes();
         let extent = self.extent()?;
         self.write(bytes, extent, extent.size, || append_all(&self.file, bytes))
     }
@@ -136,16 +133,19 @@ impl OpenFile {
         };
         self.budget
             .charge(length.max(growth), before.in_workdir(growth))?;
+        let bytes_written = &self.budget.meter.bytes_written;
         let written = write();
         match &written {
-            Ok(()) => self.budget.wrote(length),
+            Ok(()) => {
+                bytes_written.fetch_add(length, Relaxed);
+            }
             // A part may have been written. The growth that did not happen is given back.
             Err(error) => {
                 self.budget.failed(errno_of(error));
                 let grown = self.extent()?.size.saturating_sub(before.size);
-                self.budget.wrote(grown.min(length));
-                self.budget
-                    .give_back(before.in_workdir(growth.saturating_sub(grown)));
+                bytes_written.fetch_add(grown.min(length), Relaxed);
+                let missing = growth.saturating_sub(grown);
+                self.budget.give_back(before.in_workdir(missing));
             }
         }
         written

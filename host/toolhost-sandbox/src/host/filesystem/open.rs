@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::beneath::{open_beneath, open_path};
 use super::budget::OpenSlot;
 use super::context::Filesystem;
-use super::descriptor::{Descriptor, OpenDir};
+use super::descriptor::Descriptor;
 use super::dir_entry::DirEntryRef;
 use super::error::FsResult;
 use super::file::{FileAccess, OpenFile};
@@ -124,8 +124,10 @@ impl Filesystem {
             if request.access.write {
                 return Err(Errno::ISDIR.into());
             }
-            let dir = Arc::new(Dir::from_std_file(found));
-            return Ok(Descriptor::Dir(OpenDir::new(dir, Some(slot))));
+            return Ok(Descriptor::Dir {
+                dir: Arc::new(Dir::from_std_file(found)),
+                _slot: Some(slot),
+            });
         }
         if metadata.is_symlink() {
             return Err(Errno::LOOP.into());

@@ -15,14 +15,8 @@ fn failed(error: io::Error) -> StreamError {
 
 /// Reads a file, starting at a position.
 pub(super) struct FileReader {
-    file: Arc<OpenFile>,
-    position: u64,
-}
-
-impl FileReader {
-    pub(super) fn new(file: Arc<OpenFile>, position: u64) -> Self {
-        Self { file, position }
-    }
+    pub(super) file: Arc<OpenFile>,
+    pub(super) position: u64,
 }
 
 #[async_trait]
@@ -31,7 +25,7 @@ impl InputStream for FileReader {
         if size == 0 {
             return Ok(Bytes::new());
         }
-        self.file.goes_on();
+        self.file.budget.meter.goes_on();
         let (bytes, _) = self.file.read_at(size, self.position).map_err(failed)?;
         if bytes.is_empty() {
             return Err(StreamError::Closed);
@@ -56,20 +50,14 @@ pub(super) enum WriteFrom {
 
 /// Writes a file, starting at a position or always at its end.
 pub(super) struct FileWriter {
-    file: Arc<OpenFile>,
-    from: WriteFrom,
-}
-
-impl FileWriter {
-    pub(super) fn new(file: Arc<OpenFile>, from: WriteFrom) -> Self {
-        Self { file, from }
-    }
+    pub(super) file: Arc<OpenFile>,
+    pub(super) from: WriteFrom,
 }
 
 #[async_trait]
 impl OutputStream for FileWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.file.goes_on();
+        self.file.budget.meter.goes_on();
         match &mut self.from {
             WriteFrom::End => self.file.append(&bytes).map_err(failed),
             WriteFrom::Offset(at) => {

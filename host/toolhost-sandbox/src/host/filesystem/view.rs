@@ -9,7 +9,7 @@ use wasmtime_wasi::p2::IoError;
 
 use super::attributes::descriptor_type;
 use super::context::Filesystem;
-use super::descriptor::{Descriptor, OpenDir};
+use super::descriptor::Descriptor;
 use super::error::{FsError, FsResult, errno_of};
 use super::listing::Listing;
 use crate::host::bindings::filesystem::preopens;
@@ -33,8 +33,8 @@ impl preopens::Host for FilesystemView<'_> {
         let Some(root) = &self.fs.root else {
             return Ok(Vec::new());
         };
-        let dir = OpenDir::new(Arc::clone(&root.dir), None);
-        let handle = self.table.push(Descriptor::Dir(dir))?;
+        let dir = Arc::clone(&root.dir);
+        let handle = self.table.push(Descriptor::Dir { dir, _slot: None })?;
         Ok(vec![(handle, "/".to_owned())])
     }
 }

@@ -11,8 +11,9 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Sleep;
-use wasmtime_wasi_http::{Error, WasiBody};
+use wasmtime_wasi_http::Error;
 
+use super::body_drain::SharedBody;
 use super::error::from_hyper;
 use super::redactor::SecretRedactor;
 use crate::accounting::meter::Meter;
@@ -27,7 +28,7 @@ fn count(sum: &AtomicU64, bytes: usize, limit: u64) -> bool {
 
 /// The body that a guest sends.
 pub(super) struct RequestBody {
-    pub(super) body: WasiBody,
+    pub(super) body: SharedBody,
     pub(super) meter: Arc<Meter>,
 }
 

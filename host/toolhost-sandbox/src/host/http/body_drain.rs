@@ -22,11 +22,10 @@ pub(super) struct SharedBody(Arc<Mutex<WasiBody>>);
 
 impl SharedBody {
     /// Makes the body of a request a shared one.
-    pub(super) fn share(request: Request<WasiBody>) -> (Request<WasiBody>, Self) {
+    pub(super) fn share(request: Request<WasiBody>) -> (Request<Self>, Self) {
         let (parts, body) = request.into_parts();
         let shared = Self(Arc::new(Mutex::new(body)));
-        let request = Request::from_parts(parts, shared.clone().boxed_unsync());
-        (request, shared)
+        (Request::from_parts(parts, shared.clone()), shared)
     }
 
     /// Reads and drops up to `limit` bytes.

@@ -127,7 +127,7 @@ impl HttpHooks {
     /// Accepts a request that a rule allows and that is within the limits.
     fn admit(
         &mut self,
-        mut request: Request<WasiBody>,
+        mut request: Request<SharedBody>,
         options: RequestOptions,
     ) -> Result<OutboundRequest, Error> {
         let limits = &self.meter.limits;
@@ -200,7 +200,7 @@ impl HttpHooks {
 }
 
 /// Checks the size of the headers and of the URI.
-fn check_head(request: &Request<WasiBody>, limits: &Limits) -> Result<(), Error> {
+fn check_head(request: &Request<SharedBody>, limits: &Limits) -> Result<(), Error> {
     let headers = request.headers();
     let line_bytes = |(name, value): (&HeaderName, &HeaderValue)| {
         name.as_str().len() + value.len() + ": \r\n".len()

@@ -64,17 +64,16 @@ pub(crate) struct Network {
     pub(crate) resolver: Arc<dyn HttpResolver>,
     /// Bounds concurrent lookups, including those whose request has timed out.
     pub(crate) lookups: Arc<Quota>,
-    roots: Vec<CertificateDer<'static>>,
+    /// Trusted besides Mozilla's.
+    roots: RootCertStore,
     tls: OnceLock<Option<Arc<ClientConfig>>>,
-    runtime: OnceLock<Option<BackgroundRuntime>>,
+    runtime: OnceLock<Option<Runtime>>,
 }
 
-/// A runtime that shuts down without waiting, as a sandbox may be dropped in async code.
-struct BackgroundRuntime(Option<Runtime>);
-
-impl Drop for BackgroundRuntime {
+/// Ends the runtime without waiting, as a sandbox may be dropped in async code.
+impl Drop for Network {
     fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
+        if let Some(Some(runtime)) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
@@ -82,11 +81,9 @@ impl Drop for BackgroundRuntime {
 
 impl Network {
     pub(crate) fn new(config: &HttpConfig, share: u32) -> Result<Self, SandboxStartError> {
-        let mut store = RootCertStore::empty();
-        let roots = config.roots.iter();
-        let roots: Vec<_> = roots.map(|der| CertificateDer::from(der.clone())).collect();
-        for root in &roots {
-            let added = store.add(root.clone());
+        let mut roots = RootCertStore::empty();
+        for der in &config.roots {
+            let added = roots.add(CertificateDer::from(der.clone()));
             added.map_err(|why| SandboxStartError::Certificate(why.to_string()))?;
         }
         Ok(Self {
@@ -107,18 +104,17 @@ impl Network {
                 .thread_name("toolhost-http")
                 .enable_all()
                 .build();
-            started.ok().map(|runtime| BackgroundRuntime(Some(runtime)))
+            started.ok()
         };
-        let running = self.runtime.get_or_init(start).as_ref()?;
-        running.0.as_ref().map(|runtime| runtime.handle().clone())
+        let runtime = self.runtime.get_or_init(start).as_ref();
+        runtime.map(|runtime| runtime.handle().clone())
     }
 
     /// Returns the TLS settings. No session is resumed, as tools would share it.
     pub(crate) fn tls(&self) -> Option<Arc<ClientConfig>> {
         let make = || {
-            let mut store = RootCertStore::empty();
+            let mut store = self.roots.clone();
             store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-            store.add_parsable_certificates(self.roots.iter().cloned());
             let provider = Arc::new(rustls::crypto::ring::default_provider());
             let config = ClientConfig::builder_with_provider(provider)
                 .with_safe_default_protocol_versions()

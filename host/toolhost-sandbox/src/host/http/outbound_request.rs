@@ -1,9 +1,6 @@
 //! Sends one request on the network's own threads and returns its response.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
@@ -11,13 +8,14 @@ use http::{HeaderValue, Request, Response, Uri, header};
 use http_body_util::BodyExt;
 use hyper::client::conn::http1;
 use tokio::sync::Semaphore;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use toolhost_contract::HttpCredential;
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::body::{RequestBody, ResponseBody};
+use super::body_drain::SharedBody;
 use super::error::from_hyper;
 use super::redactor::SecretRedactor;
 use super::route::Route;
@@ -44,27 +42,10 @@ pub(super) struct Timeouts {
 
 /// A request that is allowed.
 pub(super) struct OutboundRequest {
-    pub(super) request: Request<WasiBody>,
+    pub(super) request: Request<SharedBody>,
     pub(super) route: Route,
     pub(super) slots: Arc<Semaphore>,
     pub(super) timeouts: Timeouts,
-}
-
-/// A task that is aborted when this is dropped.
-struct AbortOnDrop<T>(JoinHandle<T>);
-
-impl<T> Future for AbortOnDrop<T> {
-    type Output = Result<T, JoinError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(cx)
-    }
-}
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 impl OutboundRequest {
@@ -74,18 +55,20 @@ impl OutboundRequest {
             let reason = "the host could not start a thread for HTTP".to_owned();
             return Err(Error::InternalError(Some(reason)));
         };
-        let sending = AbortOnDrop(runtime.spawn(self.exchange()));
-        let sent = sending.await.map_err(|_| Error::ConnectionTerminated)?;
-        let (response, connection) = sent?;
+        // A set aborts its tasks when it is dropped.
+        let mut sending = JoinSet::new();
+        sending.spawn_on(self.exchange(), &runtime);
+        let sent = sending.join_next().await.and_then(Result::ok);
+        let (response, mut connection) = sent.ok_or(Error::ConnectionTerminated)??;
         let connection = async move {
             // The body reports how the connection ended.
-            let _ended = connection.await;
+            let _ended = connection.join_next().await;
             Ok(())
         };
         Ok((response, Box::new(connection)))
     }
 
-    async fn exchange(self) -> Result<(Response<WasiBody>, AbortOnDrop<()>), Error> {
+    async fn exchange(self) -> Result<(Response<WasiBody>, JoinSet<()>), Error> {
         let Self {
             request,
             route,
@@ -107,11 +90,12 @@ impl OutboundRequest {
             .max_headers(meter.limits.http_headers)
             .handshake(TokioIo::new(stream));
         let (mut sender, connection) = handshake.await.map_err(|error| from_hyper(&error))?;
-        let connection = AbortOnDrop(tokio::spawn(async move {
+        let mut connected = JoinSet::new();
+        connected.spawn(async move {
             let _held = (slot, file);
             // The response and its body report how the connection ended.
             let _ended = connection.await;
-        }));
+        });
         let request = with_host_headers(request, &route)?;
         let response = timeout(timeouts.first_byte, sender.send_request(request)).await;
         let response = response.map_err(|_| Error::ConnectionReadTimeout)?;
@@ -121,13 +105,13 @@ impl OutboundRequest {
         redactor.redact_headers(&mut parts.headers);
         let body = ResponseBody::new(incoming, meter, redactor, timeouts.between_bytes);
         let response = Response::from_parts(parts, body.boxed_unsync());
-        Ok((response, connection))
+        Ok((response, connected))
     }
 }
 
 /// Adds the host's headers, and leaves only path and query in the request line.
 fn with_host_headers(
-    request: Request<WasiBody>,
+    request: Request<SharedBody>,
     route: &Route,
 ) -> Result<Request<RequestBody>, Error> {
     let (mut parts, body) = request.into_parts();
