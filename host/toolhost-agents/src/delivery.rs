@@ -1,9 +1,7 @@
 //! Events during delivery, and the limits of events and answers.
 
 use serde_json::Value;
-use toolhost_contract::{
-    AgentEvent, HandlerError, IPC_DEPTH_MAX, IPC_LINE_BYTES_MAX, IpcError, json_depth,
-};
+use toolhost_contract::{AgentEvent, HandlerError, IPC_DEPTH_MAX, IPC_LINE_BYTES_MAX, IpcError};
 
 use super::{InstanceId, Undelivered, wire};
 
@@ -81,7 +79,8 @@ impl Envelope {
         checked.map_err(|error| Undelivered::Malformed(error.into()))?;
         let json = serde_json::to_string(&self.event)
             .map_err(|error| Undelivered::Malformed(IpcError::Shape(error)))?;
-        check_size(&json, EVENT_BYTES_MAX, EVENT_DEPTH_MAX).map_err(Undelivered::Malformed)?;
+        IpcError::check_size(&json, EVENT_BYTES_MAX, EVENT_DEPTH_MAX)
+            .map_err(Undelivered::Malformed)?;
         Ok(json)
     }
 }
@@ -89,22 +88,11 @@ impl Envelope {
 /// Returns an answer that is within the limits of a response, and an error for a larger one.
 pub(super) fn bounded(answer: Value) -> Result<Value, HandlerError> {
     let json = serde_json::to_string(&answer).map_err(IpcError::Shape);
-    match json.and_then(|json| check_size(&json, ANSWER_BYTES_MAX, ANSWER_DEPTH_MAX)) {
-        Ok(()) => Ok(answer),
+    match json.and_then(|json| IpcError::check_size(&json, ANSWER_BYTES_MAX, ANSWER_DEPTH_MAX)) {
+        Ok(_) => Ok(answer),
         Err(error) => {
             let message = format!("the answer exceeds the IPC limits: {error}");
             Err(HandlerError::new(message))
         }
     }
-}
-
-fn check_size(json: &str, bytes_max: usize, depth_max: usize) -> Result<(), IpcError> {
-    if json.len() > bytes_max {
-        return Err(IpcError::TooLong { bytes: json.len() });
-    }
-    let depth = json_depth(json);
-    if depth > depth_max {
-        return Err(IpcError::TooDeep { depth });
-    }
-    Ok(())
 }

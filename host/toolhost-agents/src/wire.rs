@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 use toolhost_contract::{
-    AgentEvent, HandlerError, IpcBody, IpcMessage, JsonObject, RESPONSE_TYPE, ToolErrorCode,
-    guard_error,
+    AgentEvent, ErrorMessageLimit, HandlerError, IpcBody, IpcMessage, JsonObject, RESPONSE_TYPE,
+    ToolErrorCode, limit_handler_error,
 };
 
 use super::AgentsError;
@@ -102,7 +102,10 @@ pub(super) fn error_from_json(error: &Value) -> HandlerError {
 /// of the host's.
 pub(super) fn failure_to_json(failure: &AgentsError) -> JsonObject {
     if let Some(error) = failure.handler_error() {
-        return error_to_json(&guard_error(error.clone()));
+        return error_to_json(&limit_handler_error(
+            error.clone(),
+            ErrorMessageLimit::DEFAULT,
+        ));
     }
     let code = failure.code();
     let mut object = error_to_json(&HandlerError {

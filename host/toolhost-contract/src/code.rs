@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_its_own_text_a_name_and_a_next_move() {
+    fn every_code_has_its_own_text_a_name_and_a_suggestion() {
         // tool-spec-v2 §2.4(4), §2.4(5)
         for code in ToolErrorCode::ALL {
             assert_eq!(ToolErrorCode::from_code(code.as_str()), Some(*code));

@@ -84,7 +84,7 @@ impl AssistantMessage {
         if role != Some("assistant") {
             return Err(MessageError::Role(role.unwrap_or("none").to_owned()));
         }
-        if !message.holds(call_id) {
+        if !message.contains_call(call_id) {
             return Err(MessageError::NoSuchCall(call_id.to_owned()));
         }
         Ok(message)
@@ -122,7 +122,7 @@ impl AssistantMessage {
 
     /// Returns whether the message contains the call `call_id`.
     #[must_use]
-    pub fn holds(&self, call_id: &str) -> bool {
+    pub fn contains_call(&self, call_id: &str) -> bool {
         let list = |key: &str| self.body().get(key).and_then(Value::as_array);
         let part_id = |part: &Value| {
             let kind = part.get("type").and_then(Value::as_str);
@@ -170,45 +170,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_a_message_that_is_not_the_assistants_or_holds_another_call() {
+    fn refuses_a_message_that_is_not_the_assistants_or_contains_another_call() {
         // tool-spec-v2 §2.5(4)
-        let holds = |message: Value| AssistantMessage::parse(message, "c1").map(|_| ());
+        let parse = |message: Value| AssistantMessage::parse(message, "c1").map(|_| ());
         let content = json!([{"type": "tool-call", "toolCallId": "c1"}]);
         assert_eq!(
-            holds(json!({"data": {"role": "assistant", "content": content}})),
+            parse(json!({"data": {"role": "assistant", "content": content}})),
             Ok(())
         );
         assert_eq!(
-            holds(json!({"role": "assistant", "content": content})),
+            parse(json!({"role": "assistant", "content": content})),
             Ok(())
         );
         assert_eq!(
-            holds(json!({"role": "assistant", "tool_calls": [{"id": "c1"}]})),
+            parse(json!({"role": "assistant", "tool_calls": [{"id": "c1"}]})),
             Ok(())
         );
         let anthropic = json!([{"type": "text", "text": "c1"}, {"type": "tool_use", "id": "c1"}]);
         assert_eq!(
-            holds(json!({"role": "assistant", "content": anthropic})),
+            parse(json!({"role": "assistant", "content": anthropic})),
             Ok(())
         );
 
         let role = |role: &str| Err(MessageError::Role(role.to_owned()));
         assert_eq!(
-            holds(json!({"role": "user", "content": content})),
+            parse(json!({"role": "user", "content": content})),
             role("user")
         );
-        assert_eq!(holds(json!({"content": content})), role("none"));
-        assert_eq!(holds(json!("c1")), Err(MessageError::NotAnObject));
+        assert_eq!(parse(json!({"content": content})), role("none"));
+        assert_eq!(parse(json!("c1")), Err(MessageError::NotAnObject));
         let absent = Err(MessageError::NoSuchCall("c1".to_owned()));
-        assert_eq!(holds(json!({"role": "assistant", "content": "c1"})), absent);
+        assert_eq!(parse(json!({"role": "assistant", "content": "c1"})), absent);
         assert_eq!(
-            holds(json!({"role": "assistant", "tool_calls": [{"id": "c2"}]})),
+            parse(json!({"role": "assistant", "tool_calls": [{"id": "c2"}]})),
             absent
         );
     }
 
     #[test]
-    fn makes_the_message_of_a_lone_call() {
+    fn makes_a_message_with_one_call() {
         let call = ToolCall::new("c1", "a__b", JsonObject::new());
         let message = AssistantMessage::for_call(&call);
         let value = Value::Object(message.as_object().clone());

@@ -38,17 +38,7 @@ impl ToolError {
             help_url: Some(code.help_url()),
         }
     }
-}
 
-impl fmt::Display for ToolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.message)
-    }
-}
-
-impl std::error::Error for ToolError {}
-
-impl ToolError {
     /// Converts to the error of a handler or of an agent's turn. Keeps a handler's code and drops a host
     /// code, which only the host may set.
     #[must_use]
@@ -65,6 +55,14 @@ impl ToolError {
         }
     }
 }
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for ToolError {}
 
 /// The code of a [`ToolError`].
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -24,31 +24,20 @@ const HELP_URL_MAX: usize = 2048;
 /// Spec: tool-spec-v2 §2.4, §10.3.
 #[must_use]
 pub fn normalise_error(error: HandlerError, limit: ErrorMessageLimit, locale: Locale) -> ToolError {
-    let own_code = error.code.as_deref().and_then(HandlerCode::parse);
-    let mut normal = match own_code {
-        Some(code) => ToolError {
-            message: String::new(),
-            name: None,
-            code: ErrorCode::Handler(code),
-            suggestion: None,
-            help_url: None,
-        },
-        None => ToolError::host(ToolErrorCode::Tool, "", locale),
+    let error = limit_handler_error(error, limit);
+    let default = ToolError::host(ToolErrorCode::Tool, "", locale);
+    let (code, suggestion, help_url) = match error.code.as_deref().and_then(HandlerCode::parse) {
+        Some(code) => (ErrorCode::Handler(code), None, None),
+        None => (default.code, default.suggestion, default.help_url),
     };
     let is_not_blank = |text: &String| !text.trim().is_empty();
-    let own_name = error
-        .name
-        .map(|name| limit_name(&name))
-        .filter(is_not_blank);
-    normal.name = Some(own_name.unwrap_or_else(|| ToolErrorCode::Tool.error_name().to_owned()));
-    normal.message = error.message;
-    let own_suggestion = error.suggestion.map(|text| limit_text(&text, limit));
-    if let Some(own) = own_suggestion.filter(is_not_blank) {
-        normal.suggestion = Some(own);
-    }
-    if let Some(own) = error.help_url.filter(|url| is_help_url(url)) {
-        normal.help_url = Some(own);
-    }
+    let normal = ToolError {
+        message: error.message,
+        name: error.name.filter(is_not_blank).or(default.name),
+        code,
+        suggestion: error.suggestion.filter(is_not_blank).or(suggestion),
+        help_url: error.help_url.or(help_url),
+    };
     limit_error(normal, limit)
 }
 
@@ -60,32 +49,26 @@ pub fn normalise_error(error: HandlerError, limit: ErrorMessageLimit, locale: Lo
 /// Spec: tool-spec-v2 §2.4(2).
 #[must_use]
 pub fn limit_error(error: ToolError, limit: ErrorMessageLimit) -> ToolError {
-    let for_suggestion = if limit.units() < ErrorMessageLimit::DEFAULT.units() {
-        ErrorMessageLimit::DEFAULT
-    } else {
-        limit
-    };
+    let for_suggestion = limit.max(ErrorMessageLimit::DEFAULT);
     let mut message = limit_text(&error.message, limit);
     // Truncation may leave only whitespace.
     if message.trim().is_empty() {
         message = limit_text(&default_message(&error), limit);
     }
+    let suggestion = error.suggestion;
     ToolError {
         message,
         name: error.name.map(|name| limit_name(&name)),
         code: error.code,
-        suggestion: error
-            .suggestion
-            .map(|text| limit_text(&text, for_suggestion)),
+        suggestion: suggestion.map(|text| limit_text(&text, for_suggestion)),
         help_url: error.help_url.filter(|url| is_help_url(url)),
     }
 }
 
-/// Limits the error of an agent's turn for the requesting agent, as [`normalise_error`] does, but without
-/// defaults for unset fields.
+/// Limits the texts of a handler's error or of an agent's turn, and drops an invalid code and an invalid
+/// `helpUrl`. Idempotent.
 #[must_use]
-pub fn guard_error(error: HandlerError) -> HandlerError {
-    let limit = ErrorMessageLimit::DEFAULT;
+pub fn limit_handler_error(error: HandlerError, limit: ErrorMessageLimit) -> HandlerError {
     HandlerError {
         message: limit_text(&error.message, limit),
         name: error.name.map(|name| limit_name(&name)),
@@ -101,10 +84,8 @@ fn default_message(error: &ToolError) -> String {
         ErrorCode::Host(ToolErrorCode::Tool) => "the tool failed without a message".to_owned(),
         ErrorCode::Host(code) => format!("the call failed with {}", code.as_str()),
         ErrorCode::Handler(_) => {
-            format!(
-                "the tool failed with code {} and without a message",
-                error.code
-            )
+            let code = &error.code;
+            format!("the tool failed with code {code} and without a message")
         }
     }
 }
@@ -119,11 +100,8 @@ fn limit_name(name: &str) -> String {
 }
 
 fn is_help_url(url: &str) -> bool {
-    url.len() <= HELP_URL_MAX
-        && url
-            .strip_prefix("https://")
-            .is_some_and(|rest| !rest.is_empty())
-        && text::is_plain(url)
+    let rest = url.strip_prefix("https://").unwrap_or_default();
+    url.len() <= HELP_URL_MAX && !rest.is_empty() && text::is_plain(url)
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ mod context;
 mod denial;
 mod error;
 mod error_limits;
-mod file_id;
 mod grants;
 mod handler_spec;
 pub mod http;
@@ -37,8 +36,7 @@ pub use code::{Locale, ToolErrorCode};
 pub use context::{AssistantMessage, MessageError, ToolContext};
 pub use denial::Denial;
 pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};
-pub use error_limits::{guard_error, limit_error, normalise_error};
-pub use file_id::FileId;
+pub use error_limits::{limit_error, limit_handler_error, normalise_error};
 pub use grants::{Grants, WorkdirAccess};
 pub use handler_spec::HandlerSpec;
 pub use http::{
@@ -48,7 +46,7 @@ pub use http::{
 pub use json::{JsonShape, json_depth};
 pub use limits::{DiskLimit, Limits};
 pub use name::{ExportName, NameError, ResourceName, ToolName};
-pub use protected::{FoldedName, Protected};
+pub use protected::{FileId, Protected};
 pub use redact::Redactor;
 pub use resource::{
     AgentResource, AgentSpec, ErrorMessageLimit, ResourceMetadata, ToolExportSpec, ToolResource,

@@ -59,17 +59,13 @@ fn check_part(name: &str) -> Result<(), NameError> {
     };
     let length = name.chars().count();
     if length > TOOL_NAME_MAX {
-        return Err(NameError::TooLong {
-            name: name.chars().take(TOOL_NAME_MAX).collect(),
-            length,
-        });
+        let name = name.chars().take(TOOL_NAME_MAX).collect();
+        return Err(NameError::TooLong { name, length });
     }
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     if let Some(found) = name.chars().find(|c| !allowed(*c)) {
-        return Err(NameError::Character {
-            name: name.to_owned(),
-            found,
-        });
+        let name = name.to_owned();
+        return Err(NameError::Character { name, found });
     }
     if name.contains(SEPARATOR) {
         return Err(NameError::Separator(name.to_owned()));
@@ -80,29 +76,13 @@ fn check_part(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-macro_rules! name_type {
-    ($(#[$doc:meta])* $type:ident, $check:expr) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $type(String);
-
+macro_rules! text_conversions {
+    ($($type:ident.$text:tt),*) => {$(
         impl $type {
-            /// Parses a name.
-            ///
-            /// # Errors
-            /// [`NameError`] if the string is not a valid name.
-            pub fn parse(name: &str) -> Result<Self, NameError> {
-                check_part(name)?;
-                let check: fn(&str) -> Result<(), NameError> = $check;
-                check(name)?;
-                Ok(Self(name.to_owned()))
-            }
-
             /// Returns the name as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
-                &self.0
+                &self.$text
             }
         }
 
@@ -112,11 +92,13 @@ macro_rules! name_type {
                 Self::parse(&name)
             }
         }
+
         impl From<$type> for String {
             fn from(name: $type) -> String {
-                name.0
+                name.$text
             }
         }
+
         impl std::str::FromStr for $type {
             type Err = NameError;
             fn from_str(name: &str) -> Result<Self, NameError> {
@@ -124,40 +106,67 @@ macro_rules! name_type {
             }
         }
 
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.$text)
+            }
+        }
+
         /// Equal, ordered and hashed as its text, so that a map can be searched with the text alone.
         impl std::borrow::Borrow<str> for $type {
             fn borrow(&self) -> &str {
-                &self.0
+                &self.$text
             }
         }
 
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+        impl std::hash::Hash for $type {
+            fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+                self.$text.hash(state);
             }
         }
-    };
+    )*};
 }
 
-name_type!(
-    /// Name of a resource, `[a-z0-9][a-z0-9_-]*` without `__` and without a trailing `_`.
-    ///
-    /// Spec: tool-spec-v2 §2.2, §5.2.
-    ResourceName,
-    |name| if name.ends_with('_') {
-        Err(NameError::End(name.to_owned()))
-    } else {
-        Ok(())
-    }
-);
+text_conversions!(ResourceName.0, ExportName.0, ToolName.whole);
 
-name_type!(
-    /// Name of an export of a Tool, `[a-z0-9][a-z0-9_-]*` without `__`.
+/// Name of a resource, `[a-z0-9][a-z0-9_-]*` without `__` and without a trailing `_`.
+///
+/// Spec: tool-spec-v2 §2.2, §5.2.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ResourceName(String);
+
+impl ResourceName {
+    /// Parses a name.
     ///
-    /// Spec: tool-spec-v2 §6.2.
-    ExportName,
-    |_| Ok(())
-);
+    /// # Errors
+    /// [`NameError`] if the string is not a valid name.
+    pub fn parse(name: &str) -> Result<Self, NameError> {
+        check_part(name)?;
+        if name.ends_with('_') {
+            return Err(NameError::End(name.to_owned()));
+        }
+        Ok(Self(name.to_owned()))
+    }
+}
+
+/// Name of an export of a Tool, `[a-z0-9][a-z0-9_-]*` without `__`.
+///
+/// Spec: tool-spec-v2 §6.2.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ExportName(String);
+
+impl ExportName {
+    /// Parses a name.
+    ///
+    /// # Errors
+    /// [`NameError`] if the string is not a valid name.
+    pub fn parse(name: &str) -> Result<Self, NameError> {
+        check_part(name)?;
+        Ok(Self(name.to_owned()))
+    }
+}
 
 /// The tool name given to the model: `{resource}__{export}`, at most 64 characters.
 ///
@@ -189,10 +198,8 @@ impl ToolName {
         let whole = format!("{resource}{SEPARATOR}{export}");
         let length = whole.chars().count();
         if length > TOOL_NAME_MAX {
-            return Err(NameError::TooLong {
-                name: whole,
-                length,
-            });
+            let name = whole;
+            return Err(NameError::TooLong { name, length });
         }
         Ok(Self {
             whole,
@@ -223,44 +230,6 @@ impl ToolName {
     #[must_use]
     pub fn export(&self) -> &ExportName {
         &self.export
-    }
-
-    /// Returns the name as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.whole
-    }
-}
-
-impl TryFrom<String> for ToolName {
-    type Error = NameError;
-    fn try_from(whole: String) -> Result<Self, NameError> {
-        Self::parse(&whole)
-    }
-}
-
-impl From<ToolName> for String {
-    fn from(name: ToolName) -> String {
-        name.whole
-    }
-}
-
-impl fmt::Display for ToolName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.whole)
-    }
-}
-
-/// Hashes like its text, for map lookups by `&str`.
-impl std::hash::Hash for ToolName {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.whole.hash(state);
-    }
-}
-
-impl std::borrow::Borrow<str> for ToolName {
-    fn borrow(&self) -> &str {
-        &self.whole
     }
 }
 

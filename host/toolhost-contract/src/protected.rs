@@ -6,20 +6,27 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::FileId;
-
 /// Maximum depth of a directory.
 const DEPTH_MAX: usize = 4096;
 
 /// Maximum symbolic links followed, as in the kernel.
 const LINKS_MAX: usize = 40;
 
+/// Identity of a file or directory. Renaming does not change it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileId {
+    /// Device number.
+    pub device: u64,
+    /// Inode number.
+    pub inode: u64,
+}
+
 /// Files, directories and links by identity, and names in directories, whether or not they exist.
 #[derive(Debug, Clone, Default)]
 pub struct Protected {
     ids: HashSet<FileId>,
-    /// Each name, with the directories in which it is protected.
-    names: HashMap<FoldedName, HashSet<FileId>>,
+    /// Each name in lower case, with the directories in which it is protected.
+    names: HashMap<String, HashSet<FileId>>,
     closed: HashSet<FileId>,
 }
 
@@ -33,8 +40,7 @@ impl Protected {
     pub fn add_name(&mut self, dir: FileId, name: &OsStr) {
         // Guests pass names as UTF-8.
         if let Some(name) = name.to_str() {
-            let name = FoldedName::new(name);
-            self.names.entry(name).or_default().insert(dir);
+            self.names.entry(folded(name)).or_default().insert(dir);
         }
     }
 
@@ -123,21 +129,15 @@ impl Protected {
 
     /// Returns whether a name was added in this directory, or the directory is closed.
     #[must_use]
-    pub fn contains_name(&self, dir: FileId, name: &FoldedName) -> bool {
-        let dirs = self.names.get(name);
+    pub fn contains_name(&self, dir: FileId, name: &str) -> bool {
+        let dirs = self.names.get(&folded(name));
         self.is_closed(dir) || dirs.is_some_and(|dirs| dirs.contains(&dir))
-    }
-
-    /// Returns whether any name was added.
-    #[must_use]
-    pub fn has_names(&self) -> bool {
-        !self.names.is_empty()
     }
 
     /// Returns whether a name was added in any directory.
     #[must_use]
-    pub fn has_name(&self, name: &FoldedName) -> bool {
-        self.names.contains_key(name)
+    pub fn has_name(&self, name: &str) -> bool {
+        !self.names.is_empty() && self.names.contains_key(&folded(name))
     }
 
     /// Returns whether a directory is closed.
@@ -160,14 +160,7 @@ fn id_of(metadata: &fs::Metadata) -> FileId {
     }
 }
 
-/// A file name in lower case, for case-insensitive file systems.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct FoldedName(String);
-
-impl FoldedName {
-    /// Folds the case of a name.
-    #[must_use]
-    pub fn new(name: &str) -> Self {
-        Self(name.to_lowercase())
-    }
+/// Returns a name in lower case, for case-insensitive file systems.
+fn folded(name: &str) -> String {
+    name.to_lowercase()
 }

@@ -84,16 +84,16 @@ impl Secrets {
             // Half of a character at the cut was replaced with U+FFFD.
             let before = before.trim_end_matches('\u{fffd}');
             let after = after.trim_start_matches('\u{fffd}');
-            let of = |piece: fn(&str, &str) -> usize, text: &str| {
-                let each = self.forms.iter();
-                let each =
-                    each.map(|(secret, replacement)| (piece(secret, text), replacement.as_str()));
-                each.max_by_key(|(length, _)| *length)
+            let longest = |piece: fn(&str, &str) -> usize, text: &str| {
+                let forms = self.forms.iter();
+                let pieces = forms.map(|(secret, name)| (piece(secret, text), name.as_str()));
+                let longest = pieces.max_by_key(|(length, _)| *length);
+                longest
                     .filter(|(length, _)| *length > 0)
                     .unwrap_or_default()
             };
-            let (begun, head) = of(beginning, before);
-            let (ended, tail) = of(end, after);
+            let (begun, head) = longest(beginning, before);
+            let (ended, tail) = longest(end, after);
             if begun + ended == 0 {
                 continue;
             }
@@ -168,24 +168,17 @@ impl Redactor {
 
     /// Redacts the error of a handler. Drops a code that contains a secret. Must run before truncation.
     pub fn handler_error(&self, mut error: HandlerError) -> HandlerError {
-        if self.is_empty() {
-            return error;
-        }
-        self.redact(&mut error.message);
         let more = [&mut error.name, &mut error.suggestion, &mut error.help_url];
-        more.into_iter()
-            .flatten()
-            .for_each(|text| self.redact(text));
-        error.code = error
-            .code
-            .filter(|code| matches!(self.text(code), Cow::Borrowed(_)));
+        self.redact_all(&mut error.message, more);
+        error.code = error.code.filter(|code| !self.finds_in(code));
         error
     }
 
-    fn redact(&self, text: &mut String) {
-        if let Cow::Owned(clean) = self.text(text) {
-            *text = clean;
-        }
+    /// Redacts an error.
+    pub fn error(&self, mut error: ToolError) -> ToolError {
+        let more = [&mut error.name, &mut error.suggestion, &mut error.help_url];
+        self.redact_all(&mut error.message, more);
+        error
     }
 
     /// Redacts denials. The text of an HTTP request comes from the guest.
@@ -197,14 +190,21 @@ impl Redactor {
         }
     }
 
-    /// Redacts an error.
-    pub fn error(&self, mut error: ToolError) -> ToolError {
-        self.redact(&mut error.message);
-        let more = [&mut error.name, &mut error.suggestion, &mut error.help_url];
+    fn redact_all(&self, message: &mut String, more: [&mut Option<String>; 3]) {
+        self.redact(message);
         more.into_iter()
             .flatten()
             .for_each(|text| self.redact(text));
-        error
+    }
+
+    fn redact(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.text(text) {
+            *text = clean;
+        }
+    }
+
+    fn finds_in(&self, text: &str) -> bool {
+        matches!(self.text(text), Cow::Owned(_))
     }
 
     /// Redacts the texts, keys and numbers of a value.
@@ -219,10 +219,7 @@ impl Redactor {
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
             Value::Object(members) => {
                 members.values_mut().for_each(|member| self.value(member));
-                if members
-                    .keys()
-                    .any(|key| matches!(self.text(key), Cow::Owned(_)))
-                {
+                if members.keys().any(|key| self.finds_in(key)) {
                     let clean = |(key, member): (String, Value)| (self.text(&key).into(), member);
                     *members = std::mem::take(members).into_iter().map(clean).collect();
                 }
@@ -292,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn no_secret_is_left_in_a_number_or_in_what_a_handler_raises() {
+    fn no_secret_is_left_in_a_number_or_in_the_error_of_a_handler() {
         let redactor = Redactor::new([("PIN", "48151623"), ("T", "sk-1")]);
         let clean = redactor.result(ToolResult::ok("c", "t", json!({"n": 48151623, "m": 7})));
         assert_eq!(

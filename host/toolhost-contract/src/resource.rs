@@ -56,32 +56,26 @@ pub struct ToolExportSpec {
 ///
 /// Spec: tool-spec-v2 §2.4(3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ErrorMessageLimit(std::num::NonZeroU32);
+pub struct ErrorMessageLimit(u32);
 
 impl ErrorMessageLimit {
     /// The default, also for calls that reach no Tool.
-    pub const DEFAULT: Self = match std::num::NonZeroU32::new(1000) {
-        Some(limit) => Self(limit),
-        None => Self(std::num::NonZeroU32::MIN),
-    };
+    pub const DEFAULT: Self = Self(1000);
 
     /// The highest effective limit: 65,536. Bounds the share of the model's context that a Tool's author
     /// can use.
-    pub const MOST: Self = match std::num::NonZeroU32::new(64 << 10) {
-        Some(limit) => Self(limit),
-        None => Self::DEFAULT,
-    };
+    pub const MOST: Self = Self(64 << 10);
 
     /// Creates a limit. Returns `None` for 0.
     #[must_use]
     pub fn new(units: u32) -> Option<Self> {
-        std::num::NonZeroU32::new(units).map(Self)
+        (units > 0).then_some(Self(units))
     }
 
     /// Returns the limit in UTF-16 code units.
     #[must_use]
     pub fn units(self) -> usize {
-        self.0.get() as usize
+        self.0 as usize
     }
 }
 

@@ -1,21 +1,22 @@
 //! Results of tool calls.
 
-mod stored;
+use std::time::Duration;
 
-use serde::Serialize;
+use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ToolError, Usage};
+use crate::{Denial, ErrorCode, HandlerCode, ToolError, ToolErrorCode, Usage};
 
 /// Status of a [`ToolResult`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolStatus {
-    /// The call completed; `output` is set.
+    /// The call completed; the result has an output.
     Ok,
-    /// The call failed; `error` is set.
+    /// The call failed; the result has an error.
     Error,
-    /// The call continues in the background; `handle` is set.
+    /// The call continues in the background; the result has a handle.
     Pending,
 }
 
@@ -35,34 +36,39 @@ impl ToolStatus {
 ///
 /// `{"toolCallId": "call_1", "toolName": "text__upper", "status": "ok", "output": {"text": "HI"}}`
 ///
-/// The constructors ensure that the status matches the set fields.
-///
 /// Spec: tool-spec-v2 §10.1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
     tool_call_id: String,
     tool_name: String,
-    status: ToolStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    handle: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ToolError>,
+    #[serde(flatten)]
+    outcome: Outcome,
     #[serde(skip)]
     usage: Usage,
 }
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+enum Outcome {
+    Ok {
+        output: Value,
+    },
+    Pending {
+        handle: String,
+    },
+    Error {
+        #[serde(deserialize_with = "StoredError::deserialize")]
+        error: ToolError,
+    },
+}
+
 impl ToolResult {
-    fn new(call_id: &str, tool_name: &str, status: ToolStatus) -> Self {
+    fn new(call_id: &str, tool_name: &str, outcome: Outcome) -> Self {
         Self {
             tool_call_id: call_id.to_owned(),
             tool_name: tool_name.to_owned(),
-            status,
-            output: None,
-            handle: None,
-            error: None,
+            outcome,
             usage: Usage::default(),
         }
     }
@@ -70,28 +76,19 @@ impl ToolResult {
     /// Creates the result of a completed call.
     #[must_use]
     pub fn ok(call_id: &str, tool_name: &str, output: Value) -> Self {
-        Self {
-            output: Some(output),
-            ..Self::new(call_id, tool_name, ToolStatus::Ok)
-        }
+        Self::new(call_id, tool_name, Outcome::Ok { output })
     }
 
     /// Creates the result of a pending call.
     #[must_use]
     pub fn pending(call_id: &str, tool_name: &str, handle: String) -> Self {
-        Self {
-            handle: Some(handle),
-            ..Self::new(call_id, tool_name, ToolStatus::Pending)
-        }
+        Self::new(call_id, tool_name, Outcome::Pending { handle })
     }
 
     /// Creates the result of a failed call.
     #[must_use]
     pub fn error(call_id: &str, tool_name: &str, error: ToolError) -> Self {
-        Self {
-            error: Some(error),
-            ..Self::new(call_id, tool_name, ToolStatus::Error)
-        }
+        Self::new(call_id, tool_name, Outcome::Error { error })
     }
 
     /// Sets the usage.
@@ -109,28 +106,11 @@ impl ToolResult {
         self
     }
 
-    /// Returns the output, for status `ok`.
-    #[must_use]
-    pub fn output_mut(&mut self) -> Option<&mut Value> {
-        self.output.as_mut()
-    }
-
-    /// Returns the error, for status `error`.
-    #[must_use]
-    pub fn error_mut(&mut self) -> Option<&mut ToolError> {
-        self.error.as_mut()
-    }
-
     /// Replaces the outcome with an error. Keeps the usage.
     #[must_use]
     pub fn into_error(self, error: ToolError) -> Self {
-        Self {
-            status: ToolStatus::Error,
-            output: None,
-            handle: None,
-            error: Some(error),
-            ..self
-        }
+        let outcome = Outcome::Error { error };
+        Self { outcome, ..self }
     }
 
     /// Returns the id of the call.
@@ -148,25 +128,56 @@ impl ToolResult {
     /// Returns the status.
     #[must_use]
     pub fn status(&self) -> ToolStatus {
-        self.status
+        match self.outcome {
+            Outcome::Ok { .. } => ToolStatus::Ok,
+            Outcome::Pending { .. } => ToolStatus::Pending,
+            Outcome::Error { .. } => ToolStatus::Error,
+        }
     }
 
     /// Returns the output, for status `ok`.
     #[must_use]
     pub fn output(&self) -> Option<&Value> {
-        self.output.as_ref()
+        let Outcome::Ok { output } = &self.outcome else {
+            return None;
+        };
+        Some(output)
+    }
+
+    /// Returns the output, for status `ok`.
+    #[must_use]
+    pub fn output_mut(&mut self) -> Option<&mut Value> {
+        let Outcome::Ok { output } = &mut self.outcome else {
+            return None;
+        };
+        Some(output)
     }
 
     /// Returns the handle, for status `pending`.
     #[must_use]
     pub fn handle(&self) -> Option<&str> {
-        self.handle.as_deref()
+        let Outcome::Pending { handle } = &self.outcome else {
+            return None;
+        };
+        Some(handle)
     }
 
     /// Returns the error, for status `error`.
     #[must_use]
     pub fn tool_error(&self) -> Option<&ToolError> {
-        self.error.as_ref()
+        let Outcome::Error { error } = &self.outcome else {
+            return None;
+        };
+        Some(error)
+    }
+
+    /// Returns the error, for status `error`.
+    #[must_use]
+    pub fn error_mut(&mut self) -> Option<&mut ToolError> {
+        let Outcome::Error { error } = &mut self.outcome else {
+            return None;
+        };
+        Some(error)
     }
 
     /// Returns the resources used by the call. Not included in the JSON for the model.
@@ -175,3 +186,85 @@ impl ToolResult {
         &self.usage
     }
 }
+
+/// `{"toolCallId": …, "toolName": …, "status": "ok", "output": …, "usage": {"wall": …, …}}`
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ToolResult", rename_all = "camelCase")]
+struct StoredResult {
+    tool_call_id: String,
+    tool_name: String,
+    #[serde(flatten)]
+    outcome: Outcome,
+    #[serde(default, with = "StoredUsage")]
+    usage: Usage,
+}
+
+#[derive(Deserialize)]
+#[serde(remote = "ToolError", rename_all = "camelCase")]
+struct StoredError {
+    message: String,
+    name: Option<String>,
+    #[serde(deserialize_with = "code")]
+    code: ErrorCode,
+    suggestion: Option<String>,
+    help_url: Option<String>,
+}
+
+/// Durations are exact. A field missing in the record of an older host is zero.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(remote = "Usage", rename_all = "camelCase", default)]
+struct StoredUsage {
+    wall: Duration,
+    queued: Duration,
+    memory_peak: u64,
+    bytes_written: u64,
+    bytes_read: u64,
+    files_made: u64,
+    stdout_bytes: u64,
+    stderr_bytes: u64,
+    log_records: u64,
+    log_dropped: u64,
+    output_bytes: u64,
+    http_requests: u64,
+    http_sent: u64,
+    http_received: u64,
+    #[serde(deserialize_with = "known_denials")]
+    denials: Vec<Denial>,
+}
+
+fn code<'de, D: Deserializer<'de>>(stored: D) -> Result<ErrorCode, D::Error> {
+    let code = String::deserialize(stored)?;
+    if let Some(code) = ToolErrorCode::from_code(&code) {
+        return Ok(ErrorCode::Host(code));
+    }
+    let code = HandlerCode::parse(&code).ok_or(D::Error::custom("unknown error code"))?;
+    Ok(ErrorCode::Handler(code))
+}
+
+/// Omits denials that this host does not know.
+fn known_denials<'de, D: Deserializer<'de>>(stored: D) -> Result<Vec<Denial>, D::Error> {
+    let texts = Vec::<String>::deserialize(stored)?;
+    let known = texts.iter().filter_map(|text| Denial::parse(text));
+    Ok(known.collect())
+}
+
+impl ToolResult {
+    /// Returns the result with its [`Usage`] as JSON, for the host's store only. The JSON for the model is
+    /// the result's `Serialize` form.
+    #[must_use]
+    pub fn to_stored(&self) -> Value {
+        StoredResult::serialize(self, serde_json::value::Serializer).unwrap_or_default()
+    }
+
+    /// Parses the JSON of [`to_stored`](Self::to_stored). Returns `None` for any other value.
+    ///
+    /// For the host's store only. Only this function converts text to a host code, so it must not be
+    /// given values from a guest, handler or middleware.
+    #[must_use]
+    pub fn from_stored(stored: &Value) -> Option<Self> {
+        StoredResult::deserialize(stored).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ pub enum SchemaShapeError {
 ///
 /// Spec: tool-spec-v2 §6.1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Value", into = "Value")]
+#[serde(try_from = "Value")]
 pub struct JsonSchemaObject(JsonObject);
 
 impl JsonSchemaObject {
@@ -66,11 +66,5 @@ impl TryFrom<Value> for JsonSchemaObject {
     type Error = SchemaShapeError;
     fn try_from(schema: Value) -> Result<Self, SchemaShapeError> {
         Self::parse(schema)
-    }
-}
-
-impl From<JsonSchemaObject> for Value {
-    fn from(schema: JsonSchemaObject) -> Value {
-        Value::Object(schema.0)
     }
 }

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn json_stays_the_same_json() {
+    fn escaping_json_keeps_its_value() {
         let all: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
         let value = serde_json::json!({"a": all, all.as_str(): ["가", "\u{1f600}"]});
         let text = serde_json::to_string_pretty(&value).unwrap();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_in_one_short_line() {
+    fn shortens_text_to_one_line() {
         assert_eq!(shorten("a\nb\tc", 10), "a b c");
         assert_eq!(shorten("abcdef", 6), "abcdef");
         assert_eq!(shorten("abcdefg", 6), "abcdef…");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_so_many_names_and_no_more() {
+    fn lists_at_most_so_many_names() {
         assert_eq!(listed([], 2), "");
         assert_eq!(listed(["a", "b\n"], 2), "a, b ");
         assert_eq!(listed(["a", "b", "c"], 2), "a, b, …");

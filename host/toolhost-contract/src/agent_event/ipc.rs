@@ -57,23 +57,15 @@ pub enum IpcBody {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IpcError {
-    /// The message is longer than [`IPC_LINE_BYTES_MAX`].
-    #[error("the message has {bytes} bytes; the limit is {IPC_LINE_BYTES_MAX}")]
-    TooLong {
-        /// Length in bytes.
-        bytes: usize,
-    },
-    /// The message has too many JSON values.
-    #[error("the message has {values} JSON values; the limit is {IPC_VALUES_MAX}")]
-    TooManyValues {
-        /// Number of values.
-        values: u64,
-    },
-    /// The message is nested deeper than [`IPC_DEPTH_MAX`].
-    #[error("the message is nested {depth} deep; the limit is {IPC_DEPTH_MAX}")]
-    TooDeep {
-        /// Depth of nesting.
-        depth: usize,
+    /// The message exceeds a limit.
+    #[error("the message has {found} {unit}; the limit is {limit}")]
+    Limit {
+        /// What is limited: `bytes`, `JSON values` or `levels of nesting`.
+        unit: &'static str,
+        /// How many the message has.
+        found: u64,
+        /// How many it may have.
+        limit: u64,
     },
     /// The message is not UTF-8.
     #[error("the message is not UTF-8")]
@@ -86,6 +78,26 @@ pub enum IpcError {
     Field(#[from] EventError),
 }
 
+impl IpcError {
+    /// Checks the length and the nesting of a JSON text, and returns its shape.
+    ///
+    /// # Errors
+    /// [`IpcError::Limit`] if the text exceeds one of them.
+    pub fn check_size(json: &str, bytes_max: usize, depth_max: usize) -> Result<JsonShape, Self> {
+        Self::check("bytes", json.len() as u64, bytes_max as u64)?;
+        let shape = JsonShape::of(json);
+        Self::check("levels of nesting", shape.depth as u64, depth_max as u64)?;
+        Ok(shape)
+    }
+
+    fn check(unit: &'static str, found: u64, limit: u64) -> Result<(), Self> {
+        if found > limit {
+            return Err(Self::Limit { unit, found, limit });
+        }
+        Ok(())
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
@@ -96,29 +108,18 @@ enum Kind {
     DelegateResult,
 }
 
-#[derive(Deserialize)]
+/// A message in its JSON form. `S` is the type of its texts, `P` of its payload.
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ReadMessage {
+struct JsonMessage<S, P> {
     #[serde(rename = "type")]
     kind: Kind,
-    from: String,
-    to: String,
+    from: S,
+    to: S,
     #[serde(default)]
-    payload: Value,
-    #[serde(default)]
-    correlation_id: Option<String>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenMessage<'a, P> {
-    #[serde(rename = "type")]
-    kind: Kind,
-    from: &'a str,
-    to: &'a str,
-    payload: &'a P,
+    payload: P,
     #[serde(skip_serializing_if = "Option::is_none")]
-    correlation_id: Option<&'a str>,
+    correlation_id: Option<S>,
 }
 
 impl AgentEvent {
@@ -148,7 +149,7 @@ impl IpcMessage {
     /// # Errors
     /// [`IpcError`] if the line exceeds a limit or is not a message of a known type.
     pub fn parse(line: &[u8]) -> Result<Self, IpcError> {
-        let read: ReadMessage = bounded(line)?;
+        let read: JsonMessage<String, Value> = bounded(line)?;
         limits::text("from", &read.from, NAME_BYTES_MAX)?;
         limits::text("to", &read.to, NAME_BYTES_MAX)?;
         if let Some(id) = &read.correlation_id {
@@ -204,7 +205,7 @@ impl IpcMessage {
         payload: &P,
         correlation_id: Option<&str>,
     ) -> Result<String, IpcError> {
-        let written = WrittenMessage {
+        let written = JsonMessage::<&str, &P> {
             kind,
             from: &self.from,
             to: &self.to,
@@ -224,16 +225,6 @@ fn bounded<T: DeserializeOwned>(json: &[u8]) -> Result<T, IpcError> {
 }
 
 fn within(json: &str) -> Result<(), IpcError> {
-    let bytes = json.len();
-    if bytes > IPC_LINE_BYTES_MAX {
-        return Err(IpcError::TooLong { bytes });
-    }
-    let JsonShape { depth, values } = JsonShape::of(json);
-    if depth > IPC_DEPTH_MAX {
-        return Err(IpcError::TooDeep { depth });
-    }
-    if values > IPC_VALUES_MAX {
-        return Err(IpcError::TooManyValues { values });
-    }
-    Ok(())
+    let shape = IpcError::check_size(json, IPC_LINE_BYTES_MAX, IPC_DEPTH_MAX)?;
+    IpcError::check("JSON values", shape.values, IPC_VALUES_MAX)
 }

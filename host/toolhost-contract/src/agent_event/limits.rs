@@ -1,6 +1,6 @@
 //! Limits of an event's fields.
 
-use super::event::AgentEvent;
+use super::event::{AgentEvent, ReplyTo};
 use crate::text::needs_escape;
 
 /// Longest id, type, trace id or correlation id, in bytes.
@@ -48,7 +48,7 @@ impl AgentEvent {
     pub fn check(&self) -> Result<(), EventError> {
         text("id", &self.id, ID_BYTES_MAX)?;
         text("type", &self.event_type, ID_BYTES_MAX)?;
-        if !is_rfc3339(self.created_at.as_bytes()) {
+        if !is_rfc3339(&self.created_at) {
             return Err(EventError::CreatedAt);
         }
         if let Some(trace_id) = &self.trace_id {
@@ -59,13 +59,13 @@ impl AgentEvent {
         if let Some(key) = &self.instance_key {
             within("instanceKey", key, KEY_BYTES_MAX)?;
         }
-        if let Some(reply_to) = &self.reply_to {
-            text("replyTo.target", &reply_to.target, NAME_BYTES_MAX)?;
-            text(
-                "replyTo.correlationId",
-                &reply_to.correlation_id,
-                ID_BYTES_MAX,
-            )?;
+        if let Some(ReplyTo {
+            target,
+            correlation_id,
+        }) = &self.reply_to
+        {
+            text("replyTo.target", target, NAME_BYTES_MAX)?;
+            text("replyTo.correlationId", correlation_id, ID_BYTES_MAX)?;
         }
         Ok(())
     }
@@ -95,29 +95,21 @@ fn within(field: &'static str, text: &str, max: usize) -> Result<(), EventError>
 }
 
 /// Returns whether the text has the form of an RFC 3339 time: `2026-11-21T05:00:00[.000](Z|+09:00)`.
-fn is_rfc3339(text: &[u8]) -> bool {
-    let Some((date, rest)) = text.split_at_checked(19) else {
+fn is_rfc3339(text: &str) -> bool {
+    let form = |c: char| if c.is_ascii_digit() { '0' } else { c };
+    let form: String = text.to_ascii_uppercase().chars().map(form).collect();
+    let Some(rest) = form.strip_prefix("0000-00-00T00:00:00") else {
         return false;
     };
-    let fits = |text: &[u8], form: &[u8]| {
-        text.len() == form.len()
-            && text.iter().zip(form).all(|(byte, form)| match form {
-                b'0' => byte.is_ascii_digit(),
-                b'T' => matches!(byte, b'T' | b't'),
-                b'+' => matches!(byte, b'+' | b'-'),
-                other => byte == other,
-            })
-    };
-    let offset = match rest {
-        [b'.', fraction @ ..] => {
-            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit());
-            let digits = digits.count();
-            if !(1..=9).contains(&digits) {
+    let offset = match rest.strip_prefix('.') {
+        None => rest,
+        Some(fraction) => {
+            let offset = fraction.trim_start_matches('0');
+            if !(1..=9).contains(&(fraction.len() - offset.len())) {
                 return false;
             }
-            fraction.get(digits..).unwrap_or_default()
+            offset
         }
-        all => all,
     };
-    fits(date, b"0000-00-00T00:00:00") && (matches!(offset, b"Z" | b"z") || fits(offset, b"+00:00"))
+    matches!(offset, "Z" | "+00:00" | "-00:00")
 }

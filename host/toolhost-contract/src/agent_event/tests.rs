@@ -57,7 +57,7 @@ fn an_event_without_its_optional_fields_has_none_of_them() {
 }
 
 #[test]
-fn refuses_what_is_no_message() {
+fn refuses_text_that_is_not_a_message() {
     let no_id = {
         let mut event = request();
         event.as_object_mut().unwrap().remove("id");
@@ -107,6 +107,8 @@ fn refuses_fields_outside_their_limits() {
         ("/createdAt", json!("2026-11-21T05:00:00.Z")),
         ("/createdAt", json!("2026-11-21T05:00:00.0000000000Z")),
         ("/createdAt", json!("2026-11-21 05:00:00Z")),
+        ("/createdAt", json!("2026-11-21T05:00:00+0900")),
+        ("/createdAt", json!("2026-11-21T05:00:00.1Zx")),
     ] {
         let refused = IpcMessage::parse(line(&with(pointer, value.clone())).as_bytes());
         assert!(
@@ -119,6 +121,7 @@ fn refuses_fields_outside_their_limits() {
         ("/instanceKey", json!("../a\n")),
         ("/createdAt", json!("2026-11-21T05:00:00+09:00")),
         ("/createdAt", json!("2026-11-21T05:00:00.123456789-00:30")),
+        ("/createdAt", json!("2026-11-21t05:00:00z")),
     ] {
         let read = IpcMessage::parse(line(&with(pointer, value.clone())).as_bytes());
         assert!(read.is_ok(), "{pointer} {value}: {read:?}");
@@ -126,10 +129,13 @@ fn refuses_fields_outside_their_limits() {
 }
 
 #[test]
-fn refuses_what_is_too_long_or_too_deep_in_both_directions() {
+fn refuses_to_read_or_write_a_message_beyond_the_limits() {
     let long = line(&with("/input", json!("x".repeat(IPC_LINE_BYTES_MAX))));
     let refused = IpcMessage::parse(long.as_bytes());
-    assert!(matches!(refused, Err(IpcError::TooLong { .. })));
+    assert!(matches!(
+        refused,
+        Err(IpcError::Limit { unit: "bytes", .. })
+    ));
 
     let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
     let message = |levels: usize| {
@@ -140,21 +146,42 @@ fn refuses_what_is_too_long_or_too_deep_in_both_directions() {
     };
     assert!(IpcMessage::parse(message(IPC_DEPTH_MAX - 1).as_bytes()).is_ok());
     let refused = IpcMessage::parse(message(IPC_DEPTH_MAX).as_bytes());
-    assert!(matches!(refused, Err(IpcError::TooDeep { .. })));
+    assert!(matches!(
+        refused,
+        Err(IpcError::Limit {
+            unit: "levels of nesting",
+            ..
+        })
+    ));
     // Far deeper than any parser's stack.
     let refused = IpcMessage::parse(message(400_000).as_bytes());
-    assert!(matches!(refused, Err(IpcError::TooDeep { .. })));
+    assert!(matches!(
+        refused,
+        Err(IpcError::Limit {
+            unit: "levels of nesting",
+            ..
+        })
+    ));
 
     let many = "0,".repeat(200_000) + "0";
     let refused = IpcMessage::parse(
         format!(r#"{{"type":"shutdown","from":"a","to":"b","payload":[{many}]}}"#).as_bytes(),
     );
-    assert!(matches!(refused, Err(IpcError::TooManyValues { .. })));
+    assert!(matches!(
+        refused,
+        Err(IpcError::Limit {
+            unit: "JSON values",
+            ..
+        })
+    ));
 
     let mut event = AgentEvent::parse(request().to_string().as_bytes()).unwrap();
     event.input = Some(json!("x".repeat(IPC_LINE_BYTES_MAX)));
     let refused = IpcMessage::event("a", "b", event).to_line();
-    assert!(matches!(refused, Err(IpcError::TooLong { .. })));
+    assert!(matches!(
+        refused,
+        Err(IpcError::Limit { unit: "bytes", .. })
+    ));
 }
 
 // tool-spec-v2 §2.6(2), §2.6(4)

@@ -18,7 +18,7 @@ fn normal(error: HandlerError) -> ToolError {
 }
 
 #[test]
-fn an_error_without_a_code_is_e_tool_with_a_next_move_and_a_page() {
+fn an_error_without_a_code_is_e_tool_with_a_suggestion_and_a_page() {
     // tool-spec-v2 §10.3, §2.4(4), §2.4(5)
     let error = normalise_error(raised("요청 실패"), limit(1000), Locale::Ko);
     assert_eq!(
@@ -64,7 +64,7 @@ fn a_handlers_own_fields_are_kept() {
 }
 
 #[test]
-fn a_code_that_poses_as_the_hosts_becomes_e_tool() {
+fn a_code_reserved_for_the_host_becomes_e_tool() {
     let table = ToolErrorCode::ALL.iter().map(|code| code.as_str());
     let forged = ["E_TOOL_NEW", "E_HOSTILE", "AGENT_X", "a\nb", "", "코드"];
     for code in table.chain(forged) {
@@ -99,13 +99,13 @@ fn the_message_is_cut_to_the_tools_limit_after_escaping() {
 }
 
 #[test]
-fn a_message_of_megabytes_costs_no_more_than_its_limit() {
+fn a_message_of_megabytes_is_escaped_only_up_to_its_limit() {
     let error = normal(raised(&"\u{1b}".repeat(10 << 20)));
     assert_eq!(error.message.len(), 1000);
 }
 
 #[test]
-fn an_empty_message_still_says_something() {
+fn an_empty_message_is_replaced_by_a_default() {
     let check = |code: Option<&str>, expected: &str| {
         let error = normal(HandlerError {
             code: code.map(str::to_owned),
@@ -186,7 +186,7 @@ fn only_a_short_https_link_is_passed_on() {
 }
 
 #[test]
-fn a_message_that_is_blank_within_the_limit_is_none() {
+fn a_message_that_is_blank_within_the_limit_counts_as_empty() {
     for (message, units) in [("\nit broke", 1), ("  it broke", 2), ("😀", 1)] {
         let once = normalise_error(raised(message), limit(units), Locale::En);
         assert!("the tool failed".starts_with(&once.message), "{once:?}");
@@ -196,7 +196,7 @@ fn a_message_that_is_blank_within_the_limit_is_none() {
 }
 
 #[test]
-fn a_name_or_a_suggestion_that_is_blank_as_far_as_it_is_kept_is_none() {
+fn a_name_or_suggestion_that_is_blank_within_the_limit_counts_as_unset() {
     let blank = format!("{}x", " ".repeat(2_000));
     let error = normal(HandlerError {
         name: Some(blank.clone()),

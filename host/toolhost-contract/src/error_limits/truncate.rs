@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_within_the_limit_and_says_so() {
+    fn truncates_to_the_limit_with_a_suffix() {
         // tool-spec-v2 §10.4
         let check = |message: &str, units: u32, expected: &str| {
             assert_eq!(cut(message, units), expected, "{message:.20} at {units}");
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_a_message_of_exactly_the_limit_alone() {
+    fn keeps_a_message_of_exactly_the_limit() {
         // tool-spec-v2 §2.4(2)
         for (length, kept) in [(999, true), (1000, true), (1001, false)] {
             let message = "m".repeat(length);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_1000_where_a_tool_says_nothing() {
+    fn the_default_limit_is_1000() {
         // tool-spec-v2 §2.4(3), §4.3
         let cut = truncate(&"m".repeat(5000), ErrorMessageLimit::DEFAULT);
         assert_eq!(cut.len(), 1000);
@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_exceeds_the_limit_and_cutting_twice_is_cutting_once(
+        fn never_exceeds_the_limit_and_is_idempotent(
             message in "(\\PC|[😀-😎]){0,80}",
             units in 1_u32..100,
         ) {

@@ -1,4 +1,5 @@
-//! Headers with secrets that the host adds to requests. Guests cannot read them.
+//! Headers with secrets that the host adds to requests, which guests cannot read, and headers that only
+//! the host may set.
 
 use std::fmt;
 
@@ -6,7 +7,6 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use zeroize::Zeroizing;
 
-use super::headers::is_reserved_header;
 use super::origin::{Origin, OriginError};
 
 /// Maximum bytes of prefix and secret together.
@@ -119,6 +119,35 @@ impl HttpCredential {
             headers.insert(credential.header.clone(), credential.value.clone());
         }
     }
+}
+
+/// Headers of the connection and of the body's framing, and `host`.
+const CONNECTION_HEADERS: [HeaderName; 8] = [
+    header::CONNECTION,
+    header::HOST,
+    HeaderName::from_static("http2-settings"),
+    HeaderName::from_static("keep-alive"),
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// Headers with which some servers override the method or path that the rules have checked.
+const OVERRIDE_HEADERS: [&str; 5] = [
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-url",
+    "x-rewrite-url",
+];
+
+/// Returns whether guests and credentials must not set this header.
+#[must_use]
+pub fn is_reserved_header(name: &HeaderName) -> bool {
+    name.as_str().starts_with("proxy-")
+        || CONNECTION_HEADERS.contains(name)
+        || OVERRIDE_HEADERS.contains(&name.as_str())
 }
 
 #[cfg(test)]

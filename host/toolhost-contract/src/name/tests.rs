@@ -67,7 +67,7 @@ fn no_two_pairs_make_one_tool_name() {
 }
 
 #[test]
-fn a_tool_name_holds_at_most_64_characters() {
+fn a_tool_name_has_at_most_64_characters() {
     let resource = |n: usize| ResourceName::parse(&"r".repeat(n));
     let export = ExportName::parse("x").unwrap();
     assert!(ToolName::new(resource(61).unwrap(), export.clone()).is_ok());
@@ -83,7 +83,7 @@ fn a_map_of_tool_names_is_looked_up_by_text() {
 }
 
 #[test]
-fn a_tool_name_is_what_providers_take_as_it_is() {
+fn model_providers_accept_every_tool_name() {
     // tool-spec-v2 §5.2(2): their rule for a function's name is `[a-zA-Z0-9_-]{1,64}`
     for text in ["bash__exec", "file-system__read", "a_b__c-d9", "0__0"] {
         let name = ToolName::parse(text).unwrap();

@@ -57,7 +57,8 @@ pub(super) fn read(
             let rule = HttpRule::parse(text);
             rule.map_err(|error| add_invalid("rule", text, &error, at, Some(RULE), findings))
                 .ok()
-        }),
+        })
+        .into(),
         private_networks: entries(&fields, "privateNetworks", findings, |at, findings| {
             let text = at.text(findings)?;
             let block = AddressBlock::parse(text);

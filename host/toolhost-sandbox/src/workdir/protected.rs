@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolhost_contract::{FileId, FoldedName, Protected};
+use toolhost_contract::{FileId, Protected};
 
 /// Files and directories that guests may not change: a bundle's manifest, its entries and the
 /// directories above them. They are protected by identity, so that a second name does not help, and
@@ -48,8 +48,7 @@ impl ProtectedSet {
     }
 
     pub(crate) fn contains_name(&self, parent: FileId, name: &str) -> bool {
-        let name = FoldedName::new(name);
-        self.any(|listed| listed.contains_name(parent, &name))
+        self.any(|listed| listed.contains_name(parent, name))
     }
 }
 
@@ -105,10 +104,7 @@ impl WriteProtected {
 
     /// Whether a protected file in any directory has this name.
     pub(crate) fn has_name(&self, name: &str) -> bool {
-        self.known.any(Protected::has_names) && {
-            let name = FoldedName::new(name);
-            self.known.any(|listed| listed.has_name(&name))
-        }
+        self.known.any(|listed| listed.has_name(name))
     }
 
     /// Whether any directory is closed.

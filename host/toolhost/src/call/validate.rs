@@ -129,7 +129,7 @@ fn check_message_of(
     call_id: &str,
     locale: Locale,
 ) -> Result<(), ToolError> {
-    if message.holds(call_id) {
+    if message.contains_call(call_id) {
         return Ok(());
     }
     let id = text::shorten(call_id, NAME_SHOWN);

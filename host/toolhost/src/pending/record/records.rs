@@ -103,7 +103,7 @@ impl Records {
         if depth > JSON_DEPTH_MAX {
             return Err(AcceptError::MessageTooDeep { depth });
         }
-        if !new.call.message.holds(&new.call.call_id) {
+        if !new.call.message.contains_call(&new.call.call_id) {
             let call_id = new.call.call_id;
             return Err(AcceptError::MessageOfAnotherCall { call_id });
         }

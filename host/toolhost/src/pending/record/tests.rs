@@ -393,7 +393,7 @@ async fn an_ended_call_leaves_no_message_and_the_file_stays_small() {
         }
         let found = records.find(&handle, &owner(), at(150)).await.unwrap();
         let call = found.unwrap().call;
-        assert!(call.message.holds("call_1") && call.message.as_json().len() < 200);
+        assert!(call.message.contains_call("call_1") && call.message.as_json().len() < 200);
     }
     assert!(size() < 20 << 20, "{}", size());
 }
