@@ -181,11 +181,11 @@ impl Redactor {
         error
     }
 
-    /// Redacts denials. The text of an HTTP request comes from the guest.
+    /// Redacts denials. A guest chooses the text of a request, and a host that a rule with `*` allows.
     pub fn denials(&self, denials: &mut [Denial]) {
         for denial in denials {
-            if let Denial::HttpRequest(rule) = denial {
-                self.redact(rule);
+            if let Denial::HttpRequest(text) | Denial::HttpNetwork { host: text, .. } = denial {
+                self.redact(text);
             }
         }
     }
@@ -366,6 +366,26 @@ mod tests {
         for at in 0..8 {
             assert_eq!(clone.text(&format!("token-{at}")), "[redacted:D]");
         }
+    }
+
+    #[test]
+    fn no_secret_is_left_in_a_denied_request_or_host() {
+        let redactor = Redactor::new([("A", "sk-1234")]);
+        let mut denials = [
+            Denial::HttpRequest("GET https://a.example/sk-1234".to_owned()),
+            Denial::HttpNetwork {
+                host: "sk-1234.a.example".to_owned(),
+                network: "10.0.0.0/8".to_owned(),
+            },
+        ];
+        redactor.denials(&mut denials);
+        assert_eq!(
+            denials.map(|denial| denial.to_string()),
+            [
+                "http: GET https://a.example/[redacted:A]",
+                "http: connect [redacted:A].a.example in 10.0.0.0/8",
+            ]
+        );
     }
 
     #[test]

@@ -26,3 +26,20 @@ impl Serialize for Timestamp {
         serializer.collect_str(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_out_of_range_is_displayed_as_the_nearest_one() {
+        let check = |time: SystemTime, expected: &str| {
+            assert_eq!(Timestamp(time).to_string(), expected);
+        };
+        let second = Duration::from_secs(1);
+        check(UNIX_EPOCH - second, "1970-01-01T00:00:00.000Z");
+        let last = UNIX_EPOCH + Duration::from_secs(LAST_SECOND);
+        check(last, "9999-12-31T23:59:59.000Z");
+        check(last + second, "9999-12-31T23:59:59.999Z");
+    }
+}
