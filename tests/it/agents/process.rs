@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use toolhost::ResourceName;
 use toolhost::agents::{
     AgentEvent, AgentRuntime, AgentSetup, AgentsClient, AgentsError, HandlerError, Orchestrator,
-    OrchestratorConfig, OrchestratorStats, ProcessSetup, Request, TurnPort, async_trait,
+    OrchestratorConfig, OrchestratorStats, ProcessSetup, Request, Requested, TurnPort, async_trait,
 };
 
 const CHILD: &str = env!("CARGO_BIN_EXE_agent_child");
@@ -58,10 +58,20 @@ async fn fails(orchestrator: &Orchestrator, target: &str, input: Value) -> Agent
     asked.unwrap_err()
 }
 
+/// Sends a request in a task of its own.
+fn spawn_ask(
+    orchestrator: &Orchestrator,
+    target: &str,
+    input: Value,
+) -> tokio::task::JoinHandle<Result<Requested, AgentsError>> {
+    let (user, request) = (user(orchestrator), Request::new(target, input));
+    tokio::spawn(async move { user.request(request).await })
+}
+
 async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let started = Instant::now();
     while !holds().await {
-        assert!(started.elapsed().as_secs() < 10, "never: {what}");
+        assert!(started.elapsed().as_secs() < 10, "not within 10 s: {what}");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
@@ -218,10 +228,7 @@ async fn a_killed_turn_is_delivered_again_and_its_request_answered() {
     let orchestrator = orchestrator(&["a", "b"]).await;
     let input = json!({"do": "hang-once", "note": path});
     let question = json!({"do": "ask", "target": "b", "input": input});
-    let asking = tokio::spawn({
-        let user = user(&orchestrator);
-        async move { user.request(Request::new("a", question)).await }
-    });
+    let asking = spawn_ask(&orchestrator, "a", question);
     let note = note(&path).await;
     kill_process(pid(&note["pid"]), Signal::KILL).unwrap();
     let asked = asking.await.unwrap().unwrap().response;
@@ -238,10 +245,7 @@ async fn a_killed_requester_repeats_its_request() {
     let a = ask(&orchestrator, "a", json!({"do": "pid"})).await;
     let input = json!({"do": "hang-once", "note": path});
     let question = json!({"do": "ask", "target": "b", "input": input});
-    let asking = tokio::spawn({
-        let user = user(&orchestrator);
-        async move { user.request(Request::new("a", question)).await }
-    });
+    let asking = spawn_ask(&orchestrator, "a", question);
     let note = note(&path).await;
     kill_process(pid(&a), Signal::KILL).unwrap();
     // The request is repeated and queued after the turn of the first one.
@@ -368,11 +372,8 @@ async fn only_the_asked_process_can_answer_a_request() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("note");
     let orchestrator = orchestrator(&["victim", "forger"]).await;
-    let asking = tokio::spawn({
-        let user = user(&orchestrator);
-        let input = json!({"do": "hang-once", "note": path});
-        async move { user.request(Request::new("victim", input)).await }
-    });
+    let input = json!({"do": "hang-once", "note": path});
+    let asking = spawn_ask(&orchestrator, "victim", input);
     let note = note(&path).await;
     let asked = &note["event"];
     let forged = |event_type: &str, metadata: Value| {
@@ -521,11 +522,8 @@ async fn a_running_turn_can_end_in_the_grace_period() {
     let path = dir.path().join("note");
     let orchestrator = Orchestrator::open(root.path(), config()).await.unwrap();
     register(&orchestrator, "a", ProcessSetup::new(CHILD)).await;
-    let asking = tokio::spawn({
-        let user = user(&orchestrator);
-        let input = json!({"do": "hang-once", "note": path});
-        async move { user.request(Request::new("a", input)).await }
-    });
+    let input = json!({"do": "hang-once", "note": path});
+    let asking = spawn_ask(&orchestrator, "a", input);
     let hung = note(&path).await;
     // It does not end: it is killed, and its event is delivered at the next start.
     orchestrator.shutdown(Duration::from_millis(50)).await;
