@@ -8,10 +8,18 @@ use std::path::{Path, PathBuf};
 
 use toolhost_contract::ToolResult;
 
-use crate::bait::{HOSTILE_LINK, SAMPLE};
 use crate::judge::LogLine;
 use crate::mismatch::Mismatch;
 use crate::work_tree::{Content, WorkTree};
+
+/// A file of the workdir. Generated cases name it wherever a tool takes a text.
+pub(crate) const SAMPLE: &str = "sample.txt";
+
+/// The path from the workdir to a secret outside it.
+pub(crate) const SECRET_PATH: &str = "../beside/canary.txt";
+
+/// A link in the workdir that leads out of it.
+pub(crate) const HOSTILE_LINK: &str = "out";
 
 /// The content of the secret file: no tool returns it by chance.
 const SECRET: &str = "canary-5d1c0e7b9f3a4286-beside-the-workdir";

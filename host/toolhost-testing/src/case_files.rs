@@ -73,10 +73,10 @@ impl CaseFiles {
         let folder = folder(bundle);
         let (mut files, mut diagnostics, mut sources) = (Vec::new(), Vec::new(), Vec::new());
         for path in list(&folder, bundle)? {
-            let text = match read_text(&path) {
-                Ok(text) => text,
-                Err(source) => return Err(CaseFilesError::File { path, source }),
-            };
+            let text = read_text(&path).map_err(|source| CaseFilesError::File {
+                path: path.clone(),
+                source,
+            })?;
             let name = path.strip_prefix(".").unwrap_or(&path);
             let source = YamlSource::new(name.display().to_string(), &text);
             match CaseFile::parse(&source) {
@@ -116,43 +116,38 @@ impl CaseFiles {
     }
 }
 
-fn folder(bundle: &Path) -> PathBuf {
-    if bundle.is_dir() {
-        return bundle.join(FOLDER);
-    }
-    let folder = parent(bundle).join(FOLDER);
-    match bundle.file_stem() {
-        Some(name) if bundle.file_name().is_some_and(|file| file != MANIFEST) => folder.join(name),
-        _ => folder,
+/// Returns the directory of a bundle.
+fn directory(bundle: &Path) -> &Path {
+    match bundle.is_dir() {
+        true => bundle,
+        false => bundle.parent().unwrap_or(Path::new("")),
     }
 }
 
-fn parent(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new(""))
+fn folder(bundle: &Path) -> PathBuf {
+    let folder = directory(bundle).join(FOLDER);
+    match bundle.file_stem() {
+        Some(name) if !bundle.is_dir() && !bundle.ends_with(MANIFEST) => folder.join(name),
+        _ => folder,
+    }
 }
 
 /// Lists the case files of a folder. Refuses links out of the bundle's directory: reports quote case
 /// files, and `--update` writes them, but the bundle may be untrusted.
 fn list(folder: &Path, bundle: &Path) -> Result<Vec<PathBuf>, CaseFilesError> {
+    let path = || folder.to_owned();
     let unreadable = |source| CaseFilesError::Folder {
-        path: folder.to_owned(),
+        path: path(),
         source,
     };
     let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(unreadable(error)),
+        entries => entries.map_err(unreadable)?,
     };
-    let dir = if bundle.is_dir() {
-        bundle
-    } else {
-        parent(bundle)
-    };
-    let dir = Path::new(".").join(dir).canonicalize();
+    let dir = Path::new(".").join(directory(bundle)).canonicalize();
     let found = folder.canonicalize().map_err(unreadable)?;
     if !dir.is_ok_and(|dir| found.starts_with(dir)) {
-        let path = folder.to_owned();
-        return Err(CaseFilesError::OutsideBundle { path });
+        return Err(CaseFilesError::OutsideBundle { path: path() });
     }
     let mut paths = Vec::new();
     for entry in entries {

@@ -70,13 +70,8 @@ impl CaseReport {
 
     pub(crate) fn to_json(&self) -> Value {
         let problem = |mismatch: &Mismatch| {
-            let Mismatch {
-                what,
-                expected,
-                got,
-                ..
-            } = mismatch;
-            json!({"what": what, "expected": expected, "got": got})
+            let Mismatch { what, got, .. } = mismatch;
+            json!({"what": what, "expected": mismatch.expected, "got": got})
         };
         let problems: Vec<Value> = self.mismatches.iter().map(problem).collect();
         let mut json = json!({
@@ -92,7 +87,7 @@ impl CaseReport {
         });
         if let (Value::Object(members), TestCase::Generated(case)) = (&mut json, &self.case) {
             members.insert("kind".to_owned(), case.kind.as_str().into());
-            members.insert("args".to_owned(), Value::Object(case.args.clone()));
+            members.insert("args".to_owned(), json!(case.args));
         }
         json
     }

@@ -21,7 +21,7 @@ use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
 
 use crate::generated_case::{GeneratedCase, GeneratedKind};
 use random::Random;
-use values::SchemaValues;
+use values::{DEPTH_MAX, SchemaValues};
 
 /// Most valid cases of one tool. Each runs the tool.
 const VALID_MAX: usize = 48;
@@ -56,7 +56,7 @@ fn generate_for(tool: &ToolCatalogItem, seed: u64) -> Vec<GeneratedCase> {
     };
     let mut bases = Vec::new();
     for object in values.alternatives() {
-        for (name, args) in object.variants() {
+        for (name, args) in object.variants(DEPTH_MAX) {
             bases.extend(cases.add(GeneratedKind::Valid, &name, args));
         }
     }

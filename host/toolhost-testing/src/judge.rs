@@ -2,7 +2,9 @@
 
 mod values;
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 use toolhost_contract::{ToolResult, text};
 
 use crate::case::{ErrorIs, Expect, FileIs, LogIs, TextIs};
@@ -65,13 +67,10 @@ impl Expect {
         let (got, value) = match (result.tool_error(), result.output()) {
             (Some(error), _) => (
                 format!("error {error}"),
-                serde_json::json!({"error": {"code": error.code, "message": error.message}}),
+                json!({"error": {"code": error.code, "message": error.message}}),
             ),
-            (None, Some(output)) => (
-                format!("ok {output}"),
-                serde_json::json!({"output": output}),
-            ),
-            (None, None) => (status.to_owned(), serde_json::json!({"status": status})),
+            (None, Some(output)) => (format!("ok {output}"), json!({"output": output})),
+            (None, None) => (status.to_owned(), json!({"status": status})),
         };
         let mismatch = Mismatch::new("status", expected, &got);
         // Keeps expectations that the author wrote as a part or an expression.
@@ -103,15 +102,16 @@ impl Expect {
             }
         }
         for (pointer, regex) in &self.output_matches {
-            let expected = format!("a match of {regex}");
-            let got = match output.pointer(pointer) {
-                None => NOTHING.to_owned(),
-                Some(Value::String(text)) if regex.is_match(text) => continue,
-                Some(Value::String(text)) => Value::from(text.as_str()).to_string(),
-                Some(other) if regex.is_match(&other.to_string()) => continue,
-                Some(other) => other.to_string(),
-            };
-            found.push(Mismatch::new(format!("output{pointer}"), &expected, &got));
+            let value = output.pointer(pointer);
+            let is_met = value.is_some_and(|value| match value.as_str() {
+                Some(text) => regex.is_match(text),
+                None => regex.is_match(&value.to_string()),
+            });
+            if !is_met {
+                let expected = format!("a match of {regex}");
+                let got = value.map_or_else(|| NOTHING.to_owned(), Value::to_string);
+                found.push(Mismatch::new(format!("output{pointer}"), &expected, &got));
+            }
         }
     }
 
@@ -125,29 +125,21 @@ impl Expect {
             )]
             let exceeded = used > *most as f64;
             if exceeded {
-                let what = format!("usage.{key}");
-                found.push(Mismatch::new(
-                    what,
-                    &format!("at most {most}"),
-                    &used.to_string(),
-                ));
+                let (what, expected) = (format!("usage.{key}"), format!("at most {most}"));
+                found.push(Mismatch::new(what, &expected, &used.to_string()));
             }
         }
         if let Some(expected) = &self.denials {
-            let mut expected: Vec<&str> = expected.iter().map(String::as_str).collect();
-            let denied = result.usage().denials.iter();
-            let denied: Vec<String> = denied.map(ToString::to_string).collect();
-            let mut denied: Vec<&str> = denied.iter().map(String::as_str).collect();
-            expected.sort_unstable();
-            expected.dedup();
-            denied.sort_unstable();
+            let denied = result.usage().denials.iter().map(ToString::to_string);
+            let denied: BTreeSet<String> = denied.collect();
+            let expected: BTreeSet<String> = expected.iter().cloned().collect();
             if expected != denied {
-                let words = |all: &[&str]| match all {
-                    [] => "none".to_owned(),
-                    all => all.join(", "),
+                let words = |all: &BTreeSet<String>| match all.is_empty() {
+                    true => "none".to_owned(),
+                    false => Vec::from_iter(all.iter().cloned()).join(", "),
                 };
-                let value = denied.iter().map(|words| Value::from(*words)).collect();
                 let mismatch = Mismatch::new("denials", &words(&expected), &words(&denied));
+                let value = denied.into_iter().map(Value::from).collect();
                 found.push(mismatch.accepting(&["expect", "denials"], value));
             }
         }
@@ -158,24 +150,19 @@ fn judge_error(expected: &ErrorIs, result: &ToolResult, found: &mut Vec<Mismatch
     let Some(error) = result.tool_error() else {
         return;
     };
-    if let Some(code) = expected
-        .code
-        .as_ref()
-        .filter(|code| error.code.as_str() != *code)
-    {
+    let code = expected.code.as_ref();
+    if let Some(code) = code.filter(|code| error.code.as_str() != *code) {
         let got = format!("{} ({})", error.code, error.message);
-        found.push(
-            Mismatch::new("error.code", code, &got)
-                .accepting(&["expect", "error", "code"], error.code.as_str().into()),
-        );
+        let mismatch = Mismatch::new("error.code", code, &got);
+        let path = ["expect", "error", "code"];
+        found.push(mismatch.accepting(&path, error.code.as_str().into()));
     }
     let suggestion = error.suggestion.as_deref().unwrap_or_default();
     for (key, expected, came) in [
         ("message", &expected.message, error.message.as_str()),
         ("suggestion", &expected.suggestion, suggestion),
     ] {
-        let Some(expected) = expected else { continue };
-        if !expected.is_met_by(came) {
+        if let Some(expected) = expected.as_ref().filter(|it| !it.is_met_by(came)) {
             let path = ["expect", "error", key];
             found.push(text_mismatch(format!("error.{key}"), expected, came, &path));
         }
@@ -184,91 +171,74 @@ fn judge_error(expected: &ErrorIs, result: &ToolResult, found: &mut Vec<Mismatch
 
 /// Describes a text that differs. No text can be accepted in place of a regular expression.
 fn text_mismatch(what: String, expected: &TextIs, came: &str, path: &[&str]) -> Mismatch {
-    let quoted = Value::from(came).to_string();
+    let mismatch = Mismatch::new(what, &expected.describe(), &Value::from(came).to_string());
     match expected {
-        TextIs::Exactly(text) => {
-            Mismatch::new(what, &Value::from(text.as_str()).to_string(), &quoted)
-                .comparing(text.clone(), came.to_owned())
-                .accepting(path, came.into())
-        }
-        TextIs::Matching(regex) => Mismatch::new(what, &format!("a match of {regex}"), &quoted),
+        TextIs::Exactly(text) => mismatch
+            .comparing(text.clone(), came.to_owned())
+            .accepting(path, came.into()),
+        TextIs::Matching(_) => mismatch,
     }
 }
 
 fn judge_file(path: &str, expected: &FileIs, state: &FileState, found: &mut Vec<Mismatch>) {
     let what = format!("files {}", text::shorten(path, SHOWN_MAX));
     let keys = ["expect", "files", path];
-    let came = |state: &FileState| match state {
-        FileState::Absent => "nothing of that name".to_owned(),
-        FileState::Directory => "a directory".to_owned(),
-        FileState::File(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => Value::from(text).to_string(),
-            Err(_) => format!("{} bytes that are not UTF-8", bytes.len()),
-        },
-        FileState::Unreadable(reason) => format!("a file that cannot be read: {reason}"),
+    let text = match state {
+        FileState::File(bytes) => std::str::from_utf8(bytes).ok(),
+        FileState::Absent | FileState::Directory | FileState::Unreadable(_) => None,
     };
-    let mismatch = match (expected, state) {
+    match (expected, state) {
         (FileIs::Absent, FileState::Absent) | (FileIs::Directory, FileState::Directory) => return,
         (FileIs::Bytes(expected), FileState::File(bytes)) if expected == bytes => return,
-        (FileIs::Text(expected), FileState::File(bytes)) => match std::str::from_utf8(bytes) {
-            Ok(text) if expected.is_met_by(text) => return,
-            Ok(text) => {
-                found.push(text_mismatch(what, expected, text, &keys));
-                return;
-            }
-            Err(_) => Mismatch::new(what, "text", &came(state)),
-        },
-        (FileIs::Absent, state) => Mismatch::new(what, "nothing of that name", &came(state)),
-        (FileIs::Directory, state) => Mismatch::new(what, "a directory", &came(state)),
-        (FileIs::Bytes(bytes), state) => Mismatch::new(
-            what,
-            &format!("a file of {} given bytes", bytes.len()),
-            &came(state),
+        (FileIs::Text(expected), _) if text.is_some_and(|text| expected.is_met_by(text)) => return,
+        _ => (),
+    }
+    if let (FileIs::Text(expected), Some(text)) = (expected, text) {
+        found.push(text_mismatch(what, expected, text, &keys));
+        return;
+    }
+    let wanted = match (expected, state) {
+        (FileIs::Absent, _) => "nothing of that name".to_owned(),
+        (FileIs::Directory, _) => "a directory".to_owned(),
+        (FileIs::Bytes(bytes), _) => format!("a file of {} given bytes", bytes.len()),
+        (FileIs::Text(_), FileState::File(_)) => "text".to_owned(),
+        (FileIs::Text(text), _) => text.describe(),
+    };
+    let (got, value) = match (state, text) {
+        (FileState::Absent, _) => ("nothing of that name".to_owned(), Some(Value::Null)),
+        (FileState::Directory, _) => ("a directory".to_owned(), Some(json!({"dir": true}))),
+        (FileState::File(_), Some(text)) => (Value::from(text).to_string(), Some(text.into())),
+        (FileState::File(bytes), None) => (
+            format!("{} bytes that are not UTF-8", bytes.len()),
+            Some(json!({"base64": data_encoding::BASE64.encode(bytes)})),
         ),
-        (FileIs::Text(TextIs::Exactly(text)), state) => {
-            Mismatch::new(what, &Value::from(text.as_str()).to_string(), &came(state))
-        }
-        (FileIs::Text(TextIs::Matching(regex)), state) => {
-            Mismatch::new(what, &format!("a match of {regex}"), &came(state))
+        (FileState::Unreadable(reason), _) => {
+            (format!("a file that cannot be read: {reason}"), None)
         }
     };
-    let value = match state {
-        FileState::Absent => Some(Value::Null),
-        FileState::Directory => Some(serde_json::json!({"dir": true})),
-        FileState::File(bytes) => Some(match std::str::from_utf8(bytes) {
-            Ok(text) => text.into(),
-            Err(_) => serde_json::json!({"base64": data_encoding::BASE64.encode(bytes)}),
-        }),
-        FileState::Unreadable(_) => None,
-    };
-    found.push(match (value, expected) {
-        (Some(value), FileIs::Absent | FileIs::Directory | FileIs::Bytes(_))
-        | (Some(value), FileIs::Text(TextIs::Exactly(_))) => mismatch.accepting(&keys, value),
-        (Some(_), FileIs::Text(TextIs::Matching(_))) | (None, _) => mismatch,
+    let mismatch = Mismatch::new(what, &wanted, &got);
+    let is_expression = matches!(expected, FileIs::Text(TextIs::Matching(_)));
+    found.push(match value.filter(|_| !is_expression) {
+        Some(value) => mismatch.accepting(&keys, value),
+        None => mismatch,
     });
 }
 
 fn judge_log(expected: &LogIs, log: &[LogLine], found: &mut Vec<Mismatch>) {
+    let level = expected.level.as_deref();
     let meets = |line: &LogLine| {
-        let level = expected.level.as_ref();
-        level.is_none_or(|level| *level == line.level) && expected.text.is_met_by(&line.text)
+        level.is_none_or(|level| level == line.level) && expected.text.is_met_by(&line.text)
     };
     if log.iter().any(meets) {
         return;
     }
-    let text = match &expected.text {
-        TextIs::Exactly(text) => Value::from(text.as_str()).to_string(),
-        TextIs::Matching(regex) => format!("a match of {regex}"),
-    };
-    let level = expected.level.as_ref();
     let level = level.map_or_else(String::new, |level| format!("{level}: "));
-    let lines = log.iter().take(LINES_SHOWN);
-    let lines: Vec<String> = lines
-        .map(|line| format!("{}: {}", line.level, Value::from(line.text.as_str())))
-        .collect();
-    let came = match lines.as_slice() {
-        [] => "no line".to_owned(),
-        lines => lines.join(", "),
+    let wanted = format!("{level}{}", expected.text.describe());
+    let line = |line: &LogLine| format!("{}: {}", line.level, Value::from(line.text.as_str()));
+    let lines: Vec<String> = log.iter().take(LINES_SHOWN).map(line).collect();
+    let came = match lines.is_empty() {
+        true => "no line".to_owned(),
+        false => lines.join(", "),
     };
-    found.push(Mismatch::new("log", &format!("{level}{text}"), &came));
+    found.push(Mismatch::new("log", &wanted, &came));
 }

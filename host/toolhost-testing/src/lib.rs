@@ -4,7 +4,6 @@
 //! generated from the tools' schemas say. Each case runs in a fresh workdir, under the limits and grants
 //! of production; HTTP requests are answered by a stub server on loopback. A [`Report`] holds the results.
 
-mod bait;
 mod case;
 mod case_dir;
 mod case_file;

@@ -39,13 +39,8 @@ pub struct Change {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            what,
-            expected,
-            got,
-            ..
-        } = self;
-        let line = format!("{what}: expected {expected} but got {got}");
+        let Self { what, got, .. } = self;
+        let line = format!("{what}: expected {} but got {got}", self.expected);
         f.write_str(&text::shorten(&line, usize::MAX))
     }
 }

@@ -59,6 +59,14 @@ impl TextIs {
             Self::Matching(regex) => regex.is_match(text),
         }
     }
+
+    /// Describes the expectation on one line.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Exactly(text) => Value::from(text.as_str()).to_string(),
+            Self::Matching(regex) => format!("a match of {regex}"),
+        }
+    }
 }
 
 /// An expected error.

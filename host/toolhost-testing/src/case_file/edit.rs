@@ -70,11 +70,9 @@ fn keeping_rest(change: &Change, document: &Node) -> Change {
         (change.path.as_slice(), &mut change.value, &document.value)
     {
         let known = cases.get(change.case).and_then(|case| case.get(only));
-        if let Some(Json::Object(known)) = known.map(Node::to_json) {
-            let rest = known
-                .into_iter()
-                .filter(|(key, _)| !RESULT_KEYS.contains(&key.as_str()));
-            value.extend(rest);
+        if let Some(Json::Object(mut known)) = known.map(Node::to_json) {
+            known.retain(|key, _| !RESULT_KEYS.contains(&key.as_str()));
+            value.extend(known);
         }
     }
     change
@@ -96,14 +94,12 @@ fn intended(mut document: Json, change: &Change) -> Option<Json> {
     Some(document)
 }
 
-/// A key, its value, and whether they are in braces.
-struct Found<'n> {
-    key: &'n Key,
-    value: &'n Node,
-    braced: bool,
-}
-
-fn find<'n>(source: &YamlSource, document: &'n Node, change: &Change) -> Option<Found<'n>> {
+/// Finds the changed key and its value. Returns also whether they are in braces.
+fn find<'n>(
+    source: &YamlSource,
+    document: &'n Node,
+    change: &Change,
+) -> Option<(&'n Key, &'n Node, bool)> {
     let Value::List(cases) = &document.value else {
         return None;
     };
@@ -115,7 +111,7 @@ fn find<'n>(source: &YamlSource, document: &'n Node, change: &Change) -> Option<
             return None;
         };
         let (key, value) = entries.iter().find(|(key, _)| key.name == *name)?;
-        found = Some(Found { key, value, braced });
+        found = Some((key, value, braced));
         braced = braced || is_braced(source, value);
         node = value;
     }
@@ -130,7 +126,7 @@ fn is_braced(source: &YamlSource, node: &Node) -> bool {
 
 /// Returns the text with the value of a key replaced.
 fn replaced(source: &YamlSource, document: &Node, change: &Change) -> Option<String> {
-    let Found { key, value, braced } = find(source, document, change)?;
+    let (key, value, braced) = find(source, document, change)?;
     let (start, end) = extent::of_value(source, key, value, braced)?;
     let indent = usize::try_from(key.mark.column).ok()?.checked_sub(1)?;
     let written = if braced {

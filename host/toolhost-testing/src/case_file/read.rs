@@ -6,15 +6,16 @@ mod values;
 
 use std::collections::HashMap;
 
-use serde_json::Value as Json;
 use toolhost_contract::{JsonObject, ToolErrorCode, text};
-use toolhost_manifest::reader::{Cursor, Fields, Findings, Unread};
+use toolhost_manifest::reader::{Cursor, Fields, Findings};
 use toolhost_manifest::yaml::{Node, Value};
 use toolhost_manifest::{Diagnostic, Place, YamlSource, policy};
 
 use crate::case::{Case, CaseContext};
 use crate::work_tree::Content;
-use values::{QUOTED_MAX, base64, check_path, directory, json, map, number, optional, string};
+use values::{
+    QUOTED_MAX, base64, check_path, directory, json, map, number, only_one, optional, string,
+};
 
 /// Largest file, in bytes.
 const FILE_MAX: usize = 16 << 20;
@@ -26,6 +27,9 @@ const KEYS: [&str; 10] = [
 
 /// The help for a file without cases.
 const EXAMPLE: &str = "Write a list: - {name: says hi, tool: notes__say, args: {text: hi}, expect: {output: {text: hi}}}";
+
+/// What is wrong with a file without cases.
+const NO_CASES: &str = "the file has no cases";
 
 /// Reads all cases, or returns all findings.
 pub(super) fn cases(source: &YamlSource) -> Result<(Node, Vec<Case>), Vec<Diagnostic>> {
@@ -40,18 +44,11 @@ pub(super) fn cases(source: &YamlSource) -> Result<(Node, Vec<Case>), Vec<Diagno
 fn document(findings: &mut Findings, source: &YamlSource) -> Option<Node> {
     let one = "a case file is one document: a list of cases";
     let next = "Write all cases into one list, or into several files.";
-    match findings.only_document(FILE_MAX, one, Some(next)) {
-        Ok(Some(node)) => Some(node),
-        Ok(None) => {
-            add_example(
-                findings,
-                Place::file(source.name()),
-                "the file has no cases",
-            );
-            None
-        }
-        Err(Unread) => None,
+    let node = findings.only_document(FILE_MAX, one, Some(next)).ok()?;
+    if node.is_none() {
+        add_example(findings, Place::file(source.name()), NO_CASES);
     }
+    node
 }
 
 fn add_example(findings: &mut Findings, place: Place, message: &str) {
@@ -69,25 +66,21 @@ fn all(node: &Node, findings: &mut Findings) -> Vec<Case> {
     }
     let items = at.items(findings).unwrap_or_default();
     if items.is_empty() {
-        add_example(findings, place, "the file has no cases");
+        add_example(findings, place, NO_CASES);
     }
     let mut named: HashMap<String, Place> = HashMap::new();
-    let mut cases = Vec::new();
-    for item in items {
-        let Some(case) = case(&item, findings) else {
+    let cases = items.iter().filter_map(|item| case(item, findings));
+    let cases: Vec<Case> = cases.collect();
+    for Case { name, place, .. } in &cases {
+        let first = named.entry(name.clone()).or_insert_with(|| place.clone());
+        if first == place {
             continue;
-        };
-        if let Some(first) = named.get(&case.name) {
-            let name = text::shorten(&case.name, QUOTED_MAX);
-            let message = format!("another case is called '{name}'");
-            let error =
-                Diagnostic::error(ToolErrorCode::ConfigDuplicate, case.place.clone(), message);
-            let error = error.with_related("named here first", first.clone());
-            findings.add(error.with_help("Give each case a unique name."));
         }
-        let place = case.place.clone();
-        named.entry(case.name.clone()).or_insert(place);
-        cases.push(case);
+        let name = text::shorten(name, QUOTED_MAX);
+        let message = format!("another case is called '{name}'");
+        let error = Diagnostic::error(ToolErrorCode::ConfigDuplicate, place.clone(), message);
+        let error = error.with_related("named here first", first.clone());
+        findings.add(error.with_help("Give each case a unique name."));
     }
     cases
 }
@@ -127,20 +120,14 @@ fn filled(at: Option<&Cursor<'_>>, findings: &mut Findings) -> String {
 }
 
 fn times(fields: &Fields<'_>, key: &str, most: i128, findings: &mut Findings) -> u32 {
-    let times = optional(fields, key, findings, |at, findings| {
-        number(at, key, 1, most, findings)
-    });
-    times
-        .and_then(|times| u32::try_from(times).ok())
-        .unwrap_or(1)
+    let times = fields.get(key);
+    let times = times.and_then(|at| number(&at, key, 1, most, findings));
+    times.and_then(|it| u32::try_from(it).ok()).unwrap_or(1)
 }
 
 fn object(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonObject> {
     at.fields(findings)?;
-    match json(at, findings)? {
-        Json::Object(object) => Some(object),
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => None,
-    }
+    json(at, findings)?.as_object().cloned()
 }
 
 fn context(at: &Cursor<'_>, findings: &mut Findings) -> Option<CaseContext> {
@@ -163,21 +150,14 @@ fn files(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(String, Conten
 }
 
 fn content(at: &Cursor<'_>, findings: &mut Findings) -> Option<Content> {
-    match &at.node.value {
-        Value::Text(text) => return Some(Content::File(text.clone().into_bytes())),
-        Value::Map(_) => (),
-        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::List(_) => {
-            return at.expected("the text of a file, {base64: …} or {dir: true}", findings);
-        }
+    if let Value::Text(text) = &at.node.value {
+        return Some(Content::File(text.clone().into_bytes()));
     }
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(&["base64", "dir"], findings);
-    match (fields.get("base64"), fields.get("dir")) {
-        (Some(at), None) => base64(&at, findings).map(Content::File),
-        (None, Some(at)) => directory(&at, findings).map(|()| Content::Directory),
-        (None, None) | (Some(_), Some(_)) => {
-            findings.invalid(at, "give either base64 or dir");
-            None
-        }
+    if !matches!(at.node.value, Value::Map(_)) {
+        return at.expected("the text of a file, {base64: …} or {dir: true}", findings);
+    }
+    match only_one(at, &["base64", "dir"], findings)? {
+        ("base64", at) => base64(&at, findings).map(Content::File),
+        (_, at) => directory(&at, findings).map(|()| Content::Directory),
     }
 }

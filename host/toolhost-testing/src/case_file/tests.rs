@@ -145,7 +145,7 @@ fn whatever_is_wrong_is_named_with_its_place() {
     );
     check(
         "  expect: {status: fine}\n",
-        "3:20: error[E_CONFIG_SCHEMA_INVALID] [0].expect.status: status must be ok, error or pending, not 'fine'",
+        "3:20: error[E_CONFIG_SCHEMA_INVALID] [0].expect.status: 'fine' is not a status: ok, error or pending",
     );
     check(
         "  expect: {status: error, output: 1}\n",

@@ -5,7 +5,7 @@ use toolhost_contract::JsonObject;
 use toolhost_manifest::json_pointer;
 
 use super::label::label;
-use crate::bait::{HOSTILE_LINK, SECRET_PATH};
+use crate::case_dir::{HOSTILE_LINK, SECRET_PATH};
 
 /// Most texts of the arguments that are replaced.
 const REPLACED_MAX: usize = 3;
@@ -58,15 +58,14 @@ pub(super) fn variants(base: &JsonObject) -> Vec<(String, JsonObject)> {
     find_texts(&whole, String::new(), &mut pointers);
     pointers.truncate(REPLACED_MAX);
     let mut all = Vec::new();
-    for text in texts() {
+    for text in texts().into_iter().map(Value::from) {
         for pointer in &pointers {
             let mut args = whole.clone();
-            if let Some(place) = args.pointer_mut(pointer) {
-                *place = Value::from(text.as_str());
+            if let Some(replaced) = args.pointer_mut(pointer) {
+                *replaced = text.clone();
             }
-            let name = label(pointer.trim_start_matches('/'), &Value::from(text.as_str()));
             if let Value::Object(args) = args {
-                all.push((name, args));
+                all.push((label(pointer.trim_start_matches('/'), &text), args));
             }
         }
     }

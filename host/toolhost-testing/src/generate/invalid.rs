@@ -55,15 +55,13 @@ fn wrong_values(schema_values: &SchemaValues<'_>, name: &str) -> Vec<Value> {
             let length = schema.get(key).and_then(Value::as_u64);
             length.and_then(|length| usize::try_from(length).ok())
         };
-        if let Some(shorter) = length("minLength").and_then(|length| length.checked_sub(1)) {
-            values.push("x".repeat(shorter.min(100_000)).into());
-        }
-        if let Some(most) = length("maxLength").filter(|most| *most < 100_000) {
-            values.push("x".repeat(most + 1).into());
-        }
-        if let Some(most) = length("maxItems").filter(|most| *most < 1_000) {
-            values.push(vec![json!("x"); most + 1].into());
-        }
+        let shorter = length("minLength").and_then(|least| least.checked_sub(1));
+        let longer = length("maxLength").filter(|most| *most < 100_000);
+        let lengths = shorter.map(|it| it.min(100_000)).into_iter();
+        let lengths = lengths.chain(longer.map(|most| most + 1));
+        values.extend(lengths.map(|length| Value::from("x".repeat(length))));
+        let longest = length("maxItems").filter(|most| *most < 1_000);
+        values.extend(longest.map(|most| Value::from(vec![json!("x"); most + 1])));
     }
     values
 }

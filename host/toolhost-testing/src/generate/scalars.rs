@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::pattern::example;
-use crate::bait::SAMPLE;
+use crate::case_dir::SAMPLE;
 
 /// Longest text made because a schema allows it, in characters.
-const TEXT_MAX: u64 = 100_000;
+const TEXT_MAX: usize = 100_000;
 
 /// Returns the types that a schema allows; without `type`, those that its keywords apply to.
 pub(super) fn types(schema: &Value) -> Vec<&str> {
@@ -31,24 +31,19 @@ pub(super) fn types(schema: &Value) -> Vec<&str> {
 
 /// Returns texts: one that fits `pattern`, one that fits `format`, and texts at the bounds.
 pub(super) fn texts(schema: &Value) -> Vec<Value> {
-    let length = |key: &str| schema.get(key).and_then(Value::as_u64);
-    let least = length("minLength").unwrap_or(0).min(TEXT_MAX);
-    let most = length("maxLength");
-    let fitted = |text: &str| {
-        let mut text = text.to_owned();
-        while (text.chars().count() as u64) < least {
-            text.push('x');
-        }
-        let most = most.and_then(|most| usize::try_from(most).ok());
-        text.chars()
-            .take(most.unwrap_or(usize::MAX))
-            .collect::<String>()
+    let length = |key: &str| {
+        let length = schema.get(key).and_then(Value::as_u64);
+        length.map(|length| usize::try_from(length).unwrap_or(usize::MAX))
     };
-    let typical = match schema
-        .get("format")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-    {
+    let least = length("minLength").unwrap_or(0).min(TEXT_MAX);
+    let most = length("maxLength").unwrap_or(usize::MAX);
+    let fitted = |text: &str| -> String {
+        let missing = least.saturating_sub(text.chars().count());
+        let text = text.chars().chain(std::iter::repeat_n('x', missing));
+        text.take(most).collect()
+    };
+    let word = |key: &str| schema.get(key).and_then(Value::as_str);
+    let typical = match word("format").unwrap_or_default() {
         "date-time" => "2026-01-31T12:00:00Z",
         "date" => "2026-01-31",
         "time" => "12:00:00Z",
@@ -64,13 +59,10 @@ pub(super) fn texts(schema: &Value) -> Vec<Value> {
         _ => SAMPLE,
     };
     let mut all = Vec::new();
-    let pattern = schema.get("pattern").and_then(Value::as_str);
-    all.extend(pattern.and_then(example));
-    all.push(fitted(typical));
-    all.push(fitted(""));
-    all.push(fitted("가나다 e\u{301} 😀\ntwo"));
-    if let Some(most) = most.filter(|most| *most <= TEXT_MAX) {
-        all.push("x".repeat(usize::try_from(most).unwrap_or(0)));
+    all.extend(word("pattern").and_then(example));
+    all.extend([typical, "", "가나다 e\u{301} 😀\ntwo"].map(fitted));
+    if most <= TEXT_MAX {
+        all.push("x".repeat(most));
     }
     all.into_iter().map(Value::from).collect()
 }
@@ -96,17 +88,14 @@ pub(super) fn integers(schema: &Value) -> Vec<Value> {
 
 /// Reads a bound as an integer; `1.0` is one.
 fn whole(value: &Value) -> Option<i64> {
-    if let Some(integer) = value.as_i64() {
-        return Some(integer);
-    }
-    let number = value
-        .as_f64()
-        .filter(|n| n.fract() == 0.0 && n.abs() < 9e15)?;
     #[expect(
         clippy::cast_possible_truncation,
         reason = "it is whole, and in the range of i64"
     )]
-    Some(number as i64)
+    let of_float = |number: f64| number as i64;
+    let is_whole = |number: &f64| number.fract() == 0.0 && number.abs() < 9e15;
+    let float = || value.as_f64().filter(is_whole);
+    value.as_i64().or_else(|| float().map(of_float))
 }
 
 /// Returns integers, the bounds, and fractions.

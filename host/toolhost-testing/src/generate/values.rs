@@ -3,16 +3,16 @@
 //! Without declared bounds only small values are made: a tool that must be safe from large ones declares
 //! a bound.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolhost_contract::JsonObject;
 
 use super::label::label;
 use super::random::Random;
 use super::scalars::{integers, numbers, texts, types};
-use crate::bait::SAMPLE;
+use crate::case_dir::SAMPLE;
 
 /// Deepest nesting of schemas that is followed.
-const DEPTH_MAX: usize = 6;
+pub(super) const DEPTH_MAX: usize = 6;
 
 /// Most values of one schema.
 const VALUES_MAX: usize = 16;
@@ -21,7 +21,7 @@ const VALUES_MAX: usize = 16;
 const BRANCHES_MAX: usize = 8;
 
 /// Longest list made because a schema allows it.
-const LIST_MAX: u64 = 100;
+const LIST_MAX: usize = 100;
 
 /// Makes values of the parts of one schema.
 pub(super) struct SchemaValues<'s> {
@@ -51,37 +51,25 @@ impl<'s> SchemaValues<'s> {
 
     /// Returns the schemas of a property of the root.
     pub(super) fn schemas_of_property(&self, name: &str) -> Vec<Value> {
-        let mut schemas = Vec::new();
-        for object in self.alternatives() {
-            for (_, schema, _) in object
-                .properties
-                .iter()
-                .filter(|(known, _, _)| known == name)
-            {
-                schemas.extend(self.branches(schema, DEPTH_MAX));
-            }
-        }
-        schemas
+        let objects = self.alternatives().into_iter();
+        let properties = objects.flat_map(|object| object.properties);
+        properties
+            .filter(|(known, _, _)| known == name)
+            .flat_map(|(_, schema, _)| self.branches(&schema, DEPTH_MAX))
+            .collect()
     }
 
     fn object(&self, schema: &Value) -> ObjectSchema<'_> {
-        let required = |name: &str| {
-            let names = schema.get("required").and_then(Value::as_array);
-            names.is_some_and(|names| names.iter().any(|known| known == name))
-        };
-        let none = Map::new();
-        let named = schema
-            .get("properties")
-            .and_then(Value::as_object)
-            .unwrap_or(&none);
-        let mut properties: Vec<(String, Value, bool)> = named
-            .iter()
-            .map(|(name, schema)| (name.clone(), schema.clone(), required(name)))
-            .collect();
+        let required: Vec<&str> = list(schema, "required").filter_map(Value::as_str).collect();
+        let mut properties: Vec<(String, Value, bool)> = Vec::new();
+        let named = schema.get("properties").and_then(Value::as_object);
+        for (name, schema) in named.into_iter().flatten() {
+            let is_required = required.contains(&name.as_str());
+            properties.push((name.clone(), schema.clone(), is_required));
+        }
         // A required member need not have a schema.
-        let names = schema.get("required").and_then(Value::as_array);
-        for name in names.into_iter().flatten().filter_map(Value::as_str) {
-            if !named.contains_key(name) {
+        for name in required {
+            if !properties.iter().any(|(known, _, _)| known == name) {
                 properties.push((name.to_owned(), Value::Bool(true), true));
             }
         }
@@ -101,38 +89,32 @@ impl<'s> SchemaValues<'s> {
             return Vec::new();
         };
         let mut own = keys.clone();
-        let mut all = vec![Vec::new()];
-        if let Some(target) = own.shift_remove("$ref").as_ref().and_then(Value::as_str) {
-            let target = target
-                .strip_prefix('#')
-                .and_then(|at| self.root.pointer(at));
-            let Some(target) = target else {
+        // Of each part one branch applies.
+        let mut parts: Vec<Vec<Value>> = Vec::new();
+        if let Some(Value::String(target)) = own.shift_remove("$ref") {
+            let target = target.strip_prefix('#');
+            let Some(target) = target.and_then(|at| self.root.pointer(at)) else {
                 return Vec::new();
             };
-            all = product(all, &self.branches(target, deeper));
+            parts.push(self.branches(target, deeper));
         }
-        if let Some(Value::Array(parts)) = own.shift_remove("allOf") {
-            for part in &parts {
-                all = product(all, &self.branches(part, deeper));
-            }
+        if let Some(Value::Array(all)) = own.shift_remove("allOf") {
+            parts.extend(all.iter().map(|part| self.branches(part, deeper)));
         }
         for key in ["anyOf", "oneOf"] {
             if let Some(Value::Array(branches)) = own.shift_remove(key) {
-                let branches: Vec<Value> = branches
-                    .iter()
-                    .flat_map(|branch| self.branches(branch, deeper))
-                    .collect();
-                all = product(all, &branches);
+                let branches = branches.iter();
+                parts.push(branches.flat_map(|it| self.branches(it, deeper)).collect());
             }
         }
-        let merged = all.into_iter().map(|parts| {
-            let mut whole = own.clone();
-            for part in parts {
-                merge(&mut whole, part);
-            }
-            Value::Object(whole)
-        });
-        merged.collect()
+        let mut merged = vec![own];
+        for branches in parts {
+            let combined = merged
+                .iter()
+                .flat_map(|whole| branches.iter().map(move |branch| merge(whole, branch)));
+            merged = combined.take(BRANCHES_MAX).collect();
+        }
+        merged.into_iter().map(Value::Object).collect()
     }
 
     /// Returns values of a schema, a typical one first.
@@ -142,13 +124,10 @@ impl<'s> SchemaValues<'s> {
         };
         let mut all: Vec<Value> = Vec::new();
         for schema in self.branches(schema, depth) {
-            let known = ["default", "const"]
-                .into_iter()
-                .filter_map(|key| schema.get(key));
-            let listed = ["examples", "enum"]
-                .into_iter()
-                .filter_map(|key| schema.get(key)?.as_array());
-            all.extend(known.chain(listed.flatten()).cloned());
+            all.extend(schema.get("default").cloned());
+            all.extend(schema.get("const").cloned());
+            all.extend(list(&schema, "examples").cloned());
+            all.extend(list(&schema, "enum").cloned());
             if schema.get("const").is_none() && schema.get("enum").is_none() {
                 for name in types(&schema) {
                     all.extend(self.of_type(name, &schema, deeper));
@@ -173,7 +152,7 @@ impl<'s> SchemaValues<'s> {
             "null" => vec![Value::Null],
             "array" => self.lists(schema, depth),
             "object" => {
-                let variants = self.object(schema).variants_to(depth).into_iter();
+                let variants = self.object(schema).variants(depth).into_iter();
                 variants.map(|(_, args)| Value::Object(args)).collect()
             }
             _ => Vec::new(),
@@ -181,98 +160,79 @@ impl<'s> SchemaValues<'s> {
     }
 
     fn lists(&self, schema: &Value, depth: usize) -> Vec<Value> {
-        let first = schema.get("prefixItems").and_then(Value::as_array);
-        let first: Vec<Value> = first
-            .into_iter()
-            .flatten()
-            .filter_map(|schema| self.values(schema, depth).into_iter().next())
-            .collect();
+        let first = list(schema, "prefixItems");
+        let first = first.filter_map(|schema| self.values(schema, depth).into_iter().next());
+        let first: Vec<Value> = first.collect();
         let items = match schema.get("items") {
             Some(items) => self.values(items, depth),
             None => vec![json!(SAMPLE)],
         };
-        let count = |key: &str| schema.get(key).and_then(Value::as_u64);
-        let least = usize::try_from(count("minItems").unwrap_or(0).min(LIST_MAX)).unwrap_or(0);
-        let of = |length: usize| {
-            let more = items
-                .iter()
-                .cycle()
-                .take(length.saturating_sub(first.len()));
-            let list: Vec<Value> = first.iter().chain(more).take(length).cloned().collect();
-            Value::Array(list)
+        let count = |key: &str| {
+            let count = schema.get(key).and_then(Value::as_u64);
+            count.map(|count| usize::try_from(count).unwrap_or(usize::MAX))
+        };
+        let least = count("minItems").unwrap_or(0).min(LIST_MAX);
+        let of = |length: usize| -> Value {
+            let all = first.iter().chain(items.iter().cycle());
+            all.take(length).cloned().collect()
         };
         let mut all = vec![of(least.max(1).max(first.len())), of(least)];
-        if let Some(most) = count("maxItems").filter(|most| *most <= LIST_MAX) {
-            all.push(of(usize::try_from(most).unwrap_or(1)));
-        }
+        all.extend(count("maxItems").filter(|most| *most <= LIST_MAX).map(of));
         all.push(of(items.len() + first.len()));
         all.extend(items.iter().map(|item| json!([item])));
         all
     }
 }
 
-/// Adds each branch to each list.
-fn product(all: Vec<Vec<Value>>, branches: &[Value]) -> Vec<Vec<Value>> {
-    let with = |parts: &Vec<Value>, branch: &Value| {
-        let mut parts = parts.clone();
-        parts.push(branch.clone());
-        parts
-    };
-    let pairs = all
-        .iter()
-        .flat_map(|parts| branches.iter().map(move |branch| with(parts, branch)));
-    pairs.take(BRANCHES_MAX).collect()
+/// Returns the items of a keyword whose value is a list.
+fn list<'v>(schema: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
+    let list = schema.get(key).and_then(Value::as_array);
+    list.into_iter().flatten()
 }
 
-/// Merges a part into a schema: adds to `properties` and `required`, replaces other keywords.
-fn merge(whole: &mut JsonObject, part: Value) {
-    let Value::Object(part) = part else { return };
-    for (key, value) in part {
-        match (whole.get_mut(&key), value) {
+/// Merges a part into a copy of a schema: adds to `properties` and `required`, replaces other keywords.
+fn merge(whole: &JsonObject, part: &Value) -> JsonObject {
+    let mut whole = whole.clone();
+    for (key, value) in part.as_object().into_iter().flatten() {
+        match (whole.get_mut(key), value) {
             (Some(Value::Object(known)), Value::Object(more)) if key == "properties" => {
-                known.extend(more);
+                known.extend(more.clone());
             }
             (Some(Value::Array(known)), Value::Array(more)) if key == "required" => {
-                known.extend(more);
+                known.extend_from_slice(more);
             }
             (_, value) => {
-                whole.insert(key, value);
+                whole.insert(key.clone(), value.clone());
             }
         }
     }
+    whole
 }
 
 impl ObjectSchema<'_> {
     /// Returns objects that fit, each with what is special about it.
-    pub(super) fn variants(&self) -> Vec<(String, JsonObject)> {
-        self.variants_to(DEPTH_MAX)
-    }
-
-    fn variants_to(&self, depth: usize) -> Vec<(String, JsonObject)> {
-        let made: Vec<(&str, Vec<Value>, bool)> = self
-            .properties
-            .iter()
-            .map(|(name, schema, required)| {
-                (name.as_str(), self.values.values(schema, depth), *required)
-            })
-            .collect();
+    pub(super) fn variants(&self, depth: usize) -> Vec<(String, JsonObject)> {
+        let properties = self.properties.iter();
+        let made = properties.map(|(name, schema, is_required)| {
+            (name, self.values.values(schema, depth), *is_required)
+        });
+        let made: Vec<(&String, Vec<Value>, bool)> = made.collect();
         let object = |with_optional: bool| -> JsonObject {
-            let taken = made
-                .iter()
-                .filter(|(_, _, required)| *required || with_optional);
+            let made = made.iter();
+            let taken = made.filter(|(_, _, is_required)| *is_required || with_optional);
             taken
-                .filter_map(|(name, values, _)| Some(((*name).to_owned(), values.first()?.clone())))
+                .filter_map(|(name, values, _)| Some(((*name).clone(), values.first()?.clone())))
                 .collect()
         };
-        let (least, full) = (object(false), object(true));
+        let least = object(false);
         let mut all = vec![
             ("required arguments only".to_owned(), least.clone()),
-            ("every argument".to_owned(), full),
+            ("every argument".to_owned(), object(true)),
         ];
         for (name, values, _) in &made {
             for value in values {
                 let mut args = least.clone();
-                args.insert((*name).to_owned(), value.clone());
+                args.insert((*name).clone(), value.clone());
                 all.push((label(name, value), args));
             }
         }

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::mismatch::Change;
 use toolhost::text;
 
 use crate::case_files::CaseFiles;
 use crate::case_report::CaseReport;
+use crate::mismatch::Change;
 use crate::planned_case::TestCase;
 
 /// The changes to one case file.

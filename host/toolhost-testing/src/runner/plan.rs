@@ -1,11 +1,13 @@
 //! Selects the cases of a run, and the agent that each is called for.
 
-use crate::case::Case;
-use crate::generate::generate;
+use std::collections::HashSet;
+
 use toolhost::{Agent, Diagnostic, LoadedBundle, Severity, ToolErrorCode};
 
 use super::session::TestSession;
+use crate::case::Case;
 use crate::case_files::CaseFiles;
+use crate::generate::generate;
 use crate::planned_case::{PlannedCase, TestCase};
 
 /// Which cases to run.
@@ -57,12 +59,13 @@ pub(super) fn plan(
 /// nothing.
 fn unknown_names(case: &Case, bundle: &LoadedBundle) -> Vec<Diagnostic> {
     let policy = case.policy.iter();
-    let found = policy.flat_map(|policy| policy.unknown_names(bundle.bundle()));
-    let as_error = |finding| Diagnostic {
-        severity: Severity::Error,
-        ..finding
-    };
-    found.map(as_error).collect()
+    let mut found: Vec<_> = policy
+        .flat_map(|policy| policy.unknown_names(bundle.bundle()))
+        .collect();
+    for finding in &mut found {
+        finding.severity = Severity::Error;
+    }
+    found
 }
 
 /// Returns the agent that a case is called for: the one it names, else the first that has the tool.
@@ -104,14 +107,10 @@ fn caller(case: &Case, session: &TestSession) -> Result<Agent, Box<Diagnostic>> 
 /// Generates the cases of each tool once, for the first agent that has it.
 fn generate_all(bundle: &LoadedBundle, seed: u64) -> Vec<PlannedCase> {
     let mut planned: Vec<PlannedCase> = Vec::new();
-    let mut known = std::collections::HashSet::new();
+    let mut known = HashSet::new();
     for agent in bundle.agents() {
-        let catalog = agent.catalog();
-        let tools = catalog.items().iter();
-        let new: Vec<_> = tools
-            .filter(|tool| known.insert(tool.name.clone()))
-            .cloned()
-            .collect();
+        let mut new = agent.catalog().items().to_vec();
+        new.retain(|tool| known.insert(tool.name.clone()));
         planned.extend(generate(&new, seed).into_iter().map(|case| PlannedCase {
             case: TestCase::Generated(Box::new(case)),
             agent: agent.clone(),

@@ -2,8 +2,7 @@
 //! in production.
 
 use std::collections::BTreeSet;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -18,13 +17,13 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use toolhost::{
-    AssistantMessage, Denial, Instance, JsonObject, MessageError, ToolCall, ToolError, ToolResult,
-    ToolStatus, TurnStart, WorkdirError,
+    AssistantMessage, Denial, Instance, JsonObject, ToolCall, ToolError, ToolResult, ToolStatus,
+    TurnStart,
 };
 use tracing::instrument::WithSubscriber;
 
 use super::log_capture::LogCapture;
-use super::session::{EnvError, TestSession};
+use super::session::{SetupError, TestSession};
 use super::stub_server::StubServer;
 use crate::case_report::CaseReport;
 use crate::planned_case::{PlannedCase, TestCase};
@@ -40,25 +39,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Longest time that a pending call is polled.
 const PENDING_MAX: Duration = Duration::from_secs(120);
-
-/// Why a case did not run.
-#[derive(Debug, thiserror::Error)]
-enum SetupError {
-    #[error("cannot create {}", path.display())]
-    Dir { path: PathBuf, source: io::Error },
-    #[error("cannot prepare the workdir")]
-    Workdir(#[from] io::Error),
-    #[error("files: cannot write '{path}' into the workdir")]
-    File { path: String, source: io::Error },
-    #[error(transparent)]
-    Env(#[from] EnvError),
-    #[error(transparent)]
-    HostWorkdir(#[from] WorkdirError),
-    #[error(transparent)]
-    Message(#[from] MessageError),
-    #[error("{}", .0.message)]
-    Turn(ToolError),
-}
 
 /// Runs all cases, and returns their reports in the same order.
 pub(super) async fn run_all(
@@ -142,13 +122,12 @@ impl RunOutcome {
         // Hundreds of runs leave hundreds of workdirs. One that cannot be removed goes with the session.
         let dir = dir.to_owned();
         let _removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(dir)).await;
-        outcome.unwrap_or_else(|error| Self {
-            mismatches: vec![Mismatch::new(
-                "set-up",
-                "the case to be set up",
-                &with_causes(&error),
-            )],
-            ..Self::default()
+        outcome.unwrap_or_else(|error| {
+            let expected = "the case to be set up";
+            Self {
+                mismatches: vec![Mismatch::new("set-up", expected, &with_causes(&*error))],
+                ..Self::default()
+            }
         })
     }
 }
@@ -165,20 +144,16 @@ async fn run(
     dir: &Path,
     number: u32,
 ) -> Result<RunOutcome, SetupError> {
-    std::fs::create_dir(dir).map_err(|source| SetupError::Dir {
-        path: dir.to_owned(),
-        source,
-    })?;
+    let cannot = |error| format!("cannot create {}: {error}", dir.display());
+    std::fs::create_dir(dir).map_err(cannot)?;
     let case_dir = CaseDir::create(dir)?;
     let tree = WorkTree::open(&case_dir.workdir())?;
     let request = match &planned.case {
         TestCase::Written { case, .. } => {
             for (path, content) in &case.files {
-                tree.write(path, content)
-                    .map_err(|source| SetupError::File {
-                        path: path.clone(),
-                        source,
-                    })?;
+                let cannot =
+                    |error| format!("files: cannot write '{path}' into the workdir: {error}");
+                tree.write(path, content).map_err(cannot)?;
             }
             CallRequest::of_case(case, number)
         }
@@ -242,10 +217,9 @@ impl CallRequest {
         if let Some(trace) = &context.trace_id {
             start = start.with_trace_id(trace.as_str());
         }
-        let instance = if case.repeat > 1 || case.parallel > 1 {
-            format!("{} #{number}", case.name)
-        } else {
-            case.name.clone()
+        let instance = match case.repeat.max(case.parallel) {
+            1 => case.name.clone(),
+            _ => format!("{} #{number}", case.name),
         };
         Self {
             tool: case.tool.clone(),
@@ -259,16 +233,12 @@ impl CallRequest {
 }
 
 async fn call(instance: &Instance, request: CallRequest) -> Result<ToolResult, SetupError> {
-    let turn = instance.open_turn(request.start).await;
-    let turn = turn.map_err(SetupError::Turn)?;
-    let step = turn.open_step().await.map_err(SetupError::Turn)?;
-    let message = match request.message {
-        Some(text) => {
-            let message = message(&text, &request.tool, &request.args);
-            Some(AssistantMessage::parse(message, CALL_ID)?)
-        }
-        None => None,
-    };
+    let turn = instance.open_turn(request.start).await.map_err(refused)?;
+    let step = turn.open_step().await.map_err(refused)?;
+    let message = request.message.as_ref();
+    let message = message.map(|text| message_of(text, &request.tool, &request.args));
+    let message = message.map(|message| AssistantMessage::parse(message, CALL_ID));
+    let message = message.transpose()?;
     let call = ToolCall::new(CALL_ID, request.tool, request.args);
     let mut result = match message {
         Some(message) => step.execute(call, &message).await,
@@ -283,13 +253,18 @@ async fn call(instance: &Instance, request: CallRequest) -> Result<ToolResult, S
         tokio::time::sleep(POLL_INTERVAL).await;
         result = instance.poll(&handle).await;
     }
-    step.close(()).await.map_err(SetupError::Turn)?;
-    turn.close(()).await.map_err(SetupError::Turn)?;
+    step.close(()).await.map_err(refused)?;
+    turn.close(()).await.map_err(refused)?;
     Ok(result)
 }
 
+/// Returns why a turn or a step could not be opened or closed.
+fn refused(error: ToolError) -> SetupError {
+    error.message.into()
+}
+
 /// An assistant message with a text and the call.
-fn message(text: &str, tool: &str, args: &JsonObject) -> Value {
+fn message_of(text: &str, tool: &str, args: &JsonObject) -> Value {
     json!({
         "id": "message-of-the-case",
         "data": {"role": "assistant", "content": [

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use toolhost::bundle::LoadError;
-use toolhost::{Agent, AgentError, Host, HostError, LoadedBundle, Policy};
+use toolhost::{Agent, Host, HostError, LoadedBundle, Policy};
 
 use super::stub_server::StubServer;
 use crate::planned_case::{PlannedCase, TestCase};
+
+/// Why a case cannot be set up, or its turn cannot be opened.
+pub(super) type SetupError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Builds a host with a policy.
 type MakeHost = Box<dyn Fn(Policy) -> Result<Host, HostError> + Send + Sync>;
@@ -30,19 +33,6 @@ pub enum OpenError {
     /// The bundle does not load.
     #[error(transparent)]
     Load(#[from] LoadError),
-}
-
-/// Why there is no environment for a case.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum EnvError {
-    #[error("cannot start the HTTP stub server on loopback")]
-    Server(#[source] io::Error),
-    #[error(transparent)]
-    Host(#[from] HostError),
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    #[error(transparent)]
-    Agent(#[from] AgentError),
 }
 
 /// What one case runs with.
@@ -108,7 +98,7 @@ impl TestSession {
 
     /// Sets up the environment of a case. A case whose policy may allow HTTP requests has a host and a stub
     /// server of its own.
-    pub(super) async fn case_env(&self, planned: &PlannedCase) -> Result<CaseEnv, EnvError> {
+    pub(super) async fn case_env(&self, planned: &PlannedCase) -> Result<CaseEnv, SetupError> {
         let shared = CaseEnv {
             host: self.host.clone(),
             agent: planned.agent.clone(),
@@ -118,14 +108,13 @@ impl TestSession {
             return Ok(shared);
         };
         // A case comes with the tools: its policy may lower their limits, but raise none.
-        let operators = self.policy.clone();
-        let policy = match (&case.policy, operators) {
+        let policy = match (&case.policy, self.policy.clone()) {
             (Some(own), operators) => own.clone().within(&operators.unwrap_or_default()),
             (None, Some(operators)) => operators,
             (None, None) => return Ok(shared),
         };
         let server = StubServer::start(case.http.clone()).await;
-        let server = server.map_err(EnvError::Server)?;
+        let server = server.map_err(OpenError::Server)?;
         let host = (self.make_host)(policy.answered_by(server.address()))?;
         let agent = host.load(&self.path).await?.agent(planned.agent.name())?;
         Ok(CaseEnv {

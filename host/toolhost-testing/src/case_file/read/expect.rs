@@ -9,7 +9,8 @@ use toolhost_manifest::reader::{Cursor, Fields, Findings};
 use toolhost_manifest::yaml::Value;
 
 use super::values::{
-    QUOTED_MAX, base64, check_path, directory, json, list, map, number, optional, regex, string,
+    QUOTED_MAX, base64, check_path, directory, json, list, map, number, only_one, optional, parsed,
+    refuse, regex, string,
 };
 use crate::case::{ErrorIs, Expect, FileIs, LogIs, TextIs};
 
@@ -70,22 +71,16 @@ fn refuse_contradictions(fields: &Fields<'_>, expect: &Expect, findings: &mut Fi
 }
 
 fn status(at: &Cursor<'_>, findings: &mut Findings) -> Option<ToolStatus> {
-    let name = at.text(findings)?;
     let mut all = [ToolStatus::Ok, ToolStatus::Error, ToolStatus::Pending].into_iter();
-    let status = all.find(|status| status.as_str() == name);
-    if status.is_none() {
-        let name = text::shorten(name, QUOTED_MAX);
-        let message = format!("status must be ok, error or pending, not '{name}'");
-        findings.invalid(at, message);
-    }
-    status
+    let parse = |name: &str| all.find(|status| status.as_str() == name);
+    parsed(at, findings, parse, "a status: ok, error or pending")
 }
 
 fn check_pointer(pointer: &str, at: &Cursor<'_>, findings: &mut Findings) {
     if !pointer.is_empty() && !pointer.starts_with('/') {
-        let pointer = text::shorten(pointer, QUOTED_MAX);
-        let message = format!("'{pointer}' is not a JSON pointer: write /{pointer}");
-        findings.invalid(at, message);
+        let example = text::shorten(pointer, QUOTED_MAX);
+        let what = format!("a JSON pointer: write /{example}");
+        refuse(pointer, at, &what, findings);
     }
 }
 
@@ -102,18 +97,16 @@ fn output_matches(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(Strin
 
 /// Reads a text, or `{matches: REGEX}`.
 fn text_is(at: &Cursor<'_>, findings: &mut Findings) -> Option<TextIs> {
-    match &at.node.value {
-        Value::Text(text) => Some(TextIs::Exactly(text.clone())),
-        Value::Map(_) => {
-            let fields = at.fields(findings)?;
-            fields.refuse_unknown(&["matches"], findings);
-            let at = fields.required("matches", findings)?;
-            regex(&at, findings).map(TextIs::Matching)
-        }
-        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::List(_) => {
-            at.expected("a string or {matches: REGEX}", findings)
-        }
+    if let Value::Text(text) = &at.node.value {
+        return Some(TextIs::Exactly(text.clone()));
     }
+    if !matches!(at.node.value, Value::Map(_)) {
+        return at.expected("a string or {matches: REGEX}", findings);
+    }
+    let fields = at.fields(findings)?;
+    fields.refuse_unknown(&["matches"], findings);
+    let at = fields.required("matches", findings)?;
+    regex(&at, findings).map(TextIs::Matching)
 }
 
 /// Reads a code, or `{code, message, suggestion}`.
@@ -150,22 +143,10 @@ fn file(at: &Cursor<'_>, findings: &mut Findings) -> Option<FileIs> {
             return at.expected(what, findings);
         }
     }
-    let fields = at.fields(findings)?;
-    fields.refuse_unknown(&["matches", "base64", "dir"], findings);
-    match (
-        fields.get("matches"),
-        fields.get("base64"),
-        fields.get("dir"),
-    ) {
-        (Some(at), None, None) => {
-            regex(&at, findings).map(|regex| FileIs::Text(TextIs::Matching(regex)))
-        }
-        (None, Some(at), None) => base64(&at, findings).map(FileIs::Bytes),
-        (None, None, Some(at)) => directory(&at, findings).map(|()| FileIs::Directory),
-        _ => {
-            findings.invalid(at, "give one of matches, base64 and dir");
-            None
-        }
+    match only_one(at, &["matches", "base64", "dir"], findings)? {
+        ("matches", at) => regex(&at, findings).map(|it| FileIs::Text(TextIs::Matching(it))),
+        ("base64", at) => base64(&at, findings).map(FileIs::Bytes),
+        (_, at) => directory(&at, findings).map(|()| FileIs::Directory),
     }
 }
 
@@ -185,7 +166,7 @@ fn log_line(at: &Cursor<'_>, findings: &mut Findings) -> Option<LogIs> {
     fields.refuse_unknown(&["level", "text", "matches"], findings);
     let level = optional(&fields, "level", findings, level);
     let text = match (fields.get("text"), fields.get("matches")) {
-        (Some(at), None) => TextIs::Exactly(at.text(findings)?.to_owned()),
+        (Some(at), None) => TextIs::Exactly(string(&at, findings)?),
         (None, Some(at)) => TextIs::Matching(regex(&at, findings)?),
         (None, None) | (Some(_), Some(_)) => {
             findings.invalid(at, "give either text or matches");
@@ -196,14 +177,9 @@ fn log_line(at: &Cursor<'_>, findings: &mut Findings) -> Option<LogIs> {
 }
 
 fn level(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
-    let level = at.text(findings)?;
-    if LEVELS.contains(&level) {
-        return Some(level.to_owned());
-    }
-    let level = text::shorten(level, QUOTED_MAX);
-    let known = LEVELS.join(", ");
-    findings.invalid(at, format!("level must be one of {known}, not '{level}'"));
-    None
+    let parse = |level: &str| LEVELS.contains(&level).then(|| level.to_owned());
+    let what = format!("a level: {}", LEVELS.join(", "));
+    parsed(at, findings, parse, &what)
 }
 
 /// Returns the keys of the numbers that `toolhost call --usage` prints.
@@ -223,41 +199,23 @@ fn usage(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(String, u64)>>
     let known = usage_keys();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     fields.refuse_unknown(&known, findings);
-    let mut ceilings = Vec::new();
-    for (key, _, value) in fields.entries() {
-        if let Some(most) = ceiling(key, &value, findings) {
-            ceilings.push((key.to_owned(), most));
-        }
-    }
-    Some(ceilings)
+    let entries = fields.entries();
+    let ceilings = entries
+        .filter_map(|(key, _, value)| Some((key.to_owned(), ceiling(key, &value, findings)?)));
+    Some(ceilings.collect())
 }
 
 fn ceiling(key: &str, at: &Cursor<'_>, findings: &mut Findings) -> Option<u64> {
-    match &at.node.value {
-        Value::Text(size) => {
-            let bytes = parse_bytes(size);
-            if bytes.is_none() {
-                let size = text::shorten(size, QUOTED_MAX);
-                let message = format!("'{size}' is not a number, or a size such as 16MiB");
-                findings.invalid(at, message);
-            }
-            bytes
-        }
-        Value::Null
-        | Value::Bool(_)
-        | Value::Integer(_)
-        | Value::Float(_)
-        | Value::List(_)
-        | Value::Map(_) => number(at, key, 0, i128::from(u64::MAX), findings),
+    if matches!(at.node.value, Value::Text(_)) {
+        let what = "a number, or a size such as 16MiB";
+        return parsed(at, findings, parse_bytes, what);
     }
+    number(at, key, 0, i128::from(u64::MAX), findings)
 }
 
 fn denials(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
-    let mut all = Vec::new();
-    for item in at.items(findings)? {
-        let Some(words) = item.text(findings) else {
-            continue;
-        };
+    list(at, findings, |item, findings| {
+        let words = item.text(findings)?;
         if Denial::parse(words).is_none() {
             let known: Vec<String> = Denial::fixed_texts().collect();
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -266,9 +224,8 @@ fn denials(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
                 None => format!("known are {}", known.join(", ")),
             };
             let words = text::shorten(words, QUOTED_MAX);
-            findings.invalid(&item, format!("no denial is called '{words}'; {help}"));
+            findings.invalid(item, format!("no denial is called '{words}'; {help}"));
         }
-        all.push(words.to_owned());
-    }
-    Some(all)
+        Some(words.to_owned())
+    })
 }

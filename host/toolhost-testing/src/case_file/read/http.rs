@@ -1,11 +1,10 @@
 //! Reads the HTTP answers of a case.
 
-use toolhost_contract::{HttpRule, text};
-
+use toolhost_contract::HttpRule;
 use toolhost_manifest::reader::{Cursor, Findings};
 use toolhost_manifest::yaml::Value;
 
-use super::values::{QUOTED_MAX, json, list, number, optional};
+use super::values::{json, list, number, optional, parsed, refuse, string};
 use crate::case::StubResponse;
 
 /// Longest delay of an answer, in milliseconds.
@@ -62,29 +61,15 @@ fn response(at: &Cursor<'_>, findings: &mut Findings) -> Option<StubResponse> {
 }
 
 fn method(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
-    let method = at.text(findings)?;
-    let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
-    if !is_method {
-        let method = text::shorten(method, QUOTED_MAX);
-        findings.invalid(
-            at,
-            format!("'{method}' is not a method such as GET or POST"),
-        );
-        return None;
-    }
-    Some(method.to_owned())
+    let is_upper = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase());
+    let parse = |text: &str| (!text.is_empty() && is_upper(text)).then(|| text.to_owned());
+    parsed(at, findings, parse, "a method such as GET or POST")
 }
 
 /// Reads `https://host[:port]/path?query` into the authority and the path of a request.
 fn url(at: &Cursor<'_>, findings: &mut Findings) -> Option<(String, String)> {
-    let url = at.text(findings)?;
-    let parsed = parse_url(url);
-    if parsed.is_none() {
-        let url = text::shorten(url, QUOTED_MAX);
-        let message = format!("'{url}' is not a URL such as https://api.example.com/x");
-        findings.invalid(at, message);
-    }
-    parsed
+    let what = "a URL such as https://api.example.com/x";
+    parsed(at, findings, parse_url, what)
 }
 
 fn parse_url(url: &str) -> Option<(String, String)> {
@@ -96,18 +81,12 @@ fn parse_url(url: &str) -> Option<(String, String)> {
     };
     let split = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at_checked(split)?;
-    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
-    if authority.is_empty() || authority.contains(['@', '#']) || path.contains('#') {
+    let is_plain = rest.bytes().all(|byte| byte.is_ascii_graphic());
+    // A pattern is refused.
+    if !is_plain || authority.is_empty() || authority.contains(['@', '*']) || rest.contains('#') {
         return None;
     }
-    if !plain(authority) || !plain(path) {
-        return None;
-    }
-    // A host that a request may name; a pattern is refused.
     HttpRule::parse(&format!("{scheme}://{authority}")).ok()?;
-    if authority.contains('*') {
-        return None;
-    }
     // The default port is not sent.
     let authority = authority.strip_suffix(default_port).unwrap_or(authority);
     let path = match path.as_bytes().first() {
@@ -122,23 +101,16 @@ fn headers(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<(String, Stri
     for (name, at_key, value) in at.fields(findings)?.entries() {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if name.is_empty() || !name.bytes().all(token) {
-            let name = text::shorten(name, QUOTED_MAX);
-            findings.invalid(&at_key, format!("'{name}' is not the name of a header"));
+            refuse(name, &at_key, "the name of a header", findings);
         }
-        let header = match &value.node.value {
-            Value::Integer(number) => number.to_string(),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Float(_)
-            | Value::Text(_)
-            | Value::List(_)
-            | Value::Map(_) => value.text(findings)?.to_owned(),
+        let header = if let Value::Integer(number) = value.node.value {
+            number.to_string()
+        } else {
+            string(&value, findings)?
         };
         if header.chars().any(char::is_control) {
-            findings.invalid(
-                &value,
-                "a header must be one line without control characters",
-            );
+            let message = "a header must be one line without control characters";
+            findings.invalid(&value, message);
         }
         headers.push((name.to_owned(), header));
     }

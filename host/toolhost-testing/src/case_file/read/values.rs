@@ -77,6 +77,44 @@ pub(super) fn string(at: &Cursor<'_>, findings: &mut Findings) -> Option<String>
     at.text(findings).map(str::to_owned)
 }
 
+/// Reads a text that `parse` accepts. `what` ends the message about another text: `'x' is not …`.
+pub(super) fn parsed<T>(
+    at: &Cursor<'_>,
+    findings: &mut Findings,
+    parse: impl FnOnce(&str) -> Option<T>,
+    what: &str,
+) -> Option<T> {
+    let text = at.text(findings)?;
+    let parsed = parse(text);
+    if parsed.is_none() {
+        refuse(text, at, what, findings);
+    }
+    parsed
+}
+
+/// Records that a text is not what its place needs.
+pub(super) fn refuse(text: &str, at: &Cursor<'_>, what: &str, findings: &mut Findings) {
+    let text = text::shorten(text, QUOTED_MAX);
+    findings.invalid(at, format!("'{text}' is not {what}"));
+}
+
+/// Reads a mapping with exactly one of these keys. Returns the key and its value.
+pub(super) fn only_one<'n>(
+    at: &Cursor<'n>,
+    keys: &[&'static str],
+    findings: &mut Findings,
+) -> Option<(&'static str, Cursor<'n>)> {
+    let fields = at.fields(findings)?;
+    fields.refuse_unknown(keys, findings);
+    let mut present = keys.iter().filter_map(|key| Some((*key, fields.get(key)?)));
+    let only = present.next();
+    if only.is_none() || present.next().is_some() {
+        findings.invalid(at, format!("give one of {}", keys.join(", ")));
+        return None;
+    }
+    only
+}
+
 /// Reads `true`.
 pub(super) fn directory(at: &Cursor<'_>, findings: &mut Findings) -> Option<()> {
     if at.boolean(findings)? {
@@ -86,40 +124,37 @@ pub(super) fn directory(at: &Cursor<'_>, findings: &mut Findings) -> Option<()> 
     None
 }
 
+/// Reads bytes in base64, which may be a block of several lines.
 pub(super) fn base64(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<u8>> {
     let mut text = at.text(findings)?.to_owned();
-    // The text may be a block of several lines.
     text.retain(|c| !c.is_ascii_whitespace());
-    match data_encoding::BASE64.decode(text.as_bytes()) {
-        Ok(bytes) => Some(bytes),
-        Err(error) => {
-            findings.invalid(at, format!("invalid base64: {error}"));
-            None
-        }
-    }
+    let bytes = data_encoding::BASE64.decode(text.as_bytes());
+    let bytes = bytes.map_err(|error| findings.invalid(at, format!("invalid base64: {error}")));
+    bytes.ok()
 }
 
+/// Reads a regular expression.
 pub(super) fn regex(at: &Cursor<'_>, findings: &mut Findings) -> Option<Regex> {
     let pattern = at.text(findings)?;
-    match RegexBuilder::new(pattern).size_limit(REGEX_MAX).build() {
-        Ok(regex) => Some(regex),
-        Err(error) => {
-            let reason = error.to_string();
-            let reason = reason.lines().last().unwrap_or_default();
-            let reason = reason.trim_start_matches("error: ");
-            let reason = text::shorten(reason, 200);
-            findings.invalid(at, format!("invalid regular expression: {reason}"));
-            None
-        }
-    }
+    let regex = RegexBuilder::new(pattern).size_limit(REGEX_MAX).build();
+    let regex = regex.map_err(|error| {
+        let reason = error.to_string();
+        let reason = reason.lines().last().unwrap_or_default();
+        let reason = text::shorten(reason.trim_start_matches("error: "), 200);
+        findings.invalid(at, format!("invalid regular expression: {reason}"));
+    });
+    regex.ok()
 }
 
 /// Refuses paths that are not relative to the workdir and beneath it.
 pub(super) fn check_path(path: &str, at: &Cursor<'_>, findings: &mut Findings) {
     let is_name = |name: &str| !matches!(name, "" | "." | "..");
     if path.contains('\0') || !path.split('/').all(is_name) {
-        let path = text::shorten(path, QUOTED_MAX);
-        let message = format!("'{path}' is not a path in the workdir, such as notes/a.txt");
-        findings.invalid(at, message);
+        refuse(
+            path,
+            at,
+            "a path in the workdir, such as notes/a.txt",
+            findings,
+        );
     }
 }
