@@ -113,7 +113,7 @@ pub(crate) struct NewArgs {
     /// Language of the tool
     #[arg(long, value_enum)]
     pub(crate) lang: Lang,
-    /// Where to create it [default: a folder of that name]
+    /// Folder of the new tool [default: a folder of that name]
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
 }
@@ -135,7 +135,7 @@ pub(crate) struct BuildArgs {
     /// Bundle file, or directory that holds a goondan.yaml
     #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
     pub(crate) bundle: PathBuf,
-    /// Build even what is up to date
+    /// Build also components that are up to date
     #[arg(long)]
     pub(crate) force: bool,
     /// JavaScript engine [default: starlingmonkey for tools that use fetch, else qjs]
@@ -170,7 +170,7 @@ pub(crate) struct ListArgs {
     /// Print the tools as JSON, in the format of a model provider
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// The same as --format json
+    /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
 }
@@ -213,6 +213,26 @@ pub(crate) struct CallArgs {
     pub(crate) args: ArgsFrom,
     #[command(flatten)]
     pub(crate) caller: CallerArgs,
+}
+
+impl CallArgs {
+    /// The bundle and the tool's name, which may be any text: the catalog decides. A single word is the
+    /// tool.
+    pub(crate) fn target(&self) -> Result<(&Path, Cow<'_, str>), Failure> {
+        let no_tool = |error| Failure::from(error).hint("toolhost call [BUNDLE] TOOL");
+        match (&self.first, &self.second) {
+            (Some(bundle), Some(tool)) => Ok((bundle, tool.into())),
+            (Some(only), None) => {
+                let tool = only.to_string_lossy();
+                if ToolName::parse(&tool).is_err() && only.exists() {
+                    let error = anyhow!("there is no tool to call: {tool} is a path");
+                    return Err(no_tool(error));
+                }
+                Ok((Path::new(BUNDLE), tool))
+            }
+            (None, _) => Err(no_tool(anyhow!("there is no tool to call"))),
+        }
+    }
 }
 
 /// The agent, the instance and the workdir of a call.
@@ -263,13 +283,13 @@ pub(crate) struct PlayArgs {
     /// The script: a YAML file that names a bundle and lists the calls of its agents
     #[arg(value_name = "SCRIPT")]
     pub(crate) script: PathBuf,
-    /// How many times to play it at once, each with its own instance
+    /// Number of parallel runs, each with its own instance
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) turns: u32,
     /// The operator's policy, in place of the script's
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// Keep workspaces, events and pending calls here [default: a temporary directory]
+    /// Directory in which workspaces, events and pending calls are kept [default: a temporary directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 }
@@ -283,7 +303,7 @@ pub(crate) struct TestArgs {
     /// The operator's policy, for cases without a policy of their own
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// Run only cases with this text in their file, name or tool
+    /// Run only cases whose file, name or tool contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
     /// List the cases without running them
@@ -306,51 +326,18 @@ pub(crate) struct TestArgs {
     pub(crate) junit: Option<PathBuf>,
 }
 
-/// The target of a call.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Target<'a> {
-    /// The bundle.
-    pub(crate) bundle: &'a Path,
-    /// The tool's name. May be anything; the catalog decides.
-    pub(crate) tool: Cow<'a, str>,
-}
-
-impl CallArgs {
-    /// The bundle and the tool. A single word is the tool.
-    pub(crate) fn target(&self) -> Result<Target<'_>, Failure> {
-        let no_tool = |error| Failure::from(error).hint("toolhost call [BUNDLE] TOOL");
-        match (&self.first, &self.second) {
-            (Some(bundle), Some(tool)) => Ok(Target {
-                bundle,
-                tool: tool.into(),
-            }),
-            (Some(only), None) => {
-                let tool = only.to_string_lossy();
-                if ToolName::parse(&tool).is_err() && only.exists() {
-                    return Err(no_tool(anyhow!(
-                        "there is no tool to call: {tool} is a path"
-                    )));
-                }
-                let bundle = Path::new(BUNDLE);
-                Ok(Target { bundle, tool })
-            }
-            (None, _) => Err(no_tool(anyhow!("there is no tool to call"))),
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
     /// The component
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Print it as JSON
+    /// Print the description as JSON
     #[arg(long, conflicts_with_all = ["manifest", "wit"])]
     pub(crate) json: bool,
-    /// Print a manifest for it, to be kept beside it
+    /// Print a manifest for the component, to be saved beside it
     #[arg(long, conflicts_with = "wit")]
     pub(crate) manifest: bool,
-    /// Print its world, as WIT: the interfaces that it imports and exports
+    /// Print the world of the component as WIT: the interfaces that it imports and exports
     #[arg(long)]
     pub(crate) wit: bool,
 }
@@ -358,25 +345,21 @@ pub(crate) struct InspectArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CacheArgs {
     #[command(subcommand)]
-    pub(crate) what: CacheDo,
+    pub(crate) action: CacheAction,
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
 }
 
 /// An action on the cache.
 #[derive(Debug, Clone, Copy, Subcommand)]
-pub(crate) enum CacheDo {
+pub(crate) enum CacheAction {
     /// List cached components, the most recently used first
-    Ls(CacheLook),
+    Ls,
     /// Check each signature; nothing is mapped or run
-    Verify(CacheLook),
+    Verify,
     /// Remove all cached components; they are compiled again when needed
-    Clear(CacheLook),
-}
-
-#[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct CacheLook {
-    /// Print the answer as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    Clear,
 }
 
 #[cfg(test)]
@@ -397,19 +380,12 @@ mod tests {
             let Command::Call(call) = Cli::try_parse_from(words).unwrap().command else {
                 panic!("not a call");
             };
-            let expected = Target {
-                bundle: Path::new(bundle),
-                tool: tool.into(),
-            };
-            assert_eq!(call.target().unwrap(), expected);
+            assert_eq!(call.target().unwrap(), (Path::new(bundle), tool.into()));
         };
         check(&["text__upper"], "goondan.yaml", "text__upper");
         check(&["b.yaml", "text__upper"], "b.yaml", "text__upper");
-        check(
-            &["text__upper", "--args", "-"],
-            "goondan.yaml",
-            "text__upper",
-        );
+        let with_args = ["text__upper", "--args", "-"];
+        check(&with_args, "goondan.yaml", "text__upper");
         check(&["b", "--usage", "text__upper"], "b", "text__upper");
     }
 }

@@ -8,18 +8,16 @@ mod check;
 mod inspect;
 mod list;
 mod new;
-mod pending;
 mod play;
 mod test;
 
 pub(crate) use build::build;
 pub(crate) use cache::cache;
-pub(crate) use call::call;
+pub(crate) use call::{call, cancel, poll};
 pub(crate) use check::check;
 pub(crate) use inspect::inspect;
 pub(crate) use list::list;
 pub(crate) use new::new;
-pub(crate) use pending::{cancel, poll};
 pub(crate) use play::play;
 pub(crate) use test::test;
 

@@ -1,23 +1,10 @@
 //! Errors of commands: what is wrong, where, and a hint.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 use toolhost::{Diagnostic, LoadError, YamlSource};
 
 use crate::exit::Exit;
-use crate::terminal::Style;
-use crate::terminal::diagnostics;
-use crate::terminal::{stderr, text};
-
-/// A signal that stops a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StopSignal {
-    /// SIGINT: Ctrl-C.
-    Interrupt,
-    /// SIGTERM.
-    Terminate,
-}
+use crate::terminal::{Style, diagnostics, stderr, text};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -51,30 +38,16 @@ impl Failure {
         Self::from(error.into())
     }
 
-    /// The failure of a command that a signal stopped.
-    pub(crate) fn stopped(signal: StopSignal) -> Self {
-        let (how, exit) = match signal {
-            StopSignal::Interrupt => ("interrupted", Exit::Interrupted),
-            StopSignal::Terminate => ("terminated", Exit::Terminated),
+    /// The failure of a command that a signal stopped. `exit` is the exit code for the signal.
+    pub(crate) fn stopped(exit: Exit) -> Self {
+        let how = match exit == Exit::Terminated {
+            true => "terminated",
+            false => "interrupted",
         };
         let error = anyhow::anyhow!("{how}; what was running has been stopped");
         Self {
             exit,
             ..Self::from(error)
-        }
-    }
-
-    /// The failure of a policy that cannot be used.
-    pub(crate) fn of_policy(
-        path: &Path,
-        source: Option<YamlSource>,
-        findings: Vec<Diagnostic>,
-    ) -> Self {
-        let error = anyhow::anyhow!("the policy {} cannot be used", path.display());
-        Self {
-            findings,
-            sources: source.into_iter().collect(),
-            ..Self::from(error).hint("Correct the errors above; nothing was loaded.")
         }
     }
 

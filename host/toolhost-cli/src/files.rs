@@ -1,9 +1,132 @@
-//! Reads, replaces and locks files.
+//! Reads, replaces and locks files. Reads take at most a given number of bytes, and Ctrl-C still works
+//! while one blocks.
 
-mod lock;
-mod read;
-mod replace;
+use std::fs::{self, File, Permissions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
 
-pub(crate) use lock::{FileLock, lock};
-pub(crate) use read::{read, read_async, spawn_blocking, stdin, text_file};
-pub(crate) use replace::replace;
+use anyhow::{Context, Result, bail, ensure};
+use rustix::fs::OFlags;
+
+/// Reads a file of at most `max` bytes. `what` names it in errors.
+pub(crate) async fn read_async(what: &'static str, path: &Path, max: u64) -> Result<Vec<u8>> {
+    let path = path.to_owned();
+    spawn_blocking(move || read(what, &path, max)).await
+}
+
+/// Reads a text file of at most `max` bytes.
+pub(crate) async fn text_file(what: &'static str, path: &Path, max: u64) -> Result<String> {
+    let bytes = read_async(what, path, max).await?;
+    String::from_utf8(bytes).with_context(|| format!("{what} {} is not UTF-8 text", path.display()))
+}
+
+/// Reads stdin to its end, at most `max` bytes of text.
+pub(crate) async fn stdin(max: u64) -> Result<String> {
+    let read = move || bounded(std::io::stdin().lock(), max).context("stdin cannot be read");
+    String::from_utf8(spawn_blocking(read).await?).context("stdin is not UTF-8 text")
+}
+
+/// Reads a file of at most `max` bytes on this thread.
+pub(crate) fn read(what: &str, path: &Path, max: u64) -> Result<Vec<u8>> {
+    let cannot = || format!("{what} {} cannot be read", path.display());
+    let file = File::open(path).with_context(cannot)?;
+    if file.metadata().with_context(cannot)?.is_dir() {
+        bail!("{what} {} is a directory, not a file", path.display());
+    }
+    bounded(file, max).with_context(cannot)
+}
+
+fn bounded(source: impl Read, max: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+    ensure!(bytes.len() as u64 <= max, "it holds more than {max} bytes");
+    Ok(bytes)
+}
+
+/// Runs work that may block for ever, such as a read from a terminal, on a thread that the process does
+/// not wait for.
+pub(crate) async fn spawn_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.context("a thread of the host failed")?
+}
+
+/// A lock that is released when dropped, or when the process ends.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    _file: File,
+}
+
+/// Takes a lock. Waits while another process holds it.
+pub(crate) async fn lock(path: &Path) -> Result<FileLock> {
+    let cannot = || format!("{} cannot be locked", path.display());
+    // Refuses links, and does not block on a pipe.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .custom_flags(flags)
+        .open(path)
+        .with_context(cannot)?;
+    match file.try_lock() {
+        Ok(()) => return Ok(FileLock { _file: file }),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
+    }
+    let wait = move || Ok(file.lock().map(|()| FileLock { _file: file }));
+    spawn_blocking(wait).await?.with_context(cannot)
+}
+
+/// Writes a temporary file and renames it, so that readers see the old or the new content. Follows no
+/// links, and keeps the permissions of the file.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let before = fs::symlink_metadata(path).ok();
+    let before = before.filter(fs::Metadata::is_file);
+    // Of a new file, before the umask.
+    let new = Permissions::from_mode(0o666);
+    let mut file = tempfile::Builder::new()
+        .prefix(".")
+        .suffix(".tmp")
+        .permissions(new)
+        .tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    if let Some(before) = before {
+        file.as_file().set_permissions(before.permissions())?;
+    }
+    file.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_no_link_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, other) = (dir.path().join("a"), dir.path().join("other"));
+        fs::write(&other, "other").unwrap();
+        replace(&file, b"new").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        replace(&file, b"newer").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"newer");
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+
+        fs::remove_file(&file).unwrap();
+        symlink(&other, &file).unwrap();
+        replace(&file, b"newest").unwrap();
+        assert!(fs::symlink_metadata(&file).unwrap().is_file());
+        assert_eq!(fs::read(&other).unwrap(), b"other");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+}

@@ -86,19 +86,11 @@ impl HostContext {
     ) -> Result<Self, Failure> {
         let policy = PolicyFile::read(policy).await?;
         let root = settings.dirs.state_root.as_deref();
-        Self::build(settings, policy, root, state_root)
+        Self::open_at(settings, policy, root, state_root)
     }
 
     /// Builds a host with another state root.
     pub(crate) fn open_at(
-        settings: &Settings,
-        policy: PolicyFile,
-        root: &Path,
-    ) -> Result<Self, Failure> {
-        Self::build(settings, policy, Some(root), StateRoot::Needed)
-    }
-
-    fn build(
         settings: &Settings,
         policy: PolicyFile,
         root: Option<&Path>,

@@ -90,7 +90,12 @@ async fn read(
             source,
             path: Some(path.to_owned()),
         }),
-        Err(error) => Err(Failure::of_policy(path, source, error.diagnostics)),
+        Err(invalid) => {
+            let error = anyhow!("the policy {} cannot be used", path.display());
+            let sources = source.into_iter().collect();
+            let failure = Failure::of_files(error, invalid.diagnostics, sources);
+            Err(failure.hint("Correct the errors above; nothing was loaded."))
+        }
     }
 }
 

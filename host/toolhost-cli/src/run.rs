@@ -10,14 +10,12 @@ use tokio::task::JoinError;
 
 use crate::args::{Cli, Command};
 use crate::commands;
-use crate::environment::Environment;
+use crate::environment;
 use crate::exit::Exit;
-use crate::failure::{Failure, StopSignal};
+use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::state_dirs::StateDirs;
-use crate::terminal::Style;
-use crate::terminal::log;
-use crate::terminal::{stderr, text};
+use crate::terminal::{Style, log, stderr, text};
 use crate::toolchains::TargetDir;
 
 /// How long a stopped command has to release what it holds. Work that does not yield, such as a blocked
@@ -44,15 +42,14 @@ pub(crate) fn run() -> Exit {
             return Exit::Done;
         }
     };
-    let environment = Environment::read();
     let settings = Arc::new(Settings {
         verbosity: cli.global.verbosity(),
-        style: Style::new(&environment),
-        target_dir: match environment.cargo_target_dir {
-            true => TargetDir::FromEnvironment,
-            false => TargetDir::Cache,
+        style: Style::of_stderr(),
+        target_dir: match environment::value("CARGO_TARGET_DIR") {
+            Some(_) => TargetDir::FromEnvironment,
+            None => TargetDir::Cache,
         },
-        dirs: StateDirs::find(&environment, cli.global.state_root),
+        dirs: StateDirs::find(cli.global.state_root, environment::value),
     });
     log::start(settings.verbosity);
     match run_until_signal(cli.command, &settings) {
@@ -80,19 +77,18 @@ fn run_until_signal(command: Command, settings: &Arc<Settings>) -> Result<Exit, 
         let mut signals = StopSignals::listen();
         // In its own task, so that signals are received while it computes.
         let mut work = tokio::spawn(async move { execute(command, &settings).await });
-        let signal = tokio::select! {
+        let exit = tokio::select! {
             biased;
-            signal = signals.next() => signal,
+            exit = signals.next() => exit,
             done = &mut work => return joined(done),
         };
         // Dropping the command stops the guest.
         work.abort();
-        let stopped = Failure::stopped(signal);
         tokio::select! {
-            _ended = work => Err(stopped),
+            _ended = work => Err(Failure::stopped(exit)),
             // Exits at once, without a message.
-            _second = signals.next() => Ok(stopped.exit()),
-            () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => Ok(stopped.exit()),
+            _second = signals.next() => Ok(exit),
+            () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => Ok(exit),
         }
     });
     // Does not wait for blocking work, such as a read from a terminal.
@@ -138,11 +134,11 @@ impl StopSignals {
         }
     }
 
-    /// Waits for a signal.
-    async fn next(&mut self) -> StopSignal {
+    /// Waits for a signal. Returns the exit code for it.
+    async fn next(&mut self) -> Exit {
         tokio::select! {
-            () = received(&mut self.interrupt) => StopSignal::Interrupt,
-            () = received(&mut self.terminate) => StopSignal::Terminate,
+            () = received(&mut self.interrupt) => Exit::Interrupted,
+            () = received(&mut self.terminate) => Exit::Terminated,
         }
     }
 }

@@ -1,8 +1,7 @@
 //! The settings of every command.
 
 use crate::state_dirs::StateDirs;
-use crate::terminal::Style;
-use crate::terminal::{Verbosity, stderr, text};
+use crate::terminal::{Style, Verbosity, stderr, text};
 use crate::toolchains::TargetDir;
 
 /// The settings of a command.

@@ -1,8 +1,7 @@
 //! The directories that the host keeps files in.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
-
-use crate::environment::Environment;
 
 /// The directories of the user; `None` if no option or variable names one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,21 +19,21 @@ const OWN: &str = "toolhost";
 
 impl StateDirs {
     /// Finds the directories: by the option, `TOOLHOST_STATE_ROOT`, the XDG variables, or `HOME`, in this
-    /// order.
-    pub(crate) fn find(environment: &Environment, flag: Option<PathBuf>) -> Self {
-        let at_home = |below: &str| environment.home.as_ref().map(|home| home.join(below));
-        let state_home = || {
-            environment
-                .xdg_state
-                .clone()
-                .or_else(|| at_home(".local/state"))
+    /// order. `variable` returns the value of an environment variable that is set and not empty.
+    pub(crate) fn find(flag: Option<PathBuf>, variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let path = |name: &str| variable(name).map(PathBuf::from);
+        // The XDG specification says to ignore relative paths.
+        let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
+        let home = absolute("HOME");
+        let own = |name: &str, default: &str| {
+            let dir = absolute(name).or_else(|| Some(home.as_ref()?.join(default)));
+            Some(dir?.join(OWN))
         };
-        let cache_home = environment.xdg_cache.clone().or_else(|| at_home(".cache"));
-        let state_root = flag.or_else(|| environment.state_root.clone());
+        let state_root = flag.or_else(|| path("TOOLHOST_STATE_ROOT"));
         Self {
-            state_root: state_root.or_else(|| Some(state_home()?.join(OWN))),
-            cache: cache_home.map(|dir| dir.join(OWN)),
-            home: environment.home.clone(),
+            state_root: state_root.or_else(|| own("XDG_STATE_HOME", ".local/state")),
+            cache: own("XDG_CACHE_HOME", ".cache"),
+            home,
         }
     }
 }
@@ -43,66 +42,45 @@ impl StateDirs {
 mod tests {
     use super::*;
 
-    fn environment(variables: &[(&str, &str)]) -> Environment {
-        let path = |name: &str| {
-            let mut found = variables.iter().filter(|(known, _)| *known == name);
-            found.next().map(|(_, value)| PathBuf::from(value))
-        };
-        Environment {
-            home: path("HOME"),
-            state_root: path("TOOLHOST_STATE_ROOT"),
-            xdg_state: path("XDG_STATE_HOME"),
-            xdg_cache: path("XDG_CACHE_HOME"),
-            colourless: false,
-            cargo_target_dir: false,
-        }
-    }
-
     #[test]
-    fn options_go_before_variables_and_variables_before_defaults() {
+    fn options_precede_variables_and_variables_precede_defaults() {
         let check = |variables: &[(&str, &str)],
                      flag: Option<&str>,
                      state: Option<&str>,
                      cache: Option<&str>| {
-            let dirs = StateDirs::find(&environment(variables), flag.map(PathBuf::from));
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            let dirs = StateDirs::find(flag.map(PathBuf::from), variable);
+            let expected = (state.map(PathBuf::from), cache.map(PathBuf::from));
             assert_eq!(
-                dirs.state_root,
-                state.map(PathBuf::from),
-                "{variables:?} {flag:?}"
-            );
-            assert_eq!(
-                dirs.cache,
-                cache.map(PathBuf::from),
+                (dirs.state_root, dirs.cache),
+                expected,
                 "{variables:?} {flag:?}"
             );
         };
         let (home, xdg) = (("HOME", "/h"), ("XDG_STATE_HOME", "/x"));
         let (own, cache) = (("TOOLHOST_STATE_ROOT", "/t"), ("XDG_CACHE_HOME", "/c"));
+        let (state, cached) = ("/h/.local/state/toolhost", "/h/.cache/toolhost");
         check(&[], None, None, None);
+        check(&[home], None, Some(state), Some(cached));
+        let relative = [("XDG_STATE_HOME", "x"), ("XDG_CACHE_HOME", "c")];
         check(
-            &[home],
+            &[home, relative[0], relative[1]],
             None,
-            Some("/h/.local/state/toolhost"),
-            Some("/h/.cache/toolhost"),
+            Some(state),
+            Some(cached),
         );
+        check(&[("HOME", "h")], None, None, None);
         check(
             &[home, xdg, cache],
             None,
             Some("/x/toolhost"),
             Some("/c/toolhost"),
         );
-        check(
-            &[home, xdg, own],
-            None,
-            Some("/t"),
-            Some("/h/.cache/toolhost"),
-        );
-        check(
-            &[home, xdg, own],
-            Some("f"),
-            Some("f"),
-            Some("/h/.cache/toolhost"),
-        );
+        check(&[home, xdg, own], None, Some("/t"), Some(cached));
+        check(&[home, xdg, own], Some("f"), Some("f"), Some(cached));
         check(&[cache], Some("/f"), Some("/f"), Some("/c/toolhost"));
     }
 }

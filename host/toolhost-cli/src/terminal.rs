@@ -1,4 +1,4 @@
-//! What people and programs read: stdout, stderr, and how texts are shown there.
+//! Writes to stdout and stderr, and formats text for them.
 
 pub(crate) mod diagnostics;
 pub(crate) mod log;
@@ -6,7 +6,6 @@ pub(crate) mod progress;
 pub(crate) mod stderr;
 pub(crate) mod stdout;
 pub(crate) mod text;
-mod verbosity;
 
 pub(crate) use diagnostics::Style;
-pub(crate) use verbosity::Verbosity;
+pub(crate) use stderr::Verbosity;

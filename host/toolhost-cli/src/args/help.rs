@@ -12,8 +12,8 @@ Examples:
   toolhost test guest-examples
   toolhost inspect my-tool.wasm
 
-BUNDLE is a YAML file of Tool and Agent resources, or a directory that holds a goondan.yaml;
-where it is left out, goondan.yaml in the current directory.
+BUNDLE is a YAML file of Tool and Agent resources, or a directory with a goondan.yaml.
+Default: goondan.yaml in the current directory.
 
 Exit codes:
   0    done; for call: the ToolResult is ok or pending
@@ -21,11 +21,11 @@ Exit codes:
   2    failed: wrong usage, or a file could not be read or loaded
   130  stopped by Ctrl-C; 143 by SIGTERM
 
-Places:
+Directories:
   state  --state-root, else TOOLHOST_STATE_ROOT, else $XDG_STATE_HOME/toolhost,
-         else ~/.local/state/toolhost: instances' workspaces, the key of the cache
+         else ~/.local/state/toolhost: workspaces of instances, the key of the cache
   cache  $XDG_CACHE_HOME/toolhost, else ~/.cache/toolhost: compiled components, at most
-         2 GiB, see `toolhost cache`; in kits/ the build tools; may be deleted
+         2 GiB, see `toolhost cache`; the build tools, in kits/; may be deleted
 
 Results go to stdout, everything else to stderr. NO_COLOR switches colours off.";
 
@@ -36,8 +36,8 @@ Examples:
   toolhost new word-count --lang rust --path tools/word-count
   toolhost new table --lang python
 
-The folder holds a manifest, goondan.yaml, one handler, a test of it and a README. It builds and passes
-its test as it is. A folder that exists must be empty.
+The folder has a manifest (goondan.yaml), one handler, a test of the handler, and a README. The tool
+builds and passes its test unchanged. A folder that exists must be empty.
 
 Exit codes: 0 created · 2 not created";
 
@@ -52,17 +52,18 @@ The entry in the manifest decides what is built:
   ./Cargo.toml               a Cargo package whose library is a cdylib, for wasm32-wasip2
   ./index.ts, .tsx .mts .js .jsx .mjs
                              a module that exports `handlers`; npm packages beside it are bundled
-  ./tool.py                  a module with `handlers`; packages of its requirements.txt go along
+  ./tool.py                  a module with `handlers`; the packages in requirements.txt are included
 Any other entry is a built component.
 
-The component goes to .toolhost/<tool>.wasm beside the manifest, and is built anew where its sources or
-this toolhost's kit have changed. Other commands never build: they refuse a component that is missing or
-older than its sources. Building runs what the sources tell compilers to run, outside any sandbox: build
-only what you trust.
+The component is written to .toolhost/<tool>.wasm beside the manifest. It is built again if its sources
+or the kit of this toolhost have changed. Other commands never build: they refuse a component that is
+missing or older than its sources. A build may run code of the sources, such as a build.rs, outside any
+sandbox: build only sources that you trust.
 
-The build tools are downloaded once into the cache (see Places in `toolhost --help`): from npm for
-TypeScript, from PyPI for Python. Rust needs cargo and `rustup target add wasm32-wasip2`, TypeScript Node 20, Python 3.10;
-cargo reads its own variables, such as RUSTC and CARGO_TARGET_DIR.
+The build tools are downloaded once into the cache (see Directories in `toolhost --help`): from npm for
+TypeScript, from PyPI for Python. Rust needs cargo and `rustup target add wasm32-wasip2`; TypeScript
+needs Node 20, Python needs Python 3.10. cargo reads its own variables, such as RUSTC and
+CARGO_TARGET_DIR.
 
 With --json: {\"ok\", \"tools\": [{\"name\", \"entry\", \"component\", \"state\": \"built\" | \"current\" | \"failed\",
 \"bytes\", \"seconds\", \"whose\": \"source\" | \"machine\", \"errors\" and \"notes\": [{\"message\", \"file\", \"line\",
@@ -78,7 +79,7 @@ Examples:
   toolhost check my-bundle --policy p.yaml
   toolhost check my-bundle --json | jq .diagnostics
 
-Every component is compiled (once: see Places in `toolhost --help`) and its exports are read.
+Every component is compiled (once: see Directories in `toolhost --help`) and its exports are read.
 Warnings and notes are printed, but do not change the exit code.
 
 With --json: {\"ok\", \"diagnostics\": [{\"severity\", \"code\", \"message\", \"file\", \"line\", \"column\", \"help\", …}],
@@ -110,7 +111,7 @@ Examples:
   echo '{\"text\": \"hi\"}' | toolhost call my-bundle text__upper --args -
   toolhost call my-bundle file-system__list --args '{\"path\": \".\"}' --workdir ./work --usage
 
-The ToolResult is printed on stdout, alone: {\"toolCallId\", \"toolName\", \"status\": \"ok\" | \"error\" |
+Only the ToolResult is printed on stdout: {\"toolCallId\", \"toolName\", \"status\": \"ok\" | \"error\" |
 \"pending\", \"output\"?, \"handle\"?, \"error\"?}. What the tool logs goes to stderr.
 
 The tool sees one directory, as `/`: --workdir, or else the workspace of the instance beneath the
@@ -118,7 +119,8 @@ state root. It is never the current directory by default, and may not be `/`, yo
 directory that holds the policy file, the state root or the cache. The tool has no access to anything
 else: network, environment, processes.
 
-Exit codes: 0 ok or pending · 1 the ToolResult is an error · 2 wrong usage, or it does not load ·
+Exit codes: 0 ok or pending · 1 the ToolResult is an error ·
+2 wrong usage, or the bundle does not load ·
 130 stopped by Ctrl-C, 143 by SIGTERM";
 
 /// After the help of `toolhost poll`.
@@ -132,7 +134,8 @@ same --agent, --instance and --workdir. The ToolResult is printed on stdout: the
 again. A call that was running when its host process ended is E_TOOL_INTERRUPTED; it is not run again
 automatically.
 
-Exit codes: 0 ok or pending · 1 the ToolResult is an error · 2 wrong usage, or it does not load";
+Exit codes: 0 ok or pending · 1 the ToolResult is an error ·
+2 wrong usage, or the bundle does not load";
 
 /// After the help of `toolhost cancel`.
 pub(crate) const CANCEL: &str = "\
@@ -163,12 +166,14 @@ A script names a bundle and lists the calls of each agent, step by step, and its
       answer: '${review.output.response}'
     reviewer: {steps: [text: {tool: file-system__read, args: {path: '${input.path}'}}]}
 
-It may name a `policy:` in its own folder, which reads no secrets, grants no HTTP requests and raises
-no limits beyond the defaults. --policy replaces it.
+A script may name a `policy:` in its own folder. Such a policy reads no secrets, grants no HTTP requests
+and raises no limit beyond the defaults. --policy replaces it.
 
-Every agent also has the `agents` tool. Events are printed on stderr, the answer on stdout as JSON. With --turns it is {\"turns\", \"answered\", \"failed\", \"ms\", \"answers\", \"errors\", \"left\"}.
+Every agent also has the `agents` tool. Events are printed on stderr, the answer on stdout as JSON. With
+--turns the JSON is {\"turns\", \"answered\", \"failed\", \"ms\", \"answers\", \"errors\",
+\"left\"}.
 
-Exit codes: 0 answered · 1 a turn failed · 2 wrong usage, or it does not load";
+Exit codes: 0 answered · 1 a turn failed · 2 wrong usage, or the bundle does not load";
 
 /// After the help of `toolhost test`.
 pub(crate) const TEST: &str = "\
@@ -206,7 +211,8 @@ Examples:
 
 The component is compiled and its exports are read, without any grants.
 
-Exit codes: 0 it would load, or its world was printed · 1 it would not load · 2 it cannot be read";
+Exit codes: 0 the component would load, or its world was printed · 1 it would not load ·
+2 it cannot be read";
 
 /// After the help of `toolhost cache`.
 pub(crate) const CACHE: &str = "\
@@ -216,7 +222,7 @@ Examples:
   toolhost cache verify
   toolhost cache clear
 
-A component is compiled once, signed with your key and cached (see Places in `toolhost --help`), at
+A component is compiled once, signed with your key and cached (see Directories in `toolhost --help`), at
 most 2 GiB in all; the least recently used are removed first. Only valid entries are mapped; all others
 are compiled again when needed.
 

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
-use toolhost::bundle::{OpenBundle, SourceEntry};
-use toolhost::{Bundle, LoadError};
+use toolhost::Bundle;
+use toolhost::bundle::SourceEntry;
 
 use crate::args::BuildArgs;
 use crate::exit::Exit;
@@ -37,8 +37,7 @@ enum State {
 
 /// Builds the source entries of a bundle.
 pub(crate) async fn build(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let built = build_all(args, settings).await;
-    let outcomes = match built {
+    let outcomes = match build_all(args, settings).await {
         Ok(outcomes) => outcomes,
         Err(failure) if args.json => {
             stdout::json(&failure.to_json())?;
@@ -56,7 +55,8 @@ pub(crate) async fn build(args: &BuildArgs, settings: &Settings) -> Result<Exit,
 }
 
 async fn build_all(args: &BuildArgs, settings: &Settings) -> Result<Vec<Outcome>, Failure> {
-    let open = open(args)?;
+    let open = Bundle::open(&args.bundle);
+    let open = open.map_err(|error| Failure::of_bundle(error, None))?;
     let mut outcomes = Vec::new();
     if open.source_entries().next().is_none() {
         return Ok(outcomes);
@@ -79,17 +79,13 @@ async fn build_all(args: &BuildArgs, settings: &Settings) -> Result<Vec<Outcome>
     Ok(outcomes)
 }
 
-fn open(args: &BuildArgs) -> Result<OpenBundle, Failure> {
-    Bundle::open(&args.bundle).map_err(|error: LoadError| Failure::of_bundle(error, None))
-}
-
 async fn one(session: &BuildSession<'_>, source: &SourceEntry<'_>) -> Outcome {
     let started = Instant::now();
     let state = match session.current(source) {
         Some(bytes) => State::Current { bytes },
         None => match session.build(source).await {
             Ok((bytes, notes)) => State::Built { bytes, notes },
-            Err(refusal) => State::Failed(refusal),
+            Err(error) => State::Failed(error),
         },
     };
     Outcome {
@@ -118,15 +114,14 @@ fn exit(outcomes: &[Outcome]) -> Exit {
 fn print(outcome: &Outcome, settings: &Settings) -> anyhow::Result<()> {
     let (tool, component) = (&outcome.tool, text::line(&outcome.component));
     match &outcome.state {
-        State::Current { bytes } => stdout::write(&format!(
-            "{tool}: {component}, {}, is up to date",
-            size(*bytes)
-        )),
+        State::Current { bytes } => {
+            let size = size(*bytes);
+            stdout::write(&format!("{tool}: {component}, {size}, is up to date"))
+        }
         State::Built { bytes, notes } => {
-            let style = settings.style;
-            notes
-                .iter()
-                .for_each(|note| print_fault(&style.cyan("note:"), note, settings));
+            for note in notes {
+                print_fault(&settings.style.cyan("note:"), note, settings);
+            }
             let (size, seconds) = (size(*bytes), outcome.seconds);
             stdout::write(&format!(
                 "{tool}: {component}, {size}, built in {seconds:.1} s"
@@ -143,18 +138,17 @@ fn print(outcome: &Outcome, settings: &Settings) -> anyhow::Result<()> {
 
 /// Writes an error or a warning to stderr, with its detail and the hint.
 fn print_fault(word: &str, fault: &Fault, settings: &Settings) {
-    let place = fault
-        .place()
-        .map(|place| format!("{}: ", text::line(&place)));
-    let mut text = format!(
-        "{word} {}{}\n",
-        place.unwrap_or_default(),
-        text::line(&fault.message)
-    );
+    let mut text = format!("{word} ");
+    if let Some(place) = fault.place() {
+        text += &format!("{}: ", text::line(&place));
+    }
+    text += &format!("{}\n", text::line(&fault.message));
     for line in fault
         .detail
-        .iter()
-        .flat_map(|detail| detail.trim_end().lines())
+        .as_deref()
+        .unwrap_or_default()
+        .trim_end()
+        .lines()
     {
         text += &format!("  | {}\n", text::line(line));
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolhost::events::Timestamp;
 use toolhost::{CacheEntry, CacheError, CacheVerdict, Sandbox, SandboxConfig, SandboxStartError};
 
-use crate::args::{CacheArgs, CacheDo};
+use crate::args::{CacheAction, CacheArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host_context;
@@ -24,71 +24,52 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
         let error = anyhow!("there is no place for the cache of compiled components");
         Failure::from(error).hint("Set HOME, or XDG_CACHE_HOME and TOOLHOST_STATE_ROOT.")
     })?;
+    let (dir, limit) = (config.dir.to_string_lossy().into_owned(), config.bytes);
     let sandbox = Sandbox::new(SandboxConfig {
-        cache: Some(config.clone()),
+        cache: Some(config),
         ..SandboxConfig::default()
     });
-    let sandbox = sandbox.map_err(unusable)?;
-    let cache = sandbox
-        .cache()
-        .ok_or_else(|| Failure::from(anyhow!("the sandbox has no cache")))?;
-    let listing = CacheListing {
-        dir: config.dir.to_string_lossy().into_owned(),
-        limit: config.bytes,
-    };
-    match args.what {
-        CacheDo::Ls(style) => {
-            let entries = cache.entries().map_err(broken)?;
-            match style.json {
-                true => stdout::json(&listing.as_json(&entries))?,
-                false => stdout::write(&listing.table(&entries, SystemTime::now()))?,
+    let sandbox = sandbox.map_err(|error| match error {
+        SandboxStartError::Cache(error) => unusable(error),
+        error => Failure::of(error),
+    })?;
+    let cache = sandbox.cache();
+    let cache = cache.ok_or_else(|| Failure::from(anyhow!("the sandbox has no cache")))?;
+    if let CacheAction::Clear = args.action {
+        let cleared = cache.clear().map_err(unusable)?;
+        let (files, bytes) = (cleared.files, cleared.bytes);
+        match args.json {
+            true => stdout::json(&json!({"dir": dir, "files": files, "bytes": bytes}))?,
+            false => {
+                let (files, size) = (text::counted(files, "file"), size(bytes));
+                let dir = text::line(&dir);
+                stdout::write(&format!("removed {files}, {size}, from {dir}"))?;
             }
-            Ok(Exit::Done)
         }
-        CacheDo::Verify(style) => {
-            let entries = cache.entries().map_err(broken)?;
-            let valid = entries.iter().all(|entry| entry.verdict.verifies());
-            match style.json {
-                true => {
-                    let mut answer = listing.as_json(&entries);
-                    stdout::set(&mut answer, "ok", valid);
-                    stdout::json(&answer)?;
-                }
-                false => stdout::write(&verdicts(&entries))?,
-            }
-            advise(&entries, settings);
-            Ok(if valid { Exit::Done } else { Exit::Refused })
-        }
-        CacheDo::Clear(style) => {
-            let cleared = cache.clear().map_err(broken)?;
-            match style.json {
-                true => stdout::json(&json!({
-                    "dir": listing.dir,
-                    "files": cleared.files,
-                    "bytes": cleared.bytes,
-                }))?,
-                false => {
-                    let files = text::counted(cleared.files, "file");
-                    let dir = text::line(&listing.dir);
-                    stdout::write(&format!(
-                        "removed {files}, {}, from {dir}",
-                        size(cleared.bytes)
-                    ))?;
-                }
-            }
-            Ok(Exit::Done)
-        }
+        return Ok(Exit::Done);
     }
+    let entries = cache.entries().map_err(unusable)?;
+    let is_valid = entries.iter().all(|entry| entry.verdict.verifies());
+    let verifies = matches!(args.action, CacheAction::Verify);
+    if args.json {
+        let mut json = as_json(&entries, &dir, limit);
+        if verifies {
+            stdout::set(&mut json, "ok", is_valid);
+        }
+        stdout::json(&json)?;
+    } else if verifies {
+        stdout::write(&verdicts(&entries))?;
+    } else {
+        stdout::write(&table(&entries, &dir, limit))?;
+    }
+    if !verifies {
+        return Ok(Exit::Done);
+    }
+    advise(&entries, settings);
+    Ok(if is_valid { Exit::Done } else { Exit::Refused })
 }
 
-fn unusable(error: SandboxStartError) -> Failure {
-    if let SandboxStartError::Cache(error) = error {
-        return broken(error);
-    }
-    Failure::of(error)
-}
-
-fn broken(error: CacheError) -> Failure {
+fn unusable(error: CacheError) -> Failure {
     let hint = match &error {
         CacheError::NotPrivate(path) => {
             format!("See that only you can write {}.", path.display())
@@ -99,59 +80,53 @@ fn broken(error: CacheError) -> Failure {
     Failure::of(error).hint(hint)
 }
 
-/// The directory of the cache, and its size limit.
-struct CacheListing {
-    dir: String,
-    limit: u64,
+fn handlers(entry: &CacheEntry) -> Vec<&str> {
+    entry.handlers.iter().map(|name| name.as_str()).collect()
 }
 
-impl CacheListing {
-    fn as_json(&self, entries: &[CacheEntry]) -> Value {
-        let entry = |entry: &CacheEntry| {
-            json!({
-                "file": entry.file_name,
-                "sha256": entry.sha256,
-                "bytes": entry.bytes,
-                "lastUsed": Timestamp(entry.last_used).to_string(),
-                "verdict": entry.verdict.as_str(),
-                "handlers": entry.handlers.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
-            })
-        };
+fn as_json(entries: &[CacheEntry], dir: &str, limit: u64) -> Value {
+    let entry = |entry: &CacheEntry| {
         json!({
-            "dir": self.dir,
-            "bytes": sum(entries),
-            "limitBytes": self.limit,
-            "entries": entries.iter().map(entry).collect::<Vec<_>>(),
+            "file": entry.file_name,
+            "sha256": entry.sha256,
+            "bytes": entry.bytes,
+            "lastUsed": Timestamp(entry.last_used).to_string(),
+            "verdict": entry.verdict.as_str(),
+            "handlers": handlers(entry),
         })
-    }
+    };
+    json!({
+        "dir": dir,
+        "bytes": sum(entries),
+        "limitBytes": limit,
+        "entries": entries.iter().map(entry).collect::<Vec<_>>(),
+    })
+}
 
-    fn table(&self, entries: &[CacheEntry], now: SystemTime) -> String {
-        let dir = text::line(&self.dir);
-        let (used, limit) = (size(sum(entries)), size(self.limit));
-        let count = text::counted(entries.len() as u64, "component");
-        let total = format!("{count}, {used} of at most {limit}, in {dir}");
-        if entries.is_empty() {
-            return total;
-        }
-        let mut lines = vec![row(["USED", "SIZE", "STATE", "COMPONENT", "SERVES"])];
-        lines.extend(entries.iter().map(|entry| {
-            let handlers: Vec<_> = entry.handlers.iter().map(|name| name.as_str()).collect();
-            let digest: String = entry.sha256.chars().take(DIGEST).collect();
-            row([
-                &ago(entry.last_used, now),
-                &size(entry.bytes),
-                entry.verdict.as_str(),
-                &digest,
-                &handlers.join(", "),
-            ])
-        }));
-        if let Some(columns) = stdout::columns() {
-            lines = lines.iter().map(|line| text::cut(line, columns)).collect();
-        }
-        lines.push(String::new());
-        lines.push(total);
-        lines.join("\n")
+fn table(entries: &[CacheEntry], dir: &str, limit: u64) -> String {
+    let (used, limit, dir) = (size(sum(entries)), size(limit), text::line(dir));
+    let count = text::counted(entries.len(), "component");
+    let total = format!("{count}, {used} of at most {limit}, in {dir}");
+    if entries.is_empty() {
+        return total;
     }
+    let now = SystemTime::now();
+    let mut lines = vec![row(["USED", "SIZE", "STATE", "COMPONENT", "SERVES"])];
+    lines.extend(entries.iter().map(|entry| {
+        let digest: String = entry.sha256.chars().take(DIGEST).collect();
+        row([
+            &ago(entry.last_used, now),
+            &size(entry.bytes),
+            entry.verdict.as_str(),
+            &digest,
+            &handlers(entry).join(", "),
+        ])
+    }));
+    if let Some(columns) = stdout::columns() {
+        lines = lines.iter().map(|line| text::cut(line, columns)).collect();
+    }
+    lines.extend([String::new(), total]);
+    lines.join("\n")
 }
 
 fn row([used, size, state, component, serves]: [&str; 5]) -> String {
@@ -178,12 +153,9 @@ fn ago(then: SystemTime, now: SystemTime) -> String {
 fn verdicts(entries: &[CacheEntry]) -> String {
     let line = |entry: &CacheEntry| format!("{:<12}  {}", entry.verdict.as_str(), entry.file_name);
     let mut lines: Vec<_> = entries.iter().map(line).collect();
-    let valid = entries
-        .iter()
-        .filter(|entry| entry.verdict.verifies())
-        .count();
-    let all = text::counted(entries.len() as u64, "component");
-    lines.push(match entries.len() - valid {
+    let all = text::counted(entries.len(), "component");
+    let bad = entries.iter().filter(|entry| !entry.verdict.verifies());
+    lines.push(match bad.count() {
         0 => format!("{all}: ok"),
         bad => format!("{all}: {bad} cannot be verified"),
     });

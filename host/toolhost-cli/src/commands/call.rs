@@ -1,9 +1,10 @@
-//! `toolhost call`: calls a tool and prints its ToolResult.
+//! `toolhost call`, `poll` and `cancel`: call a tool, poll or cancel a pending call, and print the
+//! ToolResult.
 
 use toolhost::{ErrorCode, ToolCall, ToolErrorCode, ToolResult, ToolStatus};
 
 use super::caller::{self, Handles};
-use crate::args::CallArgs;
+use crate::args::{CallArgs, PendingArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -13,19 +14,21 @@ const CALL_ID: &str = "call_1";
 
 /// Calls a tool.
 pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let target = args.target()?;
+    let (bundle, tool) = args.target()?;
     let input = args.args.read().await?;
-    let instance = caller::open(target.bundle, &args.caller, Handles::Returned, settings).await?;
+    let instance = caller::open(bundle, &args.caller, Handles::Returned, settings).await?;
     let turn = instance.open_turn("turn").await.map_err(Failure::of)?;
     let step = turn.open_step().await.map_err(Failure::of)?;
-    let call = ToolCall::new(CALL_ID, target.tool.as_ref(), input);
+    let call = ToolCall::new(CALL_ID, tool.as_ref(), input);
     let result = step.execute_without_message(call).await;
     caller::print(&result, &args.caller)?;
-    let bundle = target.bundle.display();
-    if is_not_in_catalog(&result) {
-        let meant = step.catalog().closest(target.tool.as_ref());
-        let meant = meant.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
-        settings.note(&format!("{meant}`toolhost list {bundle}` lists the tools"));
+    let bundle = bundle.display();
+    if host_code(&result) == Some(ToolErrorCode::NotInCatalog) {
+        let closest = step.catalog().closest(&tool);
+        let closest = closest.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
+        settings.note(&format!(
+            "{closest}`toolhost list {bundle}` lists the tools"
+        ));
     }
     if result.status() == ToolStatus::Pending {
         let handle = result.handle().unwrap_or_default();
@@ -40,7 +43,31 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
     Ok(caller::exit(&result))
 }
 
-fn is_not_in_catalog(result: &ToolResult) -> bool {
-    let code = result.tool_error().map(|error| &error.code);
-    matches!(code, Some(ErrorCode::Host(ToolErrorCode::NotInCatalog)))
+/// Polls a pending call.
+pub(crate) async fn poll(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
+    let (bundle, handle) = args.target();
+    let instance = caller::open(bundle, &args.caller, Handles::Needed, settings).await?;
+    let result = instance.poll(&handle).await;
+    caller::print(&result, &args.caller)?;
+    Ok(caller::exit(&result))
+}
+
+/// Cancels a pending call.
+pub(crate) async fn cancel(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
+    let (bundle, handle) = args.target();
+    let instance = caller::open(bundle, &args.caller, Handles::Needed, settings).await?;
+    let result = instance.cancel(&handle).await;
+    caller::print(&result, &args.caller)?;
+    Ok(match host_code(&result) {
+        Some(ToolErrorCode::UnknownHandle | ToolErrorCode::Host) => Exit::Refused,
+        _ => Exit::Done,
+    })
+}
+
+/// The code of an error that the host returned, not the tool.
+fn host_code(result: &ToolResult) -> Option<ToolErrorCode> {
+    match result.tool_error().map(|error| &error.code) {
+        Some(ErrorCode::Host(code)) => Some(*code),
+        Some(ErrorCode::Handler(_)) | None => None,
+    }
 }

@@ -10,17 +10,16 @@ use crate::host_context::{HostContext, StateRoot};
 use crate::settings::Settings;
 use crate::terminal::{diagnostics, stderr, stdout, text};
 
+/// Checks a bundle.
 pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let checked = load(args, settings).await;
-    match checked {
-        Ok((context, bundle)) if args.json => {
-            drop(context);
-            stdout::json(&loaded(&bundle))?;
+    match load(args, settings).await {
+        Ok((_, bundle)) if args.json => {
+            stdout::json(&as_json(&bundle))?;
             Ok(Exit::Done)
         }
         Ok((context, bundle)) => {
             let mut sources = vec![bundle.yaml().clone()];
-            sources.extend(context.policy.clone());
+            sources.extend(context.policy);
             let remarks = diagnostics::render(bundle.diagnostics(), &sources, settings.style);
             if !remarks.is_empty() {
                 stderr::write(&remarks);
@@ -55,17 +54,13 @@ async fn load(
     Ok((context, bundle))
 }
 
-fn loaded(bundle: &LoadedBundle) -> Value {
-    let exports = |tool: &str| -> Vec<String> {
-        let exported = bundle
-            .bundle()
-            .tools()
-            .iter()
-            .filter(|t| t.metadata.name.as_str() == tool);
-        let exports = exported.flat_map(|tool| &tool.spec.exports);
-        exports
-            .map(|export| format!("{tool}__{}", export.name))
-            .collect()
+fn as_json(bundle: &LoadedBundle) -> Value {
+    let exports = |name: &str| -> Vec<String> {
+        let mut tools = bundle.bundle().tools().iter();
+        let tool = tools.find(|tool| tool.metadata.name.as_str() == name);
+        let exports = tool.iter().flat_map(|tool| &tool.spec.exports);
+        let exports = exports.map(|export| format!("{name}__{}", export.name));
+        exports.collect()
     };
     let tools = bundle.components().iter().map(|(name, facts)| {
         json!({"name": name, "bytes": facts.bytes, "sha256": facts.sha256, "exports": exports(name)})

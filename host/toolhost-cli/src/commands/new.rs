@@ -84,10 +84,8 @@ fn create(folder: &Path, name: &ResourceName, lang: Lang) -> Result<()> {
     let kit = Kit::of(language);
     for KitFile { path, bytes } in kit.template() {
         let text = std::str::from_utf8(bytes).context("a template is not text")?;
-        write(
-            &folder.join(path),
-            text.replace(NAME, name.as_str()).as_bytes(),
-        )?;
+        let text = text.replace(NAME, name.as_str());
+        write(&folder.join(path), text.as_bytes())?;
     }
     match language {
         Language::Rust => write_sdk(folder),

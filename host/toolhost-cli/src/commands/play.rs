@@ -17,12 +17,10 @@ use crate::args::PlayArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files;
-use crate::host_context::HostContext;
+use crate::host_context::{HostContext, StateRoot};
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
-use crate::terminal::Style;
-use crate::terminal::Verbosity;
-use crate::terminal::{stderr, stdout, text};
+use crate::terminal::{Style, Verbosity, stderr, stdout, text};
 
 /// Largest script, in bytes.
 const SCRIPT_BYTES_MAX: u64 = 1 << 20;
@@ -51,7 +49,8 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
         (None, Some(own)) => PolicyFile::read_of_script(&beside(own), &args.script).await?,
         (policy, _) => PolicyFile::read(policy.as_deref()).await?,
     };
-    let context = HostContext::open_at(settings, policy, dir.path())?;
+    let root = Some(dir.path());
+    let context = HostContext::open_at(settings, policy, root, StateRoot::Needed)?;
     let bundle = context
         .load_with_notes(&beside(&script.bundle), settings)
         .await?;

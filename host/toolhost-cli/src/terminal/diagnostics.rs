@@ -7,7 +7,7 @@ use miette::{ThemeCharacters, ThemeStyles};
 use toolhost::bundle::{Place, Position};
 use toolhost::{Diagnostic, Severity, YamlSource};
 
-use crate::environment::Environment;
+use crate::environment;
 use crate::terminal::{stderr, text};
 
 /// Longest line that is quoted, in bytes. For a longer line only the place is given.
@@ -35,8 +35,8 @@ enum Colours {
 
 impl Style {
     /// Uses colours on a terminal, unless the environment forbids them.
-    pub(crate) fn new(environment: &Environment) -> Self {
-        let colours = match stderr::is_terminal() && !environment.colourless {
+    pub(crate) fn of_stderr() -> Self {
+        let colours = match stderr::is_terminal() && !environment::is_colourless() {
             true => Colours::Ansi,
             false => Colours::Plain,
         };

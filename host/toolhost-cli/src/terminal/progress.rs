@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use toolhost::LoadProgress;
 
-use super::Verbosity;
-use crate::terminal::{stderr, text};
+use crate::terminal::{Verbosity, stderr, text};
 
 /// Time between two updates of the line.
 const TICK: Duration = Duration::from_millis(100);
@@ -46,23 +45,29 @@ struct Work {
 impl Work {
     fn new(what: impl Into<String>, is_long: bool) -> Self {
         Self {
-            what: what.into(),
+            what: text::line(&what.into()),
             is_long,
             is_written: false,
             since: Instant::now(),
         }
     }
 
-    /// Returns its name, once it has taken very long.
-    fn name_once(&mut self) -> Option<String> {
-        let now = !self.is_written && self.since.elapsed() >= VERY_SLOW;
-        self.is_written |= now;
-        now.then(|| self.what.clone())
-    }
-
     fn compiling(name: &str, bytes: u64) -> Self {
         let what = format!("compiling {name} ({})", size(bytes));
         Self::new(what, bytes > LARGE_BYTES)
+    }
+
+    /// Returns the progress line after this time, if it is to be displayed.
+    fn line(&self, elapsed: Duration) -> Option<String> {
+        let is_displayed = self.is_long || elapsed >= SLOW;
+        is_displayed.then(|| format!("{}, {} s", self.what, elapsed.as_secs()))
+    }
+
+    /// Returns the note about very slow work, once.
+    fn note(&mut self, elapsed: Duration) -> Option<String> {
+        let is_due = !self.is_written && elapsed >= VERY_SLOW;
+        self.is_written |= is_due;
+        is_due.then(|| format!("note: {}: it takes a while", self.what))
     }
 }
 
@@ -70,14 +75,10 @@ impl Progress {
     /// Starts. With [`Verbosity::Quiet`] nothing is displayed.
     pub(crate) fn start(verbosity: Verbosity) -> Self {
         let current = Current::default();
-        let show = match stderr::is_terminal() {
-            true => show_line,
-            false => write_once,
-        };
         let ticking = (verbosity > Verbosity::Quiet).then(|| {
             let (stop, stopped) = channel();
             let watching = Arc::clone(&current);
-            (stop, std::thread::spawn(move || show(&watching, &stopped)))
+            (stop, std::thread::spawn(move || watch(&watching, &stopped)))
         });
         Self { current, ticking }
     }
@@ -124,44 +125,28 @@ fn set(current: &Current, work: Option<Work>) {
     *current.lock().unwrap_or_else(PoisonError::into_inner) = work;
 }
 
-/// Updates the progress line.
-fn show_line(current: &Current, stopped: &Receiver<()>) {
+/// Displays the current work until `stopped` is closed.
+fn watch(current: &Current, stopped: &Receiver<()>) {
+    let is_terminal = stderr::is_terminal();
     while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-        let line = {
-            let work = current.lock().unwrap_or_else(PoisonError::into_inner);
-            work.as_ref()
-                .and_then(|work| line(work, work.since.elapsed()))
-        };
-        let columns = stderr::columns().unwrap_or(80);
-        stderr::progress(line.map(|line| text::cut(&line, columns)).as_deref());
-    }
-    stderr::progress(None);
-}
-
-/// Writes one line for work that takes very long.
-fn write_once(current: &Current, stopped: &Receiver<()>) {
-    while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-        let what = {
+        let text = {
             let mut work = current.lock().unwrap_or_else(PoisonError::into_inner);
-            work.as_mut().and_then(Work::name_once)
+            work.as_mut().and_then(|work| match is_terminal {
+                true => work.line(work.since.elapsed()),
+                false => work.note(work.since.elapsed()),
+            })
         };
         // Not under the lock: a write to stderr may block.
-        if let Some(what) = what {
-            stderr::write(&format!("note: {}: it takes a while", text::line(&what)));
+        if is_terminal {
+            let columns = stderr::columns().unwrap_or(80);
+            stderr::progress(text.map(|line| text::cut(&line, columns)).as_deref());
+        } else if let Some(note) = text {
+            stderr::write(&note);
         }
     }
-}
-
-/// Returns the line for work that has taken this long, if it is to be displayed.
-fn line(work: &Work, elapsed: Duration) -> Option<String> {
-    if !work.is_long && elapsed < SLOW {
-        return None;
+    if is_terminal {
+        stderr::progress(None);
     }
-    Some(format!(
-        "{}, {} s",
-        text::line(&work.what),
-        elapsed.as_secs()
-    ))
 }
 
 /// Formats a size for people.
@@ -181,7 +166,7 @@ mod tests {
     fn large_or_slow_work_has_a_line() {
         let check = |bytes: u64, millis: u64, expected: Option<&str>| {
             let work = Work::compiling("bash", bytes);
-            let line = line(&work, Duration::from_millis(millis));
+            let line = work.line(Duration::from_millis(millis));
             assert_eq!(line.as_deref(), expected, "{bytes} {millis}");
         };
         check(170_000, 100, None);

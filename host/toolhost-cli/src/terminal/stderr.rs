@@ -3,6 +3,19 @@
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// How much is written to stderr besides errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verbosity {
+    /// Nothing.
+    Quiet,
+    /// What guests log at info and above, and notes.
+    Normal,
+    /// Also what guests print, and log at debug.
+    Verbose,
+    /// Everything, including the host's own steps.
+    All,
+}
+
 /// Whether the progress line is displayed.
 static IS_DISPLAYED: Mutex<bool> = Mutex::new(false);
 

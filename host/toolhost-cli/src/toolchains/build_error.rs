@@ -1,6 +1,6 @@
 //! Why a build failed: what is wrong, where, and what to do next.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A failed build.
 #[derive(Debug)]
@@ -21,11 +21,11 @@ pub(crate) enum ErrorCause {
     Machine,
 }
 
-/// An error or a warning of a build.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// An error or a warning of a build. Kits write it with the names of the aliases.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fault {
     /// What is wrong.
+    #[serde(alias = "text")]
     pub(crate) message: String,
     /// The file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,10 +37,10 @@ pub(crate) struct Fault {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) column: Option<u64>,
     /// The text of the line, or the output of a program.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "lineText", skip_serializing_if = "Option::is_none")]
     pub(crate) detail: Option<String>,
     /// What to do next.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "suggestion", skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
 }
 
@@ -59,6 +59,13 @@ impl Fault {
         }
     }
 
+    pub(crate) fn file(self, file: impl Into<String>) -> Self {
+        Self {
+            file: Some(file.into()),
+            ..self
+        }
+    }
+
     pub(crate) fn detail(self, detail: impl Into<String>) -> Self {
         Self {
             detail: Some(detail.into()).filter(|detail: &String| !detail.trim().is_empty()),
@@ -68,15 +75,12 @@ impl Fault {
 
     /// The place as `file:line:column`.
     pub(crate) fn place(&self) -> Option<String> {
-        let file = self.file.as_ref()?;
-        let line = self.line.map(|line| format!(":{line}"));
-        let column = self.column.filter(|_| line.is_some());
-        let column = column.map(|column| format!(":{column}"));
-        Some(format!(
-            "{file}{}{}",
-            line.unwrap_or_default(),
-            column.unwrap_or_default()
-        ))
+        let mut place = self.file.clone()?;
+        if let Some(line) = self.line {
+            place += &format!(":{line}");
+            place.extend(self.column.map(|column| format!(":{column}")));
+        }
+        Some(place)
     }
 }
 

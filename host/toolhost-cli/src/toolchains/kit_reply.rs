@@ -19,39 +19,13 @@ pub(super) enum KitReply {
         /// The source files, if the kit knows them.
         #[serde(default)]
         inputs: Vec<PathBuf>,
-        warnings: Vec<KitFinding>,
+        warnings: Vec<Fault>,
     },
     Refused {
         /// `source`, or another cause.
         kind: String,
-        errors: Vec<KitFinding>,
+        errors: Vec<Fault>,
     },
-}
-
-/// An error or a warning of the kit.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct KitFinding {
-    text: String,
-    file: Option<String>,
-    line: Option<u64>,
-    column: Option<u64>,
-    #[serde(alias = "lineText")]
-    detail: Option<String>,
-    pub(super) suggestion: Option<String>,
-}
-
-impl From<KitFinding> for Fault {
-    fn from(finding: KitFinding) -> Self {
-        Self {
-            message: finding.text,
-            file: finding.file,
-            line: finding.line,
-            column: finding.column,
-            detail: finding.detail,
-            next: finding.suggestion,
-        }
-    }
 }
 
 impl KitReply {
@@ -75,14 +49,14 @@ impl KitReply {
                 component: fs::read(out).context("the kit wrote no component")?,
                 inputs,
                 started,
-                notes: warnings.into_iter().map(Fault::from).collect(),
+                notes: warnings,
             }),
             Self::Refused { kind, errors } => Err(BuildError {
                 cause: match kind.as_str() {
                     "source" => ErrorCause::Source,
                     _ => ErrorCause::Machine,
                 },
-                faults: errors.into_iter().map(Fault::from).collect(),
+                faults: errors,
             }),
         }
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
 use super::build_error::{BuildError, Fault};
 
@@ -14,16 +14,12 @@ const STDERR_MAX: usize = 4_000;
 /// The output of a program.
 #[derive(Debug)]
 pub(super) struct ProcessOutput {
-    pub(super) code: Option<i32>,
+    pub(super) is_ok: bool,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
 impl ProcessOutput {
-    pub(super) fn is_ok(&self) -> bool {
-        self.code == Some(0)
-    }
-
     /// The end of stderr, where programs write why they failed.
     pub(super) fn stderr_end(&self) -> String {
         let text = self.stderr.trim();
@@ -32,53 +28,41 @@ impl ProcessOutput {
     }
 }
 
-/// Runs a program to its end. Dropping the future kills the program and its children.
-pub(super) async fn run(command: &mut Command) -> io::Result<ProcessOutput> {
-    command
+/// Runs a program to its end. `install` says how to install it if it is missing. Dropping the future
+/// kills the program and its children.
+pub(super) async fn run(command: &mut Command, install: &str) -> Result<ProcessOutput, BuildError> {
+    let name = command.as_std().get_program().to_string_lossy();
+    let name = name.into_owned();
+    run_in_group(command).await.map_err(|error| {
+        let message = match error.kind() == io::ErrorKind::NotFound {
+            true => format!("`{name}` is not installed, or not in PATH"),
+            false => format!("`{name}` cannot be started: {error}"),
+        };
+        BuildError::machine(Fault::new(message).next(install))
+    })
+}
+
+async fn run_in_group(command: &mut Command) -> io::Result<ProcessOutput> {
+    let child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0);
-    let child = command.spawn()?;
-    let mut group = ProcessGroup::of(&child);
+        .process_group(0)
+        .spawn()?;
+    let id = child.id().and_then(|id| i32::try_from(id).ok());
+    let mut group = ProcessGroup(id.and_then(Pid::from_raw));
     let output = child.wait_with_output().await?;
     group.0 = None;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok(ProcessOutput {
-        code: output.status.code(),
+        is_ok: output.status.success(),
         stdout: text(&output.stdout),
         stderr: text(&output.stderr),
     })
 }
 
-/// Runs a program. `next` says how to install it if it is missing.
-pub(super) async fn run_installed(
-    command: &mut Command,
-    next: &str,
-) -> Result<ProcessOutput, BuildError> {
-    let name = command
-        .as_std()
-        .get_program()
-        .to_string_lossy()
-        .into_owned();
-    run(command).await.map_err(|error| {
-        let message = match error.kind() == io::ErrorKind::NotFound {
-            true => format!("`{name}` is not installed, or not in PATH"),
-            false => format!("`{name}` cannot be started: {error}"),
-        };
-        BuildError::machine(Fault::new(message).next(next))
-    })
-}
-
 /// The process group of a program. Dropping it kills the group.
 struct ProcessGroup(Option<Pid>);
-
-impl ProcessGroup {
-    fn of(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self(id.and_then(Pid::from_raw))
-    }
-}
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {

@@ -47,7 +47,7 @@ pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildErr
         // Python would write into the folder of the kit.
         .env("PYTHONDONTWRITEBYTECODE", "1");
     let started = SystemTime::now();
-    let output = process::run_installed(&mut build, GET_PYTHON).await?;
+    let output = process::run(&mut build, GET_PYTHON).await?;
     let made = KitReply::parse(&output, "Python")?.component(&out, started)?;
     let inputs = inputs(job.entry)?;
     Ok(BuiltComponent { inputs, ..made })
@@ -61,8 +61,8 @@ async fn interpreter(
 ) -> Result<PathBuf, BuildError> {
     let check = "import sys; sys.exit(sys.version_info < (3, 10))";
     let mut python = Command::new("python3");
-    let output = process::run_installed(python.args(["-c", check]), GET_PYTHON).await?;
-    if !output.is_ok() {
+    let output = process::run(python.args(["-c", check]), GET_PYTHON).await?;
+    if !output.is_ok {
         let what = "python3 is older than 3.10";
         return Err(BuildError::machine(Fault::new(what).next(GET_PYTHON)));
     }
@@ -70,39 +70,30 @@ async fn interpreter(
     let fill = async |folder: &Path| {
         progress.working("downloading the build tools for Python, once");
         let mut venv = Command::new("python3");
-        let output =
-            process::run_installed(venv.args(["-m", "venv"]).arg(folder), GET_PYTHON).await?;
-        if !output.is_ok() {
+        venv.args(["-m", "venv"]).arg(folder);
+        let output = process::run(&mut venv, GET_PYTHON).await?;
+        if !output.is_ok {
             let fault = Fault::new("python3 cannot make a virtual environment");
             let text = format!("{}\n{}", output.stdout.trim(), output.stderr_end());
             let next = "On Debian and Ubuntu: apt install python3-venv";
             return Err(BuildError::machine(fault.detail(text).next(next)));
         }
         let mut pip = Command::new(folder.join("bin/python"));
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--disable-pip-version-check",
-            "--quiet",
-        ])
-        .args(["--require-hashes", "--only-binary=:all:", "-r"])
-        .arg(&requirements);
-        let output = process::run_installed(&mut pip, GET_PYTHON).await?;
-        if output.is_ok() {
+        pip.args(["-m", "pip", "install", "--disable-pip-version-check"])
+            .args(["--quiet", "--require-hashes", "--only-binary=:all:", "-r"])
+            .arg(&requirements);
+        let output = process::run(&mut pip, GET_PYTHON).await?;
+        if output.is_ok {
             return Ok(());
         }
-        let fault =
-            Fault::new("`pip install` of componentize-py failed").detail(output.stderr_end());
+        let fault = Fault::new("`pip install` of componentize-py failed");
         let next =
             "See that pip reaches its index (PIP_INDEX_URL names another), then build again.";
-        Err(BuildError::machine(fault.next(next)))
+        let fault = fault.detail(output.stderr_end()).next(next);
+        Err(BuildError::machine(fault))
     };
-    let digest = Source::new(
-        "",
-        &fs::read(&requirements).context("the kit is incomplete")?,
-    )
-    .sha256;
+    let digest = fs::read(&requirements).context("the kit is incomplete")?;
+    let digest = Source::new("", &digest).sha256;
     let name = digest.get(..16).unwrap_or(&digest);
     let venv = kit_cache.folder("python-venvs")?.join(name);
     let venv = kit_cache.complete(venv, fill).await?;
@@ -111,14 +102,12 @@ async fn interpreter(
 
 /// Writes the types for editors, if the project's pyrightconfig.json names them.
 fn update_editor_types(entry: &Path) -> Result<()> {
-    let Some(folder) = entry.parent() else {
-        return Ok(());
-    };
+    let folder = entry.parent().unwrap_or(Path::new("/"));
     let config = fs::read_to_string(folder.join("pyrightconfig.json"));
-    if !config.is_ok_and(|text| text.contains(".toolhost/sdk/python")) {
-        return Ok(());
+    match config.is_ok_and(|text| text.contains(".toolhost/sdk/python")) {
+        true => write_editor_types(folder),
+        false => Ok(()),
     }
-    write_editor_types(folder)
 }
 
 /// Writes the types for editors into a project.
@@ -135,15 +124,9 @@ pub(crate) fn write_editor_types(project: &Path) -> Result<()> {
 /// Lists the source files: the modules and packages beside the entry, and `requirements.txt`.
 fn inputs(entry: &Path) -> Result<Vec<PathBuf>> {
     let mut inputs = vec![entry.to_owned()];
-    let Some(folder) = entry.parent() else {
-        return Ok(inputs);
-    };
-    for path in listed(folder)? {
-        let is_module =
-            path.extension().is_some_and(|extension| extension == "py") && path.is_file();
-        let is_requirements = path
-            .file_name()
-            .is_some_and(|name| name == "requirements.txt");
+    for path in listed(entry.parent().unwrap_or(Path::new("/")))? {
+        let is_module = path.extension().is_some_and(|it| it == "py") && path.is_file();
+        let is_requirements = path.ends_with("requirements.txt");
         if path.join("__init__.py").is_file() {
             collect(&path, DEPTH_MAX, &mut inputs)?;
         } else if (is_module || is_requirements) && path != entry {

@@ -47,19 +47,15 @@ pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildErr
         cargo.arg("--target-dir").arg(folder);
     }
     let started = SystemTime::now();
-    let output = process::run_installed(&mut cargo, GET_RUST).await?;
+    let output = process::run(&mut cargo, GET_RUST).await?;
     let messages = Messages::parse(&output.stdout);
-    if !output.is_ok() {
+    if !output.is_ok {
         return Err(build_error(&messages, &output));
     }
     let Some(component) = messages.component(manifest) else {
-        let fault = Fault {
-            file: Some("Cargo.toml".to_owned()),
-            ..Fault::new("the package is not a component: its library is not a `cdylib`")
-        };
-        return Err(BuildError::source(
-            fault.next("Write `crate-type = [\"cdylib\"]` under `[lib]`."),
-        ));
+        let fault = Fault::new("the package is not a component: its library is not a `cdylib`");
+        let next = "Write `crate-type = [\"cdylib\"]` under `[lib]`.";
+        return Err(BuildError::source(fault.file("Cargo.toml").next(next)));
     };
     let made = BuiltComponent {
         component: fs::read(&component).context("cargo wrote no component")?,

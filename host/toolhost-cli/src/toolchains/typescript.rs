@@ -9,11 +9,10 @@ use tokio::process::Command;
 use toolhost::bundle::built::Language;
 
 use super::build_error::{BuildError, Fault};
-use super::job::Engine;
-use super::job::{BuildJob, BuiltComponent};
+use super::job::{BuildJob, BuiltComponent, Engine};
 use super::kit::{self, Kit, KitFile};
 use super::kit_cache::{KitCache, contract_dir};
-use super::kit_reply::{KitFinding, KitReply};
+use super::kit_reply::KitReply;
 use super::process;
 use crate::terminal::progress::Progress;
 
@@ -49,12 +48,9 @@ pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildErr
 }
 
 /// Whether the tool uses `fetch`, and its packages are not installed yet.
-fn needs_starlingmonkey(kind: &str, errors: &[KitFinding]) -> bool {
-    let says = |finding: &KitFinding| {
-        let suggestion = finding.suggestion.as_deref().unwrap_or_default();
-        suggestion.contains(STARLINGMONKEY)
-    };
-    kind == "environment" && errors.iter().any(says)
+fn needs_starlingmonkey(kind: &str, errors: &[Fault]) -> bool {
+    let mut suggestions = errors.iter().filter_map(|fault| fault.next.as_deref());
+    kind == "environment" && suggestions.any(|next| next.contains(STARLINGMONKEY))
 }
 
 async fn run_kit(kit: &Path, job: &BuildJob<'_>, out: &Path) -> Result<KitReply, BuildError> {
@@ -70,7 +66,7 @@ async fn run_kit(kit: &Path, job: &BuildJob<'_>, out: &Path) -> Result<KitReply,
     if let Some(engine) = job.engine {
         node.args(["--engine", engine.name()]);
     }
-    let output = process::run_installed(&mut node, GET_NODE).await?;
+    let output = process::run(&mut node, GET_NODE).await?;
     KitReply::parse(&output, "TypeScript")
 }
 
@@ -79,7 +75,7 @@ async fn kit(kit_cache: &KitCache, progress: &Progress) -> Result<PathBuf, Build
     check_node().await?;
     let install = async |folder: &Path| {
         progress.working("downloading the build tools for TypeScript, once");
-        npm(&folder.join("build"), &["ci", "--omit=dev"]).await
+        npm_ci(&folder.join("build")).await
     };
     kit_cache.builder(KIT, install).await
 }
@@ -94,38 +90,30 @@ async fn starlingmonkey(kit: &Path, job: &BuildJob<'_>) -> Result<(), BuildError
             Some(KitFile { path, ..file })
         });
         kit::write_files(own, folder, "")?;
-        npm(folder, &["ci", "--omit=dev"]).await
+        npm_ci(folder).await
     };
-    job.kit_cache
-        .complete(kit.join(STARLINGMONKEY), install)
-        .await?;
-    Ok(())
+    let folder = kit.join(STARLINGMONKEY);
+    job.kit_cache.complete(folder, install).await.map(drop)
 }
 
-async fn npm(folder: &Path, words: &[&str]) -> Result<(), BuildError> {
+/// Installs the packages of a folder's lock file. Runs no scripts of the packages.
+async fn npm_ci(folder: &Path) -> Result<(), BuildError> {
     let mut npm = Command::new("npm");
-    npm.args(words)
-        .args([
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            "--loglevel=error",
-        ])
+    npm.args(["ci", "--omit=dev", "--ignore-scripts"])
+        .args(["--no-audit", "--no-fund", "--loglevel=error"])
         .current_dir(folder);
-    let output = process::run_installed(&mut npm, GET_NODE).await?;
-    if output.is_ok() {
+    let output = process::run(&mut npm, GET_NODE).await?;
+    if output.is_ok {
         return Ok(());
     }
-    let what = format!("`npm {}` failed", words.join(" "));
+    let fault = Fault::new("`npm ci --omit=dev` failed").detail(output.stderr_end());
     let next = "See that npm reaches its registry (`npm ping`), then build again.";
-    Err(BuildError::machine(
-        Fault::new(what).detail(output.stderr_end()).next(next),
-    ))
+    Err(BuildError::machine(fault.next(next)))
 }
 
 async fn check_node() -> Result<(), BuildError> {
     let mut node = Command::new("node");
-    let output = process::run_installed(node.arg("--version"), GET_NODE).await?;
+    let output = process::run(node.arg("--version"), GET_NODE).await?;
     let version = output.stdout.trim();
     let major = version.trim_start_matches('v').split('.').next();
     match major.and_then(|major| major.parse::<u32>().ok()) {

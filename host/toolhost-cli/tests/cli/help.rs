@@ -55,7 +55,7 @@ fn every_command_has_examples_and_exit_codes() {
     let help = terminal.run(["--help"]).exits(0).stdout;
     for says in [
         "Exit codes:\n",
-        "Places:\n",
+        "Directories:\n",
         "TOOLHOST_STATE_ROOT",
         "NO_COLOR",
     ] {

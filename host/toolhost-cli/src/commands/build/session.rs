@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use toolhost::bundle::built::{FOLDER, SOURCE_DEPTH_MAX, SOURCES_MAX, Source, Stamp};
 use toolhost::bundle::{OpenBundle, SourceEntry};
 
@@ -42,10 +42,8 @@ impl<'a> BuildSession<'a> {
         settings: &'a Settings,
         progress: &'a Progress,
     ) -> Result<Self> {
-        let dir = open.dir();
-        let dir = dir
-            .canonicalize()
-            .with_context(|| format!("{} cannot be found", dir.display()))?;
+        let cannot = || format!("{} cannot be found", open.dir().display());
+        let dir = open.dir().canonicalize().with_context(cannot)?;
         let folder = make_folder(&dir)?;
         progress.working("waiting for another build");
         let lock = files::lock(&folder.join("build.lock")).await?;
@@ -126,18 +124,14 @@ impl<'a> BuildSession<'a> {
     fn entry(&self, source: &SourceEntry<'_>) -> Result<PathBuf, BuildError> {
         let named = &source.tool.spec.entry;
         let refuse = |what: String| {
-            let fault = Fault {
-                file: Some(named.clone()),
-                ..Fault::new(what)
-            };
+            let fault = Fault::new(what).file(named.as_str());
             BuildError::source(fault.next("Correct spec.entry in the manifest."))
         };
         let entry = self.dir.join(named).canonicalize();
         let entry = entry.map_err(|error| refuse(format!("the entry cannot be found: {error}")))?;
         if !entry.starts_with(&self.dir) {
-            return Err(refuse(
-                "the entry resolves outside the bundle's directory".to_owned(),
-            ));
+            let what = "the entry resolves outside the bundle's directory";
+            return Err(refuse(what.to_owned()));
         }
         if !entry.is_file() {
             return Err(refuse("the entry is not a file".to_owned()));
@@ -147,9 +141,8 @@ impl<'a> BuildSession<'a> {
 
     /// Reads the source files of a build.
     fn sources(&self, made: &BuiltComponent) -> Result<Vec<Source>, BuildError> {
-        let inputs = &made.inputs;
         let mut sources = Vec::new();
-        for input in inputs {
+        for input in &made.inputs {
             let path = self.relative(input)?;
             let cannot = || format!("{path} cannot be read");
             let changed = fs::metadata(input).and_then(|found| found.modified());
@@ -157,10 +150,7 @@ impl<'a> BuildSession<'a> {
             // Cargo writes its lock file during the build.
             if changed.with_context(cannot)? > made.started && !is_lock {
                 let fault = Fault::new("the file changed while it was being built");
-                let file = Some(path);
-                return Err(BuildError::source(
-                    Fault { file, ..fault }.next("Build again."),
-                ));
+                return Err(BuildError::source(fault.file(path).next("Build again.")));
             }
             let bytes = fs::read(input).with_context(cannot)?;
             sources.push(Source::new(path, &bytes));
@@ -175,16 +165,11 @@ impl<'a> BuildSession<'a> {
         let same = |(a, b): &(Component<'_>, Component<'_>)| a == b;
         let shared = input.components().zip(self.dir.components());
         let shared = shared.take_while(same).count();
-        let up = self
-            .dir
-            .components()
-            .skip(shared)
-            .map(|_| Component::ParentDir);
+        let above = self.dir.components().skip(shared);
+        let up = above.map(|_| Component::ParentDir);
         let path: PathBuf = up.chain(input.components().skip(shared)).collect();
-        match path.into_os_string().into_string() {
-            Ok(path) => Ok(path),
-            Err(path) => bail!("{} has a name that is not UTF-8", path.to_string_lossy()),
-        }
+        let path = path.into_os_string().into_string();
+        path.map_err(|path| anyhow!("{} has a name that is not UTF-8", path.to_string_lossy()))
     }
 }
 
