@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crash_is_told_from_an_error_that_a_tool_raises() {
+    fn a_crash_fails_a_case_but_an_error_of_the_tool_does_not() {
         let case = |kind| GeneratedCase {
             tool: ToolName::parse("a__b").unwrap(),
             name: String::new(),

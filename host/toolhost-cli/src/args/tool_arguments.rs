@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_tells_where_the_arguments_are() {
+    fn a_prefix_selects_the_source_of_the_arguments() {
         let check = |text: &str, from: ArgsFrom| assert_eq!(text.parse(), Ok(from));
         check("-", ArgsFrom::Stdin);
         check("@a.json", ArgsFrom::File("a.json".into()));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_no_objects_are_named() {
+    fn values_that_are_not_objects_are_refused() {
         let check = |text: &str, says: &str| {
             let failure = parse("--args", text).unwrap_err();
             assert_eq!(failure.message(), says);

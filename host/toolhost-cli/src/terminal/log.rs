@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guest_never_begins_a_line_of_its_own() {
+    fn every_line_of_a_guest_begins_with_the_name_of_its_tool() {
         let record = Record {
             message: "one\nerror: forged\u{1b}[2J".to_owned(),
             tool: "echo__say".to_owned(),

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_holds_exactly_the_files_and_equal_ones_are_not_written_again() {
+    fn a_synced_folder_has_exactly_the_files_and_equal_files_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let kit = Kit::of(Language::Rust);
         let at = |path: &str| dir.path().join("kit").join(path);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_or_removed_where_a_link_leads() {
+    fn links_are_not_followed_when_files_are_written_or_removed() {
         let (project, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let kit = Kit::of(Language::Rust);
         let files: Vec<_> = kit.builder().collect();

@@ -5,7 +5,7 @@ use std::fs;
 use crate::terminal::{Ran, Terminal, examples, guest, with_stdin};
 
 #[test]
-fn a_bundle_that_cannot_be_read_is_named_by_every_command() {
+fn every_command_names_a_bundle_that_cannot_be_read() {
     let terminal = Terminal::new();
     fs::create_dir(terminal.path("here/empty")).unwrap();
     std::os::unix::fs::symlink("loop", terminal.path("here/loop")).unwrap();
@@ -35,7 +35,7 @@ fn a_bundle_that_cannot_be_read_is_named_by_every_command() {
 }
 
 #[test]
-fn a_bundle_that_is_wrong_does_not_load() {
+fn an_invalid_bundle_does_not_load() {
     let terminal = Terminal::new();
     let tool = |entry: &str| {
         format!(
@@ -91,7 +91,7 @@ fn a_bundle_that_is_wrong_does_not_load() {
 }
 
 #[test]
-fn arguments_that_are_no_object_are_named() {
+fn arguments_that_are_not_an_object_are_refused() {
     let terminal = Terminal::new();
     fs::create_dir(terminal.path("here/dir")).unwrap();
     terminal.write("here/list.json", "[1]");
@@ -143,7 +143,7 @@ fn arguments_that_are_no_object_are_named() {
 }
 
 #[test]
-fn arguments_beyond_the_limits_are_a_result() {
+fn arguments_beyond_the_limits_are_an_error_in_the_result() {
     let terminal = Terminal::new();
     let text = "x".repeat(2 << 20);
     terminal.write("here/long.json", format!("{{\"text\": \"{text}\"}}"));
@@ -155,7 +155,7 @@ fn arguments_beyond_the_limits_are_a_result() {
 }
 
 #[test]
-fn a_policy_that_is_wrong_stops_the_load() {
+fn an_invalid_policy_stops_the_load() {
     let terminal = Terminal::new();
     terminal.write("here/typo.yaml", "tolls: {}\n");
     terminal.write("here/broken.yaml", "tools: [");
@@ -183,7 +183,7 @@ fn a_policy_that_is_wrong_stops_the_load() {
 }
 
 #[test]
-fn a_bundle_without_a_tool_is_told_from_a_tool() {
+fn a_bundle_in_place_of_a_tool_is_reported() {
     let terminal = Terminal::new();
     let mut command = terminal.toolhost(["call"]);
     let ran = Ran::of(command.arg(examples())).fails(2, "there is no tool to call: ");
@@ -197,7 +197,7 @@ fn a_bundle_without_a_tool_is_told_from_a_tool() {
 }
 
 #[test]
-fn a_name_cannot_act_on_the_terminal() {
+fn control_characters_in_names_are_escaped() {
     let terminal = Terminal::new();
     let ran = terminal
         .run(["check", "a\u{1b}[2Jb\u{9b}\n"])
@@ -206,7 +206,7 @@ fn a_name_cannot_act_on_the_terminal() {
 }
 
 #[test]
-fn no_secret_of_a_policy_is_shown_beside_what_is_wrong_in_it() {
+fn errors_in_a_policy_do_not_print_its_secrets() {
     let terminal = Terminal::new();
     terminal.bundle("here", &[("echo", &["say"])]);
     let lines = [
@@ -237,7 +237,7 @@ fn no_secret_of_a_policy_is_shown_beside_what_is_wrong_in_it() {
 }
 
 #[test]
-fn wrong_usage_does_not_act_on_the_terminal() {
+fn control_characters_in_wrong_usage_are_escaped() {
     let terminal = Terminal::new();
     let ran = terminal.run(["poll", "b.yaml", "--\u{1b}]0;x\u{7}\u{202e}"]);
     let ran = ran.exits(2);

@@ -45,7 +45,7 @@ impl User {
 }
 
 #[test]
-fn lists_what_is_kept_and_what_it_serves() {
+fn ls_lists_the_cached_components_and_their_handlers() {
     let user = User::new();
     let empty = user.run(&["cache", "ls"]).exits(0);
     assert_eq!(
@@ -94,7 +94,7 @@ fn lists_what_is_kept_and_what_it_serves() {
 }
 
 #[test]
-fn verify_says_what_does_not_and_what_to_do() {
+fn verify_names_the_invalid_entries_and_what_to_do() {
     let user = User::new();
     user.run(&["cache", "verify"]).exits(0);
     user.compile("echo");
@@ -139,7 +139,7 @@ fn verify_says_what_does_not_and_what_to_do() {
 }
 
 #[test]
-fn clear_removes_them_all_and_only_them() {
+fn clear_removes_all_cached_components_and_nothing_else() {
     let user = User::new();
     user.compile("echo");
     let own = user.0.write("home/.cache/toolhost/notes.txt", "mine");
@@ -157,7 +157,7 @@ fn clear_removes_them_all_and_only_them() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_used_is_an_error_that_says_why() {
+fn an_unusable_cache_is_an_error_with_the_reason() {
     let user = User::new();
     user.compile("echo");
     let dir = user.0.path("home/.cache/toolhost");

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::terminal::{Ran, Terminal, examples, with_stdin};
 
 #[test]
-fn writes_a_file_and_prints_one_tool_result_alone() {
+fn a_call_writes_a_file_and_prints_only_the_tool_result() {
     let terminal = Terminal::new();
     let ran = terminal
         .call("file-system__write", r#"{"path":"a/b.txt","content":"hi"}"#)
@@ -30,7 +30,7 @@ fn writes_a_file_and_prints_one_tool_result_alone() {
 }
 
 #[test]
-fn a_way_out_of_the_workdir_leaves_the_host_untouched() {
+fn paths_out_of_the_workdir_leave_the_host_unchanged() {
     let terminal = Terminal::new();
     let outside = terminal.write("outside/kept.txt", "kept");
     std::os::unix::fs::symlink(terminal.path("outside"), terminal.path("D/out")).unwrap();
@@ -58,7 +58,7 @@ fn a_way_out_of_the_workdir_leaves_the_host_untouched() {
 }
 
 #[test]
-fn an_absolute_path_is_beneath_the_workdir() {
+fn an_absolute_path_resolves_beneath_the_workdir() {
     let terminal = Terminal::new();
     fs::create_dir(terminal.path("D/a")).unwrap();
     let result = terminal
@@ -74,7 +74,7 @@ fn an_absolute_path_is_beneath_the_workdir() {
 }
 
 #[test]
-fn the_exit_code_is_the_status() {
+fn the_exit_code_follows_the_status() {
     let terminal = Terminal::new();
     terminal.call("text__upper", r#"{"text":"hi"}"#).exits(0);
     let failed = terminal
@@ -115,7 +115,7 @@ fn a_tool_outside_the_catalog_is_a_result_and_a_hint() {
 }
 
 #[test]
-fn usage_is_a_member_of_the_answer() {
+fn usage_is_a_member_of_the_result() {
     let terminal = Terminal::new();
     let mut command = terminal.toolhost(["call", "--usage", "--workdir", "../D"]);
     let args = r#"{"path":"a.txt","content":"hello"}"#;
@@ -162,7 +162,7 @@ fn a_bundle_without_agents_has_one_with_every_tool() {
 }
 
 #[test]
-fn several_agents_need_one_named() {
+fn a_bundle_with_several_agents_needs_the_agent_option() {
     let terminal = Terminal::new();
     terminal.bundle("here", &[("echo", &["context"])]);
     let manifest = fs::read_to_string(terminal.path("here/goondan.yaml")).unwrap();
@@ -188,7 +188,7 @@ fn several_agents_need_one_named() {
 }
 
 #[test]
-fn the_policy_holds() {
+fn the_limits_of_the_policy_apply_to_a_call() {
     let terminal = Terminal::new();
     terminal.write(
         "policy.yaml",

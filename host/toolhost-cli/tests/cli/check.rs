@@ -28,7 +28,7 @@ spec:
 ";
 
 #[test]
-fn every_finding_shows_its_line_and_the_next_move() {
+fn every_finding_is_printed_with_its_line_and_a_hint() {
     let terminal = Terminal::new();
     terminal.write("here/goondan.yaml", WRONG);
     let ran = terminal
@@ -79,7 +79,7 @@ hint: Correct the errors above; nothing was loaded.
 }
 
 #[test]
-fn programs_get_the_findings_as_json() {
+fn findings_are_printed_as_json() {
     let terminal = Terminal::new();
     terminal.write("here/goondan.yaml", WRONG);
     let ran = terminal.run(["check", "--json"]).exits(1);
@@ -108,7 +108,7 @@ fn programs_get_the_findings_as_json() {
 }
 
 #[test]
-fn programs_get_the_tools_as_json() {
+fn tools_are_printed_as_json() {
     let terminal = Terminal::new();
     let answer = Ran::of(terminal.toolhost(["check", "--json"]).arg(examples()))
         .exits(0)
@@ -129,7 +129,7 @@ fn programs_get_the_tools_as_json() {
 }
 
 #[test]
-fn a_remark_is_shown_and_does_not_fail() {
+fn a_warning_is_printed_and_does_not_fail_the_command() {
     let terminal = Terminal::new();
     terminal.bundle("here", &[("echo", &["say"])]);
     terminal.write("policy.yaml", "tools: {ecco: {}}\n");
@@ -155,7 +155,7 @@ goondan.yaml: ok: 1 tool, 1 export, 0 agents, 2 remarks
 }
 
 #[test]
-fn what_is_asked_and_not_granted_is_a_remark_with_the_line_that_grants_it() {
+fn a_missing_grant_is_a_warning_with_the_policy_line_that_grants_it() {
     let terminal = Terminal::new();
     terminal.bundle(
         "here",

@@ -16,12 +16,12 @@ const LANGUAGES: [(&str, &str); 8] = [
     ("rust", "a doctest: DOCTESTS names the page"),
     (
         "rust,ignore",
-        "handlers_of_the_pages_are_in_files_that_are_built",
+        "handlers_in_the_pages_are_in_files_that_are_built",
     ),
     ("ts", "guest-sdk/typescript/test/docs.test.mjs"),
     ("python", "guest-sdk/python/test/test_docs.py"),
-    ("yaml", "yaml_is_a_bundle_a_policy_or_cases"),
-    ("json", "json_is_json"),
+    ("yaml", "each_yaml_snippet_is_a_bundle_a_policy_or_cases"),
+    ("json", "each_json_snippet_is_json"),
     ("sh", "shell::commands_and_their_options_exist"),
     ("text", "nothing: what a program prints, or a drawing"),
 ];
@@ -55,7 +55,7 @@ fn each_snippet_has_a_language_that_is_checked() {
 }
 
 #[test]
-fn handlers_of_the_pages_are_in_files_that_are_built() {
+fn handlers_in_the_pages_are_in_files_that_are_built() {
     let dense = |text: &str| text.split_whitespace().collect::<String>();
     let built = BUILT.map(|file| dense(&fs::read_to_string(root(file)).unwrap()));
     for snippet in snippets_in("rust,ignore") {
@@ -66,7 +66,7 @@ fn handlers_of_the_pages_are_in_files_that_are_built() {
 }
 
 #[test]
-fn yaml_is_a_bundle_a_policy_or_cases() {
+fn each_yaml_snippet_is_a_bundle_a_policy_or_cases() {
     for Snippet {
         page, line, text, ..
     } in snippets_in("yaml")
@@ -91,7 +91,7 @@ fn yaml_is_a_bundle_a_policy_or_cases() {
 }
 
 #[test]
-fn json_is_json() {
+fn each_json_snippet_is_json() {
     for Snippet {
         page, line, text, ..
     } in snippets_in("json")

@@ -64,7 +64,7 @@ fn every_command_has_examples_and_exit_codes() {
 }
 
 #[test]
-fn wrong_usage_is_told_on_stderr() {
+fn wrong_usage_is_reported_on_stderr() {
     let terminal = Terminal::new();
     for words in [
         &[][..],

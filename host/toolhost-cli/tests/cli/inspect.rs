@@ -5,7 +5,7 @@ use std::fs;
 use crate::terminal::{Ran, Terminal, examples, guest};
 
 #[test]
-fn programs_get_what_a_component_is() {
+fn json_describes_a_component() {
     let terminal = Terminal::new();
     let file = examples().join(".toolhost/file-system.wasm");
     let answer = Ran::of(terminal.toolhost(["inspect", "--json"]).arg(&file))
@@ -42,7 +42,7 @@ fn programs_get_what_a_component_is() {
 }
 
 #[test]
-fn people_get_it_in_plain_words() {
+fn text_describes_a_component() {
     let terminal = Terminal::new();
     let file = examples().join(".toolhost/text.wasm");
     let text = Ran::of(terminal.toolhost(["inspect"]).arg(file))
@@ -60,7 +60,7 @@ fn people_get_it_in_plain_words() {
 }
 
 #[test]
-fn what_would_not_load_is_said_with_the_next_move() {
+fn a_component_that_would_not_load_is_reported_with_a_hint() {
     let terminal = Terminal::new();
     terminal.write("here/core.wasm", b"\0asm\x01\0\0\0");
     terminal.write("here/text.wasm", "hello");
@@ -111,7 +111,7 @@ fn what_would_not_load_is_said_with_the_next_move() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn a_component_that_cannot_be_read_is_named() {
     let terminal = Terminal::new();
     fs::create_dir(terminal.path("here/dir.wasm")).unwrap();
     terminal
@@ -126,7 +126,7 @@ fn what_cannot_be_read_is_named() {
 }
 
 #[test]
-fn people_are_told_of_each_thing_that_must_be_granted() {
+fn the_text_lists_each_grant_that_a_component_asks_for() {
     let terminal = Terminal::new();
     for (name, says) in [
         (
@@ -142,7 +142,7 @@ fn people_are_told_of_each_thing_that_must_be_granted() {
 }
 
 #[test]
-fn a_lone_component_is_adopted_with_the_manifest_it_gives() {
+fn a_component_loads_with_its_generated_manifest() {
     let terminal = Terminal::new();
     let file = examples().join(".toolhost/text.wasm");
     fs::copy(&file, terminal.path("here/Text Tools.wasm")).unwrap();
@@ -165,7 +165,7 @@ fn a_lone_component_is_adopted_with_the_manifest_it_gives() {
 }
 
 #[test]
-fn the_world_of_a_component_is_printed_whether_or_not_it_loads() {
+fn the_world_of_a_component_is_printed_even_if_it_would_not_load() {
     let terminal = Terminal::new();
     fs::copy(guest("dial_out"), terminal.path("here/a.wasm")).unwrap();
     fs::copy(guest("describe_trap"), terminal.path("here/b.wasm")).unwrap();

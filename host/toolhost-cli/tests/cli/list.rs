@@ -12,7 +12,7 @@ fn list(words: &[&str]) -> Ran {
 }
 
 #[test]
-fn people_get_a_table() {
+fn tools_are_listed_as_a_table() {
     insta::assert_snapshot!(list(&[]).stdout, @r"
 file-system__read   Reads a text file of the workdir
 file-system__write  Writes a text file of the workdir; makes the folders it needs
@@ -28,7 +28,7 @@ echo__context       Returns the context of this call and writes a line to the lo
 }
 
 #[test]
-fn programs_get_the_shape_they_take() {
+fn each_format_prints_the_json_of_its_provider() {
     let schema = json!({
         "type": "object",
         "properties": {"text": {"type": "string"}},
@@ -64,7 +64,7 @@ fn programs_get_the_shape_they_take() {
 }
 
 #[test]
-fn two_shapes_at_once_are_refused() {
+fn two_formats_at_once_are_refused() {
     let terminal = Terminal::new();
     terminal
         .run(["list", "--json", "--format", "mcp"])
@@ -75,7 +75,7 @@ fn two_shapes_at_once_are_refused() {
 }
 
 #[test]
-fn an_agent_without_tools_is_said() {
+fn a_note_names_an_agent_without_tools() {
     let terminal = Terminal::new();
     terminal.bundle("here", &[("echo", &["say"])]);
     let manifest = std::fs::read_to_string(terminal.path("here/goondan.yaml")).unwrap();

@@ -53,7 +53,7 @@ fn a_later_process_gets_the_result_of_a_pending_call() {
 }
 
 #[test]
-fn a_handle_that_nobody_gave_is_refused() {
+fn an_unknown_handle_is_refused() {
     let terminal = Terminal::new();
     pending(&terminal, "x");
     for command in ["poll", "cancel"] {

@@ -5,7 +5,7 @@ use std::fs;
 use crate::terminal::{Ran, Terminal, examples};
 
 #[test]
-fn state_and_cache_are_where_the_help_says() {
+fn state_and_cache_are_in_the_directories_that_the_help_names() {
     let terminal = Terminal::new();
     let run = |words: &[&str], variables: &[(&str, &str)]| {
         let mut command = terminal.toolhost(["list"]);
@@ -58,7 +58,7 @@ fn a_second_start_compiles_nothing() {
 }
 
 #[test]
-fn without_a_place_everything_but_a_workspace_still_works() {
+fn without_a_state_root_everything_but_workspaces_works() {
     let terminal = Terminal::new();
     terminal.write("file", "x");
     let text = examples().join(".toolhost/text.wasm");

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::terminal::{Ran, Terminal, examples};
 
 #[test]
-fn two_agents_hand_work_to_each_other() {
+fn one_agent_requests_work_from_another() {
     // tool-spec-v2 §11.1
     let terminal = Terminal::new();
     let mut play = terminal.toolhost(["play"]);
@@ -44,7 +44,7 @@ fn two_agents_hand_work_to_each_other() {
 }
 
 #[test]
-fn a_hundred_turns_at_once_are_all_answered_and_leave_nothing() {
+fn a_hundred_parallel_turns_are_answered_and_leave_no_files() {
     // tool-spec-v2 §2.6(2), §2.6(4)
     let terminal = Terminal::new();
     let mut play = terminal.toolhost(["play", "--turns", "100", "-q"]);
@@ -68,7 +68,7 @@ fn a_hundred_turns_at_once_are_all_answered_and_leave_nothing() {
 }
 
 #[test]
-fn what_is_wrong_with_a_script_or_its_turn_is_said() {
+fn an_invalid_script_or_a_failed_turn_is_an_error_with_the_reason() {
     let terminal = Terminal::new();
     let bundle = examples().join("review-agents.yaml");
     let script = |agents: &str| {
@@ -100,7 +100,7 @@ fn what_is_wrong_with_a_script_or_its_turn_is_said() {
 }
 
 #[test]
-fn a_scripts_own_policy_opens_nothing_that_is_the_operators() {
+fn the_policy_of_a_script_cannot_grant_what_only_the_operator_may() {
     let terminal = Terminal::new();
     terminal.bundle("b", &[("look_at_environment", &["run"])]);
     let script = terminal.write(
@@ -148,7 +148,7 @@ fn processes_with(text: &str) -> usize {
 }
 
 #[test]
-fn a_signal_ends_the_agents_and_leaves_nothing() {
+fn a_signal_ends_the_agents_and_leaves_no_process_or_directory() {
     let terminal = Terminal::new();
     terminal.bundle("spin", &[("spin_forever", &["run"])]);
     let agent = |name: &str| {

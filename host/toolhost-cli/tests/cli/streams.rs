@@ -24,7 +24,7 @@ fn what_a_tool_logs_goes_to_stderr() {
 }
 
 #[test]
-fn what_a_tool_printed_before_it_crashed_is_shown() {
+fn output_printed_before_a_crash_is_written() {
     let terminal = Terminal::new();
     let bundle = terminal.bundle("panics", &[("panic_with_reason", &["run"])]);
     let run = |words: &[&str]| {
@@ -50,7 +50,7 @@ fn what_a_tool_printed_before_it_crashed_is_shown() {
 }
 
 #[test]
-fn nothing_a_tool_says_acts_on_the_terminal() {
+fn control_characters_of_a_tool_are_escaped() {
     let terminal = Terminal::new();
     let args = r#"{"text":"\u001b[2J\u009b31m\u202e\u007f\u2028\u200f\udb40\udc41가"}"#;
     let ran = terminal.call("echo__say", args).exits(0);
@@ -63,7 +63,7 @@ fn nothing_a_tool_says_acts_on_the_terminal() {
 }
 
 #[test]
-fn a_reader_that_went_away_is_no_error() {
+fn a_closed_stdout_pipe_is_not_an_error() {
     let terminal = Terminal::new();
     let mut command = terminal.toolhost(["list", "--json"]);
     command
@@ -83,7 +83,7 @@ fn a_reader_that_went_away_is_no_error() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_written_is_an_error() {
+fn a_result_that_cannot_be_written_is_an_error() {
     let terminal = Terminal::new();
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = terminal.toolhost(["list"]);
@@ -92,7 +92,7 @@ fn an_answer_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn no_file_of_the_workdir_stands_in_for_a_stream_that_is_closed() {
+fn no_file_of_the_workdir_takes_the_place_of_a_closed_stream() {
     let terminal = Terminal::new();
     let args = r#"{"path":"file","content":"its own"}"#;
     let mut call = terminal.toolhost(["call", "-v", "--workdir", "../D"]);
@@ -113,7 +113,7 @@ fn no_file_of_the_workdir_stands_in_for_a_stream_that_is_closed() {
 }
 
 #[test]
-fn a_signal_ends_a_command_that_does_not_listen() {
+fn a_signal_ends_a_command_that_is_busy_or_blocked() {
     let terminal = Terminal::new();
     // More than a pipe holds: the command waits for a reader, as one that computes, on its thread.
     let exports: Vec<_> = (0..2_000).map(|i| format!("{{name: A{i}}}")).collect();

@@ -24,7 +24,7 @@ fn write_in(terminal: &Terminal, workdir: &Path) -> Command {
 }
 
 #[test]
-fn without_one_it_is_the_instance_s_own_and_never_the_current_one() {
+fn the_default_workdir_is_the_workspace_and_not_the_current_directory() {
     let terminal = Terminal::new();
     let write = |instance: &[&str]| {
         let mut command = terminal.toolhost(["call", "--state-root", "../state"]);
@@ -60,7 +60,7 @@ fn without_one_it_is_the_instance_s_own_and_never_the_current_one() {
 }
 
 #[test]
-fn a_bad_one_is_refused_before_anything_runs() {
+fn an_unsafe_workdir_is_refused_before_a_tool_runs() {
     let terminal = Terminal::new();
     terminal.write("file", "x");
     terminal.write("op/policy.yaml", "{}");
@@ -94,7 +94,7 @@ fn a_bad_one_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn one_that_is_full_or_read_only_is_a_result_that_says_so() {
+fn a_full_or_read_only_workdir_is_an_error_in_the_result() {
     let terminal = Terminal::new();
     let workdir = terminal.path("D").display().to_string();
     let large = r#"{"path":"a.txt","content":""#.to_owned() + &"x".repeat(90_000) + "\"}";
@@ -137,7 +137,7 @@ fn one_that_is_full_or_read_only_is_a_result_that_says_so() {
 }
 
 #[test]
-fn what_may_not_be_read_is_named() {
+fn a_workdir_without_read_permission_is_named() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     let terminal = Terminal::new();

@@ -19,7 +19,7 @@ fn case(lines: &str) -> Result<Case, Vec<String>> {
 }
 
 #[test]
-fn the_templates_cases_are_read() {
+fn the_cases_of_the_templates_are_read() {
     for language in [
         "rust/template/tests/count.yaml",
         "typescript/template/tests/count.yaml",
@@ -42,7 +42,7 @@ fn the_templates_cases_are_read() {
 }
 
 #[test]
-fn the_examples_cases_are_read() {
+fn the_cases_of_the_examples_are_read() {
     let examples = format!("{}/../../guest-examples", env!("CARGO_MANIFEST_DIR"));
     for file in [
         "tests/echo.yaml",
@@ -58,7 +58,7 @@ fn the_examples_cases_are_read() {
 }
 
 #[test]
-fn what_is_not_said_has_a_default() {
+fn keys_that_are_left_out_have_defaults() {
     let case = case("").unwrap();
     assert_eq!(case.args, JsonObject::new());
     assert_eq!((case.repeat, case.parallel), (1, 1));
@@ -102,7 +102,7 @@ fn every_key_is_read() {
 }
 
 #[test]
-fn whatever_is_wrong_is_named_with_its_place() {
+fn every_error_is_reported_with_its_place() {
     let check = |lines: &str, expected: &str| {
         let findings = case(lines).map(|_| ()).unwrap_err();
         assert_eq!(findings, [format!("tests/a.yaml:{expected}")], "{lines}");
@@ -178,7 +178,7 @@ fn whatever_is_wrong_is_named_with_its_place() {
 }
 
 #[test]
-fn a_file_of_no_cases_says_how_to_write_one() {
+fn an_error_about_a_file_without_cases_has_an_example() {
     for (text, says) in [
         ("", "the file has no cases"),
         ("[]", "the file has no cases"),

@@ -112,7 +112,7 @@ fn references_and_branches_are_followed() {
 }
 
 #[test]
-fn hostile_texts_stand_wherever_text_may() {
+fn hostile_texts_replace_each_text() {
     let properties = json!({
         "path": {"type": "string"},
         "tags": {"type": "array", "items": {"type": "string"}},
@@ -133,7 +133,7 @@ fn hostile_texts_stand_wherever_text_may() {
 }
 
 #[test]
-fn of_many_texts_three_are_each_given_every_hostile_one() {
+fn every_hostile_text_replaces_each_of_three_texts() {
     let text = json!({"type": "string"});
     let properties = json!({"a": text, "b": text, "c": text, "d": text});
     let required = json!(["a", "b", "c", "d"]);

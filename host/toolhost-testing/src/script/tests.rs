@@ -16,7 +16,7 @@ agents:
 ";
 
 #[test]
-fn a_script_says_what_its_agents_call() {
+fn a_script_lists_the_calls_of_its_agents() {
     let script = Script::parse(SCRIPT, "s.yaml").unwrap();
     let agent = &script.agents["a"];
     let names: Vec<&String> = agent.steps[0].keys().collect();
@@ -29,7 +29,7 @@ fn a_script_says_what_its_agents_call() {
 }
 
 #[test]
-fn what_is_wrong_with_a_script_is_said_with_its_place() {
+fn an_error_in_a_script_is_reported_with_its_place() {
     let check = |from: &str, to: &str, expected: &str| {
         let error = Script::parse(&SCRIPT.replace(from, to), "s.yaml").unwrap_err();
         let said = error.to_string();
@@ -55,7 +55,7 @@ fn what_is_wrong_with_a_script_is_said_with_its_place() {
 }
 
 #[test]
-fn a_reference_names_what_came_before() {
+fn a_reference_is_replaced_by_an_earlier_result() {
     let known = json!({"a": {"output": {"n": 1, "list": ["x", {"y": true}]}}, "text": "hi"});
     let known = known.as_object().unwrap();
     let check = |text: &str, expected: Value| {

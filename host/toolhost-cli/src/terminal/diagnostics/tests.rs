@@ -31,7 +31,7 @@ fn error(place: Place, message: &str) -> Diagnostic {
 }
 
 #[test]
-fn a_finding_shows_the_line_and_the_next_move() {
+fn a_finding_is_formatted_with_its_line_and_hint() {
     let source = YamlSource::new("b.yaml", "kind: Tool\nspec: {x: 1}\nlast: 2\n");
     let finding = error(at(&source, "x: 1"), "unknown key 'x'")
         .with_related("a Tool begins here", at(&source, "kind"));
@@ -64,7 +64,7 @@ E_CONFIG_SCHEMA_INVALID
 }
 
 #[test]
-fn nothing_of_a_file_acts_on_the_terminal() {
+fn control_characters_of_a_file_are_escaped() {
     let text = format!(
         "a: \"\u{1b}[2J\u{9b}31m\u{202e}\u{200f}\u{e0041}x\"\r\nb: {}\n",
         "y".repeat(LINE_MAX + 1)
@@ -88,7 +88,7 @@ fn nothing_of_a_file_acts_on_the_terminal() {
 }
 
 #[test]
-fn colours_are_for_terminals() {
+fn colours_are_used_only_on_terminals() {
     let finding = error(Place::file("b.yaml"), "odd");
     let coloured = Style {
         colours: Colours::Ansi,

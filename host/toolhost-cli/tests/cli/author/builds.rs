@@ -118,7 +118,7 @@ fn break_and_mend(desk: &Desk, lang: &str, source: &str, good: &str, bad: &str) 
 }
 
 #[test]
-fn a_tool_in_rust() {
+fn a_rust_tool_is_built_and_called() {
     let desk = Desk::new();
     new_and_call(&desk, "rust");
     let (good, bad) = (
@@ -165,7 +165,7 @@ fn a_tool_in_rust() {
 }
 
 #[test]
-fn a_tool_in_typescript() {
+fn a_typescript_tool_is_built_and_called() {
     if !is_installed("npm") {
         return;
     }
@@ -176,7 +176,7 @@ fn a_tool_in_typescript() {
 }
 
 #[test]
-fn a_tool_in_python() {
+fn a_python_tool_is_built_and_called() {
     if !is_installed("python3") {
         return;
     }
@@ -187,7 +187,7 @@ fn a_tool_in_python() {
 }
 
 #[test]
-fn the_tool_of_the_specification_builds_as_it_is_written() {
+fn the_tool_in_the_specification_builds_unchanged() {
     if !is_installed("npm") {
         return;
     }
@@ -232,7 +232,7 @@ fn the_tool_of_the_specification_builds_as_it_is_written() {
 }
 
 #[test]
-fn two_builds_at_once_leave_one_whole_component() {
+fn two_parallel_builds_leave_one_complete_component() {
     if !is_installed("npm") {
         return;
     }

@@ -5,7 +5,7 @@ use std::fs;
 use super::Desk;
 
 #[test]
-fn a_new_tool_is_whole_and_says_the_next_three_commands() {
+fn new_writes_a_complete_tool_and_prints_the_next_commands() {
     let desk = Desk::new();
     for (lang, source, entry) in [
         ("rust", "src/lib.rs", "./Cargo.toml"),
@@ -44,7 +44,7 @@ fn a_new_tool_is_whole_and_says_the_next_three_commands() {
 }
 
 #[test]
-fn the_folder_may_be_named_and_may_be_there_where_it_is_empty() {
+fn new_accepts_a_named_folder_that_is_empty() {
     let desk = Desk::new();
     fs::create_dir(desk.path("empty")).unwrap();
     let words = ["new", "notes", "--lang", "ts", "--path"];
@@ -64,7 +64,7 @@ fn the_folder_may_be_named_and_may_be_there_where_it_is_empty() {
 }
 
 #[test]
-fn a_name_that_is_none_is_refused_and_nothing_is_made() {
+fn new_refuses_an_invalid_name_and_writes_nothing() {
     let desk = Desk::new();
     for (name, lang, why) in [
         ("Notes", "python", "'N'"),

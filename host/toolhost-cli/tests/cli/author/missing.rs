@@ -33,7 +33,7 @@ fn says(ran: Ran, what: &str, next: &str) {
 }
 
 #[test]
-fn a_program_that_is_not_installed_is_named_with_what_installs_it() {
+fn a_missing_program_is_named_with_how_to_install_it() {
     says(
         build("rust", &[]),
         "`cargo` is not installed, or not in PATH",
@@ -58,7 +58,7 @@ fn a_program_that_is_not_installed_is_named_with_what_installs_it() {
 }
 
 #[test]
-fn a_program_that_is_too_old_or_lacks_a_part_is_told() {
+fn a_program_that_is_too_old_or_incomplete_is_reported() {
     let node = [("node", "echo v18.19.1")];
     says(
         build("typescript", &node),
@@ -90,7 +90,7 @@ fn a_program_that_is_too_old_or_lacks_a_part_is_told() {
 }
 
 #[test]
-fn a_rust_without_the_target_is_told_the_command_that_adds_it() {
+fn a_rust_without_the_target_is_reported_with_the_command_that_adds_it() {
     // As rustc says it of the first crate that is compiled.
     let message = r#"{"reason":"compiler-message","message":{"message":"can't find crate for `core`","level":"error","code":{"code":"E0463","explanation":null},"spans":[],"rendered":""}}"#;
     let cargo = format!("echo '{}'; exit 101", message.replace('\'', "'\\''"));

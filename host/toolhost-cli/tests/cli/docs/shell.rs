@@ -71,7 +71,7 @@ fn commands_and_their_options_exist() {
 }
 
 #[test]
-fn commands_in_the_text_exist() {
+fn commands_within_paragraphs_exist() {
     let terminal = Terminal::new();
     for page in pages() {
         for (number, span) in code_spans(&page) {

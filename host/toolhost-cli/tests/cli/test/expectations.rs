@@ -48,7 +48,7 @@ const WRITE: &str =
     "tool: fs__write\n  args: {path: a.txt, content: hi}\n  files: {old.txt: kept, d: {dir: true}}";
 
 #[test]
-fn of_the_output() {
+fn expectations_of_the_output_are_checked() {
     passes(SAY, "{output: {n: 2.0, list: [a, {b: 1}], text: one two}}");
     fails(
         SAY,
@@ -87,7 +87,7 @@ fn of_the_output() {
 }
 
 #[test]
-fn of_the_status_and_the_error() {
+fn expectations_of_the_status_and_the_error_are_checked() {
     passes(FAIL, "{status: error}");
     passes(FAIL, "{error: {message: {matches: '^.{3}$'}}}");
     let report = json("- {name: a, tool: text__fail, args: {length: 3}}\n", 1);
@@ -131,7 +131,7 @@ fn of_the_status_and_the_error() {
 }
 
 #[test]
-fn of_the_files() {
+fn expectations_of_files_are_checked() {
     passes(
         WRITE,
         "{files: {a.txt: hi, old.txt: {matches: ^k}, new.txt: null, d: {dir: true}}}",
@@ -175,7 +175,7 @@ fn of_the_files() {
 }
 
 #[test]
-fn of_the_log_the_receipt_and_denials() {
+fn expectations_of_log_usage_and_denials_are_checked() {
     let context = "tool: echo__context\n  context: {agentName: default}";
     passes(
         context,
@@ -207,7 +207,7 @@ fn of_the_log_the_receipt_and_denials() {
 }
 
 #[test]
-fn the_context_is_the_cases() {
+fn a_call_has_the_context_of_its_case() {
     passes(
         "tool: echo__context\n  context: {instanceKey: k, turnId: t, traceId: r, message: I call}",
         "{outputContains: {agentName: default, instanceKey: k, turnId: t, traceId: r}, outputAt: {/message/data/content/0/text: I call}}",

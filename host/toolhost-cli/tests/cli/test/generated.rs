@@ -21,7 +21,7 @@ pub(super) fn hostile(terminal: &Terminal, name: &str, parameters: &str) {
 }
 
 #[test]
-fn a_tool_that_crashes_fails_with_the_call_that_does_it() {
+fn a_crash_is_reported_with_the_call_that_causes_it() {
     let terminal = Terminal::new();
     hostile(
         &terminal,
@@ -46,7 +46,7 @@ FAIL generated x__run (valid): required arguments only: result: expected a resul
 }
 
 #[test]
-fn the_call_that_is_shown_again_runs_as_it_stands() {
+fn the_reported_command_repeats_the_call() {
     let terminal = Terminal::new();
     hostile(&terminal, "trap", "{type: object}");
     let manifest = fs::read_to_string(terminal.path("here/goondan.yaml")).unwrap();
@@ -86,7 +86,7 @@ fn the_call_that_is_shown_again_runs_as_it_stands() {
 }
 
 #[test]
-fn other_ends_than_an_answer_are_caught_too() {
+fn exits_timeouts_and_invalid_outputs_fail_generated_cases() {
     for (name, code) in [
         ("exit_process", "E_TOOL_EXIT"),
         ("recurse", "E_TOOL_TRAP"),
@@ -104,7 +104,7 @@ fn other_ends_than_an_answer_are_caught_too() {
 }
 
 #[test]
-fn hostile_paths_reach_the_tool_and_nothing_outside_the_workdir() {
+fn hostile_paths_reach_the_tool_but_nothing_outside_the_workdir() {
     let paths = "{type: array, items: {type: string}, minItems: 1}";
     for op in [
         "read", "write", "truncate", "unlink", "rename", "link_to", "symlink", "list", "mkdir",
@@ -125,7 +125,7 @@ fn hostile_paths_reach_the_tool_and_nothing_outside_the_workdir() {
 }
 
 #[test]
-fn what_is_denied_is_noticed_and_no_failure() {
+fn a_denial_in_a_generated_case_is_a_note_and_not_a_failure() {
     let terminal = Terminal::new();
     let path = "{type: string}";
     hostile(
@@ -149,7 +149,7 @@ fn what_is_denied_is_noticed_and_no_failure() {
 }
 
 #[test]
-fn the_seed_decides_what_is_drawn_and_is_told() {
+fn the_seed_selects_the_random_arguments_and_is_reported() {
     let terminal = Terminal::new();
     let number = "{type: integer, minimum: 0, maximum: 9}";
     hostile(

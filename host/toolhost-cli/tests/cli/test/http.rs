@@ -18,7 +18,7 @@ fn report(cases: &str) -> Value {
 const POLICY: &str = "policy: {tools: {x: {http: {allow: ['https://api.example.com', 'http://other.example:8080']}}}}";
 
 #[test]
-fn requests_are_told_apart_by_method_host_and_path() {
+fn requests_are_answered_by_method_host_and_path() {
     let report = report(&format!(
         "- name: each has its answer
   tool: x__run
@@ -48,7 +48,7 @@ fn requests_are_told_apart_by_method_host_and_path() {
 }
 
 #[test]
-fn a_request_without_an_answer_fails_the_case_and_is_named() {
+fn a_request_without_an_answer_fails_the_case() {
     let report = report(&format!(
         "- name: nothing answers
   tool: x__run
@@ -65,7 +65,7 @@ fn a_request_without_an_answer_fails_the_case_and_is_named() {
 }
 
 #[test]
-fn an_answer_is_no_grant() {
+fn an_answer_does_not_grant_the_request() {
     let report = report(
         "- name: no policy
   tool: x__run

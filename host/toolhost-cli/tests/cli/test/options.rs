@@ -19,7 +19,7 @@ fn the_examples_pass_their_cases() {
 }
 
 #[test]
-fn without_a_case_the_generated_ones_run_and_it_is_said_how_to_write_one() {
+fn without_case_files_generated_cases_run_and_a_note_explains_how_to_write_one() {
     let terminal = Terminal::new();
     bundle(&terminal, "");
     fs::remove_dir_all(terminal.path("here/tests")).unwrap();
@@ -33,7 +33,7 @@ fn without_a_case_the_generated_ones_run_and_it_is_said_how_to_write_one() {
 }
 
 #[test]
-fn cases_are_listed_and_chosen_by_a_text() {
+fn cases_are_listed_and_filtered_by_text() {
     let terminal = Terminal::new();
     let two =
         "- {name: first, tool: echo__say}\n- {name: second, tool: text__upper, args: {text: a}}\n";
@@ -62,7 +62,7 @@ fn cases_are_listed_and_chosen_by_a_text() {
 }
 
 #[test]
-fn a_case_runs_as_often_as_it_says_each_time_in_a_fresh_workdir() {
+fn each_repetition_of_a_case_runs_in_a_fresh_workdir() {
     let writes = "- name: many
   tool: fs__write
   args: {path: a.txt, content: hi}
@@ -81,7 +81,7 @@ fn a_case_runs_as_often_as_it_says_each_time_in_a_fresh_workdir() {
 }
 
 #[test]
-fn what_is_wrong_in_case_files_is_shown_with_its_line() {
+fn errors_in_case_files_are_reported_with_the_line() {
     let terminal = Terminal::new();
     let ran = cases(
         &terminal,
@@ -106,7 +106,7 @@ hint: Correct the errors above; nothing was run.
 }
 
 #[test]
-fn tools_and_agents_that_are_not_there_are_named() {
+fn unknown_tools_and_agents_of_a_case_are_reported() {
     let terminal = Terminal::new();
     let wrong = "- {name: a, tool: echo__sya}
 - {name: b, tool: echo__say, context: {agentName: nobody}}
@@ -124,7 +124,7 @@ fn tools_and_agents_that_are_not_there_are_named() {
 }
 
 #[test]
-fn a_component_that_is_missing_is_the_bundles_finding() {
+fn a_missing_component_is_a_finding_in_the_bundle() {
     let terminal = Terminal::new();
     bundle(&terminal, "- {name: a, tool: echo__say}\n");
     fs::remove_file(terminal.path("here/echo.wasm")).unwrap();
@@ -136,7 +136,7 @@ fn a_component_that_is_missing_is_the_bundles_finding() {
 }
 
 #[test]
-fn a_policy_holds_for_all_that_have_none_of_their_own() {
+fn the_policy_of_the_run_applies_to_cases_without_a_policy() {
     let terminal = Terminal::new();
     let write = "tool: fs__write, args: {path: a, content: b}";
     bundle(
@@ -154,7 +154,7 @@ fn a_policy_holds_for_all_that_have_none_of_their_own() {
 }
 
 #[test]
-fn a_case_lowers_limits_and_raises_none() {
+fn a_case_can_lower_limits_but_not_raise_them() {
     let terminal = Terminal::new();
     terminal.bundle("here", &[("ask_random", &["run"])]);
     let case = |bytes: u64, limit: &str, expect: &str| {
@@ -181,7 +181,7 @@ fn a_case_lowers_limits_and_raises_none() {
 }
 
 #[test]
-fn a_pending_call_is_waited_for_unless_that_is_expected() {
+fn a_pending_call_is_polled_unless_the_case_expects_pending() {
     let terminal = Terminal::new();
     terminal.bundle("here", &[("pending", &["run"])]);
     assert!(guest("pending").exists());
@@ -193,7 +193,7 @@ fn a_pending_call_is_waited_for_unless_that_is_expected() {
 }
 
 #[test]
-fn two_bundles_of_one_directory_have_cases_of_their_own() {
+fn two_bundles_in_one_directory_have_separate_cases() {
     let terminal = Terminal::new();
     bundle(&terminal, "- {name: of the first, tool: echo__say}\n");
     let manifest = fs::read_to_string(terminal.path("here/goondan.yaml")).unwrap();
@@ -218,7 +218,7 @@ fn two_bundles_of_one_directory_have_cases_of_their_own() {
 }
 
 #[test]
-fn nothing_is_left_behind() {
+fn no_temporary_files_are_left_behind() {
     let terminal = Terminal::new();
     let tmp = terminal.path("tmp");
     fs::create_dir(&tmp).unwrap();

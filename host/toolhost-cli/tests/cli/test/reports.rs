@@ -30,7 +30,7 @@ const FAILING: &str = r#"# Of the examples.
 "#;
 
 #[test]
-fn a_failing_case_is_a_line_and_what_differs() {
+fn a_failed_case_is_reported_with_the_difference() {
     let terminal = Terminal::new();
     let ran = cases(&terminal, FAILING).exits(1);
     let shown = timeless(&ran.stdout);
@@ -60,7 +60,7 @@ FAIL tests/a.yaml:20 says \u{1b}[31m what it did (2 of 2 runs): output/agentName
 }
 
 #[test]
-fn junit_is_xml_with_a_suite_for_each_file() {
+fn the_junit_report_has_a_suite_for_each_file() {
     let terminal = Terminal::new();
     bundle(&terminal, FAILING);
     terminal.write(
@@ -107,7 +107,7 @@ fn junit_is_xml_with_a_suite_for_each_file() {
 }
 
 #[test]
-fn the_report_is_json_for_programs() {
+fn the_json_report_has_every_case() {
     let report = super::json(FAILING, 1);
     assert_eq!(report["ok"], false);
     assert_eq!(

@@ -72,7 +72,7 @@ const AFTER: &str = r#"# What the tools of this bundle do.
 "#;
 
 #[test]
-fn what_came_is_expected_from_now_on() {
+fn update_writes_the_actual_results_into_the_case_files() {
     let terminal = Terminal::new();
     let file = bundle(&terminal, BEFORE);
     terminal.run(["test", "--no-generated"]).exits(1);
@@ -97,7 +97,7 @@ fn what_came_is_expected_from_now_on() {
 }
 
 #[test]
-fn what_no_value_fulfils_is_left_to_the_author() {
+fn update_leaves_expressions_to_the_author() {
     let terminal = Terminal::new();
     let text = "- name: a\n  tool: echo__say\n  args: {a: 1}\n  expect: {output: {a: 2}, outputMatches: x}\n";
     let file = bundle(&terminal, text);
@@ -123,7 +123,7 @@ fn what_no_value_fulfils_is_left_to_the_author() {
 }
 
 #[test]
-fn a_case_file_that_lies_elsewhere_is_neither_read_nor_written() {
+fn a_case_file_outside_the_bundle_is_neither_read_nor_written() {
     let terminal = Terminal::new();
     let file = bundle(&terminal, BEFORE);
     terminal.write("elsewhere/b.yaml", BEFORE);

@@ -20,7 +20,7 @@ fn check(expect: &str, path: &[&str], value: Json, expected: Option<&str>) {
 }
 
 #[test]
-fn only_the_value_is_written_anew() {
+fn only_the_value_is_replaced() {
     let output = ["expect", "output"];
     check(
         "  expect:\n    output: { a: 1 }   # why\n    status: ok\n- name: c\n  tool: d__e\n",
@@ -75,7 +75,7 @@ fn only_the_value_is_written_anew() {
 }
 
 #[test]
-fn what_is_long_is_written_below_its_key() {
+fn a_long_value_is_written_below_its_key() {
     let long = "x".repeat(50);
     check(
         "  expect: {output: {}}\n",
@@ -104,7 +104,7 @@ fn keys_of_every_kind_are_found() {
 }
 
 #[test]
-fn what_cannot_be_written_alone_is_left() {
+fn a_value_that_cannot_be_replaced_alone_is_left() {
     check(
         "  args: &x {a: 1}\n  expect:\n    output: *x\n",
         &["expect", "output"],
