@@ -6,18 +6,16 @@ use toolhost::{Diagnostic, LoadError, YamlSource};
 use crate::exit::Exit;
 use crate::terminal::{Style, diagnostics, stderr, text};
 
-/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// The error and its causes.
     error: anyhow::Error,
     /// What to do next.
-    hint: Option<String>,
+    pub(crate) hint: Option<String>,
     /// Findings in files.
-    findings: Vec<Diagnostic>,
+    pub(crate) findings: Vec<Diagnostic>,
     /// The files, for quoting their lines.
     sources: Vec<YamlSource>,
-    exit: Exit,
+    pub(crate) exit: Exit,
 }
 
 impl From<anyhow::Error> for Failure {
@@ -86,34 +84,19 @@ impl Failure {
         self
     }
 
-    /// The findings in files.
-    pub(crate) fn findings(&self) -> &[Diagnostic] {
-        &self.findings
-    }
-
     /// The error on one line.
     pub(crate) fn message(&self) -> String {
         text::line(&chain(&self.error))
-    }
-
-    /// The hint.
-    pub(crate) fn next_move(&self) -> Option<&str> {
-        self.hint.as_deref()
     }
 
     /// The JSON of `check` and `build`.
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "ok": false,
-            "error": {"message": self.message(), "help": self.next_move()},
+            "error": {"message": self.message(), "help": self.hint},
             "diagnostics": self.findings,
             "tools": [],
         })
-    }
-
-    /// The exit code.
-    pub(crate) fn exit(&self) -> Exit {
-        self.exit
     }
 
     /// Writes the findings, the error and the hint to stderr.

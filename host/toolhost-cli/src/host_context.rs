@@ -37,7 +37,6 @@ pub(crate) struct HostFactory {
 }
 
 impl HostFactory {
-    /// Starts the sandbox.
     pub(crate) fn start(settings: &Settings, policy: &PolicyFile) -> Result<Self, Failure> {
         Ok(Self {
             sandbox: sandbox(settings)?,
@@ -67,10 +66,8 @@ impl HostFactory {
     }
 }
 
-/// The host of a command.
 #[derive(Debug)]
 pub(crate) struct HostContext {
-    /// The host.
     pub(crate) host: Host,
     /// The policy file, for displaying lines.
     pub(crate) policy: Option<YamlSource>,
@@ -105,7 +102,6 @@ impl HostContext {
         })
     }
 
-    /// Loads a bundle.
     pub(crate) async fn load(&self, bundle: &Path) -> Result<LoadedBundle, Failure> {
         let loaded = self.host.load(bundle).await;
         self.progress.idle();

@@ -28,7 +28,6 @@ pub(crate) struct PolicyFile {
     pub(crate) policy: Policy,
     /// The file's text without its secrets, for displaying lines.
     pub(crate) source: Option<YamlSource>,
-    /// The file.
     pub(crate) path: Option<PathBuf>,
 }
 
@@ -62,7 +61,7 @@ impl PolicyFile {
     }
 }
 
-/// Whether `file` lies in the folder of `other` or beneath it, after following links. A file that does
+/// Whether `file` is in the folder of `other` or beneath it, after following links. A file that does
 /// not exist fails when it is read.
 fn is_in_folder_of(file: &Path, other: &Path) -> bool {
     let (Ok(file), Ok(other)) = (file.canonicalize(), other.canonicalize()) else {

@@ -56,7 +56,7 @@ pub(crate) fn run() -> Exit {
         Ok(exit) => exit,
         Err(failure) => {
             failure.print(settings.style);
-            failure.exit()
+            failure.exit
         }
     }
 }

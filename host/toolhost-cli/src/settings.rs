@@ -4,7 +4,6 @@ use crate::state_dirs::StateDirs;
 use crate::terminal::{Style, Verbosity, stderr, text};
 use crate::toolchains::TargetDir;
 
-/// The settings of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// The directories that the host keeps files in.

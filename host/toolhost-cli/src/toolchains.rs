@@ -11,25 +11,28 @@ mod python;
 mod rust;
 mod typescript;
 
+use std::path::Path;
+
 use toolhost::bundle::built::Language;
 
 use kit::Kit;
 pub(crate) use python::write_editor_types;
 
 pub(crate) use build_error::{BuildError, ErrorCause, Fault};
-pub(crate) use job::{BuildJob, BuiltComponent, Engine, TargetDir};
+pub(crate) use job::{BuildOptions, BuiltComponent, Engine, TargetDir};
 pub(crate) use kit_cache::KitCache;
 pub(crate) use rust::write_sdk;
 
-/// Builds a component.
+/// Builds a component. `entry` is an absolute path without links.
 pub(crate) async fn build(
     language: Language,
-    job: &BuildJob<'_>,
+    entry: &Path,
+    options: BuildOptions<'_>,
 ) -> Result<BuiltComponent, BuildError> {
     match language {
-        Language::Rust => rust::build(job).await,
-        Language::TypeScript => typescript::build(job).await,
-        Language::Python => python::build(job).await,
+        Language::Rust => rust::build(entry, options).await,
+        Language::TypeScript => typescript::build(entry, options).await,
+        Language::Python => python::build(entry, options).await,
     }
 }
 

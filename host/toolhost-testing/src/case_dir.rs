@@ -18,7 +18,7 @@ pub(crate) const SAMPLE: &str = "sample.txt";
 /// The path from the workdir to a secret outside it.
 pub(crate) const SECRET_PATH: &str = "../beside/canary.txt";
 
-/// A link in the workdir that leads out of it.
+/// A link in the workdir to a directory outside it.
 pub(crate) const HOSTILE_LINK: &str = "out";
 
 /// The content of the secret file: no tool returns it by chance.
@@ -59,7 +59,7 @@ impl CaseDir {
         self.top.join("workdir")
     }
 
-    /// Puts into the workdir what generated cases name: a sample file, and a link that leads out.
+    /// Puts the files that generated cases name into the workdir: a sample file, and a link out of it.
     pub(crate) fn plant_bait(&self) -> io::Result<()> {
         let sample = Content::File(SAMPLE_TEXT.as_bytes().to_vec());
         WorkTree::open(&self.workdir())?.write(SAMPLE, &sample)?;

@@ -19,12 +19,12 @@ const BYTES_MAX: u64 = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaseFilesError {
-    /// The folder cannot be listed.
-    #[error("cannot read the folder {}", path.display())]
-    Folder {
-        /// The folder.
+    /// The folder cannot be listed, or a case file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The folder or the file.
         path: PathBuf,
-        /// Why.
+        /// Why: also where a file is too large, or not UTF-8.
         source: io::Error,
     },
     /// A link of the folder resolves outside the bundle's directory.
@@ -38,14 +38,6 @@ pub enum CaseFilesError {
     Link {
         /// The file.
         path: PathBuf,
-    },
-    /// A case file cannot be read.
-    #[error("cannot read the case file {}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why: also where it is too large, or not UTF-8.
-        source: io::Error,
     },
     /// Case files have errors.
     #[error("the case files have errors")]
@@ -73,7 +65,7 @@ impl CaseFiles {
         let folder = folder(bundle);
         let (mut files, mut diagnostics, mut sources) = (Vec::new(), Vec::new(), Vec::new());
         for path in list(&folder, bundle)? {
-            let text = read_text(&path).map_err(|source| CaseFilesError::File {
+            let text = read_text(&path).map_err(|source| CaseFilesError::Read {
                 path: path.clone(),
                 source,
             })?;
@@ -136,7 +128,7 @@ fn folder(bundle: &Path) -> PathBuf {
 /// files, and `--update` writes them, but the bundle may be untrusted.
 fn list(folder: &Path, bundle: &Path) -> Result<Vec<PathBuf>, CaseFilesError> {
     let path = || folder.to_owned();
-    let unreadable = |source| CaseFilesError::Folder {
+    let unreadable = |source| CaseFilesError::Read {
         path: path(),
         source,
     };

@@ -69,11 +69,6 @@ impl CaseReport {
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let problem = |mismatch: &Mismatch| {
-            let Mismatch { what, got, .. } = mismatch;
-            json!({"what": what, "expected": mismatch.expected, "got": got})
-        };
-        let problems: Vec<Value> = self.mismatches.iter().map(problem).collect();
         let mut json = json!({
             "file": self.case.file(),
             "line": self.case.line(),
@@ -82,7 +77,7 @@ impl CaseReport {
             "status": self.verdict().as_str(),
             "ms": milliseconds(self.took),
             "runs": self.runs,
-            "problems": problems,
+            "problems": self.mismatches,
             "usage": self.usage,
         });
         if let (Value::Object(members), TestCase::Generated(case)) = (&mut json, &self.case) {

@@ -158,24 +158,29 @@ fn judge_error(expected: &ErrorIs, result: &ToolResult, found: &mut Vec<Mismatch
         found.push(mismatch.accepting(&path, error.code.as_str().into()));
     }
     let suggestion = error.suggestion.as_deref().unwrap_or_default();
-    for (key, expected, came) in [
+    for (key, expected, actual) in [
         ("message", &expected.message, error.message.as_str()),
         ("suggestion", &expected.suggestion, suggestion),
     ] {
-        if let Some(expected) = expected.as_ref().filter(|it| !it.is_met_by(came)) {
+        if let Some(expected) = expected.as_ref().filter(|it| !it.is_met_by(actual)) {
             let path = ["expect", "error", key];
-            found.push(text_mismatch(format!("error.{key}"), expected, came, &path));
+            found.push(text_mismatch(
+                format!("error.{key}"),
+                expected,
+                actual,
+                &path,
+            ));
         }
     }
 }
 
 /// Describes a text that differs. No text can be accepted in place of a regular expression.
-fn text_mismatch(what: String, expected: &TextIs, came: &str, path: &[&str]) -> Mismatch {
-    let mismatch = Mismatch::new(what, &expected.describe(), &Value::from(came).to_string());
+fn text_mismatch(what: String, expected: &TextIs, actual: &str, path: &[&str]) -> Mismatch {
+    let mismatch = Mismatch::new(what, &expected.describe(), &Value::from(actual).to_string());
     match expected {
         TextIs::Exactly(text) => mismatch
-            .comparing(text.clone(), came.to_owned())
-            .accepting(path, came.into()),
+            .comparing(text.clone(), actual.to_owned())
+            .accepting(path, actual.into()),
         TextIs::Matching(_) => mismatch,
     }
 }
@@ -236,9 +241,9 @@ fn judge_log(expected: &LogIs, log: &[LogLine], found: &mut Vec<Mismatch>) {
     let wanted = format!("{level}{}", expected.text.describe());
     let line = |line: &LogLine| format!("{}: {}", line.level, Value::from(line.text.as_str()));
     let lines: Vec<String> = log.iter().take(LINES_SHOWN).map(line).collect();
-    let came = match lines.is_empty() {
+    let actual = match lines.is_empty() {
         true => "no line".to_owned(),
         false => lines.join(", "),
     };
-    found.push(Mismatch::new("log", &wanted, &came));
+    found.push(Mismatch::new("log", &wanted, &actual));
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde_json::Value;
 use toolhost_contract::text;
 
@@ -12,17 +13,19 @@ pub(crate) const SHOWN_MAX: usize = 200;
 const DIFF_MAX: usize = 64 << 10;
 
 /// A difference from the expectations.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Mismatch {
     /// What differs: `status`, `output/lines`, `files a.txt`.
     pub what: String,
     /// What was expected, on one line.
     pub expected: String,
-    /// What came, on one line.
+    /// The actual value, on one line.
     pub got: String,
     /// Both as texts of several lines, if they are worth comparing.
+    #[serde(skip)]
     pub texts: Option<(String, String)>,
     /// What to write into the case so that it passes.
+    #[serde(skip)]
     pub change: Option<Change>,
 }
 

@@ -67,7 +67,7 @@ impl Report {
         junit::xml(&self.cases, self.took)
     }
 
-    /// Changes cases that failed so that they expect what came, and marks them as updated. Returns the
+    /// Changes failed cases so that they expect the actual results, and marks them as updated. Returns the
     /// new texts of the case files.
     pub fn accept_results(&mut self, files: &CaseFiles) -> Vec<FileUpdate> {
         update::accept(files, &mut self.cases)

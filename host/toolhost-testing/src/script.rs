@@ -143,27 +143,24 @@ impl Script {
     }
 
     fn check(&self) -> Result<(), String> {
-        if !self.agents.contains_key(&self.start.agent) {
-            return Err(format!(
-                "start.agent '{}' is not among its agents",
-                self.start.agent
-            ));
+        let first = &self.start.agent;
+        if !self.agents.contains_key(first) {
+            return Err(format!("start.agent '{first}' is not among its agents"));
         }
         for (agent, script) in &self.agents {
             let mut named = BTreeSet::new();
             for (index, step) in script.steps.iter().enumerate() {
                 for (name, call) in step {
                     let place = format!("agents.{agent}.steps[{index}].{name}");
+                    let at = |reason: String| format!("{place}: {reason}");
                     if ["input", "responses"].contains(&name.as_str()) {
-                        return Err(format!(
-                            "{place}: '{name}' is reserved for the event; choose another name"
-                        ));
+                        let reason = "is reserved for the event; choose another name";
+                        return Err(at(format!("'{name}' {reason}")));
                     }
                     if !named.insert(name) {
-                        return Err(format!("{place}: an earlier call is called '{name}'"));
+                        return Err(at(format!("an earlier call is called '{name}'")));
                     }
-                    call.check()
-                        .map_err(|reason| format!("{place}: {reason}"))?;
+                    call.check().map_err(|reason| at(reason.to_owned()))?;
                 }
             }
         }
@@ -172,12 +169,12 @@ impl Script {
 }
 
 impl ScriptedCall {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), &'static str> {
         let actions = [&self.tool, &self.poll, &self.cancel];
         match actions.iter().filter(|one| one.is_some()).count() {
             1 => Ok(()),
-            0 => Err("give one of tool, poll and cancel".to_owned()),
-            _ => Err("tool, poll and cancel exclude each other".to_owned()),
+            0 => Err("give one of tool, poll and cancel"),
+            _ => Err("tool, poll and cancel exclude each other"),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The long texts of `--help`.
 
-/// After the help of `toolhost`.
 pub(crate) const TOOLHOST: &str = "\
 Examples:
   toolhost new notes --lang typescript
@@ -29,7 +28,6 @@ Directories:
 
 Results go to stdout, everything else to stderr. NO_COLOR switches colours off.";
 
-/// After the help of `toolhost new`.
 pub(crate) const NEW: &str = "\
 Examples:
   toolhost new notes --lang typescript
@@ -41,7 +39,6 @@ builds and passes its test unchanged. A folder that exists must be empty.
 
 Exit codes: 0 created · 2 not created";
 
-/// After the help of `toolhost build`.
 pub(crate) const BUILD: &str = "\
 Examples:
   toolhost build                           goondan.yaml in the current directory
@@ -72,7 +69,6 @@ With --json: {\"ok\", \"tools\": [{\"name\", \"entry\", \"component\", \"state\"
 Exit codes: 0 built, or up to date · 1 a source cannot be built · 2 the bundle cannot be read, or
 something is missing on this machine";
 
-/// After the help of `toolhost check`.
 pub(crate) const CHECK: &str = "\
 Examples:
   toolhost check                           goondan.yaml in the current directory
@@ -88,7 +84,6 @@ and \"error\" if nothing could be checked.
 
 Exit codes: 0 the bundle loads · 1 it does not · 2 it cannot be read";
 
-/// After the help of `toolhost list`.
 pub(crate) const LIST: &str = "\
 Examples:
   toolhost list my-bundle                  names and descriptions
@@ -103,7 +98,6 @@ Formats:
 
 Exit codes: 0 listed · 2 the bundle does not load";
 
-/// After the help of `toolhost call`.
 pub(crate) const CALL: &str = "\
 Examples:
   toolhost call my-bundle text__upper --args '{\"text\": \"hi\"}'
@@ -123,7 +117,6 @@ Exit codes: 0 ok or pending · 1 the ToolResult is an error ·
 2 wrong usage, or the bundle does not load ·
 130 stopped by Ctrl-C, 143 by SIGTERM";
 
-/// After the help of `toolhost poll`.
 pub(crate) const POLL: &str = "\
 Examples:
   toolhost poll my-bundle pending_…         the handle of a ToolResult that is pending
@@ -137,7 +130,6 @@ automatically.
 Exit codes: 0 ok or pending · 1 the ToolResult is an error ·
 2 wrong usage, or the bundle does not load";
 
-/// After the help of `toolhost cancel`.
 pub(crate) const CANCEL: &str = "\
 Examples:
   toolhost cancel my-bundle pending_…
@@ -147,7 +139,6 @@ Prints the ToolResult of the handle: E_TOOL_CANCELLED, or the result if the call
 Exit codes: 0 cancelled, or already ended · 1 there is no such handle ·
 2 wrong usage, or the bundle does not load";
 
-/// After the help of `toolhost play`.
 pub(crate) const PLAY: &str = "\
 Examples:
   toolhost play guest-examples/review.yaml
@@ -175,7 +166,6 @@ Every agent also has the `agents` tool. Events are printed on stderr, the answer
 
 Exit codes: 0 answered · 1 a turn failed · 2 wrong usage, or the bundle does not load";
 
-/// After the help of `toolhost test`.
 pub(crate) const TEST: &str = "\
 Examples:
   toolhost test                             goondan.yaml here, with its tests/*.yaml
@@ -201,7 +191,6 @@ With --json: {\"ok\", \"passed\", \"failed\", \"updated\", \"ms\", \"cases\": [{
 
 Exit codes: 0 all passed · 1 a case failed · 2 wrong usage, or the bundle or a case file is invalid";
 
-/// After the help of `toolhost inspect`.
 pub(crate) const INSPECT: &str = "\
 Examples:
   toolhost inspect my-tool.wasm
@@ -214,7 +203,6 @@ The component is compiled and its exports are read, without any grants.
 Exit codes: 0 the component would load, or its world was printed · 1 it would not load ·
 2 it cannot be read";
 
-/// After the help of `toolhost cache`.
 pub(crate) const CACHE: &str = "\
 Examples:
   toolhost cache ls

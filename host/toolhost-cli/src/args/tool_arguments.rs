@@ -1,6 +1,6 @@
 //! The value of `--args`: a JSON object, given inline, in a file, or on stdin.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::anyhow;
@@ -20,11 +20,8 @@ const EXAMPLE: &str = r#"Pass a JSON object: --args '{"path": "notes.txt"}', --a
 /// Where the arguments are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ArgsFrom {
-    /// On the command line.
     Inline(String),
-    /// In a file.
     File(PathBuf),
-    /// On stdin.
     Stdin,
 }
 
@@ -41,25 +38,18 @@ impl FromStr for ArgsFrom {
 }
 
 impl ArgsFrom {
-    /// Reads the arguments.
     pub(crate) async fn read(&self) -> Result<JsonObject, Failure> {
-        let wrong = |error| Failure::from(error).hint(EXAMPLE);
-        match self {
-            Self::Inline(text) => parse("--args", text),
-            Self::Stdin => {
-                let text = files::stdin(BYTES_MAX).await.map_err(wrong)?;
-                parse("stdin", &text)
-            }
-            Self::File(path) => {
-                let text = files::text_file("the arguments file", path, BYTES_MAX).await;
-                parse(&named(path), &text.map_err(wrong)?)
-            }
-        }
+        let (what, text) = match self {
+            Self::Inline(text) => ("--args".to_owned(), Ok(text.clone())),
+            Self::Stdin => ("stdin".to_owned(), files::stdin(BYTES_MAX).await),
+            Self::File(path) => (
+                format!("the arguments file {}", path.display()),
+                files::text_file("the arguments file", path, BYTES_MAX).await,
+            ),
+        };
+        let text = text.map_err(|error| Failure::from(error).hint(EXAMPLE))?;
+        parse(&what, &text)
     }
-}
-
-fn named(path: &Path) -> String {
-    format!("the arguments file {}", path.display())
 }
 
 /// Parses a JSON object. `what` names the text in errors.
@@ -108,11 +98,7 @@ mod tests {
         let check = |text: &str, says: &str| {
             let failure = parse("--args", text).unwrap_err();
             assert_eq!(failure.message(), says);
-            assert!(
-                failure
-                    .next_move()
-                    .is_some_and(|hint| hint.contains("JSON object"))
-            );
+            assert!(failure.hint.unwrap().contains("JSON object"));
         };
         check("[1]", "--args is an array, not a JSON object");
         check("\"x\"", "--args is a string, not a JSON object");

@@ -5,7 +5,8 @@ mod session;
 use std::time::Instant;
 
 use anyhow::anyhow;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use toolhost::Bundle;
 use toolhost::bundle::SourceEntry;
 
@@ -15,39 +16,40 @@ use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::terminal::progress::{Progress, size};
 use crate::terminal::{stderr, stdout, text};
-use crate::toolchains::{BuildError, ErrorCause, Fault, KitCache};
+use crate::toolchains::{BuildError, BuildOptions, ErrorCause, Fault, KitCache};
 use session::BuildSession;
 
 /// The result of one source entry.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 struct Outcome {
+    #[serde(rename = "name")]
     tool: String,
     entry: String,
     component: String,
-    state: State,
     seconds: f64,
+    #[serde(flatten)]
+    state: State,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(tag = "state", rename_all = "lowercase")]
 enum State {
     Built { bytes: u64, notes: Vec<Fault> },
     Current { bytes: u64 },
     Failed(BuildError),
 }
 
-/// Builds the source entries of a bundle.
 pub(crate) async fn build(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
     let outcomes = match build_all(args, settings).await {
         Ok(outcomes) => outcomes,
         Err(failure) if args.json => {
             stdout::json(&failure.to_json())?;
-            return Ok(failure.exit());
+            return Ok(failure.exit);
         }
         Err(failure) => return Err(failure),
     };
     if args.json {
-        let tools: Vec<Value> = outcomes.iter().map(as_json).collect();
-        stdout::json(&json!({"ok": exit(&outcomes) == Exit::Done, "tools": tools}))?;
+        stdout::json(&json!({"ok": exit(&outcomes) == Exit::Done, "tools": outcomes}))?;
     } else if outcomes.is_empty() {
         settings.note("nothing to build: every entry is a built component");
     }
@@ -67,7 +69,13 @@ async fn build_all(args: &BuildArgs, settings: &Settings) -> Result<Vec<Outcome>
         Failure::from(error).hint("Set HOME, or XDG_CACHE_HOME.")
     })?;
     let progress = Progress::start(settings.verbosity);
-    let session = BuildSession::start(&open, &kit_cache, args, settings, &progress).await?;
+    let options = BuildOptions {
+        kit_cache: &kit_cache,
+        engine: args.engine,
+        target_dir: settings.target_dir,
+        progress: &progress,
+    };
+    let session = BuildSession::start(&open, args, options).await?;
     for source in open.source_entries() {
         let outcome = one(&session, &source).await;
         progress.idle();
@@ -92,8 +100,8 @@ async fn one(session: &BuildSession<'_>, source: &SourceEntry<'_>) -> Outcome {
         tool: source.tool.metadata.name.to_string(),
         entry: source.tool.spec.entry.clone(),
         component: source.component.to_string_lossy().into_owned(),
-        state,
         seconds: (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+        state,
     }
 }
 
@@ -156,24 +164,4 @@ fn print_fault(word: &str, fault: &Fault, settings: &Settings) {
         text += &format!("{} {}\n", settings.style.cyan("hint:"), text::line(next));
     }
     stderr::write(&text);
-}
-
-fn as_json(outcome: &Outcome) -> Value {
-    let mut answer = json!({
-        "name": outcome.tool,
-        "entry": outcome.entry,
-        "component": outcome.component,
-        "seconds": outcome.seconds,
-    });
-    let state = match &outcome.state {
-        State::Built { bytes, notes } => json!({"state": "built", "bytes": bytes, "notes": notes}),
-        State::Current { bytes } => json!({"state": "current", "bytes": bytes}),
-        State::Failed(error) => {
-            json!({"state": "failed", "whose": error.cause, "errors": error.faults})
-        }
-    };
-    if let (Some(answer), Value::Object(state)) = (answer.as_object_mut(), state) {
-        answer.extend(state);
-    }
-    answer
 }

@@ -18,7 +18,6 @@ use crate::terminal::{stdout, text};
 /// Displayed characters of a component's digest.
 const DIGEST: usize = 12;
 
-/// Lists, verifies or clears the cache.
 pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failure> {
     let config = host_context::cache(settings).ok_or_else(|| {
         let error = anyhow!("there is no place for the cache of compiled components");

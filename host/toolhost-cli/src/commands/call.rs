@@ -3,20 +3,20 @@
 
 use toolhost::{ErrorCode, ToolCall, ToolErrorCode, ToolResult, ToolStatus};
 
-use super::caller::{self, Handles};
+use super::caller;
 use crate::args::{CallArgs, PendingArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host_context::StateRoot;
 use crate::settings::Settings;
 
 /// Id of the call.
 const CALL_ID: &str = "call_1";
 
-/// Calls a tool.
 pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, tool) = args.target()?;
     let input = args.args.read().await?;
-    let instance = caller::open(bundle, &args.caller, Handles::Returned, settings).await?;
+    let instance = caller::open(bundle, &args.caller, StateRoot::Optional, settings).await?;
     let turn = instance.open_turn("turn").await.map_err(Failure::of)?;
     let step = turn.open_step().await.map_err(Failure::of)?;
     let call = ToolCall::new(CALL_ID, tool.as_ref(), input);
@@ -43,19 +43,17 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
     Ok(caller::exit(&result))
 }
 
-/// Polls a pending call.
 pub(crate) async fn poll(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
-    let instance = caller::open(bundle, &args.caller, Handles::Needed, settings).await?;
+    let instance = caller::open(bundle, &args.caller, StateRoot::Needed, settings).await?;
     let result = instance.poll(&handle).await;
     caller::print(&result, &args.caller)?;
     Ok(caller::exit(&result))
 }
 
-/// Cancels a pending call.
 pub(crate) async fn cancel(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
-    let instance = caller::open(bundle, &args.caller, Handles::Needed, settings).await?;
+    let instance = caller::open(bundle, &args.caller, StateRoot::Needed, settings).await?;
     let result = instance.cancel(&handle).await;
     caller::print(&result, &args.caller)?;
     Ok(match host_code(&result) {

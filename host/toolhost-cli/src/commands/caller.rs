@@ -14,25 +14,16 @@ use crate::host_context::{HostContext, StateRoot};
 use crate::settings::Settings;
 use crate::terminal::stdout;
 
-/// How a command uses handles, which are stored beneath the state root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Handles {
-    /// The command may return one.
-    Returned,
-    /// The command needs one.
-    Needed,
-}
-
-/// Loads the bundle and opens the instance.
+/// Loads the bundle and opens the instance. Without `--workdir` the state root is needed in any case.
 pub(super) async fn open(
     bundle: &Path,
     args: &CallerArgs,
-    handles: Handles,
+    state_root: StateRoot,
     settings: &Settings,
 ) -> Result<Instance, Failure> {
-    let state_root = match (&args.workdir, handles) {
-        (Some(_), Handles::Returned) => StateRoot::Optional,
-        (Some(_), Handles::Needed) | (None, _) => StateRoot::Needed,
+    let state_root = match args.workdir {
+        Some(_) => state_root,
+        None => StateRoot::Needed,
     };
     let context = HostContext::open(settings, args.policy.as_deref(), state_root).await?;
     // Before the bundle, which may take long to load.
@@ -58,7 +49,6 @@ pub(super) fn print(result: &ToolResult, args: &CallerArgs) -> anyhow::Result<()
     stdout::json(&answer)
 }
 
-/// Returns the exit code for a result.
 pub(super) fn exit(result: &ToolResult) -> Exit {
     match result.status() {
         ToolStatus::Ok | ToolStatus::Pending => Exit::Done,

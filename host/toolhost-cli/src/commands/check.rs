@@ -10,7 +10,6 @@ use crate::host_context::{HostContext, StateRoot};
 use crate::settings::Settings;
 use crate::terminal::{diagnostics, stderr, stdout, text};
 
-/// Checks a bundle.
 pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit, Failure> {
     match load(args, settings).await {
         Ok((_, bundle)) if args.json => {
@@ -29,9 +28,9 @@ pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit,
         }
         Err(failure) => {
             // Findings are the result of the command.
-            let exit = match failure.findings() {
-                [] => failure.exit(),
-                _ => Exit::Refused,
+            let exit = match failure.findings.is_empty() {
+                true => failure.exit,
+                false => Exit::Refused,
             };
             if args.json {
                 let mut json = failure.to_json();

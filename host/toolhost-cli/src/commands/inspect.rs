@@ -16,7 +16,6 @@ use crate::settings::Settings;
 use crate::terminal::progress::{Progress, size};
 use crate::terminal::{stdout, text};
 
-/// Inspects a component.
 pub(crate) async fn inspect(args: &InspectArgs, settings: &Settings) -> Result<Exit, Failure> {
     let sandbox = host_context::sandbox(settings)?;
     let most = sandbox.compile_limits().bytes;
@@ -74,16 +73,16 @@ fn manifest(
     found: Option<&Inspection>,
     refusal: Option<&PrepareError>,
 ) -> Result<Exit, Failure> {
-    let shown = text::line(&file.to_string_lossy());
+    let path = text::line(&file.to_string_lossy());
     if let Some(error) = refusal {
-        let error = anyhow!("{shown} would not load: {error}");
-        return Err(Failure::from(error).hint(format!("`toolhost inspect {shown}` describes it.")));
+        let error = anyhow!("{path} would not load: {error}");
+        return Err(Failure::from(error).hint(format!("`toolhost inspect {path}` describes it.")));
     }
     let handlers = found.and_then(|found| found.handlers.as_ref().ok());
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let manifest = handlers.and_then(|handlers| toolhost::manifest(&name, handlers));
     let manifest = manifest.ok_or_else(|| {
-        let error = anyhow!("{shown} has no handler that a model can be given");
+        let error = anyhow!("{path} has no handler that a model can call");
         Failure::from(error).hint("Its handlers' names are too long, or begin with '_'.")
     })?;
     stdout::write(manifest.trim_end())?;

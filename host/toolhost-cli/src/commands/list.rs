@@ -10,7 +10,6 @@ use crate::host_context::{HostContext, StateRoot};
 use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
-/// Lists the catalog of an agent.
 pub(crate) async fn list(args: &ListArgs, settings: &Settings) -> Result<Exit, Failure> {
     let context = HostContext::open(settings, None, StateRoot::Optional).await?;
     let bundle = context.load(&args.bundle).await?;

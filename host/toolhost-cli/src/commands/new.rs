@@ -22,7 +22,6 @@ const NAME: &str = "{{name}}";
 /// The export of every template.
 const EXPORT: &str = "count";
 
-/// Creates a new tool.
 pub(crate) fn new(args: &NewArgs) -> Result<Exit, Failure> {
     let name = parse_name(&args.name, args.lang)?;
     let folder = match &args.path {
@@ -31,10 +30,10 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit, Failure> {
     };
     check_empty(&folder)?;
     create(&folder, &name, args.lang)?;
-    let shown = text::line(&folder.to_string_lossy());
+    let display = text::line(&folder.to_string_lossy());
     let word = text::line(&shell_word(&folder.to_string_lossy()));
     stdout::write(&format!(
-        "created {shown}: next\n  cd {word}\n  toolhost build\n  toolhost check\n  toolhost test"
+        "created {display}: next\n  cd {word}\n  toolhost build\n  toolhost check\n  toolhost test"
     ))?;
     Ok(Exit::Done)
 }
@@ -59,17 +58,17 @@ fn parse_name(name: &str, lang: Lang) -> Result<ResourceName, Failure> {
 }
 
 fn check_empty(folder: &Path) -> Result<(), Failure> {
-    let shown = folder.display();
+    let display = folder.display();
     let mut entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => {
-            let error = anyhow::Error::new(error).context(format!("{shown} cannot be used"));
+            let error = anyhow::Error::new(error).context(format!("{display} cannot be used"));
             return Err(Failure::from(error).hint("Name a folder that is empty or does not exist."));
         }
     };
     if entries.next().is_some() {
-        let error = anyhow!("{shown} exists and is not empty");
+        let error = anyhow!("{display} exists and is not empty");
         return Err(Failure::from(error).hint("Pass --path DIR with another folder."));
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! `toolhost play`: plays a script of agents, without a model.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,6 @@ const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 /// The caller of the first event.
 const CALLER: &str = "cli";
 
-/// Key of the instance if there is one turn.
 const ONLY: &str = "play";
 
 /// Longest time of a turn.
@@ -40,17 +39,23 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 /// Time for the agents to end after the last answer.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Plays a script.
 pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, Failure> {
     let script = read_script(&args.script).await?;
-    let dir = StateDir::open(args.keep.as_deref())?;
+    // Holds workspaces, events and pending calls.
+    let temporary;
+    let dir = match &args.keep {
+        Some(dir) => dir.as_path(),
+        None => {
+            temporary = tempfile::tempdir().context("a temporary directory cannot be made")?;
+            temporary.path()
+        }
+    };
     let beside = |path: &Path| args.script.parent().unwrap_or(Path::new("")).join(path);
     let policy = match (&args.policy, &script.policy) {
         (None, Some(own)) => PolicyFile::read_of_script(&beside(own), &args.script).await?,
         (policy, _) => PolicyFile::read(policy.as_deref()).await?,
     };
-    let root = Some(dir.path());
-    let context = HostContext::open_at(settings, policy, root, StateRoot::Needed)?;
+    let context = HostContext::open_at(settings, policy, Some(dir), StateRoot::Needed)?;
     let bundle = context
         .load_with_notes(&beside(&script.bundle), settings)
         .await?;
@@ -58,7 +63,7 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
         let events = context.host.events().subscribe();
         tokio::spawn(print_events(events, settings.style))
     });
-    let orchestrator = orchestrator(&bundle, &script, dir.path()).await?;
+    let orchestrator = orchestrator(&bundle, &script, dir).await?;
     let started = Instant::now();
     let ended = turns(&orchestrator, &script, args.turns).await;
     let took = started.elapsed();
@@ -79,31 +84,6 @@ async fn read_script(path: &Path) -> Result<Script, Failure> {
     let name = path.display().to_string();
     let hint = "See `toolhost play --help` for an example.";
     Script::parse(&text, &name).map_err(|error| Failure::of(error).hint(hint))
-}
-
-/// The directory of workspaces, events and pending calls.
-enum StateDir {
-    Kept(PathBuf),
-    Temporary(tempfile::TempDir),
-}
-
-impl StateDir {
-    fn open(keep: Option<&Path>) -> Result<Self, Failure> {
-        match keep {
-            Some(dir) => Ok(Self::Kept(dir.to_owned())),
-            None => {
-                let dir = tempfile::tempdir().context("a temporary directory cannot be made")?;
-                Ok(Self::Temporary(dir))
-            }
-        }
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Self::Kept(dir) => dir,
-            Self::Temporary(dir) => dir.path(),
-        }
-    }
 }
 
 /// Registers the agents of a script, each with the `agents` tool.
@@ -139,21 +119,17 @@ type Ended = Vec<Result<Value, String>>;
 async fn turns(orchestrator: &Orchestrator, script: &Script, turns: u32) -> Ended {
     let mut running = JoinSet::new();
     for number in 1..=turns {
-        let key = if turns == 1 {
-            ONLY.to_owned()
-        } else {
-            format!("play-{number}")
+        let key = match turns {
+            1 => ONLY.to_owned(),
+            _ => format!("play-{number}"),
         };
         let client = orchestrator.client(CALLER, &key, None);
         let mut request = Request::new(script.start.agent.as_str(), script.start.input.clone());
         request.timeout = TURN_TIMEOUT;
         running.spawn(async move {
-            let answered = client.request(request).await;
-            let answer = answered.map(|done| done.response);
-            (
-                number,
-                answer.map_err(|error| format!("{}: {error}", error.code().as_str())),
-            )
+            let answered = client.request(request).await.map(|done| done.response);
+            let reason = |error: AgentsError| format!("{}: {error}", error.code().as_str());
+            (number, answered.map_err(reason))
         });
     }
     let mut ended = BTreeMap::new();
@@ -241,11 +217,8 @@ fn line(event: &RuntimeEvent, style: Style) -> Option<String> {
         ONLY => "",
         several => several,
     };
-    let text = [instance, &event.agent_name, step, what, &result].map(text::line);
-    let words: Vec<&str> = text
-        .iter()
-        .map(String::as_str)
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words = [instance, &event.agent_name, step, what, &result].map(text::line);
+    let words = words.into_iter().filter(|word| !word.is_empty());
+    let words: Vec<String> = words.collect();
     Some(format!("{}{took}", style.cyan(&words.join("  "))))
 }

@@ -24,7 +24,6 @@ use crate::settings::Settings;
 use crate::state_dirs::StateDirs;
 use crate::terminal::{stdout, text};
 
-/// Runs the cases of a bundle.
 pub(crate) async fn test(args: &TestArgs, settings: &Settings) -> Result<Exit, Failure> {
     let started = Instant::now();
     let case_files = read_case_files(&args.bundle).await?;

@@ -48,7 +48,6 @@ pub(crate) fn progress(line: Option<&str>) {
         .and_then(|()| stderr.flush());
 }
 
-/// Whether stderr is a terminal.
 pub(crate) fn is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }

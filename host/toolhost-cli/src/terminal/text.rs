@@ -68,13 +68,13 @@ mod tests {
     #[test]
     fn a_source_keeps_its_offsets() {
         let text = "a\u{1b}b\r\n\u{85}c\u{2028}d";
-        let shown = source(text);
-        assert_eq!(shown.len(), text.len());
-        assert_eq!(shown, "a?b \n¿c\u{fffd}d");
+        let formatted = source(text);
+        assert_eq!(formatted.len(), text.len());
+        assert_eq!(formatted, "a?b \n¿c\u{fffd}d");
         let all: String = ('\0'..=char::MAX).filter(|c| needs_escape(*c)).collect();
-        let shown = source(&all);
-        assert_eq!(shown.len(), all.len());
-        assert!(!shown.contains(|c| needs_escape(c) && !matches!(c, '\n' | '\t')));
+        let formatted = source(&all);
+        assert_eq!(formatted.len(), all.len());
+        assert!(!formatted.contains(|c| needs_escape(c) && !matches!(c, '\n' | '\t')));
     }
 
     #[test]

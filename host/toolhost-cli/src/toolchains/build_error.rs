@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A failed build.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct BuildError {
     /// What has to change.
+    #[serde(rename = "whose")]
     pub(crate) cause: ErrorCause,
     /// The errors: at least one.
+    #[serde(rename = "errors")]
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -24,10 +25,8 @@ pub(crate) enum ErrorCause {
 /// An error or a warning of a build. Kits write it with the names of the aliases.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fault {
-    /// What is wrong.
     #[serde(alias = "text")]
     pub(crate) message: String,
-    /// The file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<String>,
     /// The line, from 1.

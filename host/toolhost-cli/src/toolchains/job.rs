@@ -1,6 +1,6 @@
 //! A build: what it takes, and what it makes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::ValueEnum;
@@ -9,11 +9,9 @@ use super::build_error::Fault;
 use super::kit_cache::KitCache;
 use crate::terminal::progress::Progress;
 
-/// What to build.
-#[derive(Debug)]
-pub(crate) struct BuildJob<'a> {
-    /// The entry, absolute and without links.
-    pub(crate) entry: &'a Path,
+/// How to build the tools of a bundle.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BuildOptions<'a> {
     /// The cache of kits.
     pub(crate) kit_cache: &'a KitCache,
     /// The JavaScript engine, if the user chose one.
@@ -54,10 +52,8 @@ pub(crate) enum TargetDir {
     FromEnvironment,
 }
 
-/// A built component.
 #[derive(Debug)]
 pub(crate) struct BuiltComponent {
-    /// The component.
     pub(crate) component: Vec<u8>,
     /// The source files, as absolute paths.
     pub(crate) inputs: Vec<PathBuf>,

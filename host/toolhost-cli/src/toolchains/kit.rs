@@ -15,14 +15,12 @@ static EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/embedded
 /// Folder of the contract.
 pub(super) const CONTRACT: &str = "wit";
 
-/// The kit of a language.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kit {
     /// Name of its folder.
     name: &'static str,
 }
 
-/// An embedded file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KitFile {
     /// Its path in the folder of the kit, or beneath it.
@@ -121,7 +119,7 @@ fn open(top: &Path) -> Result<Dir> {
     Dir::open_ambient_dir(top, ambient_authority()).with_context(cannot)
 }
 
-/// Refuses a folder that is a link, or lies beneath one.
+/// Refuses a folder that is a link, or is beneath one.
 fn check_no_links(dir: &Dir, top: &Path, folder: &Path) -> Result<()> {
     for above in folder.ancestors() {
         let found = dir.symlink_metadata(above);

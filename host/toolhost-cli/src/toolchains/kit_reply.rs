@@ -11,7 +11,6 @@ use super::build_error::{BuildError, ErrorCause, Fault};
 use super::job::BuiltComponent;
 use super::process::ProcessOutput;
 
-/// The reply of a kit.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum KitReply {

@@ -11,7 +11,6 @@ use super::build_error::{BuildError, Fault};
 /// Longest part of stderr in an error, in characters.
 const STDERR_MAX: usize = 4_000;
 
-/// The output of a program.
 #[derive(Debug)]
 pub(super) struct ProcessOutput {
     pub(super) is_ok: bool,

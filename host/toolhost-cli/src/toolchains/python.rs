@@ -9,12 +9,11 @@ use tokio::process::Command;
 use toolhost::bundle::built::{Language, Source};
 
 use super::build_error::{BuildError, Fault};
-use super::job::{BuildJob, BuiltComponent};
+use super::job::{BuildOptions, BuiltComponent};
 use super::kit::{self, Kit, KitFile};
-use super::kit_cache::{KitCache, contract_dir};
+use super::kit_cache::contract_dir;
 use super::kit_reply::KitReply;
 use super::process;
-use crate::terminal::progress::Progress;
 
 const KIT: Kit = Kit::of(Language::Python);
 
@@ -23,42 +22,40 @@ const GET_PYTHON: &str = "Install Python 3.10 or newer: https://www.python.org";
 /// Deepest nesting of folders in a package.
 const DEPTH_MAX: usize = 32;
 
-/// Builds a module with `handlers`.
-pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildError> {
+pub(super) async fn build(
+    entry: &Path,
+    options: BuildOptions<'_>,
+) -> Result<BuiltComponent, BuildError> {
     let no_install = async |_: &Path| Ok::<_, BuildError>(());
-    let kit = job.kit_cache.builder(KIT, no_install).await?;
-    let python = interpreter(&kit, job.kit_cache, job.progress).await?;
-    update_editor_types(job.entry)?;
-    let out = tempfile::tempdir_in(job.kit_cache.folder("out")?);
+    let kit = options.kit_cache.builder(KIT, no_install).await?;
+    let python = interpreter(&kit, options).await?;
+    update_editor_types(entry)?;
+    let out = tempfile::tempdir_in(options.kit_cache.folder("out")?);
     let out = out.context("the cache cannot hold the component")?;
     let out = out.path().join("tool.wasm");
     let mut build = Command::new(python);
     build
         .arg(kit.join("build.py"))
         .arg("--entry")
-        .arg(job.entry)
+        .arg(entry)
         .arg("--out")
         .arg(&out)
         .arg("--wit")
         .arg(contract_dir(&kit))
         .arg("--work")
-        .arg(job.kit_cache.folder("python-packages")?)
+        .arg(options.kit_cache.folder("python-packages")?)
         .arg("--json")
         // Python would write into the folder of the kit.
         .env("PYTHONDONTWRITEBYTECODE", "1");
     let started = SystemTime::now();
     let output = process::run(&mut build, GET_PYTHON).await?;
     let made = KitReply::parse(&output, "Python")?.component(&out, started)?;
-    let inputs = inputs(job.entry)?;
+    let inputs = inputs(entry)?;
     Ok(BuiltComponent { inputs, ..made })
 }
 
 /// Returns a Python in a virtual environment with the packages of the kit.
-async fn interpreter(
-    kit: &Path,
-    kit_cache: &KitCache,
-    progress: &Progress,
-) -> Result<PathBuf, BuildError> {
+async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
     let check = "import sys; sys.exit(sys.version_info < (3, 10))";
     let mut python = Command::new("python3");
     let output = process::run(python.args(["-c", check]), GET_PYTHON).await?;
@@ -68,7 +65,9 @@ async fn interpreter(
     }
     let requirements = kit.join("requirements.txt");
     let fill = async |folder: &Path| {
-        progress.working("downloading the build tools for Python, once");
+        options
+            .progress
+            .working("downloading the build tools for Python, once");
         let mut venv = Command::new("python3");
         venv.args(["-m", "venv"]).arg(folder);
         let output = process::run(&mut venv, GET_PYTHON).await?;
@@ -95,8 +94,8 @@ async fn interpreter(
     let digest = fs::read(&requirements).context("the kit is incomplete")?;
     let digest = Source::new("", &digest).sha256;
     let name = digest.get(..16).unwrap_or(&digest);
-    let venv = kit_cache.folder("python-venvs")?.join(name);
-    let venv = kit_cache.complete(venv, fill).await?;
+    let venv = options.kit_cache.folder("python-venvs")?.join(name);
+    let venv = options.kit_cache.complete(venv, fill).await?;
     Ok(venv.join("bin/python"))
 }
 

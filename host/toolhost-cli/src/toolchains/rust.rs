@@ -11,7 +11,7 @@ use tokio::process::Command;
 use toolhost::bundle::built::Language;
 
 use super::build_error::{BuildError, ErrorCause, Fault};
-use super::job::{BuildJob, BuiltComponent, TargetDir};
+use super::job::{BuildOptions, BuiltComponent, TargetDir};
 use super::kit::{self, Kit, sync_folder};
 use super::process::{self, ProcessOutput};
 use crate::files;
@@ -24,9 +24,10 @@ const GET_RUST: &str = "Install Rust: https://rustup.rs";
 /// The folder of the SDK in a package, as its `Cargo.toml` names it.
 const SDK: &str = ".toolhost/sdk/rust";
 
-/// Builds a package.
-pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildError> {
-    let manifest = job.entry;
+pub(super) async fn build(
+    manifest: &Path,
+    options: BuildOptions<'_>,
+) -> Result<BuiltComponent, BuildError> {
     let package = manifest.parent().unwrap_or(Path::new("/"));
     let text = fs::read_to_string(manifest).context("Cargo.toml cannot be read")?;
     if text.contains(&format!("\"{SDK}\"")) {
@@ -40,8 +41,8 @@ pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildErr
         // Where cargo finds `.cargo/config.toml`.
         .current_dir(package);
     let mut lock = None;
-    if job.target_dir == TargetDir::Cache {
-        let folder = job.kit_cache.folder("cargo")?;
+    if options.target_dir == TargetDir::Cache {
+        let folder = options.kit_cache.folder("cargo")?;
         // Packages may give their components the same name: each is read before the next build starts.
         lock = Some(files::lock(&folder.join("lock")).await?);
         cargo.arg("--target-dir").arg(folder);

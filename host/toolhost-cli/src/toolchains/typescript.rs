@@ -9,12 +9,11 @@ use tokio::process::Command;
 use toolhost::bundle::built::Language;
 
 use super::build_error::{BuildError, Fault};
-use super::job::{BuildJob, BuiltComponent, Engine};
+use super::job::{BuildOptions, BuiltComponent, Engine};
 use super::kit::{self, Kit, KitFile};
-use super::kit_cache::{KitCache, contract_dir};
+use super::kit_cache::contract_dir;
 use super::kit_reply::KitReply;
 use super::process;
-use crate::terminal::progress::Progress;
 
 const KIT: Kit = Kit::of(Language::TypeScript);
 
@@ -26,20 +25,24 @@ const GET_NODE: &str = "Install Node 20 or newer, with npm: https://nodejs.org";
 /// The folder of the kit with the packages for tools that use `fetch`.
 const STARLINGMONKEY: &str = "build/starlingmonkey";
 
-/// Builds a module that exports `handlers`.
-pub(super) async fn build(job: &BuildJob<'_>) -> Result<BuiltComponent, BuildError> {
-    let kit = kit(job.kit_cache, job.progress).await?;
-    if job.engine == Some(Engine::StarlingMonkey) {
-        starlingmonkey(&kit, job).await?;
+pub(super) async fn build(
+    entry: &Path,
+    options: BuildOptions<'_>,
+) -> Result<BuiltComponent, BuildError> {
+    let kit = kit(options).await?;
+    if options.engine == Some(Engine::StarlingMonkey) {
+        starlingmonkey(&kit, options).await?;
     }
-    let out = job.kit_cache.folder("out")?;
+    let out = options.kit_cache.folder("out")?;
     let out = tempfile::tempdir_in(out).context("the cache cannot hold the component")?;
     let out = out.path().join("tool.wasm");
     let started = SystemTime::now();
-    match run_kit(&kit, job, &out).await? {
+    match run_kit(&kit, entry, options.engine, &out).await? {
         KitReply::Refused { kind, errors } if needs_starlingmonkey(&kind, &errors) => {
-            starlingmonkey(&kit, job).await?;
-            run_kit(&kit, job, &out).await?.component(&out, started)
+            starlingmonkey(&kit, options).await?;
+            run_kit(&kit, entry, options.engine, &out)
+                .await?
+                .component(&out, started)
         }
         reply @ (KitReply::Built { .. } | KitReply::Refused { .. }) => {
             reply.component(&out, started)
@@ -53,17 +56,22 @@ fn needs_starlingmonkey(kind: &str, errors: &[Fault]) -> bool {
     kind == "environment" && suggestions.any(|next| next.contains(STARLINGMONKEY))
 }
 
-async fn run_kit(kit: &Path, job: &BuildJob<'_>, out: &Path) -> Result<KitReply, BuildError> {
+async fn run_kit(
+    kit: &Path,
+    entry: &Path,
+    engine: Option<Engine>,
+    out: &Path,
+) -> Result<KitReply, BuildError> {
     let mut node = Command::new("node");
     node.arg(kit.join("build.mjs"))
         .arg("--entry")
-        .arg(job.entry)
+        .arg(entry)
         .arg("--out")
         .arg(out)
         .arg("--wit")
         .arg(contract_dir(kit))
         .arg("--json");
-    if let Some(engine) = job.engine {
+    if let Some(engine) = engine {
         node.args(["--engine", engine.name()]);
     }
     let output = process::run(&mut node, GET_NODE).await?;
@@ -71,19 +79,22 @@ async fn run_kit(kit: &Path, job: &BuildJob<'_>, out: &Path) -> Result<KitReply,
 }
 
 /// Returns the folder of the kit, with its packages installed.
-async fn kit(kit_cache: &KitCache, progress: &Progress) -> Result<PathBuf, BuildError> {
+async fn kit(options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
     check_node().await?;
     let install = async |folder: &Path| {
-        progress.working("downloading the build tools for TypeScript, once");
+        options
+            .progress
+            .working("downloading the build tools for TypeScript, once");
         npm_ci(&folder.join("build")).await
     };
-    kit_cache.builder(KIT, install).await
+    options.kit_cache.builder(KIT, install).await
 }
 
 /// Installs the packages for tools that use `fetch`.
-async fn starlingmonkey(kit: &Path, job: &BuildJob<'_>) -> Result<(), BuildError> {
+async fn starlingmonkey(kit: &Path, options: BuildOptions<'_>) -> Result<(), BuildError> {
     let install = async |folder: &Path| {
-        job.progress
+        options
+            .progress
             .working("downloading the build tools for `fetch`, once (187 MB)");
         let own = KIT.builder().filter_map(|file| {
             let path = file.path.strip_prefix(STARLINGMONKEY)?.strip_prefix('/')?;
@@ -93,7 +104,7 @@ async fn starlingmonkey(kit: &Path, job: &BuildJob<'_>) -> Result<(), BuildError
         npm_ci(folder).await
     };
     let folder = kit.join(STARLINGMONKEY);
-    job.kit_cache.complete(folder, install).await.map(drop)
+    options.kit_cache.complete(folder, install).await.map(drop)
 }
 
 /// Installs the packages of a folder's lock file. Runs no scripts of the packages.

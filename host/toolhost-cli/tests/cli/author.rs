@@ -1,5 +1,5 @@
-//! From an empty directory to a tool that answers: `toolhost new`, `build`, and what the other commands
-//! say of source.
+//! From an empty directory to a tool that can be called: `toolhost new`, `build`, and how the other
+//! commands treat sources.
 
 mod builds;
 mod made;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::terminal::{Ran, Terminal, root};
 
-/// A terminal of somebody who writes tools: the machine's compilers, and one cache of kits for all
+/// A terminal for building tools: with the machine's compilers, and one cache of kits for all
 /// tests.
 struct Desk {
     terminal: Terminal,
@@ -38,20 +38,20 @@ impl Desk {
         fs::read_to_string(self.path(path)).unwrap()
     }
 
-    /// Replaces the only place of a text in a file.
+    /// Replaces a text that occurs once in a file.
     fn edit(&self, path: &str, before: &str, after: &str) {
         let text = self.read(path);
         assert_eq!(text.matches(before).count(), 1, "{text}");
         self.write(path, &text.replace(before, after));
     }
 
-    /// The binary, with the environment of who runs the tests, so that compilers find what they need.
+    /// The binary, with the environment of the test process, which compilers need.
     fn toolhost(&self, words: &[&str]) -> Command {
         let mut command = self.terminal.toolhost(words);
         for (name, value) in std::env::vars_os() {
             let name_is = name.to_string_lossy().into_owned();
             let of_the_run = |start: &str| name_is.starts_with(start);
-            // What cargo tells a test is none of a tool's build.
+            // Cargo's variables for tests are not for the build of a tool.
             let told = [
                 "CARGO_",
                 "RUSTC",
@@ -65,7 +65,7 @@ impl Desk {
                 command.env(name, value);
             }
         }
-        // What the guests were built with is there; nothing is fetched.
+        // The crates that the guests were built with are there: nothing is downloaded.
         command.env("CARGO_NET_OFFLINE", "true");
         if let Some(rustc) = rustc_for_guests() {
             command.env("RUSTC", rustc);
@@ -77,7 +77,7 @@ impl Desk {
         Ran::of(&mut self.toolhost(words))
     }
 
-    /// The result of a call that succeeds, with the workdir `D`.
+    /// The output of a successful call with the workdir `D`.
     fn call(&self, bundle: &str, tool: &str, args: &Value) -> Value {
         let workdir = self.terminal.path("D");
         let words = [
@@ -93,7 +93,7 @@ impl Desk {
     }
 }
 
-/// A rustc that compiles to `wasm32-wasip2`; none where the ordinary one does.
+/// A rustc that compiles to `wasm32-wasip2`; none if the default one does.
 fn rustc_for_guests() -> Option<PathBuf> {
     let mut ordinary = Command::new("rustc");
     ordinary.args(["--print", "target-libdir", "--target", "wasm32-wasip2"]);

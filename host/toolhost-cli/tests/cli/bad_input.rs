@@ -1,4 +1,4 @@
-//! Whatever is wrong: one clear error that names the thing, the place and the next move.
+//! Invalid input: one error that names the thing, the place and the next move.
 
 use std::fs;
 
@@ -67,7 +67,7 @@ fn an_invalid_bundle_does_not_load() {
     ] {
         let file = format!("{name}.yaml");
         terminal.write(&format!("here/{file}"), yaml);
-        // The finding, then the one error.
+        // The finding, then one error.
         for (command, code) in [
             (&["check", file.as_str()][..], 1),
             (&["list", &file], 2),

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::terminal::{Ran, Terminal, guest};
 
-/// A user with a cache of their own.
+/// A user with a separate cache.
 struct User(Terminal);
 
 impl User {
@@ -27,12 +27,12 @@ impl User {
         Ran::of(&mut self.command(words))
     }
 
-    /// Has a guest compiled.
+    /// Compiles a guest.
     fn compile(&self, name: &str) {
         Ran::of(self.command(&["inspect", "-q"]).arg(guest(name))).exits(0);
     }
 
-    /// The artefacts that are kept.
+    /// The cached artifacts.
     fn artefacts(&self) -> Vec<PathBuf> {
         let dir = self.0.path("home/.cache/toolhost");
         let names = self.0.names("home/.cache/toolhost");
@@ -127,7 +127,7 @@ fn verify_names_the_invalid_entries_and_what_to_do() {
     let told = user.run(&["cache", "verify", "--json", "-q"]).exits(1);
     assert_eq!(told.stderr, "");
     assert_eq!(told.json()["ok"], false);
-    // It is compiled again, and then all is well.
+    // The component is compiled again, and its entry is valid.
     for name in ["echo", "trap"] {
         user.compile(name);
     }

@@ -119,7 +119,7 @@ fn usage_is_a_member_of_the_result() {
     let terminal = Terminal::new();
     let mut command = terminal.toolhost(["call", "--usage", "--workdir", "../D"]);
     let args = r#"{"path":"a.txt","content":"hello"}"#;
-    // An option may stand between the bundle and the tool.
+    // An option between the bundle and the tool is accepted.
     command
         .arg(examples())
         .args(["--args", args, "file-system__write"]);
@@ -222,7 +222,7 @@ fn stopped_by(signal: &str, code: i32, says: &str) {
     let mut child = command.spawn().unwrap();
     let mut stderr = String::new();
     let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
-    // It has been loaded; whether the guest already runs or not, the signal ends it.
+    // The component is loaded. The signal ends the command whether or not the guest runs already.
     while !stderr.contains("prepared a component") {
         assert_ne!(
             std::io::BufRead::read_line(&mut told, &mut stderr).unwrap(),

@@ -1,4 +1,4 @@
-//! `toolhost check`: what is found, for people and for programs.
+//! `toolhost check`: findings as text and as JSON.
 
 use serde_json::json;
 

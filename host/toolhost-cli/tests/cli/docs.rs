@@ -29,7 +29,7 @@ const LANGUAGES: [(&str, &str); 8] = [
 /// The file that compiles the snippets of pages as doctests.
 const DOCTESTS: &str = "tests/src/snippets.rs";
 
-/// Files that are built by other tests, with the handlers that pages show.
+/// Files that other tests build, with the handlers of the pages.
 const BUILT: [&str; 2] = [
     "guest-sdk/rust/template/src/lib.rs",
     "guest-sdk/rust/tests/page.rs",

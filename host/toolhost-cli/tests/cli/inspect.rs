@@ -1,4 +1,4 @@
-//! `toolhost inspect`: what a component is.
+//! `toolhost inspect`: describes a component.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `toolhost list`: the catalog of a step, in each shape.
+//! `toolhost list`: the catalog of a step, in each format.
 
 use serde_json::json;
 

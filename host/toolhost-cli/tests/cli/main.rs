@@ -1,7 +1,6 @@
-//! The binary `toolhost`, as people and programs meet it.
+//! Tests of the binary `toolhost`.
 //!
-//! They are here and not among the other integration tests because cargo builds the binary for the
-//! tests of its own package alone.
+//! They are in this package because cargo builds the binary only for the tests of its own package.
 #![expect(
     clippy::expect_used,
     clippy::unwrap_used,

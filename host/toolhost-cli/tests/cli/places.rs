@@ -1,4 +1,4 @@
-//! Where the host keeps things, and what it does where it cannot.
+//! The state root and the cache, and commands without them.
 
 use std::fs;
 
@@ -62,7 +62,7 @@ fn without_a_state_root_everything_but_workspaces_works() {
     let terminal = Terminal::new();
     terminal.write("file", "x");
     let text = examples().join(".toolhost/text.wasm");
-    // No home, and a file where the directories should be.
+    // Without a home, and with a file in place of the directories.
     for places in [
         &[][..],
         &["XDG_CACHE_HOME", "XDG_STATE_HOME"],

@@ -1,4 +1,4 @@
-//! `toolhost play`: the whole specification without a model.
+//! `toolhost play`: runs the whole specification without a model.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -132,7 +132,7 @@ fn the_policy_of_a_script_cannot_grant_what_only_the_operator_may() {
     play(&["--policy", &path]).exits(0);
 }
 
-/// Processes whose environment holds this text.
+/// Processes whose environment contains this text.
 fn processes_with(text: &str) -> usize {
     let environments = fs::read_dir("/proc")
         .expect("it is read")

@@ -1,4 +1,4 @@
-//! What goes where: answers to stdout, all else to stderr, and neither need be there.
+//! Results go to stdout and everything else to stderr; either may be closed.
 
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -98,7 +98,7 @@ fn no_file_of_the_workdir_takes_the_place_of_a_closed_stream() {
     let mut call = terminal.toolhost(["call", "-v", "--workdir", "../D"]);
     call.arg(examples())
         .args(["file-system__write", "--args", args]);
-    // The first file that is opened has the number of the stream.
+    // The first file that is opened gets the number of the closed stream.
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", r#"exec "$0" "$@" <&- >&- 2>&-"#]);
     shell.arg(call.get_program()).args(call.get_args());
@@ -115,7 +115,7 @@ fn no_file_of_the_workdir_takes_the_place_of_a_closed_stream() {
 #[test]
 fn a_signal_ends_a_command_that_is_busy_or_blocked() {
     let terminal = Terminal::new();
-    // More than a pipe holds: the command waits for a reader, as one that computes, on its thread.
+    // More than fits into a pipe: the command blocks its thread until there is a reader.
     let exports: Vec<_> = (0..2_000).map(|i| format!("{{name: A{i}}}")).collect();
     let manifest = format!(
         "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {{name: t}}\n\
@@ -131,7 +131,7 @@ fn a_signal_ends_a_command_that_is_busy_or_blocked() {
         stdout.read_exact(&mut [0]).unwrap();
         for _ in 0..2 {
             let kill = format!("kill -{signal} {}", child.id());
-            // It may have ended with the first.
+            // The process may have ended with the first signal.
             let _ = Command::new("sh").args(["-c", &kill]).status().unwrap();
         }
         assert_eq!(child.wait().unwrap().code(), Some(code));

@@ -1,4 +1,4 @@
-//! Runs the real binary, away from the user's own places.
+//! Runs the binary with directories of the test, not those of the user.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -42,7 +42,7 @@ pub(crate) fn guest(name: &str) -> PathBuf {
     path
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -54,7 +54,7 @@ impl Ran {
     pub(crate) fn of(command: &mut Command) -> Self {
         let output = command.output().expect("it runs");
         let stderr = String::from_utf8(output.stderr).expect("stderr is UTF-8");
-        // On a busy machine anything does.
+        // On a busy machine any work may take a while.
         let said = |line: &&str| !line.trim_end().ends_with(": it takes a while");
         Self {
             code: output.status.code(),
@@ -63,7 +63,7 @@ impl Ran {
         }
     }
 
-    /// The one JSON value on stdout, which is on one line and alone.
+    /// The JSON value on stdout: one line, and nothing else.
     pub(crate) fn json(&self) -> Value {
         assert_eq!(self.stdout.matches('\n').count(), 1, "{self:?}");
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self:?}"))
@@ -76,7 +76,7 @@ impl Ran {
         self
     }
 
-    /// Asserts that there is no answer, and one clear error that says this.
+    /// Asserts that stdout is empty, and that stderr has one error with this text.
     #[track_caller]
     pub(crate) fn fails(self, code: i32, says: &str) -> Self {
         let ran = self.exits(code);
@@ -93,7 +93,7 @@ impl Ran {
     }
 }
 
-/// A user's surroundings: an empty home and current directory. The cache is shared by all tests, so
+/// The environment of a user: an empty home and current directory. All tests share the cache, so
 /// that each guest is compiled once.
 pub(crate) struct Terminal {
     top: TempDir,
@@ -121,7 +121,7 @@ impl Terminal {
         path
     }
 
-    /// Writes a bundle of guests, each a Tool of its own name with these exports.
+    /// Writes a bundle of guests, each a Tool named like the guest, with these exports.
     pub(crate) fn bundle(&self, dir: &str, tools: &[(&str, &[&str])]) -> PathBuf {
         let document = |(name, exports): &(&str, &[&str])| {
             let exports: Vec<_> = exports.iter().map(|e| format!("{{name: {e}}}")).collect();
@@ -140,7 +140,7 @@ impl Terminal {
         self.path(dir)
     }
 
-    /// The binary, with these words.
+    /// The binary, with these arguments.
     pub(crate) fn toolhost<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Command {
         let shared = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let mut command = Command::new(TOOLHOST);
@@ -173,7 +173,7 @@ impl Terminal {
             .replace(&root("").to_string_lossy().into_owned(), "[repo]/")
     }
 
-    /// Names of what is in a directory.
+    /// Names of the entries of a directory.
     pub(crate) fn names(&self, dir: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(dir)).expect("it is read");
         let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("it is read").file_name();
@@ -193,7 +193,7 @@ pub(crate) fn with_stdin(command: &mut Command, text: &[u8]) -> Ran {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    // A command that does not read to the end closes the pipe, which is its right.
+    // A command may close the pipe without reading it to the end.
     let _ = child.stdin.take().expect("it is piped").write_all(text);
     let output = child.wait_with_output().expect("it ends");
     Ran {

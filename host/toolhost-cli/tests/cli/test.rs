@@ -1,4 +1,4 @@
-//! `toolhost test`: cases written and generated, as authors and CI meet them.
+//! `toolhost test`: cases of case files and generated cases.
 
 mod expectations;
 mod generated;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::terminal::{Ran, Terminal, root};
 
-/// A bundle of the example tools, and nothing else of theirs.
+/// A bundle with only the example tools.
 const EXAMPLES: &str = "\
 apiVersion: goondan.ai/v1
 kind: Tool
@@ -52,7 +52,7 @@ fn bundle(terminal: &Terminal, cases: &str) -> PathBuf {
     terminal.write("here/tests/a.yaml", cases)
 }
 
-/// Runs these cases alone.
+/// Runs these cases without generated ones.
 fn cases(terminal: &Terminal, cases: &str) -> Ran {
     bundle(terminal, cases);
     terminal.run(["test", "--no-generated", "-q"])
@@ -66,7 +66,7 @@ fn json(cases: &str, exit: i32) -> Value {
     ran.exits(exit).json()
 }
 
-/// What is printed, without times.
+/// The output, without times.
 fn timeless(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for line in &mut lines {

@@ -1,4 +1,4 @@
-//! Which directory a call is given: never one by accident, and none that holds the host's own.
+//! The workdir of a call: never a directory by accident, and none with the host's own files.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -103,7 +103,7 @@ fn a_full_or_read_only_workdir_is_an_error_in_the_result() {
         ("mount -t tmpfs -o size=64k none", "e_tool_disk_limit"),
         ("mount -t tmpfs -o ro none", "read-only"),
     ] {
-        // A mount of its own, gone with the process.
+        // A mount that ends with the process.
         let script =
             format!("{mount} '{workdir}' || exit 77; \"$@\"; code=$?; ls '{workdir}'; exit $code");
         let mut command = Command::new("unshare");
@@ -126,7 +126,7 @@ fn a_full_or_read_only_workdir_is_an_error_in_the_result() {
         if !matches!(output.status.code(), Some(0..=2)) {
             return said_aloud(&format!("unshare cannot mount here: {stderr}"));
         }
-        // The last line is what the workdir holds.
+        // The last line lists the workdir.
         assert!(stdout.starts_with("{\"toolCallId\""), "{stdout} {stderr}");
         let result: serde_json::Value =
             serde_json::from_str(stdout.lines().next().unwrap()).unwrap();
@@ -145,7 +145,7 @@ fn a_workdir_without_read_permission_is_named() {
     for (dir, mode) in [("", 0o755), ("home", 0o777), ("D", 0o777)] {
         fs::set_permissions(terminal.path(dir), fs::Permissions::from_mode(mode)).unwrap();
     }
-    // Root may read everything, so then it runs as nobody, from where nobody can reach it.
+    // Root may read everything: then the command runs as the user `nobody`, from a path that this user can read.
     let binary = terminal.path("toolhost");
     fs::copy(TOOLHOST, &binary).unwrap();
     let is_root = fs::metadata(terminal.path("here")).unwrap().uid() == 0;
@@ -196,7 +196,7 @@ fn a_workdir_without_read_permission_is_named() {
     locked("locked", 0o700);
 }
 
-/// A test that this machine cannot make is not passed over in silence.
+/// Prints which test this machine cannot run.
 fn said_aloud(why: &str) {
     use std::io::Write;
     let _ = writeln!(

@@ -103,7 +103,7 @@ fn references_and_branches_are_followed() {
     let valid = args(parameters, GeneratedKind::Valid);
     let has = |key: &str| valid.iter().any(|args| args.get(key).is_some());
     assert!(has("to") && has("drop"), "{valid:?}");
-    // What applies itself to its own parts ends.
+    // A recursive schema is followed only to a certain depth.
     let endless = object(
         json!({"tree": {"$ref": "#"}, "a": {"type": "string"}}),
         json!([]),

@@ -5,7 +5,7 @@ use toolhost_manifest::json_pointer;
 
 use crate::mismatch::Mismatch;
 
-/// What came where there is no value.
+/// The description of a missing value.
 pub(super) const NOTHING: &str = "nothing there";
 
 /// Whether two values are equal; 2 equals 2.0.

@@ -1,4 +1,4 @@
-//! Changes case files so that failed cases expect what came.
+//! Changes case files so that failed cases expect the actual results.
 
 use std::path::PathBuf;
 

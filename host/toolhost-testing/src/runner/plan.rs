@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use toolhost::{Agent, Diagnostic, LoadedBundle, Severity, ToolErrorCode};
 
-use super::session::TestSession;
+use super::session::Runner;
 use crate::case::Case;
 use crate::case_files::CaseFiles;
 use crate::generate::generate;
@@ -19,40 +19,45 @@ pub struct Selection {
     pub generated: Option<u64>,
 }
 
-pub(super) fn plan(
-    session: &TestSession,
-    files: &CaseFiles,
-    selection: &Selection,
-) -> Result<Vec<PlannedCase>, Vec<Diagnostic>> {
-    let is_selected = |case: &TestCase| {
-        let filter = selection.filter.as_ref();
-        filter.is_none_or(|text| case.matches(text))
-    };
-    let (mut planned, mut findings) = (Vec::new(), Vec::new());
-    for (file, (_, cases)) in files.all().iter().enumerate() {
-        for (index, case) in cases.cases().iter().enumerate() {
-            findings.extend(unknown_names(case, &session.bundle));
-            let agent = caller(case, session);
-            let case = TestCase::Written {
-                file,
-                index,
-                case: Box::new(case.clone()),
-            };
-            match agent {
-                Ok(agent) if is_selected(&case) => planned.push(PlannedCase { case, agent }),
-                Ok(_) => (),
-                Err(finding) => findings.push(*finding),
+impl Runner {
+    /// Returns the selected cases: those of the case files, then those generated from schemas.
+    ///
+    /// # Errors
+    /// Findings, if a case names a tool or an agent that the bundle lacks.
+    pub fn plan(
+        &self,
+        files: &CaseFiles,
+        selection: &Selection,
+    ) -> Result<Vec<PlannedCase>, Vec<Diagnostic>> {
+        let is_selected = |case: &TestCase| {
+            let filter = selection.filter.as_ref();
+            filter.is_none_or(|text| case.matches(text))
+        };
+        let (mut planned, mut findings) = (Vec::new(), Vec::new());
+        for (file, (_, cases)) in files.all().iter().enumerate() {
+            for (index, case) in cases.cases().iter().enumerate() {
+                findings.extend(unknown_names(case, &self.bundle));
+                let agent = caller(case, self);
+                let case = TestCase::Written {
+                    file,
+                    index,
+                    case: Box::new(case.clone()),
+                };
+                match agent {
+                    Ok(agent) => planned.push(PlannedCase { case, agent }),
+                    Err(finding) => findings.push(*finding),
+                }
             }
         }
+        if findings.iter().any(Diagnostic::is_error) {
+            return Err(findings);
+        }
+        if let Some(seed) = selection.generated {
+            planned.extend(generate_all(&self.bundle, seed));
+        }
+        planned.retain(|planned| is_selected(&planned.case));
+        Ok(planned)
     }
-    if findings.iter().any(Diagnostic::is_error) {
-        return Err(findings);
-    }
-    if let Some(seed) = selection.generated {
-        let cases = generate_all(&session.bundle, seed).into_iter();
-        planned.extend(cases.filter(|planned| is_selected(&planned.case)));
-    }
-    Ok(planned)
 }
 
 /// Returns an error for each name in the case's policy that the bundle lacks: the case would test
@@ -69,12 +74,12 @@ fn unknown_names(case: &Case, bundle: &LoadedBundle) -> Vec<Diagnostic> {
 }
 
 /// Returns the agent that a case is called for: the one it names, else the first that has the tool.
-fn caller(case: &Case, session: &TestSession) -> Result<Agent, Box<Diagnostic>> {
+fn caller(case: &Case, runner: &Runner) -> Result<Agent, Box<Diagnostic>> {
     let missing = |place, message: String, help: String| {
         let error = Diagnostic::error(ToolErrorCode::ConfigRefNotFound, place, message);
         Box::new(error.with_help(help))
     };
-    let bundle = &session.bundle;
+    let bundle = &runner.bundle;
     if let (Some(name), Some(place)) = (&case.context.agent_name, &case.context.agent_place) {
         let agent = bundle.agent(name).map_err(|error| {
             let help = "Name an agent of the bundle, or leave it out.".to_owned();
@@ -97,7 +102,7 @@ fn caller(case: &Case, session: &TestSession) -> Result<Agent, Box<Diagnostic>> 
             let name = agent.catalog().closest(&case.tool)?.to_string();
             Some(format!("Did you mean '{name}'?"))
         });
-        let path = session.path.display();
+        let path = runner.path.display();
         let list = format!("`toolhost list {path}` lists the tools of the bundle.");
         let message = format!("no agent of the bundle has the tool '{}'", case.tool);
         missing(case.tool_place.clone(), message, closest.unwrap_or(list))

@@ -23,7 +23,7 @@ use toolhost::{
 use tracing::instrument::WithSubscriber;
 
 use super::log_capture::LogCapture;
-use super::session::{SetupError, TestSession};
+use super::session::{Runner, SetupError};
 use super::stub_server::StubServer;
 use crate::case_report::CaseReport;
 use crate::planned_case::{PlannedCase, TestCase};
@@ -40,34 +40,29 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Longest time that a pending call is polled.
 const PENDING_MAX: Duration = Duration::from_secs(120);
 
-/// Runs all cases, and returns their reports in the same order.
-pub(super) async fn run_all(
-    cases: Vec<PlannedCase>,
-    session: &Arc<TestSession>,
-) -> Vec<CaseReport> {
-    let at_once = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let permits = Arc::new(Semaphore::new(at_once));
-    let numbers = Arc::new(AtomicU64::new(0));
-    let mut running = JoinSet::new();
-    for (order, planned) in cases.into_iter().enumerate() {
-        let (permits, numbers) = (Arc::clone(&permits), Arc::clone(&numbers));
-        let session = Arc::clone(session);
-        running.spawn(async move {
-            let _permit = permits.acquire_owned().await;
-            (order, run_case(planned, &session, &numbers).await)
-        });
+impl Runner {
+    /// Runs cases, as many at once as there are processors. Returns the results in the order of `cases`.
+    pub async fn run(&self, cases: Vec<PlannedCase>) -> Vec<CaseReport> {
+        let at_once = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        let permits = Arc::new(Semaphore::new(at_once));
+        let numbers = Arc::new(AtomicU64::new(0));
+        let mut running = JoinSet::new();
+        for (order, planned) in cases.into_iter().enumerate() {
+            let (permits, numbers) = (Arc::clone(&permits), Arc::clone(&numbers));
+            let runner = self.clone();
+            running.spawn(async move {
+                let _permit = permits.acquire_owned().await;
+                (order, run_case(planned, &runner, &numbers).await)
+            });
+        }
+        let mut reports = running.join_all().await;
+        reports.sort_by_key(|(order, _)| *order);
+        reports.into_iter().map(|(_, report)| report).collect()
     }
-    let mut reports = running.join_all().await;
-    reports.sort_by_key(|(order, _)| *order);
-    reports.into_iter().map(|(_, report)| report).collect()
 }
 
-/// Runs a case as often as it says.
-async fn run_case(
-    planned: PlannedCase,
-    session: &Arc<TestSession>,
-    numbers: &Arc<AtomicU64>,
-) -> CaseReport {
+/// Runs a case as often as it requires.
+async fn run_case(planned: PlannedCase, runner: &Runner, numbers: &Arc<AtomicU64>) -> CaseReport {
     let started = Instant::now();
     let (repeat, parallel) = match &planned.case {
         TestCase::Written { case, .. } => (case.repeat, case.parallel),
@@ -80,9 +75,9 @@ async fn run_case(
         for _ in 0..parallel {
             count += 1;
             let number = numbers.fetch_add(1, Ordering::Relaxed);
-            let (planned, session) = (Arc::clone(&planned), Arc::clone(session));
-            let dir = session.dir().join(format!("run-{number}"));
-            running.spawn(async move { RunOutcome::of(&planned, &session, &dir, count).await });
+            let (planned, runner) = (Arc::clone(&planned), runner.clone());
+            let dir = runner.dir().join(format!("run-{number}"));
+            running.spawn(async move { RunOutcome::of(&planned, &runner, &dir, count).await });
         }
         all.extend(running.join_all().await);
     }
@@ -92,7 +87,7 @@ async fn run_case(
     let reported = all.iter().position(has_failed).unwrap_or(0);
     let reported = all.into_iter().nth(reported).unwrap_or_default();
     let runs = repeat.saturating_mul(parallel);
-    let several = session.bundle.agents().len() > 1;
+    let several = runner.bundle.agents().len() > 1;
     CaseReport {
         agent: several.then(|| planned.agent.name().to_owned()),
         case: Arc::unwrap_or_clone(planned).case,
@@ -117,9 +112,10 @@ struct RunOutcome {
 }
 
 impl RunOutcome {
-    async fn of(planned: &PlannedCase, session: &TestSession, dir: &Path, number: u32) -> Self {
-        let outcome = run(planned, session, dir, number).await;
-        // Hundreds of runs leave hundreds of workdirs. One that cannot be removed goes with the session.
+    async fn of(planned: &PlannedCase, runner: &Runner, dir: &Path, number: u32) -> Self {
+        let outcome = run(planned, runner, dir, number).await;
+        // Hundreds of runs leave hundreds of workdirs. One that cannot be removed
+        // is removed with the directory of all runs.
         let dir = dir.to_owned();
         let _removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(dir)).await;
         outcome.unwrap_or_else(|error| {
@@ -140,7 +136,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 
 async fn run(
     planned: &PlannedCase,
-    session: &TestSession,
+    runner: &Runner,
     dir: &Path,
     number: u32,
 ) -> Result<RunOutcome, SetupError> {
@@ -171,7 +167,7 @@ async fn run(
             }
         }
     };
-    let env = session.case_env(planned).await?;
+    let env = runner.case_env(planned).await?;
     let workdir = env.host.workdir(case_dir.workdir())?;
     let instance = env.agent.instance(request.instance.as_str(), workdir);
     let capture = LogCapture::default();

@@ -1,8 +1,9 @@
-//! What the cases of a run share: the loaded bundle, and a temporary directory.
+//! What the cases of a run share: the loaded bundle, hosts, and a temporary directory.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tempfile::TempDir;
 use toolhost::bundle::LoadError;
@@ -15,9 +16,9 @@ use crate::planned_case::{PlannedCase, TestCase};
 pub(super) type SetupError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Builds a host with a policy.
-type MakeHost = Box<dyn Fn(Policy) -> Result<Host, HostError> + Send + Sync>;
+type MakeHost = Arc<dyn Fn(Policy) -> Result<Host, HostError> + Send + Sync>;
 
-/// Why a [`Runner`](super::Runner) cannot be opened.
+/// Why a [`Runner`] cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -46,32 +47,42 @@ pub(super) struct CaseEnv {
     pub(super) server: Option<StubServer>,
 }
 
-/// What the cases of a run share. The temporary directory is removed when this is dropped.
-pub(super) struct TestSession {
+/// Runs the cases of one bundle, each in a fresh workdir and for an agent instance of its own. The
+/// temporary directory of the runs is removed when the last clone is dropped.
+#[derive(Clone)]
+pub struct Runner {
+    /// The bundle, loaded under the policy of the run.
     pub(super) bundle: LoadedBundle,
     /// The bundle's path, as the user named it.
     pub(super) path: PathBuf,
     host: Host,
     policy: Option<Policy>,
     make_host: MakeHost,
-    dir: TempDir,
+    dir: Arc<TempDir>,
     /// Refuses the requests of cases without a server of their own.
-    _server: StubServer,
+    _server: Arc<StubServer>,
 }
 
-impl fmt::Debug for TestSession {
+impl fmt::Debug for Runner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut fields = f.debug_struct("TestSession");
+        let mut fields = f.debug_struct("Runner");
         fields.field("path", &self.path).field("dir", &self.dir);
         fields.finish_non_exhaustive()
     }
 }
 
-impl TestSession {
-    pub(super) async fn open(
-        path: &Path,
+impl Runner {
+    /// Loads the bundle at `bundle` under `policy`, the policy of the run.
+    ///
+    /// `make_host` builds a host with the given policy. It is called once for the run, and once for each
+    /// case that has a policy of its own or may send HTTP requests; the hosts should share one sandbox.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the bundle does not load, or there is no place to run cases in.
+    pub async fn open(
+        bundle: &Path,
         policy: Option<Policy>,
-        make_host: MakeHost,
+        make_host: impl Fn(Policy) -> Result<Host, HostError> + Send + Sync + 'static,
     ) -> Result<Self, OpenError> {
         let dir = tempfile::Builder::new().prefix("toolhost-test-").tempdir();
         let dir = dir.map_err(OpenError::Dir)?;
@@ -79,16 +90,21 @@ impl TestSession {
         let server = server.map_err(OpenError::Server)?;
         let run_policy = policy.clone().unwrap_or_default();
         let host = make_host(run_policy.answered_by(server.address()))?;
-        let bundle = host.load(path).await?;
         Ok(Self {
-            bundle,
-            path: path.to_owned(),
+            bundle: host.load(bundle).await?,
+            path: bundle.to_owned(),
             host,
             policy,
-            make_host,
-            dir,
-            _server: server,
+            make_host: Arc::new(make_host),
+            dir: Arc::new(dir),
+            _server: Arc::new(server),
         })
+    }
+
+    /// The bundle, loaded under the policy of the run.
+    #[must_use]
+    pub fn bundle(&self) -> &LoadedBundle {
+        &self.bundle
     }
 
     /// The directory that cases run in.
@@ -107,7 +123,7 @@ impl TestSession {
         let TestCase::Written { case, .. } = &planned.case else {
             return Ok(shared);
         };
-        // A case comes with the tools: its policy may lower their limits, but raise none.
+        // The policy of a case may lower limits of the operator's policy, but raise none.
         let policy = match (&case.policy, self.policy.clone()) {
             (Some(own), operators) => own.clone().within(&operators.unwrap_or_default()),
             (None, Some(operators)) => operators,

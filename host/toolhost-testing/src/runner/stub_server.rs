@@ -4,10 +4,9 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::case::StubResponse;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HOST, HeaderName, HeaderValue};
@@ -16,6 +15,8 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
+
+use crate::case::StubResponse;
 
 /// Status of a request without an answer. No real server sends it.
 const UNANSWERED: u16 = 599;
@@ -34,9 +35,14 @@ pub(super) struct StubServer {
 #[derive(Debug)]
 struct Answers {
     all: Vec<StubResponse>,
+    log: Mutex<RequestLog>,
+}
+
+#[derive(Debug)]
+struct RequestLog {
     /// Which answers have been sent.
-    sent: Mutex<Vec<bool>>,
-    unanswered: Mutex<Vec<String>>,
+    sent: Vec<bool>,
+    unanswered: Vec<String>,
 }
 
 impl StubServer {
@@ -44,8 +50,10 @@ impl StubServer {
     pub(super) async fn start(answers: Vec<StubResponse>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let answers = Arc::new(Answers {
-            sent: Mutex::new(vec![false; answers.len()]),
-            unanswered: Mutex::default(),
+            log: Mutex::new(RequestLog {
+                sent: vec![false; answers.len()],
+                unanswered: Vec::new(),
+            }),
             all: answers,
         });
         Ok(Self {
@@ -62,9 +70,7 @@ impl StubServer {
 
     /// The requests that had no answer, such as `GET api.example.com/x`.
     pub(super) fn unanswered(&self) -> Vec<String> {
-        let unanswered = &self.answers.unanswered;
-        let unanswered = unanswered.lock().unwrap_or_else(PoisonError::into_inner);
-        unanswered.clone()
+        self.answers.log().unanswered.clone()
     }
 }
 
@@ -109,14 +115,14 @@ async fn answer(
     let Some(stub) = answers.next(method, &host, path) else {
         let line = format!("{method} {host}{path}");
         let text = format!("no answer in the case's `http` for {line}\n");
-        answers.record_unanswered(line);
-        let mut response = Response::new(Full::new(Bytes::from(text)));
-        *response.status_mut() = StatusCode::from_u16(UNANSWERED).unwrap_or_default();
-        return Ok(response);
+        let mut log = answers.log();
+        if log.unanswered.len() < UNANSWERED_MAX {
+            log.unanswered.push(line);
+        }
+        return Ok(response(UNANSWERED, text.into_bytes()));
     };
     tokio::time::sleep(Duration::from_millis(stub.delay_ms)).await;
-    let mut response = Response::new(Full::new(Bytes::from(stub.body.clone())));
-    *response.status_mut() = StatusCode::from_u16(stub.status).unwrap_or_default();
+    let mut response = response(stub.status, stub.body.clone());
     for (name, value) in &stub.headers {
         // Both were checked when the case file was read.
         if let (Ok(name), Ok(value)) = (
@@ -129,7 +135,17 @@ async fn answer(
     Ok(response)
 }
 
+fn response(status: u16, body: Vec<u8>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+    response
+}
+
 impl Answers {
+    fn log(&self) -> MutexGuard<'_, RequestLog> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the answer to a request: the first that fits and was not sent yet, else the last that fits.
     fn next(&self, method: &str, host: &str, path: &str) -> Option<&StubResponse> {
         let fits = |answer: &StubResponse| {
@@ -137,28 +153,16 @@ impl Answers {
                 && answer.authority == host
                 && answer.path == path
         };
-        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         let mut last = None;
-        for (answer, sent) in self.all.iter().zip(sent.iter_mut()) {
-            if !fits(answer) {
-                continue;
-            }
-            last = Some(answer);
-            if !std::mem::replace(sent, true) {
-                break;
+        for (answer, sent) in self.all.iter().zip(&mut self.log().sent) {
+            if fits(answer) {
+                last = Some(answer);
+                if !std::mem::replace(sent, true) {
+                    break;
+                }
             }
         }
         last
-    }
-
-    fn record_unanswered(&self, request: String) {
-        let mut all = self
-            .unanswered
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if all.len() < UNANSWERED_MAX {
-            all.push(request);
-        }
     }
 }
 

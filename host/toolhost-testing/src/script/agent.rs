@@ -1,5 +1,6 @@
 //! An agent that runs a script.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,10 +69,7 @@ impl ScriptedAgent {
             let calls = calls.map(|(name, call)| resolve_call(&step, name, call, &known));
             let calls = match calls.collect::<Result<Vec<_>, _>>() {
                 Ok(calls) => calls,
-                Err(error) => {
-                    step.fail(error.clone()).await.ok();
-                    return Err(error);
-                }
+                Err(error) => return Err(fail(step, error).await),
             };
             last = run_step(instance, Arc::new(step), calls).await?;
             known.extend(last.clone());
@@ -126,20 +124,19 @@ async fn run_step(
 ) -> Result<JsonObject, HandlerError> {
     let message = message(&calls);
     let mut running = JoinSet::new();
-    let order: Vec<String> = calls.iter().map(|one| one.name.clone()).collect();
-    for one in calls {
+    for (order, one) in calls.into_iter().enumerate() {
         let (step, instance, message) = (Arc::clone(&step), instance.clone(), message.clone());
-        running
-            .spawn(async move { (one.name.clone(), run(&step, &instance, &message, one).await) });
+        let name = one.name.clone();
+        running.spawn(async move { (order, name, run(&step, &instance, &message, one).await) });
     }
-    let mut results = JsonObject::new();
+    let mut results = BTreeMap::new();
     let mut failed = None;
     while let Some(ended) = running.join_next().await {
         match ended {
-            Ok((name, Ok(result))) => {
-                results.insert(name, json!(result));
+            Ok((order, name, Ok(result))) => {
+                results.insert(order, (name, json!(result)));
             }
-            Ok((_, Err(error))) => failed = Some(error),
+            Ok((_, _, Err(error))) => failed = Some(error),
             Err(panic) => failed = Some(HandlerError::from(panic)),
         }
     }
@@ -147,15 +144,17 @@ async fn run_step(
         return Err(HandlerError::new("a call of the step is still running"));
     };
     if let Some(error) = failed {
-        step.fail(error.clone()).await.ok();
-        return Err(error);
+        return Err(fail(step, error).await);
     }
-    let in_order = order
-        .into_iter()
-        .filter_map(|name| results.remove_entry(&name));
-    let results: JsonObject = in_order.collect();
+    let results: JsonObject = results.into_values().collect();
     step.close(Value::Object(results.clone())).await?;
     Ok(results)
+}
+
+/// Fails a step with an error, and returns the error.
+async fn fail(step: Step, error: HandlerError) -> HandlerError {
+    step.fail(error.clone()).await.ok();
+    error
 }
 
 fn resolve_call(
@@ -164,12 +163,10 @@ fn resolve_call(
     call: &ScriptedCall,
     known: &JsonObject,
 ) -> Result<ResolvedCall, HandlerError> {
-    let handle = |handle: &Option<String>| -> Result<Option<String>, HandlerError> {
-        let Some(handle) = handle else {
-            return Ok(None);
-        };
-        let value = resolve(&Value::String(handle.clone()), known)?;
-        Ok(Some(value.as_str().unwrap_or_default().to_owned()))
+    let handle = |handle: &Option<String>| {
+        let value = handle.as_deref().map(|text| resolve(&text.into(), known));
+        let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
+        Ok::<_, HandlerError>(value.transpose()?.map(text))
     };
     Ok(ResolvedCall {
         name: name.to_owned(),
@@ -221,17 +218,14 @@ async fn run(
         (None, None, Some(handle)) => instance.cancel(handle).await,
         (None, None, None) => return Err(HandlerError::new(format!("'{name}' has no action"))),
     };
-    let expected = call
-        .expect
-        .as_deref()
-        .unwrap_or(if call.background { "pending" } else { "ok" });
+    let default = if call.background { "pending" } else { "ok" };
+    let expected = call.expect.as_deref().unwrap_or(default);
     if is_expected(&result, expected) {
         return Ok(result);
     }
     let text = model_text(&result);
-    Err(HandlerError::new(format!(
-        "'{name}' should be {expected}, but: {text}"
-    )))
+    let message = format!("'{name}' should be {expected}, but: {text}");
+    Err(HandlerError::new(message))
 }
 
 /// Polls a pending call until it has ended.
@@ -245,14 +239,8 @@ async fn poll(instance: &Instance, handle: &str) -> ToolResult {
     }
 }
 
+/// Whether a result has this status, or an error with this code.
 fn is_expected(result: &ToolResult, expected: &str) -> bool {
-    match (result.status(), expected) {
-        (ToolStatus::Ok, "ok")
-        | (ToolStatus::Pending, "pending")
-        | (ToolStatus::Error, "error") => true,
-        (ToolStatus::Error, code) => result
-            .tool_error()
-            .is_some_and(|error| error.code.as_str() == code),
-        (ToolStatus::Ok | ToolStatus::Pending, _) => false,
-    }
+    let code = result.tool_error().map(|error| error.code.as_str());
+    result.status().as_str() == expected || code == Some(expected)
 }

@@ -69,33 +69,23 @@ fn resolve_text(text: &str, known: &JsonObject) -> Result<Value, ReferenceError>
 }
 
 fn find<'k>(reference: &str, known: &'k JsonObject) -> Result<&'k Value, ReferenceError> {
-    let mut parts = reference.split('.');
-    let first = parts.next().unwrap_or_default();
     let missing = |part: &str, known: Vec<String>| ReferenceError::Missing {
         reference: reference.to_owned(),
         missing: part.to_owned(),
         known,
     };
     let keys = |object: &JsonObject| object.keys().cloned().collect();
-    let mut found = known
-        .get(first)
-        .ok_or_else(|| missing(first, keys(known)))?;
-    for part in parts {
-        let inner = match found {
-            Value::Object(members) => members.get(part),
-            Value::Array(items) => part.parse().ok().and_then(|at: usize| items.get(at)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-        };
-        found = inner.ok_or_else(|| {
-            let known = match found {
-                Value::Object(members) => keys(members),
-                Value::Array(items) => vec![format!("{} items", items.len())],
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                    vec!["a plain value".to_owned()]
-                }
-            };
-            missing(part, known)
-        })?;
-    }
-    Ok(found)
+    let mut parts = reference.split('.');
+    let first = parts.next().unwrap_or_default();
+    let first = known.get(first).ok_or_else(|| missing(first, keys(known)));
+    parts.try_fold(first?, |found, part| {
+        let inner = found.get(part);
+        inner
+            .or_else(|| found.get(part.parse::<usize>().ok()?))
+            .ok_or_else(|| match (found.as_object(), found.as_array()) {
+                (Some(members), _) => missing(part, keys(members)),
+                (_, Some(items)) => missing(part, vec![format!("{} items", items.len())]),
+                (None, None) => missing(part, vec!["a plain value".to_owned()]),
+            })
+    })
 }

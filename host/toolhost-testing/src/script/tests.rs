@@ -32,12 +32,12 @@ fn a_script_lists_the_calls_of_its_agents() {
 fn an_error_in_a_script_is_reported_with_its_place() {
     let check = |from: &str, to: &str, expected: &str| {
         let error = Script::parse(&SCRIPT.replace(from, to), "s.yaml").unwrap_err();
-        let said = error.to_string();
+        let message = error.to_string();
         assert!(
-            said.starts_with("the script s.yaml cannot be used: "),
-            "{said}"
+            message.starts_with("the script s.yaml cannot be used: "),
+            "{message}"
         );
-        assert!(said.contains(expected), "{said}");
+        assert!(message.contains(expected), "{message}");
     };
     check(
         "agent: a,",

@@ -11,9 +11,7 @@ use toolhost::bundle::{OpenBundle, SourceEntry};
 
 use crate::args::BuildArgs;
 use crate::files::{self, replace};
-use crate::settings::Settings;
-use crate::terminal::progress::Progress;
-use crate::toolchains::{self, BuildError, BuildJob, BuiltComponent, Engine, Fault, KitCache};
+use crate::toolchains::{self, BuildError, BuildOptions, BuiltComponent, Fault};
 
 /// First bytes of a component.
 const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
@@ -24,11 +22,8 @@ pub(super) struct BuildSession<'a> {
     open: &'a OpenBundle,
     /// The bundle's directory, without links.
     dir: PathBuf,
-    kit_cache: &'a KitCache,
-    engine: Option<Engine>,
+    options: BuildOptions<'a>,
     is_forced: bool,
-    settings: &'a Settings,
-    progress: &'a Progress,
     /// Keeps other processes from building this bundle.
     _lock: files::FileLock,
 }
@@ -37,25 +32,20 @@ impl<'a> BuildSession<'a> {
     /// Starts a session. Waits while another process builds this bundle.
     pub(super) async fn start(
         open: &'a OpenBundle,
-        kit_cache: &'a KitCache,
         args: &BuildArgs,
-        settings: &'a Settings,
-        progress: &'a Progress,
+        options: BuildOptions<'a>,
     ) -> Result<Self> {
         let cannot = || format!("{} cannot be found", open.dir().display());
         let dir = open.dir().canonicalize().with_context(cannot)?;
         let folder = make_folder(&dir)?;
-        progress.working("waiting for another build");
+        options.progress.working("waiting for another build");
         let lock = files::lock(&folder.join("build.lock")).await?;
-        progress.idle();
+        options.progress.idle();
         Ok(Self {
             open,
             dir,
-            kit_cache,
-            engine: args.engine,
+            options,
             is_forced: args.force,
-            settings,
-            progress,
             _lock: lock,
         })
     }
@@ -76,7 +66,7 @@ impl<'a> BuildSession<'a> {
     }
 
     fn kit(&self, source: &SourceEntry<'_>) -> String {
-        toolchains::id(source.language, self.engine)
+        toolchains::id(source.language, self.options.engine)
     }
 
     /// Builds a source entry. Returns the size of the component and the warnings.
@@ -86,15 +76,9 @@ impl<'a> BuildSession<'a> {
     ) -> Result<(u64, Vec<Fault>), BuildError> {
         let tool = &source.tool.metadata.name;
         let entry = self.entry(source)?;
-        self.progress.working(&format!("building {tool}"));
-        let job = BuildJob {
-            entry: &entry,
-            kit_cache: self.kit_cache,
-            engine: self.engine,
-            target_dir: self.settings.target_dir,
-            progress: self.progress,
-        };
-        let mut made = toolchains::build(source.language, &job).await?;
+        self.options.progress.working(&format!("building {tool}"));
+        let built = toolchains::build(source.language, &entry, self.options);
+        let mut made = built.await?;
         if !made.component.starts_with(COMPONENT) {
             let fault = Fault::new("the result of the build is not a component");
             return Err(BuildError::source(fault.next("Build for wasm32-wasip2.")));

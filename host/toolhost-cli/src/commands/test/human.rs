@@ -80,7 +80,7 @@ fn write_failed(report: &CaseReport, call: &str, style: Style, out: &mut String)
     }
 }
 
-/// Writes the lines that differ: `-` is expected, `+` is what came.
+/// Writes the lines that differ: `-` is expected, `+` is the actual text.
 fn write_difference(mismatch: &Mismatch, out: &mut String) {
     let Some((expected, got)) = &mismatch.texts else {
         return;

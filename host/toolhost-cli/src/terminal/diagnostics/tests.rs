@@ -76,14 +76,14 @@ fn control_characters_of_a_file_are_escaped() {
     };
     let short = YamlSource::new("b\u{1b}.yaml", text.lines().next().unwrap());
     for sources in [[source.clone()], [short]] {
-        let shown = render(std::slice::from_ref(&acting), &sources, PLAIN);
+        let formatted = render(std::slice::from_ref(&acting), &sources, PLAIN);
         let needs_escape = |c: char| c != '\n' && toolhost::text::needs_escape(c);
-        assert!(!shown.contains(needs_escape), "{shown:?}");
+        assert!(!formatted.contains(needs_escape), "{formatted:?}");
     }
-    let shown = render(&[acting], &[source], PLAIN);
+    let formatted = render(&[acting], &[source], PLAIN);
     assert!(
-        shown.len() < LINE_MAX && shown.contains("yaml:1:1: bad"),
-        "{shown}"
+        formatted.len() < LINE_MAX && formatted.contains("yaml:1:1: bad"),
+        "{formatted}"
     );
 }
 

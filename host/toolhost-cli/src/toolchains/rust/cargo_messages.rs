@@ -51,7 +51,7 @@ struct Span {
     is_primary: bool,
 }
 
-/// Whether a text says that the target's standard library is missing.
+/// Whether an error is about the missing standard library of the target.
 pub(super) fn lacks_std(text: &str) -> bool {
     ["can't find crate for `core`", "can't find crate for `std`"]
         .iter()

@@ -1,4 +1,4 @@
-//! `toolhost build`, with the compilers themselves. Each of these takes a core and much memory: nextest
+//! `toolhost build`, with the real compilers. Each test takes a core and much memory: nextest
 //! runs them one at a time.
 
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Desk;
 use crate::terminal::{Ran, root};
 
-/// Whether a program is installed; where it is not, that is said.
+/// Whether a program is installed; prints a note if it is not.
 #[expect(
     clippy::print_stderr,
     reason = "who runs the tests is told what was not"
@@ -22,7 +22,7 @@ fn is_installed(program: &str) -> bool {
     found
 }
 
-/// From an empty directory to an answer; the name is the folder's.
+/// Creates, builds, checks, tests and calls a tool.
 fn new_and_call(desk: &Desk, lang: &str) {
     desk.run(&["new", lang, "--lang", lang]).exits(0);
     let ran = desk.run(&["build", lang]).exits(0);
@@ -50,12 +50,12 @@ fn new_and_call(desk: &Desk, lang: &str) {
     assert_eq!(result["status"], "error", "{result}");
     assert_ne!(result["error"]["code"], "E_TOOL_TRAP", "{result}");
 
-    // What is up to date is left alone, and nothing is run for it.
+    // A component that is up to date is kept, and no program runs for it.
     let ran = Ran::of(desk.toolhost(&["build", lang]).env("PATH", "/nowhere")).exits(0);
     assert!(ran.stdout.ends_with(" is up to date\n"), "{ran:?}");
 }
 
-/// Breaks a source: it is refused, and built again it says where it is wrong and leaves what was there.
+/// Breaks a source: other commands refuse the tool, and a build names the error and keeps the component.
 fn break_and_mend(desk: &Desk, lang: &str, source: &str, good: &str, bad: &str) {
     let component = format!("{lang}/.toolhost/{lang}.wasm");
     let before = fs::read(desk.path(&component)).unwrap();
@@ -126,7 +126,7 @@ fn a_rust_tool_is_built_and_called() {
         "lines: text.lines().count()?",
     );
     break_and_mend(&desk, "rust", "src/lib.rs", good, bad);
-    // What a guest may have put there is not built into the next.
+    // A file that a guest may have written there is not part of the next build.
     desk.write(
         "rust/.toolhost/sdk/rust/build.rs",
         "compile_error!(\"run\");",
@@ -139,7 +139,7 @@ fn a_rust_tool_is_built_and_called() {
     assert!(!desk.path("rust/.toolhost/sdk/rust/build.rs").exists());
     assert!(!desk.path("rust/target").exists());
 
-    // As it is after a clone, and with code that its build writes.
+    // As after a clone, and with code that its build writes.
     fs::remove_dir_all(desk.path("rust/.toolhost")).unwrap();
     desk.write(
         "rust/build.rs",

@@ -35,7 +35,7 @@ fn new_writes_a_complete_tool_and_prints_the_next_commands() {
         assert!(manifest.contains(&format!("name: {lang}\n")), "{manifest}");
         assert!(manifest.contains(&format!("entry: {entry}")), "{manifest}");
         assert!(!manifest.contains("{{"), "{manifest}");
-        // Nothing is built yet, and that is said with the command.
+        // Nothing is built yet: the error names the command that builds.
         let ran = desk.run(&["check", lang]).exits(1);
         assert!(ran.stderr.contains("it has not been built"), "{ran:?}");
         let said: String = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! What a machine lacks is said in one line that mends it.
+//! An error about a program that is missing on the machine names the command that installs it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -91,7 +91,7 @@ fn a_program_that_is_too_old_or_incomplete_is_reported() {
 
 #[test]
 fn a_rust_without_the_target_is_reported_with_the_command_that_adds_it() {
-    // As rustc says it of the first crate that is compiled.
+    // The error of rustc about the first crate that it compiles.
     let message = r#"{"reason":"compiler-message","message":{"message":"can't find crate for `core`","level":"error","code":{"code":"E0463","explanation":null},"spans":[],"rendered":""}}"#;
     let cargo = format!("echo '{}'; exit 101", message.replace('\'', "'\\''"));
     says(

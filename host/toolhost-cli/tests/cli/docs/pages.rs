@@ -8,7 +8,7 @@ use crate::terminal::root;
 /// Folders with pages; the pages of the top folder are read as well.
 const FOLDERS: [&str; 4] = ["docs", "fuzz", "guest-examples", "guest-sdk"];
 
-/// What builds leave behind.
+/// Folders that builds write.
 const SKIPPED: [&str; 4] = ["node_modules", "target", ".toolhost", ".venv"];
 
 /// A fenced block.

@@ -1,4 +1,4 @@
-//! Commands that the pages name: each line of a shell snippet, and each `toolhost …` in the text.
+//! Commands in the pages: each line of a shell snippet, and each `toolhost …` in the text.
 
 use std::fs;
 

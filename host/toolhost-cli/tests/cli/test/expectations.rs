@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::json;
 
-/// Runs one call with an `expect`, and gives what was not as expected: `what: expected … but got …`.
+/// Runs one call with an `expect`, and returns the differences: `what: expected … but got …`.
 fn problems(call: &str, expect: &str) -> Vec<String> {
     let case = format!("- name: a\n  {call}\n  expect: {expect}\n");
     let fails = |report: &Value| report["failed"] == 1;
@@ -212,7 +212,7 @@ fn a_call_has_the_context_of_its_case() {
         "tool: echo__context\n  context: {instanceKey: k, turnId: t, traceId: r, message: I call}",
         "{outputContains: {agentName: default, instanceKey: k, turnId: t, traceId: r}, outputAt: {/message/data/content/0/text: I call}}",
     );
-    // Without one, an instance of the case's own.
+    // Without an instance key, each case has its own instance.
     passes(
         "tool: echo__context",
         "{outputContains: {instanceKey: a, turnId: turn}}",

@@ -1,4 +1,4 @@
-//! The cases that follow from schemas catch what authors overlook.
+//! Cases generated from schemas find faults of tools.
 
 use std::fs;
 
@@ -40,7 +40,7 @@ FAIL generated x__run (valid): required arguments only: result: expected a resul
         let failed = report["generated"]["failed"].as_array().unwrap().iter();
         failed.filter(|case| case["kind"] == kind).count()
     };
-    // Arguments that do not fit never reach it.
+    // Invalid arguments never reach the tool.
     assert_eq!((kinds("valid"), kinds("invalid")), (3, 0));
     assert!(report["generated"]["passed"].as_u64().unwrap() >= 2);
 }

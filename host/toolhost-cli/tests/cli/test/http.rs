@@ -1,4 +1,4 @@
-//! HTTP requests of a tool are answered by its case, and nothing else is reached.
+//! HTTP requests of a tool are answered by its case, and reach nothing else.
 
 use serde_json::Value;
 

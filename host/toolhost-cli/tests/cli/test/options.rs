@@ -1,4 +1,4 @@
-//! Which cases are run, and what keeps them from being run at all.
+//! Which cases run, and errors before they run.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn without_case_files_generated_cases_run_and_a_note_explains_how_to_write_one()
     let ran = terminal.run(["test"]).exits(0);
     assert!(ran.stderr.contains("write tests/first.yaml"), "{ran:?}");
     assert!(ran.stdout.contains(" generated (seed 1): "), "{ran:?}");
-    // With none of these either, there is nothing to run.
+    // Without generated cases there is nothing to run.
     terminal
         .run(["test", "--no-generated"])
         .fails(2, "there is no case of goondan.yaml to run");
@@ -172,7 +172,7 @@ fn a_case_can_lower_limits_but_not_raise_them() {
     };
     runs(case(2_000, "1KiB", refused), &[]);
     runs(case(100_000, "1MiB", refused), &[]);
-    // Nor beyond the operator's, where that is more than the default.
+    // A limit of the operator above the default is not exceeded either.
     terminal.write("policy.yaml", "defaults: {limits: {randomBytes: 128KiB}}");
     let operators = ["--policy", "../policy.yaml"];
     runs(case(100_000, "1MiB", given), &operators);

@@ -1,4 +1,4 @@
-//! What is printed and written of cases that fail.
+//! Reports of failed cases.
 
 use super::{bundle, cases, timeless};
 use crate::terminal::Terminal;

@@ -1,4 +1,4 @@
-//! `--update`: what came is written into the case file, and nothing else changes there.
+//! `--update`: writes the actual results into the case files, and changes nothing else there.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -108,7 +108,7 @@ fn update_leaves_expressions_to_the_author() {
     assert!(ran.stderr.contains(said), "{ran:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 
-    // Nor is it thrown away where the call ends otherwise.
+    // An expression is kept also if the call ends with another status.
     for text in [
         "- name: a\n  tool: text__upper\n  expect: {outputMatches: x} # mine\n",
         "- name: a\n  tool: echo__say\n  expect: {error: {message: {matches: x}}} # mine\n",
