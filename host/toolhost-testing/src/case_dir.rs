@@ -1,6 +1,7 @@
 //! The directory of a case: its workdir, and a secret beside it that the tool must neither read nor
 //! change.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -31,16 +32,11 @@ const SAMPLE_TEXT: &str = "one two\nthree\n";
 #[derive(Debug)]
 pub(crate) struct CaseDir {
     top: PathBuf,
-    before: Vec<Entry>,
+    before: Entries,
 }
 
-/// An entry outside the workdir.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    path: PathBuf,
-    mode: u32,
-    content: Option<Vec<u8>>,
-}
+/// Mode and content of each entry outside the workdir, by path.
+type Entries = BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>;
 
 impl CaseDir {
     /// Creates a workdir and its neighbours in `top`, an empty directory.
@@ -48,9 +44,11 @@ impl CaseDir {
         fs::create_dir(top.join("workdir"))?;
         fs::create_dir(top.join("beside"))?;
         fs::write(top.join("beside/canary.txt"), SECRET)?;
+        let mut before = Entries::new();
+        collect(top, Path::new(""), &mut before)?;
         Ok(Self {
             top: top.to_owned(),
-            before: neighbours(top)?,
+            before,
         })
     }
 
@@ -70,13 +68,14 @@ impl CaseDir {
     pub(crate) fn escaped_changes(&self, result: &ToolResult, log: &[LogLine]) -> Vec<Mismatch> {
         const WHAT: &str = "beside the workdir";
         let mut found = Vec::new();
-        let got = match neighbours(&self.top) {
-            Ok(after) if after == self.before => None,
-            Ok(after) => {
-                let changed = after.iter().filter(|entry| !self.before.contains(entry));
-                let removed = self.before.iter().filter(|entry| !after.contains(entry));
-                let paths = changed.chain(removed).map(|entry| entry.path.display());
-                let paths: Vec<String> = paths.map(|path| path.to_string()).collect();
+        let mut after = Entries::new();
+        let got = match collect(&self.top, Path::new(""), &mut after) {
+            Ok(()) if after == self.before => None,
+            Ok(()) => {
+                let all: BTreeSet<&PathBuf> = after.keys().chain(self.before.keys()).collect();
+                let changed = all.into_iter();
+                let changed = changed.filter(|path| after.get(*path) != self.before.get(*path));
+                let paths: Vec<String> = changed.map(|path| path.display().to_string()).collect();
                 Some(format!("changes to {}", paths.join(", ")))
             }
             Err(error) => Some(format!("files that cannot be read: {error}")),
@@ -92,15 +91,8 @@ impl CaseDir {
     }
 }
 
-/// Returns everything outside the workdir, sorted by path.
-fn neighbours(top: &Path) -> io::Result<Vec<Entry>> {
-    let mut all = Vec::new();
-    collect(top, Path::new(""), &mut all)?;
-    all.sort();
-    Ok(all)
-}
-
-fn collect(top: &Path, below: &Path, all: &mut Vec<Entry>) -> io::Result<()> {
+/// Adds all entries of a folder and beneath it, but not those of the workdir.
+fn collect(top: &Path, below: &Path, all: &mut Entries) -> io::Result<()> {
     for entry in fs::read_dir(top.join(below))? {
         let entry = entry?;
         let (path, metadata) = (below.join(entry.file_name()), entry.metadata()?);
@@ -111,11 +103,7 @@ fn collect(top: &Path, below: &Path, all: &mut Vec<Entry>) -> io::Result<()> {
         if metadata.is_dir() && path != Path::new("workdir") {
             collect(top, &path, all)?;
         }
-        all.push(Entry {
-            path,
-            mode: metadata.mode(),
-            content,
-        });
+        all.insert(path, (metadata.mode(), content));
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Formats diagnostics for people: with the line of the file, the place in it, and the help.
 
-use std::fmt::{self, Display};
+use std::fmt;
+use std::sync::Arc;
 
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource};
 use miette::{ThemeCharacters, ThemeStyles};
 use toolhost::bundle::{Place, Position};
 use toolhost::{Diagnostic, Severity, YamlSource};
@@ -85,16 +86,16 @@ impl Style {
 pub(crate) fn render(findings: &[Diagnostic], sources: &[YamlSource], style: Style) -> String {
     let handler = style.handler();
     let lines = |source: &YamlSource| {
-        NamedSource::new(text::line(source.name()), text::source(source.text()))
+        let text = text::source(source.text());
+        Arc::new(NamedSource::new(text::line(source.name()), text))
     };
-    let lines: Vec<NamedSource<String>> = sources.iter().map(lines).collect();
+    let lines: Vec<Arc<NamedSource<String>>> = sources.iter().map(lines).collect();
     let mut text = String::new();
     for finding in findings.iter().take(QUOTED_MAX) {
         let mut both = sources.iter().zip(&lines);
         let source = both.find(|(source, _)| source.name() == finding.place.file);
-        let report = Report::new(finding, source);
         let mut drawn = String::new();
-        match handler.render_report(&mut drawn, &report) {
+        match handler.render_report(&mut drawn, report(finding, source).as_ref()) {
             Ok(()) => text += &drawn,
             Err(fmt::Error) => text += &format!("{}\n", text::line(&finding.to_string())),
         }
@@ -106,52 +107,46 @@ pub(crate) fn render(findings: &[Diagnostic], sources: &[YamlSource], style: Sty
     text
 }
 
-/// A finding as a report of miette.
-#[derive(Debug)]
-struct Report<'a> {
-    finding: &'a Diagnostic,
-    message: String,
-    help: String,
-    lines: Option<&'a NamedSource<String>>,
-    labels: Vec<LabeledSpan>,
-}
-
-impl<'a> Report<'a> {
-    fn new(
-        finding: &'a Diagnostic,
-        source: Option<(&YamlSource, &'a NamedSource<String>)>,
-    ) -> Self {
-        let (source, lines) = source.unzip();
-        let place = &finding.place;
-        let mut help = text::line(&finding.help);
-        let mut labels = Vec::new();
-        if let Some(span) = source.and_then(|source| span(source, place)) {
+/// Returns a finding as a report of miette. `source` is the file of the finding.
+fn report(
+    finding: &Diagnostic,
+    source: Option<(&YamlSource, &Arc<NamedSource<String>>)>,
+) -> miette::Report {
+    let (source, lines) = source.unzip();
+    let place = &finding.place;
+    let mut help = text::line(&finding.help);
+    let mut message = text::line(&finding.message);
+    let mut labels = Vec::new();
+    match source.and_then(|source| span(source, place)) {
+        Some(span) => {
             let path = text::cut(&text::line(&place.document_path), PATH_MAX);
             let label = Some(path).filter(|path| !path.is_empty());
             labels.push(LabeledSpan::new_primary_with_span(label, span));
         }
-        for related in &finding.related {
-            let message = text::line(&related.message);
-            let own = source.filter(|source| source.name() == related.place.file);
-            match own.and_then(|source| span(source, &related.place)) {
-                Some(span) => labels.push(LabeledSpan::new_with_span(Some(message), span)),
-                None => help += &format!("\n{message}: {}", location(&related.place)),
-            }
+        None => message = format!("{}: {message}", location(place)),
+    }
+    for related in &finding.related {
+        let message = text::line(&related.message);
+        let own = source.filter(|source| source.name() == related.place.file);
+        match own.and_then(|source| span(source, &related.place)) {
+            Some(span) => labels.push(LabeledSpan::new_with_span(Some(message), span)),
+            None => help += &format!("\n{message}: {}", location(&related.place)),
         }
-        let lines = lines.filter(|_| !labels.is_empty());
-        let primary = labels.iter().any(LabeledSpan::primary);
-        let message = text::line(&finding.message);
-        Self {
-            finding,
-            message: if primary {
-                message
-            } else {
-                format!("{}: {message}", location(place))
-            },
-            help,
-            lines,
-            labels,
-        }
+    }
+    let lines = lines.filter(|_| !labels.is_empty());
+    let severity = match finding.severity {
+        Severity::Error => miette::Severity::Error,
+        Severity::Warning => miette::Severity::Warning,
+        Severity::Note => miette::Severity::Advice,
+    };
+    let report = MietteDiagnostic::new(message)
+        .with_code(finding.code.as_str())
+        .with_severity(severity)
+        .with_help(help)
+        .with_labels(labels);
+    match lines {
+        Some(lines) => miette::Report::new(report).with_source_code(Arc::clone(lines)),
+        None => miette::Report::new(report),
     }
 }
 
@@ -173,40 +168,6 @@ fn span(source: &YamlSource, place: &Place) -> Option<(usize, usize)> {
     }
     let line = after.split('\n').next().unwrap_or_default().trim_end();
     Some((span.offset, span.length.min(line.len())))
-}
-
-impl Display for Report<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Report<'_> {}
-
-impl miette::Diagnostic for Report<'_> {
-    fn code<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
-        Some(Box::new(self.finding.code.as_str()))
-    }
-
-    fn severity(&self) -> Option<miette::Severity> {
-        Some(match self.finding.severity {
-            Severity::Error => miette::Severity::Error,
-            Severity::Warning => miette::Severity::Warning,
-            Severity::Note => miette::Severity::Advice,
-        })
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
-        Some(Box::new(self.help.as_str()))
-    }
-
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.lines.map(|lines| lines as &dyn SourceCode)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        Some(Box::new(self.labels.iter().cloned()))
-    }
 }
 
 #[cfg(test)]

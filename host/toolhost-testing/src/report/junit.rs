@@ -3,74 +3,61 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use indexmap::IndexMap;
 use toolhost::text::needs_escape;
 
 use crate::case_report::{CaseReport, Verdict};
+use crate::judge::LogLine;
 
 pub(super) fn xml(cases: &[CaseReport], took: Duration) -> String {
-    let mut suites: Vec<(&str, Vec<&CaseReport>)> = Vec::new();
+    let mut suites: IndexMap<&str, Vec<&CaseReport>> = IndexMap::new();
     for case in cases {
-        let file = case.case.file();
-        match suites.iter_mut().find(|(name, _)| *name == file) {
-            Some((_, cases)) => cases.push(case),
-            None => suites.push((file, vec![case])),
-        }
+        suites.entry(case.case.file()).or_default().push(case);
     }
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let counts = counts(cases.iter(), took);
+    let counts = counts(&cases.iter().collect::<Vec<_>>(), took);
     let _ = writeln!(xml, "<testsuites name=\"toolhost\" {counts}>");
     for (file, cases) in suites {
         let took = cases.iter().map(|case| case.took).sum();
-        let counts = self::counts(cases.iter().copied(), took);
+        let counts = self::counts(&cases, took);
         let _ = writeln!(xml, "  <testsuite name=\"{}\" {counts}>", escaped(file));
         for case in cases {
             write_case(case, &mut xml);
         }
         xml.push_str("  </testsuite>\n");
     }
-    xml.push_str("</testsuites>\n");
-    xml
+    xml + "</testsuites>\n"
 }
 
-fn counts<'r>(cases: impl ExactSizeIterator<Item = &'r CaseReport>, took: Duration) -> String {
+fn counts(cases: &[&CaseReport], took: Duration) -> String {
     let tests = cases.len();
-    let failures = cases
-        .filter(|case| case.verdict() == Verdict::Failed)
-        .count();
+    let failed = |case: &&&CaseReport| case.verdict() == Verdict::Failed;
+    let failures = cases.iter().filter(failed).count();
     let time = took.as_secs_f64();
     format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" time=\"{time:.3}\"")
 }
 
 fn write_case(report: &CaseReport, xml: &mut String) {
     let case = &report.case;
+    let [tool, name, file] = [case.tool(), &case.name(), case.file()].map(escaped);
+    let line = case.line().map(|line| format!(" line=\"{line}\""));
+    let line = line.unwrap_or_default();
+    let time = report.took.as_secs_f64();
     let _ = write!(
         xml,
-        "    <testcase classname=\"{}\" name=\"{}\" file=\"{}\"",
-        escaped(case.tool()),
-        escaped(&case.name()),
-        escaped(case.file()),
+        "    <testcase classname=\"{tool}\" name=\"{name}\" file=\"{file}\"{line} time=\"{time:.3}\""
     );
-    if let Some(line) = case.line() {
-        let _ = write!(xml, " line=\"{line}\"");
-    }
-    let _ = write!(xml, " time=\"{:.3}\"", report.took.as_secs_f64());
     if report.verdict() != Verdict::Failed {
         xml.push_str("/>\n");
         return;
     }
     let problems: Vec<String> = report.mismatches.iter().map(ToString::to_string).collect();
-    let first = problems.first().map(String::as_str).unwrap_or_default();
-    let _ = writeln!(
-        xml,
-        ">\n      <failure message=\"{}\">{}</failure>",
-        escaped(first),
-        escaped(&problems.join("\n"))
-    );
+    let first = escaped(problems.first().map_or("", String::as_str));
+    let all = escaped(&problems.join("\n"));
+    let _ = writeln!(xml, ">\n      <failure message=\"{first}\">{all}</failure>");
     if !report.log.is_empty() {
-        let lines = report.log.iter();
-        let lines: Vec<String> = lines
-            .map(|line| format!("{}: {}", line.level, line.text))
-            .collect();
+        let line = |line: &LogLine| format!("{}: {}", line.level, line.text);
+        let lines: Vec<String> = report.log.iter().map(line).collect();
         let log = escaped(&lines.join("\n"));
         let _ = writeln!(xml, "      <system-out>{log}</system-out>");
     }

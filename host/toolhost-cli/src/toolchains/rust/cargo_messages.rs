@@ -10,23 +10,29 @@ use crate::toolchains::build_error::Fault;
 const RENDERED_MAX: usize = 4_000;
 
 /// The messages of one build.
-#[derive(Debug)]
-pub(super) struct Messages(Vec<Message>);
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    artifacts: Vec<Artifact>,
+    compiler: Vec<CompilerMessage>,
+}
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "reason")]
 enum Message {
     #[serde(rename = "compiler-artifact")]
-    Artifact {
-        package_id: String,
-        manifest_path: PathBuf,
-        target: Target,
-        filenames: Vec<PathBuf>,
-    },
+    Artifact(Artifact),
     #[serde(rename = "compiler-message")]
     Compiler { message: CompilerMessage },
     #[serde(other)]
     Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct Artifact {
+    package_id: String,
+    manifest_path: PathBuf,
+    target: Target,
+    filenames: Vec<PathBuf>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -61,69 +67,57 @@ pub(super) fn lacks_std(text: &str) -> bool {
 impl Messages {
     /// Parses stdout. Ignores other lines, which build scripts print.
     pub(super) fn parse(stdout: &str) -> Self {
-        let parse = |line: &str| serde_json::from_str(line).ok();
-        Self(stdout.lines().filter_map(parse).collect())
-    }
-
-    fn compiler(&self) -> impl Iterator<Item = &CompilerMessage> {
-        self.0.iter().filter_map(|message| match message {
-            Message::Compiler { message } => Some(message),
-            Message::Artifact { .. } | Message::Other => None,
-        })
+        let mut messages = Self::default();
+        for line in stdout.lines() {
+            match serde_json::from_str(line) {
+                Ok(Message::Artifact(artifact)) => messages.artifacts.push(artifact),
+                Ok(Message::Compiler { message }) => messages.compiler.push(message),
+                Ok(Message::Other) | Err(_) => (),
+            }
+        }
+        messages
     }
 
     /// Whether the target's standard library is missing.
     pub(super) fn lack_std(&self) -> bool {
-        self.compiler().any(|message| lacks_std(&message.message))
+        let mut all = self.compiler.iter();
+        all.any(|message| lacks_std(&message.message))
     }
 
     pub(super) fn errors(&self) -> Vec<Fault> {
+        let errors = self.compiler.iter();
+        let errors = errors.filter(|message| message.level.starts_with("error"));
         // The last message only counts the errors.
-        let placed = |message: &&CompilerMessage| {
-            message.level.starts_with("error") && !message.spans.is_empty()
-        };
-        let errors: Vec<_> = self.compiler().filter(placed).map(fault).collect();
-        if !errors.is_empty() {
-            return errors;
+        let placed = errors.clone().filter(|message| !message.spans.is_empty());
+        let placed: Vec<Fault> = placed.map(fault).collect();
+        match placed.is_empty() {
+            true => errors.map(fault).collect(),
+            false => placed,
         }
-        let errors = self
-            .compiler()
-            .filter(|message| message.level.starts_with("error"));
-        errors.map(fault).collect()
     }
 
     pub(super) fn warnings(&self) -> Vec<Fault> {
-        let placed =
-            |message: &&CompilerMessage| message.level == "warning" && !message.spans.is_empty();
-        self.compiler().filter(placed).map(fault).collect()
+        let is_warning = |it: &&CompilerMessage| it.level == "warning" && !it.spans.is_empty();
+        let warnings = self.compiler.iter().filter(is_warning);
+        warnings.map(fault).collect()
     }
 
     /// Returns the component of the package with this manifest.
     pub(super) fn component(&self, manifest: &Path) -> Option<PathBuf> {
-        self.0.iter().find_map(|message| match message {
-            Message::Artifact {
-                manifest_path,
-                target,
-                filenames,
-                ..
-            } if manifest_path == manifest && target.crate_types.iter().any(|t| t == "cdylib") => {
-                let is_wasm = |path: &&PathBuf| path.extension().is_some_and(|e| e == "wasm");
-                filenames.iter().find(is_wasm).cloned()
-            }
-            Message::Artifact { .. } | Message::Compiler { .. } | Message::Other => None,
-        })
+        let is_wasm = |path: &&PathBuf| path.extension().is_some_and(|it| it == "wasm");
+        let own = self.artifacts.iter().filter(|artifact| {
+            let mut types = artifact.target.crate_types.iter();
+            artifact.manifest_path == manifest && types.any(|it| it == "cdylib")
+        });
+        let mut components = own.filter_map(|artifact| artifact.filenames.iter().find(is_wasm));
+        components.next().cloned()
     }
 
     /// Returns the manifests of packages that are named by path.
     pub(super) fn local_manifests(&self) -> impl Iterator<Item = PathBuf> {
-        self.0.iter().filter_map(|message| match message {
-            Message::Artifact {
-                package_id,
-                manifest_path,
-                ..
-            } if package_id.starts_with("path+") => Some(manifest_path.clone()),
-            Message::Artifact { .. } | Message::Compiler { .. } | Message::Other => None,
-        })
+        let artifacts = self.artifacts.iter();
+        let local = artifacts.filter(|artifact| artifact.package_id.starts_with("path+"));
+        local.map(|artifact| artifact.manifest_path.clone())
     }
 }
 
