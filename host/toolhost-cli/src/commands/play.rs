@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use toolhost::agents::{AgentSetup, Orchestrator, OrchestratorConfig, OrchestratorStats, Request};
+use toolhost::agents::{
+    AgentSetup, AgentsError, Orchestrator, OrchestratorConfig, OrchestratorStats, Request,
+};
 use toolhost::events::{EventKind, EventStream, Received, RuntimeEvent};
 use toolhost::{LoadedBundle, ResourceName, agents_tool};
 use toolhost_testing::script::{Script, ScriptedAgent};
