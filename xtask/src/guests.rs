@@ -102,7 +102,7 @@ impl GuestWorkspace {
         Self {
             dir: workspace.examples(),
             crates: workspace.examples().join("rust"),
-            target_dir: workspace.root().join("target/guests-build/examples"),
+            target_dir: workspace.root().join("target/guests-build/rust"),
         }
     }
 
@@ -110,7 +110,7 @@ impl GuestWorkspace {
         Self {
             dir: workspace.root().join("tests/guests"),
             crates: workspace.root().join("tests/guests"),
-            target_dir: workspace.root().join("target/guests-build/tests"),
+            target_dir: workspace.root().join("target/guests-build/rust"),
         }
     }
 
