@@ -5,27 +5,58 @@ use std::sync::Arc;
 use super::Mark;
 use crate::diagnostic::{Place, Position, Span};
 
-/// Number of characters between two stored byte offsets.
+/// Number of characters between two stored positions.
 const STRIDE: usize = 256;
+
+/// The position of a character.
+#[derive(Debug, Clone, Copy)]
+struct CharPosition {
+    /// In bytes from 0.
+    offset: usize,
+    /// In characters from 1. The parser's column does not count byte order marks.
+    column: u32,
+}
+
+impl CharPosition {
+    const FIRST: Self = Self {
+        offset: 0,
+        column: 1,
+    };
+
+    /// Returns the position after `character`.
+    fn after(self, character: char) -> Self {
+        Self {
+            offset: self.offset + character.len_utf8(),
+            column: match character {
+                '\n' | '\r' => 1,
+                _ => self.column.saturating_add(1),
+            },
+        }
+    }
+}
 
 /// The text of a YAML file, and its name in messages. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct YamlSource {
     name: Arc<str>,
     text: Arc<str>,
-    /// Byte offset of every 256th character: the parser counts characters, editors count bytes.
-    strides: Arc<[usize]>,
+    /// Every 256th character: the parser counts characters, editors count bytes.
+    strides: Arc<[CharPosition]>,
 }
 
 impl YamlSource {
     /// Creates a source from the text of a file. A byte order mark at its beginning is removed.
     pub fn new(name: impl Into<Arc<str>>, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let offsets = text.char_indices().map(|(offset, _)| offset);
+        let positions = text.chars().scan(CharPosition::FIRST, |next, character| {
+            let position = *next;
+            *next = position.after(character);
+            Some(position)
+        });
         Self {
             name: name.into(),
             text: text.into(),
-            strides: offsets.step_by(STRIDE).collect(),
+            strides: positions.step_by(STRIDE).collect(),
         }
     }
 
@@ -43,36 +74,33 @@ impl YamlSource {
 
     /// Converts a position of the parser to a place in the file.
     pub fn place(&self, mark: Mark, document_path: &str) -> Place {
-        let offset = self.byte_offset(mark.offset);
+        let CharPosition { offset, column } = self.position(mark.offset);
+        let end = self.position(mark.offset.saturating_add(mark.length));
         let span = Span {
             offset,
-            length: self.byte_offset(mark.offset.saturating_add(mark.length)) - offset,
+            length: end.offset - offset,
         };
         Place {
             file: self.name.to_string(),
             position: Some(Position {
                 line: mark.line,
-                column: self.column(offset),
+                column,
                 span,
             }),
             document_path: document_path.into(),
         }
     }
 
-    /// Returns the column of a byte, in characters from 1. The parser's column does not count byte order
-    /// marks.
-    fn column(&self, offset: usize) -> u32 {
-        let above = self.text.get(..offset).unwrap_or_default();
-        let line = above.rsplit(['\n', '\r']).next().unwrap_or_default();
-        u32::try_from(line.chars().count() + 1).unwrap_or(u32::MAX)
-    }
-
-    fn byte_offset(&self, characters: usize) -> usize {
-        let Some(near) = self.strides.get(characters / STRIDE) else {
-            return self.text.len();
+    /// Returns the position of a character, or the end of the text if it has fewer characters.
+    fn position(&self, characters: usize) -> CharPosition {
+        let (near, rest) = match self.strides.get(characters / STRIDE) {
+            Some(near) => (*near, characters % STRIDE),
+            None => match self.strides.last() {
+                Some(last) => (*last, STRIDE),
+                None => return CharPosition::FIRST,
+            },
         };
-        let rest = self.text.get(*near..).unwrap_or_default();
-        let offset = rest.char_indices().nth(characters % STRIDE);
-        offset.map_or(self.text.len(), |(offset, _)| near + offset)
+        let text = self.text.get(near.offset..).unwrap_or_default();
+        text.chars().take(rest).fold(near, CharPosition::after)
     }
 }
