@@ -119,12 +119,12 @@ fn a_full_or_read_only_workdir_is_an_error_in_the_result() {
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         let Ok(output) = command.output() else {
-            return said_aloud("there is no unshare");
+            return not_tested("there is no unshare");
         };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         if !matches!(output.status.code(), Some(0..=2)) {
-            return said_aloud(&format!("unshare cannot mount here: {stderr}"));
+            return not_tested(&format!("unshare cannot mount here: {stderr}"));
         }
         // The last line lists the workdir.
         assert!(stdout.starts_with("{\"toolCallId\""), "{stdout} {stderr}");
@@ -197,7 +197,7 @@ fn a_workdir_without_read_permission_is_named() {
 }
 
 /// Prints which test this machine cannot run.
-fn said_aloud(why: &str) {
+fn not_tested(why: &str) {
     use std::io::Write;
     let _ = writeln!(
         std::io::stderr(),
