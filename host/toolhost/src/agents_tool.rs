@@ -107,9 +107,8 @@ struct RequestArgs {
 }
 
 impl RequestArgs {
-    fn parse(input: JsonObject) -> Result<Self, HandlerFailure> {
+    fn parse(input: JsonObject) -> serde_json::Result<Self> {
         serde_json::from_value(Value::Object(input))
-            .map_err(|reason| HandlerError::from(reason).into())
     }
 
     fn into_request(self) -> Request {
@@ -153,11 +152,13 @@ impl Operation {
     async fn run(self, agents: &AgentsClient, input: JsonObject) -> Result<Value, HandlerFailure> {
         Ok(match self {
             Self::Request => {
-                let request = RequestArgs::parse(input)?.into_request();
+                let request = RequestArgs::parse(input).map_err(HandlerError::from)?;
+                let request = request.into_request();
                 json!(agents.request(request).await.map_err(to_failure)?)
             }
             Self::Send => {
-                let message = RequestArgs::parse(input)?.into_message();
+                let message = RequestArgs::parse(input).map_err(HandlerError::from)?;
+                let message = message.into_message();
                 json!(agents.send(message).await.map_err(to_failure)?)
             }
             Self::Spawn => {
@@ -178,7 +179,14 @@ impl ToolHandler for Operation {
         context: HandlerContext,
         input: JsonObject,
     ) -> BoxFuture<'_, Result<Value, HandlerFailure>> {
-        Box::pin(async move { self.run(client(&context)?, input).await })
+        Box::pin(async move {
+            let Some(agents) = context.agents() else {
+                let message = "This turn was opened without a client for other agents.";
+                let code = ToolErrorCode::IpcDeliveryFailed;
+                return Err(HandlerFailure::host(code, message));
+            };
+            self.run(agents, input).await
+        })
     }
 
     fn deadline(&self, input: &JsonObject) -> Option<Duration> {
@@ -194,13 +202,6 @@ impl ToolHandler for Operation {
 
 fn with_count<T: Serialize>(agents: &[T]) -> Value {
     json!({"count": agents.len(), "agents": agents})
-}
-
-fn client(context: &HandlerContext) -> Result<&AgentsClient, HandlerFailure> {
-    context.agents().ok_or_else(|| {
-        let message = "This turn was opened without a client for other agents.";
-        HandlerFailure::host(ToolErrorCode::IpcDeliveryFailed, message)
-    })
 }
 
 /// Returns the other agent's own error if its turn failed, and an error with the host's code otherwise.

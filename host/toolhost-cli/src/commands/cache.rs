@@ -28,9 +28,12 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
         cache: Some(config),
         ..SandboxConfig::default()
     });
-    let sandbox = sandbox.map_err(|error| match error {
-        SandboxStartError::Cache(error) => unusable(error),
-        error => Failure::of(error),
+    let sandbox = sandbox.map_err(|error| {
+        if let SandboxStartError::Cache(error) = error {
+            unusable(error)
+        } else {
+            Failure::of(error)
+        }
     })?;
     let cache = sandbox.cache();
     let cache = cache.ok_or_else(|| Failure::from(anyhow!("the sandbox has no cache")))?;

@@ -10,7 +10,7 @@ use super::agent::{self, References};
 use super::document::{self, Kind, Named};
 use super::tool::{self, ToolPlaces};
 use crate::diagnostic::{Diagnostic, Place};
-use crate::reader::{Cursor, Fields, Findings, Unread};
+use crate::reader::{Cursor, Fields, Findings};
 use crate::yaml::{Node, YamlSource};
 
 /// Maximum size of a file, in bytes.
@@ -41,9 +41,8 @@ pub(super) fn read(source: &YamlSource) -> Resources {
     let documents = reading
         .findings
         .documents(FILE_MAX, DOCUMENTS_MAX, &too_many, None);
-    match documents {
-        Ok(documents) => reading.documents(&documents),
-        Err(Unread) => {}
+    if let Ok(documents) = documents {
+        reading.documents(&documents);
     }
     reading.finish()
 }
