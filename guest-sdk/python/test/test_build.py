@@ -49,9 +49,9 @@ class Refusals(unittest.TestCase):
             Path(dir, "tool.py").write_text('handlers = {"a": print}')
             requirements = Path(dir, "requirements.txt")
             requirements.write_text("# all of it\n-r more.txt\n")
-            self.refused(Path(dir, "tool.py"), f"{requirements}:2", "something else than a package")
+            self.refused(Path(dir, "tool.py"), f"{requirements}:2", "is not a package of the index")
             requirements.write_text("-c limits.txt\n", encoding="utf-16")
-            self.refused(Path(dir, "tool.py"), f"{requirements}:1", "something else than a package")
+            self.refused(Path(dir, "tool.py"), f"{requirements}:1", "is not a package of the index")
 
     def test_tells_packages_of_the_index_from_the_rest(self) -> None:
         others = ["-rmore.txt", "--requirement=a", "-e .", "-f wheels", "--find-links wheels", "./here", "/there", "."]
