@@ -59,7 +59,7 @@ async fn middleware_changes_arguments_and_results() {
         .await;
     assert_eq!(
         open.output(),
-        Some(&json!({"text": "ASKED"})),
+        Some(&json!({"text": "ORIGINAL"})),
         "an open step is a snapshot"
     );
 }
