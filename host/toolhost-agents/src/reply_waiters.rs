@@ -23,8 +23,8 @@ impl<T> Default for ReplyWaiters<T> {
 }
 
 impl<T> ReplyWaiters<T> {
-    /// Begins to wait; none if the reply of this id is waited for already.
-    pub(super) fn expect(&self, id: &str) -> Option<oneshot::Receiver<T>> {
+    /// Registers a wait for a reply. Returns none if the reply with this id is already awaited.
+    pub(super) fn register(&self, id: &str) -> Option<oneshot::Receiver<T>> {
         let mut waiters = lock(&self.0);
         if waiters.contains_key(id) {
             return None;

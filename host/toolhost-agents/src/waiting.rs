@@ -28,7 +28,7 @@ impl OrchestratorState {
             to: envelope.to.clone(),
             event_id: None,
         };
-        let Some(replied) = self.reply_waiters.expect(&envelope.event.id) else {
+        let Some(replied) = self.reply_waiters.register(&envelope.event.id) else {
             return Err(failed(Undelivered::Duplicate));
         };
         request.event_id = Some(envelope.event.id.clone());

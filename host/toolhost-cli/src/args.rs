@@ -225,12 +225,12 @@ impl CallArgs {
             (Some(only), None) => {
                 let tool = only.to_string_lossy();
                 if ToolName::parse(&tool).is_err() && only.exists() {
-                    let error = anyhow!("there is no tool to call: {tool} is a path");
+                    let error = anyhow!("the call names no tool: {tool} is a path");
                     return Err(no_tool(error));
                 }
                 Ok((Path::new(BUNDLE), tool))
             }
-            (None, _) => Err(no_tool(anyhow!("there is no tool to call"))),
+            (None, _) => Err(no_tool(anyhow!("the call names no tool"))),
         }
     }
 }

@@ -175,7 +175,7 @@ fn host(
 ) -> Result<Host, Failure> {
     let Some(root) = root else {
         if state_root == StateRoot::Needed {
-            let error = anyhow!("there is no place for the instance's workspace");
+            let error = anyhow!("the directory for the instance's workspace is not known");
             let hint = "Pass --workdir DIR or --state-root DIR, or set HOME.";
             return Err(Failure::from(error).hint(hint));
         }

@@ -37,7 +37,7 @@ impl Client {
         id: &str,
         message: &IpcMessage,
     ) -> Result<AgentEvent, Undelivered> {
-        let answered = self.waiting.expect(id).ok_or(Undelivered::Duplicate)?;
+        let answered = self.waiting.register(id).ok_or(Undelivered::Duplicate)?;
         let _waiting = Waiting { client: self, id };
         self.out.send(message).await?;
         answered.await.map_err(|_| Undelivered::Disconnected)

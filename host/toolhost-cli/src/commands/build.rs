@@ -65,7 +65,7 @@ async fn build_all(args: &BuildArgs, settings: &Settings) -> Result<Vec<Outcome>
     }
     let kit_cache = settings.dirs.cache.as_deref().map(KitCache::new);
     let kit_cache = kit_cache.ok_or_else(|| {
-        let error = anyhow!("there is no cache directory for the build tools");
+        let error = anyhow!("the directory for the build tools is not known");
         Failure::from(error).hint("Set HOME, or XDG_CACHE_HOME.")
     })?;
     let progress = Progress::start(settings.verbosity);

@@ -20,7 +20,7 @@ const DIGEST: usize = 12;
 
 pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failure> {
     let config = host_context::cache(settings).ok_or_else(|| {
-        let error = anyhow!("there is no place for the cache of compiled components");
+        let error = anyhow!("the directory for compiled components is not known");
         Failure::from(error).hint("Set HOME, or XDG_CACHE_HOME and TOOLHOST_STATE_ROOT.")
     })?;
     let (dir, limit) = (config.dir.to_string_lossy().into_owned(), config.bytes);

@@ -141,7 +141,7 @@ fn nothing_to_run(args: &TestArgs) -> Failure {
     let bundle = args.bundle.display();
     let error = match &args.filter {
         Some(filter) => anyhow!("no case of {bundle} has '{filter}' in its file, name or tool"),
-        None => anyhow!("there is no case of {bundle} to run"),
+        None => anyhow!("{bundle} has no case to run"),
     };
     Failure::from(error).hint("`toolhost test --list` lists the cases there are.")
 }

@@ -186,14 +186,14 @@ fn an_invalid_policy_stops_the_load() {
 fn a_bundle_in_place_of_a_tool_is_reported() {
     let terminal = Terminal::new();
     let mut command = terminal.toolhost(["call"]);
-    let ran = Ran::of(command.arg(examples())).fails(2, "there is no tool to call: ");
+    let ran = Ran::of(command.arg(examples())).fails(2, "the call names no tool: ");
     assert!(
         ran.stderr.contains("\nhint: toolhost call [BUNDLE] TOOL"),
         "{ran:?}"
     );
     terminal
         .run(["call", "--usage"])
-        .fails(2, "there is no tool to call");
+        .fails(2, "the call names no tool");
 }
 
 #[test]

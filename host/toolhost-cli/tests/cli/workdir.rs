@@ -119,7 +119,7 @@ fn a_full_or_read_only_workdir_is_an_error_in_the_result() {
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         let Ok(output) = command.output() else {
-            return not_tested("there is no unshare");
+            return not_tested("unshare is not installed");
         };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));

@@ -22,7 +22,7 @@ type MakeHost = Arc<dyn Fn(Policy) -> Result<Host, HostError> + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// There is no temporary directory.
+    /// A temporary directory cannot be created.
     #[error("cannot create a temporary directory")]
     Dir(#[source] io::Error),
     /// The stub server cannot start.
@@ -78,7 +78,7 @@ impl Runner {
     /// case that has a policy of its own or may send HTTP requests; the hosts should share one sandbox.
     ///
     /// # Errors
-    /// [`OpenError`] if the bundle does not load, or there is no place to run cases in.
+    /// [`OpenError`] if the bundle does not load, or a directory for the cases cannot be created.
     pub async fn open(
         bundle: &Path,
         policy: Option<Policy>,

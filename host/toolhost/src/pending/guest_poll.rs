@@ -23,7 +23,7 @@ pub(super) enum PollOutcome {
 }
 
 /// Polls a component. Its answer goes through the agent's `toolCall` layers, as every result does.
-/// There is no outcome if the component could not be run, or did not answer: it can be polled again.
+/// Returns no outcome if the component could not run or returned no result; it can be polled again.
 pub(super) async fn poll(
     turn: &Arc<TurnScope>,
     call: &PendingCall,

@@ -29,7 +29,7 @@ fn without_case_files_generated_cases_run_and_a_note_explains_how_to_write_one()
     // Without generated cases there is nothing to run.
     terminal
         .run(["test", "--no-generated"])
-        .fails(2, "there is no case of goondan.yaml to run");
+        .fails(2, "goondan.yaml has no case to run");
 }
 
 #[test]
