@@ -173,6 +173,7 @@ fn an_unusable_cache_is_an_error_with_the_reason() {
     fs::write(user.0.path("home/.local/state/toolhost/cache.key"), "short").expect("it is written");
     user.run(&["cache", "ls"])
         .fails(2, "is not a key of 32 bytes");
-    Ran::of(user.command(&["cache", "ls"]).env_clear()).fails(2, "there is no place");
+    Ran::of(user.command(&["cache", "ls"]).env_clear())
+        .fails(2, "the directory for compiled components is not known");
     user.run(&["cache"]).exits(2);
 }
