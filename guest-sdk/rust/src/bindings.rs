@@ -1,36 +1,10 @@
-//! The contract's types and traits, made from wit/.
+//! The contract's types and traits, made from wit/ by `tests/bindings.rs`.
 //!
-//! Two worlds, with the same types: a component exports what its crate expands the `export!` of.
+//! Two worlds, with the same types: a component exports what its crate expands the `export!` of. The
+//! files are in the repository because the macro that would make them in every build takes half a
+//! minute to compile.
 
-#![expect(missing_docs, reason = "generated; wit/ documents it")]
-
-pub mod tool {
-    wit_bindgen::generate!({
-        path: "../../wit",
-        world: "goondan:tool/tool",
-        generate_all,
-        pub_export_macro: true,
-        export_macro_name: "export_tool",
-        default_bindings_module: "toolhost_guest::expanded::tool",
-        runtime_path: "toolhost_guest::expanded::wit_bindgen::rt",
-    });
-}
-
-pub mod polling {
-    wit_bindgen::generate!({
-        path: "../../wit",
-        inline: "
-            package toolhost:guest;
-
-            world polling {
-                export goondan:tool/polling@2.0.0;
-            }
-        ",
-        world: "toolhost:guest/polling",
-        with: { "goondan:tool/types@2.0.0": crate::bindings::tool::goondan::tool::types },
-        pub_export_macro: true,
-        export_macro_name: "export_polling",
-        default_bindings_module: "toolhost_guest::expanded::polling",
-        runtime_path: "toolhost_guest::expanded::wit_bindgen::rt",
-    });
-}
+#[rustfmt::skip]
+pub mod polling;
+#[rustfmt::skip]
+pub mod tool;

@@ -68,7 +68,7 @@ pub(super) async fn build(
     Ok(made)
 }
 
-/// Writes the SDK, and the contract that it reads, into a package.
+/// Writes the SDK and the contract into a package.
 pub(crate) fn write_sdk(package: &Path) -> Result<()> {
     let files: Vec<_> = Kit::of(Language::Rust).builder().collect();
     sync_folder(files.iter().copied(), package, SDK)?;

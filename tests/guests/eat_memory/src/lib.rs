@@ -4,14 +4,17 @@
 //! memory traps, as in any program; with `polite` it is an error the guest handles.
 //! Output `{touched, refused}`.
 
-use guest_glue::{ToolError, Value, json, number, touch};
+use toolhost_guest::{Context, ToolError, Value, json};
+use traces::touch;
 
-guest_glue::serve!(run);
+toolhost_guest::handlers! { "run" => run }
 
 const STEP_BYTES: usize = 1 << 20;
 
-fn run(input: Value) -> Result<Value, ToolError> {
-    let wanted = number(&input, "bytes").map_or(usize::MAX, |bytes| bytes as usize);
+fn run(_: &Context, input: Value) -> Result<Value, ToolError> {
+    let wanted = input["bytes"]
+        .as_u64()
+        .map_or(usize::MAX, |bytes| bytes as usize);
     let polite = input["polite"] == true;
     let mut kept = Vec::new();
     let mut touched = 0;

@@ -8,12 +8,11 @@ extern crate self as guest_glue;
 
 mod errno;
 mod symlink;
-mod traces;
 
 pub use errno::{Attempt, io_error};
 pub use serde_json::{Value, json};
 pub use symlink::symlink;
-pub use traces::{leave_traces, touch};
+pub use traces::leave_traces;
 
 wit_bindgen::generate!({
     path: "../../../wit",

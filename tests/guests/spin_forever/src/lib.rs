@@ -1,10 +1,11 @@
 //! Loops endlessly. Input: see `leave_traces`.
 
-use guest_glue::{ToolError, Value, leave_traces};
+use toolhost_guest::{Context, ToolError, Value};
+use traces::leave_traces;
 
-guest_glue::serve!(run);
+toolhost_guest::handlers! { "run" => run }
 
-fn run(input: Value) -> Result<Value, ToolError> {
+fn run(_: &Context, input: Value) -> Result<Value, ToolError> {
     leave_traces(&input);
     let mut n = 0u64;
     loop {
