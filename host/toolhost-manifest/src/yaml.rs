@@ -6,6 +6,9 @@ mod node;
 mod source;
 pub mod write;
 
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
+
 use serde_saphyr::{Error, Options};
 use toolhost_contract::text;
 
@@ -16,6 +19,10 @@ pub use source::YamlSource;
 
 /// Maximum nesting of a document.
 const DEPTH_MAX: usize = 64;
+
+/// Stack of the thread that parses. Without optimisation [`DEPTH_MAX`] levels take more than 2 MiB, the
+/// stack of most threads.
+const STACK_BYTES: usize = 16 << 20;
 
 /// Maximum number of nodes of a document.
 const NODES_MAX: usize = 250_000;
@@ -40,20 +47,38 @@ pub struct YamlError {
 /// After a document with an invalid key, such as a duplicate, the next one is parsed. A syntax error ends
 /// the stream.
 pub fn documents(source: &YamlSource, max: usize) -> Vec<Result<Node, YamlError>> {
-    let mut text = source.text().as_bytes();
-    serde_saphyr::read_with_options::<_, Node>(&mut text, options())
-        .take(max)
-        .map(|document| document.map_err(|error| failure(&error)))
-        .collect()
+    with_stack(|| {
+        let mut text = source.text().as_bytes();
+        serde_saphyr::read_with_options::<_, Node>(&mut text, options())
+            .take(max)
+            .map(|document| document.map_err(|error| failure(&error)))
+            .collect()
+    })
 }
 
 /// Deserializes the only document of a text. The error message begins with the line.
-pub fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
-        let YamlError { message, at } = failure(&error);
-        match at {
-            Some(at) => format!("line {}: {message}", at.line),
-            None => message,
+pub fn parse<T: serde::de::DeserializeOwned + Send>(text: &str) -> Result<T, String> {
+    let parsed = with_stack(|| {
+        serde_saphyr::from_str_with_options(text, options()).map_err(|error| failure(&error))
+    });
+    parsed.map_err(|YamlError { message, at }| match at {
+        Some(at) => format!("line {}: {message}", at.line),
+        None => message,
+    })
+}
+
+/// Parses on a thread whose stack holds [`DEPTH_MAX`] levels, also in a build without optimisation. Parses
+/// on this thread if no other can be started.
+fn with_stack<T: Send>(parse: impl FnOnce() -> T + Send + Copy) -> T {
+    thread::scope(|scope| {
+        let parser = thread::Builder::new().stack_size(STACK_BYTES);
+        match parser
+            .spawn_scoped(scope, parse)
+            .map(ScopedJoinHandle::join)
+        {
+            Ok(Ok(parsed)) => parsed,
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(_) => parse(),
         }
     })
 }
