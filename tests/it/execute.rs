@@ -4,6 +4,7 @@ mod concurrency;
 mod denials;
 mod failures;
 mod lifetime;
+mod live_log;
 mod protection;
 mod text;
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolhost::{HandlerContext, HandlerError, JsonObject, ToolCatalogItem};
 
 /// Returns a catalog item of this name, for any arguments.
-fn item(name: &str) -> ToolCatalogItem {
+pub(crate) fn item(name: &str) -> ToolCatalogItem {
     serde_json::from_value(json!({"name": name, "description": "for the test"})).unwrap()
 }
 

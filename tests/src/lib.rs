@@ -138,6 +138,7 @@ pub fn invocation(handler: &str, input: &Value, workdir: Option<&Work>) -> Invoc
         protected: WriteProtected::default(),
         grants: Grants::none(),
         agents: None,
+        log: None,
         limits: Limits::default(),
     }
 }

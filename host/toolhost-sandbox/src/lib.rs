@@ -22,7 +22,7 @@ mod sync;
 mod tool;
 mod workdir;
 
-pub use accounting::output::{LogLevel, LogRecord};
+pub use accounting::output::{LiveLog, LogLevel, LogRecord, LogSink};
 pub use call::invocation::{CallReport, Invocation, Operation, Outcome};
 pub use component::cache::{CacheCleared, CacheConfig, CacheEntry, CacheVerdict, ComponentCache};
 pub use component::compiler::Compiler;

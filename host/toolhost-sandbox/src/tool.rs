@@ -109,7 +109,8 @@ impl PreparedTool {
             ..
         } = &*self.0;
         let open_files = Arc::clone(&sandbox.open_files);
-        let meter = Arc::new(Meter::new(invocation.limits, *component, open_files));
+        let meter = Meter::new(invocation.limits, *component, open_files);
+        let meter = Arc::new(meter.with_log_sink(invocation.log));
         let cancel_log = CancelLog::new(&meter, &invocation.operation);
         let task = CallTask {
             sandbox: Arc::clone(sandbox),
@@ -129,6 +130,9 @@ impl PreparedTool {
             task.run(request).await
         };
         cancel_log.disarm();
+        if let Some(live) = &meter.live_log {
+            live.finish();
+        }
         let outcome = response.and_then(|response| match response {
             Response::Outcome(outcome) => Ok(outcome),
             Response::Exports(_) => Err(SandboxError::HostPanic),

@@ -4,6 +4,7 @@ pub(crate) mod component;
 pub(crate) mod executor;
 pub(crate) mod failure;
 mod hints;
+pub(crate) mod live_log;
 mod native;
 pub(crate) mod outcome;
 pub(crate) mod scope;

@@ -1,14 +1,14 @@
 //! Tools that run in the host's own process.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use toolhost_agents::AgentsClient;
 use toolhost_contract::{HandlerError, JsonObject, ToolContext, ToolErrorCode};
-use toolhost_sandbox::Workdir;
+use toolhost_sandbox::{LiveLog, LogLevel, Workdir};
 
 /// What a native handler gets with a call.
 ///
@@ -109,26 +109,41 @@ where
     }
 }
 
-/// Logs for an extension, through `tracing`, target `toolhost::extension`.
+/// Logs for an extension, through `tracing`, target `toolhost::extension`. The logger of a call also logs
+/// to the listener of its turn until the call ends: see [`TurnStart::with_log`](crate::TurnStart::with_log).
 #[derive(Debug, Clone)]
-pub struct Logger(Arc<str>);
+pub struct Logger {
+    extension: Arc<str>,
+    call: Weak<LiveLog>,
+}
 
 macro_rules! level {
-    ($level:ident) => {
-        #[doc = concat!("Logs at level `", stringify!($level), "`.")]
-        pub fn $level(&self, message: &str) {
-            tracing::$level!(target: "toolhost::extension", extension = &*self.0, "{message}");
+    ($method:ident, $level:ident) => {
+        #[doc = concat!("Logs at level `", stringify!($method), "`.")]
+        pub fn $method(&self, message: &str) {
+            let extension = &*self.extension;
+            tracing::$method!(target: "toolhost::extension", extension, "{message}");
+            if let Some(call) = self.call.upgrade() {
+                call.log(LogLevel::$level, extension, message);
+            }
         }
     };
 }
 
 impl Logger {
     pub(crate) fn of(extension: &Arc<str>) -> Self {
-        Self(Arc::clone(extension))
+        Self::of_call(extension, None)
     }
 
-    level!(debug);
-    level!(info);
-    level!(warn);
-    level!(error);
+    pub(crate) fn of_call(extension: &Arc<str>, call: Option<&Arc<LiveLog>>) -> Self {
+        Self {
+            extension: Arc::clone(extension),
+            call: call.map(Arc::downgrade).unwrap_or_default(),
+        }
+    }
+
+    level!(debug, Debug);
+    level!(info, Info);
+    level!(warn, Warn);
+    level!(error, Error);
 }

@@ -33,6 +33,7 @@ mod workspace;
 pub use agent::Agent;
 pub use agents_tool::agents_tool;
 pub use call::failure::prepare_error_code;
+pub use call::live_log::CallLogRecord;
 pub use call::workdir::{
     CallWorkdir, InstanceWorkdir, OpenWorkdir, WorkdirProvider, WorkdirProviderError,
     WorkdirRequest, WorkdirTransaction,
@@ -71,6 +72,6 @@ pub use toolhost_manifest::{
 pub use toolhost_sandbox::{
     Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler,
     ComponentFacts, FileIo, Grants, HandlerSpec, HttpConfig, HttpResolveFuture, HttpResolver,
-    Limits, PrepareError, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirAccess,
-    WorkdirError,
+    Limits, LogLevel, PrepareError, Sandbox, SandboxConfig, SandboxStartError, Workdir,
+    WorkdirAccess, WorkdirError,
 };

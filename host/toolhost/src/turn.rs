@@ -7,6 +7,7 @@ use serde_json::Value;
 use toolhost_agents::AgentsClient;
 use toolhost_contract::{HandlerError, ToolError, ToolName, ToolResult};
 
+use crate::call::live_log::{CallLogRecord, LogListener};
 use crate::call::scope::TurnScope;
 use crate::events::Activity;
 use crate::instance::Instance;
@@ -19,6 +20,7 @@ pub struct TurnStart {
     trace_id: Option<String>,
     input: Value,
     agents: Option<AgentsClient>,
+    log: Option<LogListener>,
 }
 
 impl TurnStart {
@@ -29,6 +31,7 @@ impl TurnStart {
             trace_id: None,
             input: Value::Null,
             agents: None,
+            log: None,
         }
     }
 
@@ -51,6 +54,41 @@ impl TurnStart {
     #[must_use]
     pub fn with_agents(mut self, agents: AgentsClient) -> Self {
         self.agents = Some(agents);
+        self
+    }
+
+    /// Calls `receive` with what the calls of the turn log, while they run: the records of a component's
+    /// `wasi:logging`, each line that it prints, and what a native handler logs. Default: nothing; then
+    /// calls do no work for it. What a component logs also goes to `tracing` after each call, with or
+    /// without this.
+    ///
+    /// - `receive` runs on the thread that runs the guest, which waits meanwhile and cannot be stopped at
+    ///   its deadline: it must not block. Send to a channel that never waits, such as with `try_send`.
+    /// - A call has the limits `logRecords` and `logRecordBytes` of the policy (default 1,000 records of
+    ///   4 KiB), and 512 KiB for all its records. Its printed lines together have the same limits again.
+    ///   What exceeds them is not received.
+    /// - Secrets are redacted in each record, and in lines that are printed at once.
+    /// - If `receive` panics, it gets no more records of that call. The call goes on.
+    /// - No record comes after the future of the call has ended or was dropped. A call that is submitted
+    ///   logs until it ends in the background; one that is polled logs only to `tracing`.
+    ///
+    /// ```
+    /// use toolhost::TurnStart;
+    ///
+    /// let (send, _receive) = std::sync::mpsc::sync_channel(100);
+    /// let start = TurnStart::new("turn-1").with_log(move |record| {
+    ///     let line = format!("{} {:?} {}", record.tool_name, record.level, record.message);
+    ///     // If the receiver is too slow, the record is lost.
+    ///     let _is_sent = send.try_send(line).is_ok();
+    /// });
+    /// # let _ = start;
+    /// ```
+    #[must_use]
+    pub fn with_log(
+        mut self,
+        receive: impl Fn(&CallLogRecord<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.log = Some(LogListener::new(receive));
         self
     }
 }
@@ -98,7 +136,13 @@ impl Instance {
             Some(own) => own.to_owned(),
             None => span.trace().trace_id().to_string(),
         };
-        let scope = Arc::new(TurnScope::new(instance, start.id, trace_id, start.agents));
+        let scope = Arc::new(TurnScope::new(
+            instance,
+            start.id,
+            trace_id,
+            start.agents,
+            start.log,
+        ));
         let context = TurnContext::new(start.input, &scope.origin);
         match scope.open_layers(&layers, context, span.span()).await {
             Ok((context, pipeline)) => Ok(Turn {

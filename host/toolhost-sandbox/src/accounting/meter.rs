@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use toolhost_contract::{Denial, Usage};
 
-use crate::accounting::output::{HeadTail, LogBook};
+use crate::accounting::output::{HeadTail, LiveLog, LogBook, LogSink};
 use crate::accounting::quota::Quota;
 use crate::component_id::ComponentId;
 use crate::sync::lock;
@@ -43,6 +43,8 @@ pub(crate) struct Meter {
     pub(crate) stdout: Mutex<HeadTail>,
     pub(crate) stderr: Mutex<HeadTail>,
     pub(crate) log: Mutex<LogBook>,
+    /// Forwards the log while the call runs; none if nobody listens.
+    pub(crate) live_log: Option<Box<LiveLog>>,
     denials: Mutex<BTreeSet<Denial>>,
     /// Whether the guest did nothing since the last denial.
     just_denied: AtomicBool,
@@ -70,10 +72,17 @@ impl Meter {
             stdout: Mutex::new(HeadTail::new(limits.stdio_bytes)),
             stderr: Mutex::new(HeadTail::new(limits.stdio_bytes)),
             log: Mutex::new(LogBook::new(limits.log_records, limits.log_record_bytes)),
+            live_log: None,
             denials: Mutex::new(BTreeSet::new()),
             just_denied: AtomicBool::new(false),
             limits,
         }
+    }
+
+    /// Forwards the log to a sink.
+    pub(crate) fn with_log_sink(mut self, sink: Option<LogSink>) -> Self {
+        self.live_log = sink.map(|sink| Box::new(LiveLog::new(sink, &self.limits)));
+        self
     }
 
     /// Records that the guest tried something it was not granted.

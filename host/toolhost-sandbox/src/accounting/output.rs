@@ -2,11 +2,15 @@
 
 mod head_tail;
 mod json;
+mod lines;
+mod live_log;
 mod log;
 mod printable;
 
 pub(crate) use head_tail::HeadTail;
 pub(crate) use json::parse_json;
+pub(crate) use live_log::Stream;
+pub use live_log::{LiveLog, LogSink};
 pub(crate) use log::LogBook;
 pub use log::{LogLevel, LogRecord};
 pub(crate) use printable::printable;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolhost_contract::{ExportName, HandlerError, ToolContext, Usage};
 
 use crate::accounting::meter::Meter;
-use crate::accounting::output::LogRecord;
+use crate::accounting::output::{LogRecord, LogSink};
 use crate::host::agents::port::AgentsPort;
 use crate::workdir::{Workdir, WriteProtected};
 use crate::{DiskLimit, Grants, Limits, SandboxError};
@@ -49,6 +49,8 @@ pub struct Invocation {
     pub grants: Grants,
     /// The other agents; none where it may not reach them.
     pub agents: Option<Arc<dyn AgentsPort>>,
+    /// Receives its log while it runs; none if nobody listens.
+    pub log: Option<LogSink>,
     /// Its limits.
     pub limits: Limits,
 }
@@ -115,6 +117,10 @@ impl CancelLog {
 impl Drop for CancelLog {
     fn drop(&mut self) {
         let Some(meter) = &self.meter else { return };
+        if let Some(live) = &meter.live_log {
+            // A file call of the guest may not have returned yet.
+            live.close();
+        }
         let mut usage = meter.usage(Duration::ZERO, self.started.elapsed());
         // Denials hold texts of the guest, which may be secret.
         let denials = std::mem::take(&mut usage.denials).len();

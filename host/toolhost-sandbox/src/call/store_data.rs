@@ -8,6 +8,7 @@ use wasmtime_wasi_http::WasiHttpCtxView;
 
 use crate::Grants;
 use crate::accounting::meter::Meter;
+use crate::accounting::output::Stream;
 use crate::call::resource_limiter::MemoryLimiter;
 use crate::host::agents::Agents;
 use crate::host::filesystem::Filesystem;
@@ -39,8 +40,8 @@ impl CallState {
         table.set_max_capacity(limits.handles);
         let mut wasi = WasiCtx::builder();
         wasi.envs(&grants.env)
-            .stdout(Captured::new(&meter, |meter| &meter.stdout))
-            .stderr(Captured::new(&meter, |meter| &meter.stderr))
+            .stdout(Captured::new(&meter, Stream::Stdout))
+            .stderr(Captured::new(&meter, Stream::Stderr))
             .max_random_size(limits.random_bytes)
             .allow_tcp(false)
             .allow_udp(false)

@@ -35,6 +35,9 @@ impl logging::Host for LogView<'_> {
             logging::Level::Critical => LogLevel::Critical,
         };
         lock(&self.0.log).write(level, &context, &message);
+        if let Some(live) = &self.0.live_log {
+            live.log(level, &context, &message);
+        }
         Ok(())
     }
 }

@@ -1,28 +1,27 @@
 //! A guest's stdout and stderr.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use crate::accounting::meter::Meter;
-use crate::accounting::output::HeadTail;
+use crate::accounting::output::Stream;
 use crate::sync::lock;
 
 /// Accepts any number of bytes, of which it keeps the head and the tail.
 #[derive(Clone)]
 pub(crate) struct Captured {
     meter: Arc<Meter>,
-    stream: fn(&Meter) -> &Mutex<HeadTail>,
+    stream: Stream,
 }
 
 /// Most bytes of one write.
 const CHUNK: usize = 64 << 10;
 
 impl Captured {
-    /// `stream` selects what keeps the bytes.
-    pub(crate) fn new(meter: &Arc<Meter>, stream: fn(&Meter) -> &Mutex<HeadTail>) -> Self {
+    pub(crate) fn new(meter: &Arc<Meter>, stream: Stream) -> Self {
         Self {
             meter: Arc::clone(meter),
             stream,
@@ -50,7 +49,15 @@ impl StdoutStream for Captured {
 #[async_trait]
 impl OutputStream for Captured {
     fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
-        lock((self.stream)(&self.meter)).write(&bytes);
+        let meter = &self.meter;
+        let kept = match self.stream {
+            Stream::Stdout => &meter.stdout,
+            Stream::Stderr => &meter.stderr,
+        };
+        lock(kept).write(&bytes);
+        if let Some(live) = &meter.live_log {
+            live.print(self.stream, &bytes);
+        }
         Ok(())
     }
 

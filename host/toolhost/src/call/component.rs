@@ -58,6 +58,7 @@ impl ComponentRun<'_> {
             protected: self.protected,
             grants: self.permit.grants,
             agents,
+            log: turn.log_sink(self.call_id, tool),
             limits: self.permit.limits,
         };
         let report = self.component.call(invocation).await;

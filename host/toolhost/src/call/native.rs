@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 use toolhost_contract::{ToolContext, ToolError, ToolErrorCode, Usage, normalise_error};
-use toolhost_sandbox::{Limits, SandboxError};
+use toolhost_sandbox::{Limits, LiveLog, SandboxError};
 
 use super::failure::failure;
 use super::outcome::Answer;
@@ -31,10 +31,15 @@ pub(super) async fn run(
         Ok(directory) => directory,
         Err(error) => return (Err(error), usage),
     };
+    // Dropped with this future: a logger that the handler keeps no longer reaches the turn's listener.
+    let live_log = scope
+        .turn
+        .log_sink(&valid.call_id, valid.tool)
+        .map(|sink| Arc::new(LiveLog::new(sink, &valid.permit.limits)));
     let context = HandlerContext {
         context,
         workdir: directory.workdir,
-        logger: Logger::of(owner),
+        logger: Logger::of_call(owner, live_log.as_ref()),
         agents: scope.turn.agents.clone(),
     };
     let answer = call(scope, valid, context, handler, &mut usage).await;

@@ -10,9 +10,10 @@ use toolhost_contract::{
     ToolContext, ToolError, ToolErrorCode, ToolResult, ToolStatus, limit_error, normalise_error,
 };
 use toolhost_manifest::policy::{CredentialResponse, Credentials};
-use toolhost_sandbox::{Workdir, WriteProtected};
+use toolhost_sandbox::{LogSink, Workdir, WriteProtected};
 use tracing::{Instrument, Span};
 
+use super::live_log::LogListener;
 use super::outcome;
 use super::workdir::{CallWorkdir, WorkdirRequest};
 use crate::agent::{Agent, AgentInner, Permit};
@@ -65,6 +66,8 @@ pub(crate) struct TurnScope {
     pub(crate) origin: Arc<CallOrigin>,
     pub(crate) instance: Arc<InstanceScope>,
     pub(crate) agents: Option<AgentsClient>,
+    /// Receives what the calls log while they run.
+    log: Option<LogListener>,
     required_succeeded: AtomicBool,
 }
 
@@ -74,6 +77,7 @@ impl TurnScope {
         turn_id: String,
         trace_id: String,
         agents: Option<AgentsClient>,
+        log: Option<LogListener>,
     ) -> Self {
         Self {
             origin: Arc::new(CallOrigin {
@@ -85,6 +89,7 @@ impl TurnScope {
             }),
             instance: Arc::clone(instance),
             agents,
+            log,
             required_succeeded: AtomicBool::new(false),
         }
     }
@@ -92,7 +97,13 @@ impl TurnScope {
     /// Returns the scope of a call that was stored earlier, perhaps by another process.
     pub(crate) fn resumed(instance: &Arc<InstanceScope>, call: &PendingCall) -> Arc<Self> {
         let trace_id = call.trace_id.clone().unwrap_or_default();
-        Arc::new(Self::new(instance, call.turn_id.clone(), trace_id, None))
+        Arc::new(Self::new(
+            instance,
+            call.turn_id.clone(),
+            trace_id,
+            None,
+            None,
+        ))
     }
 
     pub(crate) fn agent(&self) -> &AgentInner {
@@ -120,6 +131,13 @@ impl TurnScope {
             message: message.clone(),
             workdir: "/".to_owned(),
         }
+    }
+
+    /// Returns the sink of what a call logs while it runs; none if nobody listens.
+    pub(crate) fn log_sink(&self, call_id: &str, tool: &RegisteredTool) -> Option<LogSink> {
+        let redactor = &self.agent().host.redactor;
+        let sink = |log: &LogListener| log.sink(redactor, call_id, &tool.item.name);
+        self.log.as_ref().map(sink)
     }
 
     /// Returns the record of a call that is to be stored.

@@ -36,10 +36,9 @@ const LOG_BYTES_MAX: usize = 512 << 10;
 /// Maximum bytes of the context of a record.
 const CONTEXT_BYTES_MAX: usize = 256;
 
-/// The log of one call.
+/// Bounds the records of one call.
 #[derive(Debug)]
-pub(crate) struct LogBook {
-    records: Vec<LogRecord>,
+pub(crate) struct LogBudget {
     bytes_left: usize,
     seen: u64,
     dropped: u64,
@@ -47,10 +46,9 @@ pub(crate) struct LogBook {
     record_bytes_max: usize,
 }
 
-impl LogBook {
+impl LogBudget {
     pub(crate) fn new(records_max: u64, record_bytes_max: usize) -> Self {
         Self {
-            records: Vec::new(),
             bytes_left: LOG_BYTES_MAX,
             seen: 0,
             dropped: 0,
@@ -59,13 +57,18 @@ impl LogBook {
         }
     }
 
-    /// Adds a record, or counts it as dropped. After the first one that is dropped for its size, all
-    /// are, so that the records kept have no gap.
-    pub(crate) fn write(&mut self, level: LogLevel, context: &str, message: &str) {
+    /// Returns a record, escaped and truncated, or counts it as dropped. After the first one that is
+    /// dropped for its size, all are, so that the records kept have no gap.
+    pub(crate) fn admit(
+        &mut self,
+        level: LogLevel,
+        context: &str,
+        message: &str,
+    ) -> Option<LogRecord> {
         self.seen += 1;
         if self.seen > self.records_max || self.bytes_left == 0 {
             self.dropped += 1;
-            return;
+            return None;
         }
         let record = LogRecord {
             level,
@@ -73,18 +76,50 @@ impl LogBook {
             message: printable(message, self.record_bytes_max),
         };
         let bytes = size_of::<LogRecord>() + record.context.len() + record.message.len();
-        if let Some(left) = self.bytes_left.checked_sub(bytes) {
-            self.bytes_left = left;
-            self.records.push(record);
-        } else {
+        let Some(left) = self.bytes_left.checked_sub(bytes) else {
             self.bytes_left = 0;
             self.dropped += 1;
+            return None;
+        };
+        self.bytes_left = left;
+        Some(record)
+    }
+
+    /// Whether every further record is dropped.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.seen >= self.records_max || self.bytes_left == 0
+    }
+
+    /// Maximum bytes of the message of a record.
+    pub(crate) fn record_bytes_max(&self) -> usize {
+        self.record_bytes_max
+    }
+}
+
+/// The log of one call.
+#[derive(Debug)]
+pub(crate) struct LogBook {
+    records: Vec<LogRecord>,
+    budget: LogBudget,
+}
+
+impl LogBook {
+    pub(crate) fn new(records_max: u64, record_bytes_max: usize) -> Self {
+        Self {
+            records: Vec::new(),
+            budget: LogBudget::new(records_max, record_bytes_max),
         }
+    }
+
+    /// Adds a record, or counts it as dropped.
+    pub(crate) fn write(&mut self, level: LogLevel, context: &str, message: &str) {
+        self.records
+            .extend(self.budget.admit(level, context, message));
     }
 
     /// Returns the numbers of records written, and of those dropped.
     pub(crate) fn counts(&self) -> (u64, u64) {
-        (self.seen, self.dropped)
+        (self.budget.seen, self.budget.dropped)
     }
 
     pub(crate) fn take(&mut self) -> Vec<LogRecord> {
