@@ -14,6 +14,6 @@ pub(crate) fn item(name: &str) -> ToolCatalogItem {
 }
 
 /// A handler that returns its input.
-async fn echo(_: HandlerContext, input: JsonObject) -> Result<Value, HandlerError> {
+pub(crate) async fn echo(_: HandlerContext, input: JsonObject) -> Result<Value, HandlerError> {
     Ok(Value::Object(input))
 }

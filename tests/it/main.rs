@@ -24,6 +24,7 @@ mod leaks;
 mod load;
 mod otel;
 mod pending;
+mod reload;
 mod sandbox;
 mod soak;
 mod spec;

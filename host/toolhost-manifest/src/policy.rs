@@ -199,9 +199,16 @@ impl Policy {
     /// Returns a redactor of all secrets in the policy.
     #[must_use]
     pub fn redactor(&self) -> Redactor {
+        let redactor = Redactor::default();
+        self.add_secrets_to(&redactor);
+        redactor
+    }
+
+    /// Adds all secrets in the policy to a redactor.
+    pub fn add_secrets_to(&self, redactor: &Redactor) {
         let secrets = |rule: &Rule| rules::credentials(rule.env.as_ref(), rule.http.as_ref());
         let secrets: Vec<Credentials> = self.all_rules().map(secrets).collect();
-        Redactor::new(secrets.iter().flat_map(Credentials::secrets))
+        redactor.add(secrets.iter().flat_map(Credentials::secrets));
     }
 
     /// Returns a warning for each tool and agent of the policy that the bundle does not have. The rules of a

@@ -21,7 +21,7 @@ use crate::engine::pools::InstancePool;
 use crate::host::bindings::handlers;
 use crate::sandbox::{Sandbox, SandboxInner};
 use crate::scheduler::blocking::spawn_blocking;
-use crate::tool::{ComponentFacts, PreparedTool};
+use crate::tool::{ComponentFacts, PreparedTool, sha256};
 use crate::workdir::WriteProtected;
 use crate::{Grants, Limits, PrepareError, SandboxError};
 
@@ -47,6 +47,8 @@ pub enum CodeOrigin {
     Compiled,
     /// Mapped from the cache.
     Cached,
+    /// That of a component with the same bytes, which was prepared before.
+    Reused,
 }
 
 /// A component whose code is linked.
@@ -88,6 +90,28 @@ impl Sandbox {
         );
         let tool = PreparedTool::new(&self.0, linked.code, handlers, linked.facts);
         Ok((tool, origin))
+    }
+
+    /// Prepares a component as [`Self::prepare`] does, or returns the one of `earlier` that this sandbox
+    /// prepared from the same bytes.
+    ///
+    /// # Errors
+    /// [`PrepareError`] says why this host cannot run it.
+    pub async fn prepare_again(
+        &self,
+        bytes: Vec<u8>,
+        earlier: &[PreparedTool],
+    ) -> Result<(PreparedTool, CodeOrigin), PrepareError> {
+        if earlier.is_empty() {
+            return self.prepare(bytes).await;
+        }
+        let digest = move || (sha256(&bytes), bytes);
+        let (digest, bytes) = self.on_thread(digest).await?;
+        let mut earlier = earlier.iter().filter(|tool| tool.is_of(&self.0));
+        match earlier.find(|tool| tool.facts().sha256 == digest) {
+            Some(same) => Ok((same.clone(), CodeOrigin::Reused)),
+            None => self.prepare(bytes).await,
+        }
     }
 
     /// Reads a component without compiling it. It need not be one that the host would load.

@@ -33,14 +33,19 @@ pub struct ComponentFacts {
 
 impl ComponentFacts {
     pub(crate) fn new(bytes: &[u8], info: ComponentInfo) -> Self {
-        let digest = Sha256::digest(bytes);
         Self {
             bytes: bytes.len() as u64,
-            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: sha256(bytes),
             imports: info.imports,
             exports: info.exports,
         }
     }
+}
+
+/// Returns the SHA-256 of a component, in hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A component that can be called. Cheap to clone; calls share nothing but compiled code.
@@ -77,6 +82,11 @@ impl PreparedTool {
             handlers,
             facts,
         }))
+    }
+
+    /// Whether this sandbox prepared it.
+    pub(crate) fn is_of(&self, sandbox: &Arc<SandboxInner>) -> bool {
+        Arc::ptr_eq(&self.0.sandbox, sandbox)
     }
 
     /// The handlers it serves, as `describe` named them.

@@ -38,7 +38,8 @@ impl Permit {
 }
 
 /// An agent and the tools that its steps start with. Cheap to clone: every clone is the same agent,
-/// with the same extensions.
+/// with the same extensions. So is the agent of this name in a later load of the same bundle, but for its
+/// own tools and their grants.
 ///
 /// ```text
 /// Agent ── instance ▶ Instance ── open_turn ▶ Turn ── open_step ▶ Step ── execute ▶ ToolResult
@@ -56,7 +57,7 @@ pub(crate) struct AgentInner {
     /// The tools of which one must succeed in each turn.
     pub(crate) required: Vec<ToolName>,
     /// What extensions add.
-    pub(crate) overlay: CurrentOverlay,
+    pub(crate) overlay: Arc<CurrentOverlay>,
     pub(crate) permits: HashMap<ResourceName, Permit>,
     pub(crate) host: Arc<HostInner>,
     /// Protects the bundle's files while the agent is alive.
@@ -111,6 +112,14 @@ impl Agent {
     #[must_use]
     pub fn required_tools(&self) -> &[ToolName] {
         &self.0.required
+    }
+
+    /// Names of the agent's extensions, in the order added.
+    #[must_use]
+    pub fn extensions(&self) -> Vec<String> {
+        let overlay = self.0.overlay.snapshot();
+        let names = overlay.extensions().iter();
+        names.map(ToString::to_string).collect()
     }
 
     /// Removes an extension with its tools and middleware, from the next step on. Returns whether it

@@ -6,12 +6,12 @@ use toolhost_contract::{
     ErrorMessageLimit, JsonSchemaObject, SourceType, ToolCatalogItem, ToolSource,
 };
 
-use crate::agent::{Agent, AgentInner};
+use crate::agent::Agent;
 use crate::catalog::descriptions;
 use crate::handler::{Logger, ToolHandler};
 use crate::middleware::Middleware;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
-use crate::registry::overlay::Overlay;
+use crate::registry::overlay::{CurrentOverlay, Overlay};
 use crate::registry::{RegisteredTool, Runs};
 use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
 
@@ -97,7 +97,7 @@ pub enum ExtensionError {
 #[derive(Clone)]
 pub struct ExtensionApi {
     name: Arc<str>,
-    agent: Weak<AgentInner>,
+    overlay: Weak<CurrentOverlay>,
 }
 
 impl std::fmt::Debug for ExtensionApi {
@@ -110,7 +110,7 @@ impl ExtensionApi {
     pub(crate) fn new(name: Arc<str>, agent: &Agent) -> Self {
         Self {
             name,
-            agent: Arc::downgrade(&agent.0),
+            overlay: Arc::downgrade(&agent.0.overlay),
         }
     }
 
@@ -148,17 +148,17 @@ impl ExtensionApi {
 
     fn change<T>(
         &self,
-        change: impl FnOnce(&AgentInner, &mut Overlay) -> Result<T, ExtensionError>,
+        change: impl FnOnce(&mut Overlay) -> Result<T, ExtensionError>,
     ) -> Result<T, ExtensionError> {
         let gone = || ExtensionError::Gone {
             extension: self.name.to_string(),
         };
-        let agent = self.agent.upgrade().ok_or_else(gone)?;
-        agent.overlay.change(|overlay| {
+        let overlay = self.overlay.upgrade().ok_or_else(gone)?;
+        overlay.change(|overlay| {
             if !overlay.has_extension(&self.name) {
                 return Err(gone());
             }
-            change(&agent, overlay)
+            change(overlay)
         })
     }
 }
@@ -211,14 +211,14 @@ impl ToolsApi<'_> {
         };
         // An extension may pass on the descriptions of an MCP server.
         descriptions::bound(&mut tool.item);
-        self.0.change(|agent, overlay| {
+        self.0.change(|overlay| {
             let name = &tool.item.name;
             let taken = |owner_of_it: &str| ExtensionError::NameTaken {
                 extension: owner.to_string(),
                 tool: name.to_string(),
                 owner: owner_of_it.to_owned(),
             };
-            if agent.registry.get(name.as_str()).is_some() {
+            if overlay.is_declared(name.as_str()) {
                 return Err(taken("the bundle"));
             }
             if let Some(other) = overlay.owner(name.as_str()).filter(|other| other != owner) {
@@ -235,7 +235,7 @@ impl ToolsApi<'_> {
     /// [`ExtensionError::Gone`] if the extension was removed or its agent was dropped.
     pub fn unregister(self, name: &str) -> Result<bool, ExtensionError> {
         let owner = &self.0.name;
-        self.0.change(|_, overlay| {
+        self.0.change(|overlay| {
             let is_own = overlay.owner(name).is_some_and(|found| found == *owner);
             if is_own {
                 overlay.unregister(name);
@@ -282,7 +282,7 @@ macro_rules! register {
             middleware: impl Middleware<$context>,
         ) -> Result<(), ExtensionError> {
             let name = &self.0.name;
-            self.0.change(|_, overlay| {
+            self.0.change(|overlay| {
                 overlay.$kind = overlay.$kind.with(name, priority, Arc::new(middleware));
                 Ok(())
             })
@@ -323,6 +323,9 @@ impl Drop for RemoveOnDrop<'_> {
 impl Agent {
     /// Adds an extension, which registers tools and middleware. If `register` fails, nothing of the
     /// extension stays.
+    ///
+    /// The agent of this name keeps it when the bundle is loaded again: see
+    /// [`LoadedBundle::reload`](crate::LoadedBundle::reload).
     ///
     /// # Errors
     /// [`ExtensionError`] if the name is taken, or `register` fails.

@@ -51,7 +51,7 @@ pub enum LoadProgress {
     Prepared {
         /// Name of its Tool.
         tool: ResourceName,
-        /// Whether it was compiled or taken from the cache.
+        /// Whether it was compiled, taken from the cache, or used again.
         origin: CodeOrigin,
         /// How long it took.
         took: Duration,
@@ -196,9 +196,9 @@ impl HostBuilder {
         Ok(Host(Arc::new(HostInner {
             sandbox,
             redactor: policy.redactor(),
-            credentials: self.credentials.unwrap_or_else(|| Arc::clone(&policy) as _),
+            provider: self.credentials,
             policy,
-            protection: WriteProtection::new(rules),
+            protection: Arc::new(WriteProtection::new(rules)),
             pending: Arc::new(pending),
             workdirs: self.workdirs.unwrap_or_else(|| Arc::new(InstanceWorkdir)),
             components: self.components.unwrap_or_else(|| Arc::new(BundleDirectory)),
@@ -232,13 +232,15 @@ impl HostBuilder {
 #[derive(Clone)]
 pub struct Host(pub(crate) Arc<HostInner>);
 
+#[derive(Clone)]
 pub(crate) struct HostInner {
     pub(crate) sandbox: Sandbox,
     pub(crate) policy: Arc<Policy>,
-    pub(crate) credentials: Arc<dyn CredentialProvider>,
+    /// Provides the secrets in the place of the policy.
+    provider: Option<Arc<dyn CredentialProvider>>,
     /// Removes the policy's secrets, and those that calls got.
     pub(crate) redactor: Redactor,
-    pub(crate) protection: WriteProtection,
+    pub(crate) protection: Arc<WriteProtection>,
     pub(crate) pending: Arc<PendingCalls>,
     pub(crate) workdirs: Arc<dyn WorkdirProvider>,
     pub(crate) components: Arc<dyn ComponentSource>,
@@ -248,6 +250,11 @@ pub(crate) struct HostInner {
 }
 
 impl HostInner {
+    /// Returns what provides the secrets of calls.
+    pub(crate) fn credential_provider(&self) -> &dyn CredentialProvider {
+        self.provider.as_deref().unwrap_or(&*self.policy)
+    }
+
     pub(crate) fn report(&self, progress: &LoadProgress) {
         if let Some(report) = &self.on_progress {
             report(progress);
@@ -268,6 +275,21 @@ impl Host {
     #[must_use]
     pub fn builder() -> HostBuilder {
         HostBuilder::default()
+    }
+
+    /// Returns a host with another policy. It shares everything else with this one: the sandbox, the state
+    /// root and its pending calls, the events, the credential provider, and the protection of bundles.
+    ///
+    /// What this host has loaded keeps its policy. [`Host::reload`] of the new host loads a bundle again
+    /// under the new policy. Secrets of both policies are redacted in the results of both hosts; messages
+    /// about pending calls keep the language of the first policy.
+    #[must_use]
+    pub fn with_policy(&self, policy: Policy) -> Self {
+        policy.add_secrets_to(&self.0.redactor);
+        Self(Arc::new(HostInner {
+            policy: Arc::new(policy),
+            ..HostInner::clone(&self.0)
+        }))
     }
 
     /// Opens a directory that guests will see as `/`. The path is resolved once; guests then work

@@ -20,6 +20,7 @@ mod handler;
 mod host;
 mod inspect;
 mod instance;
+mod live_bundle;
 mod load;
 mod loaded_bundle;
 pub mod message;
@@ -28,6 +29,7 @@ mod pending;
 mod registry;
 mod step;
 mod turn;
+mod watch;
 mod workspace;
 
 pub use agent::Agent;
@@ -44,6 +46,7 @@ pub use handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 pub use host::{Host, HostBuilder, HostError, LoadProgress};
 pub use inspect::{Inspection, inspect};
 pub use instance::Instance;
+pub use live_bundle::{BundleChanges, LiveBundle};
 pub use loaded_bundle::{AgentError, Declares, LoadedBundle, WorkspaceError};
 pub use middleware::{
     AuditLog, AuditLogError, CallKind, CallOrigin, Metadata, Middleware, MiddlewareContext, Next,
@@ -52,6 +55,7 @@ pub use middleware::{
 pub use pending::{Completed, Completion, Completions};
 pub use step::Step;
 pub use turn::{Turn, TurnStart};
+pub use watch::BundleWatch;
 
 pub use futures_util::future::BoxFuture;
 pub use toolhost_agents as agents;

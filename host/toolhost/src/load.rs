@@ -1,29 +1,26 @@
 //! Loads a bundle: reads and checks it, prepares its components, and assembles its agents.
 
+mod agents;
+mod component;
+mod names;
 mod register;
 mod ungranted;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
-use toolhost_contract::{
-    AgentResource, ResourceName, ToolCatalogItem, ToolErrorCode, ToolName, ToolResource,
-};
-use toolhost_sandbox::{PrepareError, PreparedTool};
-
-use crate::agent::{Agent, AgentInner, Permit};
-use crate::call::failure::prepare_error_code;
-use crate::catalog::ToolCatalog;
-use crate::host::{Host, HostInner, LoadProgress};
-use crate::loaded_bundle::{Declares, LoadedBundle, LoadedInner};
-use crate::registry::overlay::CurrentOverlay;
-use crate::registry::{RegisteredTool, ToolRegistry};
-use register::{Found, entry_shown, register};
+use toolhost_contract::ToolErrorCode;
 use toolhost_manifest::bundle::{
-    Bundle, Diagnostic, IMPLICIT_AGENT, LoadError, MANIFEST, OpenBundle, Place, WriteGuard,
+    Bundle, Diagnostic, LoadError, MANIFEST, OpenBundle, Place, WriteGuard,
 };
+
+use crate::host::{Host, HostInner};
+use crate::loaded_bundle::{LoadedBundle, LoadedInner};
+use crate::registry::{RegisteredTool, ToolRegistry};
+use agents::Shared;
+use component::Components;
+use names::{overlays_of, taken_names};
+use register::{Found, register};
 use ungranted::not_granted;
 
 impl Host {
@@ -34,19 +31,99 @@ impl Host {
     /// # Errors
     /// [`LoadError`] contains all findings at once.
     pub async fn load(&self, path: impl AsRef<Path>) -> Result<LoadedBundle, LoadError> {
-        load(&self.0, path.as_ref()).await
+        load(&self.0, path.as_ref(), None).await
+    }
+
+    /// Loads a bundle again from its path, as [`LoadedBundle::reload`] does, but under the policy of this
+    /// host: see [`Host::with_policy`].
+    ///
+    /// # Errors
+    /// [`LoadError`] contains all findings at once. The bundle that was loaded before is unaffected.
+    pub async fn reload(&self, bundle: &LoadedBundle) -> Result<LoadedBundle, LoadError> {
+        load(&self.0, bundle.source(), Some(&bundle.0)).await
     }
 }
 
-async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBundle, LoadError> {
-    let open = Bundle::open(path)?;
-    // The canonical path of the manifest: one bundle has one set of workspaces.
-    let manifest = if path.is_dir() {
-        path.join(MANIFEST)
-    } else {
-        path.to_owned()
+impl LoadedBundle {
+    /// Loads the bundle again, whole or not at all, from the path that [`Host::load`] got, and returns it
+    /// as another `LoadedBundle`. This one does not change: agents, instances, turns and calls that came
+    /// from it continue with its tools, and its files stay protected until the last of them is dropped.
+    ///
+    /// A component whose bytes have not changed is used as it is. Others are compiled, or mapped from the
+    /// sandbox's cache.
+    ///
+    /// These are shared by both:
+    ///
+    /// - The extensions of each agent, by the agent's name: what was added with
+    ///   [`Agent::extend`](crate::Agent::extend) before, and what is added to either later. If the bundle
+    ///   now has a tool with the name of an extension's tool, it does not load (`E_CONFIG_DUPLICATE_NAME`).
+    ///   An agent with a new name has no extensions: see [`Agent::extensions`](crate::Agent::extensions).
+    ///   If an agent is missing, [`Self::agent`] is an error; if it comes back, so do its extensions.
+    /// - The workspaces and pending calls of instances, by agent and key, even if a link on the path now
+    ///   leads elsewhere.
+    ///
+    /// [`LiveBundle`](crate::LiveBundle) holds the current one.
+    ///
+    /// # Errors
+    /// [`LoadError`] contains all findings at once.
+    pub async fn reload(&self) -> Result<Self, LoadError> {
+        self.host().reload(self).await
+    }
+}
+
+/// Loads the bundle at a path. `previous` is an earlier load of it.
+async fn load(
+    host: &Arc<HostInner>,
+    source: &Path,
+    previous: Option<&LoadedInner>,
+) -> Result<LoadedBundle, LoadError> {
+    let open = Bundle::open(source)?;
+    let mut found = found(host, &open, previous).await;
+    let items = found.tools.iter().map(|tool| tool.item.clone()).collect();
+    let named = |tool: RegisteredTool| (tool.item.name.clone(), tool);
+    let registry = std::mem::take(&mut found.tools).into_iter().map(named);
+    let registry: Arc<ToolRegistry> = Arc::new(registry.collect());
+    let overlays = previous.map_or_else(Arc::default, |bundle| Arc::clone(&bundle.overlays));
+    let of_agents = overlays_of(&open, &overlays);
+    let taken = taken_names(&open, &registry, &of_agents);
+    found.diagnostics.extend(taken);
+    let guard = match guard(&open, &mut found) {
+        Ok(guard) => host.protection.guard(guard),
+        Err(finding) => {
+            found.diagnostics.extend(finding);
+            return Err(LoadError::Invalid {
+                yaml: open.yaml().clone(),
+                diagnostics: found.diagnostics.into_vec(open.yaml().name()),
+            });
+        }
     };
-    let path = manifest.canonicalize().unwrap_or(manifest);
+    let path = previous.map_or_else(|| manifest(source), |bundle| bundle.path.clone());
+    let shared = Shared {
+        host,
+        bundle: open.bundle(),
+        path: &path,
+        registry,
+        items,
+        overlays: &overlays,
+        guard,
+    };
+    let (agents, declares) = shared.agents();
+    Ok(LoadedBundle(Arc::new(LoadedInner {
+        host: Arc::clone(host),
+        source: source.to_owned(),
+        bundle: open.bundle().clone(),
+        yaml: open.yaml().clone(),
+        agents,
+        declares,
+        components: found.components,
+        diagnostics: found.diagnostics.into_vec(open.yaml().name()),
+        path,
+        overlays,
+    })))
+}
+
+/// Prepares the components of a bundle and registers its tools.
+async fn found(host: &Arc<HostInner>, open: &OpenBundle, previous: Option<&LoadedInner>) -> Found {
     let policy = &host.policy;
     let mut found = Found::default();
     let known = open.bundle().diagnostics().iter().cloned();
@@ -54,137 +131,46 @@ async fn load(host: &Arc<HostInner>, path: &Path) -> Result<LoadedBundle, LoadEr
     found
         .diagnostics
         .extend(policy.unknown_names(open.bundle()));
-    let mut by_entry = HashMap::new();
+    let mut components = Components::after(previous);
     for tool in open.bundle().tools() {
-        match component(host, &open, tool, &mut by_entry, &mut found).await {
+        match components.prepare(host, open, tool, &mut found).await {
             Ok(component) => {
-                register(&open, tool, &component, &mut found);
-                let ungranted = not_granted(policy, &open, tool, &component);
+                register(open, tool, &component, &mut found);
+                let ungranted = not_granted(policy, open, tool, &component);
                 found.diagnostics.extend(ungranted);
             }
             Err(finding) => found.diagnostics.add(*finding),
         }
     }
+    found
+}
+
+/// Protects the files of a bundle without errors.
+///
+/// # Errors
+/// None if the bundle has errors; the finding if its files cannot be protected.
+fn guard(open: &OpenBundle, found: &mut Found) -> Result<WriteGuard, Option<Diagnostic>> {
     if found.diagnostics.holds_errors() {
-        return Err(invalid(&open, found));
+        return Err(None);
     }
     let guard = open.guarded(std::mem::take(&mut found.files));
-    if let Err(error) = guard.now() {
-        let message = format!("the files of the bundle cannot be write-protected: {error}");
-        let place = Place::file(open.yaml().name());
-        let code = ToolErrorCode::ConfigEntry;
-        found
-            .diagnostics
-            .add(Diagnostic::error(code, place, message));
-        return Err(invalid(&open, found));
-    }
-    Ok(assemble(host, &open, path, found, guard))
-}
-
-fn invalid(open: &OpenBundle, found: Found) -> LoadError {
-    LoadError::Invalid {
-        yaml: open.yaml().clone(),
-        diagnostics: found.diagnostics.into_vec(open.yaml().name()),
+    match guard.now() {
+        Ok(_) => Ok(guard),
+        Err(error) => {
+            let message = format!("the files of the bundle cannot be write-protected: {error}");
+            let place = Place::file(open.yaml().name());
+            let code = ToolErrorCode::ConfigEntry;
+            Err(Some(Diagnostic::error(code, place, message)))
+        }
     }
 }
 
-/// Prepares a Tool's component. Tools of one entry share it.
-async fn component(
-    host: &HostInner,
-    open: &OpenBundle,
-    tool: &ToolResource,
-    by_entry: &mut HashMap<String, PreparedTool>,
-    found: &mut Found,
-) -> Result<PreparedTool, Box<Diagnostic>> {
-    if let Some(known) = by_entry.get(&tool.spec.entry) {
-        return Ok(known.clone());
-    }
-    let sandbox = &host.sandbox;
-    let most = sandbox.compile_limits().bytes;
-    let entry = host.components.read(open, tool, most).await?;
-    let name = &tool.metadata.name;
-    host.report(&LoadProgress::Preparing {
-        tool: name.clone(),
-        bytes: entry.component.len() as u64,
-    });
-    let started = Instant::now();
-    let prepared = sandbox.prepare(entry.component).await;
-    let (prepared, origin) = prepared.map_err(|error| not_prepared(open, tool, &error))?;
-    host.report(&LoadProgress::Prepared {
-        tool: name.clone(),
-        origin,
-        took: started.elapsed(),
-    });
-    found.files.extend(entry.files);
-    by_entry.insert(tool.spec.entry.clone(), prepared.clone());
-    Ok(prepared)
-}
-
-fn not_prepared(open: &OpenBundle, tool: &ToolResource, error: &PrepareError) -> Diagnostic {
-    let (name, entry) = (&tool.metadata.name, entry_shown(tool));
-    let message = format!("tool {name}: {entry}: {error}");
-    Diagnostic::error(prepare_error_code(error), open.entry_place(tool), message)
-}
-
-/// Creates the loaded bundle: one registry, and each agent's catalog and permits.
-fn assemble(
-    host: &Arc<HostInner>,
-    open: &OpenBundle,
-    path: PathBuf,
-    found: Found,
-    guard: WriteGuard,
-) -> LoadedBundle {
-    let bundle = open.bundle();
-    let all: Vec<ToolCatalogItem> = found.tools.iter().map(|tool| tool.item.clone()).collect();
-    let named = |tool: RegisteredTool| (tool.item.name.clone(), tool);
-    let registry: ToolRegistry = found.tools.into_iter().map(named).collect();
-    let registry = Arc::new(registry);
-    let guard = host.protection.guard(guard);
-    let make = |name: &str, tools: &[ResourceName], required: &[ToolName]| {
-        let of = |tool: &ResourceName| -> Vec<ToolCatalogItem> {
-            let own = |item: &&ToolCatalogItem| item.name.resource() == tool;
-            all.iter().filter(own).cloned().collect()
-        };
-        let permit = |tool: &ResourceName| (tool.clone(), Permit::of(&host.policy, name, tool));
-        Agent(Arc::new(AgentInner {
-            name: name.to_owned(),
-            bundle: path.clone(),
-            registry: Arc::clone(&registry),
-            catalog: tools.iter().flat_map(of).collect::<ToolCatalog>(),
-            permits: bundle
-                .tools()
-                .iter()
-                .map(|tool| permit(&tool.metadata.name))
-                .collect(),
-            required: required.to_vec(),
-            overlay: CurrentOverlay::default(),
-            host: Arc::clone(host),
-            _guard: Arc::clone(&guard),
-        }))
-    };
-    let declared = |agent: &AgentResource| {
-        let (name, spec) = (&agent.metadata.name, &agent.spec);
-        make(name.as_str(), &spec.tools, &spec.required_tools)
-    };
-    let agents: Vec<Agent> = bundle.agents().iter().map(declared).collect();
-    let (agents, declares) = if agents.is_empty() {
-        let tools: Vec<_> = bundle
-            .tools()
-            .iter()
-            .map(|t| t.metadata.name.clone())
-            .collect();
-        (vec![make(IMPLICIT_AGENT, &tools, &[])], Declares::OnlyTools)
+/// Returns the canonical path of the manifest: one bundle has one set of workspaces.
+fn manifest(source: &Path) -> PathBuf {
+    let manifest = if source.is_dir() {
+        source.join(MANIFEST)
     } else {
-        (agents, Declares::Agents)
+        source.to_owned()
     };
-    LoadedBundle(Arc::new(LoadedInner {
-        host: Arc::clone(host),
-        path,
-        bundle: bundle.clone(),
-        yaml: open.yaml().clone(),
-        agents,
-        declares,
-        components: found.components,
-        diagnostics: found.diagnostics.into_vec(open.yaml().name()),
-    }))
+    manifest.canonicalize().unwrap_or(manifest)
 }

@@ -1,13 +1,14 @@
 //! A loaded bundle: its agents, and the workspaces of their instances.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
 use toolhost_store::make_private;
 
 use crate::agent::Agent;
-use crate::host::HostInner;
+use crate::host::{Host, HostInner};
+use crate::registry::agent_overlays::AgentOverlays;
 use crate::workspace::instance_workspace;
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
 
@@ -58,7 +59,9 @@ pub struct LoadedBundle(pub(crate) Arc<LoadedInner>);
 
 pub(crate) struct LoadedInner {
     pub(crate) host: Arc<HostInner>,
-    /// The manifest.
+    /// The path that was loaded, as the runtime gave it.
+    pub(crate) source: PathBuf,
+    /// The manifest when the bundle was first loaded. It names the workspaces of the instances.
     pub(crate) path: PathBuf,
     pub(crate) bundle: Bundle,
     pub(crate) yaml: YamlSource,
@@ -66,6 +69,8 @@ pub(crate) struct LoadedInner {
     pub(crate) declares: Declares,
     pub(crate) components: Vec<(String, ComponentFacts)>,
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// What extensions add to the agents.
+    pub(crate) overlays: Arc<AgentOverlays>,
 }
 
 /// Whether a bundle declares agents.
@@ -122,6 +127,18 @@ impl LoadedBundle {
     #[must_use]
     pub fn declares(&self) -> Declares {
         self.0.declares
+    }
+
+    /// The host that loaded the bundle.
+    #[must_use]
+    pub fn host(&self) -> Host {
+        Host(Arc::clone(&self.0.host))
+    }
+
+    /// The path that was loaded, as it was given to [`Host::load`].
+    #[must_use]
+    pub fn source(&self) -> &Path {
+        &self.0.source
     }
 
     /// The bundle's resources.

@@ -1,5 +1,6 @@
 //! The Tool Registry: all tools that can run, in the catalog or not. Extensions add to it for one agent.
 
+pub(crate) mod agent_overlays;
 pub(crate) mod overlay;
 
 use std::collections::HashMap;

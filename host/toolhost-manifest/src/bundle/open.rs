@@ -216,6 +216,19 @@ impl OpenBundle {
         &self.dir_path
     }
 
+    /// Returns the paths of the manifest and of the components that the bundle names, which may not exist.
+    /// For source code it is the component that `toolhost build` builds.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let component = |tool: &ToolResource| match self.source_entry(tool) {
+            Some(source) => source.component,
+            None => PathBuf::from(&tool.spec.entry),
+        };
+        let components = self.bundle.tools().iter().map(component);
+        let files = std::iter::once(self.manifest.clone()).chain(components);
+        files.map(|file| self.dir_path.join(file)).collect()
+    }
+
     /// Protects the files of the bundle against changes by guests. `sources` are those of
     /// [`Entry::files`].
     pub fn guarded(&self, sources: Vec<PathBuf>) -> WriteGuard {

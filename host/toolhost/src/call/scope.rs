@@ -158,7 +158,10 @@ impl TurnScope {
     /// Gets the credentials of one run of a tool. The host redacts them from now on.
     pub(crate) async fn credentials(&self, tool: &ResourceName) -> Result<Credentials, ToolError> {
         let host = &self.agent().host;
-        let credentials = match host.credentials.credentials(&self.origin.agent_name, tool) {
+        let credentials = match host
+            .credential_provider()
+            .credentials(&self.origin.agent_name, tool)
+        {
             CredentialResponse::Ready(credentials) => credentials,
             CredentialResponse::Later(credentials) => credentials.await.map_err(|error| {
                 let error = error.to_string();

@@ -1,12 +1,13 @@
 //! What extensions add to one agent: tools beside the bundle's, and pipelines.
 
 use std::convert::Infallible;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use indexmap::IndexMap;
-use toolhost_contract::ToolCatalogItem;
+use tokio::sync::watch;
+use toolhost_contract::{ToolCatalogItem, ToolName};
 
-use super::{RegisteredTool, Runs};
+use super::{RegisteredTool, Runs, ToolRegistry};
 use crate::middleware::pipeline::Pipeline;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
 
@@ -17,6 +18,8 @@ pub(crate) struct Overlay {
     pub(crate) step: Pipeline<StepContext>,
     pub(crate) tool_call: Pipeline<ToolCallContext>,
     extensions: Vec<Arc<str>>,
+    /// The tools of the bundle: one registry for each load of it that is still used.
+    declared: Vec<Weak<ToolRegistry>>,
     /// In the order first registered.
     tools: IndexMap<Box<str>, Arc<RegisteredTool>>,
 }
@@ -29,6 +32,17 @@ impl Overlay {
     /// The catalog items of the tools, in the order registered.
     pub(crate) fn items(&self) -> impl Iterator<Item = &ToolCatalogItem> {
         self.tools.values().map(|tool| &tool.item)
+    }
+
+    /// The names of the extensions, in the order added.
+    pub(crate) fn extensions(&self) -> &[Arc<str>] {
+        &self.extensions
+    }
+
+    /// Returns whether the bundle has a tool of this name.
+    pub(crate) fn is_declared(&self, name: &str) -> bool {
+        let mut declared = self.declared.iter().filter_map(Weak::upgrade);
+        declared.any(|registry| registry.contains_key(name))
     }
 
     /// The extension that registered a tool.
@@ -83,13 +97,30 @@ impl Overlay {
     }
 }
 
+/// A tool of a bundle whose name an extension has taken.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TakenName {
+    pub(crate) tool: ToolName,
+    pub(crate) extension: Arc<str>,
+}
+
 /// The current overlay of an agent. Every change replaces it, so that no snapshot sees half a change.
-#[derive(Default)]
-pub(crate) struct CurrentOverlay(RwLock<Arc<Overlay>>);
+pub(crate) struct CurrentOverlay {
+    current: RwLock<Arc<Overlay>>,
+    changes: watch::Sender<u64>,
+}
 
 impl CurrentOverlay {
+    /// Creates an empty overlay. Each change adds one to `changes`.
+    pub(crate) fn new(changes: watch::Sender<u64>) -> Self {
+        Self {
+            current: RwLock::default(),
+            changes,
+        }
+    }
+
     pub(crate) fn snapshot(&self) -> Arc<Overlay> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Removes an extension. Returns whether it was there.
@@ -99,12 +130,39 @@ impl CurrentOverlay {
         removed.unwrap_or(false)
     }
 
+    /// Adds the tools of a load of the bundle. From now on no extension can take their names.
+    ///
+    /// # Errors
+    /// The tools whose names extensions have; then none is added.
+    pub(crate) fn declare(&self, registry: &Arc<ToolRegistry>) -> Result<(), Vec<TakenName>> {
+        self.replace(|overlay| {
+            let taken = |tool: &ToolName| {
+                let extension = overlay.owner(tool.as_str())?;
+                let tool = tool.clone();
+                Some(TakenName { tool, extension })
+            };
+            let taken: Vec<_> = registry.keys().filter_map(taken).collect();
+            if !taken.is_empty() {
+                return Err(taken);
+            }
+            overlay.declared.retain(|known| known.strong_count() > 0);
+            overlay.declared.push(Arc::downgrade(registry));
+            Ok(())
+        })
+    }
+
     /// Changes a copy, and replaces the overlay by it if the change succeeds.
     pub(crate) fn change<T, E>(
         &self,
         change: impl FnOnce(&mut Overlay) -> Result<T, E>,
     ) -> Result<T, E> {
-        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let changed = self.replace(change)?;
+        self.changes.send_modify(|count| *count += 1);
+        Ok(changed)
+    }
+
+    fn replace<T, E>(&self, change: impl FnOnce(&mut Overlay) -> Result<T, E>) -> Result<T, E> {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let mut changed = Overlay::clone(&current);
         let done = change(&mut changed);
         let old = match &done {

@@ -1,0 +1,29 @@
+//! What extensions add to the agents of a bundle. It survives when the bundle is loaded again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use super::overlay::CurrentOverlay;
+
+/// The overlays of a bundle's agents, by name. All loads of the bundle share them.
+#[derive(Default)]
+pub(crate) struct AgentOverlays {
+    by_agent: Mutex<HashMap<String, Arc<CurrentOverlay>>>,
+    /// Counts the changes of overlays, and those that a holder of the bundle adds.
+    pub(crate) changes: watch::Sender<u64>,
+}
+
+impl AgentOverlays {
+    /// Returns the overlay of an agent: an empty one, if there was no agent of this name before. The
+    /// overlay of an agent that was removed is kept while it has extensions.
+    pub(crate) fn of(&self, agent: &str) -> Arc<CurrentOverlay> {
+        let mut by_agent = self.by_agent.lock().unwrap_or_else(PoisonError::into_inner);
+        by_agent.retain(|_, overlay| {
+            Arc::strong_count(overlay) > 1 || !overlay.snapshot().extensions().is_empty()
+        });
+        let new = || Arc::new(CurrentOverlay::new(self.changes.clone()));
+        Arc::clone(by_agent.entry(agent.to_owned()).or_insert_with(new))
+    }
+}

@@ -1,0 +1,174 @@
+//! Notices when the files of a bundle change.
+
+mod file_state;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use toolhost_manifest::bundle::{Bundle, MANIFEST};
+use toolhost_sandbox::Sandbox;
+
+use file_state::FileState;
+
+/// Time between two looks at the files.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// How long the files must stay as they are before a change is reported.
+const SETTLED: Duration = Duration::from_millis(200);
+
+/// Longest wait until the files have settled.
+const SETTLING_MAX: Duration = Duration::from_secs(3);
+
+/// Notices changes of a bundle's manifest, of the components that it names, and of other files, such as
+/// the policy.
+///
+/// It looks at the metadata of these files twice a second: at most 103 of a bundle, and those given. So
+/// it works on every file system, in containers and over networks, and needs no resources of the system.
+/// A file counts as changed if it appears, disappears, or has another identity, size or time; links are
+/// followed. Thus it notices editors that rename a new file over the old one, links that are swapped,
+/// directories that are removed and created again, and files that are created later.
+///
+/// ```no_run
+/// # async fn example(host: toolhost::Host) -> Result<(), Box<dyn std::error::Error>> {
+/// use toolhost::{BundleWatch, LiveBundle};
+///
+/// let mut watch = BundleWatch::new("bundle"); // before the bundle is read
+/// let live = LiveBundle::new(host.load("bundle").await?);
+/// loop {
+///     watch.changed(host.sandbox()).await;
+///     if let Err(error) = live.reload().await {
+///         eprintln!("{error}; the earlier bundle stays");
+///     }
+/// }
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct BundleWatch {
+    bundle: PathBuf,
+    also: BTreeSet<PathBuf>,
+    /// The state of each file when a change was last reported.
+    known: Files,
+}
+
+type Files = BTreeMap<PathBuf, FileState>;
+
+impl BundleWatch {
+    /// Looks at the files of the bundle at a path: a manifest, or a directory that contains one. Reads
+    /// the manifest for the names of the components.
+    pub fn new(bundle: impl Into<PathBuf>) -> Self {
+        let bundle = bundle.into();
+        let known = states(paths(&bundle));
+        Self {
+            bundle,
+            also: BTreeSet::new(),
+            known,
+        }
+    }
+
+    /// Watches these files too, in the place of those that were given before.
+    pub fn set_also(&mut self, files: impl IntoIterator<Item = PathBuf>) {
+        let before = std::mem::take(&mut self.also);
+        self.also = files.into_iter().collect();
+        for file in before.difference(&self.also) {
+            self.known.remove(file);
+        }
+        for file in &self.also {
+            let known = self.known.entry(file.clone());
+            known.or_insert_with_key(|file| FileState::of(file));
+        }
+    }
+
+    /// Waits until a file has changed since this was last returned, or since [`Self::new`], and has stayed
+    /// as it is for 200 ms; if files keep changing, for 3 s at most. Changes meanwhile are reported as one.
+    ///
+    /// Runs on any executor; uses the timer and the threads of `sandbox`. Cancel-safe: dropping the future
+    /// loses no change.
+    pub async fn changed(&mut self, sandbox: &Sandbox) {
+        loop {
+            pause(sandbox, INTERVAL).await;
+            let Some(found) = self.look(sandbox).await else {
+                continue;
+            };
+            if found != self.known {
+                self.settle(sandbox, found).await;
+                self.name_files(sandbox).await;
+                return;
+            }
+        }
+    }
+
+    /// Waits until the files stay as they are.
+    async fn settle(&self, sandbox: &Sandbox, mut found: Files) {
+        let started = Instant::now();
+        while started.elapsed() < SETTLING_MAX {
+            pause(sandbox, SETTLED).await;
+            match self.look(sandbox).await {
+                Some(next) if next != found => found = next,
+                Some(_) | None => return,
+            }
+        }
+    }
+
+    /// Returns the states of the known files. None if the system has no thread.
+    async fn look(&self, sandbox: &Sandbox) -> Option<Files> {
+        let files: Vec<_> = self.known.keys().cloned().collect();
+        on_thread(sandbox, move || states(files)).await
+    }
+
+    /// Watches the files that the manifest names now. If it cannot be read, those that it named before
+    /// stay.
+    async fn name_files(&mut self, sandbox: &Sandbox) {
+        let (bundle, also) = (self.bundle.clone(), self.also.clone());
+        let before: Vec<_> = self.known.keys().cloned().collect();
+        let found = on_thread(sandbox, move || {
+            let named = match Bundle::open(&bundle) {
+                Ok(open) => open.paths(),
+                Err(_) => before,
+            };
+            states(named.into_iter().chain(given(&bundle)).chain(also))
+        });
+        if let Some(found) = found.await {
+            self.known = found;
+        }
+    }
+}
+
+/// Returns the paths of a bundle's files, as far as its manifest can be read.
+fn paths(bundle: &Path) -> Vec<PathBuf> {
+    let named = Bundle::open(bundle).map(|open| open.paths());
+    let mut paths = named.unwrap_or_default();
+    paths.extend(given(bundle));
+    paths
+}
+
+/// Returns the paths of which one is the manifest.
+fn given(bundle: &Path) -> [PathBuf; 2] {
+    [bundle.to_owned(), bundle.join(MANIFEST)]
+}
+
+fn states(files: impl IntoIterator<Item = PathBuf>) -> Files {
+    let state = |file: PathBuf| {
+        let state = FileState::of(&file);
+        (file, state)
+    };
+    files.into_iter().map(state).collect()
+}
+
+async fn pause(sandbox: &Sandbox, time: Duration) {
+    let _elapsed = sandbox.within(time, std::future::pending::<()>()).await;
+}
+
+/// Runs file calls on a thread that may hang, such as on a network file system.
+async fn on_thread<T: Send + 'static>(
+    sandbox: &Sandbox,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (send, done) = oneshot::channel();
+    sandbox.spawn_own(async move {
+        // The receiver may have been dropped.
+        let _is_received = send.send(tokio::task::spawn_blocking(work).await).is_ok();
+    });
+    done.await.ok()?.ok()
+}
