@@ -13,6 +13,14 @@ mod settings;
 mod state_dirs;
 mod terminal;
 mod toolchains;
+#[cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        reason = "the commands that serve tools watch their files with it"
+    )
+)]
+mod watch;
 
 use std::process::ExitCode;
 

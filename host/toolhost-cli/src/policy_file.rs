@@ -1,6 +1,7 @@
 //! Reads the operator's policy, and the policy that a script brings.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::anyhow;
 use toolhost::{Policy, SecretSource, YamlSource};
@@ -29,6 +30,8 @@ pub(crate) struct PolicyFile {
     /// The file's text without its secrets, for displaying lines.
     pub(crate) source: Option<YamlSource>,
     pub(crate) path: Option<PathBuf>,
+    /// The files of its secrets.
+    pub(crate) secret_files: Vec<PathBuf>,
 }
 
 impl PolicyFile {
@@ -38,7 +41,19 @@ impl PolicyFile {
             return Ok(Self::default());
         };
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        read(path, move |source| secret(source, &folder)).await
+        let files = Arc::new(Mutex::new(Vec::new()));
+        let found = Arc::clone(&files);
+        let file = read(path, move |source| {
+            if let SecretSource::File(file) = source {
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                found.push(folder.join(file));
+            }
+            secret(source, &folder)
+        });
+        let mut file = file.await?;
+        let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+        file.secret_files = std::mem::take(&mut files);
+        Ok(file)
     }
 
     /// Reads the policy that a script brings. It reads no secret, grants no HTTP request, and raises no
@@ -88,6 +103,7 @@ async fn read(
             policy,
             source,
             path: Some(path.to_owned()),
+            secret_files: Vec::new(),
         }),
         Err(invalid) => {
             let error = anyhow!("the policy {} cannot be used", path.display());
