@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md.
-const ORDER: [(&str, &[&str]); 10] = [
+const ORDER: [(&str, &[&str]); 11] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     (
@@ -36,6 +36,7 @@ const ORDER: [(&str, &[&str]); 10] = [
         ],
     ),
     ("toolhost-otel", &["toolhost-features"]),
+    ("toolhost-rpc", &["toolhost", "toolhost-features"]),
     (
         "toolhost-testing",
         &[
@@ -51,6 +52,7 @@ const ORDER: [(&str, &[&str]); 10] = [
             "toolhost",
             "toolhost-contract",
             "toolhost-features",
+            "toolhost-rpc",
             "toolhost-testing",
         ],
     ),
@@ -73,9 +75,10 @@ const OWNERS: [(&str, &[&str]); 12] = [
 ];
 
 /// Selections of crates that link the engine and must share one build of it.
-const SELECTIONS: [&str; 5] = [
+const SELECTIONS: [&str; 6] = [
     "toolhost-sandbox",
     "toolhost",
+    "toolhost-rpc",
     "toolhost-testing",
     "toolhost-cli",
     "toolhost-tests",

@@ -25,6 +25,7 @@ mod load;
 mod otel;
 mod pending;
 mod reload;
+mod rpc;
 mod sandbox;
 mod soak;
 mod spec;

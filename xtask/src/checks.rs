@@ -5,14 +5,15 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::workspace::Workspace;
-use crate::{child, sources};
+use crate::{child, clients, sources};
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
-/// the tests of the kits and the doctests, which cargo-nextest does not run.
+/// the tests of the kits and the clients, and the doctests, which cargo-nextest does not run.
 pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     // The kits first, so that the last line is the number of the host's tests.
     if args.is_empty() {
         sources::test(workspace)?;
+        clients::test(workspace)?;
     }
     let nextest = child::works(child::cargo(workspace.root()).args(["nextest", "--version"]));
     if !nextest {

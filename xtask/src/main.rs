@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 mod checks;
 mod child;
+mod clients;
 mod demo;
 mod deny;
 mod fuzz;

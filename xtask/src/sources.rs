@@ -51,6 +51,12 @@ impl Needs {
     }
 }
 
+/// Returns what has to be installed for a language, if it is missing.
+pub(crate) fn missing(language: &str) -> Option<&'static str> {
+    let needs = NEEDS.iter().find(|needs| needs.language == language)?;
+    (!needs.are_met()).then_some(needs.missing)
+}
+
 /// Builds the examples in TypeScript and Python with `toolhost build`. Prints which are not built because
 /// a language is not installed.
 pub(crate) fn build_examples(workspace: &Workspace) -> Result<()> {
@@ -118,14 +124,7 @@ fn test_examples(workspace: &Workspace, language: &str) -> Result<()> {
 fn test_typescript(workspace: &Workspace) -> Result<()> {
     let kit = workspace.sdk("typescript");
     let build = kit.join("build");
-    if is_older(
-        &build.join("node_modules/.package-lock.json"),
-        &build.join("package-lock.json"),
-    ) {
-        let mut npm = Command::new("npm");
-        npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
-        child::run(npm.current_dir(&build))?;
-    }
+    install_npm_packages(&build)?;
     let mut node = in_own_cache(Command::new("node"), workspace);
     let spec = workspace
         .root()
@@ -135,6 +134,19 @@ fn test_typescript(workspace: &Workspace) -> Result<()> {
         .env("TOOLHOST", workspace.built("toolhost-cli", "toolhost")?)
         .env("TOOLHOST_SPEC", spec);
     child::run(&mut node)
+}
+
+/// Installs the packages of a lock file, unless they are installed.
+pub(crate) fn install_npm_packages(folder: &Path) -> Result<()> {
+    if is_older(
+        &folder.join("node_modules/.package-lock.json"),
+        &folder.join("package-lock.json"),
+    ) {
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
+        child::run(npm.current_dir(folder))?;
+    }
+    Ok(())
 }
 
 fn test_python(workspace: &Workspace) -> Result<()> {
@@ -171,7 +183,7 @@ fn test_python(workspace: &Workspace) -> Result<()> {
 }
 
 /// Uses another cache than the user's.
-fn in_own_cache(mut command: Command, workspace: &Workspace) -> Command {
+pub(crate) fn in_own_cache(mut command: Command, workspace: &Workspace) -> Command {
     let own = workspace.root().join("target/guests-build");
     command
         .env("XDG_CACHE_HOME", own.join("cache"))

@@ -14,6 +14,7 @@ Set-up and build commands that need only cargo.
   cargo xtask demo              builds a few tools, calls them, and prints what the sandbox does
   cargo xtask test [-- ARGS]    runs every test (cargo-nextest when installed, else cargo test), and
                                 without ARGS those of the kits in guest-sdk
+                                and of the clients
   cargo xtask lint              checks format and clippy as CI does
   cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures, in the release profile

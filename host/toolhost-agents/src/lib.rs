@@ -30,7 +30,7 @@ mod event_store;
 mod ids;
 mod instance;
 mod instance_id;
-mod lines;
+pub mod lines;
 mod local_port;
 mod mailbox;
 mod orchestrator;

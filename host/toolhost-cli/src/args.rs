@@ -1,6 +1,7 @@
 //! The arguments of the command line.
 
 mod help;
+mod rpc;
 mod tool_arguments;
 
 use std::borrow::Cow;
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 use crate::terminal::Verbosity;
 use crate::toolchains::Engine;
 
+pub(crate) use rpc::RpcArgs;
 pub(crate) use tool_arguments::ArgsFrom;
 
 /// Name of the bundle where none is given: in the current directory.
@@ -94,6 +96,9 @@ pub(crate) enum Command {
     /// Play a script: agents that call tools and each other, without a model
     #[command(after_long_help = help::PLAY)]
     Play(PlayArgs),
+    /// Serve the tools to a program in another language: JSON-RPC over stdio or a Unix socket
+    #[command(after_long_help = rpc::HELP)]
+    Rpc(RpcArgs),
     /// Run the test cases of a bundle's tools, and cases generated from their schemas
     #[command(after_long_help = help::TEST)]
     Test(TestArgs),
@@ -103,6 +108,13 @@ pub(crate) enum Command {
     /// List, verify or remove cached components
     #[command(after_long_help = help::CACHE)]
     Cache(CacheArgs),
+}
+
+impl Command {
+    /// Whether the first signal lets the command end its work.
+    pub(crate) fn drains(&self) -> bool {
+        matches!(self, Self::Rpc(_))
+    }
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ mod inspect;
 mod list;
 mod new;
 mod play;
+mod rpc;
 mod test;
 
 pub(crate) use build::build;
@@ -19,6 +20,7 @@ pub(crate) use inspect::inspect;
 pub(crate) use list::list;
 pub(crate) use new::new;
 pub(crate) use play::play;
+pub(crate) use rpc::rpc;
 pub(crate) use test::test;
 
 use toolhost::{Agent, Declares, LoadedBundle};

@@ -102,6 +102,11 @@ impl HostContext {
         })
     }
 
+    /// Returns the host. What it compiles from now on is not displayed.
+    pub(crate) fn into_host(self) -> Host {
+        self.host
+    }
+
     pub(crate) async fn load(&self, bundle: &Path) -> Result<LoadedBundle, Failure> {
         let loaded = self.host.load(bundle).await;
         self.progress.idle();

@@ -11,6 +11,7 @@ mod policy_file;
 mod run;
 mod settings;
 mod state_dirs;
+mod stop_request;
 mod terminal;
 mod toolchains;
 #[cfg_attr(

@@ -15,6 +15,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::state_dirs::StateDirs;
+use crate::stop_request::StopRequest;
 use crate::terminal::{Style, log, stderr, text};
 use crate::toolchains::TargetDir;
 
@@ -75,13 +76,23 @@ fn run_until_signal(command: Command, settings: &Arc<Settings>) -> Result<Exit, 
     let settings = Arc::clone(settings);
     let done = runtime.block_on(async {
         let mut signals = StopSignals::listen();
+        let (stop, drains) = (StopRequest::new(), command.drains());
+        let stopping = stop.clone();
         // In its own task, so that signals are received while it computes.
-        let mut work = tokio::spawn(async move { execute(command, &settings).await });
-        let exit = tokio::select! {
+        let mut work = tokio::spawn(async move { execute(command, &settings, &stopping).await });
+        let mut exit = tokio::select! {
             biased;
             exit = signals.next() => exit,
             done = &mut work => return joined(done),
         };
+        if drains {
+            stop.send();
+            exit = tokio::select! {
+                biased;
+                second = signals.next() => second,
+                done = &mut work => return joined(done),
+            };
+        }
         // Dropping the command stops the guest.
         work.abort();
         tokio::select! {
@@ -96,7 +107,11 @@ fn run_until_signal(command: Command, settings: &Arc<Settings>) -> Result<Exit, 
     done
 }
 
-async fn execute(command: Command, settings: &Settings) -> Result<Exit, Failure> {
+async fn execute(
+    command: Command,
+    settings: &Settings,
+    stop: &StopRequest,
+) -> Result<Exit, Failure> {
     match command {
         Command::New(args) => commands::new(&args),
         Command::Build(args) => commands::build(&args, settings).await,
@@ -106,6 +121,7 @@ async fn execute(command: Command, settings: &Settings) -> Result<Exit, Failure>
         Command::Poll(args) => commands::poll(&args, settings).await,
         Command::Cancel(args) => commands::cancel(&args, settings).await,
         Command::Play(args) => commands::play(&args, settings).await,
+        Command::Rpc(args) => commands::rpc(&args, settings, stop).await,
         Command::Test(args) => commands::test(&args, settings).await,
         Command::Inspect(args) => commands::inspect(&args, settings).await,
         Command::Cache(args) => commands::cache(&args, settings),

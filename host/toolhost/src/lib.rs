@@ -61,7 +61,7 @@ pub use futures_util::future::BoxFuture;
 pub use toolhost_agents as agents;
 pub use toolhost_contract::{
     AssistantMessage, Denial, ErrorCode, HandlerError, HttpCredential, HttpCredentialError,
-    JsonObject, JsonSchemaObject, Locale, McpSource, MessageError, NameError, Redactor,
+    JsonObject, JsonSchemaObject, JsonShape, Locale, McpSource, MessageError, NameError, Redactor,
     ResourceName, SourceType, ToolCall, ToolCatalogItem, ToolContext, ToolError, ToolErrorCode,
     ToolName, ToolResult, ToolSource, ToolStatus, Usage, text,
 };

@@ -56,7 +56,8 @@ pub(super) fn exit(result: &ToolResult) -> Exit {
     }
 }
 
-fn workdir(host: &Host, dir: &Path) -> Result<Workdir, Failure> {
+/// Opens the workdir that the user names.
+pub(super) fn workdir(host: &Host, dir: &Path) -> Result<Workdir, Failure> {
     host.workdir(dir).map_err(|error| {
         let hint = match &error {
             WorkdirError::Open { source, .. } if source.kind() == ErrorKind::NotFound => {

@@ -18,12 +18,36 @@ const LANGUAGES: [(&str, &str); 8] = [
         "rust,ignore",
         "handlers_in_the_pages_are_in_files_that_are_built",
     ),
-    ("ts", "guest-sdk/typescript/test/docs.test.mjs"),
-    ("python", "guest-sdk/python/test/test_docs.py"),
+    ("ts", "SCRIPTS"),
+    ("python", "SCRIPTS"),
     ("yaml", "each_yaml_snippet_is_a_bundle_a_policy_or_cases"),
     ("json", "each_json_snippet_is_json"),
     ("sh", "shell::commands_and_their_options_exist"),
     ("text", "nothing: what a program prints, or a drawing"),
+];
+
+/// Pages with snippets in TypeScript and Python, and the tests that run them.
+const SCRIPTS: [(&str, &str, &str); 4] = [
+    (
+        "ts",
+        "docs/authors/typescript.md",
+        "guest-sdk/typescript/test/docs.test.mjs",
+    ),
+    (
+        "ts",
+        "docs/clients/typescript.md",
+        "clients/typescript/test/page.test.mjs",
+    ),
+    (
+        "python",
+        "docs/authors/python.md",
+        "guest-sdk/python/test/test_docs.py",
+    ),
+    (
+        "python",
+        "docs/clients/python.md",
+        "clients/python/test/test_page.py",
+    ),
 ];
 
 /// The file that compiles the snippets of pages as doctests.
@@ -42,8 +66,9 @@ fn each_snippet_has_a_language_that_is_checked() {
         let page = &snippet.page;
         let checked = match snippet.language.as_str() {
             "rust" => doctests.contains(&format!("/{page}\")")),
-            "ts" => page == "docs/authors/typescript.md",
-            "python" => page == "docs/authors/python.md",
+            script @ ("ts" | "python") => SCRIPTS.iter().any(|(language, of, test)| {
+                (script, page.as_str()) == (*language, *of) && root(test).exists()
+            }),
             language => LANGUAGES.iter().any(|(known, _)| *known == language),
         };
         assert!(

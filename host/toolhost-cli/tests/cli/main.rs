@@ -21,6 +21,7 @@ mod list;
 mod pending;
 mod places;
 mod play;
+mod rpc;
 mod streams;
 mod terminal;
 mod test;

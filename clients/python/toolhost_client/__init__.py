@@ -1,0 +1,45 @@
+"""Runs tools in toolhost: a client of `toolhost rpc`.
+
+    async with await Toolhost.spawn(bundle="my-bundle", workdir="/srv/project") as host:
+        result = await host.execute({"id": "call_1", "name": "text__upper", "args": {"text": "hi"}})
+
+docs/rpc.md describes the methods. A failed call of a tool is a result; what the server could not carry
+out is an `RpcError`.
+"""
+
+from ._client import Toolhost
+from ._errors import ClosedWithError, ConnectionLost, RpcError
+from ._turn import Step, Turn
+from ._types import (
+    AgentInfo,
+    Diagnostic,
+    HostEvent,
+    HostInfo,
+    Instance,
+    Json,
+    LoadedBundle,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    TurnStatus,
+)
+
+__all__ = [
+    "AgentInfo",
+    "ClosedWithError",
+    "ConnectionLost",
+    "Diagnostic",
+    "HostEvent",
+    "HostInfo",
+    "Instance",
+    "Json",
+    "LoadedBundle",
+    "RpcError",
+    "Step",
+    "ToolCall",
+    "ToolError",
+    "ToolResult",
+    "Toolhost",
+    "Turn",
+    "TurnStatus",
+]

@@ -1,0 +1,219 @@
+"""A connection to a server."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ._connection import LINE_BYTES_MAX, Connection
+from ._errors import ConnectionLost
+from ._turn import Turn, given
+from ._types import AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, ToolCall, ToolResult
+
+#: How long the server has to end before it is killed, in seconds.
+SHUTDOWN_SECONDS = 5.0
+
+#: Events that wait to be read before new ones are lost.
+EVENT_QUEUE = 1024
+
+StrPath = str | os.PathLike[str]
+
+
+class Toolhost:
+    """A connection to a server. Close it, or use it as a context manager."""
+
+    def __init__(self, connection: Connection, ended: Callable[[], Awaitable[None]]) -> None:
+        self._connection = connection
+        self._ended = ended
+        self._events: _EventQueue | None = None
+        connection.on_notification = self._notified
+        connection.on_end = self._end_events
+
+    @classmethod
+    async def spawn(
+        cls,
+        bundle: StrPath | None = None,
+        *,
+        agent: str | None = None,
+        instance: str | None = None,
+        workdir: StrPath | None = None,
+        policy: StrPath | None = None,
+        state_root: StrPath | None = None,
+        program: StrPath = "toolhost",
+        env: dict[str, str] | None = None,
+    ) -> "Toolhost":
+        """Starts a server with the options of `toolhost rpc`. Without a bundle, load one."""
+        named = given(agent=agent, instance=instance, workdir=workdir, policy=policy)
+        if state_root is not None:
+            named["state-root"] = state_root
+        words = [word for name, value in named.items() for word in (f"--{name}", os.fspath(value))]
+        if bundle is not None:
+            words += ["--", os.fspath(bundle)]
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                program, "rpc", *words, stdin=pipe, stdout=pipe, env=env, limit=LINE_BYTES_MAX
+            )
+        except OSError as error:
+            raise ConnectionLost(f"{program} could not be started: {error}") from error
+        assert process.stdin and process.stdout
+
+        async def ended() -> None:
+            try:
+                await asyncio.wait_for(process.wait(), SHUTDOWN_SECONDS)
+            except asyncio.TimeoutError:
+                process.kill()
+                await process.wait()
+
+        return cls(Connection(process.stdout, process.stdin), ended)
+
+    @classmethod
+    async def connect(cls, path: StrPath) -> "Toolhost":
+        """Connects to the socket of a server that was started with `toolhost rpc --socket`."""
+        try:
+            reader, writer = await asyncio.open_unix_connection(path, limit=LINE_BYTES_MAX)
+        except OSError as error:
+            raise ConnectionLost(f"{os.fspath(path)}: {error}") from error
+
+        async def ended() -> None:
+            pass
+
+        return cls(Connection(reader, writer), ended)
+
+    async def __aenter__(self) -> "Toolhost":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends the connection, and a server that was started for it. Calls that run are stopped."""
+        await self._connection.close()
+        await self._ended()
+
+    async def request(self, method: str, params: dict[str, Any] | None = None) -> Any:
+        """Sends a request of docs/rpc.md."""
+        return await self._connection.request(method, params or {})
+
+    async def info(self) -> HostInfo:
+        """Describes the server and its limits."""
+        info: HostInfo = await self.request("host/info")
+        return info
+
+    async def load_bundle(self, path: StrPath) -> LoadedBundle:
+        loaded: LoadedBundle = await self.request("bundle/load", {"path": _absolute(path)})
+        return loaded
+
+    async def unload_bundle(self, bundle: str) -> None:
+        await self.request("bundle/unload", {"bundle": bundle})
+
+    async def agents(self, bundle: str | None = None) -> list[AgentInfo]:
+        agents: list[AgentInfo] = (await self.request("agents/list", given(bundle=bundle)))["agents"]
+        return agents
+
+    async def catalog(
+        self, *, bundle: str | None = None, agent: str | None = None, format: CatalogFormat = "json"
+    ) -> list[dict[str, Json]]:
+        """Returns the tools with which an agent's next step starts."""
+        params = given(bundle=bundle, agent=agent, format=format)
+        tools: list[dict[str, Json]] = (await self.request("catalog/get", params))["tools"]
+        return tools
+
+    async def open_turn(
+        self, *, instance: Instance | None = None, input: Json = None, trace_id: str | None = None
+    ) -> Turn:
+        """Opens a turn. `input` is for middleware."""
+        params = given(instance=_located(instance), input=input, traceId=trace_id)
+        return Turn(self._connection, await self.request("turn/open", params))
+
+    async def execute(
+        self, call: ToolCall, *, instance: Instance | None = None, message: Json = None, usage: bool = False
+    ) -> ToolResult:
+        """Executes one call in a turn of its own; a failed call is a result too."""
+        params = given(call=call, instance=_located(instance), message=message, usage=usage)
+        result: ToolResult = await self.request("call/execute", params)
+        return result
+
+    async def submit(
+        self, call: ToolCall, *, instance: Instance | None = None, message: Json = None, usage: bool = False
+    ) -> ToolResult:
+        """Executes one call in the background: the result is `pending` with a handle."""
+        params = given(call=call, instance=_located(instance), message=message, usage=usage)
+        result: ToolResult = await self.request("call/submit", params)
+        return result
+
+    async def poll(self, handle: str, *, instance: Instance | None = None) -> ToolResult:
+        """Polls a pending call: its result, or `pending` again."""
+        params = given(handle=handle, instance=_located(instance))
+        result: ToolResult = await self.request("call/poll", params)
+        return result
+
+    async def cancel(self, handle: str, *, instance: Instance | None = None) -> ToolResult:
+        """Cancels a pending call."""
+        params = given(handle=handle, instance=_located(instance))
+        result: ToolResult = await self.request("call/cancel", params)
+        return result
+
+    async def events(self, *, agent: str | None = None, key: str | None = None) -> AsyncIterator[HostEvent]:
+        """Subscribes to events, in place of an earlier subscription. Iterate over what it returns."""
+        self._end_events()
+        self._events = events = _EventQueue()
+        await self.request("events/subscribe", given(agent=agent, key=key))
+        return events
+
+    async def end_events(self) -> None:
+        """Ends the subscription."""
+        self._end_events()
+        await self.request("events/unsubscribe")
+
+    def _notified(self, method: str, params: Any) -> None:
+        if self._events is not None and method == "events/event":
+            self._events.add(params)
+        elif self._events is not None and method == "events/lost":
+            self._events.lost += params["count"]
+
+    def _end_events(self) -> None:
+        if self._events is not None:
+            self._events.end()
+            self._events = None
+
+
+class _EventQueue(AsyncIterator[HostEvent]):
+    """The events of a subscription, in order."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[HostEvent | None] = asyncio.Queue(EVENT_QUEUE + 1)
+        self.lost = 0
+
+    def add(self, event: HostEvent) -> None:
+        if self._queue.qsize() < EVENT_QUEUE:
+            self._queue.put_nowait(event)
+        else:
+            self.lost += 1
+
+    def end(self) -> None:
+        with suppress(asyncio.QueueFull):
+            self._queue.put_nowait(None)
+
+    async def __anext__(self) -> HostEvent:
+        if self._queue.empty() and self.lost:
+            count, self.lost = self.lost, 0
+            return {"type": "lost", "count": count}
+        event = await self._queue.get()
+        if event is None:
+            self.end()
+            raise StopAsyncIteration
+        return event
+
+
+def _absolute(path: StrPath) -> str:
+    """The server takes absolute paths: its current directory may be another."""
+    return str(Path(path).absolute())
+
+
+def _located(instance: Instance | None) -> Instance | None:
+    if instance is None or "workdir" not in instance:
+        return instance
+    return {**instance, "workdir": _absolute(instance["workdir"])}

@@ -1,0 +1,105 @@
+"""The messages of `toolhost rpc`; docs/rpc.md describes them."""
+
+from typing import Any, Literal, TypedDict
+
+#: A value of JSON.
+Json = Any
+
+#: Format of tools: the specification's, or that of a model's provider.
+CatalogFormat = Literal["json", "openai", "anthropic", "mcp"]
+
+
+class _ToolCallRequired(TypedDict):
+    id: str
+    name: str
+
+
+class ToolCall(_ToolCallRequired, total=False):
+    """A call of a tool, as a model makes it. `name` is such as `text__upper`."""
+
+    args: dict[str, Json]
+
+
+class _ToolErrorRequired(TypedDict):
+    message: str
+    code: str
+
+
+class ToolError(_ToolErrorRequired, total=False):
+    """The error of a failed call. `code` is for branching, `suggestion` is what to do next."""
+
+    name: str
+    suggestion: str
+    helpUrl: str
+
+
+class _ToolResultRequired(TypedDict):
+    toolCallId: str
+    toolName: str
+    status: Literal["ok", "error", "pending"]
+
+
+class ToolResult(_ToolResultRequired, total=False):
+    """What a call returns: an `output`, an `error` or a `handle`, by its `status`."""
+
+    output: Json
+    error: ToolError
+    handle: str
+    usage: dict[str, Json]
+
+
+class Diagnostic(TypedDict, total=False):
+    """A finding in a bundle."""
+
+    severity: Literal["error", "warning", "note"]
+    code: str
+    message: str
+    file: str
+    line: int
+    column: int
+    help: str
+
+
+class Instance(TypedDict, total=False):
+    """An instance of an agent: one conversation, one workspace.
+
+    `bundle` is an id that `load_bundle` returned, `workdir` the directory that the tools see as `/`
+    (default: the instance's own workspace).
+    """
+
+    bundle: str
+    agent: str
+    key: str
+    workdir: str
+
+
+class AgentInfo(TypedDict):
+    name: str
+    tools: list[str]
+    requiredTools: list[str]
+
+
+class LoadedBundle(TypedDict):
+    bundle: str
+    agents: list[AgentInfo]
+    diagnostics: list[Diagnostic]
+
+
+class HostInfo(TypedDict):
+    name: str
+    version: str
+    protocol: int
+    servesBundle: bool
+    limits: dict[str, int]
+
+
+class TurnStatus(TypedDict):
+    turn: str
+    traceId: str
+    requiredTools: list[str]
+    requiredToolsSatisfied: bool
+    steps: list[str]
+
+
+#: An event of a turn, a step or a call: `{"type": "tool.completed", …}`; or `{"type": "lost", "count": 3}`.
+HostEvent = dict[str, Json]

@@ -1,0 +1,69 @@
+/** Runs tools in toolhost: a client of `toolhost rpc`. */
+import { type CallOptions, Turn } from './turn.js';
+import type { AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, ToolCall, ToolResult } from './types.js';
+export * from './errors.js';
+export * from './types.js';
+export { Step, Turn, type CallOptions } from './turn.js';
+/** Options of a server that the client starts: those of `toolhost rpc`. */
+export interface SpawnOptions {
+    /** The bundle. Without it, load one with {@link Toolhost.loadBundle}. */
+    bundle?: string;
+    agent?: string;
+    instance?: string;
+    workdir?: string;
+    policy?: string;
+    stateRoot?: string;
+    /** The program. Default: `toolhost` of the search path. */
+    program?: string;
+    env?: NodeJS.ProcessEnv;
+    /** Where the server's log goes. Default: `inherit`. */
+    stderr?: 'inherit' | 'ignore';
+}
+/** A connection to a server. Close it when it is no longer needed. */
+export declare class Toolhost {
+    #private;
+    private constructor();
+    /** Starts a server, which ends with this process or with {@link close}. */
+    static spawn(options?: SpawnOptions): Toolhost;
+    /** Connects to the socket of a server that was started with `toolhost rpc --socket`. */
+    static connect(path: string): Promise<Toolhost>;
+    /** Sends a request of docs/rpc.md. */
+    request(method: string, params?: object, signal?: AbortSignal): Promise<unknown>;
+    /** Describes the server and its limits. */
+    info(): Promise<HostInfo>;
+    /** Loads a bundle. */
+    loadBundle(path: string): Promise<LoadedBundle>;
+    unloadBundle(bundle: string): Promise<void>;
+    agents(bundle?: string): Promise<AgentInfo[]>;
+    /** Returns the tools with which an agent's next step starts. */
+    catalog(options?: {
+        bundle?: string;
+        agent?: string;
+        format?: CatalogFormat;
+    }): Promise<Json[]>;
+    /** Opens a turn. `input` is for middleware. */
+    openTurn(options?: {
+        instance?: Instance;
+        input?: Json;
+        traceId?: string;
+    }): Promise<Turn>;
+    /** Executes one call in a turn of its own. */
+    execute(call: ToolCall, options?: CallOptions & {
+        instance?: Instance;
+    }): Promise<ToolResult>;
+    /** Executes one call in the background: the result is `pending` with a handle. */
+    submit(call: ToolCall, options?: CallOptions & {
+        instance?: Instance;
+    }): Promise<ToolResult>;
+    /** Polls a pending call: its result, or `pending` again. */
+    poll(handle: string, instance?: Instance): Promise<ToolResult>;
+    /** Cancels a pending call. */
+    cancel(handle: string, instance?: Instance): Promise<ToolResult>;
+    /** Subscribes to events, in place of an earlier subscription, until the loop over them is left. */
+    events(filter?: {
+        agent?: string;
+        key?: string;
+    }): Promise<AsyncIterableIterator<HostEvent>>;
+    /** Ends the connection, and a server that was started for it. Calls that run are stopped. */
+    close(): Promise<void>;
+}

@@ -1,0 +1,100 @@
+/** The messages of `toolhost rpc`; docs/rpc.md describes them. */
+export type Json = null | boolean | number | string | Json[] | {
+    [key: string]: Json;
+};
+/** A call of a tool, as a model makes it. */
+export interface ToolCall {
+    id: string;
+    /** Name of the tool, such as `text__upper`. */
+    name: string;
+    args?: {
+        [key: string]: Json;
+    };
+}
+/** The error of a failed call. */
+export interface ToolError {
+    message: string;
+    name?: string;
+    /** For branching, such as `E_TOOL_TIMEOUT`, or a code of the tool's. */
+    code: string;
+    /** What to do next. */
+    suggestion?: string;
+    helpUrl?: string;
+}
+/** What a call returns; a failed call returns a result too. */
+export type ToolResult = {
+    toolCallId: string;
+    toolName: string;
+    /** The resources that the call used, if they were asked for. */
+    usage?: {
+        [key: string]: Json;
+    };
+} & ({
+    status: 'ok';
+    output: Json;
+} | {
+    status: 'pending';
+    handle: string;
+} | {
+    status: 'error';
+    error: ToolError;
+});
+/** A finding in a bundle. */
+export interface Diagnostic {
+    severity: 'error' | 'warning' | 'note';
+    code: string;
+    message: string;
+    file: string;
+    line?: number;
+    column?: number;
+    help: string;
+}
+/** An instance of an agent: one conversation, one workspace. */
+export interface Instance {
+    /** Id of a bundle that {@link Toolhost.loadBundle} returned. */
+    bundle?: string;
+    agent?: string;
+    key?: string;
+    /** Directory that the tools see as `/`. Default: the instance's own workspace. */
+    workdir?: string;
+}
+/** Format of tools: the specification's, or that of a model's provider. */
+export type CatalogFormat = 'json' | 'openai' | 'anthropic' | 'mcp';
+export interface AgentInfo {
+    name: string;
+    tools: string[];
+    requiredTools: string[];
+}
+export interface LoadedBundle {
+    bundle: string;
+    agents: AgentInfo[];
+    diagnostics: Diagnostic[];
+}
+export interface HostInfo {
+    name: string;
+    version: string;
+    protocol: number;
+    servesBundle: boolean;
+    limits: {
+        [name: string]: number;
+    };
+}
+export interface TurnStatus {
+    turn: string;
+    traceId: string;
+    requiredTools: string[];
+    requiredToolsSatisfied: boolean;
+    steps: string[];
+}
+/** An event of a turn, a step or a call, such as `tool.completed`; or how many were lost. */
+export type HostEvent = {
+    type: string;
+    timestamp: string;
+    agentName: string;
+    instanceKey: string;
+    turnId: string;
+    [field: string]: Json;
+} | {
+    type: 'lost';
+    count: number;
+};

@@ -1,0 +1,175 @@
+/** Runs tools in toolhost: a client of `toolhost rpc`. */
+
+import { spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import { resolve } from 'node:path';
+
+import { Connection } from './connection.js';
+import { ConnectionError } from './errors.js';
+import { EventQueue } from './events.js';
+import { type CallOptions, split, Turn } from './turn.js';
+import type {
+  AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, ToolCall, ToolResult,
+} from './types.js';
+
+export * from './errors.js';
+export * from './types.js';
+export { Step, Turn, type CallOptions } from './turn.js';
+
+/** How long the server has to end before it is killed, in milliseconds. */
+const SHUTDOWN_MS = 5000;
+
+/** Options of a server that the client starts: those of `toolhost rpc`. */
+export interface SpawnOptions {
+  /** The bundle. Without it, load one with {@link Toolhost.loadBundle}. */
+  bundle?: string;
+  agent?: string;
+  instance?: string;
+  workdir?: string;
+  policy?: string;
+  stateRoot?: string;
+  /** The program. Default: `toolhost` of the search path. */
+  program?: string;
+  env?: NodeJS.ProcessEnv;
+  /** Where the server's log goes. Default: `inherit`. */
+  stderr?: 'inherit' | 'ignore';
+}
+
+/** A connection to a server. Close it when it is no longer needed. */
+export class Toolhost {
+  #connection: Connection;
+  #close: () => Promise<void>;
+  #events: EventQueue | undefined;
+
+  private constructor(connection: Connection, close: () => Promise<void>) {
+    this.#connection = connection;
+    this.#close = close;
+    connection.onNotification = (method, params) => {
+      if (method === 'events/event') this.#events?.push(params as HostEvent);
+      if (method === 'events/lost') this.#events?.push({ type: 'lost', ...(params as { count: number }) });
+    };
+    connection.onEnd = () => this.#events?.end();
+  }
+
+  /** Starts a server, which ends with this process or with {@link close}. */
+  static spawn(options: SpawnOptions = {}): Toolhost {
+    const { bundle, program = 'toolhost', env, stderr = 'inherit', stateRoot, ...named } = options;
+    const words = Object.entries({ ...named, 'state-root': stateRoot })
+      .flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
+    const args = ['rpc', ...words, ...(bundle === undefined ? [] : ['--', bundle])];
+    const child = spawn(program, args, { stdio: ['pipe', 'pipe', stderr], ...(env && { env }) });
+    const connection = new Connection(child.stdout!, child.stdin!);
+    const ended = new Promise<void>((done) => {
+      child.on('error', (error) => {
+        connection.end(`${program} could not be started: ${error.message}`);
+        done();
+      });
+      child.on('exit', (code, signal) => {
+        connection.end(`${program} has ended with ${signal ?? `exit code ${code}`}`);
+        done();
+      });
+    });
+    return new Toolhost(connection, async () => {
+      child.stdin!.end();
+      const kill = setTimeout(() => child.kill('SIGKILL'), SHUTDOWN_MS);
+      await ended;
+      clearTimeout(kill);
+    });
+  }
+
+  /** Connects to the socket of a server that was started with `toolhost rpc --socket`. */
+  static connect(path: string): Promise<Toolhost> {
+    return new Promise((done, fail) => {
+      const socket = connect({ path });
+      socket.once('error', (error) => fail(new ConnectionError(error.message)));
+      socket.once('connect', () => {
+        const ended = new Promise<void>((closed) => socket.once('close', () => closed()));
+        const close = () => (socket.destroy(), ended);
+        done(new Toolhost(new Connection(socket, socket), close));
+      });
+    });
+  }
+
+  /** Sends a request of docs/rpc.md. */
+  request(method: string, params: object = {}, signal?: AbortSignal): Promise<unknown> {
+    return this.#connection.request(method, params, signal);
+  }
+
+  /** Describes the server and its limits. */
+  async info(): Promise<HostInfo> {
+    return (await this.request('host/info')) as HostInfo;
+  }
+
+  /** Loads a bundle. */
+  async loadBundle(path: string): Promise<LoadedBundle> {
+    return (await this.request('bundle/load', { path: resolve(path) })) as LoadedBundle;
+  }
+
+  async unloadBundle(bundle: string): Promise<void> {
+    await this.request('bundle/unload', { bundle });
+  }
+
+  async agents(bundle?: string): Promise<AgentInfo[]> {
+    return ((await this.request('agents/list', { bundle })) as { agents: AgentInfo[] }).agents;
+  }
+
+  /** Returns the tools with which an agent's next step starts. */
+  async catalog(options: { bundle?: string; agent?: string; format?: CatalogFormat } = {}): Promise<Json[]> {
+    return ((await this.request('catalog/get', options)) as { tools: Json[] }).tools;
+  }
+
+  /** Opens a turn. `input` is for middleware. */
+  async openTurn(options: { instance?: Instance; input?: Json; traceId?: string } = {}): Promise<Turn> {
+    const opened = await this.request('turn/open', { ...options, instance: located(options.instance) });
+    const { turn, traceId, requiredTools } = opened as { turn: string; traceId: string; requiredTools: string[] };
+    return new Turn(this.#connection, turn, traceId, requiredTools);
+  }
+
+  /** Executes one call in a turn of its own. */
+  async execute(call: ToolCall, options: CallOptions & { instance?: Instance } = {}): Promise<ToolResult> {
+    const { signal, params } = split(options);
+    const request = { call, ...params, instance: located(options.instance) };
+    return (await this.request('call/execute', request, signal)) as ToolResult;
+  }
+
+  /** Executes one call in the background: the result is `pending` with a handle. */
+  async submit(call: ToolCall, options: CallOptions & { instance?: Instance } = {}): Promise<ToolResult> {
+    const { signal, params } = split(options);
+    const request = { call, ...params, instance: located(options.instance) };
+    return (await this.request('call/submit', request, signal)) as ToolResult;
+  }
+
+  /** Polls a pending call: its result, or `pending` again. */
+  async poll(handle: string, instance?: Instance): Promise<ToolResult> {
+    return (await this.request('call/poll', { handle, instance: located(instance) })) as ToolResult;
+  }
+
+  /** Cancels a pending call. */
+  async cancel(handle: string, instance?: Instance): Promise<ToolResult> {
+    return (await this.request('call/cancel', { handle, instance: located(instance) })) as ToolResult;
+  }
+
+  /** Subscribes to events, in place of an earlier subscription, until the loop over them is left. */
+  async events(filter: { agent?: string; key?: string } = {}): Promise<AsyncIterableIterator<HostEvent>> {
+    this.#events?.end();
+    const events: EventQueue = new EventQueue(async () => {
+      if (this.#events !== events) return;
+      this.#events = undefined;
+      await this.request('events/unsubscribe').catch(() => {});
+    });
+    this.#events = events;
+    await this.request('events/subscribe', filter);
+    return events;
+  }
+
+  /** Ends the connection, and a server that was started for it. Calls that run are stopped. */
+  close(): Promise<void> {
+    this.#connection.end('the connection was closed');
+    return this.#close();
+  }
+}
+
+/** The server takes absolute paths: its current directory may be another. */
+function located(instance: Instance | undefined): Instance | undefined {
+  return instance?.workdir === undefined ? instance : { ...instance, workdir: resolve(instance.workdir) };
+}

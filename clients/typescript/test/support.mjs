@@ -1,0 +1,57 @@
+// Servers for the tests: the binary of $TOOLHOST, and the bundle and guests of this repository.
+import { copyFile, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { after } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export const repository = fileURLToPath(new URL('../../../', import.meta.url));
+export const program = process.env.TOOLHOST ?? 'toolhost';
+
+/** A directory that is removed after the tests. */
+export async function directory() {
+  const path = await mkdtemp(join(tmpdir(), 'toolhost-client-'));
+  after(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** A bundle of guests: text, a guest that writes until it is stopped, and one that answers `pending`. */
+export async function bundle() {
+  const dir = await directory();
+  const tools = [['text', 'upper,fail'], ['write_bytes', 'run'], ['pending', 'run']];
+  const documents = tools.map(([name, exports]) => {
+    const spec = { entry: `./${name}.wasm`, exports: exports.split(',').map((name) => ({ name })) };
+    return JSON.stringify({ apiVersion: 'goondan.ai/v1', kind: 'Tool', metadata: { name }, spec });
+  });
+  await writeFile(join(dir, 'goondan.yaml'), documents.join('\n---\n'));
+  for (const [name] of tools) {
+    await copyFile(join(repository, 'target/guests', `${name}.wasm`), join(dir, `${name}.wasm`));
+  }
+  return dir;
+}
+
+/** A call that writes to /f until it is stopped. */
+export const endless = {
+  id: 'endless',
+  name: 'write_bytes__run',
+  args: { path: '/f', bytes: 1e9, chunk: 1, mode: 'append' },
+};
+
+const size = async (file) => (await stat(file).catch(() => ({ size: 0 }))).size;
+
+/** Waits until the endless call writes. */
+export async function untilItWrites(workdir) {
+  for (let waited = 0; (await size(join(workdir, 'f'))) < 100; waited += 10) {
+    if (waited > 20_000) throw new Error('the guest does not write');
+    await sleep(10);
+  }
+}
+
+/** Fails if the endless call still writes. */
+export async function assertStopped(workdir) {
+  const before = await size(join(workdir, 'f'));
+  await sleep(100);
+  const after = await size(join(workdir, 'f'));
+  if (after !== before) throw new Error(`the guest runs on: ${before}, ${after}`);
+}

@@ -1,0 +1,105 @@
+//! `toolhost rpc`: serves programs in other languages over JSON-RPC.
+
+use std::future::Future;
+
+use anyhow::anyhow;
+use tokio::io::{stdin, stdout};
+use toolhost_rpc::{ConnectionEnd, RpcConfig, RpcServer, SocketError, UnixSocket};
+
+use super::{agent, caller};
+use crate::args::RpcArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::host_context::{HostContext, StateRoot};
+use crate::settings::Settings;
+use crate::stop_request::StopRequest;
+
+pub(crate) async fn rpc(
+    args: &RpcArgs,
+    settings: &Settings,
+    stop: &StopRequest,
+) -> Result<Exit, Failure> {
+    let context = HostContext::open(settings, args.policy.as_deref(), StateRoot::Optional).await?;
+    let server = RpcServer::new(config(args, context, settings).await?);
+    let Some(path) = &args.socket else {
+        let serving = server.serve(stdin(), stdout());
+        return exit(drained_on(stop, &server, serving).await);
+    };
+    let socket = UnixSocket::bind(path).await.map_err(not_listening)?;
+    settings.note(&format!("listening on {}", path.display()));
+    drained_on(stop, &server, server.serve_socket(socket)).await;
+    Ok(Exit::Done)
+}
+
+async fn config(
+    args: &RpcArgs,
+    context: HostContext,
+    settings: &Settings,
+) -> Result<RpcConfig, Failure> {
+    // Before the bundle, which may take long to load.
+    let workdir = args.workdir.as_deref();
+    let workdir = workdir.map(|dir| caller::workdir(&context.host, dir));
+    let workdir = workdir.transpose()?;
+    let bundle = match &args.bundle {
+        Some(path) => Some(context.load_with_notes(path, settings).await?),
+        None => None,
+    };
+    let mut config = RpcConfig::new(context.into_host());
+    if let Some(bundle) = bundle {
+        if let Some(name) = &args.agent {
+            config = config.agent(agent(&bundle, Some(name), settings)?.name());
+        }
+        config = config.bundle(bundle);
+    }
+    if let Some(key) = &args.instance {
+        config = config.instance(key);
+    }
+    if let Some(workdir) = workdir {
+        config = config.workdir(workdir);
+    }
+    Ok(config)
+}
+
+/// Serves to the end. When the command is asked to stop, the server is drained.
+async fn drained_on<T>(
+    stop: &StopRequest,
+    server: &RpcServer,
+    serving: impl Future<Output = T>,
+) -> T {
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        served = &mut serving => return served,
+        () = stop.received() => server.drain(),
+    }
+    serving.await
+}
+
+fn exit(end: ConnectionEnd) -> Result<Exit, Failure> {
+    match end {
+        ConnectionEnd::Closed | ConnectionEnd::Drained => Ok(Exit::Done),
+        ConnectionEnd::NotReading => Err(anyhow!(
+            "the client does not read: stdout is closed, or answers wait for too long"
+        )
+        .into()),
+        // The library's enum may grow.
+        ConnectionEnd::LineTimeout | ConnectionEnd::Refused | _ => {
+            let error = Failure::from(anyhow!(
+                "the client began a line on stdin and did not end it"
+            ));
+            Err(error.hint("Write each message and its line break at once."))
+        }
+    }
+}
+
+fn not_listening(error: SocketError) -> Failure {
+    let hint = match &error {
+        SocketError::InUse { .. } => "Name another path with --socket, or end the other server.",
+        SocketError::NotOurs { .. } => "Name a path with --socket that does not exist.",
+        SocketError::Locked { .. } => "Name a path in a directory of your own with --socket.",
+        // The library's enum may grow.
+        SocketError::Create { .. } | _ => {
+            "Name a path of at most 107 bytes in a directory that you can write with --socket."
+        }
+    };
+    Failure::of(error).hint(hint)
+}

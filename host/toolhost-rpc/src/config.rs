@@ -1,0 +1,81 @@
+//! What a server serves.
+
+use toolhost::{Host, LoadedBundle, Workdir};
+
+use crate::limits::RpcLimits;
+
+/// What a server serves. What is set here, no request can change.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use toolhost::Host;
+/// use toolhost_rpc::{RpcConfig, RpcServer};
+///
+/// let host = Host::builder().state_root("/var/lib/agent").build()?;
+/// let bundle = host.load("/srv/tools").await?;
+/// let server = RpcServer::new(RpcConfig::new(host).bundle(bundle));
+/// let (reader, writer) = (tokio::io::stdin(), tokio::io::stdout());
+/// server.serve(reader, writer).await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct RpcConfig {
+    pub(crate) host: Host,
+    pub(crate) bundle: Option<LoadedBundle>,
+    pub(crate) agent: Option<String>,
+    pub(crate) instance: Option<String>,
+    pub(crate) workdir: Option<Workdir>,
+    pub(crate) limits: RpcLimits,
+}
+
+impl RpcConfig {
+    /// Lets clients load bundles on this host, and choose agents, instances and workdirs.
+    #[must_use]
+    pub fn new(host: Host) -> Self {
+        Self {
+            host,
+            bundle: None,
+            agent: None,
+            instance: None,
+            workdir: None,
+            limits: RpcLimits::default(),
+        }
+    }
+
+    /// Serves one bundle; clients cannot load another. Default: clients load bundles.
+    #[must_use]
+    pub fn bundle(mut self, bundle: LoadedBundle) -> Self {
+        self.bundle = Some(bundle);
+        self
+    }
+
+    /// Serves one agent. Default: a request names the agent, or the bundle has only one.
+    #[must_use]
+    pub fn agent(mut self, name: impl Into<String>) -> Self {
+        self.agent = Some(name.into());
+        self
+    }
+
+    /// Serves one instance of each agent. Default: a request names its key, or it is `rpc`.
+    #[must_use]
+    pub fn instance(mut self, key: impl Into<String>) -> Self {
+        self.instance = Some(key.into());
+        self
+    }
+
+    /// Gives this workdir to every instance. Default: a request names a directory, or it is the workspace
+    /// of the instance.
+    #[must_use]
+    pub fn workdir(mut self, workdir: Workdir) -> Self {
+        self.workdir = Some(workdir);
+        self
+    }
+
+    /// Sets the limits. Default: [`RpcLimits::default`].
+    #[must_use]
+    pub fn limits(mut self, limits: RpcLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+}

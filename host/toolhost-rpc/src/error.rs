@@ -1,0 +1,174 @@
+//! The errors of requests.
+
+use serde_json::{Value, json};
+use toolhost::{AgentError, LoadError, ToolError, WorkdirError, WorkspaceError};
+
+/// Why a request was not carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RpcErrorCode {
+    Parse,
+    Request,
+    Method,
+    Params,
+    Internal,
+    NotFound,
+    Limit,
+    Bundle,
+    Fixed,
+    Busy,
+    Shutdown,
+    Cancelled,
+}
+
+impl RpcErrorCode {
+    /// The number of JSON-RPC. Those from -32000 are ours; -32800 is that of the Language Server
+    /// Protocol.
+    fn number(self) -> i32 {
+        match self {
+            Self::Parse => -32700,
+            Self::Request => -32600,
+            Self::Method => -32601,
+            Self::Params => -32602,
+            Self::Internal => -32603,
+            Self::NotFound => -32001,
+            Self::Limit => -32002,
+            Self::Bundle => -32003,
+            Self::Fixed => -32004,
+            Self::Busy => -32005,
+            Self::Shutdown => -32006,
+            Self::Cancelled => -32800,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Parse => "E_RPC_PARSE",
+            Self::Request => "E_RPC_REQUEST",
+            Self::Method => "E_RPC_METHOD",
+            Self::Params => "E_RPC_PARAMS",
+            Self::Internal => "E_RPC_INTERNAL",
+            Self::NotFound => "E_RPC_NOT_FOUND",
+            Self::Limit => "E_RPC_LIMIT",
+            Self::Bundle => "E_RPC_BUNDLE",
+            Self::Fixed => "E_RPC_FIXED",
+            Self::Busy => "E_RPC_BUSY",
+            Self::Shutdown => "E_RPC_SHUTDOWN",
+            Self::Cancelled => "E_RPC_CANCELLED",
+        }
+    }
+
+    fn suggestion(self) -> &'static str {
+        match self {
+            Self::Parse => "Send one JSON object per line, in UTF-8, nested at most 127 deep.",
+            Self::Request => {
+                "Send {\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"…\", \"params\": {…}}."
+            }
+            Self::Method => "Call one of the methods of docs/rpc.md.",
+            Self::Params => "Correct the parameters; docs/rpc.md lists those of each method.",
+            Self::Internal => "The server failed: report what was sent, and what it logged.",
+            Self::NotFound => "Use an id that this connection opened, and that it did not close.",
+            Self::Limit => "Wait until earlier requests are answered, or send less.",
+            Self::Bundle => "Correct the findings in data.diagnostics; nothing was loaded.",
+            Self::Fixed => "Leave the parameter out: the operator has set it.",
+            Self::Busy => "Wait for the answers of the requests that use it, then close it.",
+            Self::Shutdown => "Connect again when the server has restarted.",
+            Self::Cancelled => "The client cancelled the request; send it again if it is needed.",
+        }
+    }
+}
+
+/// The error of a response.
+#[derive(Debug)]
+pub(crate) struct RpcError {
+    number: i32,
+    message: String,
+    code: String,
+    suggestion: String,
+    /// The findings of a bundle.
+    diagnostics: Option<Value>,
+}
+
+impl RpcError {
+    pub(crate) fn new(code: RpcErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            number: code.number(),
+            message: message.into(),
+            code: code.as_str().to_owned(),
+            suggestion: code.suggestion().to_owned(),
+            diagnostics: None,
+        }
+    }
+
+    pub(crate) fn params(message: impl Into<String>) -> Self {
+        Self::new(RpcErrorCode::Params, message)
+    }
+
+    pub(crate) fn suggesting(mut self, suggestion: impl Into<String>) -> Self {
+        self.suggestion = suggestion.into();
+        self
+    }
+
+    /// `{"code", "message", "data": {"code", "suggestion", "diagnostics"?}}`
+    pub(crate) fn to_json(&self) -> Value {
+        let mut data = json!({"code": self.code, "suggestion": self.suggestion});
+        if let (Some(findings), Some(data)) = (&self.diagnostics, data.as_object_mut()) {
+            data.insert("diagnostics".to_owned(), findings.clone());
+        }
+        json!({"code": self.number, "message": self.message, "data": data})
+    }
+}
+
+/// The number of a request that the host or a middleware failed; `data.code` has the code.
+const FAILED: i32 = -32000;
+
+impl From<ToolError> for RpcError {
+    fn from(error: ToolError) -> Self {
+        Self {
+            number: FAILED,
+            message: error.message,
+            code: error.code.to_string(),
+            suggestion: error.suggestion.unwrap_or_default(),
+            diagnostics: None,
+        }
+    }
+}
+
+impl From<AgentError> for RpcError {
+    fn from(error: AgentError) -> Self {
+        Self::new(RpcErrorCode::NotFound, error.to_string())
+            .suggesting("Name an agent that agents/list returns.")
+    }
+}
+
+impl From<WorkdirError> for RpcError {
+    fn from(error: WorkdirError) -> Self {
+        let reason = std::error::Error::source(&error).map(ToString::to_string);
+        let message = match reason {
+            Some(reason) => format!("{error}: {reason}"),
+            None => error.to_string(),
+        };
+        Self::params(message)
+            .suggesting("Name a directory that exists, with only files that the tools may change.")
+    }
+}
+
+impl From<WorkspaceError> for RpcError {
+    fn from(error: WorkspaceError) -> Self {
+        Self::params(error.to_string())
+            .suggesting("Name a workdir, or start the server with a state root.")
+    }
+}
+
+impl From<LoadError> for RpcError {
+    fn from(error: LoadError) -> Self {
+        let wrong = Self::new(RpcErrorCode::Bundle, error.to_string()).suggesting(error.help());
+        match error {
+            LoadError::Invalid { diagnostics, .. } => Self {
+                diagnostics: Some(json!(diagnostics)),
+                ..wrong
+            },
+            // The library's enum may grow.
+            LoadError::Read { .. } | LoadError::NoManifest { .. } | _ => wrong,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Tests the clients of `toolhost rpc` with the built binary.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::workspace::Workspace;
+use crate::{child, sources};
+
+/// Runs the tests of the clients. Prints which are not run because a language is not installed.
+pub(crate) fn test(workspace: &Workspace) -> Result<()> {
+    let clients: [(&str, fn(&Workspace) -> Result<()>); 2] =
+        [("typescript", test_typescript), ("python", test_python)];
+    for (language, test) in clients {
+        if let Some(missing) = sources::missing(language) {
+            println!("test: the client for {language} is NOT tested: install {missing}");
+            continue;
+        }
+        test(workspace).with_context(|| format!("the client for {language}"))?;
+    }
+    Ok(())
+}
+
+fn test_typescript(workspace: &Workspace) -> Result<()> {
+    let client = workspace.root().join("clients/typescript");
+    sources::install_npm_packages(&client)?;
+    let mut node = sources::in_own_cache(Command::new("node"), workspace);
+    // Named one by one: releases of Node differ in what they do with a folder.
+    node.args(["--test", "test/client.test.mjs", "test/page.test.mjs"])
+        .current_dir(&client)
+        .env("TOOLHOST", workspace.built("toolhost-cli", "toolhost")?);
+    child::run(&mut node)
+}
+
+fn test_python(workspace: &Workspace) -> Result<()> {
+    let mut tests = sources::in_own_cache(Command::new("python3"), workspace);
+    tests
+        .args(["-m", "unittest", "discover", "-s", "test"])
+        .current_dir(workspace.root().join("clients/python"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("TOOLHOST", workspace.built("toolhost-cli", "toolhost")?);
+    child::run(&mut tests)
+}
