@@ -129,6 +129,8 @@ impl Connection {
                 Err((RequestId::UNKNOWN, error))
             }
         };
+        // The request takes its memory next.
+        drop(line);
         let refused = match incoming {
             Ok(Incoming::Request {
                 id,
@@ -151,7 +153,6 @@ impl Connection {
             Ok(Incoming::Response) => None,
             Err(refused) => Some(refused),
         };
-        drop(line);
         if let Some((id, error)) = refused {
             self.session.answers.answer(response(&id, Err(error))).await;
         }
