@@ -27,7 +27,7 @@ async fn lines_that_are_no_requests_are_answered_and_the_connection_goes_on() {
         ("", "E_RPC_PARSE"),
         ("{\"jsonrpc\":", "E_RPC_PARSE"),
         ("\u{1b}[2J", "E_RPC_PARSE"),
-        (deep.as_str(), "E_RPC_LIMIT"),
+        (deep.as_str(), "E_RPC_PARSE"),
         (&deep[..90_000], "E_RPC_PARSE"),
         (values.as_str(), "E_RPC_LIMIT"),
         ("[]", "E_RPC_REQUEST"),
