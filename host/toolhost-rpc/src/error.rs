@@ -79,7 +79,10 @@ impl RpcErrorCode {
 
 /// The error of a response.
 #[derive(Debug)]
-pub(crate) struct RpcError {
+pub(crate) struct RpcError(Box<ErrorInner>);
+
+#[derive(Debug)]
+struct ErrorInner {
     number: i32,
     message: String,
     code: String,
@@ -90,13 +93,13 @@ pub(crate) struct RpcError {
 
 impl RpcError {
     pub(crate) fn new(code: RpcErrorCode, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(ErrorInner {
             number: code.number(),
             message: message.into(),
             code: code.as_str().to_owned(),
             suggestion: code.suggestion().to_owned(),
             diagnostics: None,
-        }
+        }))
     }
 
     pub(crate) fn params(message: impl Into<String>) -> Self {
@@ -104,17 +107,18 @@ impl RpcError {
     }
 
     pub(crate) fn suggesting(mut self, suggestion: impl Into<String>) -> Self {
-        self.suggestion = suggestion.into();
+        self.0.suggestion = suggestion.into();
         self
     }
 
     /// `{"code", "message", "data": {"code", "suggestion", "diagnostics"?}}`
     pub(crate) fn to_json(&self) -> Value {
-        let mut data = json!({"code": self.code, "suggestion": self.suggestion});
-        if let (Some(findings), Some(data)) = (&self.diagnostics, data.as_object_mut()) {
+        let error = &self.0;
+        let mut data = json!({"code": error.code, "suggestion": error.suggestion});
+        if let (Some(findings), Some(data)) = (&error.diagnostics, data.as_object_mut()) {
             data.insert("diagnostics".to_owned(), findings.clone());
         }
-        json!({"code": self.number, "message": self.message, "data": data})
+        json!({"code": error.number, "message": error.message, "data": data})
     }
 }
 
@@ -123,13 +127,13 @@ const FAILED: i32 = -32000;
 
 impl From<ToolError> for RpcError {
     fn from(error: ToolError) -> Self {
-        Self {
+        Self(Box::new(ErrorInner {
             number: FAILED,
             message: error.message,
             code: error.code.to_string(),
             suggestion: error.suggestion.unwrap_or_default(),
             diagnostics: None,
-        }
+        }))
     }
 }
 
@@ -161,14 +165,10 @@ impl From<WorkspaceError> for RpcError {
 
 impl From<LoadError> for RpcError {
     fn from(error: LoadError) -> Self {
-        let wrong = Self::new(RpcErrorCode::Bundle, error.to_string()).suggesting(error.help());
-        match error {
-            LoadError::Invalid { diagnostics, .. } => Self {
-                diagnostics: Some(json!(diagnostics)),
-                ..wrong
-            },
-            // The library's enum may grow.
-            LoadError::Read { .. } | LoadError::NoManifest { .. } | _ => wrong,
+        let mut wrong = Self::new(RpcErrorCode::Bundle, error.to_string()).suggesting(error.help());
+        if let LoadError::Invalid { diagnostics, .. } = error {
+            wrong.0.diagnostics = Some(json!(diagnostics));
         }
+        wrong
     }
 }
