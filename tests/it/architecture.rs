@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md.
-const ORDER: [(&str, &[&str]); 11] = [
+const ORDER: [(&str, &[&str]); 12] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     (
@@ -37,6 +37,7 @@ const ORDER: [(&str, &[&str]); 11] = [
     ),
     ("toolhost-otel", &["toolhost-features"]),
     ("toolhost-rpc", &["toolhost", "toolhost-features"]),
+    ("toolhost-mcp-client", &["toolhost", "toolhost-features"]),
     (
         "toolhost-testing",
         &[
@@ -53,6 +54,7 @@ const ORDER: [(&str, &[&str]); 11] = [
             "toolhost-contract",
             "toolhost-features",
             "toolhost-rpc",
+            "toolhost-mcp-client",
             "toolhost-testing",
         ],
     ),
@@ -68,7 +70,7 @@ const OWNERS: [(&str, &[&str]); 12] = [
     ("serde-saphyr", &["toolhost-manifest"]),
     ("rusqlite", &["toolhost-store"]),
     ("opentelemetry", &["toolhost-otel"]),
-    ("rmcp", &["toolhost-mcp"]),
+    ("rmcp", &["toolhost-mcp", "toolhost-mcp-client"]),
     ("clap", &["toolhost-cli", "xtask"]),
     ("miette", &["toolhost-cli"]),
     ("anyhow", &["toolhost-cli", "xtask"]),

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::workspace::Workspace;
-use crate::{child, clients, sources};
+use crate::{child, clients, mcp_servers, sources};
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
 /// the tests of the kits and the clients, and the doctests, which cargo-nextest does not run.
@@ -14,6 +14,7 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     if args.is_empty() {
         sources::test(workspace)?;
         clients::test(workspace)?;
+        mcp_servers::install(workspace)?;
     }
     let nextest = child::works(child::cargo(workspace.root()).args(["nextest", "--version"]));
     if !nextest {
@@ -95,6 +96,7 @@ fn cargo_with_guests(workspace: &Workspace) -> Command {
     let mut cargo = child::cargo(workspace.root());
     cargo
         .env("TOOLHOST_GUESTS", workspace.guests())
-        .env("TOOLHOST_EXAMPLES", workspace.examples());
+        .env("TOOLHOST_EXAMPLES", workspace.examples())
+        .env("TOOLHOST_MCP_SERVERS", mcp_servers::installed(workspace));
     cargo
 }

@@ -15,6 +15,7 @@ mod demo;
 mod deny;
 mod fuzz;
 mod guests;
+mod mcp_servers;
 mod sources;
 mod task;
 mod tool;

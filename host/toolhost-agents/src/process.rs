@@ -50,10 +50,13 @@ impl ProcessSetup {
         self.env.insert(name.into(), value.into());
         self
     }
-}
 
-impl WorkerTransport for ProcessSetup {
-    fn start(&self, _instance: &InstanceId) -> io::Result<WorkerStreams> {
+    /// Starts the program as the leader of a process group of its own. The group is killed when the
+    /// process has ended, and when [`WorkerStreams::process`] is dropped. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// Where the program cannot be started.
+    pub fn spawn(&self) -> io::Result<WorkerStreams> {
         let mut child = Command::new(&self.program)
             .args(&self.args)
             .env_clear()
@@ -78,6 +81,12 @@ impl WorkerTransport for ProcessSetup {
             stderr: Box::new(stderr),
             process,
         })
+    }
+}
+
+impl WorkerTransport for ProcessSetup {
+    fn start(&self, _instance: &InstanceId) -> io::Result<WorkerStreams> {
+        self.spawn()
     }
 
     fn program(&self) -> Option<&Path> {
@@ -114,6 +123,10 @@ impl WorkerProcess for ChildGuard {
         let status = self.child.wait().await.ok();
         self.kill_group();
         status
+    }
+
+    fn kill(&mut self) {
+        self.kill_group();
     }
 }
 

@@ -47,6 +47,10 @@ pub struct WorkerStreams {
 pub trait WorkerProcess: fmt::Debug + Send {
     /// Waits until the worker has ended; none where its status is not known. Cancel safe.
     async fn ended(&mut self) -> Option<ExitStatus>;
+
+    /// Ends the worker at once; [`Self::ended`] waits until it has ended. Default: nothing, so that only
+    /// dropping it does.
+    fn kill(&mut self) {}
 }
 
 impl fmt::Debug for WorkerStreams {

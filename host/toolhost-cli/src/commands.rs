@@ -7,6 +7,7 @@ mod caller;
 mod check;
 mod inspect;
 mod list;
+mod mcp_servers;
 mod new;
 mod play;
 mod rpc;

@@ -56,8 +56,8 @@ impl PolicyFile {
         Ok(file)
     }
 
-    /// Reads the policy that a script brings. It reads no secret, grants no HTTP request, and raises no
-    /// limit beyond the defaults.
+    /// Reads the policy that a script brings. It reads no secret, grants no HTTP request and no MCP
+    /// server, and raises no limit beyond the defaults.
     pub(crate) async fn read_of_script(path: &Path, script: &Path) -> Result<Self, Failure> {
         let refuse = |what: &str| {
             let error = anyhow!("{} {what}: {OPERATORS_ONLY}", path.display());
@@ -70,6 +70,9 @@ impl PolicyFile {
         let file = file.map_err(|failure| failure.hint(USE_OPTION))?;
         if file.policy.grants_any_http() {
             return refuse("grants HTTP requests");
+        }
+        if file.policy.grants_any_mcp_server() {
+            return refuse("grants MCP servers");
         }
         let policy = file.policy.within(&Policy::default());
         Ok(Self { policy, ..file })

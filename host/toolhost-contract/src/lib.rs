@@ -49,8 +49,8 @@ pub use name::{ExportName, NameError, ResourceName, ToolName};
 pub use protected::{FileId, Protected};
 pub use redact::Redactor;
 pub use resource::{
-    AgentResource, AgentSpec, ErrorMessageLimit, ResourceMetadata, ToolExportSpec, ToolResource,
-    ToolSpec,
+    AgentResource, AgentSpec, ErrorMessageLimit, McpServerResource, McpServerSpec,
+    McpTransportSpec, ResourceMetadata, ToolExportSpec, ToolResource, ToolSpec,
 };
 pub use result::{ToolResult, ToolStatus};
 pub use schema::{JsonSchemaObject, SchemaShapeError};

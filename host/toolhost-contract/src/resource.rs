@@ -99,6 +99,45 @@ pub struct AgentResource {
 pub struct AgentSpec {
     /// Tools in the catalog of each step, in order of declaration.
     pub tools: Vec<ResourceName>,
+    /// MCP servers whose tools follow them, in order of declaration.
+    pub mcp_servers: Vec<ResourceName>,
     /// If not empty, at least one of these tools must succeed before a turn can end.
     pub required_tools: Vec<ToolName>,
+}
+
+/// `kind: McpServer`: a server whose tools agents get, if the operator's policy grants exactly it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServerResource {
+    /// Name and labels.
+    pub metadata: ResourceMetadata,
+    /// `spec`.
+    pub spec: McpServerSpec,
+}
+
+/// `spec` of an McpServer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServerSpec {
+    /// How the server is reached.
+    pub transport: McpTransportSpec,
+    /// The server's tools that are used, by the server's names. Default: all.
+    pub tools: Option<Vec<String>>,
+    /// First part of the names of its tools. Default: the name of the resource.
+    pub prefix: ResourceName,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum McpTransportSpec {
+    /// `stdio`: a process of the host's machine.
+    Stdio {
+        /// The program and its arguments; not empty.
+        command: Vec<String>,
+        /// Environment variables, sorted by name. The policy may add others.
+        env: Vec<(String, String)>,
+    },
+    /// `http`: a Streamable HTTP endpoint.
+    Http {
+        /// Its URL.
+        url: String,
+    },
 }

@@ -8,12 +8,13 @@ pub mod built;
 pub mod component_source;
 mod document;
 mod guarded;
+mod mcp_server;
 mod open;
 mod read;
 mod resources;
 mod tool;
 
-use toolhost_contract::{AgentResource, ResourceName, ToolResource};
+use toolhost_contract::{AgentResource, McpServerResource, ResourceName, ToolResource};
 
 pub use guarded::WriteGuard;
 pub use open::{Entry, LoadError, MANIFEST, OpenBundle, SourceEntry};
@@ -48,6 +49,7 @@ pub struct Bundle {
     agents: Vec<AgentResource>,
     /// The places of `tools`, in the same order.
     places: Vec<ToolPlaces>,
+    mcp_servers: Vec<(McpServerResource, Place)>,
     remarks: Vec<Diagnostic>,
 }
 
@@ -60,6 +62,7 @@ impl Bundle {
         let Resources {
             tools,
             agents,
+            mcp_servers,
             findings,
         } = resources::read(source);
         if findings.iter().any(Diagnostic::is_error) {
@@ -70,11 +73,12 @@ impl Bundle {
             tools,
             agents,
             places,
+            mcp_servers,
             remarks: findings,
         })
     }
 
-    /// Returns the Tools, in the order declared; at least one.
+    /// Returns the Tools, in the order declared; at least one, unless there are McpServers.
     #[must_use]
     pub fn tools(&self) -> &[ToolResource] {
         &self.tools
@@ -84,6 +88,12 @@ impl Bundle {
     #[must_use]
     pub fn agents(&self) -> &[AgentResource] {
         &self.agents
+    }
+
+    /// Returns the McpServers, in the order declared, each with the place of its name.
+    #[must_use]
+    pub fn mcp_servers(&self) -> &[(McpServerResource, Place)] {
+        &self.mcp_servers
     }
 
     /// Returns the warnings and notes.

@@ -7,6 +7,7 @@
 //! This crate compiles and runs no component.
 
 pub mod bundle;
+mod command;
 mod diagnostic;
 mod draft;
 pub mod json_pointer;
@@ -22,7 +23,7 @@ pub use diagnostic::{Diagnostic, DiagnosticList, Place, Position, Related, Sever
 pub use draft::manifest;
 pub use policy::{
     CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
-    LimitInfo, Policy, PolicyError, SecretSource,
+    LimitInfo, McpGrant, McpReach, Policy, PolicyError, SecretSource,
 };
 pub use suggest::closest;
 pub use yaml::YamlSource;

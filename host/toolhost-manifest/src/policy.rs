@@ -4,6 +4,7 @@ mod credentials;
 mod http;
 mod limits;
 mod masked;
+mod mcp_servers;
 mod read;
 mod rules;
 mod variable;
@@ -12,7 +13,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use toolhost_contract::{Grants, Limits, Locale, Redactor, ResourceName, ToolErrorCode};
+use toolhost_contract::{
+    Grants, Limits, Locale, McpServerResource, Redactor, ResourceName, ToolErrorCode,
+};
 
 use crate::bundle::{Bundle, IMPLICIT_AGENT};
 use crate::diagnostic::{Diagnostic, Place};
@@ -22,6 +25,8 @@ pub use credentials::{
 };
 use limits::LimitChanges;
 pub use limits::{LimitInfo, parse_bytes};
+use mcp_servers::McpRule;
+pub use mcp_servers::{McpGrant, McpReach};
 pub use read::{PolicyError, read_at};
 use rules::{AgentRules, Rule};
 pub use variable::{SecretSource, Secrets};
@@ -53,6 +58,11 @@ pub use variable::{SecretSource, Secrets};
 ///           header: authorization
 ///           prefix: "Bearer "
 ///           value: {secret: sk-12345}
+/// mcpServers:                      # the only ones that are started, compared exactly with the bundle's
+///   files:
+///     command: [npx, "@modelcontextprotocol/server-filesystem", /srv/project]
+///     env: {PATH: /usr/bin}
+///   search: {url: https://mcp.example.com/mcp}
 /// agents:
 ///   coder:                         # for this agent alone, over the rules of its tools above
 ///     tools:
@@ -71,6 +81,7 @@ pub struct Policy {
     defaults: LimitChanges,
     tools: BTreeMap<ResourceName, Rule>,
     agents: BTreeMap<ResourceName, AgentRules>,
+    mcp_servers: BTreeMap<ResourceName, McpRule>,
     answered_by: Option<SocketAddr>,
     /// The policy whose limits are the maximum.
     operators: Option<Arc<Policy>>,
@@ -132,11 +143,18 @@ impl Policy {
     }
 
     /// Limits a policy that comes with the tools: each limit of a call is at most the operator's, or the
-    /// default if that is higher.
+    /// default if that is higher, and the MCP servers are the operator's alone.
     #[must_use]
     pub fn within(mut self, operators: &Self) -> Self {
+        self.mcp_servers.clone_from(&operators.mcp_servers);
         self.operators = Some(Arc::new(operators.clone()));
         self
+    }
+
+    /// Returns whether the policy grants any MCP server.
+    #[must_use]
+    pub fn grants_any_mcp_server(&self) -> bool {
+        !self.mcp_servers.is_empty()
     }
 
     /// Returns whether any tool may send any HTTP request.
@@ -166,6 +184,23 @@ impl Policy {
     pub fn answered_by(mut self, server: SocketAddr) -> Self {
         self.answered_by = Some(server);
         self
+    }
+
+    /// Returns the grant for an MCP server of a bundle.
+    ///
+    /// # Errors
+    /// A finding that names the lines to add or to correct: a warning if the policy does not have the
+    /// server, an error if it has another command, URL or variable under that name. `place` is the
+    /// resource's.
+    pub fn mcp_server(
+        &self,
+        server: &McpServerResource,
+        place: &Place,
+    ) -> Result<McpGrant, Box<Diagnostic>> {
+        match self.mcp_servers.get(&server.metadata.name) {
+            Some(rule) => rule.check(server, place),
+            None => Err(mcp_servers::not_granted(server, place)),
+        }
     }
 
     /// Returns whether the policy sets the deadline of a tool.
@@ -209,6 +244,7 @@ impl Policy {
         let secrets = |rule: &Rule| rules::credentials(rule.env.as_ref(), rule.http.as_ref());
         let secrets: Vec<Credentials> = self.all_rules().map(secrets).collect();
         redactor.add(secrets.iter().flat_map(Credentials::secrets));
+        redactor.add(self.mcp_servers.values().flat_map(McpRule::secrets));
     }
 
     /// Returns a warning for each tool and agent of the policy that the bundle does not have. The rules of a
@@ -216,7 +252,10 @@ impl Policy {
     #[must_use]
     pub fn unknown_names(&self, bundle: &Bundle) -> Vec<Diagnostic> {
         let tools = bundle.tools().iter().map(|tool| &tool.metadata.name);
-        let tools: Vec<&str> = tools.map(ResourceName::as_str).collect();
+        let servers = || bundle.mcp_servers().iter().map(|(server, _)| server);
+        let prefixes = servers().map(|server| &server.spec.prefix);
+        let tools: Vec<&str> = tools.chain(prefixes).map(ResourceName::as_str).collect();
+        let servers: Vec<&str> = servers().map(|it| it.metadata.name.as_str()).collect();
         let agents = bundle.agents().iter().map(|agent| &agent.metadata.name);
         let mut agents: Vec<&str> = agents.map(ResourceName::as_str).collect();
         if agents.is_empty() {
@@ -227,7 +266,11 @@ impl Policy {
         let named_tools = named_tools.map(|(name, rule)| ("Tool", name, &rule.place, &tools));
         let named_agents = self.agents.iter();
         let named_agents = named_agents.map(|(name, rules)| ("Agent", name, &rules.place, &agents));
-        let unknown = named_tools.chain(named_agents).filter_map(unknown);
+        let named_servers = self.mcp_servers.iter();
+        let named_servers =
+            named_servers.map(|(name, rule)| ("McpServer", name, &rule.place, &servers));
+        let named = named_tools.chain(named_agents).chain(named_servers);
+        let unknown = named.filter_map(unknown);
         let mut findings: Vec<Diagnostic> = unknown.collect();
         findings.sort_by_key(|finding| finding.place.position.map(|at| at.span.offset));
         findings

@@ -34,7 +34,10 @@ pub use host::agents::port::{
     AgentEntry, AgentInstance, AgentReceipt, AgentRequest, AgentResponse, AgentSend, AgentSpawn,
     AgentsFuture, AgentsPort,
 };
-pub use host::http::{HttpConfig, HttpResolveFuture, HttpResolver, SystemResolver};
+pub use host::http::{
+    HttpClient, HttpClientBody, HttpClientError, HttpConfig, HttpResolveFuture, HttpResolver,
+    SystemResolver,
+};
 pub use prepare::CodeOrigin;
 pub use sandbox::Sandbox;
 pub use tool::{ComponentFacts, PreparedTool};

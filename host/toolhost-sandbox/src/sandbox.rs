@@ -12,14 +12,15 @@ use crate::call::linker::link;
 use crate::call::store_data::CallState;
 use crate::component::cache::ComponentCache;
 use crate::component::limits::CompileLimits;
+use crate::component_id::ComponentId;
 use crate::config::SandboxConfig;
 use crate::engine::pools::{Allocation, InstancePools};
-use crate::host::http::Network;
+use crate::host::http::{HttpClient, Network};
 use crate::scheduler::admission::{Admission, MAX_HANGING};
 use crate::scheduler::epoch::EpochTicker;
 use crate::scheduler::executor::Executor;
 use crate::workdir::{Workdir, WorkdirError, WorkdirRules, WorkdirUsages};
-use crate::{SandboxError, SandboxStartError};
+use crate::{HttpGrant, Limits, SandboxError, SandboxStartError};
 
 /// The engine and everything calls share. One per process; every clone is the same sandbox.
 ///
@@ -98,6 +99,17 @@ impl Sandbox {
     /// [`WorkdirError`] where it cannot be opened.
     pub fn open_own_workdir(&self, path: &Path) -> Result<Workdir, WorkdirError> {
         Workdir::open_own(path, &self.0.workdir_usages)
+    }
+
+    /// Returns a client for requests of the host itself, over the network of guests: with its resolver and
+    /// its roots. `owner` names who sends them; its open connections count as those of one component.
+    /// Of the limits, those of HTTP apply, to each request alone.
+    #[must_use]
+    pub fn http_client(&self, owner: &str, grant: Arc<HttpGrant>, limits: Limits) -> HttpClient {
+        let owner = blake3::hash(owner.as_bytes());
+        let owner = ComponentId::of(&owner.to_hex());
+        let (network, files) = (Arc::clone(&self.0.network), Arc::clone(&self.0.open_files));
+        HttpClient::new(owner, grant, limits, network, files)
     }
 
     /// Awaits a future of the host for at most this time, by the sandbox's clock: the caller's runtime

@@ -47,7 +47,7 @@ pub use host::{Host, HostBuilder, HostError, LoadProgress};
 pub use inspect::{Inspection, inspect};
 pub use instance::Instance;
 pub use live_bundle::{BundleChanges, LiveBundle};
-pub use loaded_bundle::{AgentError, Declares, LoadedBundle, WorkspaceError};
+pub use loaded_bundle::{AgentError, Declares, GrantedMcpServer, LoadedBundle, WorkspaceError};
 pub use middleware::{
     AuditLog, AuditLogError, CallKind, CallOrigin, Metadata, Middleware, MiddlewareContext, Next,
     StepContext, ToolCallContext, TurnContext,
@@ -60,22 +60,23 @@ pub use watch::BundleWatch;
 pub use futures_util::future::BoxFuture;
 pub use toolhost_agents as agents;
 pub use toolhost_contract::{
-    AssistantMessage, Denial, ErrorCode, HandlerError, HttpCredential, HttpCredentialError,
-    JsonObject, JsonSchemaObject, JsonShape, Locale, McpSource, MessageError, NameError, Redactor,
-    ResourceName, SourceType, ToolCall, ToolCatalogItem, ToolContext, ToolError, ToolErrorCode,
-    ToolName, ToolResult, ToolSource, ToolStatus, Usage, text,
+    AddressBlock, AssistantMessage, Denial, ErrorCode, ExportName, HandlerError, HttpCredential,
+    HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, JsonObject, JsonSchemaObject,
+    JsonShape, Locale, McpServerResource, McpServerSpec, McpSource, McpTransportSpec, MessageError,
+    NameError, Redactor, ResourceName, SourceType, ToolCall, ToolCatalogItem, ToolContext,
+    ToolError, ToolErrorCode, ToolName, ToolResult, ToolSource, ToolStatus, Usage, text,
 };
 pub use toolhost_manifest::bundle::component_source::{
     BundleDirectory, ComponentSource, EntryFuture,
 };
 pub use toolhost_manifest::{
     Bundle, CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse,
-    Credentials, Diagnostic, LimitInfo, LoadError, Policy, PolicyError, SecretSource, Severity,
-    YamlSource, bundle, manifest,
+    Credentials, Diagnostic, LimitInfo, LoadError, McpGrant, McpReach, Policy, PolicyError,
+    SecretSource, Severity, YamlSource, bundle, manifest,
 };
 pub use toolhost_sandbox::{
     Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler,
-    ComponentFacts, FileIo, Grants, HandlerSpec, HttpConfig, HttpResolveFuture, HttpResolver,
-    Limits, LogLevel, PrepareError, Sandbox, SandboxConfig, SandboxStartError, Workdir,
-    WorkdirAccess, WorkdirError,
+    ComponentFacts, FileIo, Grants, HandlerSpec, HttpClient, HttpClientBody, HttpClientError,
+    HttpConfig, HttpResolveFuture, HttpResolver, Limits, LogLevel, PrepareError, Sandbox,
+    SandboxConfig, SandboxStartError, Workdir, WorkdirAccess, WorkdirError,
 };

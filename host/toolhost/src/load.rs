@@ -2,6 +2,7 @@
 
 mod agents;
 mod component;
+mod mcp_servers;
 mod names;
 mod register;
 mod ungranted;
@@ -87,6 +88,7 @@ async fn load(
     let of_agents = overlays_of(&open, &overlays);
     let taken = taken_names(&open, &registry, &of_agents);
     found.diagnostics.extend(taken);
+    let mcp_servers = mcp_servers::granted(&host.policy, open.bundle(), &mut found.diagnostics);
     let guard = match guard(&open, &mut found) {
         Ok(guard) => host.protection.guard(guard),
         Err(finding) => {
@@ -116,6 +118,7 @@ async fn load(
         agents,
         declares,
         components: found.components,
+        mcp_servers,
         diagnostics: found.diagnostics.into_vec(open.yaml().name()),
         path,
         overlays,

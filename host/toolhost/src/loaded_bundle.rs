@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
+use toolhost_contract::McpServerResource;
+use toolhost_sandbox::{ComponentFacts, Sandbox, Workdir, WorkdirError};
 use toolhost_store::make_private;
 
 use crate::agent::Agent;
@@ -11,6 +12,7 @@ use crate::host::{Host, HostInner};
 use crate::registry::agent_overlays::AgentOverlays;
 use crate::workspace::instance_workspace;
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
+use toolhost_manifest::policy::McpGrant;
 
 /// Why a bundle has no such agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,9 +70,21 @@ pub(crate) struct LoadedInner {
     pub(crate) agents: Vec<Agent>,
     pub(crate) declares: Declares,
     pub(crate) components: Vec<(String, ComponentFacts)>,
+    pub(crate) mcp_servers: Vec<GrantedMcpServer>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// What extensions add to the agents.
     pub(crate) overlays: Arc<AgentOverlays>,
+}
+
+/// An MCP server of a bundle that the policy grants.
+#[derive(Debug, Clone)]
+pub struct GrantedMcpServer {
+    /// The resource of the bundle.
+    pub resource: McpServerResource,
+    /// How the server is reached: the policy's command or URL, which the resource's equals.
+    pub grant: McpGrant,
+    /// The agents that have its tools.
+    pub agents: Vec<String>,
 }
 
 /// Whether a bundle declares agents.
@@ -147,6 +161,12 @@ impl LoadedBundle {
         &self.0.bundle
     }
 
+    /// The sandbox of the bundle's host.
+    #[must_use]
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.0.host.sandbox
+    }
+
     /// The manifest's text, for showing its lines.
     #[must_use]
     pub fn yaml(&self) -> &YamlSource {
@@ -157,6 +177,13 @@ impl LoadedBundle {
     #[must_use]
     pub fn components(&self) -> &[(String, ComponentFacts)] {
         &self.0.components
+    }
+
+    /// The MCP servers that the policy grants, in the order declared. Loading starts none of them:
+    /// `toolhost-mcp-client` does.
+    #[must_use]
+    pub fn mcp_servers(&self) -> &[GrantedMcpServer] {
+        &self.0.mcp_servers
     }
 
     /// Warnings and notes. An error would have failed the load.

@@ -3,7 +3,7 @@
 
 use toolhost::{ErrorCode, ToolCall, ToolErrorCode, ToolResult, ToolStatus};
 
-use super::caller;
+use super::{caller, mcp_servers};
 use crate::args::{CallArgs, PendingArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -16,8 +16,13 @@ const CALL_ID: &str = "call_1";
 pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, tool) = args.target()?;
     let input = args.args.read().await?;
-    let instance = caller::open(bundle, &args.caller, StateRoot::Optional, settings).await?;
-    let turn = instance.open_turn("turn").await.map_err(Failure::of)?;
+    let caller = caller::open(bundle, &args.caller, StateRoot::Optional, settings).await?;
+    let servers = mcp_servers::start(&caller.bundle, settings).await?;
+    let turn = caller
+        .instance
+        .open_turn("turn")
+        .await
+        .map_err(Failure::of)?;
     let step = turn.open_step().await.map_err(Failure::of)?;
     let call = ToolCall::new(CALL_ID, tool.as_ref(), input);
     let result = step.execute_without_message(call).await;
@@ -40,21 +45,22 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
     }
     step.close(()).await.map_err(Failure::of)?;
     turn.close(()).await.map_err(Failure::of)?;
+    servers.close().await;
     Ok(caller::exit(&result))
 }
 
 pub(crate) async fn poll(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
-    let instance = caller::open(bundle, &args.caller, StateRoot::Needed, settings).await?;
-    let result = instance.poll(&handle).await;
+    let caller = caller::open(bundle, &args.caller, StateRoot::Needed, settings).await?;
+    let result = caller.instance.poll(&handle).await;
     caller::print(&result, &args.caller)?;
     Ok(caller::exit(&result))
 }
 
 pub(crate) async fn cancel(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
-    let instance = caller::open(bundle, &args.caller, StateRoot::Needed, settings).await?;
-    let result = instance.cancel(&handle).await;
+    let caller = caller::open(bundle, &args.caller, StateRoot::Needed, settings).await?;
+    let result = caller.instance.cancel(&handle).await;
     caller::print(&result, &args.caller)?;
     Ok(match host_code(&result) {
         Some(ToolErrorCode::UnknownHandle | ToolErrorCode::Host) => Exit::Refused,

@@ -14,13 +14,19 @@ use crate::host_context::{HostContext, StateRoot};
 use crate::settings::Settings;
 use crate::terminal::stdout;
 
+/// An instance, and its bundle.
+pub(super) struct Caller {
+    pub(super) instance: Instance,
+    pub(super) bundle: LoadedBundle,
+}
+
 /// Loads the bundle and opens the instance. Without `--workdir` the state root is needed in any case.
 pub(super) async fn open(
     bundle: &Path,
     args: &CallerArgs,
     state_root: StateRoot,
     settings: &Settings,
-) -> Result<Instance, Failure> {
+) -> Result<Caller, Failure> {
     let state_root = match args.workdir {
         Some(_) => state_root,
         None => StateRoot::Needed,
@@ -35,7 +41,10 @@ pub(super) async fn open(
         Some(workdir) => workdir,
         None => workspace(&bundle, &args.instance, settings)?,
     };
-    Ok(agent.instance(args.instance.as_str(), workdir))
+    Ok(Caller {
+        instance: agent.instance(args.instance.as_str(), workdir),
+        bundle,
+    })
 }
 
 /// Prints a result, with its usage if `--usage` is set.

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use toolhost_contract::{AgentSpec, ResourceName, ToolErrorCode, ToolName, ToolResource, text};
+use toolhost_contract::{
+    AgentSpec, McpServerResource, ResourceName, ToolErrorCode, ToolName, ToolResource, text,
+};
 
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
@@ -13,10 +15,34 @@ use crate::yaml::Value;
 /// Maximum number of exports in a help text. A Tool may have thousands.
 const EXPORTS_SHOWN: usize = 20;
 
+/// A kind of resource that has tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Tool,
+    McpServer,
+}
+
+impl Kind {
+    fn parse(kind: &str) -> Option<Self> {
+        match kind {
+            "Tool" => Some(Self::Tool),
+            "McpServer" => Some(Self::McpServer),
+            _ => None,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "Tool",
+            Self::McpServer => "McpServer",
+        }
+    }
+}
+
 /// The tools that an Agent names, with their places.
 #[derive(Debug, Default)]
 pub(super) struct References {
-    tools: Vec<(ResourceName, Place)>,
+    tools: Vec<(Kind, ResourceName, Place)>,
     required: Vec<(ToolName, Place)>,
 }
 
@@ -32,23 +58,35 @@ pub(super) fn read_spec(resource: &Fields<'_>, findings: &mut Findings) -> Refer
     }
 }
 
-fn read_tools(spec: &Fields<'_>, findings: &mut Findings) -> Vec<(ResourceName, Place)> {
+/// The resources of a bundle to which an Agent may refer.
+pub(super) struct Declared<'a> {
+    /// The names of all Tools, also of those with an invalid spec.
+    pub(super) tools: &'a HashMap<ResourceName, Place>,
+    /// The names of all McpServers, also of those with an invalid spec.
+    pub(super) mcp_servers: &'a HashMap<ResourceName, Place>,
+    /// The Tools with a valid spec, whose exports are known.
+    pub(super) readable_tools: &'a [&'a ToolResource],
+    /// The McpServers with a valid spec.
+    pub(super) readable_servers: &'a [&'a McpServerResource],
+}
+
+fn read_tools(spec: &Fields<'_>, findings: &mut Findings) -> Vec<(Kind, ResourceName, Place)> {
     let items = spec.optional("tools", findings, Cursor::items).flatten();
     let mut references = Vec::new();
-    let mut first_places: HashMap<ResourceName, Place> = HashMap::new();
+    let mut first_places: HashMap<(Kind, ResourceName), Place> = HashMap::new();
     for item in items.unwrap_or_default() {
-        let Some((tool, place)) = read_reference(&item, findings) else {
+        let Some((kind, tool, place)) = read_reference(&item, findings) else {
             continue;
         };
-        if let Some(first) = first_places.get(&tool) {
-            let message = format!("duplicate reference to Tool/{tool}");
+        if let Some(first) = first_places.get(&(kind, tool.clone())) {
+            let message = format!("duplicate reference to {}/{tool}", kind.as_str());
             let warning = Diagnostic::warning(ToolErrorCode::ConfigDuplicate, place, message);
             let warning = warning.with_help("Remove one of the two.");
             findings.add(warning.with_related("listed here first", first.clone()));
             continue;
         }
-        first_places.insert(tool.clone(), place.clone());
-        references.push((tool, place));
+        first_places.insert((kind, tool.clone()), place.clone());
+        references.push((kind, tool, place));
     }
     references
 }
@@ -65,7 +103,7 @@ fn read_required(spec: &Fields<'_>, findings: &mut Findings) -> Vec<(ToolName, P
 }
 
 /// Reads `"Tool/bash"`, `{ref: "Tool/bash"}`, `{kind: Tool, name: bash}` or `{ref: {kind, name}}`.
-fn read_reference(at: &Cursor<'_>, findings: &mut Findings) -> Option<(ResourceName, Place)> {
+fn read_reference(at: &Cursor<'_>, findings: &mut Findings) -> Option<(Kind, ResourceName, Place)> {
     let at = match at.node.get("ref") {
         Some(_) => &at.known_fields(&["ref"], findings)?.get("ref")?,
         None => at,
@@ -87,28 +125,31 @@ fn read_reference(at: &Cursor<'_>, findings: &mut Findings) -> Option<(ResourceN
         findings.error(code, at, format!("expected a reference but got {found}"));
         return None;
     };
-    if kind != "Tool" {
-        let message = format!("an Agent's tools are of kind Tool, not '{}'", short(kind));
+    let Some(kind) = Kind::parse(kind) else {
+        let kind = short(kind);
+        let message = format!("an Agent's tools are of kind Tool or McpServer, not '{kind}'");
         findings.error(code, at, message);
         return None;
-    }
+    };
     let tool = findings.parsed(code, at, ResourceName::parse(name))?;
-    Some((tool, findings.place(at)))
+    Some((kind, tool, findings.place(at)))
 }
 
-/// Resolves the tools that an Agent names. `names` are those of all Tools of the bundle; `readable` are
-/// the Tools with a valid spec, whose exports are known.
+/// Resolves the tools that an Agent names.
 pub(super) fn resolve(
     references: References,
-    names: &HashMap<ResourceName, Place>,
-    readable: &[&ToolResource],
+    declared: &Declared<'_>,
     findings: &mut Findings,
 ) -> AgentSpec {
     let mut spec = AgentSpec::default();
     let code = ToolErrorCode::ConfigRefNotFound;
-    for (tool, place) in references.tools {
-        if names.contains_key(&tool) {
-            spec.tools.push(tool);
+    for (kind, name, place) in references.tools {
+        let (names, resolved) = match kind {
+            Kind::Tool => (declared.tools, &mut spec.tools),
+            Kind::McpServer => (declared.mcp_servers, &mut spec.mcp_servers),
+        };
+        if names.contains_key(&name) {
+            resolved.push(name);
             continue;
         }
         // If the list of findings is full, the search would be wasted.
@@ -116,15 +157,16 @@ pub(super) fn resolve(
         let mut known: Vec<&str> = known.map(ResourceName::as_str).collect();
         // Of two names at the same distance, the same one is suggested each time.
         known.sort_unstable();
-        let message = format!("Tool/{tool} is not declared in this bundle");
+        let kind = kind.as_str();
+        let message = format!("{kind}/{name} is not declared in this bundle");
         let missing = Diagnostic::error(code, place, message);
-        findings.add(match closest(tool.as_str(), &known) {
-            Some(close) => missing.with_help(format!("Did you mean Tool/{close}?")),
+        findings.add(match closest(name.as_str(), &known) {
+            Some(close) => missing.with_help(format!("Did you mean {kind}/{close}?")),
             None => missing,
         });
     }
     for (name, place) in references.required {
-        let Some(help) = unavailable(&name, &spec, readable) else {
+        let Some(help) = unavailable(&name, &spec, declared) else {
             spec.required_tools.push(name);
             continue;
         };
@@ -134,14 +176,20 @@ pub(super) fn resolve(
     spec
 }
 
-/// Returns how to make a required tool available; `None` if it is available.
-fn unavailable(name: &ToolName, spec: &AgentSpec, readable: &[&ToolResource]) -> Option<String> {
+/// Returns how to make a required tool available; `None` if it is available, or a server may have it.
+fn unavailable(name: &ToolName, spec: &AgentSpec, declared: &Declared<'_>) -> Option<String> {
     let (resource, export) = (name.resource(), name.export());
+    let mut servers = declared.readable_servers.iter();
+    if let Some(server) = servers.find(|server| server.spec.prefix == *resource) {
+        let server = &server.metadata.name;
+        let has_server = spec.mcp_servers.contains(server);
+        return (!has_server).then(|| format!("Add \"McpServer/{server}\" to spec.tools."));
+    }
     if !spec.tools.contains(resource) {
         return Some(format!("Add \"Tool/{resource}\" to spec.tools."));
     }
     // The exports of a Tool with an invalid spec are unknown; its own errors are reported.
-    let mut tools = readable.iter();
+    let mut tools = declared.readable_tools.iter();
     let tool = tools.find(|tool| tool.metadata.name == *resource)?;
     let exports = &tool.spec.exports;
     if exports.iter().any(|known| known.name == *export) {

@@ -31,6 +31,11 @@ const OTHER_KINDS: [&str; 11] = [
 pub(super) enum Kind {
     Tool,
     Agent,
+    McpServer,
+}
+
+impl Kind {
+    const NAMES: [&str; 3] = ["Tool", "Agent", "McpServer"];
 }
 
 /// The metadata of a resource, and the place of its name.
@@ -40,7 +45,7 @@ pub(super) struct Named {
     pub(super) place: Place,
 }
 
-/// Reads the kind of a document, and its keys; `None` if it is not a Tool or an Agent.
+/// Reads the kind of a document, and its keys; `None` if it is of another kind.
 pub(super) fn read<'n>(
     document: &Cursor<'n>,
     findings: &mut Findings,
@@ -74,20 +79,24 @@ fn read_kind(fields: &Fields<'_>, findings: &mut Findings) -> Option<Kind> {
     match kind {
         "Tool" => return Some(Kind::Tool),
         "Agent" => return Some(Kind::Agent),
+        "McpServer" => return Some(Kind::McpServer),
         _ => {}
     }
     let (code, place) = (ToolErrorCode::ConfigSchema, findings.place(&at));
     if OTHER_KINDS.contains(&kind) {
-        let message = format!("kind {kind} is ignored: toolhost reads Tool and Agent");
+        let message = format!("kind {kind} is ignored: toolhost reads Tool, Agent and McpServer");
         let note = Diagnostic::note(code, place, message);
-        findings.add(note.with_help("Nothing to do: other parts of the runtime read it."));
+        findings.add(note.with_help(match kind {
+            "MCPServer" => "Write kind: McpServer if toolhost is to use the tools of the server.",
+            _ => "Nothing to do: other parts of the runtime read it.",
+        }));
         return None;
     }
     let message = format!("unknown kind '{}'", short(kind));
-    let close = closest(kind, &["Tool", "Agent"]).or_else(|| closest(kind, &OTHER_KINDS));
+    let close = closest(kind, &Kind::NAMES).or_else(|| closest(kind, &OTHER_KINDS));
     let help = match close {
         Some(close) => format!("Did you mean {close}?"),
-        None => "Write kind: Tool or kind: Agent.".to_owned(),
+        None => "Write kind: Tool, kind: Agent or kind: McpServer.".to_owned(),
     };
     findings.add(Diagnostic::error(code, place, message).with_help(help));
     None

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use toolhost_contract::{
-    AgentResource, AgentSpec, ResourceMetadata, ResourceName, ToolErrorCode, ToolResource,
+    AgentResource, AgentSpec, McpServerResource, ResourceMetadata, ResourceName, ToolErrorCode,
+    ToolResource,
 };
 
-use super::agent::{self, References};
+use super::agent::{self, Declared, References};
 use super::document::{self, Kind, Named};
+use super::mcp_server;
 use super::tool::{self, ToolPlaces};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::reader::{Cursor, Fields, Findings};
@@ -24,6 +26,8 @@ const DOCUMENTS_MAX: usize = 100;
 pub(super) struct Resources {
     pub(super) tools: Vec<(ToolResource, ToolPlaces)>,
     pub(super) agents: Vec<AgentResource>,
+    /// Each with the place of its name.
+    pub(super) mcp_servers: Vec<(McpServerResource, Place)>,
     pub(super) findings: Vec<Diagnostic>,
 }
 
@@ -33,8 +37,10 @@ pub(super) fn read(source: &YamlSource) -> Resources {
         findings: Findings::new(source),
         tool_names: HashMap::new(),
         agent_names: HashMap::new(),
+        mcp_server_names: HashMap::new(),
         tools: Vec::new(),
         agents: Vec::new(),
+        mcp_servers: Vec::new(),
         is_complete: true,
     };
     let too_many = format!("the file holds more than {DOCUMENTS_MAX} documents");
@@ -52,9 +58,11 @@ struct Reading {
     /// The names of all Tools, also of those with an invalid spec, with the place of the first.
     tool_names: HashMap<ResourceName, Place>,
     agent_names: HashMap<ResourceName, Place>,
+    mcp_server_names: HashMap<ResourceName, Place>,
     tools: Vec<(ToolResource, ToolPlaces)>,
     agents: Vec<(ResourceMetadata, References)>,
-    /// Whether the names of all Tools are known.
+    mcp_servers: Vec<(McpServerResource, Place)>,
+    /// Whether the names of all Tools and McpServers are known.
     is_complete: bool,
 }
 
@@ -66,7 +74,8 @@ impl Reading {
                 None => self.is_complete = false,
             }
         }
-        if self.tool_names.is_empty() && self.is_complete {
+        let is_empty = self.tool_names.is_empty() && self.mcp_server_names.is_empty();
+        if is_empty && self.is_complete {
             let help = Some("Add a document with kind: Tool.");
             let (code, message) = (ToolErrorCode::ConfigSchema, "the bundle declares no Tool");
             self.findings.error_of_file(code, message, help);
@@ -81,6 +90,7 @@ impl Reading {
         match kind {
             Kind::Tool => self.tool(&fields, named),
             Kind::Agent => self.agent(&fields, named),
+            Kind::McpServer => self.mcp_server(&fields, named),
         }
     }
 
@@ -107,13 +117,57 @@ impl Reading {
         }
     }
 
+    fn mcp_server(&mut self, fields: &Fields<'_>, named: Option<Named>) {
+        let spec = mcp_server::read_spec(fields, named.as_ref(), &mut self.findings);
+        let Some(named) = named else {
+            self.is_complete = false;
+            return;
+        };
+        let names = &mut self.mcp_server_names;
+        let is_first = check_unique("McpServer", &named, names, &mut self.findings);
+        if let Some(spec) = spec.filter(|_| is_first) {
+            let metadata = named.metadata;
+            let server = McpServerResource { metadata, spec };
+            self.mcp_servers.push((server, named.place));
+        }
+    }
+
+    /// Checks that no two resources give their tools the same first part of the name.
+    fn check_prefixes(&mut self) {
+        let mut first_places = self.tool_names.clone();
+        for (server, place) in &self.mcp_servers {
+            let prefix = &server.spec.prefix;
+            let Some(first) = first_places.get(prefix) else {
+                first_places.insert(prefix.clone(), place.clone());
+                continue;
+            };
+            let name = &server.metadata.name;
+            let message =
+                format!("the tools of McpServer/{name} begin with '{prefix}__', as others do");
+            let code = ToolErrorCode::ConfigDuplicate;
+            let duplicate = Diagnostic::error(code, place.clone(), message)
+                .with_help("Write another name in spec.prefix.")
+                .with_related("used here first", first.clone());
+            self.findings.add(duplicate);
+        }
+    }
+
     /// Resolves references, when all names are known.
     fn finish(mut self) -> Resources {
+        self.check_prefixes();
         let readable: Vec<&ToolResource> = self.tools.iter().map(|(tool, _)| tool).collect();
-        let (names, findings) = (&self.tool_names, &mut self.findings);
+        let servers: Vec<&McpServerResource> =
+            self.mcp_servers.iter().map(|(server, _)| server).collect();
+        let declared = Declared {
+            tools: &self.tool_names,
+            mcp_servers: &self.mcp_server_names,
+            readable_tools: &readable,
+            readable_servers: &servers,
+        };
+        let findings = &mut self.findings;
         let agents = self.agents.into_iter().map(|(metadata, references)| {
             let spec = match self.is_complete {
-                true => agent::resolve(references, names, &readable, findings),
+                true => agent::resolve(references, &declared, findings),
                 false => AgentSpec::default(),
             };
             AgentResource { metadata, spec }
@@ -121,6 +175,7 @@ impl Reading {
         Resources {
             agents: agents.collect(),
             tools: self.tools,
+            mcp_servers: self.mcp_servers,
             findings: self.findings.into_list(),
         }
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use toolhost_contract::{Grants, HttpCredential, ResourceName};
 
+use crate::command::is_variable_name;
+
 /// Minimum length of a secret, in characters.
 pub(super) const SECRET_MIN: usize = 4;
 
@@ -69,8 +71,9 @@ pub enum CredentialError {
 
 /// Checks the name of an environment variable.
 pub(super) fn check_name(name: &str) -> Result<(), CredentialError> {
-    let is_valid = !name.is_empty() && !name.contains(['=', '\0']);
-    is_valid.then_some(()).ok_or(CredentialError::Name)
+    is_variable_name(name)
+        .then_some(())
+        .ok_or(CredentialError::Name)
 }
 
 /// Checks the value of an environment variable.

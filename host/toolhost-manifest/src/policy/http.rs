@@ -51,6 +51,7 @@ pub(super) fn read(
     findings: &mut Findings,
 ) -> Option<HttpRules> {
     let fields = at.known_fields(&["allow", "privateNetworks", "credentials"], findings)?;
+    let (private_networks, credentials) = read_reach(&fields, secrets, findings);
     let grant = HttpGrant {
         allow: entries(&fields, "allow", findings, |at, findings| {
             let text = at.text(findings)?;
@@ -59,20 +60,30 @@ pub(super) fn read(
                 .ok()
         })
         .into(),
-        private_networks: entries(&fields, "privateNetworks", findings, |at, findings| {
-            let text = at.text(findings)?;
-            let block = AddressBlock::parse(text);
-            block
-                .map_err(|error| add_invalid("network", text, &error, at, None, findings))
-                .ok()
-        }),
+        private_networks,
         ..HttpGrant::default()
     };
-    let read = |at: &Cursor<'_>, findings: &mut Findings| credential(at, secrets, findings);
     Some(HttpRules {
         grant: Arc::new(grant),
-        credentials: entries(&fields, "credentials", findings, read),
+        credentials,
     })
+}
+
+/// Reads `privateNetworks` and `credentials`.
+pub(super) fn read_reach(
+    fields: &Fields<'_>,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> (Vec<AddressBlock>, Vec<HttpCredential>) {
+    let networks = entries(fields, "privateNetworks", findings, |at, findings| {
+        let text = at.text(findings)?;
+        let block = AddressBlock::parse(text);
+        block
+            .map_err(|error| add_invalid("network", text, &error, at, None, findings))
+            .ok()
+    });
+    let read = |at: &Cursor<'_>, findings: &mut Findings| credential(at, secrets, findings);
+    (networks, entries(fields, "credentials", findings, read))
 }
 
 /// Reads a list of at most [`ENTRIES_MAX`] values, and leaves out invalid ones.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toolhost_contract::{Locale, ResourceName, ToolErrorCode, WorkdirAccess};
 
 use super::limits::{KEYS, LimitChanges, LimitInfo, Unit, parse_bytes};
+use super::mcp_servers::{self, McpRule};
 use super::rules::{AgentRules, Rule};
 use super::variable::{Secrets, no_secrets, read_env};
 use super::{Policy, http};
@@ -53,8 +54,14 @@ impl Policy {
     }
 }
 
-/// Reads a policy in another document. It contains all its secrets.
+/// Reads a policy in another document. It contains all its secrets, and grants no MCP server: a process
+/// of the machine is the operator's to start.
 pub fn read_at(at: &Cursor<'_>, findings: &mut Findings) -> Option<Policy> {
+    let servers = at.node.get("mcpServers");
+    if let Some(servers) = servers {
+        let servers = Cursor::new(servers, format!("{}.mcpServers", at.path));
+        findings.invalid(&servers, "only the operator's policy may grant MCP servers");
+    }
     read_policy(at, &no_secrets, findings)
 }
 
@@ -65,6 +72,7 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
         "defaults",
         "tools",
         "agents",
+        "mcpServers",
     ];
     let fields = at.known_fields(&known, findings)?;
     let direct = fields.optional("registryDirectCall", findings, Cursor::boolean);
@@ -81,6 +89,7 @@ fn read_policy(at: &Cursor<'_>, secrets: Secrets<'_>, findings: &mut Findings) -
         defaults: defaults.flatten().unwrap_or_default(),
         tools: read_tools(&fields, secrets, findings),
         agents: read_agents(&fields, secrets, findings),
+        mcp_servers: read_mcp_servers(&fields, secrets, findings),
         answered_by: None,
         operators: None,
     })
@@ -109,6 +118,21 @@ fn read_agents(
             tools: read_tools(fields, secrets, findings),
         }
     })
+}
+
+fn read_mcp_servers(
+    policy: &Fields<'_>,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> BTreeMap<ResourceName, McpRule> {
+    let read = |fields: &Fields<'_>, place, findings: &mut Findings| {
+        mcp_servers::read(fields, place, secrets, findings)
+    };
+    let rules = named(policy, "mcpServers", findings, read);
+    let valid = rules.into_iter();
+    valid
+        .filter_map(|(name, rule)| Some((name, rule?)))
+        .collect()
 }
 
 fn read_tools(

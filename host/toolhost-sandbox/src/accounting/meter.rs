@@ -95,6 +95,11 @@ impl Meter {
         self.just_denied.store(true, Relaxed);
     }
 
+    /// What was denied, each once.
+    pub(crate) fn denials(&self) -> Vec<Denial> {
+        lock(&self.denials).iter().cloned().collect()
+    }
+
     /// Records that the guest used its files, its log, the network or other agents, so that a denial
     /// before did not end it. Printing does not count, as a panic prints.
     pub(crate) fn goes_on(&self) {
@@ -132,7 +137,7 @@ impl Meter {
         usage.http_requests = self.http_requests.load(Relaxed);
         usage.http_sent = self.http_sent.load(Relaxed);
         usage.http_received = self.http_received.load(Relaxed);
-        usage.denials = lock(&self.denials).iter().cloned().collect();
+        usage.denials = self.denials();
         usage
     }
 }

@@ -5,6 +5,7 @@
 
 mod body;
 mod body_drain;
+mod client;
 mod error;
 mod handle_memory;
 mod hooks;
@@ -13,6 +14,7 @@ mod outbound_request;
 mod redactor;
 mod route;
 
+pub use client::{HttpClient, HttpClientBody, HttpClientError};
 pub(crate) use handle_memory::handle_memory;
 pub(crate) use hooks::Http;
 pub(crate) use network::Network;

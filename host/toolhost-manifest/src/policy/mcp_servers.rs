@@ -1,0 +1,295 @@
+//! Reads `mcpServers`: the MCP servers that may be started or connected to. Each is compared exactly with
+//! the resource of a bundle, which a stranger may have written.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde_json::json;
+use toolhost_contract::{
+    HttpGrant, HttpRule, McpServerResource, McpTransportSpec, ToolErrorCode, text,
+};
+
+use super::http::read_reach;
+use super::variable::{Environment, SecretSource, Secrets, read_env};
+use crate::command::{is_variable_name, read_command, read_texts};
+use crate::diagnostic::{Diagnostic, Place};
+use crate::quote::short;
+use crate::reader::{Cursor, Fields, Findings};
+use crate::yaml::write;
+
+/// A server that the policy grants, and what only the policy sets.
+#[derive(Clone)]
+pub struct McpGrant {
+    /// How the server is reached.
+    pub reach: McpReach,
+}
+
+/// How a granted server is reached.
+#[derive(Clone)]
+pub enum McpReach {
+    /// A process.
+    Process {
+        /// The program and its arguments; not empty.
+        command: Vec<String>,
+        /// Its whole environment.
+        env: BTreeMap<String, String>,
+        /// Its working directory.
+        dir: PathBuf,
+    },
+    /// A Streamable HTTP endpoint.
+    Endpoint {
+        /// Its URL.
+        url: String,
+        /// The networks and the credentials; it has no rules, as the URL is the only one.
+        grant: HttpGrant,
+    },
+}
+
+/// Omits variables and credentials.
+impl fmt::Debug for McpGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.reach {
+            McpReach::Process { command, .. } => f.debug_tuple("McpGrant").field(command).finish(),
+            McpReach::Endpoint { url, .. } => f.debug_tuple("McpGrant").field(url).finish(),
+        }
+    }
+}
+
+/// The rule for a server.
+#[derive(Debug, Clone)]
+pub(super) struct McpRule {
+    pub(super) place: Place,
+    reach: Reach,
+}
+
+#[derive(Debug, Clone)]
+enum Reach {
+    Process {
+        command: Vec<String>,
+        env: Environment,
+        inherited: Vec<(String, String)>,
+        dir: PathBuf,
+    },
+    Endpoint {
+        url: String,
+        grant: HttpGrant,
+    },
+}
+
+impl McpRule {
+    /// Lists the secrets, each with its name.
+    pub(super) fn secrets(&self) -> Vec<(&str, &str)> {
+        match &self.reach {
+            Reach::Process { env, .. } => {
+                let secrets = env.secret.iter();
+                secrets
+                    .map(|(name, it)| (name.as_str(), it.as_str()))
+                    .collect()
+            }
+            Reach::Endpoint { grant, .. } => {
+                let secrets = grant.credentials.iter();
+                secrets.map(|own| (own.name(), own.secret())).collect()
+            }
+        }
+    }
+}
+
+/// Reads the value of one server.
+pub(super) fn read(
+    fields: &Fields<'_>,
+    place: Place,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> Option<McpRule> {
+    let reach = match (fields.get("command"), fields.get("url")) {
+        (Some(command), None) => {
+            fields.refuse_unknown(&["command", "env", "inheritEnv", "dir"], findings);
+            let command = read_command(&command, findings);
+            let env = |at: &Cursor<'_>, findings: &mut Findings| read_env(at, secrets, findings);
+            let env = fields.optional("env", findings, env);
+            let inherit =
+                |at: &Cursor<'_>, findings: &mut Findings| read_inherited(at, secrets, findings);
+            let inherited = fields.optional("inheritEnv", findings, inherit);
+            let dir = fields.optional("dir", findings, read_dir);
+            Reach::Process {
+                command: command?,
+                env: env?.unwrap_or_default(),
+                inherited: inherited?.unwrap_or_default(),
+                dir: dir?.unwrap_or_else(|| PathBuf::from("/")),
+            }
+        }
+        (None, Some(url)) => {
+            fields.refuse_unknown(&["url", "privateNetworks", "credentials"], findings);
+            let (private_networks, credentials) = read_reach(fields, secrets, findings);
+            Reach::Endpoint {
+                url: read_url(&url, findings)?,
+                grant: HttpGrant {
+                    private_networks,
+                    credentials,
+                    ..HttpGrant::default()
+                },
+            }
+        }
+        _ => {
+            let message = "an MCP server has either 'command' or 'url'";
+            return fields.at.refused(message, findings);
+        }
+    };
+    Some(McpRule { place, reach })
+}
+
+fn read_url(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
+    let url = at.text(findings)?;
+    if url.contains('*') {
+        return at.refused("the URL of an MCP server has no '*'", findings);
+    }
+    match HttpRule::parse(&format!("POST {url}")) {
+        Ok(_) => Some(url.to_owned()),
+        Err(error) => {
+            let message = format!("invalid URL '{}': {error}", short(url));
+            at.refused(message, findings)
+        }
+    }
+}
+
+fn read_dir(at: &Cursor<'_>, findings: &mut Findings) -> Option<PathBuf> {
+    let dir = at.text(findings)?;
+    match dir.starts_with('/') && !dir.contains('\0') {
+        true => Some(dir.into()),
+        false => at.refused("'dir' is an absolute path", findings),
+    }
+}
+
+/// Reads the names of variables of the host, and their values. They are no secrets, such as `PATH`.
+fn read_inherited(
+    at: &Cursor<'_>,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> Option<Vec<(String, String)>> {
+    let mut variables = Vec::new();
+    for name in read_texts(at, findings)? {
+        if !is_variable_name(&name) {
+            let message = format!("'{}' cannot be the name of a variable", short(&name));
+            findings.invalid(at, message);
+            continue;
+        }
+        match secrets(SecretSource::Env(&name)) {
+            Ok(value) => variables.push((name, value)),
+            Err(reason) => {
+                let message = format!("the variable {} cannot be read: {reason}", short(&name));
+                findings.invalid(at, text::shorten(&message, 300));
+            }
+        }
+    }
+    Some(variables)
+}
+
+impl McpRule {
+    /// Returns the grant for a server, if it is the one of this rule; otherwise an error.
+    pub(super) fn check(
+        &self,
+        server: &McpServerResource,
+        place: &Place,
+    ) -> Result<McpGrant, Box<Diagnostic>> {
+        let Some(difference) = self.reach.difference(&server.spec.transport) else {
+            return Ok(self.reach.grant());
+        };
+        let name = &server.metadata.name;
+        let message = format!("McpServer/{name} is not the one in the policy: {difference}");
+        let error = Diagnostic::error(ToolErrorCode::Denied, place.clone(), message);
+        let error = error.with_help(help(server));
+        Err(Box::new(
+            error.with_related("granted here", self.place.clone()),
+        ))
+    }
+}
+
+/// Returns the warning about a server that the policy does not have.
+pub(super) fn not_granted(server: &McpServerResource, place: &Place) -> Box<Diagnostic> {
+    let name = &server.metadata.name;
+    let message = format!("McpServer/{name} is not granted by the policy, and not started");
+    let warning = Diagnostic::warning(ToolErrorCode::Denied, place.clone(), message);
+    Box::new(warning.with_help(help(server)))
+}
+
+impl Reach {
+    /// Returns in what a server of a bundle differs from what is granted.
+    fn difference(&self, spec: &McpTransportSpec) -> Option<String> {
+        match (self, spec) {
+            (
+                Self::Process {
+                    command,
+                    env,
+                    inherited,
+                    ..
+                },
+                McpTransportSpec::Stdio {
+                    command: asked,
+                    env: asked_env,
+                },
+            ) => {
+                if command != asked {
+                    return Some("its command differs".to_owned());
+                }
+                let plain =
+                    |pair: &(String, String)| env.plain.contains(pair) || inherited.contains(pair);
+                let other = asked_env.iter().find(|pair| !plain(pair))?;
+                Some(format!("its variable {} differs", short(&other.0)))
+            }
+            (Self::Endpoint { url, .. }, McpTransportSpec::Http { url: asked }) => {
+                (url != asked).then(|| "its URL differs".to_owned())
+            }
+            (Self::Process { .. }, McpTransportSpec::Http { .. }) => {
+                Some("it is a URL, and a command is granted".to_owned())
+            }
+            (Self::Endpoint { .. }, McpTransportSpec::Stdio { .. }) => {
+                Some("it is a command, and a URL is granted".to_owned())
+            }
+        }
+    }
+
+    fn grant(&self) -> McpGrant {
+        let reach = match self {
+            Self::Process {
+                command,
+                env,
+                inherited,
+                dir,
+            } => {
+                let all = inherited.iter().chain(&env.plain).chain(&env.secret);
+                McpReach::Process {
+                    command: command.clone(),
+                    env: all.cloned().collect(),
+                    dir: dir.clone(),
+                }
+            }
+            Self::Endpoint { url, grant } => McpReach::Endpoint {
+                url: url.clone(),
+                grant: grant.clone(),
+            },
+        };
+        McpGrant { reach }
+    }
+}
+
+/// Returns the help that grants a server: lines for a policy.
+fn help(server: &McpServerResource) -> String {
+    let grant = match &server.spec.transport {
+        McpTransportSpec::Stdio { command, env } if env.is_empty() => json!({"command": command}),
+        McpTransportSpec::Stdio { command, env } => {
+            let env: serde_json::Map<_, _> = env
+                .iter()
+                .map(|(name, value)| (name.clone(), value.as_str().into()))
+                .collect();
+            json!({"command": command, "env": env})
+        }
+        McpTransportSpec::Http { url } => json!({"url": url}),
+    };
+    let what = match &server.spec.transport {
+        McpTransportSpec::Stdio { .. } => "start this process, which has your rights",
+        McpTransportSpec::Http { .. } => "send the calls of its tools there",
+    };
+    let lines = write::inline(&json!({server.metadata.name.as_str(): grant}));
+    format!("Write `mcpServers: {lines}` in the policy to {what}.")
+}

@@ -1,0 +1,91 @@
+//! Starts the servers of a bundle.
+
+use futures_util::future::join_all;
+use toolhost::{Agent, GrantedMcpServer, LoadedBundle, McpReach, Sandbox};
+
+use crate::config::{HttpServer, McpServerConfig, McpTransport, StdioServer};
+use crate::error::McpError;
+use crate::server::{McpServer, McpStatus};
+
+/// The servers of a bundle. Dropping it ends them and removes their tools.
+#[derive(Debug, Default)]
+pub struct McpServers {
+    servers: Vec<McpServer>,
+}
+
+impl McpServers {
+    /// Starts the servers that the policy grants, all at once, and gives their tools to the agents that name
+    /// them. Servers that are not granted are findings of the load, and are not started. Returns when the
+    /// first attempt with each has ended.
+    ///
+    /// # Errors
+    /// [`McpError`] as [`McpServer::start`], or where the URL of a server cannot be used.
+    pub async fn start(bundle: &LoadedBundle) -> Result<Self, McpError> {
+        let start = async |granted: &GrantedMcpServer| {
+            let config = config(bundle.sandbox(), granted)?;
+            let agents = granted.agents.iter();
+            let agents = agents.filter_map(|name| bundle.agent(name).ok());
+            McpServer::start(config, agents.collect::<Vec<Agent>>()).await
+        };
+        let started = join_all(bundle.mcp_servers().iter().map(start)).await;
+        let servers: Result<Vec<McpServer>, McpError> = started.into_iter().collect();
+        Ok(Self { servers: servers? })
+    }
+
+    /// The servers, in the order declared.
+    #[must_use]
+    pub fn servers(&self) -> &[McpServer] {
+        &self.servers
+    }
+
+    /// A line for each server that is not available, and for each tool that is left out.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let of_server = |server: &McpServer| {
+            let name = server.config().name.clone();
+            let unavailable = match server.status() {
+                McpStatus::Unavailable { reason } => {
+                    Some(format!("McpServer/{name} is not available: {reason}"))
+                }
+                McpStatus::Starting | McpStatus::Ready { .. } => None,
+            };
+            let left_out = server.findings().into_iter();
+            let left_out = left_out.map(move |finding| format!("McpServer/{name}: {finding}"));
+            unavailable.into_iter().chain(left_out)
+        };
+        self.servers.iter().flat_map(of_server).collect()
+    }
+
+    /// Closes all servers at once: see [`McpServer::close`].
+    pub async fn close(self) {
+        join_all(self.servers.into_iter().map(McpServer::close)).await;
+    }
+}
+
+fn config(sandbox: &Sandbox, granted: &GrantedMcpServer) -> Result<McpServerConfig, McpError> {
+    let name = granted.resource.metadata.name.clone();
+    let transport = match &granted.grant.reach {
+        McpReach::Process { command, env, dir } => {
+            let mut words = command.iter().cloned();
+            McpTransport::Stdio(StdioServer {
+                program: words.next().unwrap_or_default(),
+                args: words.collect(),
+                env: env.clone(),
+                dir: dir.clone(),
+            })
+        }
+        McpReach::Endpoint { url, grant } => {
+            let server = HttpServer::new(sandbox, url, grant.clone());
+            McpTransport::Http(server.map_err(|source| McpError::Url {
+                server: name.clone(),
+                source,
+            })?)
+        }
+    };
+    let spec = &granted.resource.spec;
+    Ok(McpServerConfig {
+        prefix: spec.prefix.clone(),
+        tools: spec.tools.clone(),
+        ..McpServerConfig::new(name, transport)
+    })
+}

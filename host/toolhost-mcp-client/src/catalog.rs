@@ -1,0 +1,147 @@
+//! Registers the tools of a server with agents.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rmcp::model::Tool;
+use serde_json::Value;
+use toolhost::{
+    ExportName, ExtensionApi, ExtensionError, JsonSchemaObject, McpSource, SourceType,
+    ToolCatalogItem, ToolName, ToolSource,
+};
+
+use crate::config::McpServerConfig;
+use crate::error::McpFinding;
+use crate::handler::McpTool;
+use crate::list::ToolList;
+use crate::state::Shared;
+
+/// Most findings about the tools of one server.
+const FINDINGS_MAX: usize = 100;
+
+/// The tools of a server that agents have.
+pub(crate) struct Catalog {
+    /// One for each agent.
+    apis: Vec<ExtensionApi>,
+    registered: BTreeMap<ToolName, Tool>,
+}
+
+impl Catalog {
+    pub(crate) fn new(apis: Vec<ExtensionApi>) -> Self {
+        Self {
+            apis,
+            registered: BTreeMap::new(),
+        }
+    }
+
+    /// The number of tools that agents have.
+    pub(crate) fn len(&self) -> usize {
+        self.registered.len()
+    }
+
+    /// Registers the tools of a list, and removes others. Agents see the change in their next step. Returns
+    /// a finding for each tool that is left out.
+    pub(crate) fn update(&mut self, shared: &Arc<Shared>, list: ToolList) -> Vec<McpFinding> {
+        let config = &shared.config;
+        let mut findings = Vec::new();
+        let mut kept: BTreeMap<ToolName, Tool> = BTreeMap::new();
+        let mut missing: BTreeSet<&str> =
+            config.tools.iter().flatten().map(String::as_str).collect();
+        for tool in list.tools {
+            let is_used = config.tools.is_none() || missing.remove(&*tool.name);
+            if !is_used {
+                continue;
+            }
+            match self.register(shared, &tool, &kept) {
+                Ok(name) => {
+                    kept.insert(name, tool);
+                }
+                Err(reason) => findings.push(McpFinding::new(&tool.name, reason)),
+            }
+        }
+        let has_not = missing
+            .iter()
+            .map(|name| McpFinding::new(name, "the server has no such tool"));
+        findings.extend(has_not);
+        if list.is_cut {
+            let most = config.limits.tools;
+            let reason = format!("the server has more than {most} tools");
+            findings.push(McpFinding::new("…", reason));
+        }
+        findings.truncate(FINDINGS_MAX);
+        for gone in self
+            .registered
+            .keys()
+            .filter(|name| !kept.contains_key(*name))
+        {
+            for api in &self.apis {
+                // It fails if the agent was dropped.
+                let _ = api.tools().unregister(gone.as_str());
+            }
+        }
+        self.registered = kept;
+        findings
+    }
+
+    /// Registers a tool with every agent, unless it is registered as it is.
+    fn register(
+        &self,
+        shared: &Arc<Shared>,
+        tool: &Tool,
+        kept: &BTreeMap<ToolName, Tool>,
+    ) -> Result<ToolName, String> {
+        let item = item(&shared.config, tool)?;
+        let name = item.name.clone();
+        if kept.contains_key(&name) {
+            return Err(format!(
+                "the server has two tools of this name, and the first is {name}"
+            ));
+        }
+        if self.registered.get(&name) == Some(tool) {
+            return Ok(name);
+        }
+        for api in &self.apis {
+            let handler = McpTool {
+                shared: Arc::clone(shared),
+                name: tool.name.as_ref().into(),
+            };
+            match api.tools().register(item.clone(), handler) {
+                // The agent was dropped: others may be alive.
+                Ok(()) | Err(ExtensionError::Gone { .. }) => {}
+                Err(error) => {
+                    for api in &self.apis {
+                        let _ = api.tools().unregister(name.as_str());
+                    }
+                    return Err(error.to_string());
+                }
+            }
+        }
+        Ok(name)
+    }
+}
+
+/// Returns the catalog item of a tool. Names are never changed: two tools could get one name.
+fn item(config: &McpServerConfig, tool: &Tool) -> Result<ToolCatalogItem, String> {
+    let export = ExportName::parse(&tool.name).map_err(|error| error.to_string())?;
+    let name = ToolName::new(config.prefix.clone(), export).map_err(|error| error.to_string())?;
+    let schema = Value::Object(toolhost::JsonObject::clone(&tool.input_schema));
+    let parameters = JsonSchemaObject::parse(schema).map_err(|error| error.to_string())?;
+    let title = || tool.title.clone();
+    Ok(ToolCatalogItem {
+        name,
+        description: tool
+            .description
+            .as_deref()
+            .map(str::to_owned)
+            .or_else(title),
+        parameters: Some(parameters),
+        source: Some(ToolSource {
+            source_type: SourceType::Mcp,
+            name: config.name.to_string(),
+            mcp: Some(McpSource {
+                extension_name: String::new(),
+                server_name: Some(config.name.to_string()),
+            }),
+        }),
+    })
+}

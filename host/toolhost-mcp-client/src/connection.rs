@@ -1,0 +1,280 @@
+//! One connection to a server: from its start to its end.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, Implementation, ProtocolVersion, SubscriptionFilter,
+};
+use rmcp::service::{
+    ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{ClientHandler, Peer, RoleClient};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::Catalog;
+use crate::config::{HttpServer, McpServerConfig, McpTransport, StdioServer};
+use crate::error::{McpFinding, shown};
+use crate::guard::{Guarded, Watch};
+use crate::http::Egress;
+use crate::list::{ToolList, list};
+use crate::process::Process;
+use crate::state::{Ready, Shared};
+use crate::stdio::StdioTransport;
+
+/// How long the end of a process that closed its streams is waited for, to report its exit status.
+const EXIT_STATUS: Duration = Duration::from_millis(500);
+
+/// The delay before a subscription that ended is renewed.
+const RESUBSCRIBE: Duration = Duration::from_secs(5);
+
+/// This client: it offers nothing to servers.
+struct Client;
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> ClientConfig {
+        let this = Implementation::new("toolhost", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), this)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}
+
+/// How a connection ended.
+enum End {
+    /// For this reason; the client still runs.
+    Reason(String),
+    /// The client has ended, because nothing more can be received.
+    Disconnected,
+}
+
+/// A server that was initialized and has listed its tools.
+pub(crate) struct Connection {
+    service: RunningService<RoleClient, Client>,
+    process: Option<Process>,
+    watch: Arc<Watch>,
+    /// The tools, until they are registered.
+    pub(crate) tools: ToolList,
+}
+
+impl Connection {
+    /// Starts a server, initializes it and lists its tools.
+    ///
+    /// # Errors
+    /// Why it failed. Nothing of the server is left.
+    pub(crate) async fn open(config: &McpServerConfig) -> Result<Self, String> {
+        let watch = Arc::new(Watch::new(config.name.clone(), &config.limits));
+        let mut process = None;
+        let limit = config.limits.start;
+        let opened = timeout(limit, async {
+            let service = match &config.transport {
+                McpTransport::Stdio(stdio) => {
+                    let transport = start(config, stdio, &watch, &mut process)?;
+                    serve(transport).await
+                }
+                McpTransport::Http(http) => serve(connect(config, http, &watch)).await,
+            };
+            let service = service.map_err(|error| not_initialized(&error))?;
+            let disabled = ClientCacheConfig::disabled();
+            service.peer().set_response_cache_config(disabled).await;
+            let tools = list(service.peer(), &config.limits).await?;
+            Ok::<_, String>((service, tools))
+        });
+        let reason = match opened.await {
+            Ok(Ok((service, tools))) => {
+                return Ok(Self {
+                    service,
+                    process,
+                    watch,
+                    tools,
+                });
+            }
+            Ok(Err(reason)) => reason,
+            Err(_) => {
+                let seconds = limit.as_secs_f64();
+                format!("it did not initialize and list its tools within {seconds} s")
+            }
+        };
+        Err(match cause(&watch, process.as_mut()).await {
+            Some(cause) => cause,
+            None => reason,
+        })
+    }
+
+    pub(crate) fn ready(&self) -> Ready {
+        Ready {
+            peer: self.service.peer().clone(),
+            watch: Arc::clone(&self.watch),
+        }
+    }
+
+    /// Keeps the tools up to date until the connection ends, or `closing` is cancelled. Returns why it
+    /// ended. Nothing of the server is left then.
+    pub(crate) async fn run(
+        self,
+        shared: &Arc<Shared>,
+        catalog: &mut Catalog,
+        on_update: impl Fn(usize, Vec<McpFinding>),
+        closing: &CancellationToken,
+    ) -> String {
+        let Self {
+            service,
+            mut process,
+            watch,
+            tools: _,
+        } = self;
+        let limits = &shared.config.limits;
+        let peer = service.peer().clone();
+        let cancel = service.cancellation_token();
+        let mut served = Box::pin(service.waiting());
+        let exited = async {
+            match process.as_mut() {
+                Some(process) => process.ended().await,
+                None => std::future::pending().await,
+            }
+        };
+        let end = tokio::select! {
+            reason = exited => End::Reason(reason),
+            _ = &mut served => End::Disconnected,
+            () = closing.cancelled() => End::Reason("it was closed".to_owned()),
+            never = update(&peer, &watch, shared, catalog, on_update) => match never {},
+            never = subscribe(&peer, &watch) => match never {},
+        };
+        let reason = match end {
+            End::Reason(reason) => {
+                cancel.cancel();
+                // Closes the streams, or ends the session.
+                let _ = timeout(limits.shutdown, served).await;
+                reason
+            }
+            End::Disconnected => match cause(&watch, process.as_mut()).await {
+                Some(reason) => reason,
+                None => "it closed the connection".to_owned(),
+            },
+        };
+        if let Some(process) = process {
+            process.end_within(limits.shutdown).await;
+        }
+        reason
+    }
+}
+
+/// Returns why a connection ended: the rule that the server broke, or the end of its process.
+async fn cause(watch: &Watch, process: Option<&mut Process>) -> Option<String> {
+    let ended = match process {
+        Some(process) => timeout(EXIT_STATUS, process.ended()).await.ok(),
+        None => None,
+    };
+    ended.or_else(|| watch.failure().map(|reason| reason.to_string()))
+}
+
+fn start(
+    config: &McpServerConfig,
+    stdio: &StdioServer,
+    watch: &Arc<Watch>,
+    process: &mut Option<Process>,
+) -> Result<Guarded<StdioTransport>, String> {
+    let (started, pipes) = Process::start(&config.name, stdio).map_err(|error| {
+        let program = toolhost::text::shorten(&stdio.program, 200);
+        format!("the program '{program}' could not be started: {error}")
+    })?;
+    *process = Some(started);
+    let limits = &config.limits;
+    Ok(Guarded {
+        inner: StdioTransport::new(
+            pipes.stdout,
+            pipes.stdin,
+            limits.message_bytes,
+            limits.send,
+            Arc::clone(watch),
+        ),
+        watch: Arc::clone(watch),
+    })
+}
+
+fn connect(
+    config: &McpServerConfig,
+    http: &HttpServer,
+    watch: &Arc<Watch>,
+) -> Guarded<impl rmcp::transport::Transport<RoleClient> + 'static> {
+    let limits = &config.limits;
+    // An expired session is initialized again, once for the calls that met it.
+    let settings = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&http.url))
+        .max_concurrent_requests(limits.calls)
+        .max_sse_event_size(limits.message_bytes)
+        .max_json_response_size(limits.message_bytes)
+        .reinit_on_expired_session(true);
+    Guarded {
+        inner: StreamableHttpClientTransport::with_client(Egress(http.client.clone()), settings),
+        watch: Arc::clone(watch),
+    }
+}
+
+/// Initializes a server: without a handshake where it knows revision 2026-07-28, otherwise with
+/// `initialize`.
+async fn serve<T: rmcp::transport::Transport<RoleClient> + 'static>(
+    transport: T,
+) -> Result<RunningService<RoleClient, Client>, ClientInitializeError> {
+    let lifecycle = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+    };
+    Client.serve_with_lifecycle(transport, lifecycle).await
+}
+
+fn not_initialized(error: &ClientInitializeError) -> String {
+    format!("it could not be initialized: {}", shown(error))
+}
+
+/// Lists the tools again when they change, at most once in [`McpLimits::list_interval`].
+///
+/// [`McpLimits::list_interval`]: crate::McpLimits::list_interval
+async fn update(
+    peer: &Peer<RoleClient>,
+    watch: &Watch,
+    shared: &Arc<Shared>,
+    catalog: &mut Catalog,
+    on_update: impl Fn(usize, Vec<McpFinding>),
+) -> Infallible {
+    let limits = &shared.config.limits;
+    let server = &shared.config.name;
+    loop {
+        watch.list_changed.notified().await;
+        match timeout(limits.start, list(peer, limits)).await {
+            Ok(Ok(tools)) => {
+                let findings = catalog.update(shared, tools);
+                on_update(catalog.len(), findings);
+            }
+            Ok(Err(reason)) => {
+                tracing::warn!(target: "toolhost::mcp", %server, "the tools stay as they are: {reason}");
+            }
+            Err(_) => watch.fail("it did not list its tools in time"),
+        }
+        tokio::time::sleep(limits.list_interval).await;
+    }
+}
+
+/// Subscribes to changes of the tools, which revision 2026-07-28 requires. Earlier ones send them anyway.
+async fn subscribe(peer: &Peer<RoleClient>, watch: &Watch) -> Infallible {
+    let stateless = peer
+        .peer_info()
+        .is_some_and(|info| !info.protocol_version.has_initialize());
+    if !stateless {
+        return std::future::pending().await;
+    }
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    loop {
+        match peer.listen(filter.clone()).await {
+            // Notifications are taken by the guard beneath.
+            Ok(mut subscription) => while let Ok(Some(_)) = subscription.next().await {},
+            Err(rmcp::ServiceError::McpError(_)) => return std::future::pending().await,
+            Err(_) => {}
+        }
+        tokio::time::sleep(RESUBSCRIBE).await;
+        // The tools may have changed meanwhile.
+        watch.list_changed.notify_one();
+    }
+}

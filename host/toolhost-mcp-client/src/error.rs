@@ -1,0 +1,75 @@
+//! Errors of servers, and findings about their tools.
+
+use std::fmt;
+
+use toolhost::{ExtensionError, HandlerError, HttpRuleError, ResourceName, text};
+
+/// Longest text of a server in an error, in characters.
+const SHOWN: usize = 500;
+
+/// Why a server cannot be used at all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum McpError {
+    /// The function was not called in a tokio runtime.
+    #[error("MCP server '{server}': it needs a tokio runtime")]
+    NoRuntime {
+        /// Name of the server.
+        server: ResourceName,
+    },
+    /// The URL cannot be the only one that is allowed.
+    #[error("MCP server '{server}': the URL cannot be used")]
+    Url {
+        /// Name of the server.
+        server: ResourceName,
+        /// Why.
+        #[source]
+        source: HttpRuleError,
+    },
+    /// An agent already has an extension of this name.
+    #[error("MCP server '{server}'")]
+    Extension {
+        /// Name of the server.
+        server: ResourceName,
+        /// Why.
+        #[source]
+        source: ExtensionError,
+    },
+}
+
+/// A tool of a server that is left out, or a tool that the configuration names and the server lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpFinding {
+    /// The server's name of the tool, escaped, at most 128 characters.
+    pub tool: String,
+    /// The reason, at most 500 characters.
+    pub reason: String,
+}
+
+impl McpFinding {
+    pub(crate) fn new(tool: &str, reason: impl fmt::Display) -> Self {
+        Self {
+            tool: text::shorten(tool, 128),
+            reason: shown(reason),
+        }
+    }
+}
+
+impl fmt::Display for McpFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the tool '{}' is left out: {}", self.tool, self.reason)
+    }
+}
+
+/// Returns a text that a server may have chosen, for messages and logs.
+pub(crate) fn shown(text: impl fmt::Display) -> String {
+    text::shorten(&text.to_string(), SHOWN)
+}
+
+/// The error of a call that the server could not take, or whose answer cannot come any more.
+pub(crate) fn unavailable(server: &ResourceName, reason: &str) -> HandlerError {
+    HandlerError::new(format!(
+        "The MCP server '{server}' is not available: {reason}."
+    ))
+    .with_code("MCP_UNAVAILABLE")
+}

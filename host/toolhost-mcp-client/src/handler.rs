@@ -1,0 +1,80 @@
+//! Calls one tool of a server.
+
+use std::sync::Arc;
+
+use rmcp::ServiceError;
+use rmcp::model::{CallToolRequestParams, CallToolResponse};
+use serde_json::Value;
+use toolhost::{
+    BoxFuture, HandlerContext, HandlerError, HandlerFailure, JsonObject, ResourceName, ToolHandler,
+};
+
+use crate::error::unavailable;
+use crate::output::{output, refused};
+use crate::state::Shared;
+
+/// One tool of a server. Dropping the future of a call cancels it at the server.
+pub(crate) struct McpTool {
+    pub(crate) shared: Arc<Shared>,
+    /// The server's name of the tool.
+    pub(crate) name: Arc<str>,
+}
+
+impl ToolHandler for McpTool {
+    fn call(
+        &self,
+        _context: HandlerContext,
+        input: JsonObject,
+    ) -> BoxFuture<'_, Result<Value, HandlerFailure>> {
+        Box::pin(async move { Ok(self.run(input).await?) })
+    }
+}
+
+impl McpTool {
+    async fn run(&self, input: JsonObject) -> Result<Value, HandlerError> {
+        let server = &self.shared.config.name;
+        let _slot = self.shared.calls.acquire().await;
+        let connection = self.shared.ready().await?;
+        let call = CallToolRequestParams::new(self.name.to_string()).with_arguments(input);
+        // Answered once or never: a call that was sent is not sent a second time.
+        let error = match connection.peer.call_tool_once(call).await {
+            Ok(CallToolResponse::Complete(result)) => return output(server, result),
+            Ok(CallToolResponse::InputRequired(_)) => return Err(input_required(server)),
+            Ok(_) => ServiceError::UnexpectedResponse,
+            Err(error) => error,
+        };
+        Err(match error {
+            ServiceError::McpError(error) => refused(server, &error),
+            ServiceError::UnexpectedResponse => {
+                let message = format!(
+                    "The MCP server '{server}' answered the call with something other than a tool's result."
+                );
+                HandlerError::new(message).with_code("MCP_INVALID_ANSWER")
+            }
+            error => {
+                let reason = match connection.watch.failure() {
+                    Some(reason) => reason.to_string(),
+                    None => crate::error::shown(closed(&error)),
+                };
+                let lost = format!("{reason}; the call may have taken effect");
+                unavailable(server, &lost)
+                    .with_suggestion("Check what the call has changed before you repeat it.")
+            }
+        })
+    }
+}
+
+fn closed(error: &ServiceError) -> String {
+    match error {
+        ServiceError::TransportClosed => "the connection was closed".to_owned(),
+        ServiceError::TransportSend(error) => error.to_string(),
+        error => error.to_string(),
+    }
+}
+
+fn input_required(server: &ResourceName) -> HandlerError {
+    let message = format!("The tool of the MCP server '{server}' asks for input of a person.");
+    HandlerError::new(message)
+        .with_code("MCP_INPUT_REQUIRED")
+        .with_suggestion("Use another tool: this host gives no input to running calls.")
+}

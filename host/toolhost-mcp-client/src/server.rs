@@ -1,0 +1,185 @@
+//! The handle of a server.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use toolhost::{Agent, ExtensionApi};
+
+use crate::catalog::Catalog;
+use crate::config::McpServerConfig;
+use crate::error::{McpError, McpFinding};
+use crate::state::{Shared, State};
+use crate::supervisor::{Report, supervise};
+
+/// A server whose tools agents have. It is started again when it fails.
+///
+/// While it is not available, its tools stay in the catalogs, so that a model's plan stays valid, and calls
+/// end with the code `MCP_UNAVAILABLE`, a reason, and when to try again. When the server has started again,
+/// its new list of tools replaces the old one from the next step on.
+///
+/// All agents and instances share the server, and so whatever state it has.
+///
+/// Dropping the handle kills the server's process group at once and removes its tools from the agents;
+/// [`McpServer::close`] lets the process end by itself first.
+pub struct McpServer {
+    shared: Arc<Shared>,
+    agents: Vec<Agent>,
+    extension: String,
+    report: Arc<Mutex<Report>>,
+    closing: CancellationToken,
+    task: Option<AbortOnDrop>,
+}
+
+impl fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpServer")
+            .field("config", &self.shared.config)
+            .field("status", &self.status())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether a server takes calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum McpStatus {
+    /// It is being started.
+    Starting,
+    /// It takes calls.
+    Ready {
+        /// The number of its tools that agents have.
+        tools: usize,
+    },
+    /// It failed, and is started again later.
+    Unavailable {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Ends the supervisor, and with it the process.
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl McpServer {
+    /// Starts a server or connects to it, and registers its tools with these agents. Returns when the first
+    /// attempt has ended: [`McpServer::status`] has its outcome. A server that is not available is started
+    /// again in the background.
+    ///
+    /// Call it in a tokio runtime with I/O and time, which must live as long as the handle.
+    ///
+    /// # Errors
+    /// [`McpError`] where an agent already has an extension `mcp:NAME`, or there is no runtime.
+    pub async fn start(
+        config: McpServerConfig,
+        agents: impl IntoIterator<Item = Agent>,
+    ) -> Result<Self, McpError> {
+        let server = config.name.clone();
+        let runtime = Handle::try_current().map_err(|_| McpError::NoRuntime {
+            server: server.clone(),
+        })?;
+        let extension = format!("mcp:{server}");
+        let mut this = Self {
+            shared: Arc::new(Shared::new(config)),
+            agents: Vec::new(),
+            extension,
+            report: Arc::default(),
+            closing: CancellationToken::new(),
+            task: None,
+        };
+        let mut apis = Vec::new();
+        for agent in agents {
+            let api = OnceLock::new();
+            let register = |given: &ExtensionApi| {
+                let _ = api.set(given.clone());
+                Ok(())
+            };
+            let extended = agent.extend(&this.extension, register);
+            extended.map_err(|source| McpError::Extension {
+                server: server.clone(),
+                source,
+            })?;
+            // From here on, dropping `this` removes the extension.
+            this.agents.push(agent);
+            apis.extend(api.into_inner());
+        }
+        let mut states = this.shared.state.subscribe();
+        let supervisor = supervise(
+            Arc::clone(&this.shared),
+            Catalog::new(apis),
+            Arc::clone(&this.report),
+            this.closing.clone(),
+        );
+        this.task = Some(AbortOnDrop(runtime.spawn(supervisor)));
+        // The sender lives as long as `this`.
+        let _ = states
+            .wait_for(|state| !matches!(state, State::Connecting))
+            .await;
+        Ok(this)
+    }
+
+    /// Whether the server takes calls now.
+    #[must_use]
+    pub fn status(&self) -> McpStatus {
+        match &*self.shared.state.borrow() {
+            State::Connecting => McpStatus::Starting,
+            State::Ready(_) => McpStatus::Ready {
+                tools: self.lock().tools,
+            },
+            State::Down { reason, .. } => McpStatus::Unavailable {
+                reason: reason.to_string(),
+            },
+            State::Closed => McpStatus::Unavailable {
+                reason: "it was closed".to_owned(),
+            },
+        }
+    }
+
+    /// The tools that the last list left out, at most 100, each with the reason: an illegal name, a name
+    /// that is taken, parameters that are not a usable JSON Schema.
+    #[must_use]
+    pub fn findings(&self) -> Vec<McpFinding> {
+        self.lock().findings.clone()
+    }
+
+    /// The settings of the server.
+    #[must_use]
+    pub fn config(&self) -> &McpServerConfig {
+        &self.shared.config
+    }
+
+    /// Removes the tools, ends the session, closes the process's standard input, waits for its end, and
+    /// kills its group if it does not end within [`shutdown`](crate::McpLimits::shutdown).
+    pub async fn close(mut self) {
+        self.remove_tools();
+        self.closing.cancel();
+        if let Some(mut task) = self.task.take() {
+            // It ends within the limits of the shutdown.
+            let _ = (&mut task.0).await;
+        }
+    }
+
+    fn remove_tools(&self) {
+        for agent in &self.agents {
+            agent.remove_extension(&self.extension);
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Report> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for McpServer {
+    fn drop(&mut self) {
+        self.remove_tools();
+    }
+}

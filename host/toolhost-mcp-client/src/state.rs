@@ -1,0 +1,90 @@
+//! What the calls of a server's tools and its supervisor share.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rmcp::{Peer, RoleClient};
+use tokio::sync::{Notify, Semaphore, watch};
+use toolhost::HandlerError;
+
+use crate::config::McpServerConfig;
+use crate::error::unavailable;
+use crate::guard::Watch;
+
+/// Whether calls can be sent.
+#[derive(Debug, Clone)]
+pub(crate) enum State {
+    /// The server is being started.
+    Connecting,
+    /// The server takes calls.
+    Ready(Ready),
+    /// The server failed.
+    Down {
+        reason: Arc<str>,
+        /// When it is started again. None: with the next call.
+        retry_at: Option<Instant>,
+    },
+    /// The server was closed.
+    Closed,
+}
+
+/// A connection that takes calls.
+#[derive(Debug, Clone)]
+pub(crate) struct Ready {
+    pub(crate) peer: Peer<RoleClient>,
+    pub(crate) watch: Arc<Watch>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) config: McpServerConfig,
+    pub(crate) state: watch::Sender<State>,
+    /// Bounds the calls that run at once.
+    pub(crate) calls: Semaphore,
+    /// A call waits for a server that is started only on demand.
+    pub(crate) wanted: Notify,
+}
+
+impl Shared {
+    pub(crate) fn new(config: McpServerConfig) -> Self {
+        Self {
+            state: watch::Sender::new(State::Connecting),
+            calls: Semaphore::new(config.limits.calls.max(1)),
+            wanted: Notify::new(),
+            config,
+        }
+    }
+
+    /// Returns the connection, once an attempt to connect has ended.
+    ///
+    /// # Errors
+    /// `MCP_UNAVAILABLE` if there is none.
+    pub(crate) async fn ready(&self) -> Result<Ready, HandlerError> {
+        let server = &self.config.name;
+        let mut states = self.state.subscribe();
+        let mut has_asked = false;
+        loop {
+            let state = states.borrow_and_update().clone();
+            match state {
+                State::Ready(ready) => return Ok(ready),
+                State::Connecting => {}
+                State::Down { retry_at: None, .. } if !has_asked => {
+                    has_asked = true;
+                    self.wanted.notify_one();
+                }
+                State::Down { reason, retry_at } => {
+                    let error = unavailable(server, &reason);
+                    let now = Instant::now();
+                    let wait = retry_at.map(|at| at.saturating_duration_since(now));
+                    let wait = wait.map_or(0, |wait| wait.as_secs() + 1);
+                    let next =
+                        format!("It is started again within {wait} s. Call the tool again then.");
+                    return Err(error.with_suggestion(next));
+                }
+                State::Closed => return Err(unavailable(server, "it was closed")),
+            }
+            if states.changed().await.is_err() {
+                return Err(unavailable(server, "it was closed"));
+            }
+        }
+    }
+}

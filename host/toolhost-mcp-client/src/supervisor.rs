@@ -1,0 +1,88 @@
+//! Keeps a server running: starts it again with growing delays.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::backoff::Backoff;
+use crate::catalog::Catalog;
+use crate::connection::Connection;
+use crate::error::McpFinding;
+use crate::state::{Shared, State};
+
+/// A connection that lasted this long was no failed attempt.
+const STABLE: Duration = Duration::from_secs(60);
+
+/// What a server's handle reads.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) tools: usize,
+    pub(crate) findings: Vec<McpFinding>,
+}
+
+/// Starts the server until `closing` is cancelled.
+pub(crate) async fn supervise(
+    shared: Arc<Shared>,
+    mut catalog: Catalog,
+    report: Arc<Mutex<Report>>,
+    closing: CancellationToken,
+) {
+    let server = shared.config.name.clone();
+    let mut backoff = Backoff::new(&shared.config.limits);
+    let on_update = |tools: usize, findings: Vec<McpFinding>| {
+        for finding in &findings {
+            tracing::warn!(target: "toolhost::mcp", %server, "{finding}");
+        }
+        *report.lock().unwrap_or_else(PoisonError::into_inner) = Report { tools, findings };
+    };
+    loop {
+        let started = Instant::now();
+        let opened = tokio::select! {
+            opened = Connection::open(&shared.config) => opened,
+            () = closing.cancelled() => break,
+        };
+        let reason = match opened {
+            Ok(mut connection) => {
+                let tools = std::mem::take(&mut connection.tools);
+                let findings = catalog.update(&shared, tools);
+                on_update(catalog.len(), findings);
+                shared.state.send_replace(State::Ready(connection.ready()));
+                tracing::info!(target: "toolhost::mcp", %server, tools = catalog.len(), "ready");
+                connection
+                    .run(&shared, &mut catalog, on_update, &closing)
+                    .await
+            }
+            Err(reason) => reason,
+        };
+        if closing.is_cancelled() {
+            break;
+        }
+        if started.elapsed() > STABLE {
+            backoff.reset();
+        }
+        let delay = backoff.next();
+        tracing::warn!(target: "toolhost::mcp", %server, ?delay, "not available: {reason}");
+        let reason: Arc<str> = reason.into();
+        let down = |retry_at| State::Down {
+            reason: Arc::clone(&reason),
+            retry_at,
+        };
+        shared
+            .state
+            .send_replace(down(Some(Instant::now() + delay)));
+        let waited = async {
+            tokio::time::sleep(delay).await;
+            if backoff.is_exhausted() {
+                shared.state.send_replace(down(None));
+                shared.wanted.notified().await;
+            }
+        };
+        tokio::select! {
+            () = waited => {}
+            () = closing.cancelled() => break,
+        }
+        shared.state.send_replace(State::Connecting);
+    }
+    shared.state.send_replace(State::Closed);
+}

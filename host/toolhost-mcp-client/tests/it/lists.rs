@@ -1,0 +1,119 @@
+//! Lists of tools: names, schemas, limits and changes.
+
+use std::time::Duration;
+
+use serde_json::json;
+use toolhost::{HandlerContext, HandlerError, JsonObject, ToolCatalogItem};
+use toolhost_mcp_client::McpStatus;
+
+use crate::support::{Place, until};
+
+#[tokio::test]
+async fn a_tool_with_an_illegal_name_or_schema_is_left_out_and_the_others_stay() {
+    let place = Place::new().await;
+    let taken: ToolCatalogItem = serde_json::from_value(json!({"name": "srv__taken"})).unwrap();
+    let register = |api: &toolhost::ExtensionApi| {
+        api.tools()
+            .register(taken, async |_: HandlerContext, _: JsonObject| {
+                Ok::<_, HandlerError>(json!("ours"))
+            })
+    };
+    place.agent().extend("other", register).unwrap();
+    let server = place.start("names").await;
+    assert_eq!(place.tools(), ["srv__taken", "srv__good", "srv__hidden"]);
+    let findings: Vec<String> = server.findings().iter().map(ToString::to_string).collect();
+    let long = "x".repeat(70);
+    for (finding, expected) in findings.iter().zip([
+        "the tool 'good' is left out: the server has two tools of this name, and the first is srv__good",
+        "the tool 'Upper' is left out: 'Upper' contains 'U': only a-z, 0-9, '_' and '-' are allowed",
+        "the tool 'two__parts' is left out: 'two__parts' must not contain '__'",
+        &format!("the tool '{long}' is left out: '"),
+        "the tool 'remote-ref' is left out: extension 'mcp:srv': invalid parameters of srv__remote-ref: ",
+        "the tool 'taken' is left out: extension 'mcp:srv': the tool name srv__taken is taken by other",
+        "the tool 'no-object' is left out: the top-level 'type' of parameters must be 'object'",
+    ]) {
+        assert!(finding.starts_with(expected), "{finding}");
+    }
+    assert_eq!(findings.len(), 7, "{findings:#?}");
+    // The other extension's tool is not shadowed.
+    assert_eq!(place.output("srv__taken", json!({})).await, json!("ours"));
+    let catalog = place.agent().catalog();
+    let hidden = catalog.items()[2].description.clone().unwrap();
+    assert!(
+        !hidden.contains('\u{202e}') && hidden.len() <= 8 << 10,
+        "{}",
+        hidden.len()
+    );
+}
+
+#[tokio::test]
+async fn an_allow_list_and_a_prefix_choose_tools_and_names() {
+    let place = Place::new().await;
+    let server = place
+        .start_with("ok", |config| {
+            config.tools = Some(["echo", "missing"].map(str::to_owned).to_vec());
+            config.prefix = toolhost::ResourceName::parse("my-files").unwrap();
+        })
+        .await;
+    assert_eq!(place.tools(), ["my-files__echo"]);
+    let findings: Vec<String> = server.findings().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        findings,
+        ["the tool 'missing' is left out: the server has no such tool"]
+    );
+    let text = json!({"text": "hello"});
+    assert_eq!(place.output("my-files__echo", text).await, json!("hello"));
+}
+
+#[tokio::test]
+async fn a_list_without_end_or_measure_is_refused_and_a_long_one_is_cut() {
+    for (mode, expected) in [
+        ("endless-list", "its list of tools does not end"),
+        ("same-cursor", "its list of tools does not end"),
+        (
+            "huge-list",
+            "its tools have more than 4194304 bytes of descriptions and schemas",
+        ),
+    ] {
+        let place = Place::new().await;
+        let server = place.start(mode).await;
+        let McpStatus::Unavailable { reason } = server.status() else {
+            panic!("{mode}: {server:?}");
+        };
+        assert_eq!(reason, expected, "{mode}");
+    }
+    let place = Place::new().await;
+    let server = place.start("many-tools").await;
+    assert_eq!(server.status(), McpStatus::Ready { tools: 500 });
+    let finding = server.findings()[0].to_string();
+    assert_eq!(
+        finding,
+        "the tool '…' is left out: the server has more than 500 tools"
+    );
+}
+
+#[tokio::test]
+async fn a_changed_list_takes_effect_in_the_next_step() {
+    let place = Place::new().await;
+    let _server = place.start("ok").await;
+    assert!(place.tools().contains(&"srv__fail".to_owned()));
+    place.output("srv__grow", json!({})).await;
+    until("the list has changed", async || {
+        let tools = place.tools();
+        tools.contains(&"srv__grown".to_owned()) && !tools.contains(&"srv__fail".to_owned())
+    })
+    .await;
+    assert_eq!(place.output("srv__grown", json!({})).await, json!("grown"));
+    let (code, _) = place.error("srv__fail", json!({})).await;
+    assert_eq!(code, "E_TOOL_NOT_IN_CATALOG");
+}
+
+#[tokio::test]
+async fn a_list_that_changes_all_the_time_is_read_at_most_once_in_the_interval() {
+    let place = Place::new().await;
+    let _server = place.start("list-loop").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    place.echoes().await;
+    let lists = place.recorded().matches("list\n").count();
+    assert!((2..=14).contains(&lists), "{lists}");
+}

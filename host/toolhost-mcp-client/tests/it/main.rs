@@ -1,0 +1,16 @@
+//! Tools of real MCP servers, each a process of its own.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod bundles;
+mod calls;
+mod hostile;
+mod lists;
+mod over_http;
+mod processes;
+mod real;
+mod support;

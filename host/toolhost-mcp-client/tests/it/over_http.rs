@@ -1,0 +1,186 @@
+//! Servers over HTTP, through the egress rules of guests.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::json;
+use toolhost::{HttpCredential, HttpGrant};
+use toolhost_mcp_client::{HttpServer, McpServer, McpStatus, McpTransport};
+
+use crate::support::{Place, config, until};
+
+struct Endpoint {
+    process: Child,
+    port: u16,
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Endpoint {
+    fn start(place: &Place, mode: &str) -> Self {
+        let mut process = Command::new("python3")
+            .arg(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/tests/servers/over_http.py"
+            ))
+            .args([mode.as_ref(), place.record().as_os_str()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3, 3.10 or later, is in PATH");
+        let mut line = String::new();
+        let mut stdout = BufReader::new(process.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        let port = line.trim().parse().unwrap();
+        Self { process, port }
+    }
+
+    async fn connect_to(&self, place: &Place, host: &str, grant: HttpGrant) -> McpServer {
+        let url = format!("http://{host}:{}/mcp", self.port);
+        let server = HttpServer::new(place.host.sandbox(), &url, grant).unwrap();
+        let mut config = config("srv", McpTransport::Http(server));
+        config.limits.backoff_min = std::time::Duration::from_secs(5);
+        McpServer::start(config, [place.agent()]).await.unwrap()
+    }
+
+    async fn connect(&self, place: &Place) -> McpServer {
+        self.connect_to(place, "127.0.0.1", HttpGrant::default())
+            .await
+    }
+}
+
+#[tokio::test]
+async fn a_server_over_http_is_initialized_listed_and_called() {
+    for mode in ["json", "events"] {
+        let place = Place::new().await;
+        let endpoint = Endpoint::start(&place, mode);
+        let server = endpoint.connect(&place).await;
+        assert_eq!(server.status(), McpStatus::Ready { tools: 3 }, "{mode}");
+        place.echoes().await;
+        place.echoes().await;
+        server.close().await;
+        // The session is ended.
+        assert!(
+            place.recorded().ends_with("DELETE /mcp\n"),
+            "{}",
+            place.recorded()
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_expired_session_is_initialized_again_once() {
+    let place = Place::new().await;
+    let endpoint = Endpoint::start(&place, "expires");
+    let _server = endpoint.connect(&place).await;
+    place.echoes().await;
+    assert_eq!(place.recorded().matches(" initialize\n").count(), 2);
+
+    let place = Place::new().await;
+    let endpoint = Endpoint::start(&place, "always-expired");
+    let _server = endpoint.connect(&place).await;
+    let (code, message) = place.error("srv__echo", json!({"text": "x"})).await;
+    assert_eq!(code, "MCP_UNAVAILABLE", "{message}");
+    assert!(message.contains("Session expired"), "{message}");
+    assert_eq!(place.recorded().matches(" initialize\n").count(), 2);
+}
+
+#[tokio::test]
+async fn the_credentials_are_added_by_the_host_and_replaced_in_answers() {
+    let place = Place::new().await;
+    let endpoint = Endpoint::start(&place, "json");
+    let origin = format!("http://127.0.0.1:{}", endpoint.port);
+    let credential = HttpCredential::new(&origin, "authorization", "Bearer ", "sk-12345");
+    let grant = HttpGrant {
+        credentials: vec![credential.unwrap()],
+        ..HttpGrant::default()
+    };
+    let _server = endpoint.connect_to(&place, "127.0.0.1", grant).await;
+    let found = place.output("srv__headers", json!({})).await;
+    assert_eq!(found, json!("Bearer ********"));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_or_no_message_is_an_error() {
+    for (mode, expected) in [
+        ("large-body", "maximum size of 16777216 bytes"),
+        ("wrong-type", "Unexpected content type"),
+        ("no-json", "the body is not a valid message"),
+    ] {
+        let place = Place::new().await;
+        let endpoint = Endpoint::start(&place, mode);
+        let _server = endpoint.connect(&place).await;
+        let (code, message) = place.error("srv__echo", json!({"text": "x"})).await;
+        assert_eq!(code, "MCP_UNAVAILABLE", "{mode}: {message}");
+        assert!(message.contains(expected), "{mode}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn redirects_are_not_followed_and_refusals_are_reported() {
+    for (mode, expected) in [("redirect", "307"), ("unauthorized", "401")] {
+        let place = Place::new().await;
+        let endpoint = Endpoint::start(&place, mode);
+        let server = endpoint.connect(&place).await;
+        let McpStatus::Unavailable { reason } = server.status() else {
+            panic!("{mode}: {server:?}");
+        };
+        assert!(reason.contains(expected), "{mode}: {reason}");
+        assert!(
+            !place.recorded().contains("elsewhere"),
+            "{}",
+            place.recorded()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_resolves_to_a_private_address_is_not_connected_to() {
+    let place = Place::new().await;
+    let endpoint = Endpoint::start(&place, "json");
+    // The machine's own name resolves to an address that is not public.
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let server = endpoint
+        .connect_to(&place, host.trim(), HttpGrant::default())
+        .await;
+    assert!(
+        matches!(server.status(), McpStatus::Unavailable { .. }),
+        "{server:?}"
+    );
+    assert_eq!(place.recorded(), "");
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_closes_its_connection() {
+    let place = Place::new().await;
+    let endpoint = Endpoint::start(&place, "json");
+    let _server = endpoint.connect(&place).await;
+    let call = place.call("srv__slow", json!({}));
+    let limit = std::time::Duration::from_millis(300);
+    assert!(tokio::time::timeout(limit, call).await.is_err());
+    until("the server is notified", async || {
+        place.recorded().contains("notifications/cancelled")
+    })
+    .await;
+    place.echoes().await;
+}
+
+#[test]
+fn a_url_that_no_rule_can_allow_is_refused() {
+    let sandbox = toolhost::Sandbox::new(toolhost::SandboxConfig::default()).unwrap();
+    for url in [
+        "ftp://a.example/",
+        "https://a.example/*",
+        "https://a.example/x?y",
+        "https://a.example/x#y",
+        "a.example",
+        "",
+    ] {
+        let server = HttpServer::new(&sandbox, url, HttpGrant::default());
+        assert!(server.is_err(), "{url}");
+    }
+}

@@ -1,0 +1,224 @@
+"""An MCP server over stdin and stdout that behaves as its first argument says. Standard library only."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+MODE = sys.argv[1]
+# A file in which the server records what it received.
+RECORD = sys.argv[2] if len(sys.argv) > 2 else None
+
+
+def record(text):
+    if RECORD:
+        with open(RECORD, "a", encoding="utf-8") as file:
+            file.write(text + "\n")
+
+
+def send(message):
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def answer(request, result):
+    send({"jsonrpc": "2.0", "id": request["id"], "result": result})
+
+
+def refuse(request, code, message):
+    send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message}})
+
+
+def notify(method, params=None):
+    send({"jsonrpc": "2.0", "method": method, "params": params or {}})
+
+
+def text(value):
+    return {"content": [{"type": "text", "text": value}]}
+
+
+def tool(name, schema=None, description="A tool"):
+    return {"name": name, "description": description, "inputSchema": schema or {"type": "object"}}
+
+
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+TOOLS = [
+    tool("echo", TEXT),
+    tool("fail"),
+    tool("structured"),
+    tool("image"),
+    tool("env"),
+    tool("pid"),
+    tool("slow"),
+    tool("crash"),
+    tool("children"),
+    tool("grow"),
+    tool("large"),
+    tool("refuse"),
+    tool("ask"),
+    tool("count"),
+]
+
+if MODE == "names":
+    TOOLS = [
+        tool("good"),
+        tool("good", description="again"),
+        tool("Upper"),
+        tool("two__parts"),
+        tool("x" * 70),
+        tool("remote-ref", {"type": "object", "properties": {"a": {"$ref": "https://example.com/s"}}}),
+        tool("taken"),
+        tool("no-object", {"type": "string"}),
+        tool("hidden", description="a\u202eb" + "c" * 100_000),
+    ]
+
+calls = 0
+lists = 0
+
+
+def list_tools(request):
+    global lists
+    lists += 1
+    record("list")
+    if MODE == "endless-list":
+        answer(request, {"tools": [], "nextCursor": f"page {lists}"})
+        return
+    if MODE == "same-cursor":
+        answer(request, {"tools": [], "nextCursor": "again"})
+        return
+    if MODE == "huge-list":
+        answer(request, {"tools": [tool(f"t{n}", description="x" * 100_000) for n in range(100)]})
+        return
+    if MODE == "many-tools":
+        answer(request, {"tools": [tool(f"t{n}") for n in range(2_000)]})
+        return
+    answer(request, {"tools": TOOLS})
+
+
+def call(request):
+    global calls
+    calls += 1
+    name = request["params"]["name"]
+    arguments = request["params"].get("arguments", {})
+    record("call " + name)
+    if MODE == "long-line":
+        sys.stdout.write('{"jsonrpc": "2.0", "id": %d, "result": "' % request["id"])
+        for _ in range(100):
+            sys.stdout.write("x" * (1 << 20))
+            sys.stdout.flush()
+        return
+    if MODE == "flood":
+        for number in range(9_000):
+            notify("notifications/message", {"level": "info", "data": f"message {number}"})
+    if MODE == "endless-flood":
+        while True:
+            notify("notifications/progress", {"progressToken": 1, "progress": 1})
+    if MODE == "requests":
+        for number in range(1_000):
+            send({"jsonrpc": "2.0", "id": f"r{number}", "method": "ping"})
+    if MODE == "foreign":
+        send({"jsonrpc": "2.0", "id": 4_711, "result": text("foreign")})
+        send({"jsonrpc": "2.0", "id": "x", "result": text("foreign")})
+        answer(request, text("right"))
+        answer(request, text("again"))
+        return
+    if MODE == "no-result":
+        send({"jsonrpc": "2.0", "id": request["id"], "error": "a text"})
+        return
+    if MODE == "wrong-shape":
+        answer(request, {"content": {"not": "a list"}})
+        return
+    if MODE == "garbage":
+        sys.stdout.write("this is no JSON\n[1, 2\n\n{}\n")
+    if MODE == "no-reading":
+        record("stopped")
+        time.sleep(600)
+    if name == "echo":
+        answer(request, text(arguments["text"]))
+    elif name == "fail":
+        answer(request, {"content": [{"type": "text", "text": "no such city"}], "isError": True})
+    elif name == "structured":
+        answer(request, {**text('{"n": 1}'), "structuredContent": {"n": 1}})
+    elif name == "image":
+        image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+        answer(request, {"content": [image]})
+    elif name == "env":
+        answer(request, {"content": [], "structuredContent": dict(os.environ)})
+    elif name == "pid":
+        answer(request, text(str(os.getpid())))
+    elif name == "slow":
+        pass  # It is answered by its cancellation.
+    elif name == "crash":
+        sys.stderr.write("the disk is on fire\n")
+        sys.stderr.flush()
+        os._exit(3)
+    elif name == "children":
+        child = subprocess.Popen(["sleep", "600"])
+        answer(request, {"content": [], "structuredContent": {"pids": [os.getpid(), child.pid]}})
+    elif name == "grow":
+        TOOLS.append(tool("grown"))
+        TOOLS[:] = [known for known in TOOLS if known["name"] != "fail"]
+        notify("notifications/tools/list_changed")
+        answer(request, text("grown"))
+    elif name == "large":
+        answer(request, text("x" * (2 << 20)))
+    elif name == "refuse":
+        refuse(request, -32602, "wrong arguments")
+    elif name == "ask":
+        send({"jsonrpc": "2.0", "id": "e1", "method": "elicitation/create",
+              "params": {"message": "Your password?", "requestedSchema": {"type": "object", "properties": {}}}})
+        record("answer " + json.dumps(json.loads(sys.stdin.readline())))
+        answer(request, text("asked"))
+    elif name == "count":
+        answer(request, text(f"{calls} {lists}"))
+    else:
+        answer(request, text(name))
+
+
+def main():
+    if MODE == "dies":
+        sys.stderr.write("no database\n")
+        sys.exit(7)
+    if MODE == "dies-once":
+        if not os.path.exists(RECORD):
+            record("first")
+            sys.exit(7)
+    if MODE == "hangs":
+        subprocess.Popen(["sleep", "600"])
+        record(str(os.getpid()))
+        time.sleep(600)
+    if MODE == "immortal":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        child = subprocess.Popen(["sleep", "600"])
+        record(f"{os.getpid()} {child.pid}")
+    for line in sys.stdin:
+        request = json.loads(line)
+        method = request.get("method")
+        if method == "initialize":
+            result = {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {"listChanged": True}},
+                "serverInfo": {"name": "scripted", "version": "1"},
+            }
+            answer(request, result)
+        elif method == "tools/list":
+            list_tools(request)
+            if MODE == "list-loop":
+                notify("notifications/tools/list_changed")
+        elif method == "tools/call":
+            call(request)
+        elif method == "notifications/cancelled":
+            record("cancelled")
+        elif method == "ping":
+            answer(request, {})
+        elif "id" in request and method:
+            refuse(request, -32601, "method not found")
+    record("end of input")
+    if MODE == "immortal":
+        time.sleep(600)
+
+
+main()
