@@ -196,7 +196,7 @@ fn the_files_in_which_to_add_something_exist() {
 }
 
 /// The source folder of each crate or test binary that the pages name.
-const SOURCES: [(&str, &str); 10] = [
+const SOURCES: [(&str, &str); 11] = [
     ("toolhost-contract", "host/toolhost-contract/src"),
     ("toolhost-sandbox", "host/toolhost-sandbox/src"),
     ("toolhost-store", "host/toolhost-store/src"),
@@ -207,6 +207,7 @@ const SOURCES: [(&str, &str); 10] = [
     ("cli", "host/toolhost-cli/tests/cli"),
     ("bin/toolhost", "host/toolhost-cli/src"),
     ("it", "tests/it"),
+    ("mcp-client", "host/toolhost-mcp-client/tests/it"),
 ];
 
 const LEVELS: [&str; 4] = ["MUST", "MUST NOT", "SHOULD", "MAY"];
@@ -313,7 +314,7 @@ fn is_test(quoted: &str) -> bool {
 }
 
 /// Number of groups of attacks in `docs/hostile.md`.
-const HOSTILE_GROUPS: usize = 35;
+const HOSTILE_GROUPS: usize = 36;
 
 #[test]
 fn every_attack_cites_existing_tests() {

@@ -124,7 +124,8 @@ impl Line {
     }
 
     /// Returns the beginning of the line, escaped for a log.
-    pub(super) fn excerpt(&self, bytes_max: usize) -> String {
+    #[must_use]
+    pub fn excerpt(&self, bytes_max: usize) -> String {
         let beginning = self.text.get(..bytes_max).unwrap_or(&self.text);
         String::from_utf8_lossy(beginning).escape_debug().collect()
     }
@@ -132,7 +133,8 @@ impl Line {
 
 /// Whether the `count`th line of a process is logged: the first `all`, then those whose number is a power of
 /// two, so that a process cannot fill the log.
-pub(super) fn is_logged(count: u64, all: u64) -> bool {
+#[must_use]
+pub fn is_logged(count: u64, all: u64) -> bool {
     count <= all || count.is_power_of_two()
 }
 

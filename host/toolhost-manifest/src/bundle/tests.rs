@@ -398,7 +398,7 @@ fn other_kinds_of_the_specification_are_ignored_and_unknown_ones_refused() {
             &text,
             &[&format!(
                 "21:7: note[E_CONFIG_SCHEMA_INVALID] documents[1].kind: kind {kind} is ignored: \
-             toolhost reads Tool and Agent"
+             toolhost reads Tool, Agent and McpServer"
             )],
         );
         assert_eq!(parse(&text).unwrap().tools().len(), 1);
@@ -484,13 +484,16 @@ fn an_agents_references_are_well_formed_and_declared() {
     );
     refused(
         "[Agent/bash]",
-        &[&at(16, ": an Agent's tools are of kind Tool, not 'Agent'")],
+        &[&at(
+            16,
+            ": an Agent's tools are of kind Tool or McpServer, not 'Agent'",
+        )],
     );
     refused(
         "[{ref: Model/m}]",
         &[&at(
             22,
-            ".ref: an Agent's tools are of kind Tool, not 'Model'",
+            ".ref: an Agent's tools are of kind Tool or McpServer, not 'Model'",
         )],
     );
     refused(
@@ -654,4 +657,148 @@ fn a_tool_of_many_exports_is_not_listed_whole() {
         missing.help
     );
     assert!(missing.help.len() < 400, "{}", missing.help);
+}
+
+fn mcp_server(name: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: goondan.ai/v1\nkind: McpServer\nmetadata: {{name: {name}}}\nspec: {spec}\n"
+    )
+}
+
+#[test]
+fn an_mcp_server_has_a_command_or_a_url() {
+    use toolhost_contract::McpTransportSpec;
+
+    let stdio = "{transport: {stdio: {command: [npx, a, '-y'], env: {B: '2', A: '1'}}}, tools: [read], prefix: my-files}";
+    let http = "{transport: {http: {url: https://a.example/mcp}}}";
+    let text = format!(
+        "{}---\n{}",
+        mcp_server("files", stdio),
+        mcp_server("search", http)
+    );
+    let bundle = parse(&text).unwrap();
+    let [(files, place), (search, _)] = bundle.mcp_servers() else {
+        panic!("{bundle:?}");
+    };
+    assert_eq!(place.position.unwrap().line, 3);
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(
+        files.spec.transport,
+        McpTransportSpec::Stdio {
+            command: ["npx", "a", "-y"].map(str::to_owned).to_vec(),
+            env: vec![pair("A", "1"), pair("B", "2")],
+        }
+    );
+    assert_eq!(files.spec.tools.as_deref(), Some(&["read".to_owned()][..]));
+    assert_eq!(files.spec.prefix.as_str(), "my-files");
+    let url = "https://a.example/mcp".to_owned();
+    assert_eq!(search.spec.transport, McpTransportSpec::Http { url });
+    assert_eq!(
+        (search.spec.tools.clone(), search.spec.prefix.as_str()),
+        (None, "search")
+    );
+}
+
+#[test]
+fn an_mcp_server_that_is_not_complete_is_refused_with_its_place() {
+    let at = |path: &str| format!("error[E_CONFIG_SCHEMA_INVALID] documents[0].spec{path}");
+    for (spec, path, message) in [
+        ("{}", "", "'transport' is missing"),
+        (
+            "{transport: {}}",
+            ".transport",
+            "a transport is either 'stdio' or 'http'",
+        ),
+        (
+            "{transport: {stdio: {command: [a]}, http: {url: x}}}",
+            ".transport",
+            "a transport is either 'stdio' or 'http'",
+        ),
+        (
+            "{transport: {stdio: {}}}",
+            ".transport.stdio",
+            "'command' is missing",
+        ),
+        (
+            "{transport: {stdio: {command: []}}}",
+            ".transport.stdio.command",
+            "'command' is empty: its first item is the program",
+        ),
+        (
+            "{transport: {stdio: {command: ['']}}}",
+            ".transport.stdio.command",
+            "the program is empty",
+        ),
+        (
+            "{transport: {stdio: {command: [a, 1]}}}",
+            ".transport.stdio.command[1]",
+            "expected a string but got an integer",
+        ),
+        (
+            "{transport: {stdio: {command: [a], env: {'A=B': x}}}}",
+            ".transport.stdio.env.A=B",
+            "'A=B' cannot be the name of an environment variable",
+        ),
+        (
+            "{transport: {stdio: {command: [a], env: {A: {secret: abcd}}}}}",
+            ".transport.stdio.env.A",
+            "expected a string but got a mapping",
+        ),
+        (
+            "{transport: {http: {}}}",
+            ".transport.http",
+            "'url' is missing",
+        ),
+        (
+            "{transport: {http: {url: 'https://a.example/'}}, tool: [a]}",
+            ".tool",
+            "unknown key 'tool'",
+        ),
+    ] {
+        let lines = found(&mcp_server("srv", spec));
+        let expected = format!("{}: {message}", at(path));
+        assert_eq!(lines.len(), 1, "{spec}: {lines:?}");
+        assert!(lines[0].ends_with(&expected), "{spec}: {lines:?}");
+    }
+}
+
+#[test]
+fn the_tools_of_two_resources_cannot_have_the_same_prefix() {
+    let http = "{transport: {http: {url: https://a.example/mcp}}, prefix: t}";
+    let text = format!(
+        "{}---\n{}",
+        tool_spec("{entry: a.wasm, exports: [{name: x}]}"),
+        mcp_server("srv", http)
+    );
+    check(
+        &text,
+        &[
+            "8:18: error[E_CONFIG_DUPLICATE_NAME] documents[1].metadata.name: the tools of McpServer/srv begin with 't__', as others do",
+        ],
+    );
+}
+
+#[test]
+fn an_agent_names_its_mcp_servers_and_may_require_their_tools() {
+    let server = mcp_server(
+        "srv",
+        "{transport: {http: {url: https://a.example/mcp}}, prefix: p}",
+    );
+    let with = |spec: &str| format!("{server}---\n{}", agent(spec));
+    let bundle = parse(&with("{tools: [McpServer/srv], requiredTools: [p__any]}")).unwrap();
+    assert_eq!(bundle.agents()[0].spec.mcp_servers[0].as_str(), "srv");
+    for (spec, help) in [
+        ("{tools: [McpServer/svr]}", "Did you mean McpServer/srv?"),
+        (
+            "{requiredTools: [p__any]}",
+            "Add \"McpServer/srv\" to spec.tools.",
+        ),
+        (
+            "{tools: [McpServer/srv], requiredTools: [srv__any]}",
+            "Add \"Tool/srv\" to spec.tools.",
+        ),
+    ] {
+        let findings = parse(&with(spec)).unwrap_err();
+        assert_eq!(findings[0].help, help, "{spec}");
+    }
 }
