@@ -21,7 +21,7 @@ use crate::config::{HttpServer, McpServerConfig, McpTransport, StdioServer};
 use crate::error::{McpFinding, shown};
 use crate::guard::{Guarded, Watch};
 use crate::http::Egress;
-use crate::list::{ToolList, list};
+use crate::list::{ListError, ToolList, list};
 use crate::process::Process;
 use crate::state::{Ready, Shared};
 use crate::stdio::StdioTransport;
@@ -40,6 +40,38 @@ impl ClientHandler for Client {
         let this = Implementation::new("toolhost", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(ClientCapabilities::default(), this)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}
+
+/// Why there is no connection.
+enum OpenError {
+    /// It was lost. The end of the process or the guard may know more than this text.
+    Lost(String),
+    /// It would be of no use.
+    Failed(String),
+}
+
+impl From<ListError> for OpenError {
+    fn from(error: ListError) -> Self {
+        match error {
+            ListError::Lost => Self::Lost(error.to_string()),
+            ListError::Refused(reason) => Self::Failed(reason),
+        }
+    }
+}
+
+impl From<ClientInitializeError> for OpenError {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "other errors are answers of the server"
+    )]
+    fn from(error: ClientInitializeError) -> Self {
+        let reason = format!("it could not be initialized: {}", shown(&error));
+        match error {
+            ClientInitializeError::ConnectionClosed(_)
+            | ClientInitializeError::TransportError { .. } => Self::Lost(reason),
+            _ => Self::Failed(reason),
+        }
     }
 }
 
@@ -77,11 +109,11 @@ impl Connection {
                 }
                 McpTransport::Http(http) => serve(connect(config, http, &watch)).await,
             };
-            let service = service.map_err(|error| not_initialized(&error))?;
+            let service = service?;
             let disabled = ClientCacheConfig::disabled();
             service.peer().set_response_cache_config(disabled).await;
             let tools = list(service.peer(), &config.limits).await?;
-            Ok::<_, String>((service, tools))
+            Ok::<_, OpenError>((service, tools))
         });
         let reason = match opened.await {
             Ok(Ok((service, tools))) => {
@@ -92,16 +124,17 @@ impl Connection {
                     tools,
                 });
             }
-            Ok(Err(reason)) => reason,
+            Ok(Err(OpenError::Failed(reason))) => reason,
+            Ok(Err(OpenError::Lost(reason))) => {
+                let cause = cause(&watch, process.as_mut()).await;
+                cause.unwrap_or(reason)
+            }
             Err(_) => {
                 let seconds = limit.as_secs_f64();
                 format!("it did not initialize and list its tools within {seconds} s")
             }
         };
-        Err(match cause(&watch, process.as_mut()).await {
-            Some(cause) => cause,
-            None => reason,
-        })
+        Err(reason)
     }
 
     pub(crate) fn ready(&self) -> Ready {
@@ -176,10 +209,12 @@ fn start(
     stdio: &StdioServer,
     watch: &Arc<Watch>,
     process: &mut Option<Process>,
-) -> Result<Guarded<StdioTransport>, String> {
+) -> Result<Guarded<StdioTransport>, OpenError> {
     let (started, pipes) = Process::start(&config.name, stdio).map_err(|error| {
         let program = toolhost::text::shorten(&stdio.program, 200);
-        format!("the program '{program}' could not be started: {error}")
+        OpenError::Failed(format!(
+            "the program '{program}' could not be started: {error}"
+        ))
     })?;
     *process = Some(started);
     let limits = &config.limits;
@@ -225,10 +260,6 @@ async fn serve<T: rmcp::transport::Transport<RoleClient> + 'static>(
     Client.serve_with_lifecycle(transport, lifecycle).await
 }
 
-fn not_initialized(error: &ClientInitializeError) -> String {
-    format!("it could not be initialized: {}", shown(error))
-}
-
 /// Lists the tools again when they change, at most once in [`McpLimits::list_interval`].
 ///
 /// [`McpLimits::list_interval`]: crate::McpLimits::list_interval
@@ -248,6 +279,8 @@ async fn update(
                 let findings = catalog.update(shared, tools);
                 on_update(catalog.len(), findings);
             }
+            // The connection is closed, which others notice.
+            Ok(Err(ListError::Lost)) => {}
             Ok(Err(reason)) => {
                 tracing::warn!(target: "toolhost::mcp", %server, "the tools stay as they are: {reason}");
             }

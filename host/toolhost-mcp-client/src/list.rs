@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use rmcp::model::{PaginatedRequestParams, Tool};
-use rmcp::{Peer, RoleClient};
+use rmcp::{Peer, RoleClient, ServiceError};
 
 use crate::config::McpLimits;
 use crate::error::shown;
@@ -15,11 +15,22 @@ pub(crate) struct ToolList {
     pub(crate) is_cut: bool,
 }
 
-/// Lists the tools.
-///
-/// # Errors
 /// Why there is no list.
-pub(crate) async fn list(peer: &Peer<RoleClient>, limits: &McpLimits) -> Result<ToolList, String> {
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ListError {
+    /// The connection was lost, for a reason that others know.
+    #[error("the connection was lost while its tools were listed")]
+    Lost,
+    /// The list cannot be used.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Lists the tools.
+pub(crate) async fn list(
+    peer: &Peer<RoleClient>,
+    limits: &McpLimits,
+) -> Result<ToolList, ListError> {
     let mut list = ToolList::default();
     let mut bytes = 0;
     let mut cursors = HashSet::new();
@@ -27,8 +38,7 @@ pub(crate) async fn list(peer: &Peer<RoleClient>, limits: &McpLimits) -> Result<
     loop {
         let page = PaginatedRequestParams::default().with_cursor(cursor);
         let page = peer.list_tools(Some(page)).await;
-        let page =
-            page.map_err(|error| format!("its tools could not be listed: {}", shown(error)))?;
+        let page = page.map_err(|error| failed(&error))?;
         for tool in page.tools {
             if list.tools.len() == limits.tools {
                 list.is_cut = true;
@@ -37,9 +47,9 @@ pub(crate) async fn list(peer: &Peer<RoleClient>, limits: &McpLimits) -> Result<
             bytes += size(&tool);
             if bytes > limits.list_bytes {
                 let most = limits.list_bytes;
-                return Err(format!(
+                return Err(ListError::Refused(format!(
                     "its tools have more than {most} bytes of descriptions and schemas"
-                ));
+                )));
             }
             list.tools.push(tool);
         }
@@ -48,10 +58,18 @@ pub(crate) async fn list(peer: &Peer<RoleClient>, limits: &McpLimits) -> Result<
         };
         // Each page has a cursor of its own, and a list of empty pages would not end.
         if cursors.len() > limits.tools || !cursors.insert(next.clone()) {
-            return Err("its list of tools does not end".to_owned());
+            let reason = "its list of tools does not end".to_owned();
+            return Err(ListError::Refused(reason));
         }
         cursor = Some(next);
     }
+}
+
+fn failed(error: &ServiceError) -> ListError {
+    if matches!(error, ServiceError::TransportClosed) {
+        return ListError::Lost;
+    }
+    ListError::Refused(format!("its tools could not be listed: {}", shown(error)))
 }
 
 fn size(tool: &Tool) -> usize {

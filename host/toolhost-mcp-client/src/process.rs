@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use toolhost::ResourceName;
 use toolhost::agents::lines::{Lines, is_logged};
-use toolhost::agents::{ProcessSetup, WorkerProcess, WorkerStreams};
+use toolhost::agents::{ProcessSetup, WorkerProcess};
 
 use crate::config::StdioServer;
 
@@ -32,10 +32,17 @@ pub(crate) struct Pipes {
     pub(crate) stdout: Box<dyn AsyncRead + Send + Unpin>,
 }
 
+/// A process that runs [`GUARDIAN`]. It is killed before its standard input is closed, so that it kills
+/// nothing: another group may have the id by then.
+struct Guardian {
+    _process: Box<dyn WorkerProcess>,
+    _stdin: Box<dyn AsyncWrite + Send + Unpin>,
+}
+
 /// A process. Dropping it kills its group.
 pub(crate) struct Process {
-    // The guardian is killed first: it would kill the group of another process that gets the id.
-    guardian: Option<WorkerStreams>,
+    // Dropped first.
+    guardian: Option<Guardian>,
     process: Box<dyn WorkerProcess>,
     last_line: Arc<Mutex<String>>,
     logging: JoinSet<()>,
@@ -75,6 +82,10 @@ impl Process {
             streams.stderr,
             Arc::clone(&last_line),
         ));
+        let guardian = guardian.map(|streams| Guardian {
+            _process: streams.process,
+            _stdin: streams.stdin,
+        });
         let process = Self {
             guardian: guardian.ok(),
             process: streams.process,

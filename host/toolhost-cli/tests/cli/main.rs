@@ -18,6 +18,7 @@ mod docs;
 mod help;
 mod inspect;
 mod list;
+mod mcp_servers;
 mod pending;
 mod places;
 mod play;

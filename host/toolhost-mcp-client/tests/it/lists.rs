@@ -117,3 +117,17 @@ async fn a_list_that_changes_all_the_time_is_read_at_most_once_in_the_interval()
     let lists = place.recorded().matches("list\n").count();
     assert!((2..=14).contains(&lists), "{lists}");
 }
+
+#[tokio::test]
+async fn a_server_without_initialize_is_used_and_its_changes_are_subscribed_to() {
+    let place = Place::new().await;
+    let server = place.start("stateless").await;
+    assert_eq!(server.status(), McpStatus::Ready { tools: 14 });
+    assert!(place.recorded().starts_with("discover 2026-07-28\nlist\n"));
+    place.echoes().await;
+    until("the subscription reports a change", async || {
+        place.output("srv__grow", json!({})).await;
+        place.tools().contains(&"srv__grown".to_owned())
+    })
+    .await;
+}

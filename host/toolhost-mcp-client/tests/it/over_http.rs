@@ -2,12 +2,16 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use serde_json::json;
-use toolhost::{HttpCredential, HttpGrant};
+use toolhost::{
+    AddressBlock, HttpCredential, HttpGrant, HttpResolveFuture, HttpResolver, Sandbox,
+    SandboxConfig,
+};
 use toolhost_mcp_client::{HttpServer, McpServer, McpStatus, McpTransport};
 
-use crate::support::{Place, config, until};
+use crate::support::{Place, config, python, until};
 
 struct Endpoint {
     process: Child,
@@ -23,7 +27,7 @@ impl Drop for Endpoint {
 
 impl Endpoint {
     fn start(place: &Place, mode: &str) -> Self {
-        let mut process = Command::new("python3")
+        let mut process = Command::new(python())
             .arg(concat!(
                 env!("CARGO_MANIFEST_DIR"),
                 "/tests/servers/over_http.py"
@@ -31,7 +35,7 @@ impl Endpoint {
             .args([mode.as_ref(), place.record().as_os_str()])
             .stdout(Stdio::piped())
             .spawn()
-            .expect("python3, 3.10 or later, is in PATH");
+            .unwrap();
         let mut line = String::new();
         let mut stdout = BufReader::new(process.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
@@ -138,20 +142,44 @@ async fn redirects_are_not_followed_and_refusals_are_reported() {
     }
 }
 
+/// Resolves every name to this machine.
+#[derive(Debug)]
+struct Here;
+
+impl HttpResolver for Here {
+    fn resolve<'a>(&'a self, _host: &'a str) -> HttpResolveFuture<'a> {
+        Box::pin(async { Ok(vec![std::net::Ipv4Addr::LOCALHOST.into()]) })
+    }
+}
+
 #[tokio::test]
 async fn a_name_that_resolves_to_a_private_address_is_not_connected_to() {
     let place = Place::new().await;
     let endpoint = Endpoint::start(&place, "json");
-    // The machine's own name resolves to an address that is not public.
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
-    let server = endpoint
-        .connect_to(&place, host.trim(), HttpGrant::default())
-        .await;
+    let mut settings = SandboxConfig::default();
+    settings.http.resolver = Arc::new(Here);
+    let sandbox = Sandbox::new(settings).unwrap();
+    let url = format!("http://mcp.example.com:{}/mcp", endpoint.port);
+    let connect = async |grant: HttpGrant| {
+        let server = HttpServer::new(&sandbox, &url, grant).unwrap();
+        let config = config("srv", McpTransport::Http(server));
+        McpServer::start(config, [place.agent()]).await.unwrap()
+    };
+    let server = connect(HttpGrant::default()).await;
+    let McpStatus::Unavailable { reason } = server.status() else {
+        panic!("{server:?}");
+    };
     assert!(
-        matches!(server.status(), McpStatus::Unavailable { .. }),
-        "{server:?}"
+        reason.contains("denied: http: connect mcp.example.com in 127.0.0.0/8"),
+        "{reason}"
     );
     assert_eq!(place.recorded(), "");
+    drop(server);
+    let server = connect(HttpGrant {
+        private_networks: vec![AddressBlock::parse("127.0.0.0/8").unwrap()],
+        ..HttpGrant::default()
+    });
+    assert_eq!(server.await.status(), McpStatus::Ready { tools: 3 });
 }
 
 #[tokio::test]
@@ -171,7 +199,7 @@ async fn a_call_that_is_dropped_closes_its_connection() {
 
 #[test]
 fn a_url_that_no_rule_can_allow_is_refused() {
-    let sandbox = toolhost::Sandbox::new(toolhost::SandboxConfig::default()).unwrap();
+    let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
     for url in [
         "ftp://a.example/",
         "https://a.example/*",

@@ -58,7 +58,7 @@ impl Place {
     pub(crate) fn scripted(&self, mode: &str) -> McpServerConfig {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/scripted.py");
         let record = self.record();
-        let server = StdioServer::new("python3", [script, mode, record.to_str().unwrap()])
+        let server = StdioServer::new(python(), [script, mode, record.to_str().unwrap()])
             .env("PATH", std::env::var("PATH").unwrap());
         config("srv", McpTransport::Stdio(server))
     }
@@ -128,6 +128,17 @@ impl Place {
         })
         .await;
     }
+}
+
+/// The interpreter itself: `python3` may be a script that sets variables.
+pub(crate) fn python() -> String {
+    let print = [
+        "-c",
+        "import sys; assert sys.version_info >= (3, 10); print(sys.executable)",
+    ];
+    let printed = std::process::Command::new("python3").args(print).output();
+    let printed = printed.expect("python3, 3.10 or later, is in PATH");
+    String::from_utf8(printed.stdout).unwrap().trim().to_owned()
 }
 
 /// A server with short delays.

@@ -75,8 +75,35 @@ if MODE == "names":
         tool("hidden", description="a\u202eb" + "c" * 100_000),
     ]
 
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
 calls = 0
 lists = 0
+subscription = None
+
+
+def stateless(request):
+    """Answers the requests of revision 2026-07-28. Returns whether it is one."""
+    global subscription
+    method = request.get("method")
+    if method == "server/discover":
+        record("discover " + request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"])
+        answer(request, {
+            "resultType": "complete",
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {"listChanged": True}},
+            "ttlMs": 0,
+            "cacheScope": "private",
+        })
+    elif method == "subscriptions/listen":
+        subscription = request["id"]
+        params = {"notifications": {"toolsListChanged": True}, "_meta": {SUBSCRIPTION: subscription}}
+        notify("notifications/subscriptions/acknowledged", params)
+    elif method == "initialize":
+        refuse(request, -32601, "method not found")
+    else:
+        return False
+    return True
 
 
 def list_tools(request):
@@ -161,7 +188,10 @@ def call(request):
     elif name == "grow":
         TOOLS.append(tool("grown"))
         TOOLS[:] = [known for known in TOOLS if known["name"] != "fail"]
-        notify("notifications/tools/list_changed")
+        if MODE != "stateless":
+            notify("notifications/tools/list_changed")
+        elif subscription is not None:
+            notify("notifications/tools/list_changed", {"_meta": {SUBSCRIPTION: subscription}})
         answer(request, text("grown"))
     elif name == "large":
         answer(request, text("x" * (2 << 20)))
@@ -197,6 +227,8 @@ def main():
     for line in sys.stdin:
         request = json.loads(line)
         method = request.get("method")
+        if MODE == "stateless" and stateless(request):
+            continue
         if method == "initialize":
             result = {
                 "protocolVersion": "2025-11-25",

@@ -1,0 +1,81 @@
+//! `toolhost call` and `check` with an MCP server in the bundle.
+
+use serde_json::json;
+
+use crate::terminal::Terminal;
+
+const SCRIPT: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../toolhost-mcp-client/tests/servers/scripted.py"
+);
+
+/// A bundle whose server records what it receives, and the lines of a policy that grant it.
+fn bundle(terminal: &Terminal) -> (std::path::PathBuf, String) {
+    let record = terminal.path("record");
+    let command = format!("[python3, {SCRIPT}, ok, {}]", record.display());
+    let bundle = format!(
+        "apiVersion: goondan.ai/v1\nkind: McpServer\nmetadata: {{name: srv}}\nspec: {{transport: {{stdio: {{command: {command}}}}}}}\n"
+    );
+    let policy = format!(
+        "mcpServers: {{srv: {{command: {command}, env: {{PATH: '{}'}}}}}}\n",
+        std::env::var("PATH").unwrap()
+    );
+    (terminal.write("b.yaml", &bundle), policy)
+}
+
+#[test]
+fn a_call_starts_the_servers_that_the_policy_grants_and_ends_them() {
+    let terminal = Terminal::new();
+    let (bundle, policy) = bundle(&terminal);
+    let policy = terminal.write("p.yaml", &policy);
+    let workdir = terminal.path("D");
+    let (bundle, policy, workdir) = (&bundle, &policy, &workdir);
+    let args = [
+        "call".as_ref(),
+        bundle.as_os_str(),
+        "srv__echo".as_ref(),
+        "--args".as_ref(),
+        r#"{"text": "hi"}"#.as_ref(),
+        "--policy".as_ref(),
+        policy.as_os_str(),
+        "--workdir".as_ref(),
+        workdir.as_os_str(),
+    ];
+    let ran = terminal.run(args).exits(0);
+    assert_eq!(ran.json()["output"], json!("hi"), "{}", ran.stderr);
+    let recorded = std::fs::read_to_string(terminal.path("record")).unwrap();
+    assert_eq!(recorded, "list\ncall echo\nend of input\n");
+}
+
+#[test]
+fn without_a_grant_nothing_is_started_and_the_line_to_add_is_printed() {
+    let terminal = Terminal::new();
+    let (bundle, _) = bundle(&terminal);
+    let workdir = terminal.path("D");
+    let call = [
+        "call".as_ref(),
+        bundle.as_os_str(),
+        "srv__echo".as_ref(),
+        "--args".as_ref(),
+        r#"{"text": "hi"}"#.as_ref(),
+        "--workdir".as_ref(),
+        workdir.as_os_str(),
+    ];
+    let ran = terminal.run(call).exits(1);
+    assert_eq!(ran.json()["error"]["code"], "E_TOOL_NOT_IN_CATALOG");
+    let check = terminal
+        .run(["check".as_ref(), bundle.as_os_str()])
+        .exits(0);
+    for printed in [&ran.stderr, &check.stderr, &check.stdout] {
+        if printed.contains("McpServer/srv") {
+            assert!(printed.contains("mcpServers: "), "{printed}");
+        }
+    }
+    assert!(
+        ran.stderr
+            .contains("McpServer/srv is not granted by the policy"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!terminal.path("record").exists());
+}
