@@ -21,8 +21,9 @@ impl McpServers {
     /// # Errors
     /// [`McpError`] as [`McpServer::start`], or where the URL of a server cannot be used.
     pub async fn start(bundle: &LoadedBundle) -> Result<Self, McpError> {
+        let host = bundle.host();
         let start = async |granted: &GrantedMcpServer| {
-            let config = config(bundle.sandbox(), granted)?;
+            let config = config(host.sandbox(), granted)?;
             let agents = granted.agents.iter();
             let agents = agents.filter_map(|name| bundle.agent(name).ok());
             McpServer::start(config, agents.collect::<Vec<Agent>>()).await

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolhost_contract::McpServerResource;
-use toolhost_sandbox::{ComponentFacts, Sandbox, Workdir, WorkdirError};
+use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
 use toolhost_store::make_private;
 
 use crate::agent::Agent;
@@ -159,12 +159,6 @@ impl LoadedBundle {
     #[must_use]
     pub fn bundle(&self) -> &Bundle {
         &self.0.bundle
-    }
-
-    /// The sandbox of the bundle's host.
-    #[must_use]
-    pub fn sandbox(&self) -> &Sandbox {
-        &self.0.host.sandbox
     }
 
     /// The manifest's text, for showing its lines.
