@@ -71,7 +71,7 @@ class Toolhost:
 
     @classmethod
     async def connect(cls, path: StrPath) -> "Toolhost":
-        """Connects to the socket of a server that was started with `toolhost rpc --socket`."""
+        """Connects to the socket of a server that was started with `toolhost rpc --socket PATH`."""
         try:
             reader, writer = await asyncio.open_unix_connection(path, limit=LINE_BYTES_MAX)
         except OSError as error:

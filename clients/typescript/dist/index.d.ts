@@ -25,7 +25,7 @@ export declare class Toolhost {
     private constructor();
     /** Starts a server, which ends with this process or with {@link close}. */
     static spawn(options?: SpawnOptions): Toolhost;
-    /** Connects to the socket of a server that was started with `toolhost rpc --socket`. */
+    /** Connects to the socket of a server that was started with `toolhost rpc --socket PATH`. */
     static connect(path: string): Promise<Toolhost>;
     /** Sends a request of docs/rpc.md. */
     request(method: string, params?: object, signal?: AbortSignal): Promise<unknown>;

@@ -52,7 +52,7 @@ export class Toolhost {
             clearTimeout(kill);
         });
     }
-    /** Connects to the socket of a server that was started with `toolhost rpc --socket`. */
+    /** Connects to the socket of a server that was started with `toolhost rpc --socket PATH`. */
     static connect(path) {
         return new Promise((done, fail) => {
             const socket = connect({ path });

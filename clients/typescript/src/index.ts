@@ -77,7 +77,7 @@ export class Toolhost {
     });
   }
 
-  /** Connects to the socket of a server that was started with `toolhost rpc --socket`. */
+  /** Connects to the socket of a server that was started with `toolhost rpc --socket PATH`. */
   static connect(path: string): Promise<Toolhost> {
     return new Promise((done, fail) => {
       const socket = connect({ path });

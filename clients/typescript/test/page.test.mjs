@@ -1,6 +1,6 @@
 // The snippets of the page are checked by the compiler and run; `dist` is what the compiler makes of `src`.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -11,9 +11,13 @@ import { Toolhost } from 'toolhost-client';
 import { bundle, directory, program, repository } from './support.mjs';
 
 const client = fileURLToPath(new URL('../', import.meta.url));
-const tsc = (...args) => execFileSync(process.execPath, [join(client, 'node_modules/typescript/bin/tsc'), ...args], {
-  cwd: client, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'],
-});
+const compiler = join(client, 'node_modules/typescript/bin/tsc');
+
+/** Runs the compiler. It prints errors on stdout. */
+function tsc(...args) {
+  const done = spawnSync(process.execPath, [compiler, ...args], { cwd: client, encoding: 'utf8' });
+  assert.equal(done.status, 0, done.stdout + done.stderr);
+}
 
 test('dist is what the compiler makes of src', async () => {
   const made = await directory();
@@ -33,7 +37,7 @@ test('the snippets of the page have no type errors, and the agent loop runs', as
   writeFileSync(join(dir, 'package.json'), '{"type": "module"}');
   snippets.forEach((text, number) => writeFileSync(join(dir, `snippet${number}.ts`), text));
   const files = snippets.map((_, number) => join(dir, `snippet${number}.ts`));
-  const config = { extends: join(client, 'tsconfig.json'), compilerOptions: { rootDir: dir, outDir: dir, declaration: false }, files };
+  const config = { extends: join(client, 'tsconfig.json'), compilerOptions: { rootDir: dir, outDir: dir, declaration: false }, include: [], files };
   writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify(config));
   tsc('--project', dir);
 

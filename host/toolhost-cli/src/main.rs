@@ -14,13 +14,6 @@ mod state_dirs;
 mod stop_request;
 mod terminal;
 mod toolchains;
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "the commands that serve tools watch their files with it"
-    )
-)]
 mod watch;
 
 use std::process::ExitCode;

@@ -64,7 +64,7 @@ impl Bundles {
     ) -> Result<LoadedBundle, RpcError> {
         if let Some(bundle) = &config.bundle {
             return match id {
-                None => Ok(bundle.clone()),
+                None => Ok(bundle.current()),
                 Some(_) => Err(fixed("bundle")),
             };
         }

@@ -1,6 +1,6 @@
 //! What a server serves.
 
-use toolhost::{Host, LoadedBundle, Workdir};
+use toolhost::{Host, LiveBundle, LoadedBundle, Workdir};
 
 use crate::limits::RpcLimits;
 
@@ -22,7 +22,7 @@ use crate::limits::RpcLimits;
 #[derive(Debug, Clone)]
 pub struct RpcConfig {
     pub(crate) host: Host,
-    pub(crate) bundle: Option<LoadedBundle>,
+    pub(crate) bundle: Option<LiveBundle>,
     pub(crate) agent: Option<String>,
     pub(crate) instance: Option<String>,
     pub(crate) workdir: Option<Workdir>,
@@ -45,7 +45,14 @@ impl RpcConfig {
 
     /// Serves one bundle; clients cannot load another. Default: clients load bundles.
     #[must_use]
-    pub fn bundle(mut self, bundle: LoadedBundle) -> Self {
+    pub fn bundle(self, bundle: LoadedBundle) -> Self {
+        self.live_bundle(LiveBundle::new(bundle))
+    }
+
+    /// Serves the current load of one bundle: a turn or a call that begins after a reload gets the new
+    /// one. Default: as for [`bundle`](Self::bundle).
+    #[must_use]
+    pub fn live_bundle(mut self, bundle: LiveBundle) -> Self {
         self.bundle = Some(bundle);
         self
     }

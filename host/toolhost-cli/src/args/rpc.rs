@@ -42,6 +42,9 @@ pub(crate) struct RpcArgs {
     /// The operator's policy: grants and limits of tools
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+    /// Load the bundle and the policy again when their files change
+    #[arg(long, requires = "bundle")]
+    pub(crate) watch: bool,
     /// Listen on a Unix socket, in place of stdin and stdout
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,

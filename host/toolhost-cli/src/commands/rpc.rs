@@ -1,9 +1,12 @@
 //! `toolhost rpc`: serves programs in other languages over JSON-RPC.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use tokio::io::{stdin, stdout};
+use tokio::task::JoinSet;
+use toolhost::LiveBundle;
 use toolhost_rpc::{ConnectionEnd, RpcConfig, RpcServer, SocketError, UnixSocket};
 
 use super::{agent, caller};
@@ -13,14 +16,16 @@ use crate::failure::Failure;
 use crate::host_context::{HostContext, StateRoot};
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
+use crate::watch::Watch;
 
 pub(crate) async fn rpc(
     args: &RpcArgs,
     settings: &Settings,
     stop: &StopRequest,
 ) -> Result<Exit, Failure> {
-    let context = HostContext::open(settings, args.policy.as_deref(), StateRoot::Optional).await?;
-    let server = RpcServer::new(config(args, context, settings).await?);
+    // Dropping them ends the watch.
+    let mut tasks = JoinSet::new();
+    let server = RpcServer::new(config(args, settings, &mut tasks).await?);
     let Some(path) = &args.socket else {
         let serving = server.serve(stdin(), stdout());
         return exit(drained_on(stop, &server, serving).await);
@@ -33,9 +38,14 @@ pub(crate) async fn rpc(
 
 async fn config(
     args: &RpcArgs,
-    context: HostContext,
     settings: &Settings,
+    tasks: &mut JoinSet<()>,
 ) -> Result<RpcConfig, Failure> {
+    let policy = args.policy.as_deref();
+    // Before the files are read, so that no change is missed.
+    let watched = args.bundle.as_deref().filter(|_| args.watch);
+    let watch = watched.map(|bundle| Watch::new(bundle, policy));
+    let context = HostContext::open(settings, policy, StateRoot::Optional).await?;
     // Before the bundle, which may take long to load.
     let workdir = args.workdir.as_deref();
     let workdir = workdir.map(|dir| caller::workdir(&context.host, dir));
@@ -49,7 +59,11 @@ async fn config(
         if let Some(name) = &args.agent {
             config = config.agent(agent(&bundle, Some(name), settings)?.name());
         }
-        config = config.bundle(bundle);
+        let live = LiveBundle::new(bundle);
+        if let Some(watch) = watch {
+            tasks.spawn(watch.reload(live.clone(), Arc::new(settings.clone())));
+        }
+        config = config.live_bundle(live);
     }
     if let Some(key) = &args.instance {
         config = config.instance(key);

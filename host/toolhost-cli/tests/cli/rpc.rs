@@ -268,6 +268,35 @@ fn a_socket_that_a_killed_server_left_is_replaced_and_nothing_else() {
 }
 
 #[test]
+fn a_watched_bundle_is_served_as_it_is_now() {
+    let terminal = Terminal::new();
+    let bundle = terminal.bundle("bundle", &[("text", &["upper"])]);
+    let mut command = terminal.toolhost(["rpc", "--quiet", "--watch", "--workdir", "../D"]);
+    command.arg(&bundle).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let (stdout, stdin) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    let mut client = Client::new(stdout, stdin);
+    let upper = call("text__upper", &json!({"text": "a"}));
+    let turn = client.request("turn/open", &json!({}))["turn"].take();
+    terminal.bundle("bundle", &[("text", &["count"])]);
+    let started = Instant::now();
+    let tools = |client: &mut Client<_, _>| {
+        client.request("agents/list", &json!({}))["agents"][0]["tools"].take()
+    };
+    while tools(&mut client) != json!(["text__count"]) {
+        assert!(started.elapsed() < PATIENCE, "the bundle is not reloaded");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let result = client.request("call/execute", &upper);
+    assert_eq!(result["error"]["code"], "E_TOOL_NOT_IN_CATALOG");
+    // The open turn goes on with what it began with.
+    let step = client.request("step/open", &json!({"turn": turn}));
+    assert_eq!(step["tools"][0]["name"], "text__upper");
+    drop(client);
+    assert_eq!(exit_code(child), Some(0));
+}
+
+#[test]
 fn wrong_options_are_refused_before_anything_is_served() {
     let terminal = Terminal::new();
     let run = |words: &[&str]| Ran::of(&mut terminal.toolhost([&["rpc"], words].concat()));

@@ -1,0 +1,95 @@
+import { ConnectionError, RpcError } from './errors.js';
+/** JSON-RPC over two streams, one message per line. */
+export class Connection {
+    writer;
+    #waiting = new Map();
+    #lastId = 0;
+    #parts = [];
+    #ended;
+    /** Receives the notifications of the server. */
+    onNotification = () => { };
+    /** Is called once, when the connection has ended. */
+    onEnd = () => { };
+    constructor(reader, writer) {
+        this.writer = writer;
+        reader.on('data', (chunk) => this.#receive(chunk));
+        reader.on('close', () => this.end('the server has closed the connection'));
+        reader.on('error', (error) => this.end(error.message));
+        writer.on('error', (error) => this.end(error.message));
+    }
+    /** Sends a request. When `signal` aborts, the server drops it, and the promise rejects with the reason. */
+    request(method, params, signal) {
+        signal?.throwIfAborted();
+        if (this.#ended)
+            return Promise.reject(this.#ended);
+        const id = ++this.#lastId;
+        return new Promise((resolve, reject) => {
+            const abort = () => this.#send({ method: '$/cancel', params: { id } });
+            const done = (settle) => (value) => {
+                signal?.removeEventListener('abort', abort);
+                settle(value);
+            };
+            signal?.addEventListener('abort', abort, { once: true });
+            this.#waiting.set(id, { resolve: done(resolve), reject: done(reject), signal });
+            this.#send({ id, method, params });
+        });
+    }
+    /** Rejects the requests that are not answered, and those to come. */
+    end(reason) {
+        if (this.#ended)
+            return;
+        this.#ended = new ConnectionError(reason);
+        for (const { reject } of this.#waiting.values())
+            reject(this.#ended);
+        this.#waiting.clear();
+        this.onEnd();
+    }
+    #send(message) {
+        if (!this.#ended)
+            this.writer.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+    }
+    #receive(chunk) {
+        let start = 0;
+        for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
+            const line = Buffer.concat([...this.#parts, chunk.subarray(start, end)]).toString();
+            this.#parts = [];
+            start = end + 1;
+            this.#handle(line);
+        }
+        this.#parts.push(chunk.subarray(start));
+    }
+    #handle(line) {
+        let message;
+        try {
+            message = JSON.parse(line);
+        }
+        catch {
+            this.end(`the server sent a line that is not JSON: ${line.slice(0, 80)}`);
+            return;
+        }
+        if (message.method !== undefined) {
+            this.onNotification(message.method, message.params);
+        }
+        else if (typeof message.id === 'number') {
+            const waiting = this.#waiting.get(message.id);
+            this.#waiting.delete(message.id);
+            if (waiting)
+                settle(waiting, message);
+        }
+        else {
+            this.end(`the server could not read a message: ${message.error?.message}`);
+        }
+    }
+}
+function settle({ resolve, reject, signal }, { result, error }) {
+    if (!error) {
+        resolve(result);
+    }
+    else if (signal?.aborted && error.data?.code === 'E_RPC_CANCELLED') {
+        reject(signal.reason);
+    }
+    else {
+        const { code = '', suggestion = '', diagnostics = [] } = error.data ?? {};
+        reject(new RpcError(error.code, error.message, code, suggestion, diagnostics));
+    }
+}

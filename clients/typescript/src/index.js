@@ -1,0 +1,137 @@
+/** Runs tools in toolhost: a client of `toolhost rpc`. */
+import { spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import { resolve } from 'node:path';
+import { Connection } from './connection.js';
+import { ConnectionError } from './errors.js';
+import { EventQueue } from './events.js';
+import { split, Turn } from './turn.js';
+export * from './errors.js';
+export * from './types.js';
+export { Step, Turn } from './turn.js';
+/** How long the server has to end before it is killed, in milliseconds. */
+const SHUTDOWN_MS = 5000;
+/** A connection to a server. Close it when it is no longer needed. */
+export class Toolhost {
+    #connection;
+    #close;
+    #events;
+    constructor(connection, close) {
+        this.#connection = connection;
+        this.#close = close;
+        connection.onNotification = (method, params) => {
+            if (method === 'events/event')
+                this.#events?.push(params);
+            if (method === 'events/lost')
+                this.#events?.push({ type: 'lost', ...params });
+        };
+        connection.onEnd = () => this.#events?.end();
+    }
+    /** Starts a server, which ends with this process or with {@link close}. */
+    static spawn(options = {}) {
+        const { bundle, program = 'toolhost', env, stderr = 'inherit', stateRoot, ...named } = options;
+        const words = Object.entries({ ...named, 'state-root': stateRoot })
+            .flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
+        const args = ['rpc', ...words, ...(bundle === undefined ? [] : ['--', bundle])];
+        const child = spawn(program, args, { stdio: ['pipe', 'pipe', stderr], ...(env && { env }) });
+        const connection = new Connection(child.stdout, child.stdin);
+        const ended = new Promise((done) => {
+            child.on('error', (error) => {
+                connection.end(`${program} could not be started: ${error.message}`);
+                done();
+            });
+            child.on('exit', (code, signal) => {
+                connection.end(`${program} has ended with ${signal ?? `exit code ${code}`}`);
+                done();
+            });
+        });
+        return new Toolhost(connection, async () => {
+            child.stdin.end();
+            const kill = setTimeout(() => child.kill('SIGKILL'), SHUTDOWN_MS);
+            await ended;
+            clearTimeout(kill);
+        });
+    }
+    /** Connects to the socket of a server that was started with `toolhost rpc --socket PATH`. */
+    static connect(path) {
+        return new Promise((done, fail) => {
+            const socket = connect({ path });
+            socket.once('error', (error) => fail(new ConnectionError(error.message)));
+            socket.once('connect', () => {
+                const ended = new Promise((closed) => socket.once('close', () => closed()));
+                const close = () => (socket.destroy(), ended);
+                done(new Toolhost(new Connection(socket, socket), close));
+            });
+        });
+    }
+    /** Sends a request of docs/rpc.md. */
+    request(method, params = {}, signal) {
+        return this.#connection.request(method, params, signal);
+    }
+    /** Describes the server and its limits. */
+    async info() {
+        return (await this.request('host/info'));
+    }
+    /** Loads a bundle. */
+    async loadBundle(path) {
+        return (await this.request('bundle/load', { path: resolve(path) }));
+    }
+    async unloadBundle(bundle) {
+        await this.request('bundle/unload', { bundle });
+    }
+    async agents(bundle) {
+        return (await this.request('agents/list', { bundle })).agents;
+    }
+    /** Returns the tools with which an agent's next step starts. */
+    async catalog(options = {}) {
+        return (await this.request('catalog/get', options)).tools;
+    }
+    /** Opens a turn. `input` is for middleware. */
+    async openTurn(options = {}) {
+        const opened = await this.request('turn/open', { ...options, instance: located(options.instance) });
+        const { turn, traceId, requiredTools } = opened;
+        return new Turn(this.#connection, turn, traceId, requiredTools);
+    }
+    /** Executes one call in a turn of its own. */
+    async execute(call, options = {}) {
+        const { signal, params } = split(options);
+        const request = { call, ...params, instance: located(options.instance) };
+        return (await this.request('call/execute', request, signal));
+    }
+    /** Executes one call in the background: the result is `pending` with a handle. */
+    async submit(call, options = {}) {
+        const { signal, params } = split(options);
+        const request = { call, ...params, instance: located(options.instance) };
+        return (await this.request('call/submit', request, signal));
+    }
+    /** Polls a pending call: its result, or `pending` again. */
+    async poll(handle, instance) {
+        return (await this.request('call/poll', { handle, instance: located(instance) }));
+    }
+    /** Cancels a pending call. */
+    async cancel(handle, instance) {
+        return (await this.request('call/cancel', { handle, instance: located(instance) }));
+    }
+    /** Subscribes to events, in place of an earlier subscription, until the loop over them is left. */
+    async events(filter = {}) {
+        this.#events?.end();
+        const events = new EventQueue(async () => {
+            if (this.#events !== events)
+                return;
+            this.#events = undefined;
+            await this.request('events/unsubscribe').catch(() => { });
+        });
+        this.#events = events;
+        await this.request('events/subscribe', filter);
+        return events;
+    }
+    /** Ends the connection, and a server that was started for it. Calls that run are stopped. */
+    close() {
+        this.#connection.end('the connection was closed');
+        return this.#close();
+    }
+}
+/** The server takes absolute paths: its current directory may be another. */
+function located(instance) {
+    return instance?.workdir === undefined ? instance : { ...instance, workdir: resolve(instance.workdir) };
+}

@@ -1,0 +1,2 @@
+/** The messages of `toolhost rpc`; docs/rpc.md describes them. */
+export {};
