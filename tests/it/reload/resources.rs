@@ -1,9 +1,10 @@
 //! Memory, files and threads of a process that reloads for long.
 
 use serde_json::json;
-use toolhost::{Policy, ToolStatus};
+use toolhost::{Host, Policy, ToolStatus};
+use toolhost_tests::own_sandbox;
 
-use super::{Fixture, builder, replace_component, tool};
+use super::{Fixture, replace_component, tool};
 use crate::leaks::{alone, stays_flat};
 
 /// Reloads, after a tenth of them as a warm-up.
@@ -14,7 +15,10 @@ fn hundreds_of_reloads_leave_memory_files_and_threads_as_they_were() {
     alone(async {
         let manifest = tool("t", "t", "run", "x");
         let state = tempfile::tempdir().unwrap();
-        let host = builder().state_root(state.path()).build().unwrap();
+        // Otherwise each new component gets memory of its own to keep between calls, up to this limit.
+        let sandbox = own_sandbox(|config| config.idle_memory_bytes = 0);
+        let host = Host::builder().sandbox(sandbox).state_root(state.path());
+        let host = host.build().unwrap();
         let fixture = Fixture::load_files(host, &manifest, &[("t", "echo_raw")]).await;
         let once = async |n: usize| {
             let name = ["flood_log", "echo_raw"][n % 2];
