@@ -9,16 +9,16 @@ use crate::{child, sources};
 
 /// Runs the tests of the clients. Prints which are not run because a language is not installed.
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
-    let clients: [(&str, fn(&Workspace) -> Result<()>); 2] =
-        [("typescript", test_typescript), ("python", test_python)];
-    for (language, test) in clients {
-        if let Some(missing) = sources::missing(language) {
-            println!("test: the client for {language} is NOT tested: install {missing}");
-            continue;
-        }
-        test(workspace).with_context(|| format!("the client for {language}"))?;
+    test_one("typescript", || test_typescript(workspace))?;
+    test_one("python", || test_python(workspace))
+}
+
+fn test_one(language: &str, test: impl FnOnce() -> Result<()>) -> Result<()> {
+    if let Some(missing) = sources::missing(language) {
+        println!("test: the client for {language} is NOT tested: install {missing}");
+        return Ok(());
     }
-    Ok(())
+    test().with_context(|| format!("the client for {language}"))
 }
 
 fn test_typescript(workspace: &Workspace) -> Result<()> {

@@ -51,7 +51,7 @@ async fn calls_of_one_step_run_at_once_and_the_step_closes_after_them() {
     let slow = client
         .send(
             "call/execute",
-            in_step(call("sleep__run", json!({"seconds": 0.5}))),
+            in_step(call("sleep__run", json!({"seconds": 1.0}))),
         )
         .await;
     let quick = client.send(
@@ -204,7 +204,7 @@ async fn the_answer_to_a_request_with_an_id_in_use_names_no_request() {
     let test_host = tools("").await;
     let mut served = serve(config(&test_host));
     let client = &mut served.client;
-    let sleep = call("sleep__run", json!({"seconds": 0.3}));
+    let sleep = call("sleep__run", json!({"seconds": 1.0}));
     let id = client.send("call/execute", sleep).await;
     client.last_id = 0;
     client.send("host/info", json!({})).await;

@@ -39,7 +39,7 @@ async fn a_turn_that_is_not_used_is_dropped_but_not_one_whose_call_runs() {
     let test_host = tools("").await;
     let limits = RpcLimits {
         line_timeout: Duration::from_millis(50),
-        idle_turn: Duration::from_millis(200),
+        idle_turn: Duration::from_secs(1),
         ..RpcLimits::default()
     };
     let mut served = serve(config(&test_host).limits(limits));
@@ -47,7 +47,7 @@ async fn a_turn_that_is_not_used_is_dropped_but_not_one_whose_call_runs() {
     let idle = client.request("turn/open", json!({})).await["turn"].take();
     let used = client.request("turn/open", json!({})).await["turn"].take();
     let step = client.request("step/open", json!({"turn": used})).await["step"].take();
-    let mut params = call("sleep__run", json!({"seconds": 0.6}));
+    let mut params = call("sleep__run", json!({"seconds": 2.0}));
     params["step"] = step;
     let result = client.request("call/execute", params).await;
     assert_eq!(result["status"], "ok");
@@ -93,7 +93,7 @@ async fn requests_beyond_the_limit_are_refused_and_those_that_run_are_answered()
     let client = &mut served.client;
     let mut running = Vec::new();
     for _ in 0..3 {
-        let params = call("sleep__run", json!({"seconds": 0.5}));
+        let params = call("sleep__run", json!({"seconds": 2.0}));
         running.push(client.send("call/execute", params).await);
     }
     for _ in 0..200 {
@@ -123,14 +123,14 @@ async fn requests_that_take_too_much_memory_are_refused() {
             json!({"seconds": seconds, "padding": padding}),
         )
     };
-    let first = client.send("call/execute", large(0.5)).await;
+    let first = client.send("call/execute", large(1.5)).await;
     let refused = client.fails("call/execute", large(0.0)).await;
     assert_eq!(refused, "E_RPC_LIMIT");
     assert_eq!(client.answer().await["id"], first);
     client.request("call/execute", large(0.0)).await;
     // Small values count more than their bytes.
     let mut values = call("sleep__run", json!({"values": vec![0; 5000]}));
-    values["call"]["args"]["seconds"] = 0.5.into();
+    values["call"]["args"]["seconds"] = 1.5.into();
     let first = client.send("call/execute", values.clone()).await;
     assert_eq!(client.fails("call/execute", values).await, "E_RPC_LIMIT");
     assert_eq!(client.answer().await["id"], first);

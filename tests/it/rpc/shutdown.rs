@@ -12,7 +12,7 @@ async fn a_drained_server_refuses_requests_and_answers_those_that_run() {
     let (mut idle, idle_end) = connect(&served.server, 1 << 16);
     idle.request("host/info", json!({})).await;
     let client = &mut served.client;
-    let params = call("sleep__run", json!({"seconds": 0.5}));
+    let params = call("sleep__run", json!({"seconds": 1.0}));
     let running = client.send("call/execute", params).await;
     client.request("host/info", json!({})).await;
     served.server.drain();

@@ -44,7 +44,7 @@ async fn clients_of_a_socket_are_served_until_it_is_drained() {
     .await;
     assert_stopped(&test_host).await;
 
-    let params = call("sleep__run", json!({"seconds": 0.5}));
+    let params = call("sleep__run", json!({"seconds": 1.0}));
     other.send("call/execute", params).await;
     other.request("host/info", json!({})).await;
     server.drain();
