@@ -11,6 +11,8 @@ use crate::server::{McpServer, McpStatus};
 #[derive(Debug, Default)]
 pub struct McpServers {
     servers: Vec<McpServer>,
+    /// What each was started for.
+    granted: Vec<GrantedMcpServer>,
 }
 
 impl McpServers {
@@ -21,16 +23,44 @@ impl McpServers {
     /// # Errors
     /// [`McpError`] as [`McpServer::start`], or where the URL of a server cannot be used.
     pub async fn start(bundle: &LoadedBundle) -> Result<Self, McpError> {
+        let mut servers = Self::default();
+        servers.update(bundle).await?;
+        Ok(servers)
+    }
+
+    /// Makes the servers those of a bundle that was [loaded again](LoadedBundle::reload): servers whose
+    /// resource, grant and agents are the same go on, others are closed, and new ones are started.
+    ///
+    /// # Errors
+    /// As [`Self::start`]. The servers that go on and those that could be started are kept.
+    pub async fn update(&mut self, bundle: &LoadedBundle) -> Result<(), McpError> {
+        let wanted = bundle.mcp_servers();
+        let earlier = self.granted.drain(..).zip(self.servers.drain(..));
+        let (mut kept, closed): (Vec<_>, Vec<_>) =
+            earlier.partition(|(granted, _)| wanted.contains(granted));
+        // Before another one of the same name is started.
+        join_all(closed.into_iter().map(|(_, server)| server.close())).await;
         let host = bundle.host();
         let start = async |granted: &GrantedMcpServer| {
             let config = config(host.sandbox(), granted)?;
             let agents = granted.agents.iter();
             let agents = agents.filter_map(|name| bundle.agent(name).ok());
-            McpServer::start(config, agents.collect::<Vec<Agent>>()).await
+            let server = McpServer::start(config, agents.collect::<Vec<Agent>>()).await?;
+            Ok((granted.clone(), server))
         };
-        let started = join_all(bundle.mcp_servers().iter().map(start)).await;
-        let servers: Result<Vec<McpServer>, McpError> = started.into_iter().collect();
-        Ok(Self { servers: servers? })
+        let is_new = |granted: &&GrantedMcpServer| kept.iter().all(|(known, _)| known != *granted);
+        let started = join_all(wanted.iter().filter(is_new).map(start)).await;
+        let mut failed = Ok(());
+        for started in started {
+            match started {
+                Ok(started) => kept.push(started),
+                Err(error) => failed = Err(error),
+            }
+        }
+        let position = |it: &GrantedMcpServer| wanted.iter().position(|known| known == it);
+        kept.sort_by_key(|(granted, _)| position(granted));
+        (self.granted, self.servers) = kept.into_iter().unzip();
+        failed
     }
 
     /// The servers, in the order declared.

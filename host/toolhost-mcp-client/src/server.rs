@@ -26,8 +26,8 @@ use crate::supervisor::{Report, supervise};
 /// [`McpServer::close`] lets the process end by itself first.
 pub struct McpServer {
     shared: Arc<Shared>,
-    agents: Vec<Agent>,
-    extension: String,
+    /// The server's extension of each agent.
+    extensions: Vec<ExtensionApi>,
     report: Arc<Mutex<Report>>,
     closing: CancellationToken,
     task: Option<AbortOnDrop>,
@@ -89,32 +89,29 @@ impl McpServer {
         let extension = format!("mcp:{server}");
         let mut this = Self {
             shared: Arc::new(Shared::new(config)),
-            agents: Vec::new(),
-            extension,
+            extensions: Vec::new(),
             report: Arc::default(),
             closing: CancellationToken::new(),
             task: None,
         };
-        let mut apis = Vec::new();
         for agent in agents {
             let api = OnceLock::new();
             let register = |given: &ExtensionApi| {
                 let _ = api.set(given.clone());
                 Ok(())
             };
-            let extended = agent.extend(&this.extension, register);
+            let extended = agent.extend(&extension, register);
             extended.map_err(|source| McpError::Extension {
                 server: server.clone(),
                 source,
             })?;
             // From here on, dropping `this` removes the extension.
-            this.agents.push(agent);
-            apis.extend(api.into_inner());
+            this.extensions.extend(api.into_inner());
         }
         let mut states = this.shared.state.subscribe();
         let supervisor = supervise(
             Arc::clone(&this.shared),
-            Catalog::new(apis),
+            Catalog::new(this.extensions.clone()),
             Arc::clone(&this.report),
             this.closing.clone(),
         );
@@ -168,8 +165,8 @@ impl McpServer {
     }
 
     fn remove_tools(&self) {
-        for agent in &self.agents {
-            agent.remove_extension(&self.extension);
+        for extension in &self.extensions {
+            extension.remove();
         }
     }
 

@@ -146,6 +146,16 @@ impl ExtensionApi {
         }
     }
 
+    /// Removes the extension with its tools and middleware, from the next step on. Returns whether it was
+    /// there.
+    pub fn remove(&self) -> bool {
+        let Some(overlay) = self.overlay.upgrade() else {
+            return false;
+        };
+        // Another extension may have the name by now.
+        overlay.snapshot().has_extension(&self.name) && overlay.remove(&self.name)
+    }
+
     fn change<T>(
         &self,
         change: impl FnOnce(&mut Overlay) -> Result<T, ExtensionError>,

@@ -77,7 +77,7 @@ pub(crate) struct LoadedInner {
 }
 
 /// An MCP server of a bundle that the policy grants.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantedMcpServer {
     /// The resource of the bundle.
     pub resource: McpServerResource,

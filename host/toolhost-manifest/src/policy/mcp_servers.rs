@@ -19,14 +19,14 @@ use crate::reader::{Cursor, Fields, Findings};
 use crate::yaml::write;
 
 /// A server that the policy grants, and what only the policy sets.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct McpGrant {
     /// How the server is reached.
     pub reach: McpReach,
 }
 
 /// How a granted server is reached.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum McpReach {
     /// A process.
     Process {

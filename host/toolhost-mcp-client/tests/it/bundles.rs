@@ -163,3 +163,54 @@ async fn secrets_of_a_server_are_redacted_from_results() {
     assert_eq!(env["TOKEN"], json!("[redacted:TOKEN]"));
     assert_eq!(env["OTHER"], json!("from the host"));
 }
+
+#[tokio::test]
+async fn a_bundle_that_is_loaded_again_keeps_the_servers_that_have_not_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let resource = |name: &str, record: &str| {
+        bundle(record, "").replace("name: srv", &format!("name: {name}"))
+    };
+    let grant = |name: &str| {
+        let (record, path) = (record(name), path());
+        format!(
+            "  {name}: {{command: [python3, {SCRIPT}, ok, {record}], env: {{PATH: '{path}'}}}}\n"
+        )
+    };
+    let policy = format!(
+        "mcpServers:\n{}{}{}",
+        grant("kept"),
+        grant("gone"),
+        grant("new")
+    );
+    let both = |first: &str, second: &str| {
+        let (first, second) = (
+            resource(first, &record(first)),
+            resource(second, &record(second)),
+        );
+        format!("{first}---\n{second}")
+    };
+    let place = Place::with(&both("kept", "gone"), &policy).await.unwrap();
+    let mut servers = McpServers::start(&place.bundle).await.unwrap();
+    let pid = place.output("kept__pid", json!({})).await;
+    place.output("gone__pid", json!({})).await;
+
+    std::fs::write(
+        place.dir.path().join("bundle/goondan.yaml"),
+        both("new", "kept"),
+    )
+    .unwrap();
+    let again = place.bundle.reload().await.unwrap();
+    servers.update(&again).await.unwrap();
+    let names = servers
+        .servers()
+        .iter()
+        .map(|server| server.config().name.to_string());
+    assert_eq!(names.collect::<Vec<_>>(), ["new", "kept"]);
+    assert_eq!(place.output("kept__pid", json!({})).await, pid);
+    place.output("new__pid", json!({})).await;
+    let (code, _) = place.error("gone__pid", json!({})).await;
+    assert_eq!(code, "E_TOOL_NOT_IN_CATALOG");
+    let gone = std::fs::read_to_string(record("gone")).unwrap();
+    assert!(gone.ends_with("end of input\n"), "{gone}");
+}
