@@ -9,9 +9,9 @@ use toolhost::{
     BoxFuture, HandlerContext, HandlerError, HandlerFailure, JsonObject, ResourceName, ToolHandler,
 };
 
-use crate::error::unavailable;
+use crate::error::{shown, unavailable};
 use crate::output::{output, refused};
-use crate::state::Shared;
+use crate::state::{Ready, Shared};
 
 /// One tool of a server. Dropping the future of a call cancels it at the server.
 pub(crate) struct McpTool {
@@ -43,32 +43,36 @@ impl McpTool {
             Ok(_) => ServiceError::UnexpectedResponse,
             Err(error) => error,
         };
-        Err(match error {
-            ServiceError::McpError(error) => refused(server, &error),
+        Err(self.failed(&connection, &error))
+    }
+
+    /// Turns an error of the protocol's SDK into the model's.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "whatever else happened, no answer will come"
+    )]
+    fn failed(&self, connection: &Ready, error: &ServiceError) -> HandlerError {
+        let server = &self.shared.config.name;
+        match error {
+            ServiceError::McpError(error) => refused(server, error),
             ServiceError::UnexpectedResponse => {
                 let message = format!(
                     "The MCP server '{server}' answered the call with something other than a tool's result."
                 );
                 HandlerError::new(message).with_code("MCP_INVALID_ANSWER")
             }
-            error => {
-                let reason = match connection.watch.failure() {
-                    Some(reason) => reason.to_string(),
-                    None => crate::error::shown(closed(&error)),
+            lost => {
+                let reason = match (connection.watch.failure(), lost) {
+                    (Some(reason), _) => reason.to_string(),
+                    (None, ServiceError::TransportClosed) => "the connection was closed".to_owned(),
+                    (None, ServiceError::TransportSend(error)) => shown(error),
+                    (None, other) => shown(other),
                 };
                 let lost = format!("{reason}; the call may have taken effect");
                 unavailable(server, &lost)
                     .with_suggestion("Check what the call has changed before you repeat it.")
             }
-        })
-    }
-}
-
-fn closed(error: &ServiceError) -> String {
-    match error {
-        ServiceError::TransportClosed => "the connection was closed".to_owned(),
-        ServiceError::TransportSend(error) => error.to_string(),
-        error => error.to_string(),
+        }
     }
 }
 

@@ -16,10 +16,7 @@ fn bundle(terminal: &Terminal) -> (std::path::PathBuf, String) {
     let bundle = format!(
         "apiVersion: goondan.ai/v1\nkind: McpServer\nmetadata: {{name: srv}}\nspec: {{transport: {{stdio: {{command: {command}}}}}}}\n"
     );
-    let policy = format!(
-        "mcpServers: {{srv: {{command: {command}, env: {{PATH: '{}'}}}}}}\n",
-        std::env::var("PATH").unwrap()
-    );
+    let policy = format!("mcpServers: {{srv: {{command: {command}, inheritEnv: [PATH]}}}}\n");
     (terminal.write("b.yaml", &bundle), policy)
 }
 
