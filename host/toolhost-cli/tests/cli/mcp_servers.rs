@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::terminal::Terminal;
+use crate::terminal::{Ran, Terminal};
 
 const SCRIPT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -38,7 +38,8 @@ fn a_call_starts_the_servers_that_the_policy_grants_and_ends_them() {
         "--workdir".as_ref(),
         workdir.as_os_str(),
     ];
-    let ran = terminal.run(args).exits(0);
+    let mut call = terminal.toolhost(args);
+    let ran = Ran::of(call.env("PATH", env!("PATH"))).exits(0);
     assert_eq!(ran.json()["output"], json!("hi"), "{}", ran.stderr);
     let recorded = std::fs::read_to_string(terminal.path("record")).unwrap();
     assert_eq!(recorded, "list\ncall echo\nend of input\n");

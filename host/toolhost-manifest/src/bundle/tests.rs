@@ -788,7 +788,7 @@ fn an_agent_names_its_mcp_servers_and_may_require_their_tools() {
     let bundle = parse(&with("{tools: [McpServer/srv], requiredTools: [p__any]}")).unwrap();
     assert_eq!(bundle.agents()[0].spec.mcp_servers[0].as_str(), "srv");
     for (spec, help) in [
-        ("{tools: [McpServer/svr]}", "Did you mean McpServer/srv?"),
+        ("{tools: [McpServer/srv1]}", "Did you mean McpServer/srv?"),
         (
             "{requiredTools: [p__any]}",
             "Add \"McpServer/srv\" to spec.tools.",
