@@ -179,6 +179,9 @@ pub(crate) struct ListArgs {
     /// The agent; required if the bundle has several
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+    /// The operator's policy: MCP servers that it grants are started, and their tools listed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Print the tools as JSON, in the format of a model provider
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,

@@ -2,7 +2,7 @@
 
 use toolhost::ToolCatalog;
 
-use super::agent;
+use super::{agent, mcp_servers};
 use crate::args::{Format, ListArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -11,10 +11,12 @@ use crate::settings::Settings;
 use crate::terminal::{stdout, text};
 
 pub(crate) async fn list(args: &ListArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let context = HostContext::open(settings, None, StateRoot::Optional).await?;
+    let context = HostContext::open(settings, args.policy.as_deref(), StateRoot::Optional).await?;
     let bundle = context.load(&args.bundle).await?;
     let agent = agent(&bundle, args.agent.as_deref(), settings)?;
+    let servers = mcp_servers::start(&bundle, settings).await?;
     let catalog = agent.catalog();
+    servers.close().await;
     match args.format() {
         Some(Format::Json) => stdout::json(&catalog.to_json())?,
         Some(Format::Openai) => stdout::json(&catalog.to_openai())?,

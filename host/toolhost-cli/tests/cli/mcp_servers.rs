@@ -46,6 +46,24 @@ fn a_call_starts_the_servers_that_the_policy_grants_and_ends_them() {
 }
 
 #[test]
+fn the_tools_of_granted_servers_are_listed() {
+    let terminal = Terminal::new();
+    let (bundle, policy) = bundle(&terminal);
+    let policy = terminal.write("p.yaml", &policy);
+    let list = [
+        "list".as_ref(),
+        bundle.as_os_str(),
+        "--format".as_ref(),
+        "openai".as_ref(),
+        "--policy".as_ref(),
+        policy.as_os_str(),
+    ];
+    let mut list = terminal.toolhost(list);
+    let ran = Ran::of(list.env("PATH", env!("PATH"))).exits(0);
+    assert_eq!(ran.json()[0]["function"]["name"], "srv__echo", "{ran:?}");
+}
+
+#[test]
 fn without_a_grant_nothing_is_started_and_the_line_to_add_is_printed() {
     let terminal = Terminal::new();
     let (bundle, _) = bundle(&terminal);
