@@ -5,3 +5,6 @@ mod readme {}
 
 #[doc = include_str!("../../docs/embedding.md")]
 mod embedding {}
+
+#[doc = include_str!("../../docs/mcp-servers.md")]
+mod mcp_servers {}

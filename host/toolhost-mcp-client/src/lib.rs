@@ -42,8 +42,3 @@ pub use bundle::McpServers;
 pub use config::{HttpServer, McpLimits, McpServerConfig, McpTransport, StdioServer};
 pub use error::{McpError, McpFinding};
 pub use server::{McpServer, McpStatus};
-
-/// The Rust example of the page, compiled as a doctest.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/mcp-servers.md")]
-mod page {}
