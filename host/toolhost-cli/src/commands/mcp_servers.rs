@@ -1,6 +1,7 @@
 //! Starts the MCP servers of a bundle that the policy grants.
 
-use toolhost::{LoadedBundle, ToolErrorCode};
+use tokio::task::JoinSet;
+use toolhost::{LiveBundle, LoadedBundle, ToolErrorCode};
 use toolhost_mcp_client::McpServers;
 
 use crate::failure::Failure;
@@ -12,15 +13,48 @@ pub(super) async fn start(
     bundle: &LoadedBundle,
     settings: &Settings,
 ) -> Result<McpServers, Failure> {
+    let servers = McpServers::start(bundle).await.map_err(Failure::of)?;
+    note_warnings(bundle, &servers, settings);
+    Ok(servers)
+}
+
+/// Starts the servers of the current bundle, and, in a task, follows the bundles that replace it. Ending the
+/// task ends the servers.
+pub(super) async fn follow(
+    live: &LiveBundle,
+    settings: &Settings,
+    tasks: &mut JoinSet<()>,
+) -> Result<(), Failure> {
+    let mut changes = live.changes();
+    let current = live.current();
+    let mut granted = current.mcp_servers().to_vec();
+    let mut servers = start(&current, settings).await?;
+    let settings = settings.clone();
+    tasks.spawn(async move {
+        loop {
+            let next = changes.changed().await;
+            // The tools of the servers are changes as well.
+            if next.mcp_servers() == granted {
+                continue;
+            }
+            if let Err(error) = servers.update(&next).await {
+                settings.note(&error.to_string());
+            }
+            note_warnings(&next, &servers, &settings);
+            granted = next.mcp_servers().to_vec();
+        }
+    });
+    Ok(())
+}
+
+fn note_warnings(bundle: &LoadedBundle, servers: &McpServers, settings: &Settings) {
     let is_of_server = |message: &str| message.starts_with("McpServer/");
     for finding in bundle.diagnostics() {
         if finding.code == ToolErrorCode::Denied && is_of_server(&finding.message) {
             settings.note(&format!("{}. {}", finding.message, finding.help));
         }
     }
-    let servers = McpServers::start(bundle).await.map_err(Failure::of)?;
     for warning in servers.warnings() {
         settings.note(&warning);
     }
-    Ok(servers)
 }

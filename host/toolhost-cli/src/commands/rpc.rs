@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use toolhost::LiveBundle;
 use toolhost_rpc::{ConnectionEnd, RpcConfig, RpcServer, SocketError, UnixSocket};
 
-use super::{agent, caller};
+use super::{agent, caller, mcp_servers};
 use crate::args::RpcArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub(crate) async fn rpc(
     settings: &Settings,
     stop: &StopRequest,
 ) -> Result<Exit, Failure> {
-    // Dropping them ends the watch.
+    // Dropping them ends the watch and the MCP servers.
     let mut tasks = JoinSet::new();
     let server = RpcServer::new(config(args, settings, &mut tasks).await?);
     let Some(path) = &args.socket else {
@@ -60,6 +60,7 @@ async fn config(
             config = config.agent(agent(&bundle, Some(name), settings)?.name());
         }
         let live = LiveBundle::new(bundle);
+        mcp_servers::follow(&live, settings, tasks).await?;
         if let Some(watch) = watch {
             tasks.spawn(watch.reload(live.clone(), Arc::new(settings.clone())));
         }

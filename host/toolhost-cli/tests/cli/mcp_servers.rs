@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::terminal::{Ran, Terminal};
+use crate::terminal::{Ran, Terminal, with_stdin};
 
 const SCRIPT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -61,6 +61,27 @@ fn the_tools_of_granted_servers_are_listed() {
     let mut list = terminal.toolhost(list);
     let ran = Ran::of(list.env("PATH", env!("PATH"))).exits(0);
     assert_eq!(ran.json()[0]["function"]["name"], "srv__echo", "{ran:?}");
+}
+
+#[test]
+fn the_json_rpc_server_keeps_the_granted_servers_running() {
+    let terminal = Terminal::new();
+    let (bundle, policy) = bundle(&terminal);
+    let policy = terminal.write("p.yaml", &policy);
+    let rpc = [
+        "rpc".as_ref(),
+        bundle.as_os_str(),
+        "--policy".as_ref(),
+        policy.as_os_str(),
+    ];
+    let request = r#"{"jsonrpc": "2.0", "id": 1, "method": "catalog/get", "params": {}}"#;
+    let mut rpc = terminal.toolhost(rpc);
+    let ran = with_stdin(
+        rpc.env("PATH", env!("PATH")),
+        format!("{request}\n").as_bytes(),
+    );
+    let tools = &ran.exits(0).json()["result"]["tools"];
+    assert_eq!(tools[0]["name"], "srv__echo", "{tools}");
 }
 
 #[test]
