@@ -121,10 +121,6 @@ async fn cancelling_a_pending_call_stops_its_guest() {
     let handle = json!({"handle": submitted["handle"]});
     let cancelled = client.request("call/cancel", handle.clone()).await;
     assert_eq!(cancelled["error"]["code"], "E_TOOL_CANCELLED");
-    toolhost_tests::eventually("the slot is free", || {
-        test_host.host.sandbox().memory_in_use() == 0
-    })
-    .await;
     assert_stopped(&test_host).await;
     let polled = client.request("call/poll", handle).await;
     assert_eq!(polled["error"]["code"], "E_TOOL_CANCELLED");
@@ -159,10 +155,6 @@ async fn cancelling_a_request_stops_the_guest_and_answers_once() {
     assert_eq!(answer["id"], id);
     assert_eq!(answer["error"]["code"], -32800);
     assert_eq!(error_code(&answer), "E_RPC_CANCELLED");
-    toolhost_tests::eventually("its memory is free", || {
-        test_host.host.sandbox().memory_in_use() == 0
-    })
-    .await;
     assert_stopped(&test_host).await;
     // No second answer comes, and one that has ended or never began cannot be cancelled.
     client.cancel(id).await;
