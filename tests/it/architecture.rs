@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolhost_tests::root;
 
 /// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md.
-const ORDER: [(&str, &[&str]); 12] = [
+const ORDER: [(&str, &[&str]); 13] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
     (
@@ -36,6 +36,7 @@ const ORDER: [(&str, &[&str]); 12] = [
         ],
     ),
     ("toolhost-otel", &["toolhost-features"]),
+    ("toolhost-mcp", &["toolhost", "toolhost-features"]),
     ("toolhost-rpc", &["toolhost", "toolhost-features"]),
     ("toolhost-mcp-client", &["toolhost", "toolhost-features"]),
     (
@@ -53,6 +54,7 @@ const ORDER: [(&str, &[&str]); 12] = [
             "toolhost",
             "toolhost-contract",
             "toolhost-features",
+            "toolhost-mcp",
             "toolhost-rpc",
             "toolhost-mcp-client",
             "toolhost-testing",

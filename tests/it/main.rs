@@ -22,6 +22,7 @@ mod files;
 mod http;
 mod leaks;
 mod load;
+mod mcp;
 mod otel;
 mod pending;
 mod reload;

@@ -2,6 +2,7 @@
 
 mod help;
 mod rpc;
+mod serve;
 mod tool_arguments;
 
 use std::borrow::Cow;
@@ -16,6 +17,7 @@ use crate::terminal::Verbosity;
 use crate::toolchains::Engine;
 
 pub(crate) use rpc::RpcArgs;
+pub(crate) use serve::{Client, ServeArgs};
 pub(crate) use tool_arguments::ArgsFrom;
 
 /// Name of the bundle where none is given: in the current directory.
@@ -99,6 +101,9 @@ pub(crate) enum Command {
     /// Serve the tools to a program in another language: JSON-RPC over stdio or a Unix socket
     #[command(after_long_help = rpc::HELP)]
     Rpc(RpcArgs),
+    /// Serve the tools to MCP clients: over stdin and stdout, or HTTP
+    #[command(after_long_help = serve::HELP)]
+    Serve(ServeArgs),
     /// Run the test cases of a bundle's tools, and cases generated from their schemas
     #[command(after_long_help = help::TEST)]
     Test(TestArgs),
@@ -113,7 +118,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether the first signal lets the command end its work.
     pub(crate) fn drains(&self) -> bool {
-        matches!(self, Self::Rpc(_))
+        matches!(self, Self::Rpc(_) | Self::Serve(_))
     }
 }
 

@@ -11,6 +11,7 @@ mod mcp_servers;
 mod new;
 mod play;
 mod rpc;
+mod serve;
 mod test;
 
 pub(crate) use build::build;
@@ -22,6 +23,7 @@ pub(crate) use list::list;
 pub(crate) use new::new;
 pub(crate) use play::play;
 pub(crate) use rpc::rpc;
+pub(crate) use serve::serve;
 pub(crate) use test::test;
 
 use toolhost::{Agent, Declares, LoadedBundle};

@@ -122,6 +122,7 @@ async fn execute(
         Command::Cancel(args) => commands::cancel(&args, settings).await,
         Command::Play(args) => commands::play(&args, settings).await,
         Command::Rpc(args) => commands::rpc(&args, settings, stop).await,
+        Command::Serve(args) => commands::serve(&args, settings, stop).await,
         Command::Test(args) => commands::test(&args, settings).await,
         Command::Inspect(args) => commands::inspect(&args, settings).await,
         Command::Cache(args) => commands::cache(&args, settings),

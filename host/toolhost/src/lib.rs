@@ -28,6 +28,7 @@ mod middleware;
 mod pending;
 mod registry;
 mod step;
+mod tool_access;
 mod turn;
 mod watch;
 mod workspace;
@@ -54,6 +55,7 @@ pub use middleware::{
 };
 pub use pending::{Completed, Completion, Completions};
 pub use step::Step;
+pub use tool_access::ToolAccess;
 pub use turn::{Turn, TurnStart};
 pub use watch::BundleWatch;
 

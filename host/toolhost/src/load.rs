@@ -92,7 +92,7 @@ async fn load(
     let guard = match guard(&open, &mut found) {
         Ok(guard) => host.protection.guard(guard),
         Err(finding) => {
-            found.diagnostics.extend(finding);
+            found.diagnostics.extend(finding.map(|finding| *finding));
             return Err(LoadError::Invalid {
                 yaml: open.yaml().clone(),
                 diagnostics: found.diagnostics.into_vec(open.yaml().name()),
@@ -152,7 +152,7 @@ async fn found(host: &Arc<HostInner>, open: &OpenBundle, previous: Option<&Loade
 ///
 /// # Errors
 /// None if the bundle has errors; the finding if its files cannot be protected.
-fn guard(open: &OpenBundle, found: &mut Found) -> Result<WriteGuard, Option<Diagnostic>> {
+fn guard(open: &OpenBundle, found: &mut Found) -> Result<WriteGuard, Option<Box<Diagnostic>>> {
     if found.diagnostics.holds_errors() {
         return Err(None);
     }
@@ -163,7 +163,7 @@ fn guard(open: &OpenBundle, found: &mut Found) -> Result<WriteGuard, Option<Diag
             let message = format!("the files of the bundle cannot be write-protected: {error}");
             let place = Place::file(open.yaml().name());
             let code = ToolErrorCode::ConfigEntry;
-            Err(Some(Diagnostic::error(code, place, message)))
+            Err(Some(Box::new(Diagnostic::error(code, place, message))))
         }
     }
 }

@@ -21,6 +21,7 @@ Commands:
   cancel   Cancel a pending call
   play     Play a script: agents that call tools and each other, without a model
   rpc      Serve the tools to a program in another language: JSON-RPC over stdio or a Unix socket
+  serve    Serve the tools to MCP clients: over stdin and stdout, or HTTP
   test     Run the test cases of a bundle's tools, and cases generated from their schemas
   inspect  Show the exports and imports of a component, and whether it would load
   cache    List, verify or remove cached components
@@ -40,7 +41,7 @@ Options:
 fn every_command_has_examples_and_exit_codes() {
     let terminal = Terminal::new();
     for command in [
-        "new", "build", "check", "list", "call", "poll", "cancel", "play", "rpc", "test",
+        "new", "build", "check", "list", "call", "poll", "cancel", "play", "rpc", "serve", "test",
         "inspect", "cache",
     ] {
         let help = terminal.run([command, "--help"]).exits(0).stdout;

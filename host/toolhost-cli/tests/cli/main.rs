@@ -23,6 +23,7 @@ mod pending;
 mod places;
 mod play;
 mod rpc;
+mod serve;
 mod streams;
 mod terminal;
 mod test;

@@ -68,6 +68,12 @@ pub enum HttpRuleError {
 }
 
 impl HttpRule {
+    /// Returns whether the rule allows only the methods `GET` or `HEAD`.
+    #[must_use]
+    pub fn allows_only_reads(&self) -> bool {
+        matches!(self.method.as_deref(), Some("GET" | "HEAD"))
+    }
+
     /// Parses a rule.
     ///
     /// # Errors

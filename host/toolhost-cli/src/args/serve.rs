@@ -1,0 +1,90 @@
+//! The arguments of `toolhost serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// The long text of `--help`.
+pub(crate) const HELP: &str = "\
+Examples:
+  toolhost serve my-bundle --workdir ~/project          on stdin and stdout
+  toolhost serve my-bundle --http 127.0.0.1:8484        at http://127.0.0.1:8484/mcp
+  toolhost serve my-bundle --http 0.0.0.0:8484 --tokens tokens.txt --allow-host tools.example.com
+  toolhost serve my-bundle --workdir ~/project --print-config claude-code
+
+The tools are those of the agent, as `toolhost list` prints them. Each call gets the instance's workdir:
+with --workdir that directory; without it a workspace of the instance's own beneath the state root. The
+instance is --instance, and over HTTP the KEY of /mcp/KEY or the one that the client's token stands for.
+With --workdir there is only one instance.
+
+Over HTTP every request needs a token if --tokens is given, or if the address is not a loopback address:
+then one is generated and printed. Each line of the file of --tokens is `INSTANCE TOKEN`; the token of
+`*` is valid for every instance. GET /healthz and /readyz need no token.
+
+Ctrl-C or SIGTERM: no new calls are accepted, calls that run end, then the server ends. A second signal
+stops them. On stdin and stdout the server also ends when stdin ends.
+
+With --watch, a changed bundle, component or policy is checked and swapped as a whole; calls that run end
+with the earlier one. If the change is wrong, the reason is printed and the earlier one stays.
+
+docs/mcp.md has a page for each client.
+
+Exit codes: 0 ended by the client, or drained · 2 wrong usage, or the bundle does not load, or the
+address cannot be used · 130, 143 stopped by a second signal";
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Bundle file, or directory that holds a goondan.yaml
+    #[arg(value_name = "BUNDLE", default_value = "goondan.yaml")]
+    pub(crate) bundle: PathBuf,
+    /// The agent; required if the bundle has several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// The directory that tools see as `/` [default: the instance's workspace]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workdir: Option<PathBuf>,
+    /// Key of the agent instance
+    #[arg(long, value_name = "KEY", default_value = "default")]
+    pub(crate) instance: String,
+    /// The operator's policy: grants and limits of tools
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Serve the client on stdin and stdout; the default
+    #[arg(long, conflicts_with = "http")]
+    pub(crate) stdio: bool,
+    /// Serve clients over HTTP at this address, such as 127.0.0.1:8484
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<SocketAddr>,
+    /// File of lines `INSTANCE TOKEN`
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) tokens: Option<PathBuf>,
+    /// A name that the Host header may have, beside those of loopback; may be repeated
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(crate) allow_host: Vec<String>,
+    /// A web page's origin that may send requests, such as https://app.example.com; may be repeated
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    pub(crate) allow_origin: Vec<String>,
+    /// Let clients list and read the files of their workdir as resources
+    #[arg(long)]
+    pub(crate) serve_workdir: bool,
+    /// Load the bundle and the policy again when their files change
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Print what the configuration of a client needs for this server, and end
+    #[arg(long, value_name = "CLIENT", value_enum)]
+    pub(crate) print_config: Option<Client>,
+}
+
+/// A client of MCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Client {
+    /// A command for a terminal
+    ClaudeCode,
+    /// .cursor/mcp.json
+    Cursor,
+    /// .vscode/mcp.json
+    Vscode,
+    /// A command for a terminal
+    Inspector,
+}

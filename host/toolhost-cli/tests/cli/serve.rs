@@ -1,0 +1,266 @@
+//! `toolhost serve`, as a client starts it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::terminal::{Terminal, examples, with_stdin};
+
+fn initialize() -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}}})
+}
+
+fn call(id: u64, tool: &str, arguments: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments}})
+}
+
+fn lines(messages: &[Value]) -> String {
+    messages
+        .iter()
+        .map(|message| format!("{message}\n"))
+        .collect()
+}
+
+#[test]
+fn a_client_on_stdin_gets_its_answers_and_the_server_ends_with_stdin() {
+    let terminal = Terminal::new();
+    let mut command = terminal.toolhost(["serve"]);
+    command
+        .arg(examples())
+        .arg("--workdir")
+        .arg(terminal.path("D"));
+    let messages = lines(&[
+        initialize(),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
+        call(
+            3,
+            "file-system__write",
+            &json!({"path": "a.txt", "content": "made"}),
+        ),
+        call(4, "text__upper", &json!({"text": 7})),
+    ]);
+    let ran = with_stdin(&mut command, messages.as_bytes()).exits(0);
+    let answers: Vec<Value> = ran
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("stdout has messages only"))
+        .collect();
+    let answer = |id: u64| {
+        let found = answers.iter().find(|answer| answer["id"] == id);
+        &found.unwrap_or_else(|| panic!("no answer to {id}: {ran:?}"))["result"]
+    };
+    assert_eq!(answer(1)["serverInfo"]["name"], "toolhost");
+    let listed = answer(2)["tools"].as_array().expect("a list");
+    assert!(listed.iter().any(|tool| tool["name"] == "text__upper"));
+    assert_eq!(answer(3)["structuredContent"]["written"], true);
+    assert_eq!(answer(4)["isError"], true);
+    let written = fs::read_to_string(terminal.path("D/a.txt")).expect("the tool wrote it");
+    assert_eq!(written, "made");
+}
+
+#[test]
+fn what_is_not_mcp_ends_the_server_with_an_error() {
+    let terminal = Terminal::new();
+    let mut command = terminal.toolhost(["serve"]);
+    command
+        .arg(examples())
+        .arg("--workdir")
+        .arg(terminal.path("D"));
+    let message = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let ran = with_stdin(&mut command, lines(&[message]).as_bytes());
+    assert!(
+        ran.fails(2, "did not initialize")
+            .stderr
+            .contains("must speak MCP"),
+    );
+}
+
+/// A server over HTTP that is killed if the test fails.
+struct Http {
+    child: Child,
+    address: String,
+    notes: String,
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Http {
+    fn start(terminal: &Terminal, args: &[&str]) -> Self {
+        let mut command = terminal.toolhost(["serve"]);
+        command.arg(examples()).args(args);
+        command.arg("--workdir").arg(terminal.path("D"));
+        command.stderr(Stdio::piped());
+        let mut http = Self {
+            child: command.spawn().expect("it starts"),
+            address: String::new(),
+            notes: String::new(),
+        };
+        let stderr = http.child.stderr.take().expect("it is a pipe");
+        let mut stderr = BufReader::new(stderr);
+        loop {
+            let mut line = String::new();
+            let read = stderr.read_line(&mut line).expect("stderr is text");
+            assert!(read > 0, "it ended: {}", http.notes);
+            http.notes.push_str(&line);
+            if let Some((_, url)) = line.split_once("listening on http://") {
+                url.trim()
+                    .trim_end_matches("/mcp")
+                    .clone_into(&mut http.address);
+                // The pipe stays open.
+                std::thread::spawn(move || {
+                    let mut rest = String::new();
+                    let _ = stderr.read_to_string(&mut rest);
+                });
+                return http;
+            }
+        }
+    }
+
+    fn request(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        stream.write_all(request.as_bytes()).expect("it is sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    }
+
+    fn get(&self, path: &str, header: &str) -> String {
+        let host = &self.address;
+        self.request(&format!(
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\n{header}Connection: close\r\n\r\n"
+        ))
+    }
+
+    fn post(&self, message: &Value, header: &str) -> String {
+        let (host, body) = (&self.address, message.to_string());
+        let length = body.len();
+        self.request(&format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{header}Content-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {length}\r\n\
+             Connection: close\r\n\r\n{body}"
+        ))
+    }
+
+    /// Sends SIGTERM, and returns the exit code.
+    fn terminate(mut self) -> Option<i32> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(30) {
+            if let Some(status) = self.child.try_wait().expect("it is ours") {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("it did not end");
+    }
+}
+
+#[test]
+fn over_http_health_metrics_and_calls_are_served_until_sigterm() {
+    let terminal = Terminal::new();
+    let http = Http::start(&terminal, &["--http", "127.0.0.1:0"]);
+    assert!(http.get("/healthz", "").starts_with("HTTP/1.1 200"));
+    let answer = http.post(&initialize(), "");
+    assert!(answer.contains("mcp-session-id"), "{answer}");
+    assert!(
+        http.post(&initialize(), "Origin: https://evil.example\r\n")
+            .starts_with("HTTP/1.1 403")
+    );
+    let metrics = http.get("/metrics", "");
+    assert!(metrics.contains("toolhost_sessions 1"), "{metrics}");
+    assert!(
+        metrics.contains("toolhost_http_refused_total{status=\"403\"} 1"),
+        "{metrics}"
+    );
+    assert_eq!(http.terminate(), Some(0));
+}
+
+#[test]
+fn a_token_is_generated_for_an_address_that_other_machines_reach() {
+    let terminal = Terminal::new();
+    let http = Http::start(&terminal, &["--http", "0.0.0.0:0"]);
+    let token = http
+        .notes
+        .split_once("token of clients is ")
+        .expect("it is printed")
+        .1;
+    let token = token.lines().next().expect("a line").to_owned();
+    assert!(token.len() >= 40, "{token}");
+    let mut http = http;
+    http.address = http.address.replace("0.0.0.0", "127.0.0.1");
+    assert!(http.post(&initialize(), "").starts_with("HTTP/1.1 401"));
+    let header = format!("Authorization: Bearer {token}\r\n");
+    assert!(
+        http.post(&initialize(), &header)
+            .starts_with("HTTP/1.1 200")
+    );
+    assert!(http.get("/metrics", "").starts_with("HTTP/1.1 401"));
+    assert!(http.get("/healthz", "").starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn a_file_of_tokens_must_be_private_and_whole() {
+    let terminal = Terminal::new();
+    let run = |content: &str, mode: u32| {
+        let path = terminal.write("tokens.txt", content);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is ours");
+        let mut command = terminal.toolhost(["serve"]);
+        command
+            .arg(examples())
+            .arg("--workdir")
+            .arg(terminal.path("D"));
+        command.args(["--http", "127.0.0.1:0", "--tokens"]);
+        crate::terminal::Ran::of(command.arg(path))
+    };
+    let secret = "5d0c4f2b8f3e4c1a9d7e6b5a4c3d2e1f";
+    run(&format!("alice {secret}\n"), 0o644).fails(2, "can be read or changed by others");
+    run("alice short\n", 0o600).fails(2, "fewer than 16 characters");
+    run("alice\n", 0o600).fails(2, "each line is `INSTANCE TOKEN`");
+    run("# none\n\n", 0o600).fails(2, "are empty");
+    let ran = run(&format!("alice {secret} more\n"), 0o600).fails(2, "each line is");
+    assert!(!ran.stderr.contains(secret), "{ran:?}");
+}
+
+#[test]
+fn the_configuration_of_each_client_starts_the_server_from_any_directory() {
+    let terminal = Terminal::new();
+    let printed = |client: &str, more: &[&str]| {
+        let mut command = terminal.toolhost(["serve"]);
+        command
+            .arg(examples())
+            .args(["--workdir", "a dir", "--print-config", client]);
+        crate::terminal::Ran::of(command.args(more)).exits(0)
+    };
+    let workdir = terminal.path("here/a dir");
+    let workdir = workdir.to_str().expect("it is UTF-8");
+    for (client, servers) in [("cursor", "mcpServers"), ("vscode", "servers")] {
+        let server = printed(client, &[]).json()[servers]["toolhost"].clone();
+        let args = server["args"].as_array().expect("arguments");
+        assert_eq!(args[0], "serve");
+        assert!(args.iter().any(|arg| arg == workdir), "{server}");
+        let url =
+            printed(client, &["--http", "127.0.0.1:8484"]).json()[servers]["toolhost"].clone();
+        assert_eq!(url["url"], "http://127.0.0.1:8484/mcp");
+    }
+    let quoted = format!("--workdir '{workdir}'");
+    for client in ["claude-code", "inspector"] {
+        let command = printed(client, &[]).stdout;
+        assert!(command.contains(&quoted), "{command}");
+        assert_eq!(command.lines().count(), 1, "{command}");
+    }
+}

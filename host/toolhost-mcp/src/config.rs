@@ -1,0 +1,36 @@
+//! Configuration of the server, with its limits.
+
+use std::time::Duration;
+
+/// Configuration of an [`McpServer`](crate::McpServer).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct McpConfig {
+    /// Time between two progress notifications of a running call, for clients that ask for progress.
+    /// Clients that reset their timeout on progress then wait for calls of any length. Default: 5 s.
+    pub progress_interval: Duration,
+    /// Calls that run at the same time, of all clients. Further calls are answered with an error at once.
+    /// Default: 1,024.
+    pub max_calls: usize,
+    /// Bytes of one message on a stream. A longer one ends the connection. Default: 16 MiB.
+    pub message_bytes: usize,
+    /// Bytes of a workdir file that a result carries; of a larger one it carries a link. Default: 1 MiB.
+    pub file_bytes: u64,
+    /// Workdir files that one result may name. Default: 16.
+    pub max_files: usize,
+    /// Whether clients may list and read the files of their workdir as resources. Default: false.
+    pub serve_workdir: bool,
+}
+
+impl Default for McpConfig {
+    fn default() -> Self {
+        Self {
+            progress_interval: Duration::from_secs(5),
+            max_calls: 1024,
+            message_bytes: 16 << 20,
+            file_bytes: 1 << 20,
+            max_files: 16,
+            serve_workdir: false,
+        }
+    }
+}

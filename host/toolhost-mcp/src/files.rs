@@ -1,0 +1,239 @@
+//! Files of the workdir that results name, and that clients read as resources.
+//!
+//! A file is opened beneath the directory handle of the workdir, so that no link and no `..` leads out of
+//! it, and only if it is a regular file.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use data_encoding::BASE64;
+use rmcp::model::{ContentBlock, Resource, ResourceContents};
+use serde_json::Value;
+use toolhost::Workdir;
+
+use crate::config::McpConfig;
+
+/// Deepest value of an output in which files are looked for.
+const DEPTH_MAX: usize = 32;
+
+/// The key that names a file: `{"$file": "chart.png", "mimeType": "image/png"}`.
+const FILE_KEY: &str = "$file";
+
+/// What begins the URIs of a workdir's files.
+pub(crate) const URI_PREFIX: &str = "workdir:///";
+
+/// A workdir whose files are read within limits.
+pub(crate) struct FileReader {
+    workdir: Workdir,
+    file_bytes: u64,
+    max_files: usize,
+}
+
+/// A file that an output names.
+#[derive(Debug, PartialEq, Eq)]
+struct NamedFile {
+    path: String,
+    mime_type: Option<String>,
+}
+
+/// What is read of a file.
+pub(crate) enum FileContent {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// It is larger than the limit: its size in bytes.
+    TooLarge(u64),
+}
+
+impl FileReader {
+    pub(crate) fn new(workdir: &Workdir, config: &McpConfig) -> Self {
+        Self {
+            workdir: workdir.clone(),
+            file_bytes: config.file_bytes,
+            max_files: config.max_files,
+        }
+    }
+
+    /// Returns a block for each file that an output names, in order: an image, audio, a text or a blob; a
+    /// link for a file above the limit; a text for a file that cannot be read.
+    pub(crate) async fn blocks(self, output: &Value) -> Vec<ContentBlock> {
+        let mut named = Vec::new();
+        collect(output, DEPTH_MAX, self.max_files, &mut named);
+        if named.is_empty() {
+            return Vec::new();
+        }
+        let blocks = tokio::task::spawn_blocking(move || {
+            named.iter().map(|file| self.block(file)).collect()
+        });
+        blocks.await.unwrap_or_default()
+    }
+
+    fn block(&self, file: &NamedFile) -> ContentBlock {
+        let path = relative(&file.path);
+        let mime_type = file.mime_type.as_deref().unwrap_or_else(|| mime_of(path));
+        match self.read(path) {
+            Ok(FileContent::Whole(bytes)) if mime_type.starts_with("image/") => {
+                ContentBlock::image(BASE64.encode(&bytes), mime_type)
+            }
+            Ok(FileContent::Whole(bytes)) if mime_type.starts_with("audio/") => {
+                ContentBlock::audio(BASE64.encode(&bytes), mime_type)
+            }
+            Ok(FileContent::Whole(bytes)) => {
+                ContentBlock::resource(contents(path, mime_type, bytes))
+            }
+            Ok(FileContent::TooLarge(bytes)) => ContentBlock::resource_link(
+                Resource::new(uri(path), path)
+                    .with_mime_type(mime_type)
+                    .with_size(bytes),
+            ),
+            Err(error) => ContentBlock::text(format!("The file {path:?} cannot be read: {error}")),
+        }
+    }
+
+    /// Reads a file, if it is a regular file beneath the workdir.
+    pub(crate) fn read(&self, path: &str) -> io::Result<FileContent> {
+        let dir = self.directory()?;
+        let mut options = OpenOptions::new();
+        // A FIFO would block the thread.
+        options.read(true).custom_flags(NONBLOCK);
+        let file = dir.open_with(Path::new(path), &options)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        // The file may grow while it is read.
+        file.take(self.file_bytes.saturating_add(1))
+            .read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > self.file_bytes {
+            return Ok(FileContent::TooLarge(metadata.len()));
+        }
+        Ok(FileContent::Whole(bytes))
+    }
+
+    pub(crate) fn directory(&self) -> io::Result<Dir> {
+        let handle = std::os::fd::AsFd::as_fd(&self.workdir).try_clone_to_owned()?;
+        Ok(Dir::from_std_file(handle.into()))
+    }
+}
+
+/// `O_NONBLOCK`.
+const NONBLOCK: i32 = 0o4000;
+
+/// Returns the path of a tool's file beneath the workdir: tools see the workdir as `/`.
+fn relative(path: &str) -> &str {
+    path.trim_start_matches('/')
+}
+
+pub(crate) fn uri(path: &str) -> String {
+    format!("{URI_PREFIX}{path}")
+}
+
+/// Returns the contents of a resource: text if it is text.
+pub(crate) fn contents(path: &str, mime_type: &str, bytes: Vec<u8>) -> ResourceContents {
+    match String::from_utf8(bytes) {
+        Ok(text) if is_text(mime_type) => {
+            ResourceContents::text(text, uri(path)).with_mime_type(mime_type)
+        }
+        Ok(text) => blob(path, mime_type, text.as_bytes()),
+        Err(error) => blob(path, mime_type, error.as_bytes()),
+    }
+}
+
+fn blob(path: &str, mime_type: &str, bytes: &[u8]) -> ResourceContents {
+    ResourceContents::blob(BASE64.encode(bytes), uri(path)).with_mime_type(mime_type)
+}
+
+fn is_text(mime_type: &str) -> bool {
+    mime_type.starts_with("text/")
+        || mime_type == "application/json"
+        || mime_type == "image/svg+xml"
+}
+
+/// Returns the MIME type of a file by the end of its name.
+pub(crate) fn mime_of(path: &str) -> &'static str {
+    let end = path.rsplit_once('.').map_or("", |(_, end)| end);
+    match end.to_ascii_lowercase().as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "svg" => "image/svg+xml",
+        "wav" => "audio/wav",
+        "mp3" => "audio/mpeg",
+        "ogg" => "audio/ogg",
+        "pdf" => "application/pdf",
+        "json" => "application/json",
+        "md" => "text/markdown",
+        "html" | "htm" => "text/html",
+        "csv" => "text/csv",
+        "txt" | "log" | "rs" | "py" | "ts" | "js" | "yaml" | "yml" | "toml" | "xml" | "sh" => {
+            "text/plain"
+        }
+        _ => "application/octet-stream",
+    }
+}
+
+/// Collects the files that a value names, at most `max`.
+fn collect(value: &Value, depth: usize, max: usize, named: &mut Vec<NamedFile>) {
+    let Some(depth) = depth.checked_sub(1) else {
+        return;
+    };
+    match value {
+        Value::Object(fields) => {
+            if let Some(path) = fields.get(FILE_KEY).and_then(Value::as_str) {
+                if named.len() < max {
+                    let mime_type = fields.get("mimeType").and_then(Value::as_str);
+                    named.push(NamedFile {
+                        path: path.to_owned(),
+                        mime_type: mime_type.map(str::to_owned),
+                    });
+                }
+                return;
+            }
+            for value in fields.values() {
+                collect(value, depth, max, named);
+            }
+        }
+        Value::Array(values) => {
+            for value in values {
+                collect(value, depth, max, named);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn named(output: &Value, max: usize) -> Vec<String> {
+        let mut found = Vec::new();
+        collect(output, DEPTH_MAX, max, &mut found);
+        found.into_iter().map(|file| file.path).collect()
+    }
+
+    #[test]
+    fn files_are_found_in_any_value_up_to_the_limit_of_number_and_depth() {
+        let output = json!({
+            "a": {"$file": "a.png", "mimeType": "image/png"},
+            "list": [{"$file": "b.png"}, {"$file": 7}, {"$file": "c.png"}],
+        });
+        assert_eq!(named(&output, 16), ["a.png", "b.png", "c.png"]);
+        assert_eq!(named(&output, 2), ["a.png", "b.png"]);
+        let mut deep = json!({"$file": "deep"});
+        for _ in 0..DEPTH_MAX {
+            deep = json!([deep]);
+        }
+        assert_eq!(named(&deep, 16), [""; 0]);
+    }
+
+    #[test]
+    fn a_mime_type_follows_from_the_end_of_the_name() {
+        assert_eq!(mime_of("charts/A.PNG"), "image/png");
+        assert_eq!(mime_of("notes"), "application/octet-stream");
+    }
+}

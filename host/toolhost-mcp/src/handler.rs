@@ -1,0 +1,199 @@
+//! The handler of one connection: answers the requests of MCP.
+
+#![expect(
+    deprecated,
+    reason = "clients of 2025-11-25 get log messages; 2026-07-28 deprecates them"
+)]
+
+mod answer;
+mod call;
+mod list_changes;
+mod logs;
+mod resources;
+mod tasks;
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ErrorData,
+    GetTaskParams, GetTaskResult, Implementation, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, SetLevelRequestParams, SubscriptionFilter, Tool,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
+use toolhost::Instance;
+
+use call::Call;
+use logs::SessionLevel;
+
+use crate::shared::Shared;
+use crate::tool::{poll_tool, tool_of};
+
+/// The key of a request's instance. The HTTP server puts it into the extensions of each request.
+#[derive(Debug, Clone)]
+pub(crate) struct InstanceKey(pub(crate) Arc<str>);
+
+/// Answers the requests of one connection.
+#[derive(Clone)]
+pub(crate) struct Handler {
+    shared: Arc<Shared>,
+    /// The key of a stream. None over HTTP, where each request has its own.
+    key: Option<InstanceKey>,
+    level: SessionLevel,
+}
+
+impl Handler {
+    pub(crate) fn of_stream(shared: Arc<Shared>, key: Arc<str>) -> Self {
+        Self {
+            shared,
+            key: Some(InstanceKey(key)),
+            level: SessionLevel::default(),
+        }
+    }
+
+    pub(crate) fn of_http(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            key: None,
+            level: SessionLevel::default(),
+        }
+    }
+
+    /// Returns the instance of a request.
+    fn instance(&self, context: &RequestContext<RoleServer>) -> Result<Instance, ErrorData> {
+        let of_request = || {
+            let parts = context.extensions.get::<http::request::Parts>()?;
+            parts.extensions.get::<InstanceKey>()
+        };
+        // A request without a key gets no instance: there is none that all clients share.
+        let Some(InstanceKey(key)) = self.key.as_ref().or_else(of_request) else {
+            return Err(ErrorData::internal_error(
+                "the request names no instance",
+                None,
+            ));
+        };
+        let opened = self.shared.served.instance(key);
+        opened.map_err(|error| ErrorData::invalid_request(error.to_string(), None))
+    }
+
+    fn tools(instance: &Instance) -> Vec<Tool> {
+        let agent = instance.agent();
+        let catalog = agent.catalog();
+        let mut tools: Vec<Tool> = catalog
+            .items()
+            .iter()
+            .map(|item| tool_of(item, agent))
+            .collect();
+        if agent.can_be_pending() {
+            tools.push(poll_tool());
+        }
+        tools
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_logging()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_tasks();
+        let capabilities = if self.shared.config.serve_workdir {
+            capabilities.enable_resources().build()
+        } else {
+            capabilities.build()
+        };
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("toolhost", env!("CARGO_PKG_VERSION")))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = Self::tools(&self.instance(&context)?);
+        let mut result = ListToolsResult::with_all_items(tools);
+        // The list depends on who asks, and may change at any time.
+        result.ttl_ms = Some(0);
+        result.cache_scope = Some(CacheScope::Private);
+        Ok(result)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let instance = self.instance(&context)?;
+        let call = Call {
+            shared: &self.shared,
+            instance: &instance,
+            context: &context,
+            level: &self.level,
+        };
+        call.answer(request).await
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.level.set(request.level);
+        Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let instance = self.instance(&context)?;
+        tasks::get(&self.shared, &instance, &request.task_id).await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let instance = self.instance(&context)?;
+        tasks::cancel(&instance, &request.task_id).await
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let instance = self.instance(&context)?;
+        resources::list(&self.shared.config, &instance, request).await
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let instance = self.instance(&context)?;
+        resources::read(&self.shared.config, &instance, &request.uri).await
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        tokio::spawn(list_changes::notify_peer(
+            self.shared.served.changes(),
+            context.peer,
+        ));
+    }
+
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        list_changes::notify_subscription(self.shared.served.changes(), &context).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! `tools/call`: one turn with one step, progress and log messages while it runs, and a stop when it is
+//! cancelled.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CreateTaskResult, ErrorData,
+    ProgressNotificationParam, ProgressToken,
+};
+use rmcp::service::RequestContext;
+use tokio::time::{Interval, MissedTickBehavior, interval_at};
+use toolhost::{Instance, ToolCall, ToolError, ToolResult, TurnStart};
+
+use super::answer::answer_of;
+use super::logs::{CallLogs, SessionLevel};
+use super::tasks;
+use crate::shared::Shared;
+use crate::tool::POLL;
+
+/// Number of the last call of this process.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// A `tools/call` request.
+pub(super) struct Call<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) instance: &'a Instance,
+    pub(super) context: &'a RequestContext<RoleServer>,
+    pub(super) level: &'a SessionLevel,
+}
+
+impl Call<'_> {
+    /// Answers the request. Dropping the future, and a cancellation by the client, stop the guest.
+    pub(super) async fn answer(
+        &self,
+        request: CallToolRequestParams,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if self.shared.drain.is_cancelled() {
+            return Err(ErrorData::internal_error("the server is stopping", None));
+        }
+        let Ok(_permit) = self.shared.calls.try_acquire() else {
+            let message = "the server runs as many calls as it may; call again later";
+            return Err(ErrorData::internal_error(message, None));
+        };
+        let _running = self.shared.running.token();
+        let result = tokio::select! {
+            biased;
+            // No client waits for this answer.
+            () = self.context.ct.cancelled() => {
+                return Err(ErrorData::internal_error("the request was cancelled", None));
+            }
+            result = self.run(request) => result?,
+        };
+        let capabilities = self.context.client_capabilities();
+        let has_tasks = capabilities.is_some_and(|capabilities| capabilities.supports_tasks());
+        if has_tasks && let Some(handle) = result.handle() {
+            let task = CreateTaskResult::new(tasks::created(handle));
+            return Ok(CallToolResponse::Task(task));
+        }
+        let answer = answer_of(self.shared, self.instance, &result).await;
+        Ok(CallToolResponse::Complete(answer))
+    }
+
+    async fn run(&self, request: CallToolRequestParams) -> Result<ToolResult, ErrorData> {
+        let number = CALLS.fetch_add(1, Relaxed) + 1;
+        let mut start = TurnStart::new(format!("mcp-{number}"));
+        let parent = self.context.meta.get("traceparent");
+        if let Some(parent) = parent.and_then(|text| text.as_str()) {
+            start = start.with_trace_id(parent);
+        }
+        let started = Instant::now();
+        let (start, logs) = CallLogs::collect(start, self.context, self.level);
+        let called = async {
+            if request.name == POLL {
+                poll(self.instance, &request).await
+            } else {
+                execute(self.instance, start, format!("call-{number}"), request).await
+            }
+        };
+        let result = self.with_notifications(logs, called).await?;
+        let agent = self.instance.agent();
+        let is_known = agent.catalog().get(result.tool_name()).is_some();
+        let metrics = &self.shared.metrics;
+        metrics.count_call(&result, is_known, started.elapsed());
+        Ok(result)
+    }
+
+    /// Runs a call, and sends what it logs, and its progress in each interval if the client asked for it: a
+    /// client that ends calls after a time without progress then waits.
+    async fn with_notifications<T>(
+        &self,
+        mut logs: CallLogs,
+        called: impl Future<Output = T>,
+    ) -> T {
+        let (peer, mut called) = (&self.context.peer, pin!(called));
+        let token = self.context.meta.get_progress_token();
+        let (started, period) = (Instant::now(), self.shared.config.progress_interval);
+        let period = period.max(Duration::from_millis(1));
+        let mut ticks = interval_at(tokio::time::Instant::now() + period, period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let result = loop {
+            let sent = tokio::select! {
+                biased;
+                result = &mut called => break result,
+                record = logs.next() => {
+                    tokio::select! {
+                        biased;
+                        result = &mut called => break result,
+                        sent = peer.notify_logging_message(record) => sent,
+                    }
+                }
+                progress = next_progress(&mut ticks, token.as_ref(), started) => {
+                    tokio::select! {
+                        biased;
+                        result = &mut called => break result,
+                        sent = peer.notify_progress(progress) => sent,
+                    }
+                }
+            };
+            // The request of a client that is gone is cancelled.
+            let _is_sent = sent.is_ok();
+        };
+        while let Some(record) = logs.waiting() {
+            if peer.notify_logging_message(record).await.is_err() {
+                break;
+            }
+        }
+        result
+    }
+}
+
+async fn execute(
+    instance: &Instance,
+    start: TurnStart,
+    id: String,
+    request: CallToolRequestParams,
+) -> Result<ToolResult, ErrorData> {
+    let turn = instance.open_turn(start).await.map_err(refused)?;
+    let step = turn.open_step().await.map_err(refused)?;
+    let arguments = request.arguments.unwrap_or_default();
+    let call = ToolCall::new(id, request.name, arguments);
+    let result = step.execute_without_message(call).await;
+    step.close(()).await.map_err(refused)?;
+    turn.close(()).await.map_err(refused)?;
+    Ok(result)
+}
+
+/// Polls the result of a pending call: the tool [`POLL`].
+async fn poll(
+    instance: &Instance,
+    request: &CallToolRequestParams,
+) -> Result<ToolResult, ErrorData> {
+    let arguments = request.arguments.as_ref();
+    let handle = arguments.and_then(|arguments| arguments.get("handle")?.as_str());
+    let Some(handle) = handle else {
+        let message = format!("`{POLL}` needs the string `handle`, from a pending result");
+        return Err(ErrorData::invalid_params(message, None));
+    };
+    Ok(instance.poll(handle).await)
+}
+
+/// A middleware ended the turn or the step.
+fn refused(error: ToolError) -> ErrorData {
+    let data = serde_json::to_value(&error).ok();
+    ErrorData::internal_error(error.message, data)
+}
+
+/// Waits for the next progress notification. Waits for ever without a token.
+async fn next_progress(
+    ticks: &mut Interval,
+    token: Option<&ProgressToken>,
+    started: Instant,
+) -> ProgressNotificationParam {
+    let Some(token) = token else {
+        return std::future::pending().await;
+    };
+    ticks.tick().await;
+    let seconds = started.elapsed().as_secs_f64();
+    ProgressNotificationParam::new(token.clone(), seconds)
+        .with_message(format!("running for {seconds:.0} s"))
+}

@@ -1,0 +1,53 @@
+//! Configuration of the HTTP server, with its limits.
+
+use std::time::Duration;
+
+use super::token::BearerToken;
+
+/// Configuration of an [`HttpServer`](crate::HttpServer).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct HttpConfig {
+    /// Tokens of which a request must present one. Default: none; then every request is served, which is
+    /// for loopback only.
+    pub tokens: Vec<BearerToken>,
+    /// Names that the `Host` header may have, with or without a port. Default: `localhost`, `127.0.0.1` and
+    /// `[::1]`.
+    pub allowed_hosts: Vec<String>,
+    /// Values that the `Origin` header of a browser may have, such as `https://app.example.com`, beside the
+    /// host and port of the request itself. Default: none, so that pages of other servers are refused.
+    pub allowed_origins: Vec<String>,
+    /// Bytes of the body of a request. Default: 4 MiB.
+    pub body_bytes: usize,
+    /// Longest time in which the head of a request must arrive, and then its body. Default: 15 s each.
+    pub read_timeout: Duration,
+    /// Open connections. Further ones wait to be accepted. Default: 1,024.
+    pub max_connections: usize,
+    /// Sessions of clients that send `initialize`. Further clients get the status 503. Default: 1,000.
+    pub max_sessions: usize,
+    /// Time after which a session without a request ends. Default: 5 min.
+    pub session_idle: Duration,
+    /// The instance of requests to `/mcp` whose token names none. Default: `default`.
+    pub default_instance: String,
+    /// Whether `/mcp/KEY` is served, with the instance `KEY`. Default: true.
+    pub serve_paths: bool,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            tokens: Vec::new(),
+            allowed_hosts: ["localhost", "127.0.0.1", "[::1]"]
+                .map(str::to_owned)
+                .into(),
+            allowed_origins: Vec::new(),
+            body_bytes: 4 << 20,
+            read_timeout: Duration::from_secs(15),
+            max_connections: 1024,
+            max_sessions: 1000,
+            session_idle: Duration::from_secs(300),
+            default_instance: "default".to_owned(),
+            serve_paths: true,
+        }
+    }
+}

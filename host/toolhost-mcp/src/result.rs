@@ -1,0 +1,61 @@
+//! Converts a ToolResult to a result of MCP.
+
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use serde_json::{Value, json};
+use toolhost::message::model_text;
+use toolhost::{ToolResult, ToolStatus};
+
+use crate::files::FileReader;
+use crate::tool::POLL;
+
+/// Key of `_meta` under which the whole ToolResult is, but for an output, which `structuredContent` holds.
+const RESULT_KEY: &str = "toolhost/result";
+
+/// Converts a result. `files` reads the workdir files that the output names.
+///
+/// | ToolResult | content | structuredContent | isError |
+/// |---|---|---|---|
+/// | `ok` | the output as JSON, or a string as it is; one block for each workdir file that it names | the output | false |
+/// | `error` | message, code, suggestion and page, a line each | none | true |
+/// | `pending` | the handle, and how to poll | `{status, handle}` | false |
+pub(crate) async fn to_mcp(result: &ToolResult, files: FileReader) -> CallToolResult {
+    let mut converted = match result.status() {
+        ToolStatus::Ok => {
+            let output = result.output().cloned().unwrap_or_default();
+            let mut content = vec![ContentBlock::text(output_text(&output))];
+            content.extend(files.blocks(&output).await);
+            let mut converted = CallToolResult::success(content);
+            converted.structured_content = Some(output);
+            converted
+        }
+        ToolStatus::Error => CallToolResult::error(vec![ContentBlock::text(model_text(result))]),
+        ToolStatus::Pending => pending(result.handle().unwrap_or_default()),
+    };
+    converted.meta = Some(meta(result));
+    converted
+}
+
+fn output_text(output: &Value) -> String {
+    let text = output.as_str();
+    text.map_or_else(|| output.to_string(), str::to_owned)
+}
+
+fn pending(handle: &str) -> CallToolResult {
+    let text = format!(
+        "PENDING: the call continues. Call the tool `{POLL}` with {} for its result.",
+        json!({ "handle": handle })
+    );
+    let mut converted = CallToolResult::success(vec![ContentBlock::text(text)]);
+    converted.structured_content = Some(json!({ "status": "pending", "handle": handle }));
+    converted
+}
+
+fn meta(result: &ToolResult) -> MetaObject {
+    let mut result = serde_json::to_value(result).unwrap_or_default();
+    if let Some(fields) = result.as_object_mut() {
+        fields.remove("output");
+    }
+    let mut meta = MetaObject::new();
+    meta.insert(RESULT_KEY.to_owned(), result);
+    meta
+}

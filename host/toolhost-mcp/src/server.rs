@@ -1,0 +1,108 @@
+//! The server: one handler for each connection, and what connections share.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use rmcp::service::{QuitReason, ServerInitializeError, ServiceExt};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::McpConfig;
+use crate::handler::Handler;
+use crate::metrics::Metrics;
+use crate::served::ServedAgent;
+use crate::shared::Shared;
+
+/// Serves an agent's tools to MCP clients. Cheap to clone: clones share the limits.
+#[derive(Clone)]
+pub struct McpServer(pub(crate) Arc<Shared>);
+
+impl std::fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("McpServer")
+            .field("config", &self.0.config)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why serving a stream ended early.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The client did not begin as the protocol prescribes.
+    #[error("the client did not initialize the connection: {0}")]
+    Initialize(String),
+    /// The task of the connection failed.
+    #[error("the connection ended unexpectedly: {0}")]
+    Ended(String),
+}
+
+impl McpServer {
+    /// Creates a server of an agent's tools.
+    #[must_use]
+    pub fn new(served: ServedAgent, config: McpConfig) -> Self {
+        let calls = Semaphore::new(config.max_calls.min(Semaphore::MAX_PERMITS));
+        Self(Arc::new(Shared {
+            served,
+            config,
+            calls,
+            running: TaskTracker::new(),
+            drain: CancellationToken::new(),
+            metrics: Metrics::new(),
+        }))
+    }
+
+    /// Accepts no further calls. Calls that run finish, or end at their deadline; then
+    /// [`McpServer::serve`] and [`HttpServer::run`](crate::HttpServer::run) return.
+    pub fn drain(&self) {
+        self.0.drain.cancel();
+    }
+
+    /// Serves one client on a stream: one JSON-RPC message per line. Every request gets the instance `key`.
+    ///
+    /// Returns when the client closes its side, or after [`McpServer::drain`]. Dropping the future ends the
+    /// connection. Calls that still run are stopped.
+    ///
+    /// # Errors
+    /// [`ServeError`] if the client does not speak MCP.
+    pub async fn serve(
+        &self,
+        read: impl AsyncRead + Send + Unpin + 'static,
+        write: impl AsyncWrite + Send + Unpin + 'static,
+        key: impl Into<Arc<str>>,
+    ) -> Result<(), ServeError> {
+        let transport = AsyncRwTransport::new_server(read, write)
+            .with_max_line_length(self.0.config.message_bytes);
+        let handler = Handler::of_stream(Arc::clone(&self.0), key.into());
+        let end = CancellationToken::new();
+        let _ends = end.clone().drop_guard();
+        let started = tokio::select! {
+            started = handler.serve_with_ct(transport, end.clone()) => started,
+            () = self.0.drained() => return Ok(()),
+        };
+        let serving = match started {
+            Ok(serving) => serving,
+            // The client connected and left.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => return Err(ServeError::Initialize(error.to_string())),
+        };
+        let mut waiting = pin!(serving.waiting());
+        let ended = tokio::select! {
+            ended = &mut waiting => ended,
+            () = self.0.drained() => {
+                // Responses that are on their way are written before the connection ends.
+                end.cancel();
+                waiting.await
+            }
+        };
+        match ended {
+            Ok(QuitReason::JoinError(error)) | Err(error) => {
+                Err(ServeError::Ended(error.to_string()))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+}

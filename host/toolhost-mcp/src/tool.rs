@@ -1,0 +1,66 @@
+//! Converts items of the Tool Catalog to tools of MCP.
+
+use std::sync::Arc;
+
+use rmcp::model::{Tool, ToolAnnotations};
+use serde_json::{Value, json};
+use toolhost::{Agent, JsonObject, JsonSchemaObject, ToolAccess, ToolCatalogItem};
+
+/// Returns the tool of a catalog item: the same name, description and schema. Its annotations follow from
+/// what its component imports and what the policy grants to it.
+///
+/// Spec: tool-spec-v2 §13.1.
+pub(crate) fn tool_of(item: &ToolCatalogItem, agent: &Agent) -> Tool {
+    let description = item.description.clone().map(Into::into);
+    let tool = Tool::new_with_raw(item.name.to_string(), description, input_schema(item));
+    match agent.tool_access(item.name.as_str()) {
+        Some(access) => tool.with_annotations(annotations(access)),
+        None => tool,
+    }
+}
+
+fn input_schema(item: &ToolCatalogItem) -> Arc<JsonObject> {
+    let any = JsonSchemaObject::any_object;
+    let schema = item.parameters.clone().unwrap_or_else(any);
+    Arc::new(schema.as_object().clone())
+}
+
+fn annotations(access: ToolAccess) -> ToolAnnotations {
+    let is_read_only = !access.writes_files && !access.changes_servers && !access.agents;
+    let annotations = ToolAnnotations::new()
+        .read_only(is_read_only)
+        .open_world(access.network);
+    if is_read_only {
+        annotations.destructive(false).idempotent(true)
+    } else {
+        annotations
+    }
+}
+
+/// The tool that polls for the result of a call that is pending. Names of the catalog contain `__`.
+pub(crate) const POLL: &str = "poll";
+
+/// Returns the definition of [`POLL`].
+pub(crate) fn poll_tool() -> Tool {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "handle": {
+                "type": "string",
+                "description": "The handle that the pending result contained",
+            },
+        },
+        "required": ["handle"],
+        "additionalProperties": false,
+    });
+    let Value::Object(schema) = schema else {
+        return Tool::default();
+    };
+    let description = "Returns the result of a call whose result was pending, or `pending` again";
+    Tool::new(POLL, description, Arc::new(schema)).with_annotations(
+        ToolAnnotations::new()
+            .read_only(true)
+            .destructive(false)
+            .open_world(false),
+    )
+}

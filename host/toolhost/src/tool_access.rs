@@ -1,0 +1,63 @@
+//! What the component of a tool can reach, from its imports and the policy.
+
+use toolhost_contract::{HttpGrant, WorkdirAccess};
+use toolhost_sandbox::PreparedTool;
+
+use crate::agent::{Agent, Permit};
+use crate::registry::Runs;
+
+/// What a tool of an agent can reach: what its component imports, as far as the policy grants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolAccess {
+    /// Whether it can change files of the workdir.
+    pub writes_files: bool,
+    /// Whether it can send HTTP requests.
+    pub network: bool,
+    /// Whether it can send HTTP requests with methods other than `GET` and `HEAD`.
+    pub changes_servers: bool,
+    /// Whether it can send requests to other agents.
+    pub agents: bool,
+}
+
+impl ToolAccess {
+    fn of(component: &PreparedTool, permit: &Permit) -> Self {
+        let imports = &component.facts().imports;
+        let imported = |prefix: &str| imports.iter().any(|name| name.starts_with(prefix));
+        let http = permit.grants.http.as_deref();
+        let http = http.filter(|_| imported("wasi:http/outgoing-handler@"));
+        let only_reads = |http: &HttpGrant| http.allow.iter().all(|rule| rule.allows_only_reads());
+        Self {
+            writes_files: permit.grants.workdir == WorkdirAccess::ReadWrite
+                && imported("wasi:filesystem/types@"),
+            network: http.is_some(),
+            changes_servers: http.is_some_and(|http| !only_reads(http)),
+            agents: permit.agents && imported("goondan:tool/agents@"),
+        }
+    }
+}
+
+impl Agent {
+    /// Returns what a tool of the bundle can reach. Returns none for a tool that the bundle does not have,
+    /// and for one that an extension registered, which is not limited.
+    #[must_use]
+    pub fn tool_access(&self, tool: &str) -> Option<ToolAccess> {
+        let tool = self.0.registry.get(tool)?;
+        match &tool.runs {
+            Runs::Component(component) => {
+                let permit = self.0.permit(tool.item.name.resource());
+                Some(ToolAccess::of(component, &permit))
+            }
+            Runs::Native { .. } => None,
+        }
+    }
+
+    /// Returns whether a tool of the bundle can return pending results of its own.
+    #[must_use]
+    pub fn can_be_pending(&self) -> bool {
+        let items = self.0.catalog.items().iter();
+        items
+            .filter_map(|item| self.0.registry.get(item.name.as_str()))
+            .any(|tool| tool.polls())
+    }
+}

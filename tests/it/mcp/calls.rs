@@ -1,0 +1,171 @@
+//! Results, cancellation, progress and log messages.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolhost_tests::{eventually, sandbox};
+
+use super::{initialized, server, stateless, test_host};
+use crate::mcp::peer::Peer;
+
+#[tokio::test]
+async fn a_result_is_the_tool_result_of_the_library() {
+    let test_host = test_host().await;
+    let mut peer = initialized(&server(&test_host, |_| ())).await;
+    let calls = [
+        ("text__upper", json!({"text": "hi"})),
+        ("text__upper", json!({"text": 7})),
+        ("text__upper", json!({"text": "x", "more": true})),
+        ("text__fail", json!({"length": 5000})),
+        ("text__unknown", json!({})),
+        ("echo__say", json!({"nested": {"a": [1, null, "ü"]}})),
+    ];
+    for (name, arguments) in calls {
+        let mut expected =
+            serde_json::to_value(test_host.call(name, arguments.clone()).await).unwrap();
+        let answer = peer.call(name, arguments).await;
+        let mut result = answer["_meta"]["toolhost/result"].clone();
+        // Each call has an id of its own.
+        result["toolCallId"] = expected["toolCallId"].clone();
+        let output = expected.as_object_mut().unwrap().remove("output");
+        assert_eq!(result, expected);
+        assert_eq!(answer.get("structuredContent").cloned(), output);
+        assert_eq!(answer["isError"], expected["status"] == "error");
+        let text = answer["content"][0]["text"].as_str().unwrap();
+        match output {
+            Some(output) => assert_eq!(text, output.to_string()),
+            None => {
+                let error = &expected["error"];
+                for part in ["message", "code", "suggestion"] {
+                    assert!(text.contains(error[part].as_str().unwrap()), "{text}");
+                }
+            }
+        }
+    }
+}
+
+/// Starts a call that never ends by itself, and waits until it runs.
+async fn spinning(peer: &mut Peer) -> u64 {
+    let params = json!({"name": "spin__run", "arguments": {}, "_meta": {"progressToken": "p"}});
+    let id = peer.send("tools/call", params).await;
+    peer.notification("notifications/progress").await;
+    id
+}
+
+/// Waits until no call runs in the shared sandbox.
+async fn none_runs(free: usize) {
+    eventually("the guest stops", || sandbox().free_call_slots() == free).await;
+}
+
+#[tokio::test]
+async fn cancelling_a_request_stops_its_guest_and_the_connection_goes_on() {
+    let test_host = test_host().await;
+    let free = sandbox().free_call_slots();
+    let server = server(&test_host, |config| {
+        config.progress_interval = Duration::from_millis(50)
+    });
+    let mut peer = initialized(&server).await;
+    let id = spinning(&mut peer).await;
+    assert_eq!(sandbox().free_call_slots(), free - 1, "it runs");
+    peer.notify(
+        "notifications/cancelled",
+        json!({"requestId": id, "reason": "enough"}),
+    )
+    .await;
+    none_runs(free).await;
+    let answer = peer.call("text__upper", json!({"text": "on"})).await;
+    assert_eq!(answer["structuredContent"], json!({"text": "ON"}));
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_stops_its_guests() {
+    let test_host = test_host().await;
+    let free = sandbox().free_call_slots();
+    let server = server(&test_host, |config| {
+        config.progress_interval = Duration::from_millis(50)
+    });
+    let mut peer = initialized(&server).await;
+    spinning(&mut peer).await;
+    spinning(&mut peer).await;
+    drop(peer);
+    none_runs(free).await;
+}
+
+#[tokio::test]
+async fn a_long_call_sends_progress_that_grows_if_the_client_asked_for_it() {
+    let test_host = test_host().await;
+    let server = server(&test_host, |config| {
+        config.progress_interval = Duration::from_millis(100)
+    });
+    let mut peer = initialized(&server).await;
+    let arguments = json!({"seconds": 1});
+    let asked =
+        json!({"name": "sleep__run", "arguments": arguments, "_meta": {"progressToken": 9}});
+    peer.request("tools/call", asked).await;
+    let progress: Vec<f64> = peer
+        .notifications("notifications/progress")
+        .iter()
+        .inspect(|message| assert_eq!(message["params"]["progressToken"], 9))
+        .map(|message| message["params"]["progress"].as_f64().unwrap())
+        .collect();
+    assert!(progress.len() >= 3, "{progress:?}");
+    assert!(progress.is_sorted_by(|a, b| a < b), "{progress:?}");
+    let mut silent = initialized(&server).await;
+    silent.call("sleep__run", arguments).await;
+    assert_eq!(silent.notifications("notifications/progress").len(), 0);
+}
+
+fn messages(peer: &Peer) -> Vec<Value> {
+    let records = peer.notifications("notifications/message");
+    records
+        .iter()
+        .map(|record| record["params"].clone())
+        .collect()
+}
+
+#[tokio::test]
+async fn what_a_guest_logs_reaches_the_client_at_the_level_that_it_set() {
+    let test_host = test_host().await;
+    let server = server(&test_host, |_| ());
+    let mut peer = initialized(&server).await;
+    peer.call("echo__context", json!({})).await;
+    let received = messages(&peer);
+    assert!(!received.is_empty());
+    assert_eq!(received[0]["data"]["tool"], "echo__context");
+    let mut quiet = initialized(&server).await;
+    let set = quiet
+        .request("logging/setLevel", json!({"level": "error"}))
+        .await;
+    assert!(set["error"].is_null(), "{set}");
+    quiet.call("echo__context", json!({})).await;
+    assert_eq!(messages(&quiet), Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_client_of_2026_gets_log_messages_only_where_it_asks_for_them() {
+    let test_host = test_host().await;
+    let mut peer = Peer::connect(&server(&test_host, |_| ()));
+    let call = json!({"name": "echo__context", "arguments": {}});
+    peer.request("tools/call", stateless(call.clone(), &json!({})))
+        .await;
+    assert_eq!(messages(&peer), Vec::<Value>::new());
+    let mut asking = stateless(call, &json!({}));
+    asking["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
+    peer.request("tools/call", asking).await;
+    assert!(!messages(&peer).is_empty());
+}
+
+#[tokio::test]
+async fn calls_beyond_the_limit_are_answered_at_once() {
+    let test_host = test_host().await;
+    let server = server(&test_host, |config| {
+        config.max_calls = 1;
+        config.progress_interval = Duration::from_millis(50);
+    });
+    let mut peer = initialized(&server).await;
+    spinning(&mut peer).await;
+    let call = json!({"name": "text__upper", "arguments": {"text": "x"}});
+    let refused = peer.request("tools/call", call).await;
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("call again later"), "{message}");
+}

@@ -1,0 +1,161 @@
+//! A client over HTTP, which sends single requests.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use toolhost_mcp::{HttpConfig, HttpServer, McpServer};
+
+/// Longest wait for a response.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A server on a free port of loopback, which ends with this.
+pub(super) struct Served {
+    pub(super) address: SocketAddr,
+    pub(super) running: JoinHandle<()>,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}
+
+impl Served {
+    pub(super) async fn start(server: &McpServer, change: impl FnOnce(&mut HttpConfig)) -> Self {
+        let mut config = HttpConfig::default();
+        change(&mut config);
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+        let http = HttpServer::bind(server, loopback, config).await.unwrap();
+        Self {
+            address: http.address(),
+            running: tokio::spawn(http.run()),
+        }
+    }
+
+    /// Posts a message of 2025-11-25 to `/mcp`.
+    pub(super) async fn post(&self, message: &Value, headers: &[(&str, &str)]) -> Answer {
+        self.post_to("/mcp", message, headers).await
+    }
+
+    pub(super) async fn post_to(
+        &self,
+        path: &str,
+        message: &Value,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let mut stream = self.begin(path, message, headers).await;
+        Answer::read(&mut stream).await
+    }
+
+    /// Sends a request, and returns the stream that the response comes on.
+    pub(super) async fn begin(
+        &self,
+        path: &str,
+        message: &Value,
+        headers: &[(&str, &str)],
+    ) -> TcpStream {
+        let body = message.to_string();
+        let mut head = format!(
+            "POST {path} HTTP/1.1\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nConnection: close\r\n\
+             Content-Length: {}\r\n",
+            body.len()
+        );
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            head.push_str(&format!("Host: {}\r\n", self.address));
+        }
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        self.send(&format!("{head}\r\n{body}")).await
+    }
+
+    /// Opens a connection and sends a text.
+    pub(super) async fn send(&self, text: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        stream
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Answer {
+        let host = self.address;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        Answer::read(&mut self.send(&request).await).await
+    }
+
+    /// Opens a session of 2025-11-25, and returns its id.
+    pub(super) async fn session(&self, path: &str, headers: &[(&str, &str)]) -> String {
+        let answer = self.post_to(path, &initialize(), headers).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.header("mcp-session-id").unwrap()
+    }
+}
+
+pub(super) fn initialize() -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }})
+}
+
+pub(super) fn call(name: &str, arguments: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": name, "arguments": arguments,
+    }})
+}
+
+/// A response.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    head: String,
+    pub(super) body: String,
+}
+
+impl Answer {
+    pub(super) async fn read(stream: &mut TcpStream) -> Self {
+        let mut bytes = Vec::new();
+        let read = timeout(TIMEOUT, stream.read_to_end(&mut bytes)).await;
+        read.unwrap().unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Self {
+            status,
+            head: head.to_owned(),
+            body: body.to_owned(),
+        }
+    }
+
+    pub(super) fn header(&self, name: &str) -> Option<String> {
+        let mut lines = self.head.lines();
+        lines.find_map(|line| {
+            let (found, value) = line.split_once(": ")?;
+            found.eq_ignore_ascii_case(name).then(|| value.to_owned())
+        })
+    }
+
+    /// The last message in the body, whether JSON or events.
+    pub(super) fn message(&self) -> Value {
+        let json = |text: &str| {
+            let at = text.find('{')?;
+            let mut values =
+                serde_json::Deserializer::from_str(text.get(at..)?).into_iter::<Value>();
+            values.next()?.ok()
+        };
+        let lines = self.body.lines().rev();
+        let mut messages = lines.filter_map(json);
+        messages.next().unwrap_or_else(|| panic!("{self:?}"))
+    }
+
+    /// The output of a call.
+    pub(super) fn output(&self) -> Value {
+        self.message()["result"]["structuredContent"].clone()
+    }
+}

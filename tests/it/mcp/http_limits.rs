@@ -1,0 +1,93 @@
+//! Clients over HTTP that send too much, too slowly, or nothing.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::AsyncReadExt;
+use toolhost_tests::process_usage::ProcessUsage;
+
+use super::http_client::{Answer, Served, call};
+use super::{server, test_host};
+
+async fn served(change: impl FnOnce(&mut toolhost_mcp::HttpConfig)) -> Served {
+    let test_host = test_host().await;
+    Served::start(&server(&test_host, |_| ()), |config| {
+        config.default_instance = "instance".to_owned();
+        change(config);
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_body_above_the_limit_is_refused() {
+    let served = served(|config| config.body_bytes = 10_000).await;
+    let large = call("echo__say", json!({"text": "x".repeat(20_000)}));
+    assert_eq!(served.post(&large, &[]).await.status, 413);
+}
+
+#[tokio::test]
+async fn a_slow_head_and_a_slow_body_end_the_connection() {
+    let served = served(|config| config.read_timeout = Duration::from_millis(300)).await;
+    let host = served.address;
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nConnection: close\r\n"
+    );
+    let mut slow_head = served.send(&head).await;
+    let mut answer = Vec::new();
+    slow_head.read_to_end(&mut answer).await.unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 408"),
+        "{answer}"
+    );
+    let mut slow_body = served
+        .send(&format!("{head}Content-Length: 100\r\n\r\n{{"))
+        .await;
+    assert_eq!(Answer::read(&mut slow_body).await.status, 408);
+}
+
+#[tokio::test]
+async fn bad_requests_get_a_status_and_the_server_goes_on() {
+    let served = served(|_| ()).await;
+    let host = served.address;
+    for request in [
+        "NONSENSE\r\n\r\n".to_owned(),
+        format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
+        "POST /mcp HTTP/1.1\r\nConnection: close\r\n\r\n".to_owned(),
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 7\r\n\r\n{{\"bad\":"
+        ),
+        format!("PUT /mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
+        format!("GET /metrics/../mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
+    ] {
+        let answer = Answer::read(&mut served.send(&request).await).await;
+        assert!((400..500).contains(&answer.status), "{request}: {answer:?}");
+    }
+    assert_eq!(served.get("/healthz").await.status, 200);
+    assert_eq!(served.get("/readyz").await.status, 200);
+}
+
+#[tokio::test]
+async fn abandoned_sessions_are_freed() {
+    let served = served(|config| {
+        config.max_sessions = 200;
+        config.session_idle = Duration::from_millis(200);
+    })
+    .await;
+    let open = async || {
+        for _ in 0..100 {
+            served.session("/mcp", &[]).await;
+        }
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    };
+    open().await;
+    let before = ProcessUsage::now();
+    for _ in 0..5 {
+        open().await;
+    }
+    let after = ProcessUsage::now();
+    assert_eq!(after.fds, before.fds);
+    let grown = after.rss.saturating_sub(before.rss);
+    assert!(grown < 8 << 20, "{grown} bytes for 500 sessions");
+}

@@ -1,0 +1,83 @@
+//! Pending results: the tool `poll`, and tasks.
+
+use serde_json::{Value, json};
+use toolhost_tests::test_host::TestHost;
+
+use super::{initialized, server, stateless};
+use crate::mcp::peer::Peer;
+
+/// The guest `pending` returns its input's handle, and `done:{json}` has that output when it is polled.
+const PENDING: &[(&str, &str, &[&str])] = &[("later", "pending", &["run"])];
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+#[tokio::test]
+async fn a_pending_result_is_polled_with_the_tool_poll() {
+    // tool-spec-v2 §10.2
+    let test_host = TestHost::with_tools(PENDING, "").await;
+    let mut peer = initialized(&server(&test_host, |_| ())).await;
+    let listed = peer.request("tools/list", json!({})).await;
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    assert_eq!(tools.last().unwrap()["name"], "poll");
+    let accepted = peer
+        .call("later__run", json!({"handle": "done:{\"made\": 1}"}))
+        .await;
+    assert_eq!(
+        accepted["structuredContent"]["status"], "pending",
+        "{accepted}"
+    );
+    let handle = accepted["structuredContent"]["handle"].clone();
+    let text = accepted["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("`poll`") && text.contains(handle.as_str().unwrap()),
+        "{text}"
+    );
+    let polled = peer.call("poll", json!({"handle": handle})).await;
+    assert_eq!(polled["structuredContent"], json!({"made": 1}), "{polled}");
+    let unknown = peer
+        .call("poll", json!({"handle": "pending_unknown"}))
+        .await;
+    assert_eq!(
+        unknown["_meta"]["toolhost/result"]["error"]["code"],
+        "E_TOOL_UNKNOWN_HANDLE"
+    );
+    for wrong in [json!({}), json!({"handle": 7})] {
+        let params = json!({"name": "poll", "arguments": wrong});
+        let answer = peer.request("tools/call", params).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_pending_result_is_a_task_of_a_client_that_knows_tasks() {
+    let test_host = TestHost::with_tools(PENDING, "").await;
+    let mut peer = Peer::connect(&server(&test_host, |_| ()));
+    let capabilities = json!({"extensions": {TASKS: {}}});
+    let request = |params: Value| stateless(params, &capabilities);
+    let arguments = json!({"handle": "next:done:{\"made\": 1}"});
+    let call = json!({"name": "later__run", "arguments": arguments});
+    let created = peer.request("tools/call", request(call)).await;
+    let task = &created["result"];
+    assert_eq!(task["resultType"], "task", "{created}");
+    let id = task["taskId"].clone();
+    let get = |id: &Value| request(json!({"taskId": id}));
+    let task = peer.request("tasks/get", get(&id)).await["result"].clone();
+    assert_eq!(task["status"], "working", "{task}");
+    let task = peer.request("tasks/get", get(&id)).await["result"].clone();
+    assert_eq!(task["status"], "completed", "{task}");
+    assert_eq!(task["createdAt"], created["result"]["createdAt"]);
+    assert_eq!(task["result"]["structuredContent"], json!({"made": 1}));
+    let cancelled = peer.request("tasks/cancel", get(&id)).await;
+    assert!(cancelled["error"].is_null(), "{cancelled}");
+    for wrong in [
+        "",
+        "x",
+        "@",
+        "x@y",
+        "x@99999999999999999",
+        "pending_unknown@1",
+    ] {
+        let answer = peer.request("tasks/get", get(&json!(wrong))).await;
+        assert_eq!(answer["error"]["code"], -32602, "{wrong}: {answer}");
+    }
+}
