@@ -131,6 +131,10 @@ async fn a_client_of_2026_needs_no_initialize() {
 async fn clients_learn_that_the_tools_have_changed() {
     let test_host = test_host().await;
     let mut peer = initialized(&server(&test_host, |_| ())).await;
+    // Repeated, it has no further effect.
+    for _ in 0..5 {
+        peer.notify("notifications/initialized", json!({})).await;
+    }
     peer.request("ping", json!({})).await;
     let item = json!({"name": "added__now", "description": "Added later"});
     test_host
@@ -143,6 +147,8 @@ async fn clients_learn_that_the_tools_have_changed() {
     let notified = peer.notification("notifications/tools/list_changed").await;
     assert_eq!(notified["method"], "notifications/tools/list_changed");
     let listed = peer.request("tools/list", json!({})).await;
+    let again = peer.notifications("notifications/tools/list_changed");
+    assert!(again.len() < 5, "{again:?}");
     let tools = listed["result"]["tools"].as_array().unwrap();
     assert!(tools.iter().any(|tool| tool["name"] == "added__now"));
 }

@@ -13,6 +13,7 @@ mod resources;
 mod tasks;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ErrorData,
@@ -41,6 +42,8 @@ pub(crate) struct Handler {
     /// The key of a stream. None over HTTP, where each request has its own.
     key: Option<InstanceKey>,
     level: SessionLevel,
+    /// Whether changes of the list are notified already: a client may initialize again and again.
+    notifies: Arc<AtomicBool>,
 }
 
 impl Handler {
@@ -49,6 +52,7 @@ impl Handler {
             shared,
             key: Some(InstanceKey(key)),
             level: SessionLevel::default(),
+            notifies: Arc::default(),
         }
     }
 
@@ -57,6 +61,7 @@ impl Handler {
             shared,
             key: None,
             level: SessionLevel::default(),
+            notifies: Arc::default(),
         }
     }
 
@@ -182,6 +187,9 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.notifies.swap(true, Relaxed) {
+            return;
+        }
         tokio::spawn(list_changes::notify_peer(
             self.shared.served.changes(),
             context.peer,

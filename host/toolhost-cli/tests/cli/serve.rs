@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -29,6 +29,54 @@ fn lines(messages: &[Value]) -> String {
         .collect()
 }
 
+/// Serves a client that sends these messages and ends. Returns what stdout has.
+fn answers(command: &mut Command, messages: &str) -> Vec<Value> {
+    let ran = with_stdin(command, messages.as_bytes()).exits(0);
+    let lines = ran.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("stdout has messages only"))
+        .collect()
+}
+
+fn result(answers: &[Value], id: u64) -> &Value {
+    let found = answers.iter().find(|answer| answer["id"] == id);
+    &found.unwrap_or_else(|| panic!("no answer to {id}: {answers:?}"))["result"]
+}
+
+#[test]
+fn a_call_gives_the_same_result_as_toolhost_call() {
+    let terminal = Terminal::new();
+    let calls = [
+        ("text__upper", json!({"text": "hi"})),
+        ("text__upper", json!({"text": 7})),
+        ("text__fail", json!({"length": 5000})),
+        ("text__unknown", json!({})),
+        ("file-system__read", json!({"path": "missing.txt"})),
+        ("file-system__read", json!({"path": "../../etc/passwd"})),
+        ("echo__say", json!({"nested": {"a": [1, null, "ü"]}})),
+    ];
+    let mut messages = vec![initialize()];
+    for (id, (tool, arguments)) in (2..).zip(&calls) {
+        messages.push(call(id, tool, arguments));
+    }
+    let mut command = terminal.toolhost(["serve"]);
+    command.arg(examples());
+    command.arg("--workdir").arg(terminal.path("D"));
+    let answers = answers(&mut command, &lines(&messages));
+    for (id, (tool, arguments)) in (2..).zip(&calls) {
+        let answer = result(&answers, id);
+        let mut over_mcp = answer["_meta"]["toolhost/result"].clone();
+        if let Some(output) = answer.get("structuredContent") {
+            over_mcp["output"] = output.clone();
+        }
+        let printed = terminal.call(tool, &arguments.to_string());
+        let mut printed: Value = serde_json::from_str(&printed.stdout).expect("a result");
+        // Each call has an id of its own.
+        printed["toolCallId"] = over_mcp["toolCallId"].clone();
+        assert_eq!(over_mcp, printed);
+    }
+}
+
 #[test]
 fn a_client_on_stdin_gets_its_answers_and_the_server_ends_with_stdin() {
     let terminal = Terminal::new();
@@ -48,16 +96,8 @@ fn a_client_on_stdin_gets_its_answers_and_the_server_ends_with_stdin() {
         ),
         call(4, "text__upper", &json!({"text": 7})),
     ]);
-    let ran = with_stdin(&mut command, messages.as_bytes()).exits(0);
-    let answers: Vec<Value> = ran
-        .stdout
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("stdout has messages only"))
-        .collect();
-    let answer = |id: u64| {
-        let found = answers.iter().find(|answer| answer["id"] == id);
-        &found.unwrap_or_else(|| panic!("no answer to {id}: {ran:?}"))["result"]
-    };
+    let answers = answers(&mut command, &messages);
+    let answer = |id: u64| result(&answers, id);
     assert_eq!(answer(1)["serverInfo"]["name"], "toolhost");
     let listed = answer(2)["tools"].as_array().expect("a list");
     assert!(listed.iter().any(|tool| tool["name"] == "text__upper"));

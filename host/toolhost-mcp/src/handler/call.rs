@@ -12,7 +12,7 @@ use rmcp::model::{
     ProgressNotificationParam, ProgressToken,
 };
 use rmcp::service::RequestContext;
-use tokio::time::{Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Interval, MissedTickBehavior, interval_at, timeout};
 use toolhost::{Instance, ToolCall, ToolError, ToolResult, TurnStart};
 
 use super::answer::answer_of;
@@ -20,6 +20,9 @@ use super::logs::{CallLogs, SessionLevel};
 use super::tasks;
 use crate::shared::Shared;
 use crate::tool::POLL;
+
+/// Time for the last records to be sent to a client that reads slowly, before its result.
+const LAST_LOGS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Number of the last call of this process.
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -123,11 +126,14 @@ impl Call<'_> {
             // The request of a client that is gone is cancelled.
             let _is_sent = sent.is_ok();
         };
-        while let Some(record) = logs.waiting() {
-            if peer.notify_logging_message(record).await.is_err() {
-                break;
+        let last = async {
+            while let Some(record) = logs.waiting() {
+                if peer.notify_logging_message(record).await.is_err() {
+                    return;
+                }
             }
-        }
+        };
+        let _are_sent = timeout(LAST_LOGS_TIMEOUT, last).await.is_ok();
         result
     }
 }

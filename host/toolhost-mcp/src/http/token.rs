@@ -3,6 +3,7 @@
 use data_encoding::BASE64URL_NOPAD;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use zeroize::Zeroizing;
 
 /// Random bytes of a generated token.
 const RANDOM_BYTES: usize = 32;
@@ -10,7 +11,7 @@ const RANDOM_BYTES: usize = 32;
 /// A token that a client presents as `Authorization: Bearer …`, and the instance that it stands for.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BearerToken {
-    token: String,
+    token: Zeroizing<String>,
     instance: Option<String>,
 }
 
@@ -27,7 +28,7 @@ impl BearerToken {
     /// Creates a token that is valid for every instance: the path of the request names it.
     pub fn new(token: impl Into<String>) -> Self {
         Self {
-            token: token.into(),
+            token: Zeroizing::new(token.into()),
             instance: None,
         }
     }
