@@ -165,7 +165,8 @@ pub struct McpLimits {
     /// Time in which a process must end once its standard input is closed; then its group is killed.
     /// Default 2 s.
     pub shutdown: Duration,
-    /// Bytes of one message: a line, an event, or a body. Default 16 MiB. A longer one ends the connection.
+    /// Bytes of one message: a line, an event, or a body. Default 16 MiB. A longer line or event
+    /// ends the connection, a longer body fails its request.
     pub message_bytes: usize,
     /// Messages of the server that answer no request, in 10 s: notifications, its own requests, repeated
     /// and foreign answers, lines that are no message. More end the connection. Default 10,000.

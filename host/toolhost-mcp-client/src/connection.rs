@@ -236,6 +236,10 @@ fn connect(
     watch: &Arc<Watch>,
 ) -> Guarded<impl rmcp::transport::Transport<RoleClient> + 'static> {
     let limits = &config.limits;
+    let egress = Egress {
+        client: http.client.clone(),
+        watch: Arc::clone(watch),
+    };
     // An expired session is initialized again, once for the calls that met it.
     let settings = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&http.url))
         .max_concurrent_requests(limits.calls)
@@ -243,7 +247,7 @@ fn connect(
         .max_json_response_size(limits.message_bytes)
         .reinit_on_expired_session(true);
     Guarded {
-        inner: StreamableHttpClientTransport::with_client(Egress(http.client.clone()), settings),
+        inner: StreamableHttpClientTransport::with_client(egress, settings),
         watch: Arc::clone(watch),
     }
 }

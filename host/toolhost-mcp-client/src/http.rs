@@ -23,14 +23,27 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use toolhost::{HttpClient, HttpClientBody, HttpClientError};
 
+use crate::guard::Watch;
+
 type HttpError = StreamableHttpError<HttpClientError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 /// Sends the requests of the protocol. The credentials are added beneath.
 #[derive(Debug, Clone)]
-pub(crate) struct Egress(pub(crate) HttpClient);
+pub(crate) struct Egress {
+    pub(crate) client: HttpClient,
+    pub(crate) watch: Arc<Watch>,
+}
 
 impl Egress {
+    fn events(
+        &self,
+        response: Response<HttpClientBody>,
+        max: usize,
+    ) -> BoxStream<'static, Result<Sse, SseError>> {
+        events::bounded(response.into_body(), max, Arc::clone(&self.watch))
+    }
+
     async fn send(
         &self,
         request: Builder,
@@ -39,7 +52,7 @@ impl Egress {
         let request = request.body(body).map_err(|error| {
             StreamableHttpError::UnexpectedServerResponse(error.to_string().into())
         })?;
-        self.0
+        self.client
             .send(request)
             .await
             .map_err(StreamableHttpError::Client)
@@ -112,7 +125,7 @@ impl StreamableHttpClient for Egress {
         let awaits_nothing = !matches!(message, JsonRpcMessage::Request(_));
         match content_type(response.headers()) {
             ContentType::Events => {
-                let events = events::bounded(response.into_body(), limits.max_sse_event_size);
+                let events = self.events(response, limits.max_sse_event_size);
                 Ok(StreamableHttpPostResponse::Sse(events, session))
             }
             _ if awaits_nothing => Ok(StreamableHttpPostResponse::Accepted),
@@ -189,7 +202,7 @@ impl StreamableHttpClient for Egress {
                 Err(StreamableHttpError::SessionExpired)
             }
             (status, ContentType::Events) if status.is_success() => {
-                Ok(events::bounded(response.into_body(), max_sse_event_size))
+                Ok(self.events(response, max_sse_event_size))
             }
             (status, ContentType::Json | ContentType::Other(_)) if status.is_success() => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)

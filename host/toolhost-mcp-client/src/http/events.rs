@@ -1,5 +1,7 @@
 //! Events of a stream, of at most a given size.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::ready;
@@ -8,6 +10,8 @@ use http_body_util::BodyExt;
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
 use toolhost::{HttpClientBody, HttpClientError};
+
+use crate::guard::Watch;
 
 /// Why no more events are read.
 #[derive(Debug, thiserror::Error)]
@@ -18,10 +22,11 @@ enum EventError {
     TooLarge(usize),
 }
 
-/// Parses the events of a body. One that is larger than `max` bytes ends it.
+/// Parses the events of a body. One that is larger than `max` bytes ends the connection.
 pub(super) fn bounded(
     body: HttpClientBody,
     max: usize,
+    watch: Arc<Watch>,
 ) -> BoxStream<'static, Result<Sse, SseError>> {
     let mut size = EventSize::default();
     let mut has_failed = false;
@@ -32,7 +37,10 @@ pub(super) fn bounded(
         let checked = chunk.map_err(EventError::from).and_then(|chunk: Bytes| {
             match size.add(&chunk) <= max {
                 true => Ok(chunk),
-                false => Err(EventError::TooLarge(max)),
+                false => {
+                    watch.fail(format_args!("it sent an event of more than {max} bytes"));
+                    Err(EventError::TooLarge(max))
+                }
             }
         });
         has_failed = checked.is_err();

@@ -125,6 +125,26 @@ async fn an_answer_that_is_too_large_or_no_message_is_an_error() {
 }
 
 #[tokio::test]
+async fn an_event_that_is_too_large_ends_the_connection() {
+    for mode in ["large-event", "endless-event"] {
+        let place = Place::new().await;
+        let endpoint = Endpoint::start(&place, mode);
+        let _server = endpoint.connect(&place).await;
+        let started = std::time::Instant::now();
+        let (code, message) = place.error("srv__echo", json!({"text": "x"})).await;
+        assert!(
+            started.elapsed() < std::time::Duration::from_secs(10),
+            "{mode}"
+        );
+        assert_eq!(code, "MCP_UNAVAILABLE", "{mode}: {message}");
+        assert!(
+            message.contains("it sent an event of more than 16777216 bytes"),
+            "{mode}: {message}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn redirects_are_not_followed_and_refusals_are_reported() {
     for (mode, expected) in [("redirect", "307"), ("unauthorized", "401")] {
         let place = Place::new().await;
