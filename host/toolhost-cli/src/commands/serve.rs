@@ -46,9 +46,11 @@ pub(crate) async fn serve(
     let workdir = workdir.map(|dir| caller::workdir(&context.host, dir));
     let workdir = workdir.transpose()?;
     let bundle = context.load_with_notes(&args.bundle, settings).await?;
-    let servers = mcp_servers::start(&bundle, settings).await?;
     let agent = agent(&bundle, args.agent.as_deref(), settings)?;
     let live = LiveBundle::new(bundle);
+    // Dropping them ends the watch and the MCP servers.
+    let mut tasks = JoinSet::new();
+    mcp_servers::follow(&live, settings, &mut tasks).await?;
     let mut served = ServedAgent::new(live.clone()).agent(agent.name());
     if let Some(workdir) = workdir {
         served = served.only_workdir(args.instance.as_str(), workdir);
@@ -56,16 +58,14 @@ pub(crate) async fn serve(
     let mut config = McpConfig::default();
     config.serve_workdir = args.serve_workdir;
     let server = McpServer::new(served, config);
-    let mut watching = JoinSet::new();
     if let Some(watch) = watch {
-        watching.spawn(watch.reload(live, Arc::new(settings.clone())));
+        tasks.spawn(watch.reload(live, Arc::new(settings.clone())));
     }
-    let served = match args.http {
-        Some(address) => over_http(args, address, &server, settings, stop).await,
-        None => over_stdio(args, &server, stop).await,
-    };
-    servers.close().await;
-    served.map(|()| Exit::Done)
+    match args.http {
+        Some(address) => over_http(args, address, &server, settings, stop).await?,
+        None => over_stdio(args, &server, stop).await?,
+    }
+    Ok(Exit::Done)
 }
 
 async fn over_stdio(
