@@ -174,6 +174,22 @@ async fn bad_messages_get_an_error_and_the_connection_goes_on() {
 }
 
 #[tokio::test]
+async fn a_client_that_does_not_read_is_given_up() {
+    let test_host = test_host().await;
+    let server = server(&test_host, |config| {
+        config.write_timeout = Duration::from_millis(300);
+    });
+    let mut peer = initialized(&server).await;
+    // The answers are larger than what the stream holds.
+    for _ in 0..8 {
+        let arguments = json!({"text": "x".repeat(500_000)});
+        let params = json!({"name": "echo__say", "arguments": arguments});
+        peer.send("tools/call", params).await;
+    }
+    assert!(peer.ended().await.is_ok());
+}
+
+#[tokio::test]
 async fn draining_lets_calls_end_and_refuses_new_ones() {
     let test_host = test_host().await;
     let server = server(&test_host, |_| ());

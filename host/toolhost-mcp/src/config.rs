@@ -12,8 +12,11 @@ pub struct McpConfig {
     /// Calls that run at the same time, of all clients. Further calls are answered with an error at once.
     /// Default: 1,024.
     pub max_calls: usize,
-    /// Bytes of one message on a stream. A longer one ends the connection. Default: 16 MiB.
+    /// Bytes of one message on a stream. A longer one is dropped and never answered. Default: 16 MiB.
     pub message_bytes: usize,
+    /// Longest time that a message on a stream waits for the client to read. Then the connection ends.
+    /// Default: 60 s.
+    pub write_timeout: Duration,
     /// Bytes of a workdir file that a result carries; of a larger one it carries a link. Default: 1 MiB.
     pub file_bytes: u64,
     /// Workdir files that one result may name. Default: 16.
@@ -28,6 +31,7 @@ impl Default for McpConfig {
             progress_interval: Duration::from_secs(5),
             max_calls: 1024,
             message_bytes: 16 << 20,
+            write_timeout: Duration::from_secs(60),
             file_bytes: 1 << 20,
             max_files: 16,
             serve_workdir: false,

@@ -8,6 +8,7 @@ mod body;
 mod config;
 mod connections;
 mod service;
+mod session_call;
 mod state;
 mod token;
 

@@ -9,7 +9,7 @@
 //! the guest.
 //!
 //! The crate logs no arguments and no outputs. The SDK beneath it does, at the level `DEBUG` of the target
-//! `rmcp`, and notifications of clients at `INFO`: leave this target out of a subscriber.
+//! `rmcp`, notifications of clients at `INFO` and errors at `WARN`: leave this target out of a subscriber.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,6 +36,7 @@ mod result;
 mod served;
 mod server;
 mod shared;
+mod stream_writer;
 mod tool;
 
 pub use config::McpConfig;

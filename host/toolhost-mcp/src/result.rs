@@ -11,21 +11,38 @@ use crate::tool::POLL;
 /// Key of `_meta` under which the whole ToolResult is, but for an output, which `structuredContent` holds.
 const RESULT_KEY: &str = "toolhost/result";
 
+/// The revisions of the protocol that differ in what a result may contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Revision {
+    /// 2025-11-25 and older: only an object may be structured content.
+    WithInitialize,
+    /// 2026-07-28: any value may be.
+    Stateless,
+}
+
 /// Converts a result. `files` reads the workdir files that the output names.
 ///
 /// | ToolResult | content | structuredContent | isError |
 /// |---|---|---|---|
-/// | `ok` | the output as JSON, or a string as it is; one block for each workdir file that it names | the output | false |
+/// | `ok` | the output as JSON, or a string as it is; one block for each workdir file that it names | the output; with older revisions only an object | false |
 /// | `error` | message, code, suggestion and page, a line each | none | true |
 /// | `pending` | the handle, and how to poll | `{status, handle}` | false |
-pub(crate) async fn to_mcp(result: &ToolResult, files: FileReader) -> CallToolResult {
+pub(crate) async fn to_mcp(
+    result: &ToolResult,
+    files: Option<FileReader>,
+    revision: Revision,
+) -> CallToolResult {
     let mut converted = match result.status() {
         ToolStatus::Ok => {
             let output = result.output().cloned().unwrap_or_default();
             let mut content = vec![ContentBlock::text(output_text(&output))];
-            content.extend(files.blocks(&output).await);
+            if let Some(files) = files {
+                content.extend(files.blocks(&output).await);
+            }
             let mut converted = CallToolResult::success(content);
-            converted.structured_content = Some(output);
+            if revision == Revision::Stateless || output.is_object() {
+                converted.structured_content = Some(output);
+            }
             converted
         }
         ToolStatus::Error => CallToolResult::error(vec![ContentBlock::text(model_text(result))]),

@@ -15,6 +15,7 @@ use crate::handler::Handler;
 use crate::metrics::Metrics;
 use crate::served::ServedAgent;
 use crate::shared::Shared;
+use crate::stream_writer::StreamWriter;
 
 /// Serves an agent's tools to MCP clients. Cheap to clone: clones share the limits.
 #[derive(Clone)]
@@ -64,7 +65,7 @@ impl McpServer {
     /// Serves one client on a stream: one JSON-RPC message per line. Every request gets the instance `key`.
     ///
     /// Returns when the client closes its side, or after [`McpServer::drain`]. Dropping the future ends the
-    /// connection. Calls that still run are stopped.
+    /// connection, and so does a client that does not read. Calls that still run are stopped.
     ///
     /// # Errors
     /// [`ServeError`] if the client does not speak MCP.
@@ -74,11 +75,13 @@ impl McpServer {
         write: impl AsyncWrite + Send + Unpin + 'static,
         key: impl Into<Arc<str>>,
     ) -> Result<(), ServeError> {
-        let transport = AsyncRwTransport::new_server(read, write)
-            .with_max_line_length(self.0.config.message_bytes);
-        let handler = Handler::of_stream(Arc::clone(&self.0), key.into());
+        let config = &self.0.config;
         let end = CancellationToken::new();
         let _ends = end.clone().drop_guard();
+        let write = StreamWriter::new(write, config.write_timeout, end.clone());
+        let transport =
+            AsyncRwTransport::new_server(read, write).with_max_line_length(config.message_bytes);
+        let handler = Handler::of_stream(Arc::clone(&self.0), key.into());
         let started = tokio::select! {
             started = handler.serve_with_ct(transport, end.clone()) => started,
             () = self.0.drained() => return Ok(()),

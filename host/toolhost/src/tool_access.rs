@@ -10,6 +10,8 @@ use crate::registry::Runs;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolAccess {
+    /// Whether it can read files of the workdir.
+    pub files: bool,
     /// Whether it can change files of the workdir.
     pub writes_files: bool,
     /// Whether it can send HTTP requests.
@@ -24,12 +26,13 @@ impl ToolAccess {
     fn of(component: &PreparedTool, permit: &Permit) -> Self {
         let imports = &component.facts().imports;
         let imported = |prefix: &str| imports.iter().any(|name| name.starts_with(prefix));
+        let files = imported("wasi:filesystem/types@");
         let http = permit.grants.http.as_deref();
         let http = http.filter(|_| imported("wasi:http/outgoing-handler@"));
         let only_reads = |http: &HttpGrant| http.allow.iter().all(|rule| rule.allows_only_reads());
         Self {
-            writes_files: permit.grants.workdir == WorkdirAccess::ReadWrite
-                && imported("wasi:filesystem/types@"),
+            files,
+            writes_files: files && permit.grants.workdir == WorkdirAccess::ReadWrite,
             network: http.is_some(),
             changes_servers: http.is_some_and(|http| !only_reads(http)),
             agents: permit.agents && imported("goondan:tool/agents@"),

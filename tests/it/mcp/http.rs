@@ -267,6 +267,27 @@ async fn a_dropped_response_stops_the_guest() {
 }
 
 #[tokio::test]
+async fn a_dropped_response_of_a_session_stops_the_guest() {
+    let test_host = test_host().await;
+    let free = sandbox().free_call_slots();
+    let served = Served::start(&server(&test_host, |_| ()), |config| {
+        config.default_instance = "instance".to_owned();
+    })
+    .await;
+    let session = served.session("/mcp", &[]).await;
+    let header = [("Mcp-Session-Id", session.as_str())];
+    let stream = served
+        .begin("/mcp", &call("spin__run", json!({})), &header)
+        .await;
+    eventually("the guest runs", || sandbox().free_call_slots() < free).await;
+    drop(stream);
+    eventually("the guest stops", || sandbox().free_call_slots() == free).await;
+    let upper = call("text__upper", json!({"text": "on"}));
+    let answer = served.post(&upper, &header).await;
+    assert_eq!(answer.output(), json!({"text": "ON"}), "{answer:?}");
+}
+
+#[tokio::test]
 async fn a_cancelled_request_of_a_session_stops_the_guest() {
     let test_host = test_host().await;
     let free = sandbox().free_call_slots();

@@ -20,7 +20,8 @@ With --workdir there is only one instance.
 
 Over HTTP every request needs a token if --tokens is given, or if the address is not a loopback address:
 then one is generated and printed. Each line of the file of --tokens is `INSTANCE TOKEN`; the token of
-`*` is valid for every instance. GET /healthz and /readyz need no token.
+`*` is valid for every instance. GET /metrics needs one too; with --tokens
+that of `*`. GET /healthz and /readyz need none.
 
 Ctrl-C or SIGTERM: no new calls are accepted, calls that run end, then the server ends. A second signal
 stops them. On stdin and stdout the server also ends when stdin ends.
@@ -28,7 +29,7 @@ stops them. On stdin and stdout the server also ends when stdin ends.
 With --watch, a changed bundle, component or policy is checked and swapped as a whole; calls that run end
 with the earlier one. If the change is wrong, the reason is printed and the earlier one stays.
 
-docs/mcp.md has a page for each client.
+docs/mcp.md has the configuration of each client.
 
 Exit codes: 0 ended by the client, or drained · 2 wrong usage, or the bundle does not load, or the
 address cannot be used · 130, 143 stopped by a second signal";
@@ -62,9 +63,6 @@ pub(crate) struct ServeArgs {
     /// A name that the Host header may have, beside those of loopback; may be repeated
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) allow_host: Vec<String>,
-    /// A web page's origin that may send requests, such as https://app.example.com; may be repeated
-    #[arg(long, value_name = "ORIGIN", requires = "http")]
-    pub(crate) allow_origin: Vec<String>,
     /// Let clients list and read the files of their workdir as resources
     #[arg(long)]
     pub(crate) serve_workdir: bool,

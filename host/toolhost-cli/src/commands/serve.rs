@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::host_context::{HostContext, StateRoot};
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
+use crate::terminal::stderr;
 use crate::watch::Watch;
 
 pub(crate) async fn serve(
@@ -97,12 +98,12 @@ async fn over_http(
     config.default_instance.clone_from(&args.instance);
     config.serve_paths = args.workdir.is_none();
     config.allowed_hosts.extend(args.allow_host.iter().cloned());
-    config.allowed_origins.clone_from(&args.allow_origin);
     if let Some(path) = &args.tokens {
         config.tokens = tokens::read(path)?;
     } else if !address.ip().is_loopback() {
         let token = BearerToken::generate().context("a token cannot be generated")?;
-        settings.note(&format!("the token of clients is {}", token.as_str()));
+        // Also with --quiet: nobody could use the server.
+        stderr::write(&format!("the token of clients is {}", token.as_str()));
         config.tokens.push(token);
     }
     let http = HttpServer::bind(server, address, config).await;

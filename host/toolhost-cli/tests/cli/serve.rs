@@ -271,6 +271,7 @@ fn a_file_of_tokens_must_be_private_and_whole() {
     run(&format!("alice {secret}\n"), 0o644).fails(2, "can be read or changed by others");
     run("alice short\n", 0o600).fails(2, "fewer than 16 characters");
     run("alice\n", 0o600).fails(2, "each line is `INSTANCE TOKEN`");
+    run(&format!("alice {secret}\nbob {secret}\n"), 0o600).fails(2, "have a token twice");
     run("# none\n\n", 0o600).fails(2, "are empty");
     let ran = run(&format!("alice {secret} more\n"), 0o600).fails(2, "each line is");
     assert!(!ran.stderr.contains(secret), "{ran:?}");

@@ -1,17 +1,33 @@
 //! Converts the results of an instance's calls.
 
-use rmcp::model::CallToolResult;
+use rmcp::RoleServer;
+use rmcp::model::{CallToolResult, ProtocolVersion};
+use rmcp::service::RequestContext;
 use toolhost::{Instance, ToolResult};
 
 use crate::files::FileReader;
-use crate::result::to_mcp;
+use crate::result::{Revision, to_mcp};
 use crate::shared::Shared;
 
-/// Converts a result, with the workdir files that it names.
+/// Returns the revision of a request.
+pub(super) fn revision(context: &RequestContext<RoleServer>) -> Revision {
+    match context.protocol_version() {
+        Some(version) if version >= ProtocolVersion::V_2026_07_28 => Revision::Stateless,
+        _ => Revision::WithInitialize,
+    }
+}
+
+/// Converts a result, with the workdir files that it names. A tool that cannot read the workdir names none:
+/// what it returns may come from a stranger's server.
 pub(super) async fn answer_of(
     shared: &Shared,
     instance: &Instance,
     result: &ToolResult,
+    revision: Revision,
 ) -> CallToolResult {
-    to_mcp(result, FileReader::new(instance.workdir(), &shared.config)).await
+    let access = instance.agent().tool_access(result.tool_name());
+    let files = access
+        .filter(|access| access.files)
+        .map(|_| FileReader::new(instance.workdir(), &shared.config));
+    to_mcp(result, files, revision).await
 }

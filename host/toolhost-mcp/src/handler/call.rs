@@ -15,7 +15,7 @@ use rmcp::service::RequestContext;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, timeout};
 use toolhost::{Instance, ToolCall, ToolError, ToolResult, TurnStart};
 
-use super::answer::answer_of;
+use super::answer::{answer_of, revision};
 use super::logs::{CallLogs, SessionLevel};
 use super::tasks;
 use crate::shared::Shared;
@@ -63,7 +63,7 @@ impl Call<'_> {
             let task = CreateTaskResult::new(tasks::created(handle));
             return Ok(CallToolResponse::Task(task));
         }
-        let answer = answer_of(self.shared, self.instance, &result).await;
+        let answer = answer_of(self.shared, self.instance, &result, revision(self.context)).await;
         Ok(CallToolResponse::Complete(answer))
     }
 

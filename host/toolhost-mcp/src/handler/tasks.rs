@@ -10,6 +10,7 @@ use serde_json::Value;
 use toolhost::{ErrorCode, Instance, ToolErrorCode, ToolResult, ToolStatus};
 
 use super::answer::answer_of;
+use crate::result::Revision;
 use crate::shared::Shared;
 
 /// Time between two polls that a client should wait, in milliseconds.
@@ -41,7 +42,7 @@ pub(super) async fn get(
     let payload = if is_cancelled(&result) {
         TaskPayload::Cancelled
     } else if result.status() != ToolStatus::Pending {
-        let answer = answer_of(shared, instance, &result).await;
+        let answer = answer_of(shared, instance, &result, Revision::Stateless).await;
         match serde_json::to_value(answer) {
             Ok(Value::Object(result)) => TaskPayload::Completed { result },
             Ok(_) | Err(_) => {

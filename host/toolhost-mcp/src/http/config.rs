@@ -15,17 +15,21 @@ pub struct HttpConfig {
     /// `[::1]`.
     pub allowed_hosts: Vec<String>,
     /// Values that the `Origin` header of a browser may have, such as `https://app.example.com`, beside the
-    /// host and port of the request itself. Default: none, so that pages of other servers are refused.
+    /// host and port of the request itself. Default: none, so that pages of other servers are refused. The
+    /// server answers no preflight requests: put a proxy that does in front of it.
     pub allowed_origins: Vec<String>,
     /// Bytes of the body of a request. Default: 4 MiB.
     pub body_bytes: usize,
     /// Longest time in which the head of a request must arrive, and then its body. Default: 15 s each.
     pub read_timeout: Duration,
+    /// Longest time that a response waits for the client to read. Then the connection ends. Default: 30 s.
+    pub write_timeout: Duration,
     /// Open connections. Further ones wait to be accepted. Default: 1,024.
     pub max_connections: usize,
     /// Sessions of clients that send `initialize`. Further clients get the status 503. Default: 1,000.
     pub max_sessions: usize,
-    /// Time after which a session without a request ends. Default: 5 min.
+    /// Time after which a session without a message ends, with the calls that still run in it: longer than
+    /// the longest deadline of a tool. Default: 5 min.
     pub session_idle: Duration,
     /// The instance of requests to `/mcp` whose token names none. Default: `default`.
     pub default_instance: String,
@@ -43,6 +47,7 @@ impl Default for HttpConfig {
             allowed_origins: Vec::new(),
             body_bytes: 4 << 20,
             read_timeout: Duration::from_secs(15),
+            write_timeout: Duration::from_secs(30),
             max_connections: 1024,
             max_sessions: 1000,
             session_idle: Duration::from_secs(300),

@@ -9,6 +9,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::task::TaskTracker;
 
 use super::service::serve_request;
@@ -70,13 +71,15 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
     let _is_set = stream.set_nodelay(true).is_ok();
     let served = Arc::clone(&state);
     let service = service_fn(move |request| serve_request(Arc::clone(&served), request));
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(state.config.write_timeout));
     let mut connection = std::pin::pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(state.config.read_timeout)
             .max_headers(HEADERS_MAX)
             .max_buf_size(HEAD_BYTES_MAX)
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(Box::pin(stream)), service)
     );
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

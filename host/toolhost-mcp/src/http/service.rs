@@ -9,6 +9,7 @@ use hyper::body::Incoming;
 
 use super::authority::{host_is_allowed, origin_is_allowed};
 use super::body::{BoxResponse, Refusal, full, read, refusal, response};
+use super::session_call::CancelOnDrop;
 use super::state::State;
 use super::token;
 use crate::handler::InstanceKey;
@@ -62,12 +63,15 @@ async fn answer(state: &State, request: Request<Incoming>) -> Result<BoxResponse
             "the server is stopping",
         ));
     }
-    if let Some(session) = request.headers().get(SESSION) {
-        check_session(state, session, &key).await?;
-    }
+    let session = match request.headers().get(SESSION) {
+        Some(session) => Some(check_session(state, session, &key).await?),
+        None => None,
+    };
     let (mut parts, body) = request.into_parts();
     let body = read(body, config.body_bytes, config.read_timeout).await?;
     check_session_count(state, &body).await?;
+    let cancel =
+        session.and_then(|session| CancelOnDrop::of_request(&state.sessions, &session, &body));
     parts.extensions.insert(InstanceKey(Arc::clone(&key)));
     // The handler needs no secrets.
     parts.headers.remove(header::AUTHORIZATION);
@@ -83,7 +87,10 @@ async fn answer(state: &State, request: Request<Incoming>) -> Result<BoxResponse
             .session_keys
             .insert(session, &key, |session| open.contains_key(session));
     }
-    Ok(answered)
+    Ok(match cancel {
+        Some(cancel) => answered.map(|body| cancel.around(body)),
+        None => answered,
+    })
 }
 
 fn health(request: &Request<Incoming>, is_well: bool) -> Result<BoxResponse, Refusal> {
@@ -168,19 +175,19 @@ fn unauthorized() -> Refusal {
     refused
 }
 
-/// Refuses a request to the session of another instance.
+/// Returns the id of a session. Refuses a request to the session of another instance.
 async fn check_session(
     state: &State,
     session: &HeaderValue,
     key: &Arc<str>,
-) -> Result<(), Refusal> {
+) -> Result<String, Refusal> {
     let session = session.to_str().unwrap_or_default();
     let open = state.sessions.sessions.read().await;
     // An unknown session gets the answer of the protocol, as one that has ended.
     if open.contains_key(session) && !state.session_keys.is(session, key) {
         return Err(refusal(StatusCode::NOT_FOUND, "the session does not exist"));
     }
-    Ok(())
+    Ok(session.to_owned())
 }
 
 /// Refuses the request of a session if too many are open.

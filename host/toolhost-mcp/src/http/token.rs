@@ -33,7 +33,7 @@ impl BearerToken {
         }
     }
 
-    /// Limits the token to one instance, whatever the path of the request is.
+    /// Limits the token to one instance. A request whose path names another one is refused.
     #[must_use]
     pub fn for_instance(self, key: impl Into<String>) -> Self {
         Self {

@@ -73,8 +73,11 @@ fn command(args: &ServeArgs, settings: &Settings) -> Result<Vec<String>> {
     if let Some(policy) = &args.policy {
         option("--policy", absolute(policy)?);
     }
-    if let (Some(root), None) = (&settings.dirs.state_root, &args.workdir) {
+    if let Some(root) = &settings.dirs.state_root {
         option("--state-root", absolute(root)?);
+    }
+    if args.watch {
+        command.push("--watch".to_owned());
     }
     if args.serve_workdir {
         command.push("--serve-workdir".to_owned());

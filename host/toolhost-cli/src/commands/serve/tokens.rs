@@ -1,5 +1,6 @@
 //! The file of tokens.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -35,6 +36,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<BearerToken>, Failure> {
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     let tokens = lines.map(|line| token(line).map_err(|error| error.context(cannot())));
     let tokens: Vec<BearerToken> = tokens.collect::<anyhow::Result<_>>()?;
+    let mut known = HashSet::new();
+    if !tokens.iter().all(|token| known.insert(token.as_str())) {
+        return Err(anyhow!("the tokens {file} have a token twice").into());
+    }
     if tokens.is_empty() {
         let error = anyhow!("the tokens {file} are empty");
         return Err(Failure::from(error).hint("Write a line `INSTANCE TOKEN` for each instance."));
