@@ -19,7 +19,7 @@ export interface SpawnOptions {
     /** Where the server's log goes. Default: `inherit`. */
     stderr?: 'inherit' | 'ignore';
 }
-/** A connection to a server. Close it when it is no longer needed. */
+/** A connection to a server. `close` ends it. */
 export declare class Toolhost {
     #private;
     private constructor();

@@ -11,7 +11,7 @@ export * from './types.js';
 export { Step, Turn } from './turn.js';
 /** How long the server has to end before it is killed, in milliseconds. */
 const SHUTDOWN_MS = 5000;
-/** A connection to a server. Close it when it is no longer needed. */
+/** A connection to a server. `close` ends it. */
 export class Toolhost {
     #connection;
     #close;

@@ -35,7 +35,7 @@ export interface SpawnOptions {
   stderr?: 'inherit' | 'ignore';
 }
 
-/** A connection to a server. Close it when it is no longer needed. */
+/** A connection to a server. `close` ends it. */
 export class Toolhost {
   #connection: Connection;
   #close: () => Promise<void>;

@@ -234,7 +234,7 @@ mod tests {
         let mut waiting = Box::pin(lines.next());
         tokio::select! {
             biased;
-            _ = waiting.as_mut() => panic!("there is no memory for it"),
+            _ = waiting.as_mut() => panic!("the line was read without memory for it"),
             () = tokio::task::yield_now() => {}
         }
         drop(long);

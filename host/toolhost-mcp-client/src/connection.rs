@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
 use crate::config::{HttpServer, McpServerConfig, McpTransport, StdioServer};
-use crate::error::{McpFinding, shown};
+use crate::error::{McpFinding, bounded};
 use crate::guard::{Guarded, Watch};
 use crate::http::Egress;
 use crate::list::{ListError, ToolList, list};
@@ -43,11 +43,11 @@ impl ClientHandler for Client {
     }
 }
 
-/// Why there is no connection.
+/// Why a connection could not be made.
 enum OpenError {
-    /// It was lost. The end of the process or the guard may know more than this text.
+    /// The connection was lost. The end of the process or the guard may know more than this text.
     Lost(String),
-    /// It would be of no use.
+    /// The server cannot be used: another attempt would fail too.
     Failed(String),
 }
 
@@ -66,7 +66,7 @@ impl From<ClientInitializeError> for OpenError {
         reason = "other errors are answers of the server"
     )]
     fn from(error: ClientInitializeError) -> Self {
-        let reason = format!("it could not be initialized: {}", shown(&error));
+        let reason = format!("it could not be initialized: {}", bounded(&error));
         match error {
             ClientInitializeError::ConnectionClosed(_)
             | ClientInitializeError::TransportError { .. } => Self::Lost(reason),

@@ -50,7 +50,7 @@ impl McpFinding {
     pub(crate) fn new(tool: &str, reason: impl fmt::Display) -> Self {
         Self {
             tool: text::shorten(tool, 128),
-            reason: shown(reason),
+            reason: bounded(reason),
         }
     }
 }
@@ -62,7 +62,7 @@ impl fmt::Display for McpFinding {
 }
 
 /// Returns a text that a server may have chosen, for messages and logs.
-pub(crate) fn shown(text: impl fmt::Display) -> String {
+pub(crate) fn bounded(text: impl fmt::Display) -> String {
     text::shorten(&text.to_string(), SHOWN)
 }
 

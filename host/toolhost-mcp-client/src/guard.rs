@@ -16,7 +16,7 @@ use toolhost::agents::lines::is_logged;
 use toolhost::{ResourceName, text};
 
 use crate::config::McpLimits;
-use crate::error::shown;
+use crate::error::bounded;
 
 /// The time in which [`McpLimits::unsolicited`] messages may arrive.
 const WINDOW: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ impl Watch {
     /// Ends the connection. The first reason counts.
     pub(crate) fn fail(&self, reason: impl std::fmt::Display) {
         let mut failure = lock(&self.failure);
-        failure.get_or_insert_with(|| shown(reason).into());
+        failure.get_or_insert_with(|| bounded(reason).into());
         drop(failure);
         self.failed.cancel();
     }

@@ -9,7 +9,7 @@ use toolhost::{
     BoxFuture, HandlerContext, HandlerError, HandlerFailure, JsonObject, ResourceName, ToolHandler,
 };
 
-use crate::error::{shown, unavailable};
+use crate::error::{bounded, unavailable};
 use crate::output::{output, refused};
 use crate::state::{Ready, Shared};
 
@@ -65,8 +65,8 @@ impl McpTool {
                 let reason = match (connection.watch.failure(), lost) {
                     (Some(reason), _) => reason.to_string(),
                     (None, ServiceError::TransportClosed) => "the connection was closed".to_owned(),
-                    (None, ServiceError::TransportSend(error)) => shown(error),
-                    (None, other) => shown(other),
+                    (None, ServiceError::TransportSend(error)) => bounded(error),
+                    (None, other) => bounded(other),
                 };
                 let lost = format!("{reason}; the call may have taken effect");
                 unavailable(server, &lost)

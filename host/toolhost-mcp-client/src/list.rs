@@ -6,7 +6,7 @@ use rmcp::model::{PaginatedRequestParams, Tool};
 use rmcp::{Peer, RoleClient, ServiceError};
 
 use crate::config::McpLimits;
-use crate::error::shown;
+use crate::error::bounded;
 
 /// The tools of a server, in its order, and how many were left out.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ fn failed(error: &ServiceError) -> ListError {
     if matches!(error, ServiceError::TransportClosed) {
         return ListError::Lost;
     }
-    ListError::Refused(format!("its tools could not be listed: {}", shown(error)))
+    ListError::Refused(format!("its tools could not be listed: {}", bounded(error)))
 }
 
 fn size(tool: &Tool) -> usize {

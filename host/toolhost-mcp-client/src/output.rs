@@ -4,7 +4,7 @@ use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
 use serde_json::{Value, json};
 use toolhost::{HandlerError, ResourceName};
 
-use crate::error::shown;
+use crate::error::bounded;
 
 /// Returns what the tool returned:
 ///
@@ -31,8 +31,9 @@ pub(crate) fn output(server: &ResourceName, result: CallToolResult) -> Result<Va
         (None, []) => Ok(Value::Null),
         (None, [ContentBlock::Text(text)]) => Ok(Value::String(text.text.clone())),
         (structured, blocks) => {
-            let blocks = serde_json::to_value(blocks)
-                .map_err(|error| HandlerError::new(shown(error)).with_code("MCP_INVALID_ANSWER"))?;
+            let blocks = serde_json::to_value(blocks).map_err(|error| {
+                HandlerError::new(bounded(error)).with_code("MCP_INVALID_ANSWER")
+            })?;
             Ok(match structured {
                 Some(structured) => json!({"structuredContent": structured, "content": blocks}),
                 None => json!({"content": blocks}),
@@ -60,7 +61,7 @@ fn failed(
 
 /// Returns the error of a request that the server refused.
 pub(crate) fn refused(server: &ResourceName, error: &ErrorData) -> HandlerError {
-    let (code, message) = (error.code.0, shown(&error.message));
+    let (code, message) = (error.code.0, bounded(&error.message));
     HandlerError::new(format!(
         "The MCP server '{server}' refused the call: {message} ({code})."
     ))

@@ -69,7 +69,7 @@ impl ComponentCode {
     /// Loads the code into the transient pool, once.
     ///
     /// # Errors
-    /// [`SandboxError::Busy`] where there is no memory or no thread for it.
+    /// [`SandboxError::Busy`] if memory or a thread for it is not available.
     pub(crate) async fn load_transient(
         &self,
         pools: &InstancePools<CallState>,

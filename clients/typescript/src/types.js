@@ -1,2 +1,0 @@
-/** The messages of `toolhost rpc`; docs/rpc.md describes them. */
-export {};
