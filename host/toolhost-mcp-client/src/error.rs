@@ -5,7 +5,7 @@ use std::fmt;
 use toolhost::{ExtensionError, HandlerError, HttpRuleError, ResourceName, text};
 
 /// Longest text of a server in an error, in characters.
-const SHOWN: usize = 500;
+const TEXT_CHARS_MAX: usize = 500;
 
 /// Why a server cannot be used at all.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +63,7 @@ impl fmt::Display for McpFinding {
 
 /// Returns a text that a server may have chosen, for messages and logs.
 pub(crate) fn bounded(text: impl fmt::Display) -> String {
-    text::shorten(&text.to_string(), SHOWN)
+    text::shorten(&text.to_string(), TEXT_CHARS_MAX)
 }
 
 /// The error of a call that the server could not take, or whose answer cannot come any more.
