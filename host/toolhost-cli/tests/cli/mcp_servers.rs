@@ -1,8 +1,11 @@
 //! `toolhost call` and `check` with an MCP server in the bundle.
 
-use serde_json::json;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
 
-use crate::terminal::{Ran, Terminal, with_stdin};
+use serde_json::{Value, json};
+
+use crate::terminal::{Ran, Terminal};
 
 const SCRIPT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -76,11 +79,20 @@ fn the_json_rpc_server_keeps_the_granted_servers_running() {
     ];
     let request = r#"{"jsonrpc": "2.0", "id": 1, "method": "catalog/get", "params": {}}"#;
     let mut rpc = terminal.toolhost(rpc);
-    let ran = with_stdin(
-        rpc.env("PATH", env!("PATH")),
-        format!("{request}\n").as_bytes(),
-    );
-    let tools = &ran.exits(0).json()["result"]["tools"];
+    rpc.env("PATH", env!("PATH"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut rpc = rpc.spawn().expect("it starts");
+    let mut stdin = rpc.stdin.take().expect("it is a pipe");
+    writeln!(stdin, "{request}").expect("it is sent");
+    // The end of stdin would stop the request.
+    let mut stdout = BufReader::new(rpc.stdout.take().expect("it is a pipe"));
+    let mut answer = String::new();
+    stdout.read_line(&mut answer).expect("it answers");
+    drop(stdin);
+    assert!(rpc.wait().expect("it ends").success());
+    let answer: Value = serde_json::from_str(&answer).expect("a message");
+    let tools = &answer["result"]["tools"];
     assert_eq!(tools[0]["name"], "srv__echo", "{tools}");
 }
 
