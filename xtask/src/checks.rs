@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::workspace::Workspace;
-use crate::{child, clients, mcp_servers, sources};
+use crate::{child, clients, mcp_clients, mcp_servers, sources};
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
 /// the tests of the kits and the clients, and the doctests, which cargo-nextest does not run.
@@ -15,6 +15,7 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
         sources::test(workspace)?;
         clients::test(workspace)?;
         mcp_servers::install(workspace)?;
+        mcp_clients::test(workspace)?;
     }
     let nextest = child::works(child::cargo(workspace.root()).args(["nextest", "--version"]));
     if !nextest {
@@ -97,6 +98,7 @@ fn cargo_with_guests(workspace: &Workspace) -> Command {
     cargo
         .env("TOOLHOST_GUESTS", workspace.guests())
         .env("TOOLHOST_EXAMPLES", workspace.examples())
+        .env("TOOLHOST_MCP_CLIENTS", mcp_clients::installed(workspace))
         .env("TOOLHOST_MCP_SERVERS", mcp_servers::installed(workspace));
     cargo
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use crate::workspace::Workspace;
-use crate::{child, sources};
+use crate::{child, packages, sources};
 
 /// Runs the tests of the clients. Prints which are not run because a language is not installed.
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
@@ -23,7 +23,7 @@ fn test_one(language: &str, test: impl FnOnce() -> Result<()>) -> Result<()> {
 
 fn test_typescript(workspace: &Workspace) -> Result<()> {
     let client = workspace.root().join("clients/typescript");
-    sources::install_npm_packages(&client)?;
+    packages::install_npm(&client)?;
     let mut node = sources::in_own_cache(Command::new("node"), workspace);
     // Named one by one: releases of Node differ in what they do with a folder.
     node.args(["--test", "test/client.test.mjs", "test/page.test.mjs"])

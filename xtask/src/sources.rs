@@ -6,18 +6,15 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::child;
 use crate::workspace::Workspace;
+use crate::{child, packages};
 
 /// The requirements of a kit's examples and tests, besides the wasm target.
 struct Needs {
     /// Folder of the language, in `guest-examples` and `guest-sdk`.
     language: &'static str,
-    /// A program, and arguments with which it exits with 0 if it is recent enough.
-    program: &'static str,
-    check: &'static [&'static str],
-    /// The requirement in words.
-    missing: &'static str,
+    /// Returns the requirement in words, if it is not met.
+    missing: fn() -> Option<&'static str>,
     /// Runs the kit's own tests.
     test: fn(&Workspace) -> Result<()>,
 }
@@ -25,36 +22,20 @@ struct Needs {
 const NEEDS: [Needs; 2] = [
     Needs {
         language: "typescript",
-        program: "node",
-        check: &[
-            "-e",
-            "process.exit(Number.parseInt(process.versions.node) < 20 ? 1 : 0)",
-        ],
-        missing: "Node 20 or newer",
+        missing: packages::missing_npm,
         test: test_typescript,
     },
     Needs {
         language: "python",
-        program: "python3",
-        check: &[
-            "-c",
-            "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))",
-        ],
-        missing: "Python 3.10 or newer, with venv",
+        missing: packages::missing_python,
         test: test_python,
     },
 ];
 
-impl Needs {
-    fn are_met(&self) -> bool {
-        child::works(Command::new(self.program).args(self.check))
-    }
-}
-
 /// Returns what has to be installed for a language, if it is missing.
 pub(crate) fn missing(language: &str) -> Option<&'static str> {
     let needs = NEEDS.iter().find(|needs| needs.language == language)?;
-    (!needs.are_met()).then_some(needs.missing)
+    (needs.missing)()
 }
 
 /// Builds the examples in TypeScript and Python with `toolhost build`. Prints which are not built because
@@ -66,11 +47,9 @@ pub(crate) fn build_examples(workspace: &Workspace) -> Result<()> {
         if bundles.is_empty() {
             continue;
         }
-        if !needs.are_met() {
-            println!(
-                "guests: the examples in {} are NOT built: install {}",
-                needs.language, needs.missing
-            );
+        if let Some(missing) = (needs.missing)() {
+            let language = needs.language;
+            println!("guests: the examples in {language} are NOT built: install {missing}");
             continue;
         }
         let program = match &program {
@@ -99,8 +78,8 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
             .arg(target_dir),
     )?;
     for needs in &NEEDS {
-        if !needs.are_met() {
-            let (language, missing) = (needs.language, needs.missing);
+        if let Some(missing) = (needs.missing)() {
+            let language = needs.language;
             println!("test: the kit for {language} is NOT tested: install {missing}");
             continue;
         }
@@ -124,7 +103,7 @@ fn test_examples(workspace: &Workspace, language: &str) -> Result<()> {
 fn test_typescript(workspace: &Workspace) -> Result<()> {
     let kit = workspace.sdk("typescript");
     let build = kit.join("build");
-    install_npm_packages(&build)?;
+    packages::install_npm(&build)?;
     let mut node = in_own_cache(Command::new("node"), workspace);
     let spec = workspace
         .root()
@@ -136,43 +115,10 @@ fn test_typescript(workspace: &Workspace) -> Result<()> {
     child::run(&mut node)
 }
 
-/// Installs the packages of a lock file, unless they are installed.
-pub(crate) fn install_npm_packages(folder: &Path) -> Result<()> {
-    if is_older(
-        &folder.join("node_modules/.package-lock.json"),
-        &folder.join("package-lock.json"),
-    ) {
-        let mut npm = Command::new("npm");
-        npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
-        child::run(npm.current_dir(folder))?;
-    }
-    Ok(())
-}
-
 fn test_python(workspace: &Workspace) -> Result<()> {
     let kit = workspace.sdk("python");
     let venv = workspace.root().join("target/guests-build/python");
-    let python = venv.join("bin/python");
-    let requirements = kit.join("requirements.txt");
-    let installed = venv.join("installed");
-    if is_older(&installed, &requirements) {
-        child::run(
-            Command::new("python3")
-                .args(["-m", "venv", "--clear"])
-                .arg(&venv),
-        )?;
-        let mut pip = Command::new(&python);
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-        ])
-        .args(["--require-hashes", "--only-binary=:all:", "-r"]);
-        child::run(pip.arg(&requirements))?;
-        fs::write(&installed, "")?;
-    }
+    let python = packages::install_venv(&kit.join("requirements.txt"), &venv)?;
     let mut tests = Command::new(&python);
     tests
         .args(["-m", "unittest", "discover", "-s", "test"])
@@ -202,13 +148,4 @@ fn bundles(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     bundles.sort();
     Ok(bundles)
-}
-
-/// Returns whether a file is missing, or older than its source.
-fn is_older(made: &Path, of: &Path) -> bool {
-    let time = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
-    match (time(made), time(of)) {
-        (Ok(made), Ok(of)) => made < of,
-        _ => true,
-    }
 }

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::fuzz::{self, FuzzRun};
 use crate::workspace::Workspace;
-use crate::{checks, demo, deny, guests, wasip2};
+use crate::{checks, demo, deny, guests, mcp_clients, wasip2};
 
 const HELP: &str = "\
 Set-up and build commands that need only cargo.
@@ -15,6 +15,8 @@ Set-up and build commands that need only cargo.
   cargo xtask test [-- ARGS]    runs every test (cargo-nextest when installed, else cargo test), and
                                 without ARGS those of the kits in guest-sdk
                                 and of the clients
+  cargo xtask mcp-clients       installs MCP clients of others and the conformance suite, in target/, and
+                                tests `toolhost serve` with the clients
   cargo xtask lint              checks format and clippy as CI does
   cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures, in the release profile
@@ -37,6 +39,7 @@ pub(crate) enum Task {
     Guests,
     Demo(Vec<String>),
     Test(Vec<String>),
+    McpClients,
     Lint,
     Deny,
     Bench(Vec<String>),
@@ -67,6 +70,7 @@ impl Task {
             "guests" => Self::Guests,
             "demo" => return Ok(Self::Demo(rest)),
             "test" => return Ok(Self::Test(rest)),
+            "mcp-clients" => Self::McpClients,
             "lint" => Self::Lint,
             "deny" => Self::Deny,
             "bench" => return Ok(Self::Bench(rest)),
@@ -103,6 +107,11 @@ impl Task {
             Self::Test(args) => {
                 guests::build(workspace)?;
                 checks::test(workspace, args)
+            }
+            Self::McpClients => {
+                mcp_clients::install(workspace)?;
+                guests::build(workspace)?;
+                mcp_clients::test(workspace)
             }
             Self::Lint => checks::lint(workspace),
             Self::Deny => deny::check(workspace),
@@ -153,6 +162,7 @@ mod tests {
         assert_eq!(parse("test a"), Some(Task::Test(words("a"))));
         assert!(matches!(parse("fuzz bundle"), Some(Task::Fuzz(_))));
         assert_eq!(parse("fuzz --minutes"), None);
+        assert_eq!(parse("mcp-clients"), Some(Task::McpClients));
         assert_eq!(parse("lint a"), None);
         let write = Some(Task::BaseTools(words("--write")));
         assert_eq!(parse("base-tools --write"), write);

