@@ -19,6 +19,7 @@ mod docs;
 mod execute;
 mod extensions;
 mod files;
+mod front_ends;
 mod http;
 mod leaks;
 mod load;

@@ -3,9 +3,9 @@
 mod calls;
 mod files;
 mod http;
-mod http_client;
+pub(crate) mod http_client;
 mod http_limits;
-mod peer;
+pub(crate) mod peer;
 mod pending;
 
 use std::time::Duration;
@@ -40,14 +40,14 @@ fn server(test_host: &TestHost, change: impl FnOnce(&mut McpConfig)) -> McpServe
 }
 
 /// Returns a client that has initialized, on a stream.
-async fn initialized(server: &McpServer) -> Peer {
+pub(crate) async fn initialized(server: &McpServer) -> Peer {
     let mut peer = Peer::connect(server);
     peer.initialize("2025-11-25").await;
     peer
 }
 
 /// Returns the parameters of a request of 2026-07-28: those given, and the metadata that it requires.
-fn stateless(params: Value, capabilities: &Value) -> Value {
+pub(crate) fn stateless(params: Value, capabilities: &Value) -> Value {
     let mut params = params;
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

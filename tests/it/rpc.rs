@@ -26,10 +26,10 @@ const PIPE_BYTES: usize = 64 << 10;
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-type Pipe = Client<ReadHalf<DuplexStream>, WriteHalf<DuplexStream>>;
+pub(crate) type Pipe = Client<ReadHalf<DuplexStream>, WriteHalf<DuplexStream>>;
 
 /// A client that sends and receives lines.
-struct Client<R, W> {
+pub(crate) struct Client<R, W> {
     reader: BufReader<R>,
     writer: W,
     last_id: i64,
@@ -83,7 +83,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
     }
 
     /// Sends a request and returns its result.
-    async fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) async fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params).await;
         let mut answer = self.answer().await;
         assert_eq!(
@@ -112,13 +112,13 @@ fn error_code(answer: &Value) -> String {
 }
 
 /// A server of one connection.
-struct Served {
-    client: Pipe,
+pub(crate) struct Served {
+    pub(crate) client: Pipe,
     server: RpcServer,
     end: JoinHandle<ConnectionEnd>,
 }
 
-fn serve(config: RpcConfig) -> Served {
+pub(crate) fn serve(config: RpcConfig) -> Served {
     let server = RpcServer::new(config);
     let (client, end) = connect(&server, PIPE_BYTES);
     Served {
@@ -141,14 +141,14 @@ fn connect(server: &RpcServer, pipe_bytes: usize) -> (Pipe, JoinHandle<Connectio
 }
 
 /// Serves the bundle of a test host, with its workdir.
-fn config(test_host: &TestHost) -> RpcConfig {
+pub(crate) fn config(test_host: &TestHost) -> RpcConfig {
     RpcConfig::new(test_host.host.clone())
         .bundle(test_host.loaded.clone())
         .workdir(test_host.work.workdir.clone())
 }
 
 /// The parameters of a call.
-fn call(name: &str, args: Value) -> Value {
+pub(crate) fn call(name: &str, args: Value) -> Value {
     json!({"call": {"id": "call-1", "name": name, "args": args}})
 }
 

@@ -14,9 +14,9 @@ use toolhost_mcp::{HttpConfig, HttpServer, McpServer};
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server on a free port of loopback, which ends with this.
-pub(super) struct Served {
-    pub(super) address: SocketAddr,
-    pub(super) running: JoinHandle<()>,
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    pub(crate) running: JoinHandle<()>,
 }
 
 impl Drop for Served {
@@ -26,7 +26,7 @@ impl Drop for Served {
 }
 
 impl Served {
-    pub(super) async fn start(server: &McpServer, change: impl FnOnce(&mut HttpConfig)) -> Self {
+    pub(crate) async fn start(server: &McpServer, change: impl FnOnce(&mut HttpConfig)) -> Self {
         let mut config = HttpConfig::default();
         change(&mut config);
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -38,11 +38,11 @@ impl Served {
     }
 
     /// Posts a message of 2025-11-25 to `/mcp`.
-    pub(super) async fn post(&self, message: &Value, headers: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn post(&self, message: &Value, headers: &[(&str, &str)]) -> Answer {
         self.post_to("/mcp", message, headers).await
     }
 
-    pub(super) async fn post_to(
+    pub(crate) async fn post_to(
         &self,
         path: &str,
         message: &Value,
@@ -53,7 +53,7 @@ impl Served {
     }
 
     /// Sends a request, and returns the stream that the response comes on.
-    pub(super) async fn begin(
+    pub(crate) async fn begin(
         &self,
         path: &str,
         message: &Value,
@@ -76,27 +76,27 @@ impl Served {
     }
 
     /// Opens a connection and sends a text.
-    pub(super) async fn send(&self, text: &str) -> TcpStream {
+    pub(crate) async fn send(&self, text: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
         stream
     }
 
-    pub(super) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         let host = self.address;
         let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
         Answer::read(&mut self.send(&request).await).await
     }
 
     /// Opens a session of 2025-11-25, and returns its id.
-    pub(super) async fn session(&self, path: &str, headers: &[(&str, &str)]) -> String {
+    pub(crate) async fn session(&self, path: &str, headers: &[(&str, &str)]) -> String {
         let answer = self.post_to(path, &initialize(), headers).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.header("mcp-session-id").unwrap()
     }
 }
 
-pub(super) fn initialize() -> Value {
+pub(crate) fn initialize() -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25",
         "capabilities": {},
@@ -104,7 +104,7 @@ pub(super) fn initialize() -> Value {
     }})
 }
 
-pub(super) fn call(name: &str, arguments: Value) -> Value {
+pub(crate) fn call(name: &str, arguments: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
         "name": name, "arguments": arguments,
     }})
@@ -112,14 +112,14 @@ pub(super) fn call(name: &str, arguments: Value) -> Value {
 
 /// A response.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     head: String,
-    pub(super) body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
-    pub(super) async fn read(stream: &mut TcpStream) -> Self {
+    pub(crate) async fn read(stream: &mut TcpStream) -> Self {
         let mut bytes = Vec::new();
         let read = timeout(TIMEOUT, stream.read_to_end(&mut bytes)).await;
         read.unwrap().unwrap();
@@ -133,7 +133,7 @@ impl Answer {
         }
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<String> {
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
         let mut lines = self.head.lines();
         lines.find_map(|line| {
             let (found, value) = line.split_once(": ")?;
@@ -142,7 +142,7 @@ impl Answer {
     }
 
     /// The last message in the body, whether JSON or events.
-    pub(super) fn message(&self) -> Value {
+    pub(crate) fn message(&self) -> Value {
         let json = |text: &str| {
             let at = text.find('{')?;
             let mut values =
@@ -155,7 +155,7 @@ impl Answer {
     }
 
     /// The output of a call.
-    pub(super) fn output(&self) -> Value {
+    pub(crate) fn output(&self) -> Value {
         self.message()["result"]["structuredContent"].clone()
     }
 }

@@ -12,7 +12,7 @@ use toolhost_mcp::{McpServer, ServeError};
 /// Longest wait for a message. Nothing is slow here; a test that fails should end.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(super) struct Peer {
+pub(crate) struct Peer {
     read: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
     write: WriteHalf<DuplexStream>,
     /// What was received and not yet asked for.
@@ -22,7 +22,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn connect(server: &McpServer) -> Self {
+    pub(crate) fn connect(server: &McpServer) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(ours);
         let (their_read, their_write) = tokio::io::split(theirs);
@@ -38,7 +38,7 @@ impl Peer {
         }
     }
 
-    pub(super) async fn initialize(&mut self, version: &str) -> Value {
+    pub(crate) async fn initialize(&mut self, version: &str) -> Value {
         let params = json!({
             "protocolVersion": version,
             "capabilities": {},
@@ -50,18 +50,18 @@ impl Peer {
         answer
     }
 
-    pub(super) async fn send_line(&mut self, line: &str) {
+    pub(crate) async fn send_line(&mut self, line: &str) {
         let line = format!("{line}\n");
         self.write.write_all(line.as_bytes()).await.unwrap();
     }
 
-    pub(super) async fn notify(&mut self, method: &str, params: Value) {
+    pub(crate) async fn notify(&mut self, method: &str, params: Value) {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
         self.send_line(&message.to_string()).await;
     }
 
     /// Sends a request and returns its id.
-    pub(super) async fn send(&mut self, method: &str, params: Value) -> u64 {
+    pub(crate) async fn send(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -69,30 +69,30 @@ impl Peer {
         id
     }
 
-    pub(super) async fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) async fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params).await;
         self.response(id).await
     }
 
     /// Calls a tool and returns the result.
-    pub(super) async fn call(&mut self, name: &str, arguments: Value) -> Value {
+    pub(crate) async fn call(&mut self, name: &str, arguments: Value) -> Value {
         let params = json!({"name": name, "arguments": arguments});
         let answer = self.request("tools/call", params).await;
         assert!(answer["error"].is_null(), "{answer}");
         answer["result"].clone()
     }
 
-    pub(super) async fn response(&mut self, id: u64) -> Value {
+    pub(crate) async fn response(&mut self, id: u64) -> Value {
         self.wait_for(|message| message["id"] == id && message["method"].is_null())
             .await
     }
 
-    pub(super) async fn notification(&mut self, method: &str) -> Value {
+    pub(crate) async fn notification(&mut self, method: &str) -> Value {
         self.wait_for(|message| message["method"] == method).await
     }
 
     /// The notifications of a method that were received so far and not yet asked for.
-    pub(super) fn notifications(&self, method: &str) -> Vec<&Value> {
+    pub(crate) fn notifications(&self, method: &str) -> Vec<&Value> {
         let of_method = |message: &&Value| message["method"] == method;
         self.received.iter().filter(of_method).collect()
     }
@@ -114,7 +114,7 @@ impl Peer {
     }
 
     /// Waits until the server has ended the connection.
-    pub(super) async fn ended(self) -> Result<(), ServeError> {
+    pub(crate) async fn ended(self) -> Result<(), ServeError> {
         let ended = timeout(TIMEOUT, self.serving).await;
         ended.unwrap().unwrap()
     }

@@ -9,25 +9,6 @@ use super::{
 };
 
 #[tokio::test]
-async fn a_result_is_the_json_of_the_library() {
-    let test_host = tools("").await;
-    let mut served = serve(config(&test_host));
-    for (name, args) in [
-        ("text__upper", json!({"text": "한글 \u{1b}[0m\u{2028}"})),
-        ("text__upper", json!({})),
-        ("text__fail", json!({"length": 5, "code": "MINE"})),
-        ("text__nope", json!({})),
-        ("no name\n", json!({})),
-        ("writer__run", json!({"path": "/a/b", "bytes": 1})),
-    ] {
-        let library = test_host.call(name, args.clone()).await;
-        let library = serde_json::to_string(&library).unwrap();
-        let remote = served.client.request("call/execute", call(name, args));
-        assert_eq!(remote.await.to_string(), library);
-    }
-}
-
-#[tokio::test]
 async fn usage_is_added_where_it_is_asked_for() {
     let test_host = tools("").await;
     let mut served = serve(config(&test_host));

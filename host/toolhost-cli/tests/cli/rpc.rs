@@ -134,30 +134,6 @@ fn writer(terminal: &Terminal) -> std::path::PathBuf {
 }
 
 #[test]
-fn results_are_the_json_that_call_prints() {
-    let terminal = Terminal::new();
-    let (child, mut client) = over_stdio(&terminal, &examples());
-    for (name, args) in [
-        ("text__upper", json!({"text": "한글\u{2028}\u{1b}"})),
-        ("text__upper", json!({})),
-        ("text__fail", json!({"length": 5, "code": "MINE"})),
-        ("text__nope", json!({})),
-        ("file-system__read", json!({"path": "../../etc/passwd"})),
-    ] {
-        let printed = terminal.call(name, &args.to_string()).stdout;
-        client.send(1, "call/execute", &call(name, &args));
-        let line = client.line().unwrap();
-        let expected = format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}}\n",
-            printed.trim_end()
-        );
-        assert_eq!(line, expected);
-    }
-    drop(client);
-    assert_eq!(exit_code(child), Some(0));
-}
-
-#[test]
 fn stdout_carries_only_messages_and_the_end_of_stdin_stops_what_runs() {
     let terminal = Terminal::new();
     let (child, mut client) = over_stdio(&terminal, &writer(&terminal));

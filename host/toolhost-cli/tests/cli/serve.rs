@@ -44,40 +44,6 @@ fn result(answers: &[Value], id: u64) -> &Value {
 }
 
 #[test]
-fn a_call_gives_the_same_result_as_toolhost_call() {
-    let terminal = Terminal::new();
-    let calls = [
-        ("text__upper", json!({"text": "hi"})),
-        ("text__upper", json!({"text": 7})),
-        ("text__fail", json!({"length": 5000})),
-        ("text__unknown", json!({})),
-        ("file-system__read", json!({"path": "missing.txt"})),
-        ("file-system__read", json!({"path": "../../etc/passwd"})),
-        ("echo__say", json!({"nested": {"a": [1, null, "ü"]}})),
-    ];
-    let mut messages = vec![initialize()];
-    for (id, (tool, arguments)) in (2..).zip(&calls) {
-        messages.push(call(id, tool, arguments));
-    }
-    let mut command = terminal.toolhost(["serve"]);
-    command.arg(examples());
-    command.arg("--workdir").arg(terminal.path("D"));
-    let answers = answers(&mut command, &lines(&messages));
-    for (id, (tool, arguments)) in (2..).zip(&calls) {
-        let answer = result(&answers, id);
-        let mut over_mcp = answer["_meta"]["toolhost/result"].clone();
-        if let Some(output) = answer.get("structuredContent") {
-            over_mcp["output"] = output.clone();
-        }
-        let printed = terminal.call(tool, &arguments.to_string());
-        let mut printed: Value = serde_json::from_str(&printed.stdout).expect("a result");
-        // Each call has an id of its own.
-        printed["toolCallId"] = over_mcp["toolCallId"].clone();
-        assert_eq!(over_mcp, printed);
-    }
-}
-
-#[test]
 fn a_client_on_stdin_gets_its_answers_and_the_server_ends_with_stdin() {
     let terminal = Terminal::new();
     let mut command = terminal.toolhost(["serve"]);
