@@ -70,22 +70,20 @@ impl FileReader {
 
     fn block(&self, file: &NamedFile) -> ContentBlock {
         let path = relative(&file.path);
-        let mime_type = file.mime_type.as_deref().unwrap_or_else(|| mime_of(path));
+        let mime_type = file.mime_type.as_deref().or_else(|| mime_of(path));
         match self.read(path) {
-            Ok(FileContent::Whole(bytes)) if mime_type.starts_with("image/") => {
-                ContentBlock::image(BASE64.encode(&bytes), mime_type)
+            Ok(FileContent::Whole(bytes)) => match mime_type {
+                Some(image) if image.starts_with("image/") => {
+                    ContentBlock::image(BASE64.encode(&bytes), image)
+                }
+                Some(audio) if audio.starts_with("audio/") => {
+                    ContentBlock::audio(BASE64.encode(&bytes), audio)
+                }
+                mime_type => ContentBlock::resource(contents(path, mime_type, bytes)),
+            },
+            Ok(FileContent::TooLarge(bytes)) => {
+                ContentBlock::resource_link(resource(path, mime_type, bytes))
             }
-            Ok(FileContent::Whole(bytes)) if mime_type.starts_with("audio/") => {
-                ContentBlock::audio(BASE64.encode(&bytes), mime_type)
-            }
-            Ok(FileContent::Whole(bytes)) => {
-                ContentBlock::resource(contents(path, mime_type, bytes))
-            }
-            Ok(FileContent::TooLarge(bytes)) => ContentBlock::resource_link(
-                Resource::new(uri(path), path)
-                    .with_mime_type(mime_type)
-                    .with_size(bytes),
-            ),
             Err(error) => ContentBlock::text(format!("The file {path:?} cannot be read: {error}")),
         }
     }
@@ -129,10 +127,22 @@ pub(crate) fn uri(path: &str) -> String {
     format!("{URI_PREFIX}{path}")
 }
 
-/// Returns the contents of a resource: text if it is text.
-pub(crate) fn contents(path: &str, mime_type: &str, bytes: Vec<u8>) -> ResourceContents {
+/// Describes a file. Without a type if neither its name nor an output gives one.
+pub(crate) fn resource(path: &str, mime_type: Option<&str>, bytes: u64) -> Resource {
+    let resource = Resource::new(uri(path), path).with_size(bytes);
+    match mime_type {
+        Some(mime_type) => resource.with_mime_type(mime_type),
+        None => resource,
+    }
+}
+
+/// Returns the contents of a resource: text if it is text. Without a type, it is text if it is UTF-8 without
+/// NUL, as most files whose names have no known end.
+pub(crate) fn contents(path: &str, mime_type: Option<&str>, bytes: Vec<u8>) -> ResourceContents {
+    let is_named_text = mime_type.is_some_and(is_text);
     match String::from_utf8(bytes) {
-        Ok(text) if is_text(mime_type) => {
+        Ok(text) if is_named_text || (mime_type.is_none() && !text.contains('\0')) => {
+            let mime_type = mime_type.unwrap_or("text/plain");
             ResourceContents::text(text, uri(path)).with_mime_type(mime_type)
         }
         Ok(text) => blob(path, mime_type, text.as_bytes()),
@@ -140,7 +150,8 @@ pub(crate) fn contents(path: &str, mime_type: &str, bytes: Vec<u8>) -> ResourceC
     }
 }
 
-fn blob(path: &str, mime_type: &str, bytes: &[u8]) -> ResourceContents {
+fn blob(path: &str, mime_type: Option<&str>, bytes: &[u8]) -> ResourceContents {
+    let mime_type = mime_type.unwrap_or("application/octet-stream");
     ResourceContents::blob(BASE64.encode(bytes), uri(path)).with_mime_type(mime_type)
 }
 
@@ -150,10 +161,10 @@ fn is_text(mime_type: &str) -> bool {
         || mime_type == "image/svg+xml"
 }
 
-/// Returns the MIME type of a file by the end of its name.
-pub(crate) fn mime_of(path: &str) -> &'static str {
-    let end = path.rsplit_once('.').map_or("", |(_, end)| end);
-    match end.to_ascii_lowercase().as_str() {
+/// Returns the MIME type of a file by the end of its name, if it is known.
+pub(crate) fn mime_of(path: &str) -> Option<&'static str> {
+    let (_, end) = path.rsplit_once('.')?;
+    Some(match end.to_ascii_lowercase().as_str() {
         "png" => "image/png",
         "jpg" | "jpeg" => "image/jpeg",
         "gif" => "image/gif",
@@ -170,8 +181,8 @@ pub(crate) fn mime_of(path: &str) -> &'static str {
         "txt" | "log" | "rs" | "py" | "ts" | "js" | "yaml" | "yml" | "toml" | "xml" | "sh" => {
             "text/plain"
         }
-        _ => "application/octet-stream",
-    }
+        _ => return None,
+    })
 }
 
 /// Collects the files that a value names, at most `max`.
@@ -233,7 +244,23 @@ mod tests {
 
     #[test]
     fn a_mime_type_follows_from_the_end_of_the_name() {
-        assert_eq!(mime_of("charts/A.PNG"), "image/png");
-        assert_eq!(mime_of("notes"), "application/octet-stream");
+        assert_eq!(mime_of("charts/A.PNG"), Some("image/png"));
+        assert_eq!(mime_of("notes"), None);
+        assert_eq!(mime_of("a.unknown"), None);
+    }
+
+    #[test]
+    fn a_file_of_unknown_type_is_text_if_it_reads_as_text() {
+        let of = |mime_type, bytes: &[u8]| {
+            let contents = contents("f", mime_type, bytes.to_vec());
+            let contents = serde_json::to_value(contents).unwrap();
+            (contents["mimeType"].clone(), contents["text"].is_string())
+        };
+        assert_eq!(of(None, b"all: build"), (json!("text/plain"), true));
+        let binary = (json!("application/octet-stream"), false);
+        assert_eq!(of(None, b"\0\0"), binary);
+        assert_eq!(of(None, b"\xff"), binary);
+        assert_eq!(of(Some("application/pdf"), b"%PDF").1, false);
+        assert_eq!(of(Some("text/csv"), b"\xff").1, false);
     }
 }

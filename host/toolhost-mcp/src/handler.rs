@@ -9,6 +9,7 @@ mod answer;
 mod call;
 mod list_changes;
 mod logs;
+mod progress;
 mod resources;
 mod tasks;
 
@@ -17,9 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ErrorData,
-    GetTaskParams, GetTaskResult, Implementation, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, SetLevelRequestParams, SubscriptionFilter, Tool,
+    GetTaskParams, GetTaskResult, Implementation, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscriptionFilter, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -141,6 +142,13 @@ impl ServerHandler for Handler {
         call.answer(request).await
     }
 
+    /// The SDK checks the headers `Mcp-Param-*` of a call against the schema.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let agent = self.shared.served.current_agent().ok()?;
+        let catalog = agent.catalog();
+        catalog.get(name).map(|item| tool_of(item, &agent))
+    }
+
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
@@ -175,6 +183,14 @@ impl ServerHandler for Handler {
     ) -> Result<ListResourcesResult, ErrorData> {
         let instance = self.instance(&context)?;
         resources::list(&self.shared.config, &instance, request).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        resources::templates(&self.shared.config)
     }
 
     async fn read_resource(

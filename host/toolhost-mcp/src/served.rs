@@ -77,11 +77,19 @@ impl ServedAgent {
             }
             None => bundle.instance_workspace(key)?,
         };
-        let agent: Agent = match &self.agent {
-            Some(name) => bundle.agent(name)?,
-            None => bundle.only_agent()?,
-        };
-        Ok(agent.instance(key, workdir))
+        Ok(self.agent_of(&bundle)?.instance(key, workdir))
+    }
+
+    /// Returns the agent as it is now.
+    pub(crate) fn current_agent(&self) -> Result<Agent, AgentError> {
+        self.agent_of(&self.bundle.current())
+    }
+
+    fn agent_of(&self, bundle: &LoadedBundle) -> Result<Agent, AgentError> {
+        match &self.agent {
+            Some(name) => bundle.agent(name),
+            None => bundle.only_agent(),
+        }
     }
 
     /// Returns the bundle as it is now.

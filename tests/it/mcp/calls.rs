@@ -79,6 +79,31 @@ async fn a_long_call_sends_progress_that_grows_if_the_client_asked_for_it() {
     assert_eq!(silent.notifications("notifications/progress").len(), 0);
 }
 
+#[tokio::test]
+async fn what_a_guest_logs_is_its_progress_for_a_client_that_asked_for_it() {
+    let test_host = test_host().await;
+    let server = server(&test_host, |_| ());
+    let capabilities = json!({});
+    let mut peer = Peer::connect(&server);
+    let call = stateless(
+        json!({"name": "echo__context", "arguments": {}}),
+        &capabilities,
+    );
+    let mut asked = call.clone();
+    asked["_meta"]["progressToken"] = json!("p");
+    peer.request("tools/call", asked).await;
+    let progress = peer.notifications("notifications/progress");
+    assert_eq!(progress.len(), 1, "{progress:?}");
+    let params = &progress[0]["params"];
+    assert_eq!(params["progressToken"], "p");
+    assert!(!params["message"].as_str().unwrap().is_empty(), "{params}");
+    // A client of 2026-07-28 that asks for no level gets no log messages.
+    assert_eq!(messages(&peer), [Value::Null; 0]);
+    let mut silent = Peer::connect(&server);
+    silent.request("tools/call", call).await;
+    assert_eq!(silent.notifications("notifications/progress").len(), 0);
+}
+
 fn messages(peer: &Peer) -> Vec<Value> {
     let records = peer.notifications("notifications/message");
     records

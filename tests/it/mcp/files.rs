@@ -116,6 +116,7 @@ async fn resources_are_the_files_of_the_workdir_only_if_the_operator_serves_them
     let mut refused = initialized(&server(&test_host, |_| ())).await;
     for (method, params) in [
         ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
         ("resources/read", read.clone()),
     ] {
         let answer = refused.request(method, params).await;
@@ -132,4 +133,10 @@ async fn resources_are_the_files_of_the_workdir_only_if_the_operator_serves_them
     assert_eq!(uris, ["workdir:///b.json", "workdir:///sub/a.txt"]);
     let answer = peer.request("resources/read", read).await;
     assert_eq!(answer["result"]["contents"][0]["text"], "A", "{answer}");
+    let templates = peer.request("resources/templates/list", json!({})).await;
+    let templates = &templates["result"]["resourceTemplates"];
+    assert_eq!(templates[0]["uriTemplate"], "workdir:///{+path}");
+    let missing = json!({"uri": "workdir:///missing.txt"});
+    let answer = peer.request("resources/read", missing.clone()).await;
+    assert_eq!(answer["error"]["data"], missing, "{answer}");
 }

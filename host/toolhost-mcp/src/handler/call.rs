@@ -7,16 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CreateTaskResult, ErrorData,
-    ProgressNotificationParam, ProgressToken,
-};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CreateTaskResult, ErrorData};
 use rmcp::service::RequestContext;
-use tokio::time::{Interval, MissedTickBehavior, interval_at, timeout};
+use tokio::time::timeout;
 use toolhost::{Instance, ToolCall, ToolError, ToolResult, TurnStart};
 
 use super::answer::{answer_of, revision};
 use super::logs::{CallLogs, SessionLevel};
+use super::progress::{Progress, Ticks};
 use super::tasks;
 use crate::shared::Shared;
 use crate::tool::POLL;
@@ -75,7 +73,8 @@ impl Call<'_> {
             start = start.with_trace_id(parent);
         }
         let started = Instant::now();
-        let (start, logs) = CallLogs::collect(start, self.context, self.level);
+        let progress = Progress::start(self.context);
+        let (start, logs) = CallLogs::collect(start, self.context, self.level, progress.as_ref());
         let called = async {
             if request.name == POLL {
                 poll(self.instance, &request).await
@@ -83,7 +82,8 @@ impl Call<'_> {
                 execute(self.instance, start, format!("call-{number}"), request).await
             }
         };
-        let result = self.with_notifications(logs, called).await?;
+        let ticks = Ticks::new(progress.as_ref(), self.shared.config.progress_interval);
+        let result = self.with_notifications(logs, ticks, called).await?;
         let agent = self.instance.agent();
         let is_known = agent.catalog().get(result.tool_name()).is_some();
         let metrics = &self.shared.metrics;
@@ -96,41 +96,27 @@ impl Call<'_> {
     async fn with_notifications<T>(
         &self,
         mut logs: CallLogs,
+        mut ticks: Ticks<'_>,
         called: impl Future<Output = T>,
     ) -> T {
         let (peer, mut called) = (&self.context.peer, pin!(called));
-        let token = self.context.meta.get_progress_token();
-        let (started, period) = (Instant::now(), self.shared.config.progress_interval);
-        let period = period.max(Duration::from_millis(1));
-        let mut ticks = interval_at(tokio::time::Instant::now() + period, period);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let result = loop {
-            let sent = tokio::select! {
-                biased;
-                result = &mut called => break result,
-                record = logs.next() => {
-                    tokio::select! {
-                        biased;
-                        result = &mut called => break result,
-                        sent = peer.notify_logging_message(record) => sent,
-                    }
+        let notifications = async {
+            loop {
+                tokio::select! {
+                    record = logs.next() => record.send(peer).await,
+                    // The request of a client that is gone is cancelled.
+                    progress = ticks.next() => drop(peer.notify_progress(progress).await),
                 }
-                progress = next_progress(&mut ticks, token.as_ref(), started) => {
-                    tokio::select! {
-                        biased;
-                        result = &mut called => break result,
-                        sent = peer.notify_progress(progress) => sent,
-                    }
-                }
-            };
-            // The request of a client that is gone is cancelled.
-            let _is_sent = sent.is_ok();
+            }
+        };
+        let result = tokio::select! {
+            biased;
+            result = &mut called => result,
+            never = notifications => never,
         };
         let last = async {
             while let Some(record) = logs.waiting() {
-                if peer.notify_logging_message(record).await.is_err() {
-                    return;
-                }
+                record.send(peer).await;
             }
         };
         let _are_sent = timeout(LAST_LOGS_TIMEOUT, last).await.is_ok();
@@ -172,19 +158,4 @@ async fn poll(
 fn refused(error: ToolError) -> ErrorData {
     let data = serde_json::to_value(&error).ok();
     ErrorData::internal_error(error.message, data)
-}
-
-/// Waits for the next progress notification. Waits for ever without a token.
-async fn next_progress(
-    ticks: &mut Interval,
-    token: Option<&ProgressToken>,
-    started: Instant,
-) -> ProgressNotificationParam {
-    let Some(token) = token else {
-        return std::future::pending().await;
-    };
-    ticks.tick().await;
-    let seconds = started.elapsed().as_secs_f64();
-    ProgressNotificationParam::new(token.clone(), seconds)
-        .with_message(format!("running for {seconds:.0} s"))
 }

@@ -1,14 +1,18 @@
-//! Forwards what a call logs to its client, while it runs.
+//! Forwards what a call logs to its client, while it runs: as log messages, and as progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use rmcp::RoleServer;
-use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProtocolVersion};
-use rmcp::service::RequestContext;
+use rmcp::model::{
+    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
+};
+use rmcp::service::{Peer, RequestContext};
 use serde_json::json;
 use tokio::sync::mpsc;
-use toolhost::{LogLevel, TurnStart};
+use toolhost::{CallLogRecord, LogLevel, TurnStart};
+
+use super::progress::Progress;
 
 /// Records that wait to be sent. Further ones are dropped: the call does not wait for its client.
 const QUEUED_MAX: usize = 256;
@@ -30,15 +34,53 @@ impl SessionLevel {
 }
 
 /// What a call logs, for its client.
-pub(super) struct CallLogs(Option<mpsc::Receiver<LoggingMessageNotificationParam>>);
+pub(super) struct CallLogs(Option<mpsc::Receiver<Notifications>>);
+
+/// The notifications of one record.
+#[derive(Default)]
+pub(super) struct Notifications {
+    log: Option<LoggingMessageNotificationParam>,
+    progress: Option<ProgressNotificationParam>,
+}
+
+impl Notifications {
+    /// The log message is for clients that want this level. The progress is for those that asked for it,
+    /// with the records from level info on.
+    fn of_record(
+        record: &CallLogRecord<'_>,
+        least: Option<u8>,
+        progress: Option<&Progress>,
+    ) -> Option<Self> {
+        let level = level_of(record.level);
+        let reaches = |least| severity(level) >= least;
+        let log = least.is_some_and(reaches).then(|| {
+            let data = json!({ "tool": record.tool_name, "message": record.message });
+            LoggingMessageNotificationParam::new(level, data).with_logger(record.context)
+        });
+        let progress = progress.filter(|_| reaches(severity(LoggingLevel::Info)));
+        let progress = progress.map(|progress| progress.now(record.message));
+        (log.is_some() || progress.is_some()).then_some(Self { log, progress })
+    }
+
+    /// Sends them. What cannot be sent is dropped: the request of a client that is gone is cancelled.
+    pub(super) async fn send(self, peer: &Peer<RoleServer>) {
+        if let Some(log) = self.log {
+            let _is_sent = peer.notify_logging_message(log).await.is_ok();
+        }
+        if let Some(progress) = self.progress {
+            let _is_sent = peer.notify_progress(progress).await.is_ok();
+        }
+    }
+}
 
 impl CallLogs {
-    /// Collects what the turn's calls log from `start` on. A client of 2026-07-28 gets records only if the
-    /// request asks for them.
+    /// Collects what the turn's calls log from `start` on. A client of 2026-07-28 gets log messages only if
+    /// the request asks for them.
     pub(super) fn collect(
         start: TurnStart,
         context: &RequestContext<RoleServer>,
         session: &SessionLevel,
+        progress: Option<&Progress>,
     ) -> (TurnStart, Self) {
         let asked = context.meta.log_level().map(severity);
         let of_session = || {
@@ -47,35 +89,33 @@ impl CallLogs {
                 version.is_none_or(|version| version < ProtocolVersion::V_2026_07_28);
             has_initialized.then(|| session.0.load(Relaxed))
         };
-        let Some(least) = asked.or_else(of_session) else {
+        let least = asked.or_else(of_session);
+        if least.is_none() && progress.is_none() {
             return (start, Self(None));
-        };
+        }
+        let progress = progress.cloned();
         let (sender, receiver) = mpsc::channel(QUEUED_MAX);
         let start = start.with_log(move |record| {
-            let level = level_of(record.level);
-            if severity(level) >= least {
-                let data = json!({ "tool": record.tool_name, "message": record.message });
-                let message =
-                    LoggingMessageNotificationParam::new(level, data).with_logger(record.context);
-                let _is_queued = sender.try_send(message).is_ok();
+            if let Some(sent) = Notifications::of_record(record, least, progress.as_ref()) {
+                let _is_queued = sender.try_send(sent).is_ok();
             }
         });
         (start, Self(Some(receiver)))
     }
 
     /// Waits for the next record. Waits for ever if there are no more.
-    pub(super) async fn next(&mut self) -> LoggingMessageNotificationParam {
+    pub(super) async fn next(&mut self) -> Notifications {
         if let Some(receiver) = &mut self.0
-            && let Some(message) = receiver.recv().await
+            && let Some(record) = receiver.recv().await
         {
-            return message;
+            return record;
         }
         self.0 = None;
         std::future::pending().await
     }
 
     /// Returns a record that waits.
-    pub(super) fn waiting(&mut self) -> Option<LoggingMessageNotificationParam> {
+    pub(super) fn waiting(&mut self) -> Option<Notifications> {
         self.0.as_mut()?.try_recv().ok()
     }
 }

@@ -4,13 +4,14 @@ use std::io;
 
 use cap_std::fs::Dir;
 use rmcp::model::{
-    ErrorData, ListResourcesResult, PaginatedRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource,
+    ErrorData, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
+    ReadResourceResponse, ReadResourceResult, ResourceTemplate,
 };
+use serde_json::json;
 use toolhost::Instance;
 
 use crate::config::McpConfig;
-use crate::files::{FileContent, FileReader, URI_PREFIX, contents, mime_of, uri};
+use crate::files::{FileContent, FileReader, URI_PREFIX, contents, mime_of, resource};
 
 /// Files that are listed. Further ones can be read but are not listed.
 const LISTED_MAX: usize = 1000;
@@ -32,12 +33,17 @@ pub(super) async fn list(
         found.sort();
         Ok(found)
     });
-    let resources = listed.await?.into_iter().map(|(path, bytes)| {
-        Resource::new(uri(&path), path.as_str())
-            .with_mime_type(mime_of(&path))
-            .with_size(bytes)
-    });
+    let listed = listed.await?.into_iter();
+    let resources = listed.map(|(path, bytes)| resource(&path, mime_of(&path), bytes));
     Ok(ListResourcesResult::with_all_items(resources.collect()))
+}
+
+/// Answers `resources/templates/list`: any file may be read by its path, also one that is not listed.
+pub(super) fn templates(config: &McpConfig) -> Result<ListResourceTemplatesResult, ErrorData> {
+    allowed(config)?;
+    let template = ResourceTemplate::new(format!("{URI_PREFIX}{{+path}}"), "workdir")
+        .with_description("A file of the workdir");
+    Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
 }
 
 /// Answers `resources/read`.
@@ -76,7 +82,8 @@ fn allowed(config: &McpConfig) -> Result<(), ErrorData> {
 }
 
 fn not_found(uri: &str) -> ErrorData {
-    ErrorData::resource_not_found(format!("there is no file {uri}"), None)
+    let data = json!({ "uri": uri });
+    ErrorData::resource_not_found(format!("there is no file {uri}"), Some(data))
 }
 
 async fn blocking<T: Send + 'static>(
