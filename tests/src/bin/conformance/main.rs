@@ -1,0 +1,61 @@
+//! Runs the conformance suite of MCP against `toolhost serve`: `conformance TOOLHOST NODE SUITE OUT`.
+//!
+//! `TOOLHOST` is the built program, `NODE` a Node, `SUITE` the `index.js` of the npm package
+//! `@modelcontextprotocol/conformance`, and `OUT` a folder that is made anew for what the run leaves.
+//!
+//! The server serves `tests/fixtures/conformance` over HTTP. Both revisions are tested. The run fails if a
+//! result differs from the list of expected failures of its revision, in either direction.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of the tests: it prints the results"
+)]
+
+mod expected;
+mod fixture;
+mod http_message;
+mod proxy;
+mod server;
+mod suite;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use fixture::Fixture;
+use proxy::Proxy;
+use server::Server;
+use suite::Suite;
+
+type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+/// The revisions of the protocol whose requirements the server has to meet.
+const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("conformance: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns whether all results are the expected ones.
+fn run() -> Result<bool> {
+    let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    let [toolhost, node, index, out] = arguments.as_slice() else {
+        return Err("usage: conformance TOOLHOST NODE SUITE OUT".into());
+    };
+    let fixture = Fixture::create(out)?;
+    let server = Server::start(toolhost, &fixture)?;
+    let proxy = Proxy::start(server.address(), fixture.clone())?;
+    let suite = Suite { node, index, out };
+    let mut all_expected = true;
+    for revision in REVISIONS {
+        all_expected &= suite.run(revision, proxy.address())?;
+    }
+    Ok(all_expected)
+}
