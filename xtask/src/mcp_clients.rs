@@ -5,10 +5,10 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::workspace::Workspace;
-use crate::{child, packages};
+use crate::{child, packages, sources};
 
 /// Where the versions are pinned, and where they are installed, beneath the workspace.
 const PINNED: &str = "tests/mcp-clients";
@@ -50,7 +50,28 @@ pub(crate) fn install(workspace: &Workspace) -> Result<Option<PathBuf>> {
     Ok(Some(installed))
 }
 
-/// Installs the clients and tests `toolhost serve` with them.
+/// Installs the clients, and tests `toolhost serve` with them. The guests must be built.
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
-    install(workspace).map(drop)
+    let Some(installed) = install(workspace)? else {
+        return Ok(());
+    };
+    let tests = workspace.root().join(PINNED);
+    let program = workspace.built("toolhost-cli", "toolhost")?;
+    let run = |mut runner: Command, folder: &str| {
+        runner
+            .current_dir(tests.join(folder))
+            .env("TOOLHOST", &program)
+            .env("TOOLHOST_GUESTS", workspace.guests())
+            .env("TOOLHOST_MCP_CLIENTS", &installed);
+        child::run(&mut sources::in_own_cache(runner, workspace))
+            .with_context(|| format!("MCP clients, {PINNED}/{folder}"))
+    };
+    let mut python = Command::new(installed.join("python/bin/python"));
+    python
+        .args(["-m", "unittest", "test_client"])
+        .env("PYTHONDONTWRITEBYTECODE", "1");
+    run(python, "python")?;
+    let mut node = Command::new(installed.join("node"));
+    node.args(["--test", "sdk.test.mjs"]);
+    run(node, "typescript")
 }
