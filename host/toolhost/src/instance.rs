@@ -8,6 +8,7 @@ use toolhost_store::make_private;
 
 use crate::agent::Agent;
 use crate::call::scope::InstanceScope;
+use crate::pending::PollReply;
 use crate::workspace::instance_directory;
 
 /// An instance of an agent: its key and its workspace. Cheap to clone.
@@ -67,6 +68,12 @@ impl Instance {
     ///
     /// Spec: tool-spec-v2 §10.2.
     pub async fn poll(&self, handle: &str) -> ToolResult {
+        self.poll_reply(handle).await.result
+    }
+
+    /// Polls as [`Self::poll`] does, and returns also whether the call has ended. A poll that the host
+    /// stopped, for example at its deadline, returns an error although the call has not ended.
+    pub async fn poll_reply(&self, handle: &str) -> PollReply {
         self.0.pending().poll(&self.0, handle).await
     }
 

@@ -53,7 +53,7 @@ pub use middleware::{
     AuditLog, AuditLogError, CallKind, CallOrigin, Metadata, Middleware, MiddlewareContext, Next,
     StepContext, ToolCallContext, TurnContext,
 };
-pub use pending::{Completed, Completion, Completions};
+pub use pending::{Completed, Completion, Completions, PollReply};
 pub use step::Step;
 pub use tool_access::ToolAccess;
 pub use turn::{Turn, TurnStart};

@@ -15,4 +15,5 @@ mod submit;
 
 pub(crate) use calls::{EXPIRY, PendingCalls};
 pub use completion::{Completed, Completion, Completions};
+pub use poll::PollReply;
 pub(crate) use submit::submit;

@@ -194,7 +194,7 @@ impl Turn {
     /// Spec: tool-spec-v2 §10.2.
     pub async fn poll(&self, handle: &str) -> ToolResult {
         let instance = &self.scope.instance;
-        let result = instance.pending().poll(instance, handle).await;
+        let result = instance.pending().poll(instance, handle).await.result;
         self.scope.record_result(&result);
         result
     }

@@ -32,7 +32,7 @@ pub(crate) struct PendingCalls {
     pub(super) listeners: broadcast::Sender<Arc<Completion>>,
     /// Calls that run in the background of this process, and how to stop each.
     pub(super) running: Mutex<HashMap<Handle, Arc<Notify>>>,
-    pub(super) polled: HandleLocks,
+    pub(super) polled: Arc<HandleLocks>,
 }
 
 impl PendingCalls {
@@ -52,7 +52,7 @@ impl PendingCalls {
             accepted: AtomicU64::new(0),
             listeners: channel(),
             running: Mutex::default(),
-            polled: Mutex::default(),
+            polled: Arc::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use toolhost_contract::{ErrorCode, ToolError, ToolErrorCode, ToolResult, text};
 use super::background::{announce, settle};
 use super::calls::PendingCalls;
 use super::guest_poll::{self, PollOutcome};
-use super::per_handle_lock::PerHandleLock;
+use super::per_handle_lock::lock_handle;
 use super::record::{Handle, Record, State};
 use crate::call::component;
 use crate::call::scope::{InstanceScope, TurnScope};
@@ -17,35 +17,52 @@ use crate::call::scope::{InstanceScope, TurnScope};
 /// Longest handle in a message, in characters.
 const HANDLE_SHOWN: usize = 64;
 
-/// What a poll returns.
-pub(super) struct Polled {
-    pub(super) result: ToolResult,
-    /// Whether the call has ended or does not exist. If not, it can be polled again.
-    pub(super) has_ended: bool,
+/// What [`Instance::poll_reply`](crate::Instance::poll_reply) returns.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PollReply {
+    /// The result of the call, `pending`, or why this poll failed.
+    pub result: ToolResult,
+    /// Whether the call has ended or does not exist. If not, it can be polled again, also if this poll
+    /// failed.
+    pub has_ended: bool,
 }
 
 impl PendingCalls {
     /// Polls the result of a handle. Once begun, the component runs to its end and its answer is
-    /// recorded, even if this future is dropped.
+    /// recorded, even if this future is dropped. Dropped while another poll of the handle runs, it never
+    /// begins.
     pub(crate) async fn poll(
         self: &Arc<Self>,
         instance: &Arc<InstanceScope>,
         handle: &str,
-    ) -> ToolResult {
+    ) -> PollReply {
+        let polled = self.begin_poll(instance, handle).await;
+        let polled = polled.unwrap_or_else(reply_of);
+        PollReply {
+            result: instance.exit(polled.result),
+            ..polled
+        }
+    }
+
+    async fn begin_poll(
+        self: &Arc<Self>,
+        instance: &Arc<InstanceScope>,
+        handle: &str,
+    ) -> Result<PollReply, ToolError> {
+        let handle = self.parse(handle)?;
+        let locked = lock_handle(&self.polled, &handle).await;
         let (own, scope) = (Arc::clone(self), Arc::clone(instance));
-        let handle = handle.to_owned();
         let (send, polled) = oneshot::channel();
         self.sandbox.spawn(async move {
-            let polled = own.poll_once(&scope, &handle).await;
+            let polled = own.poll_locked(&scope, &handle).await;
+            drop(locked);
             // The receiver may have been dropped.
             let _is_received = send.send(polled).is_ok();
         });
-        instance.exit(match polled.await {
-            Ok(polled) => polled.result,
-            Err(_) => {
-                let message = "The host could not poll the result.";
-                ToolResult::error("", "", self.error(ToolErrorCode::Host, message))
-            }
+        polled.await.unwrap_or_else(|_| {
+            let message = "The host could not poll the result.";
+            Err(self.error(ToolErrorCode::Host, message))
         })
     }
 
@@ -57,25 +74,21 @@ impl PendingCalls {
 
     /// Polls a handle, one poll at a time: a component that renews its handle must not be polled with
     /// the old one meanwhile.
-    pub(super) async fn poll_once(&self, instance: &Arc<InstanceScope>, handle: &str) -> Polled {
-        let polled = async {
-            let handle = self.parse(handle)?;
-            let own = PerHandleLock::of(&self.polled, handle.clone());
-            let _locked = own.lock.lock().await;
-            self.poll_locked(instance, &handle).await
-        };
-        polled.await.unwrap_or_else(|error: ToolError| Polled {
-            // If the host failed, the next poll may succeed.
-            has_ended: error.code != ErrorCode::Host(ToolErrorCode::Host),
-            result: ToolResult::error("", "", error),
-        })
+    pub(super) async fn poll_once(
+        &self,
+        instance: &Arc<InstanceScope>,
+        handle: &Handle,
+    ) -> PollReply {
+        let _locked = lock_handle(&self.polled, handle).await;
+        let polled = self.poll_locked(instance, handle).await;
+        polled.unwrap_or_else(reply_of)
     }
 
     async fn poll_locked(
         &self,
         instance: &Arc<InstanceScope>,
         handle: &Handle,
-    ) -> Result<Polled, ToolError> {
+    ) -> Result<PollReply, ToolError> {
         let record = self.find(instance, handle).await?;
         let turn = TurnScope::resumed(instance, &record.call);
         if self.is_lost(&record).await? {
@@ -96,14 +109,14 @@ impl PendingCalls {
                 if renewed != *guest_handle
                     && let Err(error) = records.renew_guest_handle(handle, renewed).await
                 {
-                    return Ok(Polled {
+                    return Ok(PollReply {
                         result: failed(&record, self.store_error(&error)),
                         has_ended: false,
                     });
                 }
                 Ok(self.status_of(&record))
             }
-            None => Ok(Polled {
+            None => Ok(PollReply {
                 result,
                 has_ended: false,
             }),
@@ -116,7 +129,7 @@ impl PendingCalls {
         turn: &TurnScope,
         record: &Record,
         result: ToolResult,
-    ) -> Result<Polled, ToolError> {
+    ) -> Result<PollReply, ToolError> {
         match settle(turn, &record.handle, &result).await {
             Ok(true) => {}
             // Another poll or process ended it since it was read.
@@ -133,7 +146,7 @@ impl PendingCalls {
                 );
             }
         }
-        Ok(Polled {
+        Ok(PollReply {
             result,
             has_ended: true,
         })
@@ -185,7 +198,7 @@ impl PendingCalls {
         found.ok_or_else(|| self.unknown(handle.as_str()))
     }
 
-    fn status_of(&self, record: &Record) -> Polled {
+    fn status_of(&self, record: &Record) -> PollReply {
         let (id, name) = (&record.call.call_id, &record.call.tool_name);
         let result = match &record.state {
             State::Done(result) => (**result).clone().with_call(id, name),
@@ -194,7 +207,7 @@ impl PendingCalls {
                 ToolResult::pending(id, name, record.handle.as_str().to_owned())
             }
         };
-        Polled {
+        PollReply {
             result,
             has_ended: !record.state.is_open(),
         }
@@ -210,6 +223,15 @@ impl PendingCalls {
         let handle = text::shorten(handle, HANDLE_SHOWN);
         let message = format!("No pending call of this agent instance has the handle '{handle}'.");
         self.error(ToolErrorCode::UnknownHandle, message)
+    }
+}
+
+/// Returns the reply of a poll that failed.
+fn reply_of(error: ToolError) -> PollReply {
+    PollReply {
+        // If the host failed, the next poll may succeed.
+        has_ended: error.code != ErrorCode::Host(ToolErrorCode::Host),
+        result: ToolResult::error("", "", error),
     }
 }
 

@@ -104,7 +104,7 @@ async fn run(
             // If the call has ended, the poll has recorded its result.
             if host
                 .pending
-                .poll_once(&turn.instance, handle.as_str())
+                .poll_once(&turn.instance, &handle)
                 .await
                 .has_ended
             {
