@@ -12,6 +12,9 @@ pub struct McpConfig {
     /// Calls that run at the same time, of all clients. Further calls are answered with an error at once.
     /// Default: 1,024.
     pub max_calls: usize,
+    /// Calls that run at the same time, of one instance. Further ones are answered with an error at once.
+    /// Default: 256.
+    pub max_instance_calls: usize,
     /// Bytes of one message on a stream. A longer one is dropped and never answered. Default: 16 MiB.
     pub message_bytes: usize,
     /// Longest time that a message on a stream waits for the client to read. Then the connection ends.
@@ -19,8 +22,12 @@ pub struct McpConfig {
     pub write_timeout: Duration,
     /// Bytes of a workdir file that a result carries; of a larger one it carries a link. Default: 1 MiB.
     pub file_bytes: u64,
+    /// Bytes of all workdir files that a result carries; of those beyond it carries links. Default: 4 MiB.
+    pub result_file_bytes: u64,
     /// Workdir files that one result may name. Default: 16.
     pub max_files: usize,
+    /// Bytes of a workdir file that a client reads as a resource. Default: 8 MiB.
+    pub resource_bytes: u64,
     /// Whether clients may list and read the files of their workdir as resources. Default: false.
     pub serve_workdir: bool,
 }
@@ -30,10 +37,13 @@ impl Default for McpConfig {
         Self {
             progress_interval: Duration::from_secs(5),
             max_calls: 1024,
+            max_instance_calls: 256,
             message_bytes: 16 << 20,
             write_timeout: Duration::from_secs(60),
             file_bytes: 1 << 20,
+            result_file_bytes: 4 << 20,
             max_files: 16,
+            resource_bytes: 8 << 20,
             serve_workdir: false,
         }
     }

@@ -8,11 +8,13 @@ use std::path::Path;
 
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use data_encoding::BASE64;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
 use toolhost::Workdir;
 
 use crate::config::McpConfig;
+use crate::shared::Shared;
 
 /// Deepest value of an output in which files are looked for.
 const DEPTH_MAX: usize = 32;
@@ -23,11 +25,23 @@ const FILE_KEY: &str = "$file";
 /// What begins the URIs of a workdir's files.
 pub(crate) const URI_PREFIX: &str = "workdir:///";
 
-/// A workdir whose files are read within limits.
-pub(crate) struct FileReader {
-    workdir: Workdir,
-    file_bytes: u64,
-    max_files: usize,
+/// What a path in a URI contains as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'/');
+
+/// The workdir of an instance, whose files are read within limits.
+pub(crate) struct Files(Workdir);
+
+/// What reads the files that a result names.
+struct BlockReader {
+    files: Files,
+    config: McpConfig,
+    /// Bytes that the result may still carry.
+    left: u64,
 }
 
 /// A file that an output names.
@@ -45,51 +59,67 @@ pub(crate) enum FileContent {
     TooLarge(u64),
 }
 
-impl FileReader {
-    pub(crate) fn new(workdir: &Workdir, config: &McpConfig) -> Self {
-        Self {
-            workdir: workdir.clone(),
-            file_bytes: config.file_bytes,
-            max_files: config.max_files,
-        }
+/// Returns a block for each file that an output names, in order: an image, audio, a text or a blob; a link
+/// for a file beyond the limits; a text for a file that cannot be read.
+pub(crate) async fn blocks(
+    shared: &Shared,
+    workdir: &Workdir,
+    output: &Value,
+) -> Vec<ContentBlock> {
+    let mut named = Vec::new();
+    collect(output, DEPTH_MAX, shared.config.max_files, &mut named);
+    if named.is_empty() {
+        return Vec::new();
     }
+    let mut reader = BlockReader {
+        files: Files::of(workdir),
+        left: shared.config.result_file_bytes,
+        config: shared.config.clone(),
+    };
+    let read = move || named.iter().map(|file| reader.block(file)).collect();
+    shared.read_files(read).await.unwrap_or_default()
+}
 
-    /// Returns a block for each file that an output names, in order: an image, audio, a text or a blob; a
-    /// link for a file above the limit; a text for a file that cannot be read.
-    pub(crate) async fn blocks(self, output: &Value) -> Vec<ContentBlock> {
-        let mut named = Vec::new();
-        collect(output, DEPTH_MAX, self.max_files, &mut named);
-        if named.is_empty() {
-            return Vec::new();
-        }
-        let blocks = tokio::task::spawn_blocking(move || {
-            named.iter().map(|file| self.block(file)).collect()
-        });
-        blocks.await.unwrap_or_default()
-    }
-
-    fn block(&self, file: &NamedFile) -> ContentBlock {
+impl BlockReader {
+    fn block(&mut self, file: &NamedFile) -> ContentBlock {
         let path = relative(&file.path);
         let mime_type = file.mime_type.as_deref().or_else(|| mime_of(path));
-        match self.read(path) {
-            Ok(FileContent::Whole(bytes)) => match mime_type {
-                Some(image) if image.starts_with("image/") => {
-                    ContentBlock::image(BASE64.encode(&bytes), image)
-                }
-                Some(audio) if audio.starts_with("audio/") => {
-                    ContentBlock::audio(BASE64.encode(&bytes), audio)
-                }
-                mime_type => ContentBlock::resource(contents(path, mime_type, bytes)),
-            },
-            Ok(FileContent::TooLarge(bytes)) => {
+        match self.files.read(path, self.config.file_bytes.min(self.left)) {
+            Ok(FileContent::Whole(bytes)) => {
+                self.left = self.left.saturating_sub(bytes.len() as u64);
+                content(path, mime_type, bytes)
+            }
+            Ok(FileContent::TooLarge(bytes)) if self.config.serve_workdir => {
                 ContentBlock::resource_link(resource(path, mime_type, bytes))
             }
+            // The client could not read what a link names.
+            Ok(FileContent::TooLarge(bytes)) => ContentBlock::text(format!(
+                "The file {path:?} ({bytes} bytes) is in the workdir. It is too large for the result."
+            )),
             Err(error) => ContentBlock::text(format!("The file {path:?} cannot be read: {error}")),
         }
     }
+}
 
-    /// Reads a file, if it is a regular file beneath the workdir.
-    pub(crate) fn read(&self, path: &str) -> io::Result<FileContent> {
+fn content(path: &str, mime_type: Option<&str>, bytes: Vec<u8>) -> ContentBlock {
+    match mime_type {
+        Some(image) if image.starts_with("image/") => {
+            ContentBlock::image(BASE64.encode(&bytes), image)
+        }
+        Some(audio) if audio.starts_with("audio/") => {
+            ContentBlock::audio(BASE64.encode(&bytes), audio)
+        }
+        mime_type => ContentBlock::resource(contents(path, mime_type, bytes)),
+    }
+}
+
+impl Files {
+    pub(crate) fn of(workdir: &Workdir) -> Self {
+        Self(workdir.clone())
+    }
+
+    /// Reads a file of at most `max` bytes, if it is a regular file beneath the workdir.
+    pub(crate) fn read(&self, path: &str, max: u64) -> io::Result<FileContent> {
         let dir = self.directory()?;
         let mut options = OpenOptions::new();
         // A FIFO would block the thread.
@@ -99,18 +129,20 @@ impl FileReader {
         if !metadata.is_file() {
             return Err(io::Error::other("it is not a regular file"));
         }
+        if metadata.len() > max {
+            return Ok(FileContent::TooLarge(metadata.len()));
+        }
         let mut bytes = Vec::new();
         // The file may grow while it is read.
-        file.take(self.file_bytes.saturating_add(1))
-            .read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > self.file_bytes {
-            return Ok(FileContent::TooLarge(metadata.len()));
+        let read = file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+        if read as u64 > max {
+            return Ok(FileContent::TooLarge(read as u64));
         }
         Ok(FileContent::Whole(bytes))
     }
 
     pub(crate) fn directory(&self) -> io::Result<Dir> {
-        let handle = std::os::fd::AsFd::as_fd(&self.workdir).try_clone_to_owned()?;
+        let handle = std::os::fd::AsFd::as_fd(&self.0).try_clone_to_owned()?;
         Ok(Dir::from_std_file(handle.into()))
     }
 }
@@ -123,8 +155,15 @@ fn relative(path: &str) -> &str {
     path.trim_start_matches('/')
 }
 
+/// Returns the URI of a file.
 pub(crate) fn uri(path: &str) -> String {
-    format!("{URI_PREFIX}{path}")
+    format!("{URI_PREFIX}{}", utf8_percent_encode(path, PLAIN))
+}
+
+/// Returns the path of the file that a URI names.
+pub(crate) fn path_of(uri: &str) -> Option<String> {
+    let path = percent_decode_str(uri.strip_prefix(URI_PREFIX)?);
+    path.decode_utf8().ok().map(String::from)
 }
 
 /// Describes a file. Without a type if neither its name nor an output gives one.
@@ -240,6 +279,20 @@ mod tests {
             deep = json!([deep]);
         }
         assert_eq!(named(&deep, 16), [""; 0]);
+    }
+
+    #[test]
+    fn a_uri_names_a_path_whatever_characters_it_has() {
+        for path in ["a.png", "a b/ü#?.txt", "50%25.csv", "[x].md"] {
+            let uri = uri(path);
+            assert!(
+                uri.is_ascii() && !uri.contains([' ', '#', '?', '[']),
+                "{uri}"
+            );
+            assert_eq!(path_of(&uri).as_deref(), Some(path));
+        }
+        assert_eq!(path_of("file:///etc/passwd"), None);
+        assert_eq!(path_of("workdir:///%ff"), None);
     }
 
     #[test]

@@ -7,7 +7,6 @@
 
 mod answer;
 mod call;
-mod list_changes;
 mod logs;
 mod progress;
 mod resources;
@@ -24,11 +23,13 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
-use toolhost::Instance;
+use toolhost::{Agent, Instance};
 
 use call::Call;
 use logs::SessionLevel;
 
+use crate::list_changes;
+use crate::served::InstanceError;
 use crate::shared::Shared;
 use crate::tool::{poll_tool, tool_of};
 
@@ -66,25 +67,29 @@ impl Handler {
         }
     }
 
-    /// Returns the instance of a request.
-    fn instance(&self, context: &RequestContext<RoleServer>) -> Result<Instance, ErrorData> {
+    /// Returns the key of a request's instance.
+    fn key<'a>(&'a self, context: &'a RequestContext<RoleServer>) -> Result<&'a str, ErrorData> {
         let of_request = || {
             let parts = context.extensions.get::<http::request::Parts>()?;
             parts.extensions.get::<InstanceKey>()
         };
-        // A request without a key gets no instance: there is none that all clients share.
-        let Some(InstanceKey(key)) = self.key.as_ref().or_else(of_request) else {
-            return Err(ErrorData::internal_error(
+        match self.key.as_ref().or_else(of_request) {
+            Some(InstanceKey(key)) => Ok(key),
+            // There is no instance that all clients share.
+            None => Err(ErrorData::internal_error(
                 "the request names no instance",
                 None,
-            ));
-        };
-        let opened = self.shared.served.instance(key);
-        opened.map_err(|error| ErrorData::invalid_request(error.to_string(), None))
+            )),
+        }
     }
 
-    fn tools(instance: &Instance) -> Vec<Tool> {
-        let agent = instance.agent();
+    /// Opens the instance of a request.
+    async fn instance(&self, context: &RequestContext<RoleServer>) -> Result<Instance, ErrorData> {
+        let opened = self.shared.served.instance(self.key(context)?).await;
+        opened.map_err(refused)
+    }
+
+    fn tools(agent: &Agent) -> Vec<Tool> {
         let catalog = agent.catalog();
         let mut tools: Vec<Tool> = catalog
             .items()
@@ -96,6 +101,10 @@ impl Handler {
         }
         tools
     }
+}
+
+fn refused(error: InstanceError) -> ErrorData {
+    ErrorData::invalid_request(error.to_string(), None)
 }
 
 impl ServerHandler for Handler {
@@ -119,7 +128,8 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = Self::tools(&self.instance(&context)?);
+        let agent = self.shared.served.agent_for(self.key(&context)?);
+        let tools = Self::tools(&agent.map_err(refused)?);
         let mut result = ListToolsResult::with_all_items(tools);
         // The list depends on who asks, and may change at any time.
         result.ttl_ms = Some(0);
@@ -132,7 +142,8 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let instance = self.instance(&context)?;
+        let _admitted = self.shared.admit(self.key(&context)?)?;
+        let instance = self.instance(&context).await?;
         let call = Call {
             shared: &self.shared,
             instance: &instance,
@@ -163,7 +174,8 @@ impl ServerHandler for Handler {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let instance = self.instance(&context)?;
+        let _admitted = self.shared.admit(self.key(&context)?)?;
+        let instance = self.instance(&context).await?;
         tasks::get(&self.shared, &instance, &request.task_id).await
     }
 
@@ -172,17 +184,18 @@ impl ServerHandler for Handler {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let instance = self.instance(&context)?;
+        let _admitted = self.shared.admit(self.key(&context)?)?;
+        let instance = self.instance(&context).await?;
         tasks::cancel(&instance, &request.task_id).await
     }
 
     async fn list_resources(
         &self,
-        request: Option<PaginatedRequestParams>,
+        _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let instance = self.instance(&context)?;
-        resources::list(&self.shared.config, &instance, request).await
+        let instance = self.instance(&context).await?;
+        resources::list(&self.shared, &instance).await
     }
 
     async fn list_resource_templates(
@@ -198,18 +211,16 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let instance = self.instance(&context)?;
-        resources::read(&self.shared.config, &instance, &request.uri).await
+        let instance = self.instance(&context).await?;
+        resources::read(&self.shared, &instance, &request.uri).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if self.notifies.swap(true, Relaxed) {
-            return;
+        if !self.notifies.swap(true, Relaxed) {
+            let shared = &self.shared;
+            let changes = || shared.served.changes();
+            shared.listeners.add(context.peer, changes);
         }
-        tokio::spawn(list_changes::notify_peer(
-            self.shared.served.changes(),
-            context.peer,
-        ));
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use toolhost::message::model_text;
 use toolhost::{ToolResult, ToolStatus};
 
-use crate::files::FileReader;
 use crate::tool::POLL;
 
 /// Key of `_meta` under which the whole ToolResult is, but for an output, which `structuredContent` holds.
@@ -20,25 +19,23 @@ pub(crate) enum Revision {
     Stateless,
 }
 
-/// Converts a result. `files` reads the workdir files that the output names.
+/// Converts a result. `files` are the blocks of the workdir files that the output names.
 ///
 /// | ToolResult | content | structuredContent | isError |
 /// |---|---|---|---|
 /// | `ok` | the output as JSON, or a string as it is; one block for each workdir file that it names | the output; with older revisions only an object | false |
 /// | `error` | message, code, suggestion and page, a line each | none | true |
 /// | `pending` | the handle, and how to poll | `{status, handle}` | false |
-pub(crate) async fn to_mcp(
+pub(crate) fn to_mcp(
     result: &ToolResult,
-    files: Option<FileReader>,
+    files: Vec<ContentBlock>,
     revision: Revision,
 ) -> CallToolResult {
     let mut converted = match result.status() {
         ToolStatus::Ok => {
             let output = result.output().cloned().unwrap_or_default();
             let mut content = vec![ContentBlock::text(output_text(&output))];
-            if let Some(files) = files {
-                content.extend(files.blocks(&output).await);
-            }
+            content.extend(files);
             let mut converted = CallToolResult::success(content);
             if revision == Revision::Stateless || output.is_object() {
                 converted.structured_content = Some(output);

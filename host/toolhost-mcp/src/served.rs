@@ -6,6 +6,11 @@ use toolhost::{
     Agent, AgentError, BundleChanges, Instance, LiveBundle, LoadedBundle, Workdir, WorkspaceError,
 };
 
+use crate::workspaces::Workspaces;
+
+/// Instances of a bundle beyond which no new one is made, by default.
+const INSTANCES_MAX: usize = 10_000;
+
 /// The agent whose tools a server serves. Each request gets an instance by its key.
 ///
 /// By default every key has a workspace of its own beneath the host's state root, as
@@ -16,24 +21,23 @@ pub struct ServedAgent {
     bundle: LiveBundle,
     agent: Option<String>,
     only: Option<(Arc<str>, Workdir)>,
+    max_instances: usize,
+    workspaces: Arc<Workspaces>,
 }
 
-/// Why a request gets no instance.
+/// Why a request gets no instance. The messages are for clients: they contain no path of the host.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum InstanceError {
-    /// One instance is served, and the request names another one.
+pub(crate) enum InstanceError {
     #[error("this server has no instance '{key}'")]
-    Unknown {
-        /// Key of the request.
-        key: String,
-    },
-    /// The bundle has no such agent any more.
+    Unknown { key: String },
+    #[error("this server has {max} instances and makes no further ones; ask its operator")]
+    TooMany { max: usize },
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// The workspace of the instance cannot be opened.
-    #[error(transparent)]
+    #[error("the workspace of the instance cannot be opened; ask the server's operator")]
     Workspace(#[from] WorkspaceError),
+    #[error("opening the workspace was interrupted")]
+    Interrupted,
 }
 
 impl ServedAgent {
@@ -44,6 +48,8 @@ impl ServedAgent {
             bundle,
             agent: None,
             only: None,
+            max_instances: INSTANCES_MAX,
+            workspaces: Arc::default(),
         }
     }
 
@@ -65,27 +71,51 @@ impl ServedAgent {
         }
     }
 
-    /// Returns the instance of a request, with the tools as they are now.
-    pub(crate) fn instance(&self, key: &str) -> Result<Instance, InstanceError> {
-        let bundle = self.bundle.current();
-        let workdir = match &self.only {
-            Some((only, workdir)) if **only == *key => workdir.clone(),
-            Some(_) => {
-                return Err(InstanceError::Unknown {
-                    key: key.to_owned(),
-                });
-            }
-            None => bundle.instance_workspace(key)?,
-        };
-        Ok(self.agent_of(&bundle)?.instance(key, workdir))
+    /// Sets the number of the bundle's instances beneath the state root from which on no new one is made.
+    /// Clients that may name their instance would otherwise make directories without end. Default: 10,000.
+    #[must_use]
+    pub fn max_instances(self, max: usize) -> Self {
+        Self {
+            max_instances: max,
+            ..self
+        }
     }
 
-    /// Returns the agent as it is now.
+    /// Returns the agent, with the tools as they are now.
     pub(crate) fn current_agent(&self) -> Result<Agent, AgentError> {
-        self.agent_of(&self.bundle.current())
+        self.named_in(&self.bundle.current())
     }
 
-    fn agent_of(&self, bundle: &LoadedBundle) -> Result<Agent, AgentError> {
+    /// Returns the agent for requests of an instance, with the tools as they are now.
+    pub(crate) fn agent_for(&self, key: &str) -> Result<Agent, InstanceError> {
+        self.agent_of(&self.bundle.current(), key)
+    }
+
+    /// Returns the instance of a request, with the tools as they are now.
+    pub(crate) async fn instance(&self, key: &str) -> Result<Instance, InstanceError> {
+        let bundle = self.bundle.current();
+        let agent = self.agent_of(&bundle, key)?;
+        let workdir = match &self.only {
+            Some((_, workdir)) => workdir.clone(),
+            None => {
+                let opened = self.workspaces.open(&bundle, key, self.max_instances);
+                opened.await.inspect_err(|error| {
+                    tracing::warn!(key, ?error, "an instance cannot be opened");
+                })?
+            }
+        };
+        Ok(agent.instance(key, workdir))
+    }
+
+    fn agent_of(&self, bundle: &LoadedBundle, key: &str) -> Result<Agent, InstanceError> {
+        if self.only.as_ref().is_some_and(|(only, _)| **only != *key) {
+            let key = key.to_owned();
+            return Err(InstanceError::Unknown { key });
+        }
+        Ok(self.named_in(bundle)?)
+    }
+
+    fn named_in(&self, bundle: &LoadedBundle) -> Result<Agent, AgentError> {
         match &self.agent {
             Some(name) => bundle.agent(name),
             None => bundle.only_agent(),

@@ -6,13 +6,10 @@ use std::sync::Arc;
 use rmcp::service::{QuitReason, ServerInitializeError, ServiceExt};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::config::McpConfig;
 use crate::handler::Handler;
-use crate::metrics::Metrics;
 use crate::served::ServedAgent;
 use crate::shared::Shared;
 use crate::stream_writer::StreamWriter;
@@ -45,15 +42,7 @@ impl McpServer {
     /// Creates a server of an agent's tools.
     #[must_use]
     pub fn new(served: ServedAgent, config: McpConfig) -> Self {
-        let calls = Semaphore::new(config.max_calls.min(Semaphore::MAX_PERMITS));
-        Self(Arc::new(Shared {
-            served,
-            config,
-            calls,
-            running: TaskTracker::new(),
-            drain: CancellationToken::new(),
-            metrics: Metrics::new(),
-        }))
+        Self(Arc::new(Shared::new(served, config)))
     }
 
     /// Accepts no further calls. Calls that run finish, or end at their deadline; then

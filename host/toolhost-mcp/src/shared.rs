@@ -1,27 +1,87 @@
 //! What all connections of a server share.
 
-use tokio::sync::Semaphore;
+use std::sync::Arc;
+
+use rmcp::model::ErrorData;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::config::McpConfig;
+use crate::instance_calls::{InstanceCall, InstanceCalls};
+use crate::list_changes::Listeners;
 use crate::metrics::Metrics;
 use crate::served::ServedAgent;
+
+/// Jobs that read files of workdirs at the same time, with a thread each.
+const FILE_JOBS_MAX: usize = 4;
 
 /// What all connections share.
 pub(crate) struct Shared {
     pub(crate) served: ServedAgent,
     pub(crate) config: McpConfig,
     /// One permit for each call that may run.
-    pub(crate) calls: Semaphore,
+    calls: Semaphore,
+    instance_calls: InstanceCalls,
+    file_jobs: Arc<Semaphore>,
     /// The calls that run, for waiting until they have ended.
-    pub(crate) running: TaskTracker,
+    running: TaskTracker,
     /// No further calls.
     pub(crate) drain: CancellationToken,
+    pub(crate) listeners: Listeners,
     pub(crate) metrics: Metrics,
 }
 
+/// A call that may run, until this is dropped.
+pub(crate) struct Admitted<'a> {
+    _running: TaskTrackerToken,
+    _call: SemaphorePermit<'a>,
+    _instance_call: InstanceCall<'a>,
+}
+
 impl Shared {
+    pub(crate) fn new(served: ServedAgent, config: McpConfig) -> Self {
+        let calls = Semaphore::new(config.max_calls.min(Semaphore::MAX_PERMITS));
+        Self {
+            calls,
+            instance_calls: InstanceCalls::default(),
+            file_jobs: Arc::new(Semaphore::new(FILE_JOBS_MAX)),
+            running: TaskTracker::new(),
+            drain: CancellationToken::new(),
+            listeners: Listeners::default(),
+            metrics: Metrics::new(),
+            served,
+            config,
+        }
+    }
+
+    /// Admits a call, a poll or a cancellation: what may run a component.
+    ///
+    /// # Errors
+    /// An error for the client if the server stops, or if it or the instance runs as many as it may.
+    pub(crate) fn admit(&self, key: &str) -> Result<Admitted<'_>, ErrorData> {
+        let refused = |message: &'static str| ErrorData::internal_error(message, None);
+        // Before the check, so that draining waits for every call that passes it.
+        let running = self.running.token();
+        if self.drain.is_cancelled() {
+            return Err(refused("the server is stopping"));
+        }
+        let call = self
+            .calls
+            .try_acquire()
+            .map_err(|_| refused("the server runs as many calls as it may; call again later"))?;
+        let most = self.config.max_instance_calls;
+        let instance_call = self.instance_calls.begin(key, most).ok_or_else(|| {
+            refused("this instance runs as many calls as it may; call again when one has ended")
+        })?;
+        Ok(Admitted {
+            _running: running,
+            _call: call,
+            _instance_call: instance_call,
+        })
+    }
+
     /// Returns the number of calls that run.
     pub(crate) fn in_flight(&self) -> usize {
         let free = self.calls.available_permits();
@@ -33,5 +93,18 @@ impl Shared {
         self.drain.cancelled().await;
         self.running.close();
         self.running.wait().await;
+    }
+
+    /// Reads files on a thread that may block, a few at the same time. Returns none if it panicked.
+    pub(crate) async fn read_files<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let job = Arc::clone(&self.file_jobs).acquire_owned().await.ok()?;
+        let reading = tokio::task::spawn_blocking(move || {
+            let _job = job;
+            read()
+        });
+        reading.await.ok()
     }
 }

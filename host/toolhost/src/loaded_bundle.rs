@@ -10,7 +10,7 @@ use toolhost_store::make_private;
 use crate::agent::Agent;
 use crate::host::{Host, HostInner};
 use crate::registry::agent_overlays::AgentOverlays;
-use crate::workspace::instance_workspace;
+use crate::workspace::{instance_workspace, instances_directory};
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
 use toolhost_manifest::policy::McpGrant;
 
@@ -47,6 +47,15 @@ pub enum WorkspaceError {
         /// Path of the workspace.
         path: PathBuf,
         /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The directory of a bundle's instances could not be read.
+    #[error("the instances in {} could not be read", .path.display())]
+    List {
+        /// The directory.
+        path: PathBuf,
+        /// The reason.
         #[source]
         source: std::io::Error,
     },
@@ -209,6 +218,21 @@ impl LoadedBundle {
         let root = self.0.host.state_root.as_ref();
         let root = root.ok_or(WorkspaceError::NoStateRoot)?;
         Ok(instance_workspace(root, &self.0.path, instance_key))
+    }
+
+    /// Counts the bundle's instances that have a directory beneath the state root.
+    ///
+    /// # Errors
+    /// [`WorkspaceError`] if there is no state root, or the directory of instances cannot be read.
+    pub fn instance_count(&self) -> Result<usize, WorkspaceError> {
+        let root = self.0.host.state_root.as_ref();
+        let root = root.ok_or(WorkspaceError::NoStateRoot)?;
+        let path = instances_directory(root, &self.0.path);
+        match std::fs::read_dir(&path) {
+            Ok(entries) => Ok(entries.count()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
+            Err(source) => Err(WorkspaceError::List { path, source }),
+        }
     }
 
     fn names(&self) -> Vec<String> {

@@ -11,14 +11,18 @@ const SLUG_MAX: usize = 40;
 /// Bytes of the key's digest in a directory name.
 const DIGEST_BYTES: usize = 16;
 
-/// Returns the directory of an instance, which contains its event log and its workspace.
-pub(crate) fn instance_directory(state_root: &Path, bundle: &Path, instance_key: &str) -> PathBuf {
+/// Returns the directory that contains those of a bundle's instances.
+pub(crate) fn instances_directory(state_root: &Path, bundle: &Path) -> PathBuf {
     let bundle = bundle.to_string_lossy();
     state_root
         .join("workspaces")
         .join(directory_name(&bundle))
         .join("instances")
-        .join(directory_name(instance_key))
+}
+
+/// Returns the directory of an instance, which contains its event log and its workspace.
+pub(crate) fn instance_directory(state_root: &Path, bundle: &Path, instance_key: &str) -> PathBuf {
+    instances_directory(state_root, bundle).join(directory_name(instance_key))
 }
 
 /// Returns the workspace of an instance.

@@ -5,7 +5,7 @@ use rmcp::model::{CallToolResult, ProtocolVersion};
 use rmcp::service::RequestContext;
 use toolhost::{Instance, ToolResult};
 
-use crate::files::FileReader;
+use crate::files;
 use crate::result::{Revision, to_mcp};
 use crate::shared::Shared;
 
@@ -26,8 +26,10 @@ pub(super) async fn answer_of(
     revision: Revision,
 ) -> CallToolResult {
     let access = instance.agent().tool_access(result.tool_name());
-    let files = access
-        .filter(|access| access.files)
-        .map(|_| FileReader::new(instance.workdir(), &shared.config));
-    to_mcp(result, files, revision).await
+    let reads_files = access.is_some_and(|access| access.files);
+    let files = match result.output() {
+        Some(output) if reads_files => files::blocks(shared, instance.workdir(), output).await,
+        Some(_) | None => Vec::new(),
+    };
+    to_mcp(result, files, revision)
 }

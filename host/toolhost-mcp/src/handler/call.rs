@@ -39,14 +39,6 @@ impl Call<'_> {
         &self,
         request: CallToolRequestParams,
     ) -> Result<CallToolResponse, ErrorData> {
-        if self.shared.drain.is_cancelled() {
-            return Err(ErrorData::internal_error("the server is stopping", None));
-        }
-        let Ok(_permit) = self.shared.calls.try_acquire() else {
-            let message = "the server runs as many calls as it may; call again later";
-            return Err(ErrorData::internal_error(message, None));
-        };
-        let _running = self.shared.running.token();
         let result = tokio::select! {
             biased;
             // No client waits for this answer.

@@ -4,14 +4,15 @@ use std::io;
 
 use cap_std::fs::Dir;
 use rmcp::model::{
-    ErrorData, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
-    ReadResourceResponse, ReadResourceResult, ResourceTemplate,
+    ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResponse,
+    ReadResourceResult, ResourceTemplate,
 };
 use serde_json::json;
 use toolhost::Instance;
 
 use crate::config::McpConfig;
-use crate::files::{FileContent, FileReader, URI_PREFIX, contents, mime_of, resource};
+use crate::files::{FileContent, Files, URI_PREFIX, contents, mime_of, path_of, resource};
+use crate::shared::Shared;
 
 /// Files that are listed. Further ones can be read but are not listed.
 const LISTED_MAX: usize = 1000;
@@ -21,19 +22,22 @@ const ENTRIES_MAX: usize = 20_000;
 
 /// Answers `resources/list`: the files of the workdir, in the order of their paths.
 pub(super) async fn list(
-    config: &McpConfig,
+    shared: &Shared,
     instance: &Instance,
-    _: Option<PaginatedRequestParams>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    allowed(config)?;
-    let reader = FileReader::new(instance.workdir(), config);
-    let listed = blocking(move || {
+    allowed(&shared.config)?;
+    let files = Files::of(instance.workdir());
+    let listed = shared.read_files(move || {
         let mut found = Vec::new();
-        walk(&reader.directory()?, &mut found);
+        walk(&files.directory()?, &mut found);
         found.sort();
-        Ok(found)
+        io::Result::Ok(found)
     });
-    let listed = listed.await?.into_iter();
+    let Some(Ok(listed)) = listed.await else {
+        let message = "the workdir cannot be read";
+        return Err(ErrorData::internal_error(message, None));
+    };
+    let listed = listed.into_iter();
     let resources = listed.map(|(path, bytes)| resource(&path, mime_of(&path), bytes));
     Ok(ListResourcesResult::with_all_items(resources.collect()))
 }
@@ -48,26 +52,29 @@ pub(super) fn templates(config: &McpConfig) -> Result<ListResourceTemplatesResul
 
 /// Answers `resources/read`.
 pub(super) async fn read(
-    config: &McpConfig,
+    shared: &Shared,
     instance: &Instance,
     uri: &str,
 ) -> Result<ReadResourceResponse, ErrorData> {
-    allowed(config)?;
-    let Some(path) = uri.strip_prefix(URI_PREFIX) else {
-        return Err(not_found(uri));
+    allowed(&shared.config)?;
+    let not_found = || {
+        let data = json!({ "uri": uri });
+        ErrorData::resource_not_found(format!("there is no file {uri}"), Some(data))
     };
-    let (reader, opened) = (FileReader::new(instance.workdir(), config), path.to_owned());
-    let content = blocking(move || reader.read(&opened)).await;
-    match content.map_err(|_| not_found(uri))? {
-        FileContent::Whole(bytes) => {
-            let contents = contents(path, mime_of(path), bytes);
+    let path = path_of(uri).ok_or_else(not_found)?;
+    let (files, limit) = (Files::of(instance.workdir()), shared.config.resource_bytes);
+    let opened = path.clone();
+    let content = shared.read_files(move || files.read(&opened, limit)).await;
+    match content {
+        Some(Ok(FileContent::Whole(bytes))) => {
+            let contents = contents(&path, mime_of(&path), bytes);
             Ok(ReadResourceResult::new(vec![contents]).into())
         }
-        FileContent::TooLarge(bytes) => {
-            let limit = config.file_bytes;
+        Some(Ok(FileContent::TooLarge(bytes))) => {
             let message = format!("{uri} has {bytes} bytes, more than the limit of {limit}");
             Err(ErrorData::invalid_params(message, None))
         }
+        Some(Err(_)) | None => Err(not_found()),
     }
 }
 
@@ -79,24 +86,6 @@ fn allowed(config: &McpConfig) -> Result<(), ErrorData> {
         "this server does not serve the files of workdirs",
         None,
     ))
-}
-
-fn not_found(uri: &str) -> ErrorData {
-    let data = json!({ "uri": uri });
-    ErrorData::resource_not_found(format!("there is no file {uri}"), Some(data))
-}
-
-async fn blocking<T: Send + 'static>(
-    read: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, ErrorData> {
-    let unreadable = |error: &dyn std::fmt::Display| {
-        ErrorData::internal_error(format!("the workdir cannot be read: {error}"), None)
-    };
-    match tokio::task::spawn_blocking(read).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(unreadable(&error)),
-        Err(error) => Err(unreadable(&error)),
-    }
 }
 
 /// Finds the path and the size of regular files beneath a directory. Links are not followed, and what

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rmcp::model::{DetailedTask, ErrorData, GetTaskResult, Task, TaskPayload, TaskStatus};
 use serde_json::Value;
-use toolhost::{ErrorCode, Instance, ToolErrorCode, ToolResult, ToolStatus};
+use toolhost::{ErrorCode, Instance, ToolErrorCode, ToolResult};
 
 use super::answer::answer_of;
 use crate::result::Revision;
@@ -37,11 +37,12 @@ pub(super) async fn get(
     id: &str,
 ) -> Result<GetTaskResult, ErrorData> {
     let (handle, created) = parts(id)?;
-    let result = instance.poll(handle).await;
+    let reply = instance.poll_reply(handle).await;
+    let result = reply.result;
     known(&result)?;
     let payload = if is_cancelled(&result) {
         TaskPayload::Cancelled
-    } else if result.status() != ToolStatus::Pending {
+    } else if reply.has_ended {
         let answer = answer_of(shared, instance, &result, Revision::Stateless).await;
         match serde_json::to_value(answer) {
             Ok(Value::Object(result)) => TaskPayload::Completed { result },
