@@ -196,7 +196,7 @@ fn the_files_in_which_to_add_something_exist() {
 }
 
 /// The source folder of each crate or test binary that the pages name.
-const SOURCES: [(&str, &str); 11] = [
+const SOURCES: [(&str, &str); 12] = [
     ("toolhost-contract", "host/toolhost-contract/src"),
     ("toolhost-sandbox", "host/toolhost-sandbox/src"),
     ("toolhost-store", "host/toolhost-store/src"),
@@ -204,6 +204,7 @@ const SOURCES: [(&str, &str); 11] = [
     ("toolhost-manifest", "host/toolhost-manifest/src"),
     ("toolhost", "host/toolhost/src"),
     ("toolhost-rpc", "host/toolhost-rpc/src"),
+    ("toolhost-mcp", "host/toolhost-mcp/src"),
     ("cli", "host/toolhost-cli/tests/cli"),
     ("bin/toolhost", "host/toolhost-cli/src"),
     ("it", "tests/it"),

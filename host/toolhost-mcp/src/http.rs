@@ -3,12 +3,17 @@
 //! A request passes, in this order: the limits of the connection, `Host` and `Origin`, the bearer token, the
 //! instance, the limits of the body and of sessions. Only then MCP reads it.
 
+mod access;
 mod authority;
 mod body;
 mod config;
 mod connections;
+mod cors;
+mod message;
+mod oauth;
+mod response_body;
 mod service;
-mod session_call;
+mod sessions;
 mod state;
 mod token;
 
@@ -17,15 +22,18 @@ use std::sync::Arc;
 
 use rmcp::transport::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::handler::Handler;
 use crate::server::McpServer;
 
 pub use config::HttpConfig;
-use state::{SessionKeys, State};
+use oauth::AuthorizationServer;
+pub use oauth::{OAuthConfig, OAuthConfigError, OAuthKeys};
+use sessions::Sessions;
+use state::State;
 pub use token::BearerToken;
 
 /// Why the server cannot listen.
@@ -41,6 +49,9 @@ pub enum HttpError {
         #[source]
         source: std::io::Error,
     },
+    /// The configuration of OAuth cannot be used.
+    #[error("the configuration of OAuth cannot be used")]
+    OAuth(#[source] OAuthConfigError),
     /// Without a token, only loopback addresses are served.
     #[error("{address} can be reached from other machines, and no token is configured")]
     Unprotected {
@@ -61,24 +72,27 @@ impl HttpServer {
     /// Listens on an address.
     ///
     /// # Errors
-    /// [`HttpError::Unprotected`] if other machines can reach the address and the configuration has no
-    /// token; [`HttpError::Bind`] if the address cannot be used.
+    /// [`HttpError::Unprotected`] if other machines can reach the address and the configuration has neither
+    /// tokens nor OAuth; [`HttpError::OAuth`] if that of OAuth is wrong; [`HttpError::Bind`] if the address
+    /// cannot be used.
     pub async fn bind(
         server: &McpServer,
         address: SocketAddr,
         config: HttpConfig,
     ) -> Result<Self, HttpError> {
-        if !address.ip().is_loopback() && config.tokens.is_empty() {
+        let is_open = config.tokens.is_empty() && config.oauth.is_none();
+        if !address.ip().is_loopback() && is_open {
             return Err(HttpError::Unprotected { address });
         }
+        let shared = Arc::clone(&server.0);
+        let oauth = config.oauth.clone();
+        let oauth = oauth.map(|oauth| AuthorizationServer::new(oauth, &shared.served));
+        let oauth = oauth.transpose().map_err(HttpError::OAuth)?;
         let bind = |source| HttpError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(config.session_idle);
-        let sessions = Arc::new(sessions);
+        let sessions = Sessions::new(config.session_idle, config.max_sessions);
         let end = CancellationToken::new();
-        let shared = Arc::clone(&server.0);
         let handler = Arc::clone(&shared);
         // Host and Origin are checked before this, with the token.
         let mut rmcp = StreamableHttpServerConfig::default()
@@ -90,15 +104,16 @@ impl HttpServer {
         rmcp.sse_retry = None;
         let mcp = StreamableHttpService::new(
             move || Ok(Handler::of_http(Arc::clone(&handler))),
-            Arc::clone(&sessions),
+            Arc::clone(&sessions.manager),
             rmcp,
         );
         let state = Arc::new(State {
             config,
             server: shared,
             mcp,
-            sessions,
-            session_keys: SessionKeys::default(),
+            sessions: Arc::new(sessions),
+            oauth,
+            responses: TaskTracker::new(),
             end,
         });
         Ok(Self {

@@ -27,6 +27,7 @@
 //! # }
 //! ```
 
+mod bounded_transport;
 mod config;
 mod files;
 mod handler;
@@ -43,6 +44,8 @@ mod tool;
 mod workspaces;
 
 pub use config::McpConfig;
-pub use http::{BearerToken, HttpConfig, HttpError, HttpServer};
+pub use http::{
+    BearerToken, HttpConfig, HttpError, HttpServer, OAuthConfig, OAuthConfigError, OAuthKeys,
+};
 pub use served::ServedAgent;
 pub use server::{McpServer, ServeError};

@@ -11,6 +11,8 @@ Examples:
   toolhost serve my-bundle --workdir ~/project          on stdin and stdout
   toolhost serve my-bundle --http 127.0.0.1:8484        at http://127.0.0.1:8484/mcp
   toolhost serve my-bundle --http 0.0.0.0:8484 --tokens tokens.txt --allow-host tools.example.com
+  toolhost serve my-bundle --http 0.0.0.0:8484 --oauth-issuer https://id.example.com \
+      --oauth-resource https://tools.example.com/mcp
   toolhost serve my-bundle --workdir ~/project --print-config claude-code
 
 The tools are those of the agent, as `toolhost list` prints them. Each call gets the instance's workdir:
@@ -18,8 +20,8 @@ with --workdir that directory; without it a workspace of the instance's own bene
 instance is --instance, and over HTTP the KEY of /mcp/KEY or the one that the client's token stands for.
 With --workdir there is only one instance.
 
-Over HTTP every request needs a token if --tokens is given, or if the address is not a loopback address:
-then one is generated and printed. Each line of the file of --tokens is `INSTANCE TOKEN`; the token of
+Over HTTP every request needs a token if --tokens or --oauth-issuer is given, or if the address is not a
+loopback address: then one is generated and printed. Each line of the file of --tokens is `INSTANCE TOKEN`; the token of
 `*` is valid for every instance. GET /metrics needs one too; with --tokens
 that of `*`. GET /healthz and /readyz need none.
 
@@ -63,6 +65,21 @@ pub(crate) struct ServeArgs {
     /// A name that the Host header may have, beside those of loopback; may be repeated
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) allow_host: Vec<String>,
+    /// A page's origin that may send requests from a browser, such as https://app.example.com; may be repeated
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    pub(crate) allow_origin: Vec<String>,
+    /// Accept the access tokens of this OAuth authorization server; a token's subject is its instance
+    #[arg(long, value_name = "URL", requires_all = ["http", "oauth_resource"])]
+    pub(crate) oauth_issuer: Option<String>,
+    /// This server's endpoint as clients see it: the audience that access tokens must have
+    #[arg(long, value_name = "URL", requires = "oauth_issuer")]
+    pub(crate) oauth_resource: Option<String>,
+    /// URL or file of the authorization server's keys (JWKS) [default: as its metadata says]
+    #[arg(long, value_name = "URL|FILE", requires = "oauth_issuer")]
+    pub(crate) oauth_keys: Option<String>,
+    /// A scope that access tokens must have; may be repeated
+    #[arg(long, value_name = "SCOPE", requires = "oauth_issuer")]
+    pub(crate) oauth_scope: Vec<String>,
     /// Let clients list and read the files of their workdir as resources
     #[arg(long)]
     pub(crate) serve_workdir: bool,

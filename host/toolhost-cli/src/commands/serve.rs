@@ -1,6 +1,7 @@
 //! `toolhost serve`: serves an agent's tools over MCP.
 
 mod client_config;
+mod oauth;
 mod tokens;
 
 use std::net::SocketAddr;
@@ -98,9 +99,13 @@ async fn over_http(
     config.default_instance.clone_from(&args.instance);
     config.serve_paths = args.workdir.is_none();
     config.allowed_hosts.extend(args.allow_host.iter().cloned());
+    config.allowed_origins.clone_from(&args.allow_origin);
+    config.oauth = oauth::config(args)?;
+    let resource_host = config.oauth.as_ref().and_then(oauth::host);
+    config.allowed_hosts.extend(resource_host);
     if let Some(path) = &args.tokens {
         config.tokens = tokens::read(path)?;
-    } else if !address.ip().is_loopback() {
+    } else if config.oauth.is_none() && !address.ip().is_loopback() {
         let token = BearerToken::generate().context("a token cannot be generated")?;
         // Also with --quiet: nobody could use the server.
         stderr::write(&format!("the token of clients is {}", token.as_str()));
@@ -109,6 +114,8 @@ async fn over_http(
     let http = HttpServer::bind(server, address, config).await;
     let http = http.map_err(|error| match error {
         HttpError::Bind { .. } => Failure::of(error).hint("Name another address with --http."),
+        HttpError::OAuth(_) => Failure::of(error)
+            .hint("Correct --oauth-issuer, --oauth-resource, --oauth-keys or --oauth-scope."),
         // The library's enum may grow.
         HttpError::Unprotected { .. } | _ => {
             Failure::of(error).hint("Pass --tokens FILE, or name a loopback address with --http.")

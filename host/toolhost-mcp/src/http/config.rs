@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::oauth::OAuthConfig;
 use super::token::BearerToken;
 
 /// Configuration of an [`HttpServer`](crate::HttpServer).
@@ -11,12 +12,14 @@ pub struct HttpConfig {
     /// Tokens of which a request must present one. Default: none; then every request is served, which is
     /// for loopback only.
     pub tokens: Vec<BearerToken>,
+    /// The authorization server whose access tokens are valid too. Default: none.
+    pub oauth: Option<OAuthConfig>,
     /// Names that the `Host` header may have, with or without a port. Default: `localhost`, `127.0.0.1` and
     /// `[::1]`.
     pub allowed_hosts: Vec<String>,
     /// Values that the `Origin` header of a browser may have, such as `https://app.example.com`, beside the
-    /// host and port of the request itself. Default: none, so that pages of other servers are refused. The
-    /// server answers no preflight requests: put a proxy that does in front of it.
+    /// host and port of the request itself. Default: none, so that pages of other servers are refused.
+    /// Preflight requests of these pages are answered.
     pub allowed_origins: Vec<String>,
     /// Bytes of the body of a request. Default: 4 MiB.
     pub body_bytes: usize,
@@ -28,8 +31,8 @@ pub struct HttpConfig {
     pub max_connections: usize,
     /// Sessions of clients that send `initialize`. Further clients get the status 503. Default: 1,000.
     pub max_sessions: usize,
-    /// Time after which a session without a message ends, with the calls that still run in it: longer than
-    /// the longest deadline of a tool. Default: 5 min.
+    /// Time after which a session in which no request runs ends, and its stream of notifications with it.
+    /// Default: 5 min.
     pub session_idle: Duration,
     /// The instance of requests to `/mcp` whose token names none. Default: `default`.
     pub default_instance: String,
@@ -41,6 +44,7 @@ impl Default for HttpConfig {
     fn default() -> Self {
         Self {
             tokens: Vec::new(),
+            oauth: None,
             allowed_hosts: ["localhost", "127.0.0.1", "[::1]"]
                 .map(str::to_owned)
                 .into(),

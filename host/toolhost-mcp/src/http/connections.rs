@@ -1,5 +1,6 @@
 //! Accepts connections, and drains them.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,10 +8,11 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::service::serve_request;
 use super::state::State;
@@ -18,10 +20,7 @@ use super::state::State;
 /// Time to wait after an error of `accept`: the process may be out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Time for the responses of the last calls to be made.
-const RESPONSE_TIME: Duration = Duration::from_millis(100);
-
-/// Time for the last responses to be written.
+/// Time for the last responses to be made, and then to be written.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Headers of one request.
@@ -30,26 +29,26 @@ const HEADERS_MAX: usize = 64;
 /// Bytes of the head of one request.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 
-/// Serves connections until the server is stopped.
+/// Serves connections until the server is stopped. Dropping the future ends them.
 pub(super) async fn serve(listener: TcpListener, state: Arc<State>) {
     let slots = Arc::new(Semaphore::new(state.config.max_connections.max(1)));
-    let connections = TaskTracker::new();
+    let mut connections = JoinSet::new();
+    let sessions = Arc::clone(&state.sessions);
+    let _idle_sessions =
+        AbortOnDropHandle::new(tokio::spawn(async move { sessions.end_idle().await }));
     let ends = state.end.clone().drop_guard();
     loop {
-        let slot = tokio::select! {
-            () = state.server.drain.cancelled() => break,
-            slot = Arc::clone(&slots).acquire_owned() => slot,
-        };
         let accepted = tokio::select! {
             () = state.server.drain.cancelled() => break,
-            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+            accepted = accept(&listener, &slots) => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, slot)) => {
                 let state = Arc::clone(&state);
                 connections.spawn(async move {
-                    let _slot = slot;
                     connection(stream, state).await;
+                    drop(slot);
                 });
             }
             Err(error) => {
@@ -60,11 +59,22 @@ pub(super) async fn serve(listener: TcpListener, state: Arc<State>) {
     }
     drop(listener);
     state.server.drained().await;
-    connections.close();
-    // The last responses are written; streams without a call end.
-    sleep(RESPONSE_TIME).await;
+    state.responses.close();
+    let _all_answered = timeout(CLOSE_TIMEOUT, state.responses.wait()).await.is_ok();
+    // Streams without a call end.
     drop(ends);
-    let _all_closed = timeout(CLOSE_TIMEOUT, connections.wait()).await.is_ok();
+    let closed = async { while connections.join_next().await.is_some() {} };
+    let _all_closed = timeout(CLOSE_TIMEOUT, closed).await.is_ok();
+}
+
+async fn accept(
+    listener: &TcpListener,
+    slots: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
+    let slot = Arc::clone(slots).acquire_owned().await;
+    let slot = slot.map_err(io::Error::other)?;
+    let (stream, _) = listener.accept().await?;
+    Ok((stream, slot))
 }
 
 async fn connection(stream: TcpStream, state: Arc<State>) {

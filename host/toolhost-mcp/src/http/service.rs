@@ -1,77 +1,120 @@
 //! Answers a request: health, or MCP after every check.
 
-use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use http::{HeaderValue, Method, Request, StatusCode, header};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
+use super::access::{check_operator, instance_key};
 use super::authority::{host_is_allowed, origin_is_allowed};
 use super::body::{BoxResponse, Refusal, full, read, refusal, response};
-use super::session_call::CancelOnDrop;
+use super::cors;
+use super::message::Message;
+use super::response_body::{CancelOnDrop, ResponseBody};
 use super::state::State;
-use super::token;
 use crate::handler::InstanceKey;
-
-/// The endpoint of MCP.
-const ENDPOINT: &str = "/mcp";
 
 /// The page of metrics.
 const METRICS: &str = "/metrics";
-
-/// Header of a session.
-const SESSION: &str = "mcp-session-id";
-
-/// Longest key of an instance, in bytes.
-const KEY_BYTES_MAX: usize = 256;
 
 /// Answers a request. Never fails: what is wrong is the status of the response.
 pub(super) async fn serve_request(
     state: Arc<State>,
     request: Request<Incoming>,
 ) -> Result<BoxResponse, Infallible> {
-    let answered = answer(&state, request).await;
-    Ok(answered.unwrap_or_else(|refusal| {
-        let metrics = &state.server.metrics;
-        metrics.count_refused(refusal.status().as_u16());
-        *refusal
-    }))
+    let path = request.uri().path();
+    match path {
+        "/healthz" => return Ok(health(&request, true)),
+        "/readyz" => return Ok(health(&request, !state.server.drain.is_cancelled())),
+        _ => {}
+    }
+    let origin = request.headers().get(header::ORIGIN).cloned();
+    let checked = check_source(&state, &request);
+    let answered = match checked {
+        Ok(()) => {
+            let mut answered = answer(&state, request).await.unwrap_or_else(|refused| {
+                count_refusal(&state, &refused);
+                *refused
+            });
+            if let Some(origin) = origin {
+                cors::expose(&mut answered, origin);
+            }
+            answered
+        }
+        Err(refused) => {
+            count_refusal(&state, &refused);
+            *refused
+        }
+    };
+    Ok(answered)
+}
+
+fn count_refusal(state: &State, refused: &Refusal) {
+    let metrics = &state.server.metrics;
+    metrics.count_refused(refused.status().as_u16());
+}
+
+/// Checks the host that a request names, and the page that it comes from.
+fn check_source(state: &State, request: &Request<Incoming>) -> Result<(), Refusal> {
+    let (config, headers) = (&state.config, request.headers());
+    if !host_is_allowed(headers, &config.allowed_hosts) {
+        return Err(refusal(StatusCode::FORBIDDEN, "this Host is not served"));
+    }
+    if !origin_is_allowed(headers, &config.allowed_origins) {
+        return Err(refusal(StatusCode::FORBIDDEN, "this Origin is not allowed"));
+    }
+    Ok(())
 }
 
 async fn answer(state: &State, request: Request<Incoming>) -> Result<BoxResponse, Refusal> {
+    if let Some(answered) = cors::preflight(&request) {
+        return Ok(answered);
+    }
     let path = request.uri().path();
-    match path {
-        "/healthz" => return health(&request, true),
-        "/readyz" => return health(&request, !state.server.drain.is_cancelled()),
-        _ => {}
-    }
-    let config = &state.config;
-    if !host_is_allowed(request.headers(), &config.allowed_hosts) {
-        return Err(refusal(StatusCode::FORBIDDEN, "this Host is not served"));
-    }
-    if !origin_is_allowed(request.headers(), &config.allowed_origins) {
-        return Err(refusal(StatusCode::FORBIDDEN, "this Origin is not allowed"));
+    if let Some(oauth) = &state.oauth
+        && let Some(document) = oauth.metadata(path)
+    {
+        return Ok(document);
     }
     if path == METRICS {
         return metrics(state, &request).await;
     }
-    let key = instance_key(state, &request)?;
+    let key = instance_key(state, &request).await?;
     if state.server.drain.is_cancelled() {
-        return Err(refusal(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the server is stopping",
-        ));
+        return Err(stopping());
     }
-    let session = match request.headers().get(SESSION) {
-        Some(session) => Some(check_session(state, session, &key).await?),
-        None => None,
-    };
+    answer_mcp(state, request, key).await
+}
+
+async fn answer_mcp(
+    state: &State,
+    request: Request<Incoming>,
+    key: Arc<str>,
+) -> Result<BoxResponse, Refusal> {
+    let (config, sessions) = (&state.config, &state.sessions);
+    let session = sessions.begin_use(request.headers(), &key).await?;
     let (mut parts, body) = request.into_parts();
     let body = read(body, config.body_bytes, config.read_timeout).await?;
-    check_session_count(state, &body).await?;
-    let cancel =
-        session.and_then(|session| CancelOnDrop::of_request(&state.sessions, &session, &body));
+    let message = Message::of(&parts.method, &body)?;
+    let opening = match message.opens_session() {
+        true => Some(sessions.begin_opening().await?),
+        false => None,
+    };
+    let (cancel, stream) = match (session, &message.id) {
+        (Some(session), Some(id)) => {
+            let request = session.begin_request(id.clone())?;
+            (Some(CancelOnDrop::new(request)), None)
+        }
+        (session, _) => (None, session),
+    };
+    // Before the check, so that draining waits for every response that passes it.
+    let awaited = (!message.is_endless()).then(|| state.responses.token());
+    if state.server.drain.is_cancelled() {
+        return Err(stopping());
+    }
+    drop(message);
     parts.extensions.insert(InstanceKey(Arc::clone(&key)));
     // The handler needs no secrets.
     parts.headers.remove(header::AUTHORIZATION);
@@ -79,41 +122,42 @@ async fn answer(state: &State, request: Request<Incoming>) -> Result<BoxResponse
         .mcp
         .handle(Request::from_parts(parts, full(body)))
         .await;
-    if let Some(session) = answered.headers().get(SESSION)
-        && let Ok(session) = session.to_str()
-    {
-        let open = state.sessions.sessions.read().await;
-        state
-            .session_keys
-            .insert(session, &key, |session| open.contains_key(session));
+    if opening.is_some() {
+        sessions.add(answered.headers(), &key).await;
     }
-    Ok(match cancel {
-        Some(cancel) => answered.map(|body| cancel.around(body)),
-        None => answered,
-    })
+    Ok(answered.map(|body| {
+        let body = ResponseBody {
+            body,
+            cancel,
+            stream,
+            awaited,
+        };
+        body.boxed()
+    }))
 }
 
-fn health(request: &Request<Incoming>, is_well: bool) -> Result<BoxResponse, Refusal> {
+fn stopping() -> Refusal {
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    refusal(status, "the server is stopping")
+}
+
+fn health(request: &Request<Incoming>, is_well: bool) -> BoxResponse {
     if request.method() != Method::GET && request.method() != Method::HEAD {
-        return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "use GET"));
+        return response(StatusCode::METHOD_NOT_ALLOWED, "use GET");
     }
-    Ok(match is_well {
+    match is_well {
         true => response(StatusCode::OK, "ok"),
-        false => response(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"),
-    })
+        false => *stopping(),
+    }
 }
 
-/// Answers a request for metrics. It needs a token that is valid for every instance, if there are tokens.
+/// Answers a request for metrics.
 async fn metrics(state: &State, request: &Request<Incoming>) -> Result<BoxResponse, Refusal> {
-    let tokens = &state.config.tokens;
-    let presented = token::presented(request.headers(), tokens);
-    if !tokens.is_empty() && presented.is_none_or(|token| token.instance().is_some()) {
-        return Err(unauthorized());
-    }
+    check_operator(state, request.headers())?;
     if request.method() != Method::GET {
         return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "use GET"));
     }
-    let (server, sessions) = (&state.server, state.sessions.sessions.read().await.len());
+    let (server, sessions) = (&state.server, state.sessions.count().await);
     let bundle = server.served.bundle();
     let text = server
         .metrics
@@ -123,93 +167,4 @@ async fn metrics(state: &State, request: &Request<Incoming>) -> Result<BoxRespon
     let kind = HeaderValue::from_static(kind);
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     Ok(response)
-}
-
-/// Returns the instance of a request: that of its token, or that of its path.
-fn instance_key(state: &State, request: &Request<Incoming>) -> Result<Arc<str>, Refusal> {
-    let config = &state.config;
-    let of_token = match token::presented(request.headers(), &config.tokens) {
-        Some(token) => token.instance(),
-        None if config.tokens.is_empty() => None,
-        None => return Err(unauthorized()),
-    };
-    let of_path = key_of_path(request.uri().path());
-    let missing = || refusal(StatusCode::NOT_FOUND, "the endpoint of MCP is /mcp");
-    let key = match (of_path.ok_or_else(missing)?, of_token) {
-        (None, None) => config.default_instance.clone(),
-        (None, Some(key)) => key.to_owned(),
-        (Some(path), Some(key)) if path == key => path,
-        (Some(_), Some(_)) => {
-            let text = "the token is not valid for this instance";
-            return Err(refusal(StatusCode::FORBIDDEN, text));
-        }
-        (Some(path), None) if config.serve_paths => path,
-        (Some(_), None) => return Err(missing()),
-    };
-    Ok(key.into())
-}
-
-/// Returns the key in a path: none of `/mcp`, `KEY` of `/mcp/KEY`.
-fn key_of_path(path: &str) -> Option<Option<String>> {
-    let rest = path.strip_prefix(ENDPOINT)?;
-    let Some(key) = rest.strip_prefix('/') else {
-        return rest.is_empty().then_some(None);
-    };
-    if key.is_empty() {
-        return Some(None);
-    }
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let is_key = key.len() <= KEY_BYTES_MAX && key.bytes().all(is_plain);
-    is_key.then(|| Some(key.to_owned()))
-}
-
-fn unauthorized() -> Refusal {
-    let mut refused = refusal(
-        StatusCode::UNAUTHORIZED,
-        "send the token as `Authorization: Bearer TOKEN`",
-    );
-    let scheme = HeaderValue::from_static("Bearer realm=\"toolhost\"");
-    refused
-        .headers_mut()
-        .insert(header::WWW_AUTHENTICATE, scheme);
-    refused
-}
-
-/// Returns the id of a session. Refuses a request to the session of another instance.
-async fn check_session(
-    state: &State,
-    session: &HeaderValue,
-    key: &Arc<str>,
-) -> Result<String, Refusal> {
-    let session = session.to_str().unwrap_or_default();
-    let open = state.sessions.sessions.read().await;
-    // An unknown session gets the answer of the protocol, as one that has ended.
-    if open.contains_key(session) && !state.session_keys.is(session, key) {
-        return Err(refusal(StatusCode::NOT_FOUND, "the session does not exist"));
-    }
-    Ok(session.to_owned())
-}
-
-/// Refuses the request of a session if too many are open.
-async fn check_session_count(state: &State, body: &[u8]) -> Result<(), Refusal> {
-    #[derive(serde::Deserialize)]
-    struct Message<'a> {
-        #[serde(borrow)]
-        method: Option<Cow<'a, str>>,
-    }
-    if state.sessions.sessions.read().await.len() < state.config.max_sessions {
-        return Ok(());
-    }
-    let message = serde_json::from_slice(body);
-    let method = message.ok().and_then(|message: Message<'_>| message.method);
-    if method.as_deref() != Some("initialize") {
-        return Ok(());
-    }
-    let mut refused = refusal(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "too many sessions are open",
-    );
-    let seconds = HeaderValue::from_static("10");
-    refused.headers_mut().insert(header::RETRY_AFTER, seconds);
-    Err(refused)
 }

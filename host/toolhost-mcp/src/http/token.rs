@@ -3,6 +3,7 @@
 use data_encoding::BASE64URL_NOPAD;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 /// Random bytes of a generated token.
@@ -63,28 +64,16 @@ impl BearerToken {
     }
 }
 
-/// Returns the token that a request presents, of those that are valid. Compares in a time that does not
-/// depend on the content.
-pub(super) fn presented<'a>(
-    headers: &HeaderMap,
-    tokens: &'a [BearerToken],
-) -> Option<&'a BearerToken> {
+/// Returns the token that a request presents.
+pub(super) fn presented(headers: &HeaderMap) -> Option<&str> {
     let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, given) = header.split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return None;
-    }
-    let given = given.trim().as_bytes();
-    let mut found = None;
-    for token in tokens {
-        if equal(given, token.token.as_bytes()) {
-            found = Some(token);
-        }
-    }
-    found
+    scheme.eq_ignore_ascii_case("bearer").then(|| given.trim())
 }
 
-fn equal(left: &[u8], right: &[u8]) -> bool {
-    let differing = left.iter().zip(right).fold(0, |all, (a, b)| all | (a ^ b));
-    left.len() == right.len() && std::hint::black_box(differing) == 0
+/// Returns the valid token that was given. Compares in a time that does not depend on the content.
+pub(super) fn find<'a>(given: &str, tokens: &'a [BearerToken]) -> Option<&'a BearerToken> {
+    let is_equal = |token: &&BearerToken| token.token.as_bytes().ct_eq(given.as_bytes()).into();
+    // The last one, so that all are compared.
+    tokens.iter().filter(is_equal).last()
 }

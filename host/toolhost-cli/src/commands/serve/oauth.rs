@@ -1,0 +1,35 @@
+//! The OAuth authorization server that the arguments name.
+
+use std::fs;
+
+use anyhow::Context;
+use toolhost_mcp::{OAuthConfig, OAuthKeys};
+
+use crate::args::ServeArgs;
+use crate::failure::Failure;
+
+/// Returns the configuration; none if the arguments name no authorization server.
+pub(super) fn config(args: &ServeArgs) -> Result<Option<OAuthConfig>, Failure> {
+    let Some((issuer, resource)) = args.oauth_issuer.as_ref().zip(args.oauth_resource.as_ref())
+    else {
+        return Ok(None);
+    };
+    let mut config = OAuthConfig::new(resource, issuer);
+    config.scopes.clone_from(&args.oauth_scope);
+    if let Some(keys) = &args.oauth_keys {
+        config.keys = if keys.contains("://") {
+            OAuthKeys::Url(keys.clone())
+        } else {
+            let read = fs::read_to_string(keys);
+            OAuthKeys::Set(read.with_context(|| format!("the keys {keys} cannot be read"))?)
+        };
+    }
+    Ok(Some(config))
+}
+
+/// Returns the name of the resource's host, which clients send in `Host`.
+pub(super) fn host(config: &OAuthConfig) -> Option<String> {
+    let (_, rest) = config.resource.split_once("://")?;
+    let authority = rest.split('/').next()?;
+    Some(authority.to_owned())
+}

@@ -1,0 +1,50 @@
+//! Answers the preflight requests of browsers for pages of the allowed origins, and lets these pages read
+//! the responses.
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
+    VARY,
+};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+
+use super::body::{BoxResponse, full};
+
+/// What a page may send.
+const METHODS: &str = "GET, POST, DELETE";
+const HEADERS: &str = "Authorization, Content-Type, Accept, Last-Event-ID, MCP-Protocol-Version, \
+    Mcp-Session-Id, Mcp-Method, Mcp-Name";
+
+/// What a page may read beside the body.
+const EXPOSED: &str = "Mcp-Session-Id, WWW-Authenticate, Retry-After";
+
+/// Seconds for which a browser keeps the answer to a preflight request.
+const MAX_AGE: &str = "600";
+
+/// Returns the response to a preflight request, which has no token. Its origin has been checked.
+pub(super) fn preflight<B>(request: &Request<B>) -> Option<BoxResponse> {
+    let headers = request.headers();
+    let is_preflight = request.method() == Method::OPTIONS
+        && headers.contains_key(ORIGIN)
+        && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+    if !is_preflight {
+        return None;
+    }
+    let mut response = Response::new(full(""));
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    let mut set = |name, value| headers.insert(name, HeaderValue::from_static(value));
+    set(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+    set(ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
+    set(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    Some(response)
+}
+
+/// Lets the page of this origin read a response.
+pub(super) fn expose(response: &mut BoxResponse, origin: HeaderValue) {
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    let exposed = HeaderValue::from_static(EXPOSED);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+    headers.append(VARY, HeaderValue::from_static("Origin"));
+}

@@ -1,0 +1,130 @@
+//! The parts of a signed token, and what its claims must be.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use data_encoding::BASE64URL_NOPAD;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::token_error::TokenError;
+
+/// Seconds by which the clocks of this machine and of the issuer may differ.
+const LEEWAY: f64 = 60.0;
+
+/// Longest subject, in bytes.
+const SUBJECT_BYTES_MAX: usize = 256;
+
+/// The header of a token.
+#[derive(Debug, Deserialize)]
+pub(super) struct Header {
+    pub(super) alg: String,
+    pub(super) kid: Option<String>,
+    /// Extensions that must be understood (RFC 7515 §4.1.11). None is.
+    crit: Option<Value>,
+}
+
+/// A token whose signature has not been checked.
+pub(super) struct Signed<'a> {
+    pub(super) header: Header,
+    /// What is signed: header and payload as they were sent.
+    pub(super) message: &'a str,
+    pub(super) signature: Vec<u8>,
+    payload: Vec<u8>,
+}
+
+/// Splits a token.
+pub(super) fn parse(token: &str) -> Result<Signed<'_>, TokenError> {
+    let decoded = |text: &str| BASE64URL_NOPAD.decode(text.as_bytes()).ok();
+    let parts = token.rsplit_once('.').and_then(|(message, signature)| {
+        let (header, payload) = message.split_once('.')?;
+        let header: Header = serde_json::from_slice(&decoded(header)?).ok()?;
+        Some(Signed {
+            header,
+            message,
+            signature: decoded(signature)?,
+            payload: decoded(payload)?,
+        })
+    });
+    match parts {
+        Some(signed) if signed.header.crit.is_none() => Ok(signed),
+        Some(_) | None => Err(TokenError::Malformed),
+    }
+}
+
+/// The claims that are checked. A claim of another type makes the token malformed.
+#[derive(Debug, Deserialize)]
+struct Claims {
+    iss: Option<String>,
+    aud: Option<Texts>,
+    sub: Option<String>,
+    exp: Option<f64>,
+    nbf: Option<f64>,
+    scope: Option<String>,
+    scp: Option<Texts>,
+}
+
+/// One text, or several.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Texts {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Texts {
+    fn contains(&self, text: &str) -> bool {
+        match self {
+            Self::One(one) => one == text,
+            Self::Several(several) => several.iter().any(|one| one == text),
+        }
+    }
+}
+
+/// What the claims of a valid token are.
+pub(super) struct Expected<'a> {
+    pub(super) issuer: &'a str,
+    pub(super) resource: &'a str,
+    pub(super) scopes: &'a [String],
+    pub(super) now: SystemTime,
+}
+
+impl Expected<'_> {
+    /// Checks the claims of a token whose signature is valid. Returns its subject.
+    pub(super) fn subject_of(&self, signed: &Signed<'_>) -> Result<String, TokenError> {
+        let claims = serde_json::from_slice(&signed.payload);
+        let claims: Claims = claims.map_err(|_| TokenError::Malformed)?;
+        if claims.iss.as_deref() != Some(self.issuer) {
+            return Err(TokenError::Issuer);
+        }
+        let is_for_this = |audience: &Texts| audience.contains(self.resource);
+        if !claims.aud.as_ref().is_some_and(is_for_this) {
+            return Err(TokenError::Audience);
+        }
+        let now = self.now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = now.as_secs_f64();
+        let has_expired = claims.exp.is_none_or(|end| end + LEEWAY <= now);
+        let is_early = claims.nbf.is_some_and(|start| start - LEEWAY > now);
+        if has_expired || is_early {
+            return Err(TokenError::Time);
+        }
+        if !self.scopes.iter().all(|scope| claims.has_scope(scope)) {
+            return Err(TokenError::Scope(self.scopes.join(" ")));
+        }
+        let subject = claims.sub.unwrap_or_default();
+        if subject.is_empty() || subject.len() > SUBJECT_BYTES_MAX {
+            return Err(TokenError::Subject);
+        }
+        Ok(subject)
+    }
+}
+
+impl Claims {
+    fn has_scope(&self, scope: &str) -> bool {
+        let texts = self.scope.as_deref().unwrap_or_default();
+        let in_list = |list: &Texts| match list {
+            Texts::One(texts) => texts.split(' ').any(|text| text == scope),
+            Texts::Several(_) => list.contains(scope),
+        };
+        texts.split(' ').any(|text| text == scope) || self.scp.as_ref().is_some_and(in_list)
+    }
+}

@@ -1,0 +1,224 @@
+//! The sessions of clients that send `initialize`: their number, their instances, their requests.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use rmcp::transport::streamable_http_server::session::SessionManager;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use serde_json::Value;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::body::{Refusal, refusal};
+
+/// Header of a session.
+const SESSION: &str = "mcp-session-id";
+
+/// Bounds of the time between two looks for sessions that are idle.
+const IDLE_CHECK_MIN: Duration = Duration::from_millis(10);
+const IDLE_CHECK_MAX: Duration = Duration::from_secs(15);
+
+/// The sessions that are open.
+pub(crate) struct Sessions {
+    pub(super) manager: Arc<LocalSessionManager>,
+    known: Mutex<HashMap<Arc<str>, Session>>,
+    /// Requests that may open a session.
+    opening: AtomicUsize,
+    max: usize,
+    /// Time after which a session without requests ends.
+    idle: Duration,
+}
+
+/// What a session began with, and what runs in it.
+struct Session {
+    /// It serves requests of this instance only. None if the client left before it learnt the session's id.
+    key: Option<Arc<str>>,
+    /// Requests and streams that have not ended.
+    uses: usize,
+    /// Ids of requests without a complete response.
+    requests: HashSet<String>,
+    used: Instant,
+}
+
+impl Session {
+    fn new(key: Option<&Arc<str>>) -> Self {
+        Self {
+            key: key.cloned(),
+            uses: 0,
+            requests: HashSet::new(),
+            used: Instant::now(),
+        }
+    }
+
+    fn is_idle(&self, most: Duration) -> bool {
+        self.uses == 0 && self.used.elapsed() >= most
+    }
+}
+
+/// A request that may open a session, until this is dropped.
+pub(super) struct Opening<'a>(&'a Sessions);
+
+/// A request or a stream of a session, until this is dropped.
+pub(super) struct SessionUse {
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) session: Arc<str>,
+}
+
+/// The id of a request, in use in its session until this is dropped.
+pub(super) struct RequestId {
+    pub(super) of: SessionUse,
+    pub(super) id: Value,
+}
+
+impl Sessions {
+    pub(super) fn new(idle: Duration, max: usize) -> Self {
+        let mut manager = LocalSessionManager::default();
+        // The SDK would also end a session whose call sends no messages.
+        manager.session_config.keep_alive = None;
+        Self {
+            manager: Arc::new(manager),
+            known: Mutex::default(),
+            opening: AtomicUsize::new(0),
+            max,
+            idle,
+        }
+    }
+
+    /// Ends sessions that are idle, for ever.
+    pub(super) async fn end_idle(&self) {
+        let mut looks = interval((self.idle / 4).clamp(IDLE_CHECK_MIN, IDLE_CHECK_MAX));
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            looks.tick().await;
+            for session in self.idle().await {
+                // It may have ended by itself.
+                let _has_ended = self.manager.close_session(&session).await.is_ok();
+            }
+        }
+    }
+
+    /// Returns the sessions that are idle. They serve no further requests.
+    async fn idle(&self) -> Vec<Arc<str>> {
+        let open = self.manager.sessions.read().await;
+        let mut known = self.known();
+        known.retain(|session, _| open.contains_key(session));
+        for session in open.keys() {
+            let session = known.entry(Arc::clone(session));
+            session.or_insert_with(|| Session::new(None));
+        }
+        let idle = known.extract_if(|_, session| session.is_idle(self.idle));
+        idle.map(|(session, _)| session).collect()
+    }
+
+    /// Returns the number of open sessions.
+    pub(super) async fn count(&self) -> usize {
+        self.manager.sessions.read().await.len()
+    }
+
+    /// Begins to use the session that a request names.
+    ///
+    /// # Errors
+    /// The status 404 if it is the session of another instance.
+    pub(super) async fn begin_use(
+        self: &Arc<Self>,
+        headers: &HeaderMap,
+        key: &str,
+    ) -> Result<Option<SessionUse>, Refusal> {
+        let Some(session) = headers.get(SESSION) else {
+            return Ok(None);
+        };
+        let session = session.to_str().unwrap_or_default();
+        let open = self.manager.sessions.read().await;
+        let mut known = self.known();
+        let named = known.get_mut(session);
+        let own = named.filter(|session| session.key.as_deref() == Some(key));
+        match own {
+            Some(own) => own.uses += 1,
+            // An unknown session gets the answer of the protocol, as one that has ended.
+            None if !open.contains_key(session) => return Ok(None),
+            None => {
+                return Err(refusal(StatusCode::NOT_FOUND, "the session does not exist"));
+            }
+        }
+        Ok(Some(SessionUse {
+            sessions: Arc::clone(self),
+            session: session.into(),
+        }))
+    }
+
+    /// Counts a request that opens a session, until its session is open.
+    ///
+    /// # Errors
+    /// The status 503 if as many are open as may be.
+    pub(super) async fn begin_opening(&self) -> Result<Opening<'_>, Refusal> {
+        let others = self.opening.fetch_add(1, SeqCst);
+        let opening = Opening(self);
+        if self.count().await + others < self.max {
+            return Ok(opening);
+        }
+        let mut refused = refusal(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many sessions are open",
+        );
+        let seconds = HeaderValue::from_static("10");
+        refused.headers_mut().insert(header::RETRY_AFTER, seconds);
+        Err(refused)
+    }
+
+    /// Adds the session that a response names, and forgets those that have ended.
+    pub(super) async fn add(&self, response: &HeaderMap, key: &Arc<str>) {
+        let Some(Ok(session)) = response.get(SESSION).map(|session| session.to_str()) else {
+            return;
+        };
+        let open = self.manager.sessions.read().await;
+        let mut known = self.known();
+        known.retain(|session, _| open.contains_key(session));
+        known.insert(session.into(), Session::new(Some(key)));
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, Session>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.opening.fetch_sub(1, SeqCst);
+    }
+}
+
+impl SessionUse {
+    /// Begins a request of the session.
+    ///
+    /// # Errors
+    /// The status 409 if a request of the same id has no complete response yet: the two responses could not
+    /// be told apart.
+    pub(super) fn begin_request(self, id: Value) -> Result<RequestId, Refusal> {
+        if let Some(session) = self.sessions.known().get_mut(&self.session)
+            && !session.requests.insert(id.to_string())
+        {
+            let text = "a request with this id runs in the session";
+            return Err(refusal(StatusCode::CONFLICT, text));
+        }
+        Ok(RequestId { of: self, id })
+    }
+}
+
+impl Drop for SessionUse {
+    fn drop(&mut self) {
+        if let Some(session) = self.sessions.known().get_mut(&self.session) {
+            session.uses = session.uses.saturating_sub(1);
+            session.used = Instant::now();
+        }
+    }
+}
+
+impl Drop for RequestId {
+    fn drop(&mut self) {
+        if let Some(session) = self.of.sessions.known().get_mut(&self.of.session) {
+            session.requests.remove(&self.id.to_string());
+        }
+    }
+}
