@@ -5,6 +5,7 @@ mod files;
 mod http;
 pub(crate) mod http_client;
 mod http_limits;
+mod oauth;
 pub(crate) mod peer;
 mod pending;
 

@@ -8,11 +8,16 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use crate::bounded_transport::BoundedTransport;
 use crate::config::McpConfig;
 use crate::handler::Handler;
 use crate::served::ServedAgent;
 use crate::shared::Shared;
 use crate::stream_writer::StreamWriter;
+
+/// Responses that wait for the client of a stream to read, beside those of calls that run. Further requests
+/// are not read meanwhile.
+const UNREAD_MAX: usize = 256;
 
 /// Serves an agent's tools to MCP clients. Cheap to clone: clones share the limits.
 #[derive(Clone)]
@@ -70,6 +75,8 @@ impl McpServer {
         let write = StreamWriter::new(write, config.write_timeout, end.clone());
         let transport =
             AsyncRwTransport::new_server(read, write).with_max_line_length(config.message_bytes);
+        let unanswered = config.max_instance_calls.saturating_add(UNREAD_MAX);
+        let transport = BoundedTransport::new(transport, unanswered);
         let handler = Handler::of_stream(Arc::clone(&self.0), key.into());
         let started = tokio::select! {
             started = handler.serve_with_ct(transport, end.clone()) => started,

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolhost::LiveBundle;
+use toolhost_mcp::{McpServer, ServedAgent};
+use toolhost_tests::test_host::TestHost;
 use toolhost_tests::{eventually, sandbox};
 
 use super::{initialized, server, stateless, test_host};
@@ -157,4 +160,75 @@ async fn calls_beyond_the_limit_are_answered_at_once() {
     let refused = peer.request("tools/call", call).await;
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("call again later"), "{message}");
+}
+
+#[tokio::test]
+async fn an_instance_cannot_take_the_calls_of_others() {
+    let mut config = toolhost_mcp::McpConfig::default();
+    config.max_instance_calls = 1;
+    config.progress_interval = Duration::from_millis(50);
+    let root = tempfile::tempdir().unwrap();
+    let host = toolhost::Host::builder()
+        .sandbox(sandbox())
+        .state_root(root.path());
+    let host = TestHost::with_tools_in(host.build().unwrap(), super::TOOLS).await;
+    let live = LiveBundle::new(host.loaded.clone());
+    let server = McpServer::new(ServedAgent::new(live), config);
+    let mut first = Peer::connect_as(&server, "first");
+    first.initialize("2025-11-25").await;
+    let running = spinning(&mut first).await;
+    let call = json!({"name": "text__upper", "arguments": {"text": "x"}});
+    let refused = first.request("tools/call", call.clone()).await;
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("this instance"), "{message}");
+    let mut other = Peer::connect_as(&server, "other");
+    other.initialize("2025-11-25").await;
+    let answer = other.call("text__upper", json!({"text": "x"})).await;
+    assert_eq!(answer["structuredContent"], json!({"text": "X"}));
+    let cancel = json!({"requestId": running});
+    first.notify("notifications/cancelled", cancel).await;
+    eventually_answered(&mut first, &call).await;
+}
+
+/// Repeats a call until it is not refused.
+async fn eventually_answered(peer: &mut Peer, call: &Value) {
+    for _ in 0..200 {
+        let answer = peer.request("tools/call", call.clone()).await;
+        if answer["error"].is_null() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("every call is refused");
+}
+
+#[tokio::test]
+async fn no_requests_are_read_from_a_client_that_reads_no_responses() {
+    let test_host = test_host().await;
+    let server = server(&test_host, |config| config.max_instance_calls = 1);
+    let mut peer = initialized(&server).await;
+    // Each response is larger than the request by far; the stream holds 1 MiB of either.
+    let list = json!({"jsonrpc": "2.0", "method": "tools/list", "params": {}});
+    let mut sent: u64 = 0;
+    let flood = async {
+        loop {
+            let mut message = list.clone();
+            message["id"] = json!(1000 + sent);
+            peer.send_line(&message.to_string()).await;
+            sent += 1;
+        }
+    };
+    let stopped = tokio::time::timeout(Duration::from_secs(3), flood).await;
+    assert!(stopped.is_err());
+    let before = sent;
+    // What was sent is at most what the stream holds, and 257 requests of which the responses wait.
+    assert!(before < 40_000, "{before}");
+    for id in 0..before {
+        let answer = peer.response(1000 + id).await;
+        assert!(answer["result"]["tools"].is_array(), "{answer}");
+    }
+    // Ends the line that was being written.
+    peer.send_line("").await;
+    let answer = peer.call("text__upper", json!({"text": "on"})).await;
+    assert_eq!(answer["structuredContent"], json!({"text": "ON"}));
 }

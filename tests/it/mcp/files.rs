@@ -45,22 +45,84 @@ async fn files_that_an_output_names_are_content_of_their_kind() {
 #[tokio::test]
 async fn a_large_file_is_a_link_and_files_beyond_the_limit_are_left_out() {
     let test_host = test_host().await;
-    std::fs::write(test_host.work.path("large.txt"), "x".repeat(101)).unwrap();
+    std::fs::write(test_host.work.path("large ü.txt"), "x".repeat(101)).unwrap();
     std::fs::write(test_host.work.path("small.txt"), "x".repeat(100)).unwrap();
     let server = server(&test_host, |config| {
         config.file_bytes = 100;
         config.max_files = 2;
+        config.serve_workdir = true;
     });
     let mut peer = initialized(&server).await;
     let named = |path: &str| json!({"$file": path});
-    let output = json!({"files": [named("large.txt"), named("small.txt"), named("small.txt")]});
+    let output = json!({"files": [named("large ü.txt"), named("small.txt"), named("small.txt")]});
     let answer = peer.call("echo__say", output).await;
     let content = answer["content"].as_array().unwrap();
     assert_eq!(content[1]["type"], "resource_link");
-    assert_eq!(content[1]["uri"], "workdir:///large.txt");
+    assert_eq!(content[1]["uri"], "workdir:///large%20%C3%BC.txt");
     assert_eq!(content[1]["size"], 101);
     assert_eq!(content[2]["resource"]["text"], "x".repeat(100));
     assert_eq!(content.len(), 3);
+    let linked = json!({"uri": content[1]["uri"]});
+    let read = peer.request("resources/read", linked).await;
+    let text = &read["result"]["contents"][0]["text"];
+    assert_eq!(*text, "x".repeat(101), "the link leads to the file: {read}");
+}
+
+#[tokio::test]
+async fn a_large_file_is_named_in_a_text_if_clients_cannot_read_resources() {
+    let test_host = test_host().await;
+    std::fs::write(test_host.work.path("large.txt"), "x".repeat(101)).unwrap();
+    let server = server(&test_host, |config| config.file_bytes = 100);
+    let mut peer = initialized(&server).await;
+    let answer = peer.call("echo__say", json!({"$file": "large.txt"})).await;
+    let text = answer["content"][1]["text"].as_str().unwrap();
+    assert!(
+        text.contains("large.txt") && text.contains("101 bytes"),
+        "{text}"
+    );
+    assert!(!answer.to_string().contains("xxx"), "{answer}");
+}
+
+#[tokio::test]
+async fn the_files_of_a_result_have_a_limit_together() {
+    let test_host = test_host().await;
+    std::fs::write(test_host.work.path("a.txt"), "a".repeat(60)).unwrap();
+    std::fs::write(test_host.work.path("b.txt"), "b".repeat(60)).unwrap();
+    let server = server(&test_host, |config| {
+        config.result_file_bytes = 100;
+        config.serve_workdir = true;
+    });
+    let mut peer = initialized(&server).await;
+    let output = json!([{"$file": "a.txt"}, {"$file": "b.txt"}, {"$file": "a.txt"}]);
+    let answer = peer.call("echo__say", json!({"files": output})).await;
+    let kinds: Vec<&Value> = answer["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|block| &block["type"])
+        .collect();
+    assert_eq!(
+        kinds,
+        ["text", "resource", "resource_link", "resource_link"]
+    );
+}
+
+#[tokio::test]
+async fn a_resource_above_the_limit_is_refused_with_its_size() {
+    let test_host = test_host().await;
+    std::fs::write(test_host.work.path("large.txt"), "x".repeat(101)).unwrap();
+    let server = server(&test_host, |config| {
+        config.resource_bytes = 100;
+        config.serve_workdir = true;
+    });
+    let mut peer = initialized(&server).await;
+    let read = json!({"uri": "workdir:///large.txt"});
+    let answer = peer.request("resources/read", read).await;
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("101 bytes") && message.contains("100"),
+        "{message}"
+    );
 }
 
 #[tokio::test]

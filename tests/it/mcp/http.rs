@@ -11,7 +11,7 @@ use toolhost_mcp::{
 use toolhost_tests::test_host::TestHost;
 use toolhost_tests::{eventually, sandbox};
 
-use super::http_client::{Served, call, initialize};
+use super::http_client::{Answer, Served, call, initialize};
 use super::{server, stateless, test_host};
 
 const FILES: &[(&str, &str, &[&str])] = &[
@@ -20,28 +20,37 @@ const FILES: &[(&str, &str, &[&str])] = &[
 ];
 
 /// A server whose instances have workspaces beneath a state root.
-struct Workspaces {
-    server: McpServer,
+pub(super) struct Workspaces {
+    pub(super) server: McpServer,
     root: tempfile::TempDir,
-    _test_host: TestHost,
+    test_host: TestHost,
 }
 
 impl Workspaces {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
+        Self::with(|served| served).await
+    }
+
+    async fn with(change: impl FnOnce(ServedAgent) -> ServedAgent) -> Self {
         let root = tempfile::tempdir().unwrap();
         let state = root.path().join("state");
         let host = Host::builder().sandbox(sandbox()).state_root(&state);
         let test_host = TestHost::with_tools_in(host.build().unwrap(), FILES).await;
         let served = ServedAgent::new(LiveBundle::new(test_host.loaded.clone()));
         Self {
-            server: McpServer::new(served, McpConfig::default()),
+            server: McpServer::new(change(served), McpConfig::default()),
             root,
-            _test_host: test_host,
+            test_host: test_host,
         }
     }
 
+    /// The number of instances that have a directory, beside the test host's own.
+    pub(super) fn instances(&self) -> usize {
+        self.test_host.loaded.instance_count().unwrap() - 1
+    }
+
     /// The number of files of this name beneath the state root.
-    fn files_named(&self, name: &str) -> usize {
+    pub(super) fn files_named(&self, name: &str) -> usize {
         fn count(dir: &std::path::Path, name: &str) -> usize {
             let entries = std::fs::read_dir(dir).unwrap().flatten();
             entries
@@ -56,7 +65,10 @@ impl Workspaces {
 }
 
 /// The headers of a request of 2026-07-28 that calls a tool.
-fn headers_2026<'a>(name: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+pub(super) fn headers_2026<'a>(
+    name: &'a str,
+    more: &[(&'a str, &'a str)],
+) -> Vec<(&'a str, &'a str)> {
     let mut headers = vec![
         ("MCP-Protocol-Version", "2026-07-28"),
         ("Mcp-Method", "tools/call"),
@@ -66,7 +78,7 @@ fn headers_2026<'a>(name: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str,
     headers
 }
 
-fn call_2026(name: &str, arguments: serde_json::Value) -> serde_json::Value {
+pub(super) fn call_2026(name: &str, arguments: serde_json::Value) -> serde_json::Value {
     let mut message = call(name, arguments);
     message["params"] = stateless(message["params"].take(), &json!({}));
     message
@@ -183,7 +195,111 @@ async fn pages_of_browsers_and_other_hosts_are_refused() {
         let headers = headers_2026("files__run", &[header]);
         let answer = served.post_to("/mcp", &write, &headers).await;
         assert_eq!(answer.status, 200, "{header:?}: {answer:?}");
+        let readable_by = answer.header("access-control-allow-origin");
+        let origin = (header.0 == "Origin").then(|| header.1.to_owned());
+        assert_eq!(readable_by, origin, "{answer:?}");
     }
+}
+
+#[tokio::test]
+async fn preflight_requests_are_answered_for_allowed_pages_only_and_run_nothing() {
+    let workspaces = Workspaces::new().await;
+    let served = Served::start(&workspaces.server, |config| {
+        config.tokens = vec![BearerToken::new("a-token")];
+        config.allowed_origins = vec!["https://app.example.com".to_owned()];
+    })
+    .await;
+    let preflight = async |origin: &str| {
+        let request = format!(
+            "OPTIONS /mcp HTTP/1.1\r\nHost: {}\r\nOrigin: {origin}\r\nConnection: close\r\n\
+             Access-Control-Request-Method: POST\r\n\
+             Access-Control-Request-Headers: authorization,content-type\r\n\r\n",
+            served.address
+        );
+        Answer::read(&mut served.send(&request).await).await
+    };
+    let answer = preflight("https://app.example.com").await;
+    assert_eq!(answer.status, 204, "{answer:?}");
+    let allowed = |name: &str| answer.header(name).unwrap();
+    assert_eq!(
+        allowed("access-control-allow-origin"),
+        "https://app.example.com"
+    );
+    assert!(allowed("access-control-allow-headers").contains("Authorization"));
+    assert!(allowed("access-control-allow-methods").contains("POST"));
+    let refused = preflight("https://evil.example").await;
+    assert_eq!(refused.status, 403, "{refused:?}");
+    assert_eq!(refused.header("access-control-allow-origin"), None);
+    // A page reads why its request is refused.
+    let headers = [("Origin", "https://app.example.com")];
+    let unauthorized = served.post(&initialize(), &headers).await;
+    assert_eq!(unauthorized.status, 401);
+    assert!(unauthorized.header("access-control-allow-origin").is_some());
+}
+
+#[tokio::test]
+async fn clients_that_name_instances_cannot_make_directories_without_end() {
+    let workspaces = Workspaces::with(|served| served.max_instances(3)).await;
+    let served = Served::start(&workspaces.server, |_| ()).await;
+    let write = call_2026("files__run", json!({"path": "/mine", "bytes": 3}));
+    let headers = headers_2026("files__run", &[]);
+    for path in ["/mcp/one", "/mcp/two", "/mcp/one"] {
+        let answer = served.post_to(path, &write, &headers).await;
+        assert!(answer.message()["result"].is_object(), "{path}: {answer:?}");
+    }
+    let refused = served.post_to("/mcp/three", &write, &headers).await;
+    let message = refused.message()["error"]["message"].clone();
+    assert!(
+        message.as_str().unwrap().contains("3 instances"),
+        "{refused:?}"
+    );
+    assert_eq!(workspaces.files_named("mine"), 2);
+    assert_eq!(workspaces.instances(), 2, "no directory is left");
+    // Lists need no workspace.
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+    for key in 0..20 {
+        let mut list = list.clone();
+        list["params"] = stateless(json!({}), &json!({}));
+        let headers = [
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "tools/list"),
+        ];
+        let answer = served
+            .post_to(&format!("/mcp/list-{key}"), &list, &headers)
+            .await;
+        assert!(answer.message()["result"]["tools"].is_array(), "{answer:?}");
+    }
+    assert_eq!(workspaces.instances(), 2);
+}
+
+#[tokio::test]
+async fn a_client_learns_no_path_of_the_host() {
+    let workspaces = Workspaces::new().await;
+    let directories = workspaces.root.path().join("state/workspaces");
+    std::fs::remove_dir_all(&directories).unwrap();
+    // No directory can be made in it.
+    std::fs::write(directories, "a file").unwrap();
+    let served = Served::start(&workspaces.server, |_| ()).await;
+    let write = call_2026("files__run", json!({"path": "/mine", "bytes": 3}));
+    let answer = served.post(&write, &headers_2026("files__run", &[])).await;
+    assert!(answer.message()["error"].is_object(), "{answer:?}");
+    let root = workspaces.root.path().to_str().unwrap();
+    assert!(!answer.body.contains(root), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_removed_workspace_is_made_again() {
+    let workspaces = Workspaces::new().await;
+    let served = Served::start(&workspaces.server, |_| ()).await;
+    let write = call_2026("files__run", json!({"path": "/mine", "bytes": 3}));
+    let headers = headers_2026("files__run", &[]);
+    served.post(&write, &headers).await;
+    assert_eq!(workspaces.files_named("mine"), 1);
+    let state = workspaces.root.path().join("state/workspaces");
+    std::fs::remove_dir_all(&state).unwrap();
+    let answer = served.post(&write, &headers).await;
+    assert!(answer.message()["result"]["isError"] == false, "{answer:?}");
+    assert_eq!(workspaces.files_named("mine"), 1);
 }
 
 #[tokio::test]
@@ -250,6 +366,38 @@ async fn sessions_are_bounded_and_end_when_they_are_idle() {
 }
 
 #[tokio::test]
+async fn a_session_lasts_while_a_call_or_a_stream_of_it_is_open() {
+    let test_host = test_host().await;
+    let served = Served::start(&server(&test_host, |_| ()), |config| {
+        config.default_instance = "instance".to_owned();
+        config.session_idle = Duration::from_millis(200);
+    })
+    .await;
+    let session = served.session("/mcp", &[]).await;
+    let header = [("Mcp-Session-Id", session.as_str())];
+    let sleep = call("sleep__run", json!({"seconds": 1}));
+    let answer = served.post(&sleep, &header).await;
+    assert_eq!(answer.output()["slept"], 1.0, "{answer:?}");
+    let host = served.address;
+    let listen = format!(
+        "GET /mcp HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\n\
+         Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n\r\n"
+    );
+    let stream = served.send(&listen).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let upper = call("text__upper", json!({"text": "on"}));
+    let answer = served.post(&upper, &header).await;
+    assert_eq!(answer.output(), json!({"text": "ON"}), "{answer:?}");
+    drop(stream);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(
+        served.post(&upper, &header).await.status,
+        404,
+        "it has ended"
+    );
+}
+
+#[tokio::test]
 async fn a_dropped_response_stops_the_guest() {
     let test_host = test_host().await;
     let free = sandbox().free_call_slots();
@@ -308,6 +456,53 @@ async fn a_cancelled_request_of_a_session_stops_the_guest() {
 }
 
 #[tokio::test]
+async fn a_second_request_of_an_id_that_is_in_use_is_refused() {
+    let test_host = test_host().await;
+    let free = sandbox().free_call_slots();
+    let served = Served::start(&server(&test_host, |_| ()), |config| {
+        config.default_instance = "instance".to_owned();
+    })
+    .await;
+    let session = served.session("/mcp", &[]).await;
+    let header = [("Mcp-Session-Id", session.as_str())];
+    let stream = served
+        .begin("/mcp", &call("spin__run", json!({})), &header)
+        .await;
+    eventually("the guest runs", || sandbox().free_call_slots() < free).await;
+    // `call` has the same id each time.
+    let upper = call("text__upper", json!({"text": "on"}));
+    assert_eq!(served.post(&upper, &header).await.status, 409);
+    drop(stream);
+    eventually("the guest stops", || sandbox().free_call_slots() == free).await;
+    let answer = served.post(&upper, &header).await;
+    assert_eq!(answer.output(), json!({"text": "ON"}), "{answer:?}");
+}
+
+#[tokio::test]
+async fn dropping_the_server_ends_its_connections_and_calls() {
+    let test_host = test_host().await;
+    let free = sandbox().free_call_slots();
+    let served = Served::start(&server(&test_host, |_| ()), |config| {
+        config.default_instance = "instance".to_owned();
+    })
+    .await;
+    let mut stream = served
+        .begin(
+            "/mcp",
+            &call_2026("spin__run", json!({})),
+            &headers_2026("spin__run", &[]),
+        )
+        .await;
+    eventually("the guest runs", || sandbox().free_call_slots() < free).await;
+    drop(served);
+    let mut rest = Vec::new();
+    let read = tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest);
+    let ended = tokio::time::timeout(Duration::from_secs(10), read).await;
+    assert!(ended.is_ok(), "the connection ends");
+    eventually("the guest stops", || sandbox().free_call_slots() == free).await;
+}
+
+#[tokio::test]
 async fn draining_answers_the_calls_that_run_and_then_ends() {
     let test_host = test_host().await;
     let server = server(&test_host, |_| ());
@@ -322,7 +517,7 @@ async fn draining_answers_the_calls_that_run_and_then_ends() {
         .await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     server.drain();
-    let answer = super::http_client::Answer::read(&mut stream).await;
+    let answer = Answer::read(&mut stream).await;
     assert_eq!(answer.output()["slept"], 1.0, "{answer:?}");
     let ended = tokio::time::timeout(Duration::from_secs(20), &mut served.running).await;
     assert!(ended.is_ok(), "the server ends");

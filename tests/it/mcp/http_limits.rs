@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::io::AsyncReadExt;
 use toolhost_tests::process_usage::ProcessUsage;
 
-use super::http_client::{Answer, Served, call};
+use super::http_client::{Answer, Served, call, initialize};
 use super::{server, test_host};
 
 async fn served(change: impl FnOnce(&mut toolhost_mcp::HttpConfig)) -> Served {
@@ -90,4 +90,38 @@ async fn abandoned_sessions_are_freed() {
     assert_eq!(after.fds, before.fds);
     let grown = after.rss.saturating_sub(before.rss);
     assert!(grown < 8 << 20, "{grown} bytes for 500 sessions");
+}
+
+#[tokio::test]
+async fn a_message_that_opens_a_session_is_small() {
+    let served = served(|_| ()).await;
+    let mut large = initialize();
+    large["params"]["clientInfo"]["title"] = json!("x".repeat(70_000));
+    assert_eq!(served.post(&large, &[]).await.status, 413);
+    let repeated = initialize()
+        .to_string()
+        .replacen('{', "{\"method\":\"ping\",", 1);
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nConnection: close\r\n\
+         Content-Length: {}\r\n\r\n{repeated}",
+        served.address,
+        repeated.len()
+    );
+    let answer = Answer::read(&mut served.send(&head).await).await;
+    assert_eq!(answer.status, 400, "{answer:?}");
+}
+
+#[tokio::test]
+async fn no_more_sessions_are_opened_at_once_than_may_be_open() {
+    let served = served(|config| config.max_sessions = 5).await;
+    let message = initialize();
+    let opened = futures_util::future::join_all((0..40).map(|_| served.post(&message, &[]))).await;
+    let count = opened.iter().filter(|answer| answer.status == 200).count();
+    assert!((1..=5).contains(&count), "{count} sessions");
+    assert!(
+        opened
+            .iter()
+            .all(|answer| [200, 503].contains(&answer.status))
+    );
 }

@@ -23,12 +23,16 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn connect(server: &McpServer) -> Self {
+        Self::connect_as(server, "instance")
+    }
+
+    /// Connects as a client of the instance `key`.
+    pub(crate) fn connect_as(server: &McpServer, key: &'static str) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(ours);
         let (their_read, their_write) = tokio::io::split(theirs);
         let server = server.clone();
-        let serving =
-            tokio::spawn(async move { server.serve(their_read, their_write, "instance").await });
+        let serving = tokio::spawn(async move { server.serve(their_read, their_write, key).await });
         Self {
             read: BufReader::new(read).lines(),
             write,

@@ -81,3 +81,38 @@ async fn a_pending_result_is_a_task_of_a_client_that_knows_tasks() {
         assert_eq!(answer["error"]["code"], -32602, "{wrong}: {answer}");
     }
 }
+
+#[tokio::test]
+async fn a_poll_that_the_host_stops_leaves_its_task_working() {
+    let policy = json!({"tools": {"later": {"limits": {"deadlineMs": 300}}}});
+    let test_host = TestHost::with_tools(PENDING, &policy.to_string()).await;
+    let mut peer = Peer::connect(&server(&test_host, |_| ()));
+    let capabilities = json!({"extensions": {TASKS: {}}});
+    let request = |params: Value| stateless(params, &capabilities);
+    let call = json!({"name": "later__run", "arguments": {"handle": "spin"}});
+    let created = peer.request("tools/call", request(call)).await;
+    let id = json!({"taskId": created["result"]["taskId"]});
+    let task = peer.request("tasks/get", request(id.clone())).await;
+    assert_eq!(task["result"]["status"], "working", "{task}");
+    peer.request("tasks/cancel", request(id.clone())).await;
+    let task = peer.request("tasks/get", request(id)).await;
+    assert_eq!(task["result"]["status"], "cancelled", "{task}");
+}
+
+#[tokio::test]
+async fn polls_are_calls_within_the_limits() {
+    let policy = json!({"tools": {"later": {"limits": {"deadlineMs": 2000}}}});
+    let test_host = TestHost::with_tools(PENDING, &policy.to_string()).await;
+    let mut peer = Peer::connect(&server(&test_host, |config| config.max_calls = 1));
+    let capabilities = json!({"extensions": {TASKS: {}}});
+    let request = |params: Value| stateless(params, &capabilities);
+    let call = json!({"name": "later__run", "arguments": {"handle": "spin"}});
+    let created = peer.request("tools/call", request(call)).await;
+    let id = json!({"taskId": created["result"]["taskId"]});
+    let first = peer.send("tasks/get", request(id.clone())).await;
+    let second = peer.request("tasks/get", request(id)).await;
+    let message = second["error"]["message"].as_str().unwrap();
+    assert!(message.contains("call again later"), "{second}");
+    let polled = peer.response(first).await;
+    assert_eq!(polled["result"]["status"], "working", "{polled}");
+}
