@@ -38,3 +38,7 @@ deny:
 # Fuzz the code that reads untrusted input, each target for a minute.
 fuzz *args:
     cargo xtask fuzz {{args}}
+
+# Test `toolhost serve` with the conformance suite of MCP.
+conformance:
+    cargo xtask conformance

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::workspace::Workspace;
-use crate::{child, clients, mcp_clients, mcp_servers, sources};
+use crate::{child, clients, conformance, mcp_clients, mcp_servers, sources};
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
 /// the tests of the kits and the clients, and the doctests, which cargo-nextest does not run.
@@ -16,6 +16,7 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
         clients::test(workspace)?;
         mcp_servers::install(workspace)?;
         mcp_clients::test(workspace)?;
+        conformance::test(workspace)?;
     }
     let nextest = child::works(child::cargo(workspace.root()).args(["nextest", "--version"]));
     if !nextest {

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 mod checks;
 mod child;
 mod clients;
+mod conformance;
 mod demo;
 mod deny;
 mod fuzz;

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::fuzz::{self, FuzzRun};
 use crate::workspace::Workspace;
-use crate::{checks, demo, deny, guests, mcp_clients, wasip2};
+use crate::{checks, conformance, demo, deny, guests, mcp_clients, wasip2};
 
 const HELP: &str = "\
 Set-up and build commands that need only cargo.
@@ -17,6 +17,7 @@ Set-up and build commands that need only cargo.
                                 and of the clients
   cargo xtask mcp-clients       installs MCP clients of others and the conformance suite, in target/, and
                                 tests `toolhost serve` with the clients
+  cargo xtask conformance       tests `toolhost serve` with the conformance suite of MCP, both revisions
   cargo xtask lint              checks format and clippy as CI does
   cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures, in the release profile
@@ -40,6 +41,7 @@ pub(crate) enum Task {
     Demo(Vec<String>),
     Test(Vec<String>),
     McpClients,
+    Conformance,
     Lint,
     Deny,
     Bench(Vec<String>),
@@ -71,6 +73,7 @@ impl Task {
             "demo" => return Ok(Self::Demo(rest)),
             "test" => return Ok(Self::Test(rest)),
             "mcp-clients" => Self::McpClients,
+            "conformance" => Self::Conformance,
             "lint" => Self::Lint,
             "deny" => Self::Deny,
             "bench" => return Ok(Self::Bench(rest)),
@@ -112,6 +115,10 @@ impl Task {
                 mcp_clients::install(workspace)?;
                 guests::build(workspace)?;
                 mcp_clients::test(workspace)
+            }
+            Self::Conformance => {
+                guests::build(workspace)?;
+                conformance::test(workspace)
             }
             Self::Lint => checks::lint(workspace),
             Self::Deny => deny::check(workspace),
@@ -163,6 +170,7 @@ mod tests {
         assert!(matches!(parse("fuzz bundle"), Some(Task::Fuzz(_))));
         assert_eq!(parse("fuzz --minutes"), None);
         assert_eq!(parse("mcp-clients"), Some(Task::McpClients));
+        assert_eq!(parse("conformance"), Some(Task::Conformance));
         assert_eq!(parse("lint a"), None);
         let write = Some(Task::BaseTools(words("--write")));
         assert_eq!(parse("base-tools --write"), write);

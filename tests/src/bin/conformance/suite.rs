@@ -39,7 +39,6 @@ impl Suite<'_> {
             .arg(&expected)
             .arg("-o")
             .arg(&results)
-            .env("NO_COLOR", "1")
             .stdin(Stdio::null())
             .stderr(output.try_clone()?)
             .stdout(output);
@@ -50,7 +49,7 @@ impl Suite<'_> {
         let Some((_, summary)) = printed.split_once(SUMMARY) else {
             return Err(format!("the suite has not ended: see {}", log.display()).into());
         };
-        println!("\nMCP {revision}, {seconds:.0} s:{summary}");
+        println!("\nMCP {revision}, {seconds:.0} s:{}", plain(summary));
         let list = fs::read_to_string(&expected)?;
         let surprises = expected::surprises(&list, &self.requirements(revision)?, &results)?;
         for surprise in &surprises {
@@ -69,6 +68,14 @@ impl Suite<'_> {
         let text = fs::read_to_string(&path);
         text.map_err(|error| format!("{}: {error}", path.display()).into())
     }
+}
+
+/// Removes the sequences that colour a text.
+fn plain(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let first = parts.next().unwrap_or_default();
+    let rest = parts.map(|part| part.split_once('m').map_or(part, |(_, text)| text));
+    first.chars().chain(rest.flat_map(str::chars)).collect()
 }
 
 struct KilledOnDrop(Child);
