@@ -8,6 +8,7 @@ mod http_limits;
 mod oauth;
 pub(crate) mod peer;
 mod pending;
+mod subscriptions;
 
 use std::time::Duration;
 

@@ -10,16 +10,18 @@ mod call;
 mod logs;
 mod progress;
 mod resources;
+mod subscriber;
 mod tasks;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ErrorData,
     GetTaskParams, GetTaskResult, Implementation, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscriptionFilter, Tool,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -27,10 +29,12 @@ use toolhost::{Agent, Instance};
 
 use call::Call;
 use logs::SessionLevel;
+use subscriber::{LookAfterCall, Subscriber, watched_path};
 
 use crate::list_changes;
 use crate::served::InstanceError;
 use crate::shared::Shared;
+use crate::subscriptions::{Client, INSTANCE_MAX};
 use crate::tool::{poll_tool, tool_of};
 
 /// The key of a request's instance. The HTTP server puts it into the extensions of each request.
@@ -46,6 +50,8 @@ pub(crate) struct Handler {
     level: SessionLevel,
     /// Whether changes of the list are notified already: a client may initialize again and again.
     notifies: Arc<AtomicBool>,
+    /// The subscriptions of a client that sent `initialize`.
+    subscriber: Arc<OnceLock<Subscriber>>,
 }
 
 impl Handler {
@@ -55,6 +61,7 @@ impl Handler {
             key: Some(InstanceKey(key)),
             level: SessionLevel::default(),
             notifies: Arc::default(),
+            subscriber: Arc::default(),
         }
     }
 
@@ -64,6 +71,7 @@ impl Handler {
             key: None,
             level: SessionLevel::default(),
             notifies: Arc::default(),
+            subscriber: Arc::default(),
         }
     }
 
@@ -115,7 +123,8 @@ impl ServerHandler for Handler {
             .enable_tool_list_changed()
             .enable_tasks();
         let capabilities = if self.shared.config.serve_workdir {
-            capabilities.enable_resources().build()
+            let capabilities = capabilities.enable_resources();
+            capabilities.enable_resources_subscribe().build()
         } else {
             capabilities.build()
         };
@@ -144,6 +153,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let _admitted = self.shared.admit(self.key(&context)?)?;
         let instance = self.instance(&context).await?;
+        let _look = LookAfterCall::of(&self.shared, instance.key());
         let call = Call {
             shared: &self.shared,
             instance: &instance,
@@ -176,6 +186,7 @@ impl ServerHandler for Handler {
     ) -> Result<GetTaskResult, ErrorData> {
         let _admitted = self.shared.admit(self.key(&context)?)?;
         let instance = self.instance(&context).await?;
+        let _look = LookAfterCall::of(&self.shared, instance.key());
         tasks::get(&self.shared, &instance, &request.task_id).await
     }
 
@@ -223,11 +234,52 @@ impl ServerHandler for Handler {
         }
     }
 
-    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        resources::allowed(&self.shared.config)?;
+        let instance = self.instance(&context).await?;
+        let client = Client::Session(context.peer.clone());
+        let subscriber = || Subscriber::new(&self.shared);
+        let subscriber = self.subscriber.get_or_init(subscriber);
+        subscriber.add(&instance, &request.uri, client).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        resources::allowed(&self.shared.config)?;
+        if let Some(subscriber) = self.subscriber.get() {
+            subscriber.remove(&request.uri);
+        }
+        Ok(())
+    }
+
+    /// The SDK removes the files if they are not served.
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let files = requested.resource_subscriptions.iter().flatten();
+        let files = files.filter(|uri| watched_path(uri).is_some());
+        let files = files.take(INSTANCE_MAX).cloned();
+        let accepted = SubscriptionFilter::builder().tools_list_changed();
+        Some(accepted.resource_subscriptions(files).build())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let subscriber = Subscriber::new(&self.shared);
+        if let Some(files) = &context.accepted().resource_subscriptions {
+            let instance = self.instance(context.request_context()).await?;
+            for uri in files {
+                let client = Client::Stream(context.sink().clone());
+                subscriber.add(&instance, uri, client).await?;
+            }
+        }
         list_changes::notify_subscription(self.shared.served.changes(), &context).await;
         Ok(())
     }

@@ -40,6 +40,7 @@ mod served;
 mod server;
 mod shared;
 mod stream_writer;
+mod subscriptions;
 mod tool;
 mod workspaces;
 

@@ -54,6 +54,9 @@ pub(crate) async fn notify_subscription(
     mut changes: BundleChanges,
     subscription: &SubscriptionContext,
 ) {
+    if subscription.accepted().tools_list_changed != Some(true) {
+        return subscription.cancelled().await;
+    }
     loop {
         tokio::select! {
             () = subscription.cancelled() => return,

@@ -13,6 +13,7 @@ use crate::instance_calls::{InstanceCall, InstanceCalls};
 use crate::list_changes::Listeners;
 use crate::metrics::Metrics;
 use crate::served::ServedAgent;
+use crate::subscriptions::Subscriptions;
 
 /// Jobs that read files of workdirs at the same time, with a thread each.
 const FILE_JOBS_MAX: usize = 4;
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     /// No further calls.
     pub(crate) drain: CancellationToken,
     pub(crate) listeners: Listeners,
+    pub(crate) subscriptions: Subscriptions,
     pub(crate) metrics: Metrics,
 }
 
@@ -50,6 +52,7 @@ impl Shared {
             running: TaskTracker::new(),
             drain: CancellationToken::new(),
             listeners: Listeners::default(),
+            subscriptions: Subscriptions::default(),
             metrics: Metrics::new(),
             served,
             config,

@@ -78,7 +78,7 @@ pub(super) async fn read(
     }
 }
 
-fn allowed(config: &McpConfig) -> Result<(), ErrorData> {
+pub(super) fn allowed(config: &McpConfig) -> Result<(), ErrorData> {
     if config.serve_workdir {
         return Ok(());
     }
