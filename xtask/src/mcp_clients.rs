@@ -72,6 +72,6 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
         .env("PYTHONDONTWRITEBYTECODE", "1");
     run(python, "python")?;
     let mut node = Command::new(installed.join("node"));
-    node.args(["--test", "sdk.test.mjs"]);
+    node.args(["--test", "sdk.test.mjs", "inspector.test.mjs"]);
     run(node, "typescript")
 }

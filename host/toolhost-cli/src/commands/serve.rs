@@ -1,6 +1,7 @@
 //! `toolhost serve`: serves an agent's tools over MCP.
 
 mod client_config;
+mod endpoint;
 mod oauth;
 mod tokens;
 
@@ -105,6 +106,9 @@ async fn over_http(
     config.allowed_hosts.extend(resource_host);
     if let Some(path) = &args.tokens {
         config.tokens = tokens::read(path)?;
+        if args.workdir.is_some() {
+            tokens::check_only_instance(&config.tokens, &args.instance, path)?;
+        }
     } else if config.oauth.is_none() && !address.ip().is_loopback() {
         let token = BearerToken::generate().context("a token cannot be generated")?;
         // Also with --quiet: nobody could use the server.

@@ -271,3 +271,119 @@ fn the_configuration_of_each_client_starts_the_server_from_any_directory() {
         assert_eq!(command.lines().count(), 1, "{command}");
     }
 }
+
+/// Runs `toolhost serve --print-config`.
+fn print_config(terminal: &Terminal, client: &str, options: &[&str]) -> crate::terminal::Ran {
+    let mut command = terminal.toolhost(["serve"]);
+    command.arg(examples()).args(["--print-config", client]);
+    crate::terminal::Ran::of(command.args(options))
+}
+
+#[test]
+fn the_configuration_for_http_names_a_host_that_clients_can_reach() {
+    let terminal = Terminal::new();
+    for (options, url) in [
+        (
+            &["--http", "127.0.0.1:8484"][..],
+            "http://127.0.0.1:8484/mcp",
+        ),
+        (&["--http", "192.0.2.7:80"], "http://192.0.2.7:80/mcp"),
+        (&["--http", "0.0.0.0:8484"], "http://127.0.0.1:8484/mcp"),
+        (&["--http", "[::]:8484"], "http://[::1]:8484/mcp"),
+        (
+            &["--http", "0.0.0.0:8484", "--allow-host", "tools.example"],
+            "http://tools.example:8484/mcp",
+        ),
+        (
+            &[
+                "--http",
+                "127.0.0.1:8484",
+                "--allow-host",
+                "tools.example:80",
+            ],
+            "http://tools.example:80/mcp",
+        ),
+    ] {
+        let config = print_config(&terminal, "cursor", options).exits(0).json();
+        assert_eq!(config["mcpServers"]["toolhost"]["url"], url, "{options:?}");
+    }
+    let ran = print_config(&terminal, "inspector", &["--http", "0.0.0.0:8484"]).exits(0);
+    assert!(ran.stderr.contains("--allow-host"), "{ran:?}");
+    print_config(&terminal, "cursor", &["--http", "127.0.0.1:0"]).fails(2, "Name a port");
+}
+
+#[test]
+fn the_configuration_for_http_passes_a_token_where_the_server_needs_one() {
+    let terminal = Terminal::new();
+    let print = |client: &str, options: &[&str]| print_config(&terminal, client, options).exits(0);
+    let remote = ["--http", "192.0.2.7:8484"];
+    let with_file = ["--http", "127.0.0.1:8484", "--tokens", "tokens.txt"];
+    for (options, note) in [
+        (&remote[..], "another one at each start"),
+        (&with_file, "tokens.txt"),
+    ] {
+        for client in ["claude-code", "inspector"] {
+            let ran = print(client, options);
+            let header = " --header \"Authorization: Bearer $TOOLHOST_TOKEN\"\n";
+            assert!(ran.stdout.ends_with(header), "{ran:?}");
+            assert!(
+                ran.stderr.contains("TOOLHOST_TOKEN") && ran.stderr.contains(note),
+                "{ran:?}"
+            );
+        }
+        let cursor = print("cursor", options).json();
+        let headers = &cursor["mcpServers"]["toolhost"]["headers"];
+        assert_eq!(headers["Authorization"], "Bearer ${env:TOOLHOST_TOKEN}");
+        let vscode = print("vscode", options).json();
+        let headers = &vscode["servers"]["toolhost"]["headers"];
+        assert_eq!(headers["Authorization"], "Bearer ${input:toolhost-token}");
+        assert_eq!(vscode["servers"]["toolhost"]["type"], "http");
+        assert_eq!(vscode["inputs"][0]["id"], "toolhost-token");
+        assert_eq!(vscode["inputs"][0]["password"], true);
+    }
+    let oauth = [
+        "--oauth-issuer",
+        "https://id.example",
+        "--oauth-resource",
+        "https://tools.example/mcp",
+    ];
+    for client in ["claude-code", "inspector", "cursor", "vscode"] {
+        let open = print(client, &["--http", "127.0.0.1:8484"]);
+        let signed_in = print(client, &[&["--http", "0.0.0.0:8484"], &oauth[..]].concat());
+        assert!(
+            signed_in.stdout.contains("https://tools.example/mcp"),
+            "{signed_in:?}"
+        );
+        assert!(
+            signed_in.stderr.contains("https://id.example"),
+            "{signed_in:?}"
+        );
+        for ran in [open, signed_in] {
+            let has_token = ran.stdout.contains("Authorization") || ran.stdout.contains("inputs");
+            assert!(!has_token, "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn tokens_of_other_instances_are_refused_where_a_workdir_serves_one() {
+    let terminal = Terminal::new();
+    let secret = "5d0c4f2b8f3e4c1a9d7e6b5a4c3d2e1f";
+    let path = terminal.write(
+        "tokens.txt",
+        &format!("* a{secret}\nalice b{secret}\nbob {secret}\n"),
+    );
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    let mut command = terminal.toolhost(["serve"]);
+    command
+        .arg(examples())
+        .arg("--workdir")
+        .arg(terminal.path("D"));
+    command.args(["--instance", "alice", "--http", "127.0.0.1:0", "--tokens"]);
+    let ran = crate::terminal::Ran::of(command.arg(path));
+    let ran = ran.fails(
+        2,
+        "name the instance 'bob', but with --workdir only 'alice' is served",
+    );
+    assert!(!ran.stderr.contains(secret), "{ran:?}");
+}

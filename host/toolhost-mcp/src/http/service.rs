@@ -96,6 +96,7 @@ async fn answer_mcp(
     let (config, sessions) = (&state.config, &state.sessions);
     let session = sessions.begin_use(request.headers(), &key).await?;
     let (mut parts, body) = request.into_parts();
+    let is_delete = parts.method == Method::DELETE;
     let body = read(body, config.body_bytes, config.read_timeout).await?;
     let message = Message::of(&parts.method, &body)?;
     let opening = match message.opens_session() {
@@ -118,10 +119,14 @@ async fn answer_mcp(
     parts.extensions.insert(InstanceKey(Arc::clone(&key)));
     // The handler needs no secrets.
     parts.headers.remove(header::AUTHORIZATION);
-    let answered = state
+    let mut answered = state
         .mcp
         .handle(Request::from_parts(parts, full(body)))
         .await;
+    if is_delete && answered.status() == StatusCode::ACCEPTED {
+        // The session has ended. Some clients take 202 for a failure.
+        *answered.status_mut() = StatusCode::NO_CONTENT;
+    }
     if opening.is_some() {
         sessions.add(answered.headers(), &key).await;
     }

@@ -59,7 +59,9 @@ impl BearerToken {
         &self.token
     }
 
-    pub(super) fn instance(&self) -> Option<&str> {
+    /// The only instance for which the token is valid. None if it is valid for every instance.
+    #[must_use]
+    pub fn instance(&self) -> Option<&str> {
         self.instance.as_deref()
     }
 }

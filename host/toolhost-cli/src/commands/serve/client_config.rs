@@ -5,55 +5,164 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use super::endpoint::Endpoint;
 use crate::args::{Client, ServeArgs};
+use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::terminal::stdout;
 
 /// Name of the server in the configuration of clients.
 const SERVER: &str = "toolhost";
 
+/// The environment variable from which clients read the token.
+const TOKEN: &str = "TOOLHOST_TOKEN";
+
+/// The name of the token among the inputs that VS Code asks for.
+const TOKEN_INPUT: &str = "toolhost-token";
+
 /// Prints the snippet of a client, and notes where it belongs.
-pub(super) fn print(args: &ServeArgs, client: Client, settings: &Settings) -> Result<()> {
-    let command = command(args, settings)?;
-    let url = args.http.map(|address| format!("http://{address}/mcp"));
-    match client {
-        Client::ClaudeCode => stdout::write(&match &url {
-            Some(url) => format!("claude mcp add --transport http {SERVER} {url}"),
-            None => format!("claude mcp add {SERVER} -- {}", shell(&command)),
-        }),
-        Client::Inspector => stdout::write(&match &url {
-            Some(url) => {
-                format!("npx @modelcontextprotocol/inspector --transport http --server-url {url}")
-            }
-            None => format!("npx @modelcontextprotocol/inspector {}", shell(&command)),
-        }),
-        Client::Cursor => {
-            settings
-                .note("this belongs into .cursor/mcp.json of the project, or ~/.cursor/mcp.json");
-            stdout::json(
-                &json!({ "mcpServers": { SERVER: server(&command, url.as_deref(), None) } }),
-            )
-        }
-        Client::Vscode => {
-            settings.note("this belongs into .vscode/mcp.json of the project");
-            let kind = if url.is_some() { "http" } else { "stdio" };
-            stdout::json(
-                &json!({ "servers": { SERVER: server(&command, url.as_deref(), Some(kind)) } }),
-            )
+pub(super) fn print(args: &ServeArgs, client: Client, settings: &Settings) -> Result<(), Failure> {
+    let server = match Endpoint::of(args)? {
+        Some(endpoint) => Server::Http(endpoint),
+        None => Server::Stdio(command(args, settings)?),
+    };
+    for note in notes(args, client, &server) {
+        settings.note(&note);
+    }
+    Ok(match client {
+        Client::ClaudeCode => stdout::write(&claude_code(&server)),
+        Client::Inspector => stdout::write(&inspector(&server)),
+        Client::Cursor => stdout::json(&cursor(&server)),
+        Client::Vscode => stdout::json(&vscode(&server)),
+    }?)
+}
+
+/// How the client starts or reaches the server.
+enum Server {
+    /// The words of a command.
+    Stdio(Vec<String>),
+    Http(Endpoint),
+}
+
+fn claude_code(server: &Server) -> String {
+    match server {
+        Server::Stdio(command) => format!("claude mcp add {SERVER} -- {}", shell(command)),
+        Server::Http(endpoint) => {
+            let (url, header) = (word(&endpoint.url), header_option(endpoint));
+            format!("claude mcp add --transport http {SERVER} {url}{header}")
         }
     }
 }
 
-fn server(command: &[String], url: Option<&str>, kind: Option<&str>) -> Value {
-    let mut server = match (url, command) {
-        (Some(url), _) => json!({ "url": url }),
-        (None, [program, args @ ..]) => json!({ "command": program, "args": args }),
-        (None, []) => json!({}),
-    };
-    if let Some(kind) = kind {
-        stdout::set(&mut server, "type", json!(kind));
+fn inspector(server: &Server) -> String {
+    let inspector = "npx @modelcontextprotocol/inspector";
+    match server {
+        Server::Stdio(command) => format!("{inspector} {}", shell(command)),
+        Server::Http(endpoint) => {
+            let (url, header) = (word(&endpoint.url), header_option(endpoint));
+            format!("{inspector} --transport http --server-url {url}{header}")
+        }
     }
-    server
+}
+
+/// The option with which a shell passes the token of the environment.
+fn header_option(endpoint: &Endpoint) -> String {
+    match endpoint.needs_token {
+        true => format!(" --header \"Authorization: Bearer ${TOKEN}\""),
+        false => String::new(),
+    }
+}
+
+fn cursor(server: &Server) -> Value {
+    let entry = match server {
+        Server::Stdio(command) => of_command(command),
+        Server::Http(endpoint) => of_url(endpoint, &format!("${{env:{TOKEN}}}")),
+    };
+    json!({ "mcpServers": { SERVER: entry } })
+}
+
+fn vscode(server: &Server) -> Value {
+    let (mut entry, kind) = match server {
+        Server::Stdio(command) => (of_command(command), "stdio"),
+        Server::Http(endpoint) => {
+            let token = format!("${{input:{TOKEN_INPUT}}}");
+            (of_url(endpoint, &token), "http")
+        }
+    };
+    stdout::set(&mut entry, "type", kind);
+    let mut config = json!({ "servers": { SERVER: entry } });
+    if let Server::Http(endpoint) = server
+        && endpoint.needs_token
+    {
+        let input = json!({
+            "type": "promptString", "id": TOKEN_INPUT, "description": "Token of toolhost", "password": true,
+        });
+        stdout::set(&mut config, "inputs", json!([input]));
+    }
+    config
+}
+
+fn of_command(command: &[String]) -> Value {
+    match command {
+        [program, args @ ..] => json!({ "command": program, "args": args }),
+        [] => json!({}),
+    }
+}
+
+fn of_url(endpoint: &Endpoint, token: &str) -> Value {
+    let mut entry = json!({ "url": endpoint.url });
+    if endpoint.needs_token {
+        let value = format!("Bearer {token}");
+        stdout::set(&mut entry, "headers", json!({ "Authorization": value }));
+    }
+    entry
+}
+
+/// What a person must do besides, in sentences for stderr.
+fn notes(args: &ServeArgs, client: Client, server: &Server) -> Vec<String> {
+    let mut notes = Vec::new();
+    match client {
+        Client::Cursor => notes.push(
+            "this belongs into .cursor/mcp.json of the project, or ~/.cursor/mcp.json".to_owned(),
+        ),
+        Client::Vscode => {
+            notes.push("this belongs into .vscode/mcp.json of the project".to_owned())
+        }
+        Client::ClaudeCode | Client::Inspector => {}
+    }
+    let Server::Http(endpoint) = server else {
+        return notes;
+    };
+    if let Some(issuer) = &args.oauth_issuer {
+        notes.push(format!("the client signs in at {issuer}"));
+        return notes;
+    }
+    let is_everywhere = args
+        .http
+        .is_some_and(|address| address.ip().is_unspecified());
+    if is_everywhere && args.allow_host.is_empty() {
+        let note = format!(
+            "{} is for clients on this machine; for others, name it with --allow-host",
+            endpoint.url
+        );
+        notes.push(note);
+    }
+    if endpoint.needs_token {
+        let of_file = args
+            .tokens
+            .as_ref()
+            .map(|file| format!("a token of {}", file.display()));
+        let token = of_file.unwrap_or_else(|| {
+            "the token that the server prints, another one at each start: --tokens FILE keeps them".to_owned()
+        });
+        notes.push(match client {
+            Client::Vscode => format!("VS Code asks for the token: {token}"),
+            Client::ClaudeCode | Client::Cursor | Client::Inspector => {
+                format!("set the environment variable {TOKEN} to {token}")
+            }
+        });
+    }
+    notes
 }
 
 /// Returns the command that starts this server from any directory.
@@ -97,13 +206,16 @@ fn text(path: &Path) -> String {
 
 /// Returns a command as a shell reads it.
 fn shell(command: &[String]) -> String {
-    let quoted = command.iter().map(|word| {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:@,+".contains(&byte);
-        if !word.is_empty() && word.bytes().all(is_plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    });
+    let quoted = command.iter().map(|text| word(text));
     quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns one word as a shell reads it.
+fn word(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:@,+".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }

@@ -47,6 +47,24 @@ pub(super) fn read(path: &Path) -> Result<Vec<BearerToken>, Failure> {
     Ok(tokens)
 }
 
+/// Refuses tokens of other instances than the only one that is served.
+pub(super) fn check_only_instance(
+    tokens: &[BearerToken],
+    instance: &str,
+    path: &Path,
+) -> Result<(), Failure> {
+    let mut keys = tokens.iter().filter_map(BearerToken::instance);
+    let Some(other) = keys.find(|key| *key != instance) else {
+        return Ok(());
+    };
+    let file = path.display();
+    let error = anyhow!(
+        "the tokens {file} name the instance '{other}', but with --workdir only '{instance}' is served"
+    );
+    let hint = "Write `*` or that instance in its place, or drop --workdir: each instance then has its own workspace.";
+    Err(Failure::from(error).hint(hint))
+}
+
 fn token(line: &str) -> anyhow::Result<BearerToken> {
     let mut words = line.split_whitespace();
     let (Some(instance), Some(token), None) = (words.next(), words.next(), words.next()) else {
