@@ -366,6 +366,30 @@ fn the_configuration_for_http_passes_a_token_where_the_server_needs_one() {
 }
 
 #[test]
+fn the_snippets_of_the_page_are_what_is_printed() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let terminal = Terminal::new();
+    let http = ["--http", "192.0.2.7:8484"];
+    for client in ["claude-code", "cursor", "vscode", "inspector"] {
+        for options in [&["--workdir", "/home/me/project"], &http] {
+            let mut command = terminal.toolhost(["serve", "/home/me/my-bundle"]);
+            let program = command.get_program().to_str().expect("UTF-8").to_owned();
+            command.args(["--print-config", client]).args(options);
+            let printed = crate::terminal::Ran::of(&mut command).exits(0).stdout;
+            let printed = printed.replace(&program, "/usr/local/bin/toolhost");
+            let is_there = match serde_json::from_str::<Value>(&printed) {
+                Ok(json) => page.lines().any(|line| {
+                    serde_json::from_str::<Value>(line).is_ok_and(|snippet| snippet == json)
+                }),
+                Err(_) => page.lines().any(|line| line == printed.trim()),
+            };
+            assert!(is_there, "{printed}");
+        }
+    }
+}
+
+#[test]
 fn tokens_of_other_instances_are_refused_where_a_workdir_serves_one() {
     let terminal = Terminal::new();
     let secret = "5d0c4f2b8f3e4c1a9d7e6b5a4c3d2e1f";
