@@ -31,8 +31,8 @@ use call::Call;
 use logs::SessionLevel;
 use subscriber::{LookAfterCall, Subscriber, watched_path};
 
+use crate::instance_error::InstanceError;
 use crate::list_changes;
-use crate::served::InstanceError;
 use crate::shared::Shared;
 use crate::subscriptions::{Client, INSTANCE_MAX};
 use crate::tool::{poll_tool, tool_of};

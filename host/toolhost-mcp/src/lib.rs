@@ -33,6 +33,7 @@ mod files;
 mod handler;
 mod http;
 mod instance_calls;
+mod instance_error;
 mod list_changes;
 mod metrics;
 mod result;

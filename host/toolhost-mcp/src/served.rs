@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use toolhost::{
-    Agent, AgentError, BundleChanges, Instance, LiveBundle, LoadedBundle, Workdir, WorkspaceError,
-};
+use toolhost::{Agent, AgentError, BundleChanges, Instance, LiveBundle, LoadedBundle, Workdir};
 
+use crate::instance_error::InstanceError;
 use crate::workspaces::Workspaces;
 
 /// Instances of a bundle beyond which no new one is made, by default.
@@ -23,21 +22,6 @@ pub struct ServedAgent {
     only: Option<(Arc<str>, Workdir)>,
     max_instances: usize,
     workspaces: Arc<Workspaces>,
-}
-
-/// Why a request gets no instance. The messages are for clients: they contain no path of the host.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum InstanceError {
-    #[error("this server has no instance '{key}'")]
-    Unknown { key: String },
-    #[error("this server has {max} instances and makes no further ones; ask its operator")]
-    TooMany { max: usize },
-    #[error(transparent)]
-    Agent(#[from] AgentError),
-    #[error("the workspace of the instance cannot be opened; ask the server's operator")]
-    Workspace(#[from] WorkspaceError),
-    #[error("opening the workspace was interrupted")]
-    Interrupted,
 }
 
 impl ServedAgent {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use toolhost::{LoadedBundle, Workdir};
 
-use crate::served::InstanceError;
+use crate::instance_error::InstanceError;
 
 /// Workspaces that are kept open, with a file descriptor each.
 const OPEN_MAX: usize = 256;

@@ -18,13 +18,11 @@ use serde_json::json;
 use super::body::{BoxResponse, response};
 use crate::served::ServedAgent;
 use claims::Expected;
+use config::METADATA;
 use key_source::KeySource;
 
 pub use config::{OAuthConfig, OAuthConfigError, OAuthKeys};
 pub(super) use token_error::TokenError;
-
-/// What the path of the metadata begins with (RFC 9728 §3.1).
-const METADATA: &str = "/.well-known/oauth-protected-resource";
 
 /// Longest token, in bytes.
 const TOKEN_BYTES_MAX: usize = 8 << 10;

@@ -75,7 +75,8 @@ pub(super) fn presented(headers: &HeaderMap) -> Option<&str> {
 
 /// Returns the valid token that was given. Compares in a time that does not depend on the content.
 pub(super) fn find<'a>(given: &str, tokens: &'a [BearerToken]) -> Option<&'a BearerToken> {
-    let is_equal = |token: &&BearerToken| token.token.as_bytes().ct_eq(given.as_bytes()).into();
-    // The last one, so that all are compared.
-    tokens.iter().filter(is_equal).last()
+    let is_equal = |token: &BearerToken| token.token.as_bytes().ct_eq(given.as_bytes()).into();
+    // All are compared, also after one that is equal.
+    let last_equal = |found, token| if is_equal(token) { Some(token) } else { found };
+    tokens.iter().fold(None, last_equal)
 }

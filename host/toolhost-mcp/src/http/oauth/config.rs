@@ -3,6 +3,9 @@
 use http::Uri;
 use toolhost::HttpRuleError;
 
+/// What the path of the metadata begins with (RFC 9728 §3.1).
+pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
+
 /// The OAuth authorization server whose access tokens are valid. The subject of a token is its instance.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -83,7 +86,7 @@ impl OAuthConfig {
             authority.map_or("", |name| name.as_str()),
         );
         let path = resource.path().trim_end_matches('/');
-        Ok(format!("{scheme}://{authority}{}{path}", super::METADATA))
+        Ok(format!("{scheme}://{authority}{}{path}", METADATA))
     }
 }
 

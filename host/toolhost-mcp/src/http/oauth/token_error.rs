@@ -30,7 +30,13 @@ impl TokenError {
         match self {
             Self::Scope(_) => StatusCode::FORBIDDEN,
             Self::NoKeys => StatusCode::SERVICE_UNAVAILABLE,
-            _ => StatusCode::UNAUTHORIZED,
+            Self::Malformed
+            | Self::Algorithm
+            | Self::Signature
+            | Self::Issuer
+            | Self::Audience
+            | Self::Time
+            | Self::Subject => StatusCode::UNAUTHORIZED,
         }
     }
 
@@ -39,7 +45,13 @@ impl TokenError {
         match self {
             Self::Scope(_) => Some("insufficient_scope"),
             Self::NoKeys => None,
-            _ => Some("invalid_token"),
+            Self::Malformed
+            | Self::Algorithm
+            | Self::Signature
+            | Self::Issuer
+            | Self::Audience
+            | Self::Time
+            | Self::Subject => Some("invalid_token"),
         }
     }
 }
