@@ -1,6 +1,7 @@
 //! The arguments of the command line.
 
 mod help;
+mod mcp;
 mod rpc;
 mod serve;
 mod tool_arguments;
@@ -16,6 +17,7 @@ use crate::failure::Failure;
 use crate::terminal::Verbosity;
 use crate::toolchains::Engine;
 
+pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
 pub(crate) use rpc::RpcArgs;
 pub(crate) use serve::{Client, ServeArgs};
 pub(crate) use tool_arguments::ArgsFrom;
@@ -104,6 +106,9 @@ pub(crate) enum Command {
     /// Serve the tools to MCP clients: over stdin and stdout, or HTTP
     #[command(after_long_help = serve::HELP)]
     Serve(ServeArgs),
+    /// Authorize this host at MCP servers that require OAuth
+    #[command(after_long_help = mcp::HELP)]
+    Mcp(McpArgs),
     /// Run the test cases of a bundle's tools, and cases generated from their schemas
     #[command(after_long_help = help::TEST)]
     Test(TestArgs),

@@ -4,6 +4,7 @@ mod credentials;
 mod http;
 mod limits;
 mod masked;
+mod mcp_oauth;
 mod mcp_servers;
 mod read;
 mod rules;
@@ -25,6 +26,7 @@ pub use credentials::{
 };
 use limits::LimitChanges;
 pub use limits::{LimitInfo, parse_bytes};
+pub use mcp_oauth::McpOAuth;
 use mcp_servers::McpRule;
 pub use mcp_servers::{McpGrant, McpReach};
 pub use read::{PolicyError, read_at};
@@ -201,6 +203,12 @@ impl Policy {
             Some(rule) => rule.check(server, place),
             None => Err(mcp_servers::not_granted(server, place)),
         }
+    }
+
+    /// Returns the grant for an MCP server by its name, whatever a bundle has.
+    #[must_use]
+    pub fn mcp_grant(&self, name: &ResourceName) -> Option<McpGrant> {
+        self.mcp_servers.get(name).map(McpRule::grant)
     }
 
     /// Returns whether the policy sets the deadline of a tool.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::config::McpLimits;
+use crate::limits::McpLimits;
 
 /// Doubles a delay with each failure.
 #[derive(Debug)]

@@ -3,8 +3,10 @@
 use futures_util::future::join_all;
 use toolhost::{Agent, GrantedMcpServer, LoadedBundle, McpReach, Sandbox};
 
-use crate::config::{HttpServer, McpServerConfig, McpTransport, StdioServer};
+use crate::config::{McpServerConfig, McpTransport, StdioServer};
 use crate::error::McpError;
+use crate::http_server::HttpServer;
+use crate::oauth::McpAuthorization;
 use crate::server::{McpServer, McpStatus};
 
 /// The servers of a bundle. Dropping it ends them and removes their tools.
@@ -13,6 +15,7 @@ pub struct McpServers {
     servers: Vec<McpServer>,
     /// What each was started for.
     granted: Vec<GrantedMcpServer>,
+    authorization: McpAuthorization,
 }
 
 impl McpServers {
@@ -23,7 +26,21 @@ impl McpServers {
     /// # Errors
     /// [`McpError`] as [`McpServer::start`], or where the URL of a server cannot be used.
     pub async fn start(bundle: &LoadedBundle) -> Result<Self, McpError> {
-        let mut servers = Self::default();
+        Self::start_with(bundle, McpAuthorization::default()).await
+    }
+
+    /// Starts the servers. Those whose policy has `oauth` are authorized so.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_with(
+        bundle: &LoadedBundle,
+        authorization: McpAuthorization,
+    ) -> Result<Self, McpError> {
+        let mut servers = Self {
+            authorization,
+            ..Self::default()
+        };
         servers.update(bundle).await?;
         Ok(servers)
     }
@@ -42,7 +59,7 @@ impl McpServers {
         join_all(closed.into_iter().map(|(_, server)| server.close())).await;
         let host = bundle.host();
         let start = async |granted: &GrantedMcpServer| {
-            let config = config(host.sandbox(), granted)?;
+            let config = config(host.sandbox(), granted, &self.authorization)?;
             let agents = granted.agents.iter();
             let agents = agents.filter_map(|name| bundle.agent(name).ok());
             let server = McpServer::start(config, agents.collect::<Vec<Agent>>()).await?;
@@ -78,6 +95,14 @@ impl McpServers {
                 McpStatus::Unavailable { reason } => {
                     Some(format!("McpServer/{name} is not available: {reason}"))
                 }
+                McpStatus::Unauthorized { reason } => {
+                    let next = format!(
+                        "`toolhost mcp login {name}` authorizes this host, if the policy has `oauth` for the server"
+                    );
+                    Some(format!(
+                        "McpServer/{name} is not available: {reason}; {next}"
+                    ))
+                }
                 McpStatus::Starting | McpStatus::Ready { .. } => None,
             };
             let left_out = server.findings().into_iter();
@@ -93,7 +118,11 @@ impl McpServers {
     }
 }
 
-fn config(sandbox: &Sandbox, granted: &GrantedMcpServer) -> Result<McpServerConfig, McpError> {
+fn config(
+    sandbox: &Sandbox,
+    granted: &GrantedMcpServer,
+    authorization: &McpAuthorization,
+) -> Result<McpServerConfig, McpError> {
     let name = granted.resource.metadata.name.clone();
     let transport = match &granted.grant.reach {
         McpReach::Process { command, env, dir } => {
@@ -105,12 +134,16 @@ fn config(sandbox: &Sandbox, granted: &GrantedMcpServer) -> Result<McpServerConf
                 dir: dir.clone(),
             })
         }
-        McpReach::Endpoint { url, grant } => {
+        McpReach::Endpoint { url, grant, oauth } => {
             let server = HttpServer::new(sandbox, url, grant.clone());
-            McpTransport::Http(server.map_err(|source| McpError::Url {
+            let server = server.map_err(|source| McpError::Url {
                 server: name.clone(),
                 source,
-            })?)
+            })?;
+            McpTransport::Http(match oauth {
+                Some(oauth) => server.with_oauth(oauth.clone(), authorization.clone()),
+                None => server,
+            })
         }
     };
     let spec = &granted.resource.spec;

@@ -17,14 +17,17 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
-use crate::config::{HttpServer, McpServerConfig, McpTransport, StdioServer};
+use crate::config::{McpServerConfig, McpTransport, StdioServer};
+use crate::egress_error::unauthorized;
 use crate::error::{McpFinding, bounded};
 use crate::guard::{Guarded, Watch};
 use crate::http::Egress;
+use crate::http_server::HttpServer;
 use crate::list::{ListError, ToolList, list};
 use crate::process::Process;
-use crate::state::{Ready, Shared};
+use crate::state::{Outage, Ready, Shared};
 use crate::stdio::StdioTransport;
+use crate::unauthorized::Unauthorized;
 
 /// How long the end of a process that closed its streams is waited for, to report its exit status.
 const EXIT_STATUS: Duration = Duration::from_millis(500);
@@ -47,6 +50,8 @@ impl ClientHandler for Client {
 enum OpenError {
     /// The connection was lost. The end of the process or the guard may know more than this text.
     Lost(String),
+    /// The server requires authorization.
+    Unauthorized(Unauthorized),
     /// The server cannot be used: another attempt would fail too.
     Failed(String),
 }
@@ -55,6 +60,7 @@ impl From<ListError> for OpenError {
     fn from(error: ListError) -> Self {
         match error {
             ListError::Lost => Self::Lost(error.to_string()),
+            ListError::Unauthorized(refused) => Self::Unauthorized(refused),
             ListError::Refused(reason) => Self::Failed(reason),
         }
     }
@@ -66,6 +72,11 @@ impl From<ClientInitializeError> for OpenError {
         reason = "other errors are answers of the server"
     )]
     fn from(error: ClientInitializeError) -> Self {
+        if let ClientInitializeError::TransportError { error, .. } = &error
+            && let Some(refused) = unauthorized(error)
+        {
+            return Self::Unauthorized(refused.clone());
+        }
         let reason = format!("it could not be initialized: {}", bounded(&error));
         match error {
             ClientInitializeError::ConnectionClosed(_)
@@ -93,11 +104,27 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Starts a server, initializes it and lists its tools.
+    /// Starts a server, initializes it and lists its tools. If it requires authorization, asks a person and
+    /// starts again; how often a person is asked is limited.
     ///
     /// # Errors
     /// Why it failed. Nothing of the server is left.
-    pub(crate) async fn open(config: &McpServerConfig) -> Result<Self, String> {
+    pub(crate) async fn open(shared: &Shared) -> Result<Self, Outage> {
+        loop {
+            let refused = match Self::attempt(shared).await {
+                Ok(Err(refused)) => refused,
+                Ok(Ok(connection)) => return Ok(connection),
+                Err(reason) => return Err(reason.into()),
+            };
+            match &shared.oauth {
+                Some(oauth) if refused.asks() => oauth.authorize(&refused).await?,
+                _ => return Err(refused.into()),
+            }
+        }
+    }
+
+    async fn attempt(shared: &Shared) -> Result<Result<Self, Unauthorized>, String> {
+        let config = &shared.config;
         let watch = Arc::new(Watch::new(config.name.clone(), &config.limits));
         let mut process = None;
         let limit = config.limits.start;
@@ -107,7 +134,7 @@ impl Connection {
                     let transport = start(config, stdio, &watch, &mut process)?;
                     serve(transport).await
                 }
-                McpTransport::Http(http) => serve(connect(config, http, &watch)).await,
+                McpTransport::Http(http) => serve(connect(shared, http, &watch)).await,
             };
             let service = service?;
             let disabled = ClientCacheConfig::disabled();
@@ -117,13 +144,14 @@ impl Connection {
         });
         let reason = match opened.await {
             Ok(Ok((service, tools))) => {
-                return Ok(Self {
+                return Ok(Ok(Self {
                     service,
                     process,
                     watch,
                     tools,
-                });
+                }));
             }
+            Ok(Err(OpenError::Unauthorized(refused))) => return Ok(Err(refused)),
             Ok(Err(OpenError::Failed(reason))) => reason,
             Ok(Err(OpenError::Lost(reason))) => {
                 let cause = cause(&watch, process.as_mut()).await;
@@ -231,13 +259,14 @@ fn start(
 }
 
 fn connect(
-    config: &McpServerConfig,
+    shared: &Shared,
     http: &HttpServer,
     watch: &Arc<Watch>,
 ) -> Guarded<impl rmcp::transport::Transport<RoleClient> + 'static> {
-    let limits = &config.limits;
+    let limits = &shared.config.limits;
     let egress = Egress {
         client: http.client.clone(),
+        oauth: shared.oauth.clone(),
         watch: Arc::clone(watch),
     };
     // An expired session is initialized again, once for the calls that met it.

@@ -26,6 +26,14 @@ pub enum McpError {
         #[source]
         source: HttpRuleError,
     },
+    /// Nobody authorized the host at the server.
+    #[error("MCP server '{server}': {reason}")]
+    Unauthorized {
+        /// Name of the server.
+        server: ResourceName,
+        /// Why.
+        reason: String,
+    },
     /// An agent already has an extension of this name.
     #[error("MCP server '{server}'")]
     Extension {

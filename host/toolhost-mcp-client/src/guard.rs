@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use toolhost::agents::lines::is_logged;
 use toolhost::{ResourceName, text};
 
-use crate::config::McpLimits;
 use crate::error::bounded;
+use crate::limits::McpLimits;
 
 /// The time in which [`McpLimits::unsolicited`] messages may arrive.
 const WINDOW: Duration = Duration::from_secs(10);

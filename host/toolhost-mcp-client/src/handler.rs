@@ -9,9 +9,11 @@ use toolhost::{
     BoxFuture, HandlerContext, HandlerError, HandlerFailure, JsonObject, ResourceName, ToolHandler,
 };
 
+use crate::egress_error::unauthorized;
 use crate::error::{bounded, unavailable};
 use crate::output::{output, refused};
 use crate::state::{Ready, Shared};
+use crate::unauthorized::Unauthorized;
 
 /// One tool of a server. Dropping the future of a call cancels it at the server.
 pub(crate) struct McpTool {
@@ -36,14 +38,32 @@ impl McpTool {
         let _slot = self.shared.calls.acquire().await;
         let connection = self.shared.ready().await?;
         let call = CallToolRequestParams::new(self.name.to_string()).with_arguments(input);
-        // Answered once or never: a call that was sent is not sent a second time.
-        let error = match connection.peer.call_tool_once(call).await {
-            Ok(CallToolResponse::Complete(result)) => return output(server, result),
-            Ok(CallToolResponse::InputRequired(_)) => return Err(input_required(server)),
-            Ok(_) => ServiceError::UnexpectedResponse,
-            Err(error) => error,
+        loop {
+            // Answered once or never: a call that was taken is not sent a second time.
+            let error = match connection.peer.call_tool_once(call.clone()).await {
+                Ok(CallToolResponse::Complete(result)) => return output(server, result),
+                Ok(CallToolResponse::InputRequired(_)) => return Err(input_required(server)),
+                Ok(_) => ServiceError::UnexpectedResponse,
+                Err(error) => error,
+            };
+            let ServiceError::TransportSend(refused) = &error else {
+                return Err(self.failed(&connection, &error));
+            };
+            match unauthorized(refused) {
+                // How often a person is asked is limited.
+                Some(refused) => self.authorize(refused).await?,
+                None => return Err(self.failed(&connection, &error)),
+            }
+        }
+    }
+
+    /// Asks a person to authorize a call that the server refused.
+    async fn authorize(&self, refused: &Unauthorized) -> Result<(), HandlerError> {
+        let asked = match &self.shared.oauth {
+            Some(oauth) => oauth.authorize(refused).await,
+            None => Err(refused.clone()),
         };
-        Err(self.failed(&connection, &error))
+        asked.map_err(|error| error.of_call(&self.shared.config.name))
     }
 
     /// Turns an error of the protocol's SDK into the model's.

@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use http_body_util::BodyExt;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, ServerJsonRpcMessage,
+    ServerResult,
 };
 use rmcp::transport::common::http_header::{
     EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE,
@@ -21,17 +22,22 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpResponseLimits,
 };
 use sse_stream::Sse;
-use toolhost::{HttpClient, HttpClientBody, HttpClientError};
+use toolhost::{HttpClient, HttpClientBody};
 
+use crate::egress_error::EgressError;
 use crate::guard::Watch;
+use crate::oauth::OAuth;
+use crate::unauthorized::Unauthorized;
 
-type HttpError = StreamableHttpError<HttpClientError>;
+type HttpError = StreamableHttpError<EgressError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 /// Sends the requests of the protocol. The credentials are added beneath.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Egress {
     pub(crate) client: HttpClient,
+    /// Sends in place of the client, with a token.
+    pub(crate) oauth: Option<Arc<OAuth>>,
     pub(crate) watch: Arc<Watch>,
 }
 
@@ -52,10 +58,18 @@ impl Egress {
         let request = request.body(body).map_err(|error| {
             StreamableHttpError::UnexpectedServerResponse(error.to_string().into())
         })?;
-        self.client
-            .send(request)
-            .await
-            .map_err(StreamableHttpError::Client)
+        let sent = match &self.oauth {
+            Some(oauth) => oauth.send(request).await,
+            None => self.client.send(request).await.map_err(EgressError::from),
+        };
+        match sent {
+            Ok(response) if response.status() == StatusCode::UNAUTHORIZED => {
+                let refused = Unauthorized::without_oauth(response.status());
+                Err(StreamableHttpError::Client(refused.into()))
+            }
+            Ok(response) => Ok(response),
+            Err(error) => Err(StreamableHttpError::Client(error)),
+        }
     }
 }
 
@@ -71,7 +85,7 @@ fn request(method: Method, uri: &str, session: Option<&str>, headers: Headers) -
 }
 
 impl StreamableHttpClient for Egress {
-    type Error = HttpClientError;
+    type Error = EgressError;
 
     async fn post_message(
         &self,
@@ -132,7 +146,10 @@ impl StreamableHttpClient for Egress {
             ContentType::Json => {
                 let body = read(response, limits.max_json_response_size).await?;
                 match serde_json::from_slice(&body) {
-                    Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
+                    Ok(answer) => {
+                        let answer = known_or_error(&message, answer);
+                        Ok(StreamableHttpPostResponse::Json(answer, session))
+                    }
                     // The body may hold results, so it is not quoted.
                     Err(error) => {
                         let reason = format!("the body is not a valid message: {error}");
@@ -212,6 +229,24 @@ impl StreamableHttpClient for Egress {
     }
 }
 
+/// Some servers answer methods that they do not know with an empty result. For the question for its
+/// revisions, which only the newest know, that is an error.
+fn known_or_error(
+    message: &ClientJsonRpcMessage,
+    answer: ServerJsonRpcMessage,
+) -> ServerJsonRpcMessage {
+    match (message, &answer) {
+        (JsonRpcMessage::Request(request), JsonRpcMessage::Response(response))
+            if matches!(request.request, ClientRequest::DiscoverRequest(_))
+                && matches!(response.result, ServerResult::EmptyResult(_)) =>
+        {
+            let error = ErrorData::invalid_request("an empty result", None);
+            ServerJsonRpcMessage::error(error, Some(request.id.clone()))
+        }
+        _ => answer,
+    }
+}
+
 /// Returns the JSON-RPC error of a response, or an error with its status.
 fn refused(
     message: &ClientJsonRpcMessage,
@@ -282,7 +317,7 @@ async fn read(response: Response<HttpClientBody>, max: usize) -> Result<Bytes, H
     let mut body = response.into_body();
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(StreamableHttpError::Client)?;
+        let frame = frame.map_err(|error| StreamableHttpError::Client(error.into()))?;
         let Some(data) = frame.data_ref() else {
             continue;
         };

@@ -24,21 +24,34 @@
 mod backoff;
 mod bundle;
 mod catalog;
+mod challenge;
+mod client;
 mod config;
 mod connection;
+mod egress_error;
 mod error;
 mod guard;
 mod handler;
 mod http;
+mod http_server;
+mod limits;
 mod list;
+mod oauth;
 mod output;
 mod process;
 mod server;
 mod state;
 mod stdio;
 mod supervisor;
+mod unauthorized;
 
 pub use bundle::McpServers;
-pub use config::{HttpServer, McpLimits, McpServerConfig, McpTransport, StdioServer};
+pub use config::{McpServerConfig, McpTransport, StdioServer};
 pub use error::{McpError, McpFinding};
+pub use http_server::HttpServer;
+pub use limits::McpLimits;
+pub use oauth::{
+    McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpCredentialFiles, McpCredentialKey,
+    McpCredentialStore,
+};
 pub use server::{McpServer, McpStatus};

@@ -5,8 +5,10 @@ use std::collections::HashSet;
 use rmcp::model::{PaginatedRequestParams, Tool};
 use rmcp::{Peer, RoleClient, ServiceError};
 
-use crate::config::McpLimits;
+use crate::egress_error::unauthorized;
 use crate::error::bounded;
+use crate::limits::McpLimits;
+use crate::unauthorized::Unauthorized;
 
 /// The tools of a server, in its order, and how many were left out.
 #[derive(Debug, Default)]
@@ -21,6 +23,9 @@ pub(crate) enum ListError {
     /// The connection was lost, for a reason that others know.
     #[error("the connection was lost while its tools were listed")]
     Lost,
+    /// The server requires authorization.
+    #[error(transparent)]
+    Unauthorized(Unauthorized),
     /// The list cannot be used.
     #[error("{0}")]
     Refused(String),
@@ -68,6 +73,11 @@ pub(crate) async fn list(
 fn failed(error: &ServiceError) -> ListError {
     if matches!(error, ServiceError::TransportClosed) {
         return ListError::Lost;
+    }
+    if let ServiceError::TransportSend(error) = error
+        && let Some(refused) = unauthorized(error)
+    {
+        return ListError::Unauthorized(refused.clone());
     }
     ListError::Refused(format!("its tools could not be listed: {}", bounded(error)))
 }

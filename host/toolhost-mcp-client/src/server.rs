@@ -11,7 +11,7 @@ use toolhost::{Agent, ExtensionApi};
 use crate::catalog::Catalog;
 use crate::config::McpServerConfig;
 use crate::error::{McpError, McpFinding};
-use crate::state::{Shared, State};
+use crate::state::{Outage, Shared, State};
 use crate::supervisor::{Report, supervise};
 
 /// A server whose tools agents have. It is started again when it fails.
@@ -52,6 +52,12 @@ pub enum McpStatus {
     Ready {
         /// The number of its tools that agents have.
         tools: usize,
+    },
+    /// It requires an authorization that the host does not have. It is tried again later: another process
+    /// may have authorized the host meanwhile.
+    Unauthorized {
+        /// Why, and what failed.
+        reason: String,
     },
     /// It failed, and is started again later.
     Unavailable {
@@ -131,8 +137,13 @@ impl McpServer {
             State::Ready(_) => McpStatus::Ready {
                 tools: self.lock().tools,
             },
-            State::Down { reason, .. } => McpStatus::Unavailable {
-                reason: reason.to_string(),
+            State::Down { reason, .. } => match reason {
+                Outage::Unavailable(reason) => McpStatus::Unavailable {
+                    reason: reason.to_string(),
+                },
+                Outage::Unauthorized(reason) => McpStatus::Unauthorized {
+                    reason: reason.to_string(),
+                },
             },
             State::Closed => McpStatus::Unavailable {
                 reason: "it was closed".to_owned(),

@@ -1,5 +1,6 @@
 //! What the calls of a server's tools and its supervisor share.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -7,9 +8,11 @@ use rmcp::{Peer, RoleClient};
 use tokio::sync::{Notify, Semaphore, watch};
 use toolhost::HandlerError;
 
-use crate::config::McpServerConfig;
+use crate::config::{McpServerConfig, McpTransport};
 use crate::error::unavailable;
 use crate::guard::Watch;
+use crate::oauth::OAuth;
+use crate::unauthorized::Unauthorized;
 
 /// Whether calls can be sent.
 #[derive(Debug, Clone)]
@@ -20,12 +23,40 @@ pub(crate) enum State {
     Ready(Ready),
     /// The server failed.
     Down {
-        reason: Arc<str>,
+        reason: Outage,
         /// When it is started again. None: with the next call.
         retry_at: Option<Instant>,
     },
     /// The server was closed.
     Closed,
+}
+
+/// Why a server takes no calls.
+#[derive(Debug, Clone)]
+pub(crate) enum Outage {
+    Unavailable(Arc<str>),
+    Unauthorized(Arc<Unauthorized>),
+}
+
+impl fmt::Display for Outage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(reason) => f.write_str(reason),
+            Self::Unauthorized(reason) => reason.fmt(f),
+        }
+    }
+}
+
+impl From<String> for Outage {
+    fn from(reason: String) -> Self {
+        Self::Unavailable(reason.into())
+    }
+}
+
+impl From<Unauthorized> for Outage {
+    fn from(reason: Unauthorized) -> Self {
+        Self::Unauthorized(reason.into())
+    }
 }
 
 /// A connection that takes calls.
@@ -42,11 +73,17 @@ pub(crate) struct Shared {
     pub(crate) calls: Semaphore,
     /// A call waits for a server that is started only on demand.
     pub(crate) wanted: Notify,
+    /// Authorizes the client. None: OAuth is off.
+    pub(crate) oauth: Option<Arc<OAuth>>,
 }
 
 impl Shared {
     pub(crate) fn new(config: McpServerConfig) -> Self {
         Self {
+            oauth: match &config.transport {
+                McpTransport::Http(http) => http.oauth(&config.name, &config.limits).map(Arc::new),
+                McpTransport::Stdio(_) => None,
+            },
             state: watch::Sender::new(State::Connecting),
             calls: Semaphore::new(config.limits.calls.max(1)),
             wanted: Notify::new(),
@@ -57,7 +94,7 @@ impl Shared {
     /// Returns the connection, once an attempt to connect has ended.
     ///
     /// # Errors
-    /// `MCP_UNAVAILABLE` if there is none.
+    /// `MCP_UNAVAILABLE` or `MCP_UNAUTHORIZED` if there is none.
     pub(crate) async fn ready(&self) -> Result<Ready, HandlerError> {
         let server = &self.config.name;
         let mut states = self.state.subscribe();
@@ -71,7 +108,14 @@ impl Shared {
                     has_asked = true;
                     self.wanted.notify_one();
                 }
-                State::Down { reason, retry_at } => {
+                State::Down {
+                    reason: Outage::Unauthorized(reason),
+                    ..
+                } => return Err(reason.of_call(server)),
+                State::Down {
+                    reason: Outage::Unavailable(reason),
+                    retry_at,
+                } => {
                     let error = unavailable(server, &reason);
                     let now = Instant::now();
                     let wait = retry_at.map(|at| at.saturating_duration_since(now));

@@ -39,7 +39,7 @@ pub(crate) async fn supervise(
     loop {
         let started = Instant::now();
         let opened = tokio::select! {
-            opened = Connection::open(&shared.config) => opened,
+            opened = Connection::open(&shared) => opened,
             () = closing.cancelled() => break,
         };
         let reason = match opened {
@@ -49,9 +49,8 @@ pub(crate) async fn supervise(
                 on_update(catalog.len(), findings);
                 shared.state.send_replace(State::Ready(connection.ready()));
                 tracing::info!(target: "toolhost::mcp", %server, tools = catalog.len(), "ready");
-                connection
-                    .run(&shared, &mut catalog, on_update, &closing)
-                    .await
+                let ended = connection.run(&shared, &mut catalog, on_update, &closing);
+                ended.await.into()
             }
             Err(reason) => reason,
         };
@@ -63,9 +62,8 @@ pub(crate) async fn supervise(
         }
         let delay = backoff.next();
         tracing::warn!(target: "toolhost::mcp", %server, ?delay, "not available: {reason}");
-        let reason: Arc<str> = reason.into();
         let down = |retry_at| State::Down {
-            reason: Arc::clone(&reason),
+            reason: reason.clone(),
             retry_at,
         };
         shared

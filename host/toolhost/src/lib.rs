@@ -61,6 +61,9 @@ pub use watch::BundleWatch;
 
 pub use futures_util::future::BoxFuture;
 pub use toolhost_agents as agents;
+pub use toolhost_contract::http::{
+    Host as HttpHost, Origin as HttpOrigin, Scheme as HttpScheme, non_public_block,
+};
 pub use toolhost_contract::{
     AddressBlock, AssistantMessage, Denial, ErrorCode, ExportName, HandlerError, HttpCredential,
     HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, JsonObject, JsonSchemaObject,
@@ -73,8 +76,8 @@ pub use toolhost_manifest::bundle::component_source::{
 };
 pub use toolhost_manifest::{
     Bundle, CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse,
-    Credentials, Diagnostic, LimitInfo, LoadError, McpGrant, McpReach, Policy, PolicyError,
-    SecretSource, Severity, YamlSource, bundle, manifest,
+    Credentials, Diagnostic, LimitInfo, LoadError, McpGrant, McpOAuth, McpReach, Policy,
+    PolicyError, SecretSource, Severity, YamlSource, bundle, manifest,
 };
 pub use toolhost_sandbox::{
     Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler,

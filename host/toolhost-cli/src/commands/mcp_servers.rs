@@ -4,6 +4,7 @@ use tokio::task::JoinSet;
 use toolhost::{LiveBundle, LoadedBundle, ToolErrorCode};
 use toolhost_mcp_client::McpServers;
 
+use super::mcp;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
@@ -13,7 +14,9 @@ pub(super) async fn start(
     bundle: &LoadedBundle,
     settings: &Settings,
 ) -> Result<McpServers, Failure> {
-    let servers = McpServers::start(bundle).await.map_err(Failure::of)?;
+    let authorization = mcp::authorization(settings);
+    let servers = McpServers::start_with(bundle, authorization).await;
+    let servers = servers.map_err(Failure::of)?;
     note_warnings(bundle, &servers, settings);
     Ok(servers)
 }

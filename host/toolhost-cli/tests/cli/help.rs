@@ -22,6 +22,7 @@ Commands:
   play     Play a script: agents that call tools and each other, without a model
   rpc      Serve the tools to a program in another language: JSON-RPC over stdio or a Unix socket
   serve    Serve the tools to MCP clients: over stdin and stdout, or HTTP
+  mcp      Authorize this host at MCP servers that require OAuth
   test     Run the test cases of a bundle's tools, and cases generated from their schemas
   inspect  Show the exports and imports of a component, and whether it would load
   cache    List, verify or remove cached components
@@ -41,8 +42,8 @@ Options:
 fn every_command_has_examples_and_exit_codes() {
     let terminal = Terminal::new();
     for command in [
-        "new", "build", "check", "list", "call", "poll", "cancel", "play", "rpc", "serve", "test",
-        "inspect", "cache",
+        "new", "build", "check", "list", "call", "poll", "cancel", "play", "rpc", "serve", "mcp",
+        "test", "inspect", "cache",
     ] {
         let help = terminal.run([command, "--help"]).exits(0).stdout;
         assert!(

@@ -19,6 +19,7 @@ mod front_ends;
 mod help;
 mod inspect;
 mod list;
+mod mcp_login;
 mod mcp_servers;
 mod pending;
 mod places;

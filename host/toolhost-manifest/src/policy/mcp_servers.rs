@@ -7,10 +7,11 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use toolhost_contract::{
-    HttpGrant, HttpRule, McpServerResource, McpTransportSpec, ToolErrorCode, text,
+    HttpCredential, HttpGrant, HttpRule, McpServerResource, McpTransportSpec, ToolErrorCode, text,
 };
 
 use super::http::read_reach;
+use super::mcp_oauth::{self, McpOAuth};
 use super::variable::{Environment, SecretSource, Secrets, read_env};
 use crate::command::{is_variable_name, read_command, read_texts};
 use crate::diagnostic::{Diagnostic, Place};
@@ -43,6 +44,8 @@ pub enum McpReach {
         url: String,
         /// The networks and the credentials; it has no rules, as the URL is the only one.
         grant: HttpGrant,
+        /// How the host is authorized. None: OAuth is off.
+        oauth: Option<McpOAuth>,
     },
 }
 
@@ -74,6 +77,7 @@ enum Reach {
     Endpoint {
         url: String,
         grant: HttpGrant,
+        oauth: Option<McpOAuth>,
     },
 }
 
@@ -87,9 +91,12 @@ impl McpRule {
                     .map(|(name, it)| (name.as_str(), it.as_str()))
                     .collect()
             }
-            Reach::Endpoint { grant, .. } => {
-                let secrets = grant.credentials.iter();
-                secrets.map(|own| (own.name(), own.secret())).collect()
+            Reach::Endpoint { grant, oauth, .. } => {
+                let credentials = grant.credentials.iter();
+                let client = oauth.iter().filter_map(|it| it.client_secret.as_deref());
+                let client = client.map(|secret| ("clientSecret", secret.as_str()));
+                let credentials = credentials.map(|own| (own.name(), own.secret()));
+                credentials.chain(client).collect()
             }
         }
     }
@@ -120,9 +127,22 @@ pub(super) fn read(
             }
         }
         (None, Some(url)) => {
-            fields.refuse_unknown(&["url", "privateNetworks", "credentials"], findings);
+            fields.refuse_unknown(
+                &["url", "privateNetworks", "credentials", "oauth"],
+                findings,
+            );
             let (private_networks, credentials) = read_reach(fields, secrets, findings);
+            let oauth =
+                |at: &Cursor<'_>, findings: &mut Findings| mcp_oauth::read(at, secrets, findings);
+            let oauth = fields.optional("oauth", findings, oauth)?;
+            let sets_token =
+                |own: &HttpCredential| own.name().eq_ignore_ascii_case("authorization");
+            if oauth.is_some() && credentials.iter().any(sets_token) {
+                let message = "an MCP server has either 'oauth' or the credential 'authorization'";
+                return fields.at.refused(message, findings);
+            }
             Reach::Endpoint {
+                oauth,
                 url: read_url(&url, findings)?,
                 grant: HttpGrant {
                     private_networks,
@@ -186,6 +206,11 @@ fn read_inherited(
 }
 
 impl McpRule {
+    /// Returns what is granted.
+    pub(super) fn grant(&self) -> McpGrant {
+        self.reach.grant()
+    }
+
     /// Returns the grant for a server, if it is the one of this rule; otherwise an error.
     pub(super) fn check(
         &self,
@@ -264,9 +289,10 @@ impl Reach {
                     dir: dir.clone(),
                 }
             }
-            Self::Endpoint { url, grant } => McpReach::Endpoint {
+            Self::Endpoint { url, grant, oauth } => McpReach::Endpoint {
                 url: url.clone(),
                 grant: grant.clone(),
+                oauth: oauth.clone(),
             },
         };
         McpGrant { reach }

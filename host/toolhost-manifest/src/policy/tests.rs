@@ -629,11 +629,79 @@ fn a_rule_for_an_mcp_server_has_a_command_or_a_url() {
             "invalid URL 'https://a.example/?q'",
         ),
         ("{url: 'https://a.example/', env: {}}", "unknown key 'env'"),
+        ("{command: [a], oauth: {}}", "unknown key 'oauth'"),
+        (
+            "{url: 'https://a.example/', oauth: {token: x}}",
+            "unknown key 'token'",
+        ),
+        (
+            "{url: 'https://a.example/', oauth: {}, credentials: [{origin: 'https://a.example', header: Authorization, value: {secret: s3cret}}]}",
+            "an MCP server has either 'oauth' or the credential 'authorization'",
+        ),
+        (
+            "{url: 'https://a.example/', oauth: {clientId: a, clientSecret: {secret: s3cret}}}",
+            "'clientSecret' needs 'clientId', and 'issuer'",
+        ),
+        (
+            "{url: 'https://a.example/', oauth: {issuer: 'https://b.example', clientSecret: {secret: s3cret}}}",
+            "'clientSecret' needs 'clientId', and 'issuer'",
+        ),
+        (
+            "{url: 'https://a.example/', oauth: {issuer: 'https://b.example', clientId: a, clientSecret: b}}",
+            "the secret of a client is written as {secret: …}",
+        ),
+        (
+            "{url: 'https://a.example/', oauth: {issuer: 'b.example'}}",
+            "'b.example' is not a URL of the form https://host[/path]",
+        ),
+        (
+            "{url: 'https://a.example/', oauth: {clientMetadataUrl: 'http://b.example/x'}}",
+            "'http://b.example/x' is not a URL of the form https://host/path",
+        ),
+        (
+            "{url: 'https://a.example/', oauth: {scopes: ['a b']}}",
+            "'a b' is not an OAuth scope",
+        ),
+        (
+            "{url: 'https://a.example/', oauth: {clientId: ''}}",
+            "'clientId' has 1 to 2048 visible ASCII characters",
+        ),
     ] {
         let lines = found(&format!("mcpServers: {{srv: {rule}}}"));
         assert_eq!(lines.len(), 1, "{rule}: {lines:?}");
         assert!(lines[0].contains(message), "{rule}: {lines:?}");
     }
+}
+
+#[test]
+fn oauth_of_an_mcp_server_is_off_unless_the_policy_has_it() {
+    let granted = |oauth: &str| {
+        let policy = parse(&format!(
+            "mcpServers: {{srv: {{url: 'https://a.example/'{oauth}}}}}"
+        ));
+        let (server, place) = server("{transport: {http: {url: 'https://a.example/'}}}");
+        let McpReach::Endpoint { oauth, .. } = policy.mcp_server(&server, &place).unwrap().reach
+        else {
+            panic!("it is a URL");
+        };
+        oauth
+    };
+    assert_eq!(granted(""), None);
+    assert_eq!(granted(", oauth: {}"), Some(McpOAuth::default()));
+    let all = granted(
+        ", oauth: {issuer: 'https://b.example/x', clientId: a, clientSecret: {secret: s3cret}, scopes: [read, 'a:b/c']}",
+    );
+    let all = all.unwrap();
+    assert_eq!(all.issuer.as_deref(), Some("https://b.example/x"));
+    assert_eq!(all.client_id.as_deref(), Some("a"));
+    assert_eq!(all.client_secret.as_ref().unwrap().as_str(), "s3cret");
+    assert_eq!(all.scopes, ["read", "a:b/c"]);
+    assert!(!format!("{all:?}").contains("s3cret"));
+    let policy = parse(
+        "mcpServers: {srv: {url: 'https://a.example/', oauth: {issuer: 'https://b.example', clientId: a, clientSecret: {secret: s3cret}}}}",
+    );
+    let redacted = policy.redactor().text("s3cret").into_owned();
+    assert_eq!(redacted, "[redacted:clientSecret]");
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod bundles;
 mod calls;
 mod hostile;
 mod lists;
+mod oauth;
 mod over_http;
 mod processes;
 mod real;

@@ -150,7 +150,9 @@ async fn redirects_are_not_followed_and_refusals_are_reported() {
         let place = Place::new().await;
         let endpoint = Endpoint::start(&place, mode);
         let server = endpoint.connect(&place).await;
-        let McpStatus::Unavailable { reason } = server.status() else {
+        let (McpStatus::Unavailable { reason } | McpStatus::Unauthorized { reason }) =
+            server.status()
+        else {
             panic!("{mode}: {server:?}");
         };
         assert!(reason.contains(expected), "{mode}: {reason}");

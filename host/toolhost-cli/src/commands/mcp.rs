@@ -1,0 +1,126 @@
+//! `toolhost mcp`: authorizes this host at MCP servers, and removes the credentials.
+
+mod callback;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use toolhost::{HttpGrant, McpOAuth, McpReach, ResourceName};
+use toolhost_mcp_client::{
+    HttpServer, McpAuthorization, McpCredentialFiles, McpCredentialKey, McpCredentialStore,
+    McpLimits,
+};
+
+use crate::args::{LoginArgs, McpAction, McpArgs};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::host_context;
+use crate::policy_file::PolicyFile;
+use crate::settings::Settings;
+use crate::terminal::{stdout, text};
+use callback::Callback;
+
+/// Name of the folder of credentials in the state root.
+const FOLDER: &str = "mcp-credentials";
+
+pub(crate) async fn mcp(args: &McpArgs, settings: &Settings) -> Result<Exit, Failure> {
+    match &args.action {
+        McpAction::Login(args) => login(args, settings).await,
+        McpAction::Logout(args) => logout(&args.name, &args.policy, settings).await,
+    }
+}
+
+/// Returns where the credentials for MCP servers are kept, if the state root is known. Nobody is asked.
+pub(super) fn authorization(settings: &Settings) -> McpAuthorization {
+    match store(settings) {
+        Some(store) => McpAuthorization::new().store(store),
+        None => McpAuthorization::new(),
+    }
+}
+
+fn store(settings: &Settings) -> Option<McpCredentialFiles> {
+    let root = settings.dirs.state_root.as_ref()?;
+    Some(McpCredentialFiles::new(root.join(FOLDER)))
+}
+
+fn needed_store(settings: &Settings) -> Result<McpCredentialFiles, Failure> {
+    store(settings).ok_or_else(|| {
+        let error = anyhow!("the directory for the credentials is not known");
+        Failure::from(error).hint("Pass --state-root DIR, or set HOME.")
+    })
+}
+
+/// A server of the policy.
+struct Server {
+    name: ResourceName,
+    url: String,
+    grant: HttpGrant,
+    oauth: Option<McpOAuth>,
+}
+
+impl Server {
+    async fn find(name: &str, policy: &Path) -> Result<Self, Failure> {
+        let file = PolicyFile::read(Some(policy)).await?;
+        let unknown = || {
+            let name = text::line(name);
+            let error = anyhow!("the policy {} has no MCP server '{name}'", policy.display());
+            Failure::from(error)
+                .hint("Write `mcpServers: {NAME: {url: …, oauth: {}}}` in the policy.")
+        };
+        let name = ResourceName::parse(name).map_err(|_| unknown())?;
+        let granted = file.policy.mcp_grant(&name).ok_or_else(unknown)?;
+        match granted.reach {
+            McpReach::Endpoint { url, grant, oauth } => Ok(Self {
+                name,
+                url,
+                grant,
+                oauth,
+            }),
+            McpReach::Process { .. } => {
+                let error = anyhow!("the MCP server '{name}' of the policy is a process");
+                Err(Failure::from(error).hint("Only servers with a URL use OAuth."))
+            }
+        }
+    }
+}
+
+async fn login(args: &LoginArgs, settings: &Settings) -> Result<Exit, Failure> {
+    let server = Server::find(&args.name, &args.policy).await?;
+    let Some(oauth) = server.oauth else {
+        let error = anyhow!("OAuth is off for the MCP server '{}'", server.name);
+        return Err(Failure::from(error).hint("Write `oauth: {}` beside its `url` in the policy."));
+    };
+    let store = needed_store(settings)?;
+    let mut limits = McpLimits::default();
+    limits.authorization = Duration::from_secs(args.timeout.into());
+    let callback = Callback::listen(args.port, settings.clone()).await?;
+    let authorization = McpAuthorization::new().authorizer(callback).store(store);
+    let sandbox = host_context::sandbox(settings)?;
+    let endpoint = HttpServer::new(&sandbox, &server.url, server.grant).map_err(Failure::of)?;
+    let endpoint = endpoint.with_oauth(oauth, authorization);
+    let done = endpoint.authorize(&server.name, &limits, &args.scope).await;
+    done.map_err(|error| {
+        let mut failure = Failure::of(error);
+        failure.exit = Exit::Refused;
+        failure
+    })?;
+    let (name, url) = (server.name, text::line(&server.url));
+    stdout::write(&format!("authorized for McpServer/{name} at {url}"))?;
+    Ok(Exit::Done)
+}
+
+async fn logout(name: &str, policy: &Path, settings: &Settings) -> Result<Exit, Failure> {
+    let server = Server::find(name, policy).await?;
+    let store = needed_store(settings)?;
+    let key = McpCredentialKey::new(server.name.clone(), server.url);
+    let was_there = store.remove(&key).map_err(|error| {
+        Failure::from(anyhow::Error::new(error).context("the credentials cannot be removed"))
+    })?;
+    let name = server.name;
+    stdout::write(&match was_there {
+        true => format!("removed the credentials for McpServer/{name}"),
+        false => format!("there are no credentials for McpServer/{name}"),
+    })?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,157 @@
+//! Receives the answer of an authorization: one request of a browser to a port of loopback.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use toolhost::BoxFuture;
+use toolhost_mcp_client::{McpAuthorizationRequest, McpAuthorizer};
+
+use crate::failure::Failure;
+use crate::settings::Settings;
+use crate::terminal::{stdout, text};
+
+const PATH: &str = "/callback";
+
+/// Largest head of a request, in bytes.
+const HEAD_MAX: usize = 16 << 10;
+
+/// Time for one request.
+const REQUEST_TIME: Duration = Duration::from_secs(5);
+
+/// Connections that are read at once; further ones wait.
+const CONNECTIONS_MAX: usize = 16;
+
+/// Listens on 127.0.0.1 alone, and prints the URL to open.
+pub(super) struct Callback {
+    listener: Arc<TcpListener>,
+    port: u16,
+    settings: Settings,
+}
+
+impl Callback {
+    /// Listens on a port; 0: any.
+    pub(super) async fn listen(port: u16, settings: Settings) -> Result<Self, Failure> {
+        let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+        let listener = bound.with_context(|| format!("cannot listen on 127.0.0.1:{port}"))?;
+        let port = listener.local_addr().map_err(Failure::of)?.port();
+        Ok(Self {
+            listener: Arc::new(listener),
+            port,
+            settings,
+        })
+    }
+
+    async fn answer(&self, request: &McpAuthorizationRequest) -> Result<String, String> {
+        let state = parameter(&request.url, "state")
+            .ok_or("the URL has no state")?
+            .to_owned();
+        let state: Arc<str> = state.into();
+        self.settings.note(&format!(
+            "McpServer/{} asks for authorization. Open this URL in a browser of this machine:",
+            request.server
+        ));
+        stdout::write(&text::line(&request.url)).map_err(|error| error.to_string())?;
+        let mut readers: JoinSet<Option<String>> = JoinSet::new();
+        loop {
+            tokio::select! {
+                Some(read) = readers.join_next() => {
+                    if let Ok(Some(target)) = read {
+                        return Ok(format!("http://127.0.0.1:{}{target}", self.port));
+                    }
+                }
+                accepted = self.listener.accept(), if readers.len() < CONNECTIONS_MAX => {
+                    let (stream, _) = accepted.map_err(|error| error.to_string())?;
+                    let state = Arc::clone(&state);
+                    readers.spawn(async move {
+                        timeout(REQUEST_TIME, receive(stream, &state)).await.ok().flatten()
+                    });
+                }
+            }
+        }
+    }
+}
+
+impl McpAuthorizer for Callback {
+    fn redirect_uri(&self) -> String {
+        format!("http://127.0.0.1:{}{PATH}", self.port)
+    }
+
+    fn authorize(&self, request: McpAuthorizationRequest) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async move { self.answer(&request).await })
+    }
+}
+
+/// Reads a request. Returns its path and query if it is the answer: others get an error page, and do not
+/// end the waiting.
+async fn receive(mut stream: TcpStream, state: &str) -> Option<String> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        if head.len() >= HEAD_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let target = target(&head, state);
+    let (status, words) = match target {
+        Some(_) => (
+            "200 OK",
+            "The answer was received. Close this page; the terminal has the result.",
+        ),
+        None => (
+            "400 Bad Request",
+            "This is not the answer to the authorization that was asked for.",
+        ),
+    };
+    let page = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n{words}",
+        words.len()
+    );
+    let _is_written = stream.write_all(page.as_bytes()).await.is_ok();
+    let _is_closed = stream.shutdown().await.is_ok();
+    target
+}
+
+/// Returns the path and query of a request for the callback, if it has the state.
+fn target(head: &[u8], state: &str) -> Option<String> {
+    let line = std::str::from_utf8(head).ok()?.lines().next()?;
+    let target = line.strip_prefix("GET ")?.split(' ').next()?;
+    let (path, _) = target.split_once('?')?;
+    let is_answer = path == PATH && parameter(target, "state") == Some(state);
+    is_answer.then(|| target.to_owned())
+}
+
+/// Returns a parameter of a URL, as it is written there. The state has no characters that are escaped.
+fn parameter<'u>(url: &'u str, name: &str) -> Option<&'u str> {
+    let (_, query) = url.split_once('?')?;
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_callback_with_the_state_is_the_answer() {
+        let of = |line: &str| target(format!("{line}\r\nHost: x\r\n\r\n").as_bytes(), "s-1_A");
+        let answer = "/callback?code=c&state=s-1_A&iss=https%3A%2F%2Fa.example";
+        let line = format!("GET {answer} HTTP/1.1");
+        assert_eq!(of(&line).as_deref(), Some(answer));
+        for line in [
+            "GET /callback?code=c&state=s-1 HTTP/1.1",
+            "GET /callback?code=c HTTP/1.1",
+            "GET /callback HTTP/1.1",
+            "GET /?state=s-1_A HTTP/1.1",
+            "POST /callback?state=s-1_A HTTP/1.1",
+            "GET /callback?xstate=s-1_A HTTP/1.1",
+            "",
+        ] {
+            assert_eq!(of(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Reads `mcpServers.NAME.oauth`: how the host is authorized at an MCP server.
+
+use std::fmt;
+
+use toolhost_contract::http::{Origin, Scheme};
+use zeroize::Zeroizing;
+
+use super::variable::{Secrets, Variable, read_variable};
+use crate::command::read_texts;
+use crate::quote::short;
+use crate::reader::{Cursor, Findings};
+
+/// Maximum number of scopes.
+const SCOPES_MAX: usize = 100;
+
+/// How the host is authorized at an MCP server with OAuth. Everything has a default, so that an empty value
+/// turns OAuth on.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct McpOAuth {
+    /// The authorization server that may be used: its issuer identifier. Default: the one that the MCP
+    /// server names. Always present with a client secret, so that the secret is sent nowhere else.
+    pub issuer: Option<String>,
+    /// The identifier of a client that was registered by hand. Default: the URL of the client's metadata
+    /// or else dynamic registration, whichever the authorization server supports.
+    pub client_id: Option<String>,
+    /// The secret of that client.
+    pub client_secret: Option<Zeroizing<String>>,
+    /// An `https` URL at which the metadata of this client is published.
+    pub client_metadata_url: Option<String>,
+    /// The scopes to ask for. Default: those that the MCP server names.
+    pub scopes: Vec<String>,
+}
+
+/// Omits the secret.
+impl fmt::Debug for McpOAuth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpOAuth")
+            .field("issuer", &self.issuer)
+            .field("client_id", &self.client_id)
+            .field("client_metadata_url", &self.client_metadata_url)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads the value of `oauth`.
+pub(super) fn read(
+    at: &Cursor<'_>,
+    secrets: Secrets<'_>,
+    findings: &mut Findings,
+) -> Option<McpOAuth> {
+    let keys = [
+        "issuer",
+        "clientId",
+        "clientSecret",
+        "clientMetadataUrl",
+        "scopes",
+    ];
+    let fields = at.known_fields(&keys, findings)?;
+    let issuer = fields.optional("issuer", findings, |at, findings| {
+        read_url(at, &[Scheme::Http, Scheme::Https], findings)
+    });
+    let client_id = fields.optional("clientId", findings, read_client_id);
+    let client_secret = fields.optional("clientSecret", findings, |at, findings| {
+        match read_variable(at, secrets, findings)? {
+            Variable::Secret(secret) => Some(Zeroizing::new(secret)),
+            Variable::Plain(_) => {
+                let message = "the secret of a client is written as {secret: …}, {fromEnv: …} or {fromFile: …}";
+                at.refused(message, findings)
+            }
+        }
+    });
+    let client_metadata_url = fields.optional("clientMetadataUrl", findings, |at, findings| {
+        read_url(at, &[Scheme::Https], findings)
+    });
+    let scopes = fields.optional("scopes", findings, read_scopes);
+    let oauth = McpOAuth {
+        issuer: issuer?,
+        client_id: client_id?,
+        client_secret: client_secret?,
+        client_metadata_url: client_metadata_url?,
+        scopes: scopes?.unwrap_or_default(),
+    };
+    let is_complete = oauth.issuer.is_some() && oauth.client_id.is_some();
+    if oauth.client_secret.is_some() && !is_complete {
+        let message = "'clientSecret' needs 'clientId', and 'issuer': the authorization server that gets it, which the MCP server cannot choose";
+        return at.refused(message, findings);
+    }
+    Some(oauth)
+}
+
+/// Reads a URL. It has neither a query nor a fragment, as an issuer must not have them.
+fn read_url(at: &Cursor<'_>, schemes: &[Scheme], findings: &mut Findings) -> Option<String> {
+    let url = at.text(findings)?;
+    let (origin, path) = split_path(url);
+    let is_valid = !path.contains(['?', '#', ' ', '*'])
+        && path.chars().all(|c| c.is_ascii_graphic())
+        && Origin::parse(origin).is_ok_and(|origin| schemes.contains(&origin.scheme));
+    match is_valid {
+        true => Some(url.to_owned()),
+        false => {
+            let form = match schemes {
+                [Scheme::Https] => "https://host/path",
+                _ => "https://host[/path]",
+            };
+            let message = format!("'{}' is not a URL of the form {form}", short(url));
+            at.refused(message, findings)
+        }
+    }
+}
+
+/// Splits a URL before its path.
+fn split_path(url: &str) -> (&str, &str) {
+    let authority = url.find("://").map_or(0, |at| at + 3);
+    let path = url.get(authority..).and_then(|rest| rest.find('/'));
+    let at = path.map_or(url.len(), |path| authority + path);
+    url.split_at_checked(at).unwrap_or((url, ""))
+}
+
+fn read_client_id(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
+    let id = at.text(findings)?;
+    let is_valid = (1..=2048).contains(&id.len()) && id.bytes().all(|b| matches!(b, b' '..=b'~'));
+    match is_valid {
+        true => Some(id.to_owned()),
+        false => at.refused(
+            "'clientId' has 1 to 2048 visible ASCII characters",
+            findings,
+        ),
+    }
+}
+
+/// Reads scopes: RFC 6749, section 3.3.
+fn read_scopes(at: &Cursor<'_>, findings: &mut Findings) -> Option<Vec<String>> {
+    let scopes = read_texts(at, findings)?;
+    if scopes.len() > SCOPES_MAX {
+        return at.refused(format!("at most {SCOPES_MAX} scopes are allowed"), findings);
+    }
+    let is_scope = |scope: &String| {
+        let is_allowed = |b: u8| matches!(b, b'!' | b'#'..=b'[' | b']'..=b'~');
+        (1..=500).contains(&scope.len()) && scope.bytes().all(is_allowed)
+    };
+    match scopes.iter().find(|scope| !is_scope(scope)) {
+        None => Some(scopes),
+        Some(scope) => {
+            let message = format!("'{}' is not an OAuth scope", short(scope));
+            at.refused(message, findings)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The HTTP client of one server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolhost::{HttpClient, HttpCredential, HttpGrant, HttpOrigin, Limits, Sandbox};
+
+/// Returns a client that reaches what the grant allows, and adds the token to requests to the URL's origin and
+/// to no other.
+pub(crate) fn client(
+    sandbox: &Sandbox,
+    url: &str,
+    grant: &Arc<HttpGrant>,
+    token: Option<&str>,
+) -> HttpClient {
+    let credential = token.and_then(|token| {
+        let origin = origin_of(url).ok()?.to_string();
+        HttpCredential::new(&origin, "authorization", "Bearer ", token).ok()
+    });
+    let grant = match credential {
+        None => Arc::clone(grant),
+        Some(credential) => {
+            let mut grant = HttpGrant::clone(grant);
+            grant.credentials.push(credential);
+            Arc::new(grant)
+        }
+    };
+    sandbox.http_client(url, grant, limits())
+}
+
+/// Limits of one request. A stream of events stays open, so that neither its bytes nor its silence end
+/// it: see [`McpLimits::message_bytes`], and the deadline of calls.
+///
+/// [`McpLimits::message_bytes`]: crate::McpLimits::message_bytes
+fn limits() -> Limits {
+    const HOUR: Duration = Duration::from_secs(3600);
+    Limits {
+        http_response_bytes: u64::MAX,
+        http_first_byte: HOUR,
+        http_between_bytes: HOUR,
+        ..Limits::default()
+    }
+}
+
+/// Returns the origin of a URL.
+pub(crate) fn origin_of(url: &str) -> Result<HttpOrigin, String> {
+    let authority = url.find("://").map_or(0, |at| at + 3);
+    let rest = url.get(authority..).unwrap_or_default();
+    let end = authority + rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let text = url.get(..end).unwrap_or_default();
+    HttpOrigin::parse(text).map_err(|error| error.to_string())
+}

@@ -1,0 +1,305 @@
+//! The token of one server: loaded, sent, renewed, and asked for.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use toolhost::{HttpClient, HttpClientBody};
+
+use super::flow::{self, NotRenewed};
+use super::record::Record;
+use super::settings::OAuthSettings;
+use super::vault::Vault;
+use crate::challenge::Challenge;
+use crate::egress_error::EgressError;
+use crate::unauthorized::{Next, Unauthorized};
+
+/// Time for the requests of a refresh.
+const REFRESH_TIME: Duration = Duration::from_secs(60);
+
+/// Time for the requests before and after a person's answer, together.
+const REQUESTS_TIME: Duration = Duration::from_secs(120);
+
+/// The time in which a person is asked [`crate::McpLimits::authorizations`] times at most.
+const WINDOW: Duration = Duration::from_secs(600);
+
+/// A token that was renewed this recently is not renewed again because a server refuses it.
+const RENEWED: Duration = Duration::from_secs(10);
+
+/// Sends the requests of one server with its token. Dropping it ends an authorization that runs.
+pub(crate) struct OAuth {
+    inner: Arc<Inner>,
+    flow: Mutex<Option<Flow>>,
+}
+
+struct Inner {
+    settings: OAuthSettings,
+    vault: Vault,
+    held: Mutex<Arc<Held>>,
+    /// Held while the token is loaded or renewed, so that requests renew it once.
+    renewing: tokio::sync::Mutex<()>,
+    /// When a person was asked.
+    asked: Mutex<VecDeque<Instant>>,
+}
+
+/// A token, and the client that adds it to requests to the server's origin and to no other.
+struct Held {
+    client: HttpClient,
+    record: Option<Record>,
+    renewed: Option<Instant>,
+}
+
+/// A person is being asked. All who need the answer wait for the same.
+struct Flow {
+    result: watch::Receiver<Option<Result<(), Unauthorized>>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl OAuth {
+    pub(crate) fn new(settings: OAuthSettings) -> Self {
+        let client = settings.client(None);
+        let held = Held {
+            client,
+            record: None,
+            renewed: None,
+        };
+        let vault = Vault::new(&settings);
+        let inner = Inner {
+            settings,
+            vault,
+            held: Mutex::new(Arc::new(held)),
+            renewing: tokio::sync::Mutex::default(),
+            asked: Mutex::default(),
+        };
+        Self {
+            inner: Arc::new(inner),
+            flow: Mutex::default(),
+        }
+    }
+
+    /// Sends a request with the token. If the server refuses it, sends it once more with a token that was
+    /// renewed.
+    ///
+    /// # Errors
+    /// [`EgressError::Unauthorized`] if the server does not accept the token: the request had no effect.
+    pub(crate) async fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> Result<Response<HttpClientBody>, EgressError> {
+        let inner = &self.inner;
+        let held = inner.current().await?;
+        let response = held.client.send(request.clone()).await?;
+        let Some(challenge) = Challenge::of(response.status(), response.headers()) else {
+            return Ok(response);
+        };
+        drop(response);
+        let Some(held) = inner.renewed(&held, &challenge).await? else {
+            return Err(Unauthorized::challenged(challenge).into());
+        };
+        let response = held.client.send(request).await?;
+        match Challenge::of(response.status(), response.headers()) {
+            None => Ok(response),
+            Some(challenge) => Err(Unauthorized::challenged(challenge).into()),
+        }
+    }
+
+    /// Asks a person for what a server asked for. If one is being asked already, waits for that answer.
+    /// Dropping the future does not end the question: its answer serves the next request.
+    ///
+    /// # Errors
+    /// Why there is no new token.
+    pub(crate) async fn authorize(&self, refused: &Unauthorized) -> Result<(), Unauthorized> {
+        let Some(challenge) = &refused.challenge else {
+            return Err(refused.clone());
+        };
+        let mut result = self.flow(challenge);
+        match result.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(answer)) => answer.clone(),
+            Ok(None) | Err(_) => Err(refused.clone()),
+        }
+    }
+
+    fn flow(&self, challenge: &Challenge) -> watch::Receiver<Option<Result<(), Unauthorized>>> {
+        let mut flow = lock(&self.flow);
+        if let Some(running) = flow.as_ref().filter(|flow| !flow.task.is_finished()) {
+            return running.result.clone();
+        }
+        let (sender, result) = watch::channel(None);
+        let (inner, challenge) = (Arc::clone(&self.inner), challenge.clone());
+        let task = tokio::spawn(async move {
+            let answer = inner.authorize(&challenge).await;
+            sender.send_replace(Some(answer));
+        });
+        let started = Flow {
+            result: result.clone(),
+            task,
+        };
+        *flow = Some(started);
+        result
+    }
+}
+
+impl Inner {
+    fn held(&self) -> Arc<Held> {
+        Arc::clone(&lock(&self.held))
+    }
+
+    fn hold(&self, record: Option<Record>, renewed: Option<Instant>) -> Arc<Held> {
+        let token = record.as_ref().map(|record| record.access_token.as_str());
+        let held = Arc::new(Held {
+            client: self.settings.client(token),
+            record,
+            renewed,
+        });
+        *lock(&self.held) = Arc::clone(&held);
+        held
+    }
+
+    /// Returns the token to send: loaded if there is none, renewed if it expires.
+    async fn current(&self) -> Result<Arc<Held>, Unauthorized> {
+        let held = self.held();
+        if held
+            .record
+            .as_ref()
+            .is_some_and(|record| !record.is_expired())
+        {
+            return Ok(held);
+        }
+        let _renewing = self.renewing.lock().await;
+        let held = self.held();
+        let record = match &held.record {
+            Some(record) if !record.is_expired() => return Ok(held),
+            Some(record) => Some(record.clone()),
+            None => self.vault.load().await?,
+        };
+        let Some(record) = record else {
+            return Ok(held);
+        };
+        match record.is_expired() {
+            false => Ok(self.hold(Some(record), None)),
+            true => match self.refresh(&record).await? {
+                Some(held) => Ok(held),
+                // The server will ask for another one.
+                None => Ok(self.held()),
+            },
+        }
+    }
+
+    /// Returns another token than the one that was refused, if there is one without asking a person.
+    async fn renewed(
+        &self,
+        refused: &Arc<Held>,
+        challenge: &Challenge,
+    ) -> Result<Option<Arc<Held>>, Unauthorized> {
+        let _renewing = self.renewing.lock().await;
+        let held = self.held();
+        if !Arc::ptr_eq(&held, refused) {
+            return Ok(Some(held));
+        }
+        let token = |record: &Option<Record>| record.as_ref().map(|it| it.access_token.clone());
+        let stored = self.vault.load().await?;
+        if stored.is_some() && token(&stored) != token(&held.record) {
+            return Ok(Some(self.hold(stored, None)));
+        }
+        let is_fresh = held.renewed.is_some_and(|at| at.elapsed() < RENEWED);
+        match &held.record {
+            Some(record) if !challenge.is_step_up() && !is_fresh => self.refresh(record).await,
+            _ => Ok(None),
+        }
+    }
+
+    /// Exchanges the refresh token. None: there is none, or it is of no use any more.
+    async fn refresh(&self, record: &Record) -> Result<Option<Arc<Held>>, Unauthorized> {
+        let locked = self.vault.lock().await?;
+        // Another process may have renewed it meanwhile.
+        if let Some(stored) = self.vault.load().await?
+            && stored.access_token != record.access_token
+            && !stored.is_expired()
+        {
+            return Ok(Some(self.hold(Some(stored), Some(Instant::now()))));
+        }
+        if record.refresh_token.is_none() {
+            return Ok(None);
+        }
+        let refreshed = timeout(REFRESH_TIME, flow::refresh(&self.settings, record)).await;
+        let renewed = match refreshed {
+            Ok(Ok(renewed)) => renewed,
+            Ok(Err(NotRenewed::Rejected)) => {
+                let mut spent = record.clone();
+                spent.refresh_token = None;
+                self.hold(Some(spent), None);
+                return Ok(None);
+            }
+            Ok(Err(NotRenewed::Failed(error))) => return Err(error),
+            Err(_) => {
+                let seconds = REFRESH_TIME.as_secs();
+                let reason = format!("its token could not be renewed within {seconds} s");
+                return Err(Unauthorized::new(Next::Wait, reason));
+            }
+        };
+        self.vault.save(&renewed).await?;
+        drop(locked);
+        Ok(Some(self.hold(Some(renewed), Some(Instant::now()))))
+    }
+
+    /// Asks a person.
+    async fn authorize(&self, challenge: &Challenge) -> Result<(), Unauthorized> {
+        let refused = || Unauthorized::challenged(challenge.clone());
+        let Some(authorizer) = &self.settings.access.authorizer else {
+            return Err(refused());
+        };
+        let earlier = match self.held().record.clone() {
+            Some(record) => Some(record),
+            None => self.vault.load().await?,
+        };
+        if challenge.is_step_up() {
+            let asked = earlier.as_ref().map_or(&[][..], |record| &record.scopes);
+            if challenge.scopes.iter().all(|scope| asked.contains(scope)) {
+                let reason = format!("{challenge}; they were asked for already");
+                return Err(Unauthorized::new(Next::Login, reason));
+            }
+        }
+        self.count_question()?;
+        let limit = self.settings.time + REQUESTS_TIME;
+        let flow = flow::authorize(&self.settings, &**authorizer, challenge, earlier.as_ref());
+        let Ok(record) = timeout(limit, flow).await else {
+            let reason = "it requires authorization, which took too long";
+            return Err(Unauthorized::new(Next::Login, reason));
+        };
+        let record = record?;
+        let _renewing = self.renewing.lock().await;
+        self.vault.save(&record).await?;
+        self.hold(Some(record), None);
+        Ok(())
+    }
+
+    fn count_question(&self) -> Result<(), Unauthorized> {
+        let (most, mut asked) = (self.settings.authorizations, lock(&self.asked));
+        while asked.front().is_some_and(|at| at.elapsed() > WINDOW) {
+            asked.pop_front();
+        }
+        if asked.len() >= most as usize {
+            let minutes = WINDOW.as_secs() / 60;
+            let reason =
+                format!("it required more than {most} authorizations in {minutes} minutes");
+            return Err(Unauthorized::new(Next::Wait, reason));
+        }
+        asked.push_back(Instant::now());
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,229 @@
+//! Tokens: got, kept, renewed, and sent to one origin.
+
+use std::time::Duration;
+
+use serde_json::json;
+use toolhost::McpOAuth;
+use toolhost_mcp_client::{McpAuthorization, McpServer, McpStatus};
+use zeroize::Zeroizing;
+
+use super::servers::{Nobody, Person, Servers, count, files, reason, received};
+use crate::support::{Place, until};
+
+#[tokio::test]
+async fn a_person_authorizes_once_and_the_token_goes_to_the_server_alone() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "ok", "127.0.0.1");
+    let person = Person::default();
+    let authorization = McpAuthorization::new()
+        .authorizer(person.clone())
+        .store(files(&place));
+    let server = servers.connect(&place, authorization).await;
+    assert_eq!(server.status(), McpStatus::Ready { tools: 3 });
+    // The token is replaced in what the server returns.
+    let headers = place.output("srv__headers", json!({})).await;
+    assert_eq!(headers, json!("Bearer ******************"));
+    assert_eq!(person.asked(), 1);
+    for request in received(&place) {
+        let has_token = request.authorization.contains("access-secret")
+            || request.line.contains("access-secret")
+            || request.body.contains("access-secret");
+        assert!(!has_token || request.who == "server", "{request:?}");
+        let of_authority = ["refresh-secret", "client-secret", "code_verifier"];
+        let others = of_authority.iter().any(|it| request.body.contains(it));
+        assert!(!others || request.who == "authority", "{request:?}");
+        assert_ne!(request.who, "elsewhere", "{request:?}");
+    }
+    server.close().await;
+
+    // Another process, without a person.
+    let server = servers
+        .connect(&place, McpAuthorization::new().store(files(&place)))
+        .await;
+    assert_eq!(server.status(), McpStatus::Ready { tools: 3 });
+    assert_eq!(count(&place, "authority", "GET /authorize"), 1);
+    assert!(!format!("{server:?}").contains("secret-0"));
+}
+
+#[tokio::test]
+async fn without_a_person_a_call_says_how_to_log_in() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "ok", "127.0.0.1");
+    let person = McpAuthorization::new().authorizer(Person::default());
+    let server = servers.connect(&place, person).await;
+    assert_eq!(server.status(), McpStatus::Ready { tools: 3 });
+    server.close().await;
+
+    let server = servers.connect(&place, McpAuthorization::new()).await;
+    assert!(
+        reason(&server).contains("it requires authorization"),
+        "{server:?}"
+    );
+    server.close().await;
+    assert_eq!(count(&place, "authority", "POST /token"), 1);
+}
+
+#[tokio::test]
+async fn a_missing_scope_is_asked_for_with_those_that_were_granted() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "ok", "127.0.0.1");
+    let person = Person::default();
+    let authorization = McpAuthorization::new().authorizer(person.clone());
+    let _server = servers.connect(&place, authorization).await;
+    assert_eq!(place.output("srv__write", json!({})).await, json!("hello"));
+    assert_eq!(person.asked(), 2);
+    let pages = received(&place).into_iter().map(|request| request.line);
+    let pages: Vec<String> = pages
+        .filter(|line| line.starts_with("GET /authorize"))
+        .collect();
+    assert!(
+        pages[0].contains("scope=read&") || pages[0].ends_with("scope=read"),
+        "{pages:?}"
+    );
+    assert!(pages[1].contains("scope=read+write"), "{pages:?}");
+    assert!(
+        pages
+            .iter()
+            .all(|page| page.contains("code_challenge_method=S256")),
+        "{pages:?}"
+    );
+    // The same client.
+    assert_eq!(count(&place, "authority", "POST /register"), 1);
+}
+
+#[tokio::test]
+async fn a_missing_scope_without_a_person_is_an_error_of_the_call() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "ok", "127.0.0.1");
+    let person = McpAuthorization::new()
+        .authorizer(Person::default())
+        .store(files(&place));
+    servers.connect(&place, person).await.close().await;
+    let _server = servers
+        .connect(&place, McpAuthorization::new().store(files(&place)))
+        .await;
+    let result = place.call("srv__write", json!({})).await;
+    let error = result.tool_error().unwrap();
+    assert_eq!(error.code.to_string(), "MCP_UNAUTHORIZED", "{error:?}");
+    assert!(
+        error.message.contains("requires the scopes 'write'"),
+        "{error:?}"
+    );
+    let suggestion = error.suggestion.as_deref().unwrap_or_default();
+    assert!(suggestion.contains("toolhost mcp login srv"), "{error:?}");
+    // The connection is as good as before.
+    assert_eq!(place.output("srv__echo", json!({})).await, json!("hello"));
+}
+
+#[tokio::test]
+async fn a_token_that_expires_is_renewed_once_by_two_processes() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "expires", "127.0.0.1");
+    let person = Person::default();
+    let authorization = McpAuthorization::new()
+        .authorizer(person.clone())
+        .store(files(&place));
+    servers.connect(&place, authorization).await.close().await;
+    // The first has renewed it already, for the list of tools.
+    let renewed = count(&place, "authority", "POST /token");
+    assert_eq!(renewed, 2, "{:?}", received(&place));
+    let other = Place::new().await;
+    let store = || McpAuthorization::new().store(files(&place));
+    let (one, two) = tokio::join!(
+        servers.connect(&place, store()),
+        servers.connect(&other, store())
+    );
+    for server in [one, two] {
+        assert_eq!(server.status(), McpStatus::Ready { tools: 3 });
+    }
+    assert_eq!(count(&place, "authority", "POST /token"), renewed);
+    assert_eq!(person.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_token_that_is_revoked_is_renewed_without_a_person() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "revoked", "127.0.0.1");
+    let person = Person::default();
+    let authorization = McpAuthorization::new().authorizer(person.clone());
+    let _server = servers.connect(&place, authorization).await;
+    until("the token is renewed", async || {
+        assert_eq!(place.output("srv__echo", json!({})).await, json!("hello"));
+        count(&place, "authority", "POST /token") == 2
+    })
+    .await;
+    assert_eq!(person.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_refresh_token_that_is_refused_needs_a_person() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "no-refresh", "127.0.0.1");
+    let person = Person::default();
+    let authorization = McpAuthorization::new()
+        .authorizer(person.clone())
+        .store(files(&place));
+    let _server = servers.connect(&place, authorization).await;
+    assert_eq!(place.output("srv__echo", json!({})).await, json!("hello"));
+    // It expires at once, and is used until the server refuses it.
+    assert_eq!(person.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_person_who_does_not_answer_is_not_waited_for_longer() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "ok", "127.0.0.1");
+    let authorization = McpAuthorization::new().authorizer(Nobody);
+    let mut config = servers.config(&place, McpOAuth::default(), authorization, &["127.0.0.1"]);
+    config.limits.authorization = Duration::from_millis(300);
+    let server = McpServer::start(config, [place.agent()]).await.unwrap();
+    assert!(
+        reason(&server).contains("nobody authorized it within 0 s"),
+        "{server:?}"
+    );
+    let result = place.agent().catalog();
+    assert!(result.items().is_empty());
+}
+
+#[tokio::test]
+async fn the_client_of_the_policy_is_used_with_its_issuer_alone() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "no-registration", "127.0.0.1");
+    let person = || McpAuthorization::new().authorizer(Person::default());
+    let own = |issuer: String| McpOAuth {
+        issuer: Some(issuer),
+        client_id: Some("own-client".to_owned()),
+        client_secret: Some(Zeroizing::new("own-client-secret".to_owned())),
+        ..McpOAuth::default()
+    };
+    let start = async |oauth: McpOAuth| {
+        let config = servers.config(&place, oauth, person(), &["127.0.0.1"]);
+        McpServer::start(config, [place.agent()]).await.unwrap()
+    };
+    let server = start(McpOAuth::default()).await;
+    assert!(
+        reason(&server).contains("registers no clients"),
+        "{server:?}"
+    );
+    server.close().await;
+
+    let server = start(own("https://auth.example".to_owned())).await;
+    assert!(
+        reason(&server).contains("the policy has the issuer"),
+        "{server:?}"
+    );
+    server.close().await;
+    assert_eq!(count(&place, "authority", "GET /authorize"), 0);
+    assert_eq!(count(&place, "authority", "POST"), 0);
+
+    let server = start(own(servers.issuer())).await;
+    assert_eq!(server.status(), McpStatus::Ready { tools: 3 });
+    assert!(!format!("{server:?}").contains("own-client-secret"));
+    let requests = received(&place);
+    let token = requests.iter().find(|it| it.line == "POST /token").unwrap();
+    // own-client:own-client-secret
+    assert_eq!(
+        token.authorization,
+        "Basic b3duLWNsaWVudDpvd24tY2xpZW50LXNlY3JldA=="
+    );
+}
