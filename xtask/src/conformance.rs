@@ -1,4 +1,4 @@
-//! Tests `toolhost serve` with the conformance suite of MCP.
+//! Tests `toolhost serve`, and the client of MCP servers, with the conformance suite of MCP.
 
 use std::process::Command;
 
@@ -17,13 +17,16 @@ const RESULTS: &str = "target/conformance";
 /// installs the suite is missing.
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     let Some(installed) = mcp_clients::install(workspace)? else {
-        println!("test: the conformance of `toolhost serve` to MCP is NOT tested");
+        println!(
+            "test: the conformance of `toolhost serve` and of the client to MCP is NOT tested"
+        );
         return Ok(());
     };
     let program = workspace.built("toolhost-tests", "conformance")?;
     let mut conformance = sources::in_own_cache(Command::new(program), workspace);
     conformance
         .arg(workspace.built("toolhost-cli", "toolhost")?)
+        .arg(workspace.built("toolhost-tests", "conformance_client")?)
         .arg(installed.join("node"))
         .arg(installed.join(SUITE))
         .arg(workspace.root().join(RESULTS));

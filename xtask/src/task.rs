@@ -17,7 +17,8 @@ Set-up and build commands that need only cargo.
                                 and of the clients
   cargo xtask mcp-clients       installs MCP clients of others and the conformance suite, in target/, and
                                 tests `toolhost serve` with the clients
-  cargo xtask conformance       tests `toolhost serve` with the conformance suite of MCP, both revisions
+  cargo xtask conformance       tests `toolhost serve` and the client of MCP servers with the conformance
+                                suite of MCP, both revisions
   cargo xtask lint              checks format and clippy as CI does
   cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures, in the release profile

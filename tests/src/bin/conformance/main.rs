@@ -1,7 +1,9 @@
-//! Runs the conformance suite of MCP against `toolhost serve`: `conformance TOOLHOST NODE SUITE OUT`.
+//! Runs the conformance suite of MCP against `toolhost serve`, and against the client of
+//! `toolhost-mcp-client`: `conformance TOOLHOST CLIENT NODE SUITE OUT`.
 //!
-//! `TOOLHOST` is the built program, `NODE` a Node, `SUITE` the `index.js` of the npm package
-//! `@modelcontextprotocol/conformance`, and `OUT` a folder that is made anew for what the run leaves.
+//! `TOOLHOST` is the built program, `CLIENT` the built `conformance_client`, `NODE` a Node, `SUITE` the
+//! `index.js` of the npm package `@modelcontextprotocol/conformance`, and `OUT` a folder that is made anew for
+//! what the run leaves.
 //!
 //! The server serves `tests/fixtures/conformance` over HTTP. Both revisions are tested. The run fails if a
 //! result differs from the list of expected failures of its revision, in either direction.
@@ -25,11 +27,11 @@ use std::process::ExitCode;
 use fixture::Fixture;
 use proxy::Proxy;
 use server::Server;
-use suite::Suite;
+use suite::{Side, Suite};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The revisions of the protocol whose requirements the server has to meet.
+/// The revisions of the protocol whose requirements the server and the client have to meet.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
 fn main() -> ExitCode {
@@ -46,8 +48,8 @@ fn main() -> ExitCode {
 /// Returns whether all results are the expected ones.
 fn run() -> Result<bool> {
     let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let [toolhost, node, index, out] = arguments.as_slice() else {
-        return Err("usage: conformance TOOLHOST NODE SUITE OUT".into());
+    let [toolhost, client, node, index, out] = arguments.as_slice() else {
+        return Err("usage: conformance TOOLHOST CLIENT NODE SUITE OUT".into());
     };
     let fixture = Fixture::create(out)?;
     let server = Server::start(toolhost, &fixture)?;
@@ -55,7 +57,8 @@ fn run() -> Result<bool> {
     let suite = Suite { node, index, out };
     let mut all_expected = true;
     for revision in REVISIONS {
-        all_expected &= suite.run(revision, proxy.address())?;
+        all_expected &= suite.run(revision, &Side::Server(proxy.address()))?;
+        all_expected &= suite.run(revision, &Side::Client(client))?;
     }
     Ok(all_expected)
 }

@@ -16,7 +16,14 @@ use crate::expected;
 const TIMEOUT: Duration = Duration::from_secs(100);
 
 /// What begins the results in what the suite prints.
-const SUMMARY: &str = "=== SUMMARY ===";
+const SUMMARY: &str = "SUMMARY ===";
+
+/// What is tested.
+pub(crate) enum Side<'a> {
+    Server(SocketAddr),
+    /// The program of a client, which the suite starts for each scenario.
+    Client(&'a Path),
+}
 
 pub(crate) struct Suite<'a> {
     pub(crate) node: &'a Path,
@@ -26,15 +33,24 @@ pub(crate) struct Suite<'a> {
 
 impl Suite<'_> {
     /// Runs the scenarios of a revision, and prints their results. Returns whether all are the expected ones.
-    pub(crate) fn run(&self, revision: &str, server: SocketAddr) -> Result<bool> {
+    pub(crate) fn run(&self, revision: &str, side: &Side<'_>) -> Result<bool> {
         let expected = root("tests/fixtures/conformance").join(format!("{revision}.yaml"));
-        let results = self.out.join(revision);
-        let log = self.out.join(format!("{revision}.log"));
-        let output = File::create(&log)?;
         let mut suite = Command::new(self.node);
+        suite.arg(self.index);
+        let name = match side {
+            Side::Server(address) => {
+                suite.args(["server", "--url", &format!("http://{address}/mcp")]);
+                "server"
+            }
+            Side::Client(program) => {
+                suite.args(["client", "--command"]).arg(program);
+                "client"
+            }
+        };
+        let results = self.out.join(format!("{name}-{revision}"));
+        let log = self.out.join(format!("{name}-{revision}.log"));
+        let output = File::create(&log)?;
         suite
-            .arg(self.index)
-            .args(["server", "--url", &format!("http://{server}/mcp")])
             .args(["--requirements", revision, "--expected-failures"])
             .arg(&expected)
             .arg("-o")
@@ -49,7 +65,14 @@ impl Suite<'_> {
         let Some((_, summary)) = printed.split_once(SUMMARY) else {
             return Err(format!("the suite has not ended: see {}", log.display()).into());
         };
-        println!("\nMCP {revision}, {seconds:.0} s:{}", plain(summary));
+        println!(
+            "\n{name}, MCP {revision}, {seconds:.0} s:{}",
+            plain(summary)
+        );
+        // Those of clients are extensions that this client does not have.
+        if let Side::Client(_) = side {
+            return Ok(ended.success());
+        }
         let list = fs::read_to_string(&expected)?;
         let surprises = expected::surprises(&list, &self.requirements(revision)?, &results)?;
         for surprise in &surprises {
