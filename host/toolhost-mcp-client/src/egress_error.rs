@@ -18,11 +18,11 @@ pub(crate) enum EgressError {
 
 /// Returns why a request was refused for want of authorization, if that is why it failed.
 pub(crate) fn unauthorized(error: &DynamicTransportError) -> Option<&Unauthorized> {
-    match error
+    let cause = error
         .error
-        .downcast_ref::<StreamableHttpError<EgressError>>()?
-    {
-        StreamableHttpError::Client(EgressError::Unauthorized(unauthorized)) => Some(unauthorized),
-        _ => None,
+        .downcast_ref::<StreamableHttpError<EgressError>>()?;
+    if let StreamableHttpError::Client(EgressError::Unauthorized(unauthorized)) = cause {
+        return Some(unauthorized);
     }
+    None
 }

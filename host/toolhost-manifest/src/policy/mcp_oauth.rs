@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use toolhost_contract::http::{Origin, Scheme};
+use toolhost_contract::http::{Host, Origin, Scheme, non_public_block};
+use toolhost_contract::{HttpCredential, HttpGrant};
 use zeroize::Zeroizing;
 
 use super::variable::{Secrets, Variable, read_variable};
@@ -87,6 +88,21 @@ pub(super) fn read(
         return at.refused(message, findings);
     }
     Some(oauth)
+}
+
+/// Returns why a server cannot have OAuth, if it cannot.
+pub(super) fn refusal(url: &str, grant: &HttpGrant) -> Option<&'static str> {
+    let sets_token = |own: &HttpCredential| own.name().eq_ignore_ascii_case("authorization");
+    if grant.credentials.iter().any(sets_token) {
+        return Some("an MCP server has either 'oauth' or the credential 'authorization'");
+    }
+    let origin = Origin::parse(split_path(url).0).ok()?;
+    let is_private = match &origin.host {
+        Host::Address(address) => non_public_block(*address).is_some(),
+        Host::Name(name) => name == "localhost" || !grant.private_networks.is_empty(),
+    };
+    let is_safe = origin.scheme == Scheme::Https || is_private;
+    (!is_safe).then_some("an MCP server with 'oauth' on a public network has an https URL")
 }
 
 /// Reads a URL. It has neither a query nor a fragment, as an issuer must not have them.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use toolhost_contract::{
-    HttpCredential, HttpGrant, HttpRule, McpServerResource, McpTransportSpec, ToolErrorCode, text,
+    HttpGrant, HttpRule, McpServerResource, McpTransportSpec, ToolErrorCode, text,
 };
 
 use super::http::read_reach;
@@ -135,21 +135,16 @@ pub(super) fn read(
             let oauth =
                 |at: &Cursor<'_>, findings: &mut Findings| mcp_oauth::read(at, secrets, findings);
             let oauth = fields.optional("oauth", findings, oauth)?;
-            let sets_token =
-                |own: &HttpCredential| own.name().eq_ignore_ascii_case("authorization");
-            if oauth.is_some() && credentials.iter().any(sets_token) {
-                let message = "an MCP server has either 'oauth' or the credential 'authorization'";
+            let url = read_url(&url, findings)?;
+            let grant = HttpGrant {
+                private_networks,
+                credentials,
+                ..HttpGrant::default()
+            };
+            if let Some(message) = oauth.as_ref().and(mcp_oauth::refusal(&url, &grant)) {
                 return fields.at.refused(message, findings);
             }
-            Reach::Endpoint {
-                oauth,
-                url: read_url(&url, findings)?,
-                grant: HttpGrant {
-                    private_networks,
-                    credentials,
-                    ..HttpGrant::default()
-                },
-            }
+            Reach::Endpoint { url, grant, oauth }
         }
         _ => {
             let message = "an MCP server has either 'command' or 'url'";

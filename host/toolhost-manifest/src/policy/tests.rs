@@ -639,6 +639,10 @@ fn a_rule_for_an_mcp_server_has_a_command_or_a_url() {
             "an MCP server has either 'oauth' or the credential 'authorization'",
         ),
         (
+            "{url: 'http://a.example/', oauth: {}}",
+            "an MCP server with 'oauth' on a public network has an https URL",
+        ),
+        (
             "{url: 'https://a.example/', oauth: {clientId: a, clientSecret: {secret: s3cret}}}",
             "'clientSecret' needs 'clientId', and 'issuer'",
         ),

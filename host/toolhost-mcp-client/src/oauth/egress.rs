@@ -16,6 +16,9 @@ use toolhost::{HttpGrant, HttpRule, Limits, Sandbox};
 use super::check::UrlCheck;
 use super::settings::OAuthSettings;
 
+/// The content type of streams of events.
+const EVENTS: &[u8] = b"text/event-stream";
+
 /// Most bytes of one answer.
 const ANSWER_MAX: usize = 1 << 20;
 
@@ -72,6 +75,12 @@ impl OAuthEgress {
             .http_client(&origin.to_string(), Arc::new(grant), limits);
         let response = client.send(request.map(Bytes::from)).await?;
         let (parts, body) = response.into_parts();
+        let content_type = parts.headers.get(header::CONTENT_TYPE);
+        let is_stream = content_type.is_some_and(|it| it.as_bytes().starts_with(EVENTS));
+        if is_stream {
+            // The server's own stream, which does not end: it was asked only for its challenge.
+            return Ok(Response::from_parts(parts, Vec::new()));
+        }
         let body = Limited::new(body, ANSWER_MAX).collect().await?.to_bytes();
         Ok(Response::from_parts(parts, body.into()))
     }

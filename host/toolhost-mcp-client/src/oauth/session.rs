@@ -221,6 +221,7 @@ impl Inner {
 
     /// Exchanges the refresh token. None: there is none, or it is of no use any more.
     async fn refresh(&self, record: &Record) -> Result<Option<Arc<Held>>, Unauthorized> {
+        // Dropped when the new one is stored.
         let locked = self.vault.lock().await?;
         // Another process may have renewed it meanwhile.
         if let Some(stored) = self.vault.load().await?

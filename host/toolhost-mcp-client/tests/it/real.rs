@@ -134,7 +134,8 @@ async fn the_example_of_the_page_works_with_server_filesystem() {
     let page = std::fs::read_to_string(page).unwrap();
     let project = tempfile::tempdir().unwrap();
     std::fs::write(project.path().join("notes.txt"), "remember the milk").unwrap();
-    let blocks = page.split("```yaml\n").skip(1);
+    // The third is a policy for OAuth.
+    let blocks = page.split("```yaml\n").skip(1).take(2);
     let blocks = blocks.map(|rest| rest.split("```").next().unwrap());
     // As installed here, without a download.
     let installed = blocks.map(|block| {
@@ -150,7 +151,7 @@ async fn the_example_of_the_page_works_with_server_filesystem() {
             )
     });
     let [bundle, policy] = &installed.collect::<Vec<_>>()[..] else {
-        panic!("the page has two examples");
+        panic!("the page has a bundle and a policy");
     };
     let place = Place::with(bundle, policy).await.unwrap();
     assert_eq!(place.bundle.diagnostics(), []);

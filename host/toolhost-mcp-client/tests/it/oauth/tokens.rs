@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost::McpOAuth;
+use toolhost::{McpOAuth, McpReach, Policy, ResourceName};
 use toolhost_mcp_client::{McpAuthorization, McpServer, McpStatus};
 use zeroize::Zeroizing;
 
@@ -226,4 +226,17 @@ async fn the_client_of_the_policy_is_used_with_its_issuer_alone() {
         token.authorization,
         "Basic b3duLWNsaWVudDpvd24tY2xpZW50LXNlY3JldA=="
     );
+}
+
+#[test]
+fn the_policy_of_the_page_turns_oauth_on() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp-servers.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let block = page.split("```yaml\n").nth(3).unwrap();
+    let policy = Policy::parse(block.split("```").next().unwrap(), "policy.yaml").unwrap();
+    let tracker = ResourceName::parse("tracker").unwrap();
+    let McpReach::Endpoint { oauth, .. } = policy.mcp_grant(&tracker).unwrap().reach else {
+        panic!("it is a URL");
+    };
+    assert_eq!(oauth, Some(McpOAuth::default()));
 }
