@@ -28,6 +28,9 @@ const PREFIX: &str = "fixture__";
 const SUITE_SCHEME: &str = "test://";
 const SERVER_SCHEME: &str = "workdir:///";
 
+/// Where a call has the name of its tool.
+const TOOL: &str = "/params/name";
+
 /// The tool that changes the list of tools.
 const TRIGGER: &str = "test_trigger_tool_change";
 
@@ -110,7 +113,7 @@ impl Request {
     fn tool(&self) -> Option<&str> {
         let message = self.message.as_ref()?;
         let is_call = message["method"] == "tools/call";
-        message["params"]["name"].as_str().filter(|_| is_call)
+        message.pointer(TOOL)?.as_str().filter(|_| is_call)
     }
 
     /// The value of the header `Mcp-Name`: spaces around it stay.
@@ -127,11 +130,14 @@ impl Request {
     /// The body for the server.
     fn body(&self, body: &[u8]) -> Vec<u8> {
         let renamed = self.tool().map(|name| format!("{PREFIX}{name}"));
-        let body = match (&self.message, renamed) {
-            (Some(message), Some(name)) => {
-                let mut message = message.clone();
-                message["params"]["name"] = Value::String(name);
-                message.to_string().into_bytes()
+        let mut message = self.message.clone();
+        let name = message
+            .as_mut()
+            .and_then(|message| message.pointer_mut(TOOL));
+        let body = match (name, renamed) {
+            (Some(name), Some(renamed)) => {
+                *name = Value::String(renamed);
+                message.unwrap_or_default().to_string().into_bytes()
             }
             _ => body.to_vec(),
         };
