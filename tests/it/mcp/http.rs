@@ -40,7 +40,7 @@ impl Workspaces {
         Self {
             server: McpServer::new(change(served), McpConfig::default()),
             root,
-            test_host: test_host,
+            test_host,
         }
     }
 

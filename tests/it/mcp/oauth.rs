@@ -62,9 +62,10 @@ fn claims(issuer: &str) -> Value {
 fn with(mut claims: Value, changes: Value) -> Value {
     let fields = claims.as_object_mut().unwrap();
     for (name, value) in changes.as_object().unwrap() {
-        match value {
-            Value::Null => drop(fields.remove(name)),
-            value => drop(fields.insert(name.clone(), value.clone())),
+        if value.is_null() {
+            fields.remove(name);
+        } else {
+            fields.insert(name.clone(), value.clone());
         }
     }
     claims
