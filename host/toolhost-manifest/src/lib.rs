@@ -23,7 +23,7 @@ pub use diagnostic::{Diagnostic, DiagnosticList, Place, Position, Related, Sever
 pub use draft::manifest;
 pub use policy::{
     CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
-    LimitInfo, McpGrant, McpOAuth, McpReach, Policy, PolicyError, SecretSource,
+    LimitInfo, McpGrant, McpOAuth, McpOAuthGrant, McpReach, Policy, PolicyError, SecretSource,
 };
 pub use suggest::closest;
 pub use yaml::YamlSource;

@@ -26,7 +26,7 @@ pub use credentials::{
 };
 use limits::LimitChanges;
 pub use limits::{LimitInfo, parse_bytes};
-pub use mcp_oauth::McpOAuth;
+pub use mcp_oauth::{McpOAuth, McpOAuthGrant};
 use mcp_servers::McpRule;
 pub use mcp_servers::{McpGrant, McpReach};
 pub use read::{PolicyError, read_at};

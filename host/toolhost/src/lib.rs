@@ -76,8 +76,8 @@ pub use toolhost_manifest::bundle::component_source::{
 };
 pub use toolhost_manifest::{
     Bundle, CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse,
-    Credentials, Diagnostic, LimitInfo, LoadError, McpGrant, McpOAuth, McpReach, Policy,
-    PolicyError, SecretSource, Severity, YamlSource, bundle, manifest,
+    Credentials, Diagnostic, LimitInfo, LoadError, McpGrant, McpOAuth, McpOAuthGrant, McpReach,
+    Policy, PolicyError, SecretSource, Severity, YamlSource, bundle, manifest,
 };
 pub use toolhost_sandbox::{
     Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler,

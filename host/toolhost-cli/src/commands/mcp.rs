@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use toolhost::{HttpGrant, McpOAuth, McpReach, ResourceName};
+use toolhost::{HttpGrant, McpOAuth, McpOAuthGrant, McpReach, ResourceName};
 use toolhost_mcp_client::{
     HttpServer, McpAuthorization, McpCredentialFiles, McpCredentialKey, McpCredentialStore,
     McpLimits,
@@ -91,6 +91,12 @@ async fn login(args: &LoginArgs, settings: &Settings) -> Result<Exit, Failure> {
         let error = anyhow!("OAuth is off for the MCP server '{}'", server.name);
         return Err(Failure::from(error).hint("Write `oauth: {}` beside its `url` in the policy."));
     };
+    if oauth.grant == McpOAuthGrant::ClientCredentials {
+        let error = anyhow!("the MCP server '{}' needs no login", server.name);
+        return Err(
+            Failure::from(error).hint("Its `grant` is clientCredentials: the secret is enough.")
+        );
+    }
     let store = needed_store(settings)?;
     let mut limits = McpLimits::default();
     limits.authorization = Duration::from_secs(args.timeout.into());

@@ -167,6 +167,11 @@ fn a_login_that_cannot_be_made_names_what_is_missing() {
         "mcpServers: {tracker: {command: [a]}}\n",
     );
     login("tracker", &[]).fails(2, "is a process");
+    servers.write_files(
+        &terminal,
+        ", oauth: {grant: clientCredentials, issuer: 'https://a.example', clientId: a, clientSecret: {secret: s3cret}}",
+    );
+    login("tracker", &[]).fails(2, "needs no login");
     // Nobody opens the page.
     servers.write_files(&terminal, ", oauth: {}");
     let waited = login("tracker", &["--timeout", "1"]).exits(1);

@@ -30,6 +30,19 @@ pub struct McpOAuth {
     pub client_metadata_url: Option<String>,
     /// The scopes to ask for. Default: those that the MCP server names.
     pub scopes: Vec<String>,
+    /// Who grants access. Default: a person.
+    pub grant: McpOAuthGrant,
+}
+
+/// Who grants access to an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum McpOAuthGrant {
+    /// A person, in a browser: the authorization-code flow.
+    #[default]
+    AuthorizationCode,
+    /// Nobody: the client's secret is enough.
+    ClientCredentials,
 }
 
 /// Omits the secret.
@@ -40,6 +53,7 @@ impl fmt::Debug for McpOAuth {
             .field("client_id", &self.client_id)
             .field("client_metadata_url", &self.client_metadata_url)
             .field("scopes", &self.scopes)
+            .field("grant", &self.grant)
             .finish_non_exhaustive()
     }
 }
@@ -56,6 +70,7 @@ pub(super) fn read(
         "clientSecret",
         "clientMetadataUrl",
         "scopes",
+        "grant",
     ];
     let fields = at.known_fields(&keys, findings)?;
     let issuer = fields.optional("issuer", findings, |at, findings| {
@@ -75,19 +90,36 @@ pub(super) fn read(
         read_url(at, &[Scheme::Https], findings)
     });
     let scopes = fields.optional("scopes", findings, read_scopes);
+    let grant = fields.optional("grant", findings, read_grant);
     let oauth = McpOAuth {
         issuer: issuer?,
         client_id: client_id?,
         client_secret: client_secret?,
         client_metadata_url: client_metadata_url?,
         scopes: scopes?.unwrap_or_default(),
+        grant: grant?.unwrap_or_default(),
     };
     let is_complete = oauth.issuer.is_some() && oauth.client_id.is_some();
     if oauth.client_secret.is_some() && !is_complete {
         let message = "'clientSecret' needs 'clientId', and 'issuer': the authorization server that gets it, which the MCP server cannot choose";
         return at.refused(message, findings);
     }
+    if oauth.grant == McpOAuthGrant::ClientCredentials && oauth.client_secret.is_none() {
+        return at.refused("'grant: clientCredentials' needs 'clientSecret'", findings);
+    }
     Some(oauth)
+}
+
+fn read_grant(at: &Cursor<'_>, findings: &mut Findings) -> Option<McpOAuthGrant> {
+    match at.text(findings)? {
+        "authorizationCode" => Some(McpOAuthGrant::AuthorizationCode),
+        "clientCredentials" => Some(McpOAuthGrant::ClientCredentials),
+        other => {
+            let other = short(other);
+            let message = format!("'{other}' is neither authorizationCode nor clientCredentials");
+            at.refused(message, findings)
+        }
+    }
 }
 
 /// Returns why a server cannot have OAuth, if it cannot.

@@ -663,6 +663,14 @@ fn a_rule_for_an_mcp_server_has_a_command_or_a_url() {
             "'http://b.example/x' is not a URL of the form https://host/path",
         ),
         (
+            "{url: 'https://a.example/', oauth: {grant: clientCredentials, clientId: a}}",
+            "'grant: clientCredentials' needs 'clientSecret'",
+        ),
+        (
+            "{url: 'https://a.example/', oauth: {grant: implicit}}",
+            "'implicit' is neither authorizationCode nor clientCredentials",
+        ),
+        (
             "{url: 'https://a.example/', oauth: {scopes: ['a b']}}",
             "'a b' is not an OAuth scope",
         ),

@@ -1,8 +1,9 @@
 //! Gets tokens: from a person's authorization, or with a refresh token.
 
 use rmcp::transport::auth::{
-    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata, CredentialStore,
-    InMemoryCredentialStore, OAuthClientConfig, StoredCredentials,
+    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata,
+    ClientCredentialsConfig, CredentialStore, InMemoryCredentialStore, OAuthClientConfig,
+    StoredCredentials,
 };
 use serde_json::Value;
 use tokio::time::timeout;
@@ -73,6 +74,40 @@ pub(super) async fn authorize(
         let secrets = secrets.into_iter().chain(own).chain(configured);
         redacted(&failed(&error), secrets)
     })?;
+    record(settings, metadata.issuer, &client, scopes, &token)
+}
+
+/// Exchanges the secret of the policy's client: no person is asked.
+pub(super) async fn exchange_client_credentials(
+    settings: &OAuthSettings,
+    challenge: &Challenge,
+    earlier: Option<&Record>,
+) -> Result<Record, Unauthorized> {
+    let Discovered {
+        mut manager,
+        metadata,
+    } = discover(settings, Some(&challenge.header)).await?;
+    let scopes = scopes(settings, &manager, &metadata, challenge, earlier).await?;
+    let id = settings.config.client_id.clone().unwrap_or_default();
+    let secret = settings.secret_of(&id).unwrap_or_default();
+    let config = ClientCredentialsConfig::ClientSecret {
+        client_id: id.clone(),
+        client_secret: secret.to_owned(),
+        scopes: scopes.clone(),
+        resource: Some(settings.url.to_string()),
+    };
+    let fail = |error: &AuthError| redacted(&failed(error), [secret].into_iter());
+    let configured = manager
+        .validate_client_credentials_metadata(&config)
+        .and_then(|()| manager.configure_client_credentials(&config));
+    configured.map_err(|error| fail(&error))?;
+    let token = manager.exchange_client_credentials(&config).await;
+    let token = token.map_err(|error| fail(&error))?;
+    let client = Client {
+        id,
+        secret: None,
+        redirect_uri: String::new(),
+    };
     record(settings, metadata.issuer, &client, scopes, &token)
 }
 

@@ -212,11 +212,37 @@ impl Inner {
         if stored.is_some() && token(&stored) != token(&held.record) {
             return Ok(Some(self.hold(stored, None)));
         }
-        let is_fresh = held.renewed.is_some_and(|at| at.elapsed() < RENEWED);
-        match &held.record {
-            Some(record) if !challenge.is_step_up() && !is_fresh => self.refresh(record).await,
-            _ => Ok(None),
+        if held.renewed.is_some_and(|at| at.elapsed() < RENEWED) && !challenge.is_step_up() {
+            return Ok(None);
         }
+        if let Some(record) = &held.record
+            && record.refresh_token.is_some()
+            && !challenge.is_step_up()
+            && let Some(renewed) = self.refresh(record).await?
+        {
+            return Ok(Some(renewed));
+        }
+        match self.settings.asks_nobody() {
+            true => self.exchange_client_credentials(challenge).await.map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Exchanges the secret of the policy's client.
+    async fn exchange_client_credentials(
+        &self,
+        challenge: &Challenge,
+    ) -> Result<Arc<Held>, Unauthorized> {
+        let earlier = self.held().record.clone();
+        check_step_up(challenge, earlier.as_ref())?;
+        let flow = flow::exchange_client_credentials(&self.settings, challenge, earlier.as_ref());
+        let Ok(record) = timeout(REFRESH_TIME, flow).await else {
+            let reason = "it requires authorization, which took too long";
+            return Err(Unauthorized::new(Next::Wait, reason));
+        };
+        let record = record?;
+        self.vault.save(&record).await?;
+        Ok(self.hold(Some(record), Some(Instant::now())))
     }
 
     /// Exchanges the refresh token. None: there is none, or it is of no use any more.
@@ -257,20 +283,15 @@ impl Inner {
     /// Asks a person.
     async fn authorize(&self, challenge: &Challenge) -> Result<(), Unauthorized> {
         let refused = || Unauthorized::challenged(challenge.clone());
-        let Some(authorizer) = &self.settings.access.authorizer else {
+        let authorizer = self.settings.access.authorizer.as_ref();
+        let Some(authorizer) = authorizer.filter(|_| !self.settings.asks_nobody()) else {
             return Err(refused());
         };
         let earlier = match self.held().record.clone() {
             Some(record) => Some(record),
             None => self.vault.load().await?,
         };
-        if challenge.is_step_up() {
-            let asked = earlier.as_ref().map_or(&[][..], |record| &record.scopes);
-            if challenge.scopes.iter().all(|scope| asked.contains(scope)) {
-                let reason = format!("{challenge}; they were asked for already");
-                return Err(Unauthorized::new(Next::Login, reason));
-            }
-        }
+        check_step_up(challenge, earlier.as_ref())?;
         self.count_question()?;
         let limit = self.settings.time + REQUESTS_TIME;
         let flow = flow::authorize(&self.settings, &**authorizer, challenge, earlier.as_ref());
@@ -299,6 +320,16 @@ impl Inner {
         asked.push_back(Instant::now());
         Ok(())
     }
+}
+
+/// Refuses a challenge for scopes that were asked for already: another token would have no more.
+fn check_step_up(challenge: &Challenge, earlier: Option<&Record>) -> Result<(), Unauthorized> {
+    let asked = earlier.map_or(&[][..], |record| &record.scopes);
+    if challenge.is_step_up() && challenge.scopes.iter().all(|scope| asked.contains(scope)) {
+        let reason = format!("{challenge}; they were asked for already");
+        return Err(Unauthorized::new(Next::Login, reason));
+    }
+    Ok(())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost::{HttpClient, HttpGrant, McpOAuth, ResourceName, Sandbox};
+use toolhost::{HttpClient, HttpGrant, McpOAuth, McpOAuthGrant, ResourceName, Sandbox};
 
 use super::authorizer::McpAuthorization;
 use super::check::UrlCheck;
@@ -33,6 +33,11 @@ impl OAuthSettings {
 
     pub(super) fn check(&self) -> UrlCheck {
         UrlCheck::new(&self.url, &self.grant)
+    }
+
+    /// Whether the client's secret is enough for a token.
+    pub(super) fn asks_nobody(&self) -> bool {
+        self.config.grant == McpOAuthGrant::ClientCredentials
     }
 
     /// The secret of the policy's client, if this is its identifier.

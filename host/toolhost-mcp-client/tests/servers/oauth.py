@@ -213,7 +213,12 @@ class Authority(Handler):
             said = f"{self.headers.get('Authorization')} {body}"
             self.answer(400, {"error": "invalid_request", "error_description": said})
             return
-        if form["grant_type"] == "authorization_code":
+        if form["grant_type"] == "client_credentials":
+            if form.get("client_secret") != "own-client-secret" or form["resource"] != f"{server}/mcp":
+                self.answer(401, {"error": "invalid_client", "error_description": body})
+                return
+            scopes = form.get("scope", "").split()
+        elif form["grant_type"] == "authorization_code":
             challenge, scopes = codes.pop(form["code"])
             digest = hashlib.sha256(form["code_verifier"].encode()).digest()
             if base64.urlsafe_b64encode(digest).rstrip(b"=").decode() != challenge:

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost::{McpOAuth, McpReach, Policy, ResourceName};
+use toolhost::{McpOAuth, McpOAuthGrant, McpReach, Policy, ResourceName};
 use toolhost_mcp_client::{McpAuthorization, McpServer, McpStatus};
 use zeroize::Zeroizing;
 
@@ -226,6 +226,37 @@ async fn the_client_of_the_policy_is_used_with_its_issuer_alone() {
         token.authorization,
         "Basic b3duLWNsaWVudDpvd24tY2xpZW50LXNlY3JldA=="
     );
+}
+
+#[tokio::test]
+async fn a_client_with_a_secret_needs_no_person() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "no-registration", "127.0.0.1");
+    let start = async |secret: &str| {
+        let oauth = McpOAuth {
+            issuer: Some(servers.issuer()),
+            client_id: Some("own-client".to_owned()),
+            client_secret: Some(Zeroizing::new(secret.to_owned())),
+            grant: McpOAuthGrant::ClientCredentials,
+            ..McpOAuth::default()
+        };
+        let person = McpAuthorization::new().authorizer(Person::default());
+        let config = servers.config(&place, oauth, person, &["127.0.0.1"]);
+        McpServer::start(config, [place.agent()]).await.unwrap()
+    };
+    let server = start("wrong-client-secret").await;
+    let refused = reason(&server);
+    assert!(refused.contains("invalid_client"), "{refused}");
+    assert!(!refused.contains("wrong-client-secret"), "{refused}");
+    server.close().await;
+
+    let server = start("own-client-secret").await;
+    assert_eq!(server.status(), McpStatus::Ready { tools: 3 });
+    // A missing scope is asked for as well.
+    assert_eq!(place.output("srv__write", json!({})).await, json!("hello"));
+    assert_eq!(count(&place, "authority", "GET /authorize"), 0);
+    assert_eq!(count(&place, "authority", "POST /token"), 3);
+    drop(server);
 }
 
 #[test]
