@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::sync::Notify;
 use toolhost::{AddressBlock, BoxFuture, HttpGrant, McpOAuth};
 use toolhost_mcp_client::{
     HttpServer, McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpCredentialFiles,
@@ -68,14 +69,14 @@ impl Servers {
         format!("http://127.0.0.1:{}", self.authority)
     }
 
-    /// The configuration of the server, whose authorization server is in the networks.
-    pub(super) fn config(
+    /// The server, whose authorization server is in the networks.
+    pub(super) fn http(
         &self,
         place: &Place,
         oauth: McpOAuth,
         authorization: McpAuthorization,
         networks: &[&str],
-    ) -> McpServerConfig {
+    ) -> HttpServer {
         let url = format!("http://127.0.0.1:{}/mcp", self.server);
         let parse = |text: &&str| AddressBlock::parse(text).unwrap();
         let grant = HttpGrant {
@@ -83,7 +84,18 @@ impl Servers {
             ..HttpGrant::default()
         };
         let server = HttpServer::new(place.host.sandbox(), &url, grant).unwrap();
-        let server = server.with_oauth(oauth, authorization);
+        server.with_oauth(oauth, authorization)
+    }
+
+    /// The configuration of that server.
+    pub(super) fn config(
+        &self,
+        place: &Place,
+        oauth: McpOAuth,
+        authorization: McpAuthorization,
+        networks: &[&str],
+    ) -> McpServerConfig {
+        let server = self.http(place, oauth, authorization, networks);
         let mut config = config("srv", McpTransport::Http(server));
         config.limits.backoff_min = Duration::from_secs(60);
         config.limits.backoff_max = Duration::from_secs(60);
@@ -178,6 +190,30 @@ fn location(url: &str) -> Result<String, String> {
         .lines()
         .find_map(|line| line.strip_prefix("Location: "));
     location.map(str::to_owned).ok_or(answer)
+}
+
+/// A person who agrees, and from the second question on only when allowed to.
+#[derive(Clone, Default)]
+pub(super) struct SlowPerson {
+    pub(super) person: Person,
+    pub(super) allowed: Arc<Notify>,
+}
+
+impl McpAuthorizer for SlowPerson {
+    fn redirect_uri(&self) -> String {
+        REDIRECT.to_owned()
+    }
+
+    fn authorize(&self, request: McpAuthorizationRequest) -> BoxFuture<'_, Result<String, String>> {
+        let is_first = self.person.asked() == 0;
+        let answer = self.person.authorize(request);
+        Box::pin(async move {
+            if !is_first {
+                self.allowed.notified().await;
+            }
+            answer.await
+        })
+    }
 }
 
 /// A person who never answers.

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolhost::{McpOAuth, McpOAuthGrant, McpReach, Policy, ResourceName};
-use toolhost_mcp_client::{McpAuthorization, McpServer, McpStatus};
+use toolhost_mcp_client::{McpAuthorization, McpLimits, McpServer, McpStatus};
 use zeroize::Zeroizing;
 
-use super::servers::{Nobody, Person, Servers, count, files, reason, received};
+use super::servers::{Nobody, Person, Servers, SlowPerson, count, files, reason, received};
 use crate::support::{Place, until};
 
 #[tokio::test]
@@ -138,6 +138,59 @@ async fn a_token_that_expires_is_renewed_once_by_two_processes() {
     }
     assert_eq!(count(&place, "authority", "POST /token"), renewed);
     assert_eq!(person.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_login_keeps_a_token_that_two_processes_renew_once() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "expires", "127.0.0.1");
+    let person = McpAuthorization::new()
+        .authorizer(Person::default())
+        .store(files(&place));
+    let http = servers.http(&place, McpOAuth::default(), person, &["127.0.0.1"]);
+    let name = ResourceName::parse("srv").unwrap();
+    let scopes = ["write".to_owned()];
+    let limits = McpLimits::default();
+    let login = http.authorize(&name, &limits, &scopes);
+    login.await.unwrap();
+    assert_eq!(count(&place, "authority", "POST /token"), 1);
+
+    // It has expired for both, and the refresh token is valid once.
+    let other = Place::new().await;
+    let store = || McpAuthorization::new().store(files(&place));
+    let (one, two) = tokio::join!(
+        servers.connect(&place, store()),
+        servers.connect(&other, store())
+    );
+    for server in [&one, &two] {
+        assert_eq!(server.status(), McpStatus::Ready { tools: 3 });
+    }
+    assert_eq!(count(&place, "authority", "POST /token"), 2);
+    // With the scope of the login.
+    assert_eq!(place.output("srv__write", json!({})).await, json!("hello"));
+    assert_eq!(count(&place, "authority", "GET /authorize"), 1);
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_one_person_share_the_question_and_outlive_no_answer() {
+    let place = Place::new().await;
+    let servers = Servers::start(&place, "ok", "127.0.0.1");
+    let slow = SlowPerson::default();
+    let authorization = McpAuthorization::new().authorizer(slow.clone());
+    let _server = servers.connect(&place, authorization).await;
+    // The caller gives up, and the question stays.
+    let limit = Duration::from_millis(300);
+    let call = place.call("srv__write", json!({}));
+    assert!(tokio::time::timeout(limit, call).await.is_err());
+    assert_eq!(slow.person.asked(), 2);
+    let answer = async {
+        tokio::time::sleep(limit).await;
+        slow.allowed.notify_one();
+    };
+    let write = || place.output("srv__write", json!({}));
+    let (one, two, ()) = tokio::join!(write(), write(), answer);
+    assert_eq!((one, two), (json!("hello"), json!("hello")));
+    assert_eq!(slow.person.asked(), 2);
 }
 
 #[tokio::test]
