@@ -58,6 +58,6 @@ fn reachable(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(address) if address.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        address => address,
+        address @ (IpAddr::V4(_) | IpAddr::V6(_)) => address,
     }
 }
