@@ -5,6 +5,7 @@ mod denials;
 mod failures;
 mod lifetime;
 mod live_log;
+pub(crate) mod output_schema;
 mod protection;
 mod text;
 

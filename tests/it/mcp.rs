@@ -6,6 +6,7 @@ mod http;
 pub(crate) mod http_client;
 mod http_limits;
 mod oauth;
+mod output_schema;
 pub(crate) mod peer;
 mod pending;
 mod subscriptions;

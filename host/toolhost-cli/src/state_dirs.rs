@@ -17,6 +17,9 @@ pub(crate) struct StateDirs {
 /// Name of the host's folder in the XDG directories.
 const OWN: &str = "toolhost";
 
+/// The directory of state without options and variables, beneath the home directory.
+const STATE: &str = ".local/state";
+
 impl StateDirs {
     /// Finds the directories: by the option, `TOOLHOST_STATE_ROOT`, the XDG variables, or `HOME`, in this
     /// order. `variable` returns the value of an environment variable that is set and not empty.
@@ -31,10 +34,19 @@ impl StateDirs {
         };
         let state_root = flag.or_else(|| path("TOOLHOST_STATE_ROOT"));
         Self {
-            state_root: state_root.or_else(|| own("XDG_STATE_HOME", ".local/state")),
+            state_root: state_root.or_else(|| own("XDG_STATE_HOME", STATE)),
             cache: own("XDG_CACHE_HOME", ".cache"),
             home,
         }
+    }
+
+    /// Returns the directory of state, unless another process of this user finds it without options and
+    /// variables.
+    pub(crate) fn own_state_root(&self) -> Option<&PathBuf> {
+        let home = self.home.as_ref();
+        let default = home.map(|home| home.join(STATE).join(OWN));
+        let root = self.state_root.as_ref()?;
+        (Some(root) != default.as_ref()).then_some(root)
     }
 }
 

@@ -17,6 +17,13 @@ pub struct ToolCatalogItem {
     /// JSON Schema of the arguments; absent means any object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<JsonSchemaObject>,
+    /// JSON Schema of the output: `outputSchema`. Absent means any output. Not in the specification; as MCP has it.
+    #[serde(
+        default,
+        rename = "outputSchema",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub output_schema: Option<JsonSchemaObject>,
     /// Source of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<ToolSource>,

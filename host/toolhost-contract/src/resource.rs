@@ -48,6 +48,8 @@ pub struct ToolExportSpec {
     pub description: Option<String>,
     /// JSON Schema of the arguments. `None` allows any object.
     pub parameters: Option<JsonSchemaObject>,
+    /// JSON Schema of the output. `None` allows any output. Not in the specification.
+    pub output_schema: Option<JsonSchemaObject>,
 }
 
 /// Longest `error.message` for the model, in UTF-16 code units. Positive.

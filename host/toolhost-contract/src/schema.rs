@@ -1,19 +1,19 @@
-//! The JSON Schema of a tool's arguments.
+//! The JSON Schema of a tool's arguments or output.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonObject;
 
-/// A JSON value that is not valid as a tool's `parameters`.
+/// A JSON value that is not valid as a tool's `parameters` or `outputSchema`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaShapeError {
     /// The value is not an object.
-    #[error("parameters must be a JSON Schema object")]
+    #[error("the schema must be an object")]
     NotAnObject,
-    /// The schema does not describe an object. Arguments are always objects.
-    #[error("the top-level 'type' of parameters must be 'object'")]
+    /// The schema does not describe an object. Arguments, and outputs with a schema, are objects.
+    #[error("the top-level 'type' of the schema must be 'object'")]
     NotAnObjectSchema,
 }
 

@@ -104,6 +104,7 @@ impl Catalog {
             let handler = McpTool {
                 shared: Arc::clone(shared),
                 name: tool.name.as_ref().into(),
+                has_output_schema: item.output_schema.is_some(),
             };
             match api.tools().register(item.clone(), handler) {
                 // The agent was dropped: others may be alive.
@@ -127,6 +128,11 @@ fn item(config: &McpServerConfig, tool: &Tool) -> Result<ToolCatalogItem, String
     let schema = Value::Object(toolhost::JsonObject::clone(&tool.input_schema));
     let parameters = JsonSchemaObject::parse(schema).map_err(|error| error.to_string())?;
     let title = || tool.title.clone();
+    let output_schema = tool.output_schema.as_ref();
+    let output_schema =
+        output_schema.map(|schema| Value::Object(toolhost::JsonObject::clone(schema)));
+    // One that does not describe an object is no outputSchema of a catalog item.
+    let output_schema = output_schema.and_then(|schema| JsonSchemaObject::parse(schema).ok());
     Ok(ToolCatalogItem {
         name,
         description: tool
@@ -135,6 +141,7 @@ fn item(config: &McpServerConfig, tool: &Tool) -> Result<ToolCatalogItem, String
             .map(str::to_owned)
             .or_else(title),
         parameters: Some(parameters),
+        output_schema,
         source: Some(ToolSource {
             source_type: SourceType::Mcp,
             name: config.name.to_string(),

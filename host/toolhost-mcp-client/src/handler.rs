@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rmcp::ServiceError;
-use rmcp::model::{CallToolRequestParams, CallToolResponse};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
 use serde_json::Value;
 use toolhost::{
     BoxFuture, HandlerContext, HandlerError, HandlerFailure, JsonObject, ResourceName, ToolHandler,
@@ -11,7 +11,7 @@ use toolhost::{
 
 use crate::egress_error::unauthorized;
 use crate::error::{bounded, unavailable};
-use crate::output::{output, refused};
+use crate::output::{output, refused, structured_output};
 use crate::state::{Ready, Shared};
 use crate::unauthorized::Unauthorized;
 
@@ -20,6 +20,8 @@ pub(crate) struct McpTool {
     pub(crate) shared: Arc<Shared>,
     /// The server's name of the tool.
     pub(crate) name: Arc<str>,
+    /// Whether the output is the structured content, which the host checks.
+    pub(crate) has_output_schema: bool,
 }
 
 impl ToolHandler for McpTool {
@@ -41,7 +43,7 @@ impl McpTool {
         loop {
             // Answered once or never: a call that was taken is not sent a second time.
             let error = match connection.peer.call_tool_once(call.clone()).await {
-                Ok(CallToolResponse::Complete(result)) => return output(server, result),
+                Ok(CallToolResponse::Complete(result)) => return self.output(result),
                 Ok(CallToolResponse::InputRequired(_)) => return Err(input_required(server)),
                 Ok(_) => ServiceError::UnexpectedResponse,
                 Err(error) => error,
@@ -54,6 +56,14 @@ impl McpTool {
                 Some(refused) => self.authorize(refused).await?,
                 None => return Err(self.failed(&connection, &error)),
             }
+        }
+    }
+
+    fn output(&self, result: CallToolResult) -> Result<Value, HandlerError> {
+        let server = &self.shared.config.name;
+        match self.has_output_schema {
+            true => structured_output(server, result),
+            false => output(server, result),
         }
     }
 

@@ -42,6 +42,21 @@ pub(crate) fn output(server: &ResourceName, result: CallToolResult) -> Result<Va
     }
 }
 
+/// Returns what a tool with an output schema returned: its structured content. The other content is meant to
+/// repeat it, and is dropped. Null if there is none.
+///
+/// # Errors
+/// As [`output`].
+pub(crate) fn structured_output(
+    server: &ResourceName,
+    result: CallToolResult,
+) -> Result<Value, HandlerError> {
+    if result.is_error == Some(true) {
+        return output(server, result);
+    }
+    Ok(result.structured_content.unwrap_or_default())
+}
+
 fn failed(
     server: &ResourceName,
     content: &[ContentBlock],

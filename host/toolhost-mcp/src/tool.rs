@@ -7,12 +7,18 @@ use serde_json::{Value, json};
 use toolhost::{Agent, JsonObject, JsonSchemaObject, ToolAccess, ToolCatalogItem};
 
 /// Returns the tool of a catalog item: the same name, description and schema. Its annotations follow from
-/// what its component imports and what the policy grants to it.
+/// what its component imports and what the policy grants to it. A tool that can return pending results has no
+/// output schema here: clients would refuse these results.
 ///
 /// Spec: tool-spec-v2 §13.1.
 pub(crate) fn tool_of(item: &ToolCatalogItem, agent: &Agent) -> Tool {
     let description = item.description.clone().map(Into::into);
-    let tool = Tool::new_with_raw(item.name.to_string(), description, input_schema(item));
+    let mut tool = Tool::new_with_raw(item.name.to_string(), description, input_schema(item));
+    if let Some(schema) = &item.output_schema
+        && !agent.tool_can_be_pending(item.name.as_str())
+    {
+        tool = tool.with_raw_output_schema(Arc::new(schema.as_object().clone()));
+    }
     match agent.tool_access(item.name.as_str()) {
         Some(access) => tool.with_annotations(annotations(access)),
         None => tool,

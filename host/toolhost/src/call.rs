@@ -7,6 +7,7 @@ mod hints;
 pub(crate) mod live_log;
 mod native;
 pub(crate) mod outcome;
+mod output_schema;
 pub(crate) mod scope;
 mod telemetry;
 pub(crate) mod validate;

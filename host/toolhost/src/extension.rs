@@ -13,7 +13,7 @@ use crate::middleware::Middleware;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
 use crate::registry::overlay::{CurrentOverlay, Overlay};
 use crate::registry::{RegisteredTool, Runs};
-use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
+use toolhost_manifest::schema::{ArgsSchema, OutputSchema, PatternBudget};
 
 /// An extension, or one of its tools, that cannot be registered.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +42,16 @@ pub enum ExtensionError {
     /// The parameters are not a usable JSON Schema.
     #[error("extension '{extension}': invalid parameters of {tool}: {reason}")]
     Parameters {
+        /// Name of the extension.
+        extension: String,
+        /// Name of the tool.
+        tool: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The output schema is not a usable JSON Schema.
+    #[error("extension '{extension}': invalid outputSchema of {tool}: {reason}")]
+    OutputSchema {
         /// Name of the extension.
         extension: String,
         /// Name of the tool.
@@ -188,7 +198,8 @@ impl ToolsApi<'_> {
     /// A source of type `mcp` is kept; its extension name is set to this extension's.
     ///
     /// # Errors
-    /// [`ExtensionError`] if the name is taken, or the parameters are not a usable JSON Schema.
+    /// [`ExtensionError`] if the name is taken, or the parameters or the output schema are not a usable JSON
+    /// Schema.
     ///
     /// Spec: tool-spec-v2 §12.1, §12.3.
     pub fn register(
@@ -198,11 +209,18 @@ impl ToolsApi<'_> {
     ) -> Result<(), ExtensionError> {
         let ExtensionApi { name: owner, .. } = self.0;
         let any = JsonSchemaObject::any_object;
-        let schema = ArgsSchema::compile(
-            item.parameters.as_ref().unwrap_or(&any()),
-            &mut PatternBudget::default(),
-        );
+        let mut patterns = PatternBudget::default();
+        let schema = ArgsSchema::compile(item.parameters.as_ref().unwrap_or(&any()), &mut patterns);
         let schema = schema.map_err(|reason| ExtensionError::Parameters {
+            extension: owner.to_string(),
+            tool: item.name.to_string(),
+            reason: reason.to_string(),
+        })?;
+        let output_schema = item.output_schema.as_ref();
+        let output_schema =
+            output_schema.map(|schema| OutputSchema::compile(schema, &mut patterns));
+        let output_schema = output_schema.transpose();
+        let output_schema = output_schema.map_err(|reason| ExtensionError::OutputSchema {
             extension: owner.to_string(),
             tool: item.name.to_string(),
             reason: reason.to_string(),
@@ -213,6 +231,7 @@ impl ToolsApi<'_> {
                 ..item
             },
             schema: Arc::new(schema),
+            output_schema: output_schema.map(Arc::new),
             error_message_limit: ErrorMessageLimit::DEFAULT,
             runs: Runs::Native {
                 owner: Arc::clone(owner),

@@ -10,13 +10,14 @@ use toolhost_contract::{ErrorMessageLimit, ToolCatalogItem, ToolName};
 use toolhost_sandbox::PreparedTool;
 
 use crate::handler::ToolHandler;
-use toolhost_manifest::schema::ArgsSchema;
+use toolhost_manifest::schema::{ArgsSchema, OutputSchema};
 
 /// One tool that can run.
 #[derive(Clone)]
 pub(crate) struct RegisteredTool {
     pub(crate) item: ToolCatalogItem,
     pub(crate) schema: Arc<ArgsSchema>,
+    pub(crate) output_schema: Option<Arc<OutputSchema>>,
     pub(crate) error_message_limit: ErrorMessageLimit,
     pub(crate) runs: Runs,
 }

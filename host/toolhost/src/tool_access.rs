@@ -4,7 +4,7 @@ use toolhost_contract::{HttpGrant, WorkdirAccess};
 use toolhost_sandbox::PreparedTool;
 
 use crate::agent::{Agent, Permit};
-use crate::registry::Runs;
+use crate::registry::{RegisteredTool, Runs};
 
 /// What a tool of an agent can reach: what its component imports, as far as the policy grants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,13 @@ impl Agent {
             }
             Runs::Native { .. } => None,
         }
+    }
+
+    /// Returns whether this tool of the bundle can return pending results of its own.
+    #[must_use]
+    pub fn tool_can_be_pending(&self, tool: &str) -> bool {
+        let tool = self.0.registry.get(tool);
+        tool.is_some_and(RegisteredTool::polls)
     }
 
     /// Returns whether a tool of the bundle can return pending results of its own.

@@ -36,6 +36,8 @@ class Calls(ConnectionsTest):
                 item = catalog[tool.name]
                 self.assertEqual(tool.description, item["description"])
                 self.assertEqual(tool.input_schema, item["parameters"])
+                self.assertEqual(tool.output_schema, item.get("outputSchema"))
+            self.assertEqual(tools[0].output_schema, tools[0].input_schema)
 
         await self.over_each_connection(case)
 

@@ -80,8 +80,12 @@ describe('the TypeScript SDKs', { concurrency: 12 }, () => {
     assert.equal(catalog.length, 6);
     await connected(connection, server, async (client) => {
       const { tools } = await client.listTools();
-      const shape = ({ name, description, parameters }) => ({ name, description, inputSchema: parameters });
-      const listed = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+      const shape = ({ name, description, parameters, outputSchema }) => {
+        return { name, description, inputSchema: parameters, outputSchema };
+      };
+      const listed = tools.map(({ name, description, inputSchema, outputSchema }) => {
+        return { name, description, inputSchema, outputSchema };
+      });
       assert.deepEqual(listed, catalog.map(shape));
       const revision = client.getNegotiatedProtocolVersion?.();
       if (revision) assert.equal(revision, connection.revision);

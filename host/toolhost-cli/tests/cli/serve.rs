@@ -376,6 +376,7 @@ fn the_snippets_of_the_page_are_what_is_printed() {
             let mut command = terminal.toolhost(["serve", "/home/me/my-bundle"]);
             let program = command.get_program().to_str().expect("UTF-8").to_owned();
             command.args(["--print-config", client]).args(options);
+            command.env_remove("XDG_STATE_HOME");
             let printed = crate::terminal::Ran::of(&mut command).exits(0).stdout;
             let printed = printed.replace(&program, "/usr/local/bin/toolhost");
             let is_there = match serde_json::from_str::<Value>(&printed) {

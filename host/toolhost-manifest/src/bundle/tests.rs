@@ -316,16 +316,16 @@ fn parameters_are_valid_json_schema_of_an_object() {
         ));
         check(&text, &[&format!("4:{column}: {code} {message}")]);
     };
-    refused("[1]", 55, "parameters must be a JSON Schema object");
+    refused("[1]", 55, "the schema must be an object");
     refused(
         "{}",
         55,
-        "the top-level 'type' of parameters must be 'object'",
+        "the top-level 'type' of the schema must be 'object'",
     );
     refused(
         "{type: string}",
         62,
-        "the top-level 'type' of parameters must be 'object'",
+        "the top-level 'type' of the schema must be 'object'",
     );
     refused(
         "{type: object, properties: {a: {type: 7}}}",
@@ -344,6 +344,40 @@ fn parameters_are_valid_json_schema_of_an_object() {
         96,
         "'(?=a)' at parameters.properties.a.pattern is not a pattern that can be matched in linear time",
     );
+}
+
+#[test]
+fn an_output_schema_is_valid_json_schema_of_an_object() {
+    let spec = |schema: &str| {
+        tool_spec(&format!(
+            "{{entry: t.wasm, exports: [{{name: x, outputSchema: {schema}}}]}}"
+        ))
+    };
+    let code = "error[E_CONFIG_SCHEMA_INVALID] documents[0].spec.exports[0].outputSchema:";
+    for (schema, column, message) in [
+        (
+            "{type: array}",
+            64,
+            "the top-level 'type' of the schema must be 'object'",
+        ),
+        (
+            "{type: object, properties: {a: {pattern: '(?=a)'}}}",
+            98,
+            "'(?=a)' at outputSchema.properties.a.pattern is not a pattern that can be matched in linear time",
+        ),
+        (
+            "{type: object, properties: {a: {$ref: '#/$defs/a'}}}",
+            57,
+            "$ref '#/$defs/a' is an unresolved reference: the schema has nothing at that place",
+        ),
+    ] {
+        check(&spec(schema), &[&format!("4:{column}: {code} {message}")]);
+    }
+    let bundle = parse(&spec("{type: object, required: [a]}")).unwrap();
+    let export = &bundle.tools()[0].spec.exports[0];
+    let schema = export.output_schema.as_ref().unwrap();
+    assert_eq!(schema.to_value()["required"], serde_json::json!(["a"]));
+    assert_eq!(export.parameters, None);
 }
 
 #[test]

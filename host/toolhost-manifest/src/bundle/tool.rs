@@ -11,7 +11,7 @@ use super::document::Named;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
-use crate::schema::ArgsSchema;
+use crate::schema::{ArgsSchema, OutputSchema, PatternBudget, SchemaError};
 use crate::yaml::Value;
 
 /// The places of the parts of a Tool, for findings about its component.
@@ -136,9 +136,13 @@ fn read_export(
     tool: Option<&Named>,
     findings: &mut Findings,
 ) -> Option<(ToolExportSpec, Place)> {
-    let fields = at.known_fields(&["name", "description", "parameters"], findings)?;
+    let fields = at.known_fields(
+        &["name", "description", "parameters", "outputSchema"],
+        findings,
+    )?;
     let description = fields.optional("description", findings, Cursor::text);
     let parameters = fields.optional("parameters", findings, read_parameters);
+    let output_schema = fields.optional("outputSchema", findings, read_output_schema);
     let at = fields.required("name", findings)?;
     let name = at.name(ExportName::parse, findings)?;
     if let Some(tool) = tool
@@ -152,12 +156,29 @@ fn read_export(
         name,
         description: description?.map(str::to_owned),
         parameters: parameters?,
+        output_schema: output_schema?,
     };
     Some((export, findings.place(&at)))
 }
 
-/// Reads a JSON Schema, and compiles it to validate it.
 fn read_parameters(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonSchemaObject> {
+    read_schema(at, findings, |schema, patterns| {
+        ArgsSchema::compile(schema, patterns).map(drop)
+    })
+}
+
+fn read_output_schema(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonSchemaObject> {
+    read_schema(at, findings, |schema, patterns| {
+        OutputSchema::compile(schema, patterns).map(drop)
+    })
+}
+
+/// Reads a JSON Schema, and compiles it to validate it.
+fn read_schema(
+    at: &Cursor<'_>,
+    findings: &mut Findings,
+    compile: impl FnOnce(&JsonSchemaObject, &mut PatternBudget) -> Result<(), SchemaError>,
+) -> Option<JsonSchemaObject> {
     let part = |pointer: &str| Cursor {
         mark: at.node.pointer(pointer).mark,
         ..at.clone()
@@ -166,7 +187,7 @@ fn read_parameters(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonSchem
         Ok(schema) => schema,
         Err(error) => return part("/type").refused(error.to_string(), findings),
     };
-    let Err(error) = ArgsSchema::compile(&schema, &mut findings.patterns) else {
+    let Err(error) = compile(&schema, &mut findings.patterns) else {
         return Some(schema);
     };
     let place = findings.place(&part(error.pointer()));

@@ -42,14 +42,16 @@ impl ArgsError {
     }
 }
 
-/// Lists the validator's errors about `args` in one line: at most 5, then `; +N more issues`.
+/// Lists the validator's errors about a value in one line: at most 5, then `; +N more issues`. Places begin
+/// with `name`.
 pub(super) fn issues<'e>(
-    args: &Value,
+    name: &str,
+    value: &Value,
     errors: impl Iterator<Item = ValidationError<'e>>,
 ) -> String {
     let mut shown: Vec<String> = Vec::new();
     let mut more = 0;
-    for issue in errors.flat_map(|error| issues_of(args, &error)) {
+    for issue in errors.flat_map(|error| issues_of(name, value, &error)) {
         // Two branches of an `allOf` may have the same issue.
         if shown.contains(&issue) {
             continue;
@@ -72,8 +74,8 @@ pub(super) fn issues<'e>(
     }
 }
 
-fn issues_of(args: &Value, error: &ValidationError<'_>) -> Vec<String> {
-    let place = path::dotted("args", error.instance_path());
+fn issues_of(name: &str, value: &Value, error: &ValidationError<'_>) -> Vec<String> {
+    let place = path::dotted(name, error.instance_path());
     let unexpected = |name: &String| format!("{}: unexpected property", path::member(&place, name));
     if let Kind::Required {
         property: Value::String(name),
@@ -88,7 +90,7 @@ fn issues_of(args: &Value, error: &ValidationError<'_>) -> Vec<String> {
         return names.iter().take(SHOWN + COUNTED).map(unexpected).collect();
     }
     if problem::forbids_members(error) {
-        let object = args.pointer(error.instance_path().as_str());
+        let object = value.pointer(error.instance_path().as_str());
         let members = object.and_then(Value::as_object).into_iter();
         let names = members.flat_map(Map::keys);
         return names.take(SHOWN + COUNTED).map(unexpected).collect();

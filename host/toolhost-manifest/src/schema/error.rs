@@ -1,6 +1,6 @@
 //! Errors of schemas.
 
-/// Why `parameters` cannot be used to check arguments.
+/// Why a schema cannot be used to check arguments or outputs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// The schema is too large, or checking arguments with it costs too much. The message names the limit.
@@ -60,7 +60,7 @@ impl SchemaError {
             Self::Pattern { .. } => {
                 "Write it without look-around and back-references, and with small repetitions."
             }
-            Self::Invalid { .. } => "Write parameters as JSON Schema, draft 2020-12.",
+            Self::Invalid { .. } => "Write it as JSON Schema, draft 2020-12.",
         }
     }
 }

@@ -2,6 +2,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::compiled::{SCHEMA_MAX_BYTES, SCHEMA_MAX_DEPTH};
 use super::*;
 use toolhost_contract::Locale;
 
@@ -301,10 +302,7 @@ fn arguments_too_large_for_the_schema_are_refused_without_a_search() {
     for _ in 0..40 {
         deep = json!({"x": deep});
     }
-    assert_eq!(
-        issues(doubling, deep),
-        "args: does not fit the tool's parameters"
-    );
+    assert_eq!(issues(doubling, deep), "args: does not fit the schema");
 }
 
 #[test]
@@ -329,7 +327,7 @@ fn texts_too_long_for_the_patterns_are_refused_without_reading_them() {
     assert!(begun.elapsed() < MOMENTS, "{:?}", begun.elapsed());
     // A text that no pattern is for costs nothing; only the explanation is left out.
     let beside = issues(schema, json!({"path": "a/b", "content": long}));
-    assert_eq!(beside, "args: does not fit the tool's parameters");
+    assert_eq!(beside, "args: does not fit the schema");
 
     let usual = object(json!({"a": {"pattern": "^[a-z]{1,64}$"}}));
     let said = issues(usual, json!({"a": long}));
@@ -416,4 +414,55 @@ fn refuses_schemas_with_outer_references_and_too_costly_ones() {
         error.to_string(),
         "the schema is nested 130 deep: at most 128 are allowed"
     );
+}
+
+#[test]
+fn the_error_of_an_output_names_the_tool_and_the_places() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"count": {"type": "integer"}},
+        "required": ["count"],
+        "additionalProperties": false,
+    });
+    let schema = JsonSchemaObject::parse(schema).unwrap();
+    let schema = OutputSchema::compile(&schema, &mut PatternBudget::default()).unwrap();
+    let tool = ToolName::parse("a__b").unwrap();
+    let check = |output: Value| schema.validate(&tool, &output, Locale::En);
+    assert_eq!(check(json!({"count": 1})), Ok(()));
+    for (output, issue) in [
+        (
+            json!({"count": "1"}),
+            "output.count: expected integer but got string",
+        ),
+        (json!({}), "output.count: required property is missing"),
+        (
+            json!({"count": 1, "more": 2}),
+            "output.more: unexpected property",
+        ),
+        (json!("text"), "output: expected object but got string"),
+        (json!(null), "output: expected object but got null"),
+    ] {
+        let error = check(output).unwrap_err();
+        assert_eq!(error.code.as_str(), "E_TOOL_INVALID_OUTPUT");
+        let message =
+            format!("Tool 'a__b' failed: its output does not fit its outputSchema: {issue}");
+        assert_eq!(error.message, message);
+    }
+}
+
+#[test]
+fn a_wrong_output_schema_is_refused_at_its_place() {
+    let compile = |schema: Value| {
+        let schema = JsonSchemaObject::parse(schema).unwrap();
+        OutputSchema::compile(&schema, &mut PatternBudget::default()).map(drop)
+    };
+    let wrong = compile(object(json!({"a": {"type": "text"}}))).unwrap_err();
+    assert!(
+        wrong
+            .to_string()
+            .starts_with("outputSchema.properties.a.type: "),
+        "{wrong}"
+    );
+    let pattern = compile(object(json!({"a": {"pattern": "(a)\\1"}}))).unwrap_err();
+    assert!(pattern.to_string().contains("linear time"), "{pattern}");
 }

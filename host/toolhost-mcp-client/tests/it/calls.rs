@@ -53,6 +53,29 @@ async fn a_call_walks_the_path_of_every_call() {
 }
 
 #[tokio::test]
+async fn the_output_of_a_tool_with_an_output_schema_is_its_structured_content_and_fits() {
+    let place = Place::new().await;
+    let _server = place.start("wrong-output").await;
+    let catalog = place.agent().catalog();
+    let item = catalog.get("srv__structured").unwrap();
+    let schema = item.output_schema.as_ref().unwrap().to_value();
+    assert_eq!(schema["required"], json!(["n"]));
+    let called = async |how: &str| place.call("srv__structured", json!({"as": how})).await;
+    let fits = called("image").await;
+    assert_eq!(fits.output(), Some(&json!({"n": 1})), "{fits:?}");
+    for (how, issue) in [
+        ("type", "output.n: expected integer but got string"),
+        ("none", "output: expected object but got null"),
+    ] {
+        let result = called(how).await;
+        let error = result.tool_error().unwrap();
+        assert_eq!(error.code.as_str(), "E_TOOL_INVALID_OUTPUT");
+        assert!(error.message.ends_with(issue), "{error:?}");
+        assert_eq!(result.output(), None);
+    }
+}
+
+#[tokio::test]
 async fn errors_of_a_tool_have_their_text_and_a_code() {
     let place = Place::new().await;
     let _server = place.start("ok").await;

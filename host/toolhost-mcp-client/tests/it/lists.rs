@@ -30,7 +30,7 @@ async fn a_tool_with_an_illegal_name_or_schema_is_left_out_and_the_others_stay()
         &format!("the tool '{long}' is left out: '"),
         "the tool 'remote-ref' is left out: extension 'mcp:srv': invalid parameters of srv__remote-ref: ",
         "the tool 'taken' is left out: extension 'mcp:srv': the tool name srv__taken is taken by other",
-        "the tool 'no-object' is left out: the top-level 'type' of parameters must be 'object'",
+        "the tool 'no-object' is left out: the top-level 'type' of the schema must be 'object'",
     ]) {
         assert!(finding.starts_with(expected), "{finding}");
     }

@@ -53,6 +53,9 @@ async fn the_tools_of_server_everything_work() {
         )
         .await;
     assert!(weather["temperature"].is_number(), "{weather}");
+    let catalog = place.agent().catalog();
+    let structured = catalog.get("srv__get-structured-content").unwrap();
+    assert!(structured.output_schema.is_some(), "the server has one");
     let image = place.output("srv__get-tiny-image", json!({})).await;
     let blocks = image["content"].as_array().unwrap();
     assert!(

@@ -45,10 +45,12 @@ def tool(name, schema=None, description="A tool"):
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
+COUNT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
 TOOLS = [
     tool("echo", TEXT),
     tool("fail"),
-    tool("structured"),
+    {**tool("structured"), "outputSchema": COUNT},
     tool("image"),
     tool("env"),
     tool("pid"),
@@ -157,6 +159,12 @@ def call(request):
         return
     if MODE == "wrong-shape":
         answer(request, {"content": {"not": "a list"}})
+        return
+    if MODE == "wrong-output":
+        image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+        outputs = {"type": {"n": "one"}, "image": {"n": 1}, "none": None}
+        output = outputs[arguments["as"]]
+        answer(request, {"content": [image], **({"structuredContent": output} if output else {})})
         return
     if MODE == "garbage":
         sys.stdout.write("this is no JSON\n[1, 2\n\n{}\n")

@@ -7,6 +7,7 @@ fn tool(parameters: Value) -> ToolCatalogItem {
         name: ToolName::parse("notes__add").unwrap(),
         description: None,
         parameters: Some(JsonSchemaObject::parse(parameters).unwrap()),
+        output_schema: None,
         source: None,
     }
 }

@@ -7,7 +7,7 @@ use super::failure::answer_of;
 use super::outcome::Answer;
 use super::scope::TurnScope;
 use super::workdir::CallWorkdir;
-use super::{telemetry, workdir};
+use super::{output_schema, telemetry, workdir};
 use crate::agent::Permit;
 use crate::agents_port;
 use crate::pending::record::PendingCall;
@@ -65,6 +65,8 @@ impl ComponentRun<'_> {
         telemetry::record_run(turn, tool, &report);
         let has_answered = report.outcome.is_ok();
         let (answer, usage) = answer_of(report, tool, redactor, turn.locale());
+        // Before the transaction ends: an output that does not fit is a failed call.
+        let answer = output_schema::checked(turn, tool, answer).await;
         ComponentResult {
             answer: workdir::end_call(answer, directory.transaction, turn.locale()).await,
             usage,

@@ -11,7 +11,7 @@ use super::failure::failure;
 use super::outcome::Answer;
 use super::scope::CallScope;
 use super::validate::ValidCall;
-use super::workdir;
+use super::{output_schema, workdir};
 use crate::handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
 use toolhost_manifest::schema::json;
@@ -42,7 +42,10 @@ pub(super) async fn run(
         logger: Logger::of_call(owner, live_log.as_ref()),
         agents: scope.turn.agents.clone(),
     };
+    let tool = valid.tool;
     let answer = call(scope, valid, context, handler, &mut usage).await;
+    // Before the transaction ends: an output that does not fit is a failed call.
+    let answer = output_schema::checked(&scope.turn, tool, answer).await;
     let locale = scope.turn.locale();
     let answer = workdir::end_call(answer, directory.transaction, locale).await;
     (answer, usage)

@@ -32,16 +32,17 @@ const UNCHANGED_KEYWORDS: [&str; 19] = [
     "contentMediaType",
 ];
 
-/// Escapes and truncates the description of a tool and all texts of its parameters, except
+/// Escapes and truncates the description of a tool and all texts of its schemas, except
 /// [`UNCHANGED_KEYWORDS`] and names. Returns whether anything changed.
 pub(crate) fn bound(item: &mut ToolCatalogItem) -> bool {
     let mut is_changed = item.description.as_mut().is_some_and(bound_text);
-    if let Some(parameters) = &mut item.parameters {
-        let mut schema = parameters.to_value();
-        if bound_schema(&mut schema)
-            && let Ok(bounded) = JsonSchemaObject::parse(schema)
+    let schemas = [&mut item.parameters, &mut item.output_schema];
+    for schema in schemas.into_iter().flatten() {
+        let mut value = schema.to_value();
+        if bound_schema(&mut value)
+            && let Ok(bounded) = JsonSchemaObject::parse(value)
         {
-            *parameters = bounded;
+            *schema = bounded;
             is_changed = true;
         }
     }

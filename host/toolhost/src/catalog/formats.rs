@@ -7,7 +7,7 @@ use super::ToolCatalog;
 
 impl ToolCatalog {
     /// Returns the items in the format of the specification:
-    /// `[{"name", "description"?, "parameters"?, "source"?}]`.
+    /// `[{"name", "description"?, "parameters"?, "outputSchema"?, "source"?}]`.
     ///
     /// Spec: tool-spec-v2 §13.
     #[must_use]
@@ -35,10 +35,17 @@ impl ToolCatalog {
         self.each(|item| with(item, "input_schema", schema(item)))
     }
 
-    /// Returns the `tools` of an MCP `tools/list` response: `[{"name", "description"?, "inputSchema"}]`.
+    /// Returns the `tools` of an MCP `tools/list` response:
+    /// `[{"name", "description"?, "inputSchema", "outputSchema"?}]`.
     #[must_use]
     pub fn to_mcp(&self) -> Value {
-        self.each(|item| with(item, "inputSchema", schema(item)))
+        self.each(|item| {
+            let mut tool = with(item, "inputSchema", schema(item));
+            if let (Some(keys), Some(schema)) = (tool.as_object_mut(), &item.output_schema) {
+                keys.insert("outputSchema".to_owned(), schema.to_value());
+            }
+            tool
+        })
     }
 
     fn each(&self, export: impl Fn(&ToolCatalogItem) -> Value) -> Value {

@@ -10,6 +10,7 @@ fn item(name: &str, description: Option<&str>, parameters: Option<Value>) -> Too
         name,
         description: description.map(str::to_owned),
         parameters: parameters.map(|schema| JsonSchemaObject::parse(schema).unwrap()),
+        output_schema: None,
     }
 }
 

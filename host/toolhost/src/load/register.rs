@@ -12,7 +12,7 @@ use crate::catalog::descriptions;
 use crate::registry::{RegisteredTool, Runs};
 use toolhost_manifest::DiagnosticList;
 use toolhost_manifest::bundle::{Diagnostic, OpenBundle, Place};
-use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
+use toolhost_manifest::schema::{ArgsSchema, OutputSchema, PatternBudget};
 
 /// Longest entry in a finding, in characters.
 const ENTRY_SHOWN: usize = 200;
@@ -138,6 +138,14 @@ fn registered(
             handler.name
         )
     })?;
+    let output_schema = export.output_schema.as_ref();
+    let output_schema = output_schema.map(|schema| OutputSchema::compile(schema, patterns));
+    let output_schema = output_schema.transpose().map_err(|reason| {
+        format!(
+            "the outputSchema of '{}' cannot be used: {reason}",
+            handler.name
+        )
+    })?;
     let name = ToolName::new(tool.metadata.name.clone(), export.name.clone());
     Ok(RegisteredTool {
         item: ToolCatalogItem {
@@ -147,9 +155,11 @@ fn registered(
                 .clone()
                 .or_else(|| handler.description.clone()),
             parameters,
+            output_schema: export.output_schema.clone(),
             source: Some(ToolSource::config(tool.metadata.name.as_str())),
         },
         schema: Arc::new(schema),
+        output_schema: output_schema.map(Arc::new),
         error_message_limit: tool.spec.error_message_limit,
         runs: Runs::Component(component.clone()),
     })

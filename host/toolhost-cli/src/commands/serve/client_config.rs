@@ -182,7 +182,7 @@ fn command(args: &ServeArgs, settings: &Settings) -> Result<Vec<String>> {
     if let Some(policy) = &args.policy {
         option("--policy", absolute(policy)?);
     }
-    if let Some(root) = &settings.dirs.state_root {
+    if let Some(root) = settings.dirs.own_state_root() {
         option("--state-root", absolute(root)?);
     }
     if args.watch {

@@ -116,7 +116,7 @@ fn refuses_references_that_leave_the_schema_are_unresolved_or_circular() {
     );
     check(
         json!({"type": "object", "properties": {"a": {"$id": "http://x/", REF: "#/$defs/x"}}}),
-        "parameters: '$id' is only allowed at the top of the schema",
+        "the schema: '$id' is only allowed at the top of the schema",
     );
 }
 

@@ -101,7 +101,7 @@ pub(super) fn walk<'s>(
     while let Some(keywords) = walk.pending.get(subschemas.len()).copied() {
         if !subschemas.is_empty() && keywords.get("$id").is_some_and(Value::is_string) {
             return Err(SchemaError::Invalid {
-                place: "parameters".to_owned(),
+                place: "the schema".to_owned(),
                 pointer: String::new(),
                 problem: "'$id' is only allowed at the top of the schema".to_owned(),
             });

@@ -1,0 +1,107 @@
+//! A compiled schema, and checks of values.
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator};
+use serde_json::Value;
+use toolhost_contract::JsonSchemaObject;
+
+use super::cost::pattern::PatternBudget;
+use super::cost::{self, Cost};
+use super::error::SchemaError;
+use super::{args, json, path, problem};
+use crate::quote::short;
+
+/// Maximum size of a schema as JSON, in bytes.
+pub(super) const SCHEMA_MAX_BYTES: usize = 256 * 1024;
+
+/// Maximum nesting of a schema as JSON: that of arguments, with two levels of the schema for each.
+pub(super) const SCHEMA_MAX_DEPTH: usize = 128;
+
+/// A schema, and the cost of checking values with it.
+#[derive(Debug)]
+pub(super) struct CompiledSchema {
+    validator: Validator,
+    cost: Cost,
+}
+
+impl CompiledSchema {
+    /// Compiles the schema of a manifest's key, with which the places in its errors begin.
+    pub(super) fn compile(
+        key: &str,
+        schema: &JsonSchemaObject,
+        budget: &mut PatternBudget,
+    ) -> Result<Self, SchemaError> {
+        let schema = schema.to_value();
+        let depth = json::depth(&schema);
+        if depth > SCHEMA_MAX_DEPTH {
+            return Err(SchemaError::Limit(format!(
+                "the schema is nested {depth} deep: at most {SCHEMA_MAX_DEPTH} are allowed"
+            )));
+        }
+        let bytes = schema.to_string().len();
+        if bytes > SCHEMA_MAX_BYTES {
+            return Err(SchemaError::Limit(format!(
+                "the schema is {bytes} bytes of JSON: at most {SCHEMA_MAX_BYTES} are allowed"
+            )));
+        }
+        let cost = cost::assess(&schema, budget)?;
+        let patterns = PatternOptions::regex().size_limit(cost::pattern::PATTERN_MAX_BYTES);
+        let validator = jsonschema::options()
+            .with_retriever(RefuseAll)
+            .with_pattern_options(patterns)
+            .build(&schema)
+            .map_err(|error| invalid(key, &error))?;
+        Ok(Self { validator, cost })
+    }
+
+    pub(super) fn is_short(&self, value: &Value) -> bool {
+        self.cost.is_short(value, json::measure(value))
+    }
+
+    /// Returns the issues of a value that does not fit, in one line. They begin with `name`.
+    pub(super) fn check(&self, name: &str, value: &Value) -> Result<(), String> {
+        let size = json::measure(value);
+        if !self.cost.allows_check(value, size) {
+            return Err(format!("{name}: too large to be checked"));
+        }
+        if self.validator.is_valid(value) {
+            return Ok(());
+        }
+        if !self.cost.allows_explanation(size) {
+            return Err(format!("{name}: does not fit the schema"));
+        }
+        Err(args::issues(name, value, self.validator.iter_errors(value)))
+    }
+}
+
+/// Refuses to read the files and URLs that schemas refer to.
+struct RefuseAll;
+
+impl Retrieve for RefuseAll {
+    fn retrieve(
+        &self,
+        _uri: &Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err("references out of the schema are not followed".into())
+    }
+}
+
+fn invalid(key: &str, error: &ValidationError<'_>) -> SchemaError {
+    let place = path::dotted(key, error.instance_path());
+    let pointer = error.instance_path().as_str().to_owned();
+    let pattern = error.instance().as_str().filter(|_| {
+        place.ends_with(".pattern") || matches!(error.kind(), ValidationErrorKind::Format { .. })
+    });
+    match pattern {
+        Some(pattern) => SchemaError::Pattern {
+            pattern: short(pattern),
+            place,
+            pointer,
+        },
+        None => SchemaError::Invalid {
+            place,
+            pointer,
+            problem: problem::of(error),
+        },
+    }
+}

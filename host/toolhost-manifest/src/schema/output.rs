@@ -1,0 +1,47 @@
+//! The schema of a tool's output.
+
+use serde_json::Value;
+use toolhost_contract::{JsonSchemaObject, Locale, ToolError, ToolErrorCode, ToolName};
+
+use super::compiled::CompiledSchema;
+use super::cost::pattern::PatternBudget;
+use super::error::SchemaError;
+
+/// The compiled `outputSchema` of an export. It has the limits of [`ArgsSchema`](super::ArgsSchema).
+#[derive(Debug)]
+pub struct OutputSchema(CompiledSchema);
+
+impl OutputSchema {
+    /// Compiles the `outputSchema` of an export. The patterns are taken from `budget`.
+    ///
+    /// # Errors
+    /// [`SchemaError`] if the schema is invalid or costs too much.
+    pub fn compile(
+        schema: &JsonSchemaObject,
+        budget: &mut PatternBudget,
+    ) -> Result<Self, SchemaError> {
+        CompiledSchema::compile("outputSchema", schema, budget).map(Self)
+    }
+
+    /// Returns whether checking this output takes at most some milliseconds.
+    pub fn is_short(&self, output: &Value) -> bool {
+        self.0.is_short(output)
+    }
+
+    /// Checks the output of a call.
+    ///
+    /// # Errors
+    /// `E_TOOL_INVALID_OUTPUT`. Its message lists the issues.
+    pub fn validate(
+        &self,
+        tool: &ToolName,
+        output: &Value,
+        locale: Locale,
+    ) -> Result<(), ToolError> {
+        self.0.check("output", output).map_err(|issues| {
+            let message =
+                format!("Tool '{tool}' failed: its output does not fit its outputSchema: {issues}");
+            ToolError::host(ToolErrorCode::InvalidOutput, message, locale)
+        })
+    }
+}
