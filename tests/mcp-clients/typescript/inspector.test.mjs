@@ -13,13 +13,14 @@ import { deadline, packages, program, run, withServer } from './support.mjs';
 
 const inspector = join(packages, 'node_modules/.bin/mcp-inspector');
 const token = 'a'.repeat(32);
+const patient = ['--connect-timeout', String(deadline)];
 
 /** Runs the Inspector's command line. Returns what it printed, and its exit code. */
 async function cli(server, ...args) {
   const home = join(server.top, 'home');
   await mkdir(home, { recursive: true });
   const env = { ...process.env, HOME: home };
-  const ran = run(process.execPath, [inspector, '--cli', '--format', 'json', '--quiet', ...args], { env });
+  const ran = run(process.execPath, [inspector, '--cli', ...patient, '--format', 'json', '--quiet', ...args], { env });
   const { stdout, stderr, code = 0 } = await ran.catch((failed) => failed);
   const printed = stdout && JSON.parse(stdout.split('\n')[0]);
   return { code, stderr, result: printed?.result ?? printed };
@@ -100,7 +101,7 @@ describe('the Inspector', { concurrency: 4 }, () => {
     assert.match(JSON.stringify(http), new RegExp(`Bearer ${token}`));
     // The same options reach the server by the Inspector's command line.
     const options = printed.replace(/^npx @modelcontextprotocol\/inspector /, '');
-    const line = `"${process.execPath}" "${inspector}" --cli --method tools/list ${options}`;
+    const line = `"${process.execPath}" "${inspector}" --cli ${patient.join(' ')} --method tools/list ${options}`;
     const { stdout } = await run('sh', ['-c', line], { env: { ...process.env, HOME: server.top, TOOLHOST_TOKEN: token } });
     assert.match(stdout, /text__upper/);
   });
