@@ -10,4 +10,5 @@ pub(crate) mod migrating_call;
 pub(crate) mod own_thread;
 mod per_component;
 pub(crate) mod queue;
+mod round_robin;
 pub(crate) mod run_queue;

@@ -1,25 +1,21 @@
 //! Shares CPU time fairly between components, for calls that compute for long.
 //!
 //! A component has a worker queue for each thread, and its calls are spread over them. A worker queue is
-//! one task of the runtime. It polls its calls for one time slice, then yields to the queues of other
-//! components.
+//! one task of the runtime. It polls its calls in turns for one time slice, then yields to the queues of
+//! other components.
 
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::component_id::ComponentId;
 use crate::scheduler::per_component::PerComponent;
-use crate::sync::lock;
+use crate::scheduler::round_robin::{Job, RoundRobin};
 
 /// Length of a time slice: as long as a guest computes before it yields.
 const TIME_SLICE: Duration = Duration::from_millis(1);
@@ -36,8 +32,6 @@ struct WorkerQueues {
     queues: Vec<mpsc::UnboundedSender<Job>>,
     next: AtomicUsize,
 }
-
-type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl FairRunQueue {
     /// Each component has `width` worker queues on the runtime.
@@ -74,6 +68,8 @@ impl FairRunQueue {
         let queues = self.components.get(component, || self.start_workers());
         let queue = queues.next.fetch_add(1, Relaxed) % self.width;
         if let Some(queue) = queues.queues.get(queue) {
+            // The time slice limits how long a job runs, so tokio's budget of the task need not.
+            let job = tokio::task::unconstrained(job);
             // If the runtime has ended, the job is dropped, and `done` reports that.
             let _ = queue.send(Box::pin(job));
         }
@@ -99,40 +95,30 @@ impl FairRunQueue {
 
 /// Runs the calls of a worker queue until it is closed and empty.
 async fn work(mut jobs: mpsc::UnboundedReceiver<Job>) {
-    let slice_began = Arc::new(Mutex::new(Instant::now()));
-    let mut running = FuturesUnordered::new();
+    let mut running = RoundRobin::default();
     let mut is_open = true;
     while is_open || !running.is_empty() {
-        let next = poll_fn(|cx| {
-            *lock(&slice_began) = Instant::now();
-            running.poll_next_unpin(cx)
-        });
         tokio::select! {
-            Some(()) = next => {
+            // A call that has arrived takes part in the next time slice.
+            biased;
+            job = jobs.recv(), if is_open => match job {
+                Some(job) => running.push(job),
+                None => is_open = false,
+            },
+            () = poll_fn(|cx| running.poll_slice(cx, TIME_SLICE)), if !running.is_empty() => {
                 // Other queues run in between, however many calls end one after the other.
                 tokio::task::yield_now().await;
             }
-            job = jobs.recv(), if is_open => match job {
-                Some(mut job) => {
-                    let began = Arc::clone(&slice_began);
-                    // Polled only while the queue's time slice lasts.
-                    running.push(poll_fn(move |cx| {
-                        if lock(&began).elapsed() < TIME_SLICE {
-                            return job.as_mut().poll(cx);
-                        }
-                        cx.waker().wake_by_ref();
-                        Poll::Pending
-                    }));
-                }
-                None => is_open = false,
-            },
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
+    use std::task::Poll;
+    use std::time::Instant;
 
     use super::*;
 
@@ -166,6 +152,26 @@ mod tests {
         assert!(many <= 2 * one, "{many} slices beside {one}");
         assert!(many >= one / 2, "{many} slices beside {one}");
         drop((spinning, alone));
+    }
+
+    #[tokio::test]
+    async fn calls_of_one_component_take_turns() {
+        for calls in [2, 3, 4, 7, 8] {
+            let queue = FairRunQueue::new(Handle::current(), 1);
+            let counts: Vec<Arc<AtomicU64>> = (0..calls).map(|_| Arc::default()).collect();
+            let spinning = counts
+                .iter()
+                .map(|count| queue.spawn(component(1), spin(Arc::clone(count))));
+            let spinning: Vec<_> = spinning.collect();
+            while counts[0].load(Relaxed) < 10 {
+                tokio::task::yield_now().await;
+            }
+            drop(spinning);
+            let slices: Vec<_> = counts.iter().map(|count| count.load(Relaxed)).collect();
+            let (most, least) = (slices.iter().max(), slices.iter().min());
+            // The first call began before the others were there.
+            assert!(most <= least.map(|least| least + 2).as_ref(), "{slices:?}");
+        }
     }
 
     #[tokio::test]
