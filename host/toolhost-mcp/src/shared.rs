@@ -53,7 +53,7 @@ impl Shared {
             drain: CancellationToken::new(),
             listeners: Listeners::default(),
             subscriptions: Subscriptions::default(),
-            metrics: Metrics::new(),
+            metrics: Metrics::new(served.bundle().host().sandbox().clone()),
             served,
             config,
         }
@@ -64,7 +64,10 @@ impl Shared {
     /// # Errors
     /// An error for the client if the server stops, or if it or the instance runs as many as it may.
     pub(crate) fn admit(&self, key: &str) -> Result<Admitted<'_>, ErrorData> {
-        let refused = |message: &'static str| ErrorData::internal_error(message, None);
+        let refused = |message: &'static str| {
+            self.metrics.count_refused_call();
+            ErrorData::internal_error(message, None)
+        };
         // Before the check, so that draining waits for every call that passes it.
         let running = self.running.token();
         if self.drain.is_cancelled() {

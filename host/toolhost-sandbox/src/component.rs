@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod code;
+pub(crate) mod code_origin;
 pub(crate) mod compiler;
 pub(crate) mod inspect;
 pub(crate) mod limits;

@@ -25,6 +25,7 @@ mod workdir;
 pub use accounting::output::{LiveLog, LogLevel, LogRecord, LogSink};
 pub use call::invocation::{CallReport, Invocation, Operation, Outcome};
 pub use component::cache::{CacheCleared, CacheConfig, CacheEntry, CacheVerdict, ComponentCache};
+pub use component::code_origin::{CodeOrigin, PreparedCount};
 pub use component::compiler::Compiler;
 pub use component::limits::CompileLimits;
 pub use config::SandboxConfig;
@@ -38,7 +39,6 @@ pub use host::http::{
     HttpClient, HttpClientBody, HttpClientError, HttpConfig, HttpResolveFuture, HttpResolver,
     SystemResolver,
 };
-pub use prepare::CodeOrigin;
 pub use sandbox::Sandbox;
 pub use tool::{ComponentFacts, PreparedTool};
 pub use workdir::{FileIo, Workdir, WorkdirError, WorkdirRules, WriteProtected};

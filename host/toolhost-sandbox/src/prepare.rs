@@ -15,6 +15,7 @@ use crate::call::response::Response;
 use crate::call::run::{CallTask, Request};
 use crate::call::store_data::CallState;
 use crate::component::code::{ComponentCode, load};
+use crate::component::code_origin::CodeOrigin;
 use crate::component::inspect::{DeclaredMemory, check_function_cost, read};
 use crate::component_id::ComponentId;
 use crate::engine::pools::InstancePool;
@@ -40,17 +41,6 @@ const DESCRIBE_BYTES_MAX: usize = 1 << 20;
 /// Longest reason of the engine's, in bytes.
 const REASON_MAX: usize = 4 << 10;
 
-/// Whether the compiled code came from the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CodeOrigin {
-    /// Compiled now.
-    Compiled,
-    /// Mapped from the cache.
-    Cached,
-    /// That of a component with the same bytes, which was prepared before.
-    Reused,
-}
-
 /// A component whose code is linked.
 struct Linked {
     code: Arc<ComponentCode>,
@@ -70,6 +60,16 @@ impl Sandbox {
     /// # Errors
     /// [`PrepareError`] says why this host cannot run it.
     pub async fn prepare(
+        &self,
+        bytes: Vec<u8>,
+    ) -> Result<(PreparedTool, CodeOrigin), PrepareError> {
+        let prepared = self.prepare_uncounted(bytes).await;
+        let origin = prepared.as_ref().ok().map(|(_, origin)| *origin);
+        self.0.prepared.add(origin);
+        prepared
+    }
+
+    async fn prepare_uncounted(
         &self,
         bytes: Vec<u8>,
     ) -> Result<(PreparedTool, CodeOrigin), PrepareError> {
@@ -109,7 +109,10 @@ impl Sandbox {
         let (digest, bytes) = self.on_thread(digest).await?;
         let mut earlier = earlier.iter().filter(|tool| tool.is_of(&self.0));
         match earlier.find(|tool| tool.facts().sha256 == digest) {
-            Some(same) => Ok((same.clone(), CodeOrigin::Reused)),
+            Some(same) => {
+                self.0.prepared.add(Some(CodeOrigin::Reused));
+                Ok((same.clone(), CodeOrigin::Reused))
+            }
             None => self.prepare(bytes).await,
         }
     }
@@ -160,8 +163,10 @@ impl Sandbox {
                 return Ok(linked);
             }
             let pool = sandbox.pools.pool_for(memory);
-            let component = compile(&sandbox, pool, &bytes, || !cancelled.is_closed())?;
-            link(pool, component, facts, None)
+            let started = Instant::now();
+            let component = compile(&sandbox, pool, &bytes, || !cancelled.is_closed());
+            sandbox.prepared.add_compile_time(started.elapsed());
+            link(pool, component?, facts, None)
         };
         let compiled = clock.within(timeout, self.on_thread(work)).await;
         compiled.unwrap_or(Err(PrepareError::TooSlow { limit }))?

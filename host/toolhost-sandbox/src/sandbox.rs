@@ -11,6 +11,7 @@ use crate::accounting::quota::Quota;
 use crate::call::linker::link;
 use crate::call::store_data::CallState;
 use crate::component::cache::ComponentCache;
+use crate::component::code_origin::{PreparedCount, PreparedCounters};
 use crate::component::limits::CompileLimits;
 use crate::component_id::ComponentId;
 use crate::config::SandboxConfig;
@@ -38,6 +39,7 @@ pub(crate) struct SandboxInner {
     pub(crate) open_files: Arc<Quota>,
     pub(crate) compiling: Arc<Semaphore>,
     pub(crate) cache: Option<ComponentCache>,
+    pub(crate) prepared: PreparedCounters,
     pub(crate) network: Arc<Network>,
     workdir_usages: WorkdirUsages,
 }
@@ -72,6 +74,7 @@ impl Sandbox {
             open_files: Arc::new(Quota::open_files(share)),
             compiling: Arc::new(Semaphore::new((cores / 2).max(1))),
             cache,
+            prepared: PreparedCounters::default(),
             network,
             workdir_usages: WorkdirUsages::default(),
             config,
@@ -156,6 +159,12 @@ impl Sandbox {
     #[must_use]
     pub fn cache(&self) -> Option<&ComponentCache> {
         self.0.cache.as_ref()
+    }
+
+    /// The components that were prepared since the sandbox started, by where their code came from.
+    #[must_use]
+    pub fn prepared_count(&self) -> PreparedCount {
+        self.0.prepared.now()
     }
 
     /// Limits on components that are compiled.

@@ -82,6 +82,6 @@ pub use toolhost_manifest::{
 pub use toolhost_sandbox::{
     Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler,
     ComponentFacts, FileIo, Grants, HandlerSpec, HttpClient, HttpClientBody, HttpClientError,
-    HttpConfig, HttpResolveFuture, HttpResolver, Limits, LogLevel, PrepareError, Sandbox,
-    SandboxConfig, SandboxStartError, Workdir, WorkdirAccess, WorkdirError,
+    HttpConfig, HttpResolveFuture, HttpResolver, Limits, LogLevel, PrepareError, PreparedCount,
+    Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirAccess, WorkdirError,
 };

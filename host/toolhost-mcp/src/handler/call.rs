@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CreateTaskResult, ErrorData};
@@ -64,23 +64,29 @@ impl Call<'_> {
         if let Some(parent) = parent.and_then(|text| text.as_str()) {
             start = start.with_trace_id(parent);
         }
-        let started = Instant::now();
         let progress = Progress::start(self.context);
         let (start, logs) = CallLogs::collect(start, self.context, self.level, progress.as_ref());
+        let is_poll = request.name == POLL;
+        let catalog = self.instance.agent().catalog();
+        let tool = catalog.get(&request.name).map(|item| item.name.to_string());
+        let tool = tool.unwrap_or_default();
         let called = async {
-            if request.name == POLL {
+            if is_poll {
                 poll(self.instance, &request).await
             } else {
                 execute(self.instance, start, format!("call-{number}"), request).await
             }
         };
         let ticks = Ticks::new(progress.as_ref(), self.shared.config.progress_interval);
-        let result = self.with_notifications(logs, ticks, called).await?;
-        let agent = self.instance.agent();
-        let is_known = agent.catalog().get(result.tool_name()).is_some();
-        let metrics = &self.shared.metrics;
-        metrics.count_call(&result, is_known, started.elapsed());
-        Ok(result)
+        // A poll is counted apart.
+        let counted = (!is_poll).then(|| self.shared.metrics.begin_call(&tool));
+        let result = self.with_notifications(logs, ticks, called).await;
+        match (counted, &result) {
+            (Some(call), result) => call.end(result.as_ref()),
+            (None, Ok(result)) => self.shared.metrics.count_poll(result),
+            (None, Err(_)) => {}
+        }
+        result
     }
 
     /// Runs a call, and sends what it logs, and its progress in each interval if the client asked for it: a

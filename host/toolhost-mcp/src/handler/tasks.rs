@@ -39,6 +39,7 @@ pub(super) async fn get(
     let (handle, created) = parts(id)?;
     let reply = instance.poll_reply(handle).await;
     let result = reply.result;
+    shared.metrics.count_poll(&result);
     known(&result)?;
     let payload = if is_cancelled(&result) {
         TaskPayload::Cancelled

@@ -100,5 +100,21 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended with an error");
+        let metrics = &state.server.metrics;
+        metrics.count_failed_connection(reason(&error));
+    }
+}
+
+/// The label of an error: the head or the reader was too slow, what came is no HTTP, or the client left.
+fn reason(error: &hyper::Error) -> &'static str {
+    let source = std::error::Error::source(error);
+    let source = source.and_then(|source| source.downcast_ref::<io::Error>());
+    let has_timed_out = source.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut);
+    if error.is_timeout() || has_timed_out {
+        "timeout"
+    } else if error.is_parse() {
+        "invalid"
+    } else {
+        "closed"
     }
 }

@@ -127,8 +127,13 @@ async fn answer_mcp(
         // The session has ended. Some clients take 202 for a failure.
         *answered.status_mut() = StatusCode::NO_CONTENT;
     }
-    if opening.is_some() {
+    if opening.is_some() && answered.status().is_success() {
+        state.server.metrics.count_session();
         sessions.add(answered.headers(), &key).await;
+    }
+    if answered.status().is_client_error() {
+        let metrics = &state.server.metrics;
+        metrics.count_refused(answered.status().as_u16());
     }
     Ok(answered.map(|body| {
         let body = ResponseBody {
@@ -163,10 +168,7 @@ async fn metrics(state: &State, request: &Request<Incoming>) -> Result<BoxRespon
         return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "use GET"));
     }
     let (server, sessions) = (&state.server, state.sessions.count().await);
-    let bundle = server.served.bundle();
-    let text = server
-        .metrics
-        .text(bundle.host().sandbox(), server.in_flight(), sessions);
+    let text = server.metrics.text(server.in_flight(), sessions);
     let mut response = response(StatusCode::OK, text.trim_end());
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let kind = HeaderValue::from_static(kind);
