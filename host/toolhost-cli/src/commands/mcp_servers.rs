@@ -2,7 +2,7 @@
 
 use tokio::task::JoinSet;
 use toolhost::{LiveBundle, LoadedBundle, ToolErrorCode};
-use toolhost_mcp_client::McpServers;
+use toolhost_mcp_client::{McpError, McpServers};
 
 use super::mcp;
 use crate::failure::Failure;
@@ -14,11 +14,18 @@ pub(super) async fn start(
     bundle: &LoadedBundle,
     settings: &Settings,
 ) -> Result<McpServers, Failure> {
-    let authorization = mcp::authorization(settings);
-    let servers = McpServers::start_with(bundle, authorization).await;
+    let servers = start_quietly(bundle, settings).await;
     let servers = servers.map_err(Failure::of)?;
     note_warnings(bundle, &servers, settings);
     Ok(servers)
+}
+
+/// Starts the servers, and notes nothing.
+pub(super) async fn start_quietly(
+    bundle: &LoadedBundle,
+    settings: &Settings,
+) -> Result<McpServers, McpError> {
+    McpServers::start_with(bundle, mcp::authorization(settings)).await
 }
 
 /// Starts the servers of the current bundle, and, in a task, follows the bundles that replace it. Ending the

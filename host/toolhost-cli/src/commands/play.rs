@@ -15,6 +15,7 @@ use toolhost::events::{EventKind, EventStream, Received, RuntimeEvent};
 use toolhost::{LoadedBundle, ResourceName, agents_tool};
 use toolhost_testing::script::{Script, ScriptedAgent};
 
+use super::mcp_servers;
 use crate::args::PlayArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -65,12 +66,15 @@ pub(crate) async fn play(args: &PlayArgs, settings: &Settings) -> Result<Exit, F
         let events = context.host.events().subscribe();
         tokio::spawn(print_events(events, settings.style))
     });
+    // Only the operator's policy can grant any: that of a script is refused if it does.
+    let servers = mcp_servers::start(&bundle, settings).await?;
     let orchestrator = orchestrator(&bundle, &script, dir).await?;
     let started = Instant::now();
     let ended = turns(&orchestrator, &script, args.turns).await;
     let took = started.elapsed();
     let left = orchestrator.stats().await.map_err(Failure::of)?;
     orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
+    servers.close().await;
     context.host.events().flush().await;
     drop(orchestrator);
     drop((context, bundle));

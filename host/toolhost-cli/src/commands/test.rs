@@ -3,7 +3,7 @@
 mod human;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, anyhow};
@@ -14,6 +14,7 @@ use toolhost_testing::{
     CaseFiles, CaseFilesError, FileUpdate, OpenError, Report, Runner, Selection,
 };
 
+use super::mcp_servers;
 use crate::args::TestArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -134,7 +135,30 @@ async fn open(args: &TestArgs, settings: &Settings) -> Result<Runner, Failure> {
         }
     })?;
     note_policy_warnings(source.as_ref(), runner.bundle(), settings);
-    Ok(runner)
+    with_mcp_servers(runner, settings).await
+}
+
+/// Starts the MCP servers that the policy of the run grants, for the run and for each case with a host of its
+/// own. The policy of a case grants none.
+async fn with_mcp_servers(runner: Runner, settings: &Settings) -> Result<Runner, Failure> {
+    let servers = mcp_servers::start(runner.bundle(), settings).await?;
+    let servers = Mutex::new(Some(servers));
+    let settings = settings.clone();
+    let attached = runner.attach(move |bundle| {
+        // The first bundle is that of the run.
+        let started = servers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let settings = settings.clone();
+        async move {
+            match started {
+                Some(servers) => Ok(servers),
+                None => Ok(mcp_servers::start_quietly(&bundle, &settings).await?),
+            }
+        }
+    });
+    attached.await.map_err(|error| anyhow!("{error}").into())
 }
 
 fn nothing_to_run(args: &TestArgs) -> Failure {

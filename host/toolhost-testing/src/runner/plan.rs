@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use toolhost::{Agent, Diagnostic, LoadedBundle, Severity, ToolErrorCode};
+use toolhost::{
+    Agent, Diagnostic, LoadedBundle, Severity, SourceType, ToolCatalogItem, ToolErrorCode,
+};
 
 use super::session::Runner;
 use crate::case::Case;
@@ -109,13 +111,19 @@ fn caller(case: &Case, runner: &Runner) -> Result<Agent, Box<Diagnostic>> {
     })
 }
 
+/// Returns whether a tool is that of an MCP server: what it does with generated arguments stays.
+fn is_of_mcp_server(tool: &ToolCatalogItem) -> bool {
+    let source = tool.source.as_ref();
+    source.is_some_and(|source| source.source_type == SourceType::Mcp)
+}
+
 /// Generates the cases of each tool once, for the first agent that has it.
 fn generate_all(bundle: &LoadedBundle, seed: u64) -> Vec<PlannedCase> {
     let mut planned: Vec<PlannedCase> = Vec::new();
     let mut known = HashSet::new();
     for agent in bundle.agents() {
         let mut new = agent.catalog().items().to_vec();
-        new.retain(|tool| known.insert(tool.name.clone()));
+        new.retain(|tool| !is_of_mcp_server(tool) && known.insert(tool.name.clone()));
         planned.extend(generate(&new, seed).into_iter().map(|case| PlannedCase {
             case: TestCase::Generated(Box::new(case)),
             agent: agent.clone(),

@@ -1,8 +1,10 @@
 //! What the cases of a run share: the loaded bundle, hosts, and a temporary directory.
 
+use std::any::Any;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -17,6 +19,14 @@ pub(super) type SetupError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Builds a host with a policy.
 type MakeHost = Arc<dyn Fn(Policy) -> Result<Host, HostError> + Send + Sync>;
+
+/// What adds tools to a loaded bundle, such as those of its MCP servers. They stay until the answer is
+/// dropped.
+type Attach = Arc<dyn Fn(LoadedBundle) -> Attaching + Send + Sync>;
+
+type Attaching = Pin<Box<dyn Future<Output = Result<Attached, SetupError>> + Send>>;
+
+type Attached = Box<dyn Any + Send + Sync>;
 
 /// Why a [`Runner`] cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +55,8 @@ pub(super) struct CaseEnv {
     pub(super) agent: Agent,
     /// The server that answers the case's HTTP requests.
     pub(super) server: Option<StubServer>,
+    /// Keeps the tools that were attached to the bundle of the case.
+    _attached: Option<Attached>,
 }
 
 /// Runs the cases of one bundle, each in a fresh workdir and for an agent instance of its own. The
@@ -58,6 +70,9 @@ pub struct Runner {
     host: Host,
     policy: Option<Policy>,
     make_host: MakeHost,
+    attach: Option<Attach>,
+    /// Keeps the tools that were attached to the bundle.
+    _attached: Option<Arc<Attached>>,
     dir: Arc<TempDir>,
     /// Refuses the requests of cases without a server of their own.
     _server: Arc<StubServer>,
@@ -96,9 +111,36 @@ impl Runner {
             host,
             policy,
             make_host: Arc::new(make_host),
+            attach: None,
+            _attached: None,
             dir: Arc::new(dir),
             _server: Arc::new(server),
         })
+    }
+
+    /// Adds tools that are not the bundle's own, such as those of its MCP servers, with `attach`. It is
+    /// called for the bundle of the run, and for that of each case that has a host of its own; the tools
+    /// stay until its answer is dropped. No cases are generated for tools of MCP servers.
+    ///
+    /// # Errors
+    /// The error of `attach`.
+    pub async fn attach<T: Send + Sync + 'static, F>(
+        mut self,
+        attach: impl Fn(LoadedBundle) -> F + Send + Sync + 'static,
+    ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>>
+    where
+        F: Future<Output = Result<T, Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
+    {
+        let attach: Attach = Arc::new(move |bundle| {
+            let attaching = attach(bundle);
+            Box::pin(async move {
+                let attached: Attached = Box::new(attaching.await?);
+                Ok(attached)
+            })
+        });
+        self._attached = Some(Arc::new(attach(self.bundle.clone()).await?));
+        self.attach = Some(attach);
+        Ok(self)
     }
 
     /// The bundle, loaded under the policy of the run.
@@ -119,6 +161,7 @@ impl Runner {
             host: self.host.clone(),
             agent: planned.agent.clone(),
             server: None,
+            _attached: None,
         };
         let TestCase::Written { case, .. } = &planned.case else {
             return Ok(shared);
@@ -132,11 +175,16 @@ impl Runner {
         let server = StubServer::start(case.http.clone()).await;
         let server = server.map_err(OpenError::Server)?;
         let host = (self.make_host)(policy.answered_by(server.address()))?;
-        let agent = host.load(&self.path).await?.agent(planned.agent.name())?;
+        let bundle = host.load(&self.path).await?;
+        let attached = match &self.attach {
+            Some(attach) => Some(attach(bundle.clone()).await?),
+            None => None,
+        };
         Ok(CaseEnv {
             host,
-            agent,
+            agent: bundle.agent(planned.agent.name())?,
             server: Some(server),
+            _attached: attached,
         })
     }
 }
