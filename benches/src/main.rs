@@ -1,4 +1,4 @@
-//! Measures calls beside the engine alone, throughput, starts, and resets of memory.
+//! Measures calls beside the engine alone, front ends beside the library, starts, and resets of memory.
 //!
 //! Ratios compare measurements of one run; absolute times depend on the machine.
 #![expect(
@@ -8,6 +8,7 @@
     reason = "a benchmark"
 )]
 
+mod front_ends;
 mod languages;
 mod measure;
 mod raw;
@@ -18,14 +19,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
-use measure::{call, median};
+use measure::{call, host, median};
 use raw::Raw;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolhost::{
-    AssistantMessage, CacheConfig, Host, Sandbox, SandboxConfig, Step, ToolCall, ToolStatus,
-    Workdir,
-};
+use toolhost::{AssistantMessage, Step, ToolCall, ToolStatus, Workdir};
 use toolhost_tests::test_host::open_step;
 use toolhost_tests::{guest, root};
 
@@ -280,16 +278,6 @@ fn timer_beside_spinners() -> f64 {
     })
 }
 
-fn host(cache: Option<&Path>) -> Host {
-    let cache = cache.map(|top| CacheConfig::new(top.join("cache"), top.join("state/cache.key")));
-    let config = SandboxConfig {
-        cache,
-        ..SandboxConfig::default()
-    };
-    let sandbox = Sandbox::new(config).unwrap();
-    Host::builder().sandbox(sandbox).build().unwrap()
-}
-
 fn criterion(bench: &Bench) {
     let mut criterion = Criterion::default().configure_from_args();
     let mut group = criterion.benchmark_group("call");
@@ -312,7 +300,26 @@ fn criterion(bench: &Bench) {
     criterion.final_summary();
 }
 
+/// The argument after which only the front ends are measured.
+const FRONT_ENDS: &str = "front-ends";
+
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
+    if has(front_ends::SERVE_MCP) {
+        return runtime().block_on(front_ends::serve_mcp());
+    }
+    if has(front_ends::SERVE_RPC) {
+        return runtime().block_on(front_ends::serve_rpc());
+    }
+    if has(FRONT_ENDS) {
+        let work = tempfile::tempdir().unwrap();
+        return front_ends::print(&runtime(), work.path());
+    }
+    measure_all();
+}
+
+fn measure_all() {
     let bench = Arc::new(Bench::new());
     criterion(&bench);
     let (ratio, raw, execute) = paired(&bench);
@@ -333,6 +340,7 @@ fn main() {
             per_second(&bench, raw, in_flight, 20_000),
         );
     }
+    front_ends::print(&bench.runtime, bench.work.path());
     languages::print(&bench.runtime, bench.work.path());
     reset::print(&bench.runtime, bench.work.path());
     println!("latency");

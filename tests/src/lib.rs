@@ -5,6 +5,7 @@
     reason = "test support: a failed setup panics"
 )]
 
+pub mod mcp_client;
 pub mod process_usage;
 pub mod shared_buffer;
 #[cfg(doctest)]
