@@ -5,6 +5,8 @@ mod files;
 mod http;
 pub(crate) mod http_client;
 mod http_limits;
+mod many_clients;
+mod metrics;
 mod oauth;
 mod output_schema;
 pub(crate) mod peer;

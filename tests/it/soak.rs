@@ -1,4 +1,4 @@
-//! Runs the program of `cargo xtask soak` for three seconds.
+//! Runs the programs of `cargo xtask soak`, for a short time.
 
 use std::process::Command;
 
@@ -16,4 +16,20 @@ fn a_short_soak_run_gets_the_expected_answers() {
     for end in ["ok", "(dropped)", "E_TOOL_TRAP", "E_TOOL_TIMEOUT", "RSS"] {
         assert!(stdout.contains(end), "{end}: {stdout}");
     }
+}
+
+#[test]
+fn a_short_soak_run_of_the_mcp_server_leaves_no_session_and_no_call() {
+    let mut soak = Command::new(env!("CARGO_BIN_EXE_mcp_soak"));
+    let ran = soak.args(["100", "--without-drift"]).output().unwrap();
+    let stdout = String::from_utf8_lossy(&ran.stdout);
+    assert!(
+        ran.status.success(),
+        "{stdout}{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    assert!(
+        stdout.contains("toolhost_sessions_opened_total"),
+        "{stdout}"
+    );
 }

@@ -80,11 +80,16 @@ pub(crate) fn bench(workspace: &Workspace, args: &[String]) -> Result<()> {
     child::run(cargo_with_guests(workspace).args(bench).args(args))
 }
 
-/// Calls tools of every kind for some minutes.
+/// Clients of the MCP server that leave their sessions, and as many that leave their calls.
+const SOAK_CLIENTS: u32 = 10_000;
+
+/// Calls tools of every kind for some minutes, then has clients abandon the MCP server.
 pub(crate) fn soak(workspace: &Workspace, minutes: u32) -> Result<()> {
     let mut soak = Command::new(workspace.built("toolhost-tests", "soak")?);
     let seconds = u64::from(minutes).saturating_mul(60);
-    child::run(soak.arg(seconds.to_string()))
+    child::run(soak.arg(seconds.to_string()))?;
+    let mut mcp = Command::new(workspace.built("toolhost-tests", "mcp_soak")?);
+    child::run(mcp.arg(SOAK_CLIENTS.to_string()))
 }
 
 /// Measures the base tools.
