@@ -69,7 +69,8 @@ impl McpClient {
     pub async fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let response = self.exchange(&self.call_request(tool, arguments)).await;
         let mut message = response.message();
-        message["result"].take()
+        let result = message.get_mut("result");
+        result.map(Value::take).unwrap_or_default()
     }
 
     /// Sends a request and does not wait for the response.
@@ -129,12 +130,16 @@ impl McpClient {
             headers = format!("Mcp-Session-Id: {session}\r\n");
         }
         if self.revision == Revision::Stateless {
-            params["_meta"] = json!({
+            let meta = json!({
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                 "io.modelcontextprotocol/clientCapabilities": {},
                 "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
             });
-            let name = params["name"].as_str().unwrap_or_default();
+            if let Some(params) = params.as_object_mut() {
+                params.insert("_meta".to_owned(), meta);
+            }
+            let name = params.get("name").and_then(Value::as_str);
+            let name = name.unwrap_or_default();
             headers = format!(
                 "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\nMcp-Name: {name}\r\n"
             );
