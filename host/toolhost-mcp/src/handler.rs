@@ -25,6 +25,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
+use tokio::sync::Semaphore;
 use toolhost::{Agent, Instance};
 
 use call::Call;
@@ -41,6 +42,9 @@ use crate::tool::{poll_tool, tool_of};
 #[derive(Debug, Clone)]
 pub(crate) struct InstanceKey(pub(crate) Arc<str>);
 
+/// Requests `subscriptions/listen` of one client at the same time.
+const LISTENING_MAX: usize = 16;
+
 /// Answers the requests of one connection.
 #[derive(Clone)]
 pub(crate) struct Handler {
@@ -50,6 +54,8 @@ pub(crate) struct Handler {
     level: SessionLevel,
     /// Whether changes of the list are notified already: a client may initialize again and again.
     notifies: Arc<AtomicBool>,
+    /// One permit for each `subscriptions/listen` that the client of a stream may have.
+    listening: Arc<Semaphore>,
     /// The subscriptions of a client that sent `initialize`.
     subscriber: Arc<OnceLock<Subscriber>>,
 }
@@ -57,11 +63,8 @@ pub(crate) struct Handler {
 impl Handler {
     pub(crate) fn of_stream(shared: Arc<Shared>, key: Arc<str>) -> Self {
         Self {
-            shared,
             key: Some(InstanceKey(key)),
-            level: SessionLevel::default(),
-            notifies: Arc::default(),
-            subscriber: Arc::default(),
+            ..Self::of_http(shared)
         }
     }
 
@@ -71,6 +74,7 @@ impl Handler {
             key: None,
             level: SessionLevel::default(),
             notifies: Arc::default(),
+            listening: Arc::new(Semaphore::new(LISTENING_MAX)),
             subscriber: Arc::default(),
         }
     }
@@ -94,7 +98,7 @@ impl Handler {
     /// Opens the instance of a request.
     async fn instance(&self, context: &RequestContext<RoleServer>) -> Result<Instance, ErrorData> {
         let opened = self.shared.served.instance(self.key(context)?).await;
-        opened.map_err(refused)
+        opened.map_err(no_instance)
     }
 
     fn tools(agent: &Agent) -> Vec<Tool> {
@@ -111,8 +115,23 @@ impl Handler {
     }
 }
 
-fn refused(error: InstanceError) -> ErrorData {
+fn no_instance(error: InstanceError) -> ErrorData {
     ErrorData::invalid_request(error.to_string(), None)
+}
+
+/// Drops what answers a request when the client cancels it. The SDK runs handlers to their end.
+async fn until_cancelled<T>(
+    context: &RequestContext<RoleServer>,
+    answer: impl Future<Output = Result<T, ErrorData>>,
+) -> Result<T, ErrorData> {
+    tokio::select! {
+        biased;
+        // No client waits for this answer.
+        () = context.ct.cancelled() => {
+            Err(ErrorData::internal_error("the request was cancelled", None))
+        }
+        answered = answer => answered,
+    }
 }
 
 impl ServerHandler for Handler {
@@ -138,7 +157,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let agent = self.shared.served.agent_for(self.key(&context)?);
-        let tools = Self::tools(&agent.map_err(refused)?);
+        let tools = Self::tools(&agent.map_err(no_instance)?);
         let mut result = ListToolsResult::with_all_items(tools);
         // The list depends on who asks, and may change at any time.
         result.ttl_ms = Some(0);
@@ -151,16 +170,20 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let _admitted = self.shared.admit(self.key(&context)?)?;
-        let instance = self.instance(&context).await?;
-        let _look = LookAfterCall::of(&self.shared, instance.key());
-        let call = Call {
-            shared: &self.shared,
-            instance: &instance,
-            context: &context,
-            level: &self.level,
+        let _awaited = self.shared.running();
+        let admitted = self.shared.admit(self.key(&context)?)?;
+        let answered = async {
+            let instance = self.instance(&context).await?;
+            let _look = LookAfterCall::of(&self.shared, instance.key());
+            let call = Call {
+                shared: &self.shared,
+                instance: &instance,
+                context: &context,
+                level: &self.level,
+            };
+            call.answer(request, admitted).await
         };
-        call.answer(request).await
+        until_cancelled(&context, answered).await
     }
 
     /// The SDK checks the headers `Mcp-Param-*` of a call against the schema.
@@ -184,10 +207,21 @@ impl ServerHandler for Handler {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let _admitted = self.shared.admit(self.key(&context)?)?;
-        let instance = self.instance(&context).await?;
-        let _look = LookAfterCall::of(&self.shared, instance.key());
-        tasks::get(&self.shared, &instance, &request.task_id).await
+        let _awaited = self.shared.running();
+        let admitted = self.shared.admit(self.key(&context)?)?;
+        let answered = async {
+            let instance = self.instance(&context).await?;
+            let _look = LookAfterCall::of(&self.shared, instance.key());
+            tasks::get(
+                &self.shared,
+                &instance,
+                &request.task_id,
+                &context,
+                admitted,
+            )
+            .await
+        };
+        until_cancelled(&context, answered).await
     }
 
     async fn cancel_task(
@@ -195,7 +229,7 @@ impl ServerHandler for Handler {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let _admitted = self.shared.admit(self.key(&context)?)?;
+        let _admitted = self.shared.admit_cancellation(self.key(&context)?)?;
         let instance = self.instance(&context).await?;
         tasks::cancel(&instance, &request.task_id).await
     }
@@ -205,8 +239,12 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let instance = self.instance(&context).await?;
-        resources::list(&self.shared, &instance).await
+        let _admitted = self.shared.admit(self.key(&context)?)?;
+        let listed = async {
+            let instance = self.instance(&context).await?;
+            resources::list(&self.shared, &instance).await
+        };
+        until_cancelled(&context, listed).await
     }
 
     async fn list_resource_templates(
@@ -222,8 +260,12 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let instance = self.instance(&context).await?;
-        resources::read(&self.shared, &instance, &request.uri).await
+        let _admitted = self.shared.admit(self.key(&context)?)?;
+        let read = async {
+            let instance = self.instance(&context).await?;
+            resources::read(&self.shared, &instance, &request.uri).await
+        };
+        until_cancelled(&context, read).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -240,6 +282,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         resources::allowed(&self.shared.config)?;
+        let _admitted = self.shared.admit(self.key(&context)?)?;
         let instance = self.instance(&context).await?;
         let client = Client::Session(context.peer.clone());
         let subscriber = || Subscriber::new(&self.shared);
@@ -272,6 +315,10 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let Ok(_listening) = self.listening.try_acquire() else {
+            let message = format!("the client listens {LISTENING_MAX} times, which is the limit");
+            return Err(ErrorData::invalid_request(message, None));
+        };
         let subscriber = Subscriber::new(&self.shared);
         if let Some(files) = &context.accepted().resource_subscriptions {
             let instance = self.instance(context.request_context()).await?;

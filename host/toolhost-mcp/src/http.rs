@@ -15,6 +15,7 @@ mod response_body;
 mod service;
 mod sessions;
 mod state;
+mod streams;
 mod token;
 
 use std::net::SocketAddr;
@@ -34,6 +35,7 @@ use oauth::AuthorizationServer;
 pub use oauth::{OAuthConfig, OAuthConfigError, OAuthKeys};
 use sessions::Sessions;
 use state::State;
+use streams::Streams;
 pub use token::BearerToken;
 
 /// Why the server cannot listen.
@@ -91,7 +93,7 @@ impl HttpServer {
         let bind = |source| HttpError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
-        let sessions = Sessions::new(config.session_idle, config.max_sessions);
+        let sessions = Sessions::new(&config);
         let end = CancellationToken::new();
         let handler = Arc::clone(&shared);
         // Host and Origin are checked before this, with the token.
@@ -108,6 +110,7 @@ impl HttpServer {
             rmcp,
         );
         let state = Arc::new(State {
+            streams: Streams::new(config.max_connections),
             config,
             server: shared,
             mcp,

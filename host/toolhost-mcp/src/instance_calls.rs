@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The number of calls that run, of each instance that has any.
-#[derive(Debug, Default)]
-pub(crate) struct InstanceCalls(Mutex<HashMap<Arc<str>, usize>>);
+/// The number of calls that run, of each instance that has any. Clones count together.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct InstanceCalls(Arc<Mutex<HashMap<Arc<str>, usize>>>);
 
 /// A call of an instance, until this is dropped.
-pub(crate) struct InstanceCall<'a> {
-    all: &'a InstanceCalls,
+pub(crate) struct InstanceCall {
+    all: InstanceCalls,
     key: Arc<str>,
 }
 
 impl InstanceCalls {
     /// Counts a call. Returns none if the instance runs `max` calls.
-    pub(crate) fn begin(&self, key: &str, max: usize) -> Option<InstanceCall<'_>> {
+    pub(crate) fn begin(&self, key: &str, max: usize) -> Option<InstanceCall> {
         let key: Arc<str> = key.into();
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if calls.get(&key).copied().unwrap_or_default() >= max {
@@ -23,11 +23,14 @@ impl InstanceCalls {
         }
         *calls.entry(Arc::clone(&key)).or_default() += 1;
         drop(calls);
-        Some(InstanceCall { all: self, key })
+        Some(InstanceCall {
+            all: self.clone(),
+            key,
+        })
     }
 }
 
-impl Drop for InstanceCall<'_> {
+impl Drop for InstanceCall {
     fn drop(&mut self) {
         let mut calls = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = calls.get_mut(&self.key) {

@@ -86,7 +86,7 @@ impl McpServer {
             Ok(serving) => serving,
             // The client connected and left.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-            Err(error) => return Err(ServeError::Initialize(error.to_string())),
+            Err(error) => return Err(ServeError::Initialize(reason(&error))),
         };
         let mut waiting = pin!(serving.waiting());
         let ended = tokio::select! {
@@ -103,5 +103,20 @@ impl McpServer {
             }
             Ok(_) => Ok(()),
         }
+    }
+}
+
+/// Returns why a connection was not initialized, without what the client sent.
+fn reason(error: &ServerInitializeError) -> String {
+    match error {
+        ServerInitializeError::ExpectedInitializeRequest(_) => {
+            "its first message is not a request of a version that the server speaks".to_owned()
+        }
+        ServerInitializeError::InitializeFailed(error) => error.message.to_string(),
+        ServerInitializeError::TransportError { context, .. } => {
+            format!("the connection failed: {context}")
+        }
+        // The SDK's enum may grow.
+        _ => "the initialization was interrupted".to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rmcp::model::ErrorData;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -18,13 +18,17 @@ use crate::subscriptions::Subscriptions;
 /// Jobs that read files of workdirs at the same time, with a thread each.
 const FILE_JOBS_MAX: usize = 4;
 
+/// Cancellations of one instance at the same time. They need no free call.
+const INSTANCE_CANCELLATIONS_MAX: usize = 16;
+
 /// What all connections share.
 pub(crate) struct Shared {
     pub(crate) served: ServedAgent,
     pub(crate) config: McpConfig,
     /// One permit for each call that may run.
-    calls: Semaphore,
+    calls: Arc<Semaphore>,
     instance_calls: InstanceCalls,
+    instance_cancellations: InstanceCalls,
     file_jobs: Arc<Semaphore>,
     /// The calls that run, for waiting until they have ended.
     running: TaskTracker,
@@ -36,18 +40,19 @@ pub(crate) struct Shared {
 }
 
 /// A call that may run, until this is dropped.
-pub(crate) struct Admitted<'a> {
+pub(crate) struct Admitted {
     _running: TaskTrackerToken,
-    _call: SemaphorePermit<'a>,
-    _instance_call: InstanceCall<'a>,
+    _call: Option<OwnedSemaphorePermit>,
+    _instance_call: InstanceCall,
 }
 
 impl Shared {
     pub(crate) fn new(served: ServedAgent, config: McpConfig) -> Self {
         let calls = Semaphore::new(config.max_calls.min(Semaphore::MAX_PERMITS));
         Self {
-            calls,
+            calls: Arc::new(calls),
             instance_calls: InstanceCalls::default(),
+            instance_cancellations: InstanceCalls::default(),
             file_jobs: Arc::new(Semaphore::new(FILE_JOBS_MAX)),
             running: TaskTracker::new(),
             drain: CancellationToken::new(),
@@ -59,33 +64,60 @@ impl Shared {
         }
     }
 
-    /// Admits a call, a poll or a cancellation: what may run a component.
+    /// Admits a call, a poll or a reading of files: what runs a component or blocks a thread.
     ///
     /// # Errors
     /// An error for the client if the server stops, or if it or the instance runs as many as it may.
-    pub(crate) fn admit(&self, key: &str) -> Result<Admitted<'_>, ErrorData> {
-        let refused = |message: &'static str| {
-            self.metrics.count_refused_call();
-            ErrorData::internal_error(message, None)
-        };
-        // Before the check, so that draining waits for every call that passes it.
-        let running = self.running.token();
-        if self.drain.is_cancelled() {
-            return Err(refused("the server is stopping"));
-        }
-        let call = self
-            .calls
-            .try_acquire()
-            .map_err(|_| refused("the server runs as many calls as it may; call again later"))?;
+    pub(crate) fn admit(&self, key: &str) -> Result<Admitted, ErrorData> {
+        let running = self.run()?;
+        let call = Arc::clone(&self.calls)
+            .try_acquire_owned()
+            .map_err(|_| self.busy("the server runs as many calls as it may; call again later"))?;
         let most = self.config.max_instance_calls;
         let instance_call = self.instance_calls.begin(key, most).ok_or_else(|| {
-            refused("this instance runs as many calls as it may; call again when one has ended")
+            self.busy("this instance runs as many calls as it may; call again when one has ended")
         })?;
         Ok(Admitted {
             _running: running,
-            _call: call,
+            _call: Some(call),
             _instance_call: instance_call,
         })
+    }
+
+    /// Admits the cancellation of a pending call, also if no further call is admitted.
+    ///
+    /// # Errors
+    /// As [`Self::admit`].
+    pub(crate) fn admit_cancellation(&self, key: &str) -> Result<Admitted, ErrorData> {
+        let running = self.run()?;
+        let (cancellations, most) = (&self.instance_cancellations, INSTANCE_CANCELLATIONS_MAX);
+        let instance_call = cancellations.begin(key, most).ok_or_else(|| {
+            self.busy("this instance runs as many cancellations as it may; cancel again later")
+        })?;
+        Ok(Admitted {
+            _running: running,
+            _call: None,
+            _instance_call: instance_call,
+        })
+    }
+
+    /// Has draining wait until this is dropped.
+    pub(crate) fn running(&self) -> TaskTrackerToken {
+        self.running.token()
+    }
+
+    fn run(&self) -> Result<TaskTrackerToken, ErrorData> {
+        // Before the check, so that draining waits for every call that passes it.
+        let running = self.running();
+        if self.drain.is_cancelled() {
+            return Err(self.busy("the server is stopping"));
+        }
+        Ok(running)
+    }
+
+    fn busy(&self, message: &'static str) -> ErrorData {
+        self.metrics.count_refused_call();
+        ErrorData::internal_error(message, None)
     }
 
     /// Returns the number of calls that run.

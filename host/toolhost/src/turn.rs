@@ -23,6 +23,9 @@ pub struct TurnStart {
     log: Option<LogListener>,
 }
 
+/// Longest id of a trace, in bytes.
+const TRACE_ID_BYTES_MAX: usize = 256;
+
 impl TurnStart {
     /// Starts a turn of this id.
     pub fn new(id: impl Into<String>) -> Self {
@@ -35,7 +38,8 @@ impl TurnStart {
         }
     }
 
-    /// Sets the id shared by everything that happens for one request. Default: a new one.
+    /// Sets the id shared by everything that happens for one request, such as a `traceparent` of W3C Trace
+    /// Context. One of more than 256 bytes is ignored. Default: a new one.
     #[must_use]
     pub fn with_trace_id(mut self, trace_id: impl Into<String>) -> Self {
         self.trace_id = Some(trace_id.into());
@@ -130,7 +134,8 @@ impl Instance {
         let start = start.into();
         let instance = &self.0;
         let layers = instance.agent.0.overlay.snapshot().turn.clone();
-        let trace_id = start.trace_id.as_deref().filter(|text| !text.is_empty());
+        let trace_id = start.trace_id.as_deref();
+        let trace_id = trace_id.filter(|text| (1..=TRACE_ID_BYTES_MAX).contains(&text.len()));
         let span = instance.emitter.turn(&start.id, trace_id);
         let trace_id = match trace_id {
             Some(own) => own.to_owned(),

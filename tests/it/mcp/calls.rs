@@ -232,3 +232,63 @@ async fn no_requests_are_read_from_a_client_that_reads_no_responses() {
     let answer = peer.call("text__upper", json!({"text": "on"})).await;
     assert_eq!(answer["structuredContent"], json!({"text": "ON"}));
 }
+
+#[tokio::test]
+async fn readings_of_files_are_within_the_limits_of_calls() {
+    let test_host = test_host().await;
+    let server = server(&test_host, |config| {
+        config.max_calls = 1;
+        config.serve_workdir = true;
+        config.progress_interval = Duration::from_millis(50);
+    });
+    let mut peer = initialized(&server).await;
+    spinning(&mut peer).await;
+    for (method, params) in [
+        ("resources/list", json!({})),
+        ("resources/read", json!({"uri": "workdir:///a"})),
+    ] {
+        let refused = peer.request(method, params).await;
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains("call again later"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn only_a_traceparent_becomes_the_id_of_a_trace() {
+    let test_host = test_host().await;
+    let mut peer = initialized(&server(&test_host, |_| ())).await;
+    let mut trace_id = async |traceparent: &str| {
+        let params = json!({"name": "echo__context", "arguments": {},
+            "_meta": {"traceparent": traceparent}});
+        let answer = peer.request("tools/call", params).await;
+        answer["result"]["structuredContent"]["traceId"].clone()
+    };
+    let valid = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    assert_eq!(trace_id(valid).await, valid);
+    let long = format!("{valid}{}", "0".repeat(100_000));
+    for wrong in [&*long, "", "00-0af7651916cd43dd8448eb211c80319c", "a text"] {
+        let made = trace_id(wrong).await;
+        assert_ne!(made, wrong);
+        assert!(made.as_str().is_some_and(|id| id.len() < 64), "{made}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_with_an_id_in_use_does_not_take_the_response_of_another() {
+    let test_host = test_host().await;
+    let free = sandbox().free_call_slots();
+    let server = server(&test_host, |config| {
+        config.progress_interval = Duration::from_millis(50)
+    });
+    let mut peer = initialized(&server).await;
+    let id = spinning(&mut peer).await;
+    let again = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+        "params": {"name": "text__upper", "arguments": {"text": "x"}}});
+    peer.send_line(&again.to_string()).await;
+    let answer = peer.call("text__upper", json!({"text": "on"})).await;
+    assert_eq!(answer["structuredContent"], json!({"text": "ON"}));
+    assert_eq!(sandbox().free_call_slots(), free - 1, "the first goes on");
+    peer.notify("notifications/cancelled", json!({"requestId": id}))
+        .await;
+    none_runs(free).await;
+}

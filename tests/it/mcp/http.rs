@@ -213,7 +213,7 @@ async fn preflight_requests_are_answered_for_allowed_pages_only_and_run_nothing(
         let request = format!(
             "OPTIONS /mcp HTTP/1.1\r\nHost: {}\r\nOrigin: {origin}\r\nConnection: close\r\n\
              Access-Control-Request-Method: POST\r\n\
-             Access-Control-Request-Headers: authorization,content-type\r\n\r\n",
+             Access-Control-Request-Headers: authorization,mcp-param-region, x-other\r\n\r\n",
             served.address
         );
         Answer::read(&mut served.send(&request).await).await
@@ -227,6 +227,8 @@ async fn preflight_requests_are_answered_for_allowed_pages_only_and_run_nothing(
     );
     assert!(allowed("access-control-allow-headers").contains("Authorization"));
     assert!(allowed("access-control-allow-methods").contains("POST"));
+    assert!(allowed("access-control-allow-headers").contains("mcp-param-region"));
+    assert!(!allowed("access-control-allow-headers").contains("x-other"));
     let refused = preflight("https://evil.example").await;
     assert_eq!(refused.status, 403, "{refused:?}");
     assert_eq!(refused.header("access-control-allow-origin"), None);
@@ -472,10 +474,64 @@ async fn a_second_request_of_an_id_that_is_in_use_is_refused() {
     // `call` has the same id each time.
     let upper = call("text__upper", json!({"text": "on"}));
     assert_eq!(served.post(&upper, &header).await.status, 409);
+    // It is the same number.
+    let text = upper.to_string().replacen("\"id\":2", "\"id\":2.0", 1);
+    let answer = served.post_text("/mcp", &text, &header).await;
+    assert_ne!(answer.status, 200, "{answer:?}");
     drop(stream);
     eventually("the guest stops", || sandbox().free_call_slots() == free).await;
     let answer = served.post(&upper, &header).await;
     assert_eq!(answer.output(), json!({"text": "ON"}), "{answer:?}");
+}
+
+#[tokio::test]
+async fn streams_are_not_resumed() {
+    let test_host = test_host().await;
+    let free = sandbox().free_call_slots();
+    let served = Served::start(&server(&test_host, |_| ()), |config| {
+        config.default_instance = "instance".to_owned();
+    })
+    .await;
+    let session = served.session("/mcp", &[]).await;
+    let header = [("Mcp-Session-Id", session.as_str())];
+    let stream = served
+        .begin("/mcp", &call("spin__run", json!({})), &header)
+        .await;
+    eventually("the guest runs", || sandbox().free_call_slots() < free).await;
+    let host = served.address;
+    for event in ["0/0", "0/1", "0"] {
+        let resume = format!(
+            "GET /mcp HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\nConnection: close\r\n\
+             Mcp-Session-Id: {session}\r\nLast-Event-ID: {event}\r\n\r\n"
+        );
+        let answer = Answer::read(&mut served.send(&resume).await).await;
+        assert_eq!(answer.status, 400, "{answer:?}");
+    }
+    drop(stream);
+    eventually("the guest stops", || sandbox().free_call_slots() == free).await;
+}
+
+#[tokio::test]
+async fn health_is_answered_while_the_server_drains() {
+    let test_host = test_host().await;
+    let server = server(&test_host, |_| ());
+    let served = Served::start(&server, |config| {
+        config.default_instance = "instance".to_owned();
+    })
+    .await;
+    let sleep = call_2026("sleep__run", json!({"seconds": 2}));
+    let mut stream = served
+        .begin("/mcp", &sleep, &headers_2026("sleep__run", &[]))
+        .await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    server.drain();
+    assert_eq!(served.get("/healthz").await.status, 200);
+    assert_eq!(served.get("/readyz").await.status, 503);
+    let upper = call_2026("text__upper", json!({"text": "x"}));
+    let refused = served.post(&upper, &headers_2026("text__upper", &[])).await;
+    assert_eq!(refused.status, 503, "{refused:?}");
+    let answer = Answer::read(&mut stream).await;
+    assert_eq!(answer.output()["slept"], 2.0, "{answer:?}");
 }
 
 #[tokio::test]

@@ -52,6 +52,17 @@ impl Served {
         Answer::read(&mut stream).await
     }
 
+    /// Posts a text, which may be no message.
+    pub(crate) async fn post_text(
+        &self,
+        path: &str,
+        body: &str,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let mut stream = self.begin_text(path, body, headers).await;
+        Answer::read(&mut stream).await
+    }
+
     /// Sends a request, and returns the stream that the response comes on.
     pub(crate) async fn begin(
         &self,
@@ -59,7 +70,10 @@ impl Served {
         message: &Value,
         headers: &[(&str, &str)],
     ) -> TcpStream {
-        let body = message.to_string();
+        self.begin_text(path, &message.to_string(), headers).await
+    }
+
+    async fn begin_text(&self, path: &str, body: &str, headers: &[(&str, &str)]) -> TcpStream {
         let mut head = format!(
             "POST {path} HTTP/1.1\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nConnection: close\r\n\

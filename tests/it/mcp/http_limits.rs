@@ -6,8 +6,9 @@ use serde_json::json;
 use tokio::io::AsyncReadExt;
 use toolhost_tests::process_usage::ProcessUsage;
 
+use super::http::Workspaces;
 use super::http_client::{Answer, Served, call, initialize};
-use super::{server, test_host};
+use super::{server, stateless, test_host};
 
 async fn served(change: impl FnOnce(&mut toolhost_mcp::HttpConfig)) -> Served {
     let test_host = test_host().await;
@@ -124,4 +125,47 @@ async fn no_more_sessions_are_opened_at_once_than_may_be_open() {
             .iter()
             .all(|answer| [200, 503].contains(&answer.status))
     );
+}
+
+#[tokio::test]
+async fn one_instance_cannot_open_all_sessions_or_streams() {
+    let workspaces = Workspaces::new().await;
+    let served = Served::start(&workspaces.server, |config| {
+        config.max_instance_sessions = 2;
+        config.max_connections = 16;
+    })
+    .await;
+    let message = initialize();
+    let session = served.session("/mcp/a", &[]).await;
+    served.session("/mcp/a", &[]).await;
+    assert_eq!(served.post_to("/mcp/a", &message, &[]).await.status, 503);
+    assert_eq!(served.post_to("/mcp/b", &message, &[]).await.status, 200);
+    // One stream each: those of a session, and those of clients without one.
+    let listen = json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
+        "params": stateless(json!({"notifications": {"toolsListChanged": true}}), &json!({}))});
+    let headers = [
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "subscriptions/listen"),
+    ];
+    let mut streams = Vec::new();
+    for _ in 0..4 {
+        streams.push(served.begin("/mcp/a", &listen, &headers).await);
+    }
+    // All of them have begun.
+    for stream in &mut streams {
+        let mut begun = [0; 12];
+        stream.read_exact(&mut begun).await.unwrap();
+        assert_eq!(&begun, b"HTTP/1.1 200");
+    }
+    let refused = served.post_to("/mcp/a", &listen, &headers).await;
+    assert_eq!(refused.status, 503, "{refused:?}");
+    let mut other = served.begin("/mcp/b", &listen, &headers).await;
+    let mut begun = [0; 12];
+    other.read_exact(&mut begun).await.unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 200");
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}});
+    let header = [("Mcp-Session-Id", session.as_str())];
+    let answer = served.post_to("/mcp/a", &list, &header).await;
+    assert_eq!(answer.status, 200, "calls go on: {answer:?}");
+    drop(streams);
 }

@@ -280,6 +280,10 @@ async fn the_keys_are_those_that_the_issuer_publishes() {
     let workspaces = Workspaces::new().await;
     let origin = issuer.origin();
     let served = start(&workspaces, &origin, OAuthKeys::Discovered).await;
+    let of_another = with(claims(&origin), json!({"aud": "https://other.example.com"}));
+    let answer = write(&served, "/mcp", &old.sign(&of_another)).await;
+    assert_eq!(answer.status, 401, "{answer:?}");
+    assert!(issuer.requests().is_empty(), "no keys are fetched for it");
     let token = old.sign(&claims(&origin));
     for _ in 0..5 {
         let answer = write(&served, "/mcp", &token).await;

@@ -116,3 +116,22 @@ async fn polls_are_calls_within_the_limits() {
     let polled = peer.response(first).await;
     assert_eq!(polled["result"]["status"], "working", "{polled}");
 }
+
+#[tokio::test]
+async fn a_task_is_cancelled_also_while_no_further_call_may_run() {
+    let policy = json!({"tools": {"later": {"limits": {"deadlineMs": 2000}}}});
+    let test_host = TestHost::with_tools(PENDING, &policy.to_string()).await;
+    let mut peer = Peer::connect(&server(&test_host, |config| config.max_instance_calls = 1));
+    let capabilities = json!({"extensions": {TASKS: {}}});
+    let request = |params: Value| stateless(params, &capabilities);
+    let call = |handle: &str| json!({"name": "later__run", "arguments": {"handle": handle}});
+    let other = peer.request("tools/call", request(call("other"))).await;
+    let spins = peer.request("tools/call", request(call("spin"))).await;
+    let id = |created: &Value| json!({"taskId": created["result"]["taskId"]});
+    let polled = peer.send("tasks/get", request(id(&spins))).await;
+    let cancelled = peer.request("tasks/cancel", request(id(&other))).await;
+    assert!(cancelled["error"].is_null(), "{cancelled}");
+    let written = std::fs::read_to_string(test_host.work.path("cancelled"));
+    assert_eq!(written.unwrap(), "other", "the component was notified");
+    peer.response(polled).await;
+}

@@ -69,7 +69,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub(crate) allow_origin: Vec<String>,
     /// Accept the access tokens of this OAuth authorization server; a token's subject is its instance
-    #[arg(long, value_name = "URL", requires_all = ["http", "oauth_resource"])]
+    #[arg(long, value_name = "URL", requires_all = ["http", "oauth_resource"], conflicts_with = "workdir")]
     pub(crate) oauth_issuer: Option<String>,
     /// This server's endpoint as clients see it: the audience that access tokens must have
     #[arg(long, value_name = "URL", requires = "oauth_issuer")]

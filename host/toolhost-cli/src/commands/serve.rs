@@ -102,8 +102,10 @@ async fn over_http(
     config.allowed_hosts.extend(args.allow_host.iter().cloned());
     config.allowed_origins.clone_from(&args.allow_origin);
     config.oauth = oauth::config(args)?;
-    let resource_host = config.oauth.as_ref().and_then(oauth::host);
-    config.allowed_hosts.extend(resource_host);
+    if let Some((origin, host)) = config.oauth.as_ref().and_then(oauth::origin_and_host) {
+        config.allowed_origins.push(origin);
+        config.allowed_hosts.push(host);
+    }
     if let Some(path) = &args.tokens {
         config.tokens = tokens::read(path)?;
         if args.workdir.is_some() {

@@ -81,12 +81,14 @@ fn what_is_not_mcp_ends_the_server_with_an_error() {
         .arg(examples())
         .arg("--workdir")
         .arg(terminal.path("D"));
-    let message = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let message = json!({"jsonrpc": "2.0", "method": "notifications/initialized",
+        "params": {"_meta": {"x": "CONTENT"}}});
     let ran = with_stdin(&mut command, lines(&[message]).as_bytes());
+    let failed = ran.fails(2, "did not initialize");
+    assert!(failed.stderr.contains("must speak MCP"));
     assert!(
-        ran.fails(2, "did not initialize")
-            .stderr
-            .contains("must speak MCP"),
+        !failed.stderr.contains("CONTENT"),
+        "what clients send is not printed"
     );
 }
 

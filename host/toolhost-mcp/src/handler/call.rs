@@ -15,8 +15,8 @@ use toolhost::{Instance, ToolCall, ToolError, ToolResult, TurnStart};
 use super::answer::{answer_of, revision};
 use super::logs::{CallLogs, SessionLevel};
 use super::progress::{Progress, Ticks};
-use super::tasks;
-use crate::shared::Shared;
+use super::tasks::{self, poll_reply};
+use crate::shared::{Admitted, Shared};
 use crate::tool::POLL;
 
 /// Time for the last records to be sent to a client that reads slowly, before its result.
@@ -34,19 +34,13 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Answers the request. Dropping the future, and a cancellation by the client, stop the guest.
+    /// Answers the request. Dropping the future stops the guest.
     pub(super) async fn answer(
         &self,
         request: CallToolRequestParams,
+        admitted: Admitted,
     ) -> Result<CallToolResponse, ErrorData> {
-        let result = tokio::select! {
-            biased;
-            // No client waits for this answer.
-            () = self.context.ct.cancelled() => {
-                return Err(ErrorData::internal_error("the request was cancelled", None));
-            }
-            result = self.run(request) => result?,
-        };
+        let result = self.run(request, admitted).await?;
         let capabilities = self.context.client_capabilities();
         let has_tasks = capabilities.is_some_and(|capabilities| capabilities.supports_tasks());
         if has_tasks && let Some(handle) = result.handle() {
@@ -57,11 +51,15 @@ impl Call<'_> {
         Ok(CallToolResponse::Complete(answer))
     }
 
-    async fn run(&self, request: CallToolRequestParams) -> Result<ToolResult, ErrorData> {
+    async fn run(
+        &self,
+        request: CallToolRequestParams,
+        admitted: Admitted,
+    ) -> Result<ToolResult, ErrorData> {
         let number = CALLS.fetch_add(1, Relaxed) + 1;
         let mut start = TurnStart::new(format!("mcp-{number}"));
         let parent = self.context.meta.get("traceparent");
-        if let Some(parent) = parent.and_then(|text| text.as_str()) {
+        if let Some(parent) = parent.and_then(|text| text.as_str()).filter(is_traceparent) {
             start = start.with_trace_id(parent);
         }
         let progress = Progress::start(self.context);
@@ -72,8 +70,9 @@ impl Call<'_> {
         let tool = tool.unwrap_or_default();
         let called = async {
             if is_poll {
-                poll(self.instance, &request).await
+                poll(self.instance, &request, admitted).await
             } else {
+                let _admitted = admitted;
                 execute(self.instance, start, format!("call-{number}"), request).await
             }
         };
@@ -122,19 +121,32 @@ impl Call<'_> {
     }
 }
 
+/// Returns whether a text is a `traceparent` of W3C Trace Context, version 00.
+fn is_traceparent(text: &&str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_hex = |part: &str, length: usize| {
+        part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    matches!(&*parts, ["00", trace, span, flags]
+        if is_hex(trace, 32) && is_hex(span, 16) && is_hex(flags, 2))
+}
+
 async fn execute(
     instance: &Instance,
     start: TurnStart,
     id: String,
     request: CallToolRequestParams,
 ) -> Result<ToolResult, ErrorData> {
-    let turn = instance.open_turn(start).await.map_err(refused)?;
-    let step = turn.open_step().await.map_err(refused)?;
+    let turn = instance
+        .open_turn(start)
+        .await
+        .map_err(ended_by_middleware)?;
+    let step = turn.open_step().await.map_err(ended_by_middleware)?;
     let arguments = request.arguments.unwrap_or_default();
     let call = ToolCall::new(id, request.name, arguments);
     let result = step.execute_without_message(call).await;
-    step.close(()).await.map_err(refused)?;
-    turn.close(()).await.map_err(refused)?;
+    step.close(()).await.map_err(ended_by_middleware)?;
+    turn.close(()).await.map_err(ended_by_middleware)?;
     Ok(result)
 }
 
@@ -142,6 +154,7 @@ async fn execute(
 async fn poll(
     instance: &Instance,
     request: &CallToolRequestParams,
+    admitted: Admitted,
 ) -> Result<ToolResult, ErrorData> {
     let arguments = request.arguments.as_ref();
     let handle = arguments.and_then(|arguments| arguments.get("handle")?.as_str());
@@ -149,11 +162,11 @@ async fn poll(
         let message = format!("`{POLL}` needs the string `handle`, from a pending result");
         return Err(ErrorData::invalid_params(message, None));
     };
-    Ok(instance.poll(handle).await)
+    Ok(poll_reply(instance, handle, admitted).await?.result)
 }
 
-/// A middleware ended the turn or the step.
-fn refused(error: ToolError) -> ErrorData {
+/// Returns the error of a turn or a step that a middleware ended.
+fn ended_by_middleware(error: ToolError) -> ErrorData {
     let data = serde_json::to_value(&error).ok();
     ErrorData::internal_error(error.message, data)
 }

@@ -7,7 +7,7 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
-/// The progress of a call that runs: the seconds since its start. There is no total: nobody knows it.
+/// The progress of a call that runs: the seconds since its start. The total is not known.
 #[derive(Debug, Clone)]
 pub(super) struct Progress {
     token: ProgressToken,

@@ -5,13 +5,14 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rmcp::RoleServer;
 use rmcp::model::{DetailedTask, ErrorData, GetTaskResult, Task, TaskPayload, TaskStatus};
+use rmcp::service::RequestContext;
 use serde_json::Value;
-use toolhost::{ErrorCode, Instance, ToolErrorCode, ToolResult};
+use toolhost::{ErrorCode, Instance, PollReply, ToolErrorCode, ToolResult};
 
-use super::answer::answer_of;
-use crate::result::Revision;
-use crate::shared::Shared;
+use super::answer::{answer_of, revision};
+use crate::shared::{Admitted, Shared};
 
 /// Time between two polls that a client should wait, in milliseconds.
 const POLL_INTERVAL_MS: u64 = 1000;
@@ -35,16 +36,20 @@ pub(super) async fn get(
     shared: &Shared,
     instance: &Instance,
     id: &str,
+    context: &RequestContext<RoleServer>,
+    admitted: Admitted,
 ) -> Result<GetTaskResult, ErrorData> {
     let (handle, created) = parts(id)?;
-    let reply = instance.poll_reply(handle).await;
+    let reply = poll_reply(instance, handle, admitted).await?;
     let result = reply.result;
     shared.metrics.count_poll(&result);
-    known(&result)?;
-    let payload = if is_cancelled(&result) {
+    exists(&result)?;
+    let payload = if !reply.has_ended {
+        TaskPayload::Working
+    } else if is_cancelled(&result) {
         TaskPayload::Cancelled
-    } else if reply.has_ended {
-        let answer = answer_of(shared, instance, &result, Revision::Stateless).await;
+    } else {
+        let answer = answer_of(shared, instance, &result, revision(context)).await;
         match serde_json::to_value(answer) {
             Ok(Value::Object(result)) => TaskPayload::Completed { result },
             Ok(_) | Err(_) => {
@@ -54,17 +59,31 @@ pub(super) async fn get(
                 ));
             }
         }
-    } else {
-        TaskPayload::Working
     };
     let task = task(id, TaskStatus::Working, created);
     Ok(GetTaskResult::new(DetailedTask::new(task, payload)))
 }
 
+/// Polls the result of a pending call. A poll that has begun runs to its end, within the limits, also if the
+/// future is dropped.
+pub(super) async fn poll_reply(
+    instance: &Instance,
+    handle: &str,
+    admitted: Admitted,
+) -> Result<PollReply, ErrorData> {
+    let (instance, handle) = (instance.clone(), handle.to_owned());
+    let polled = tokio::spawn(async move {
+        let _admitted = admitted;
+        instance.poll_reply(&handle).await
+    });
+    let failed = |_| ErrorData::internal_error("the result could not be polled", None);
+    polled.await.map_err(failed)
+}
+
 /// Answers `tasks/cancel`.
 pub(super) async fn cancel(instance: &Instance, id: &str) -> Result<(), ErrorData> {
     let (handle, _) = parts(id)?;
-    known(&instance.cancel(handle).await)
+    exists(&instance.cancel(handle).await)
 }
 
 fn task(id: &str, status: TaskStatus, created: SystemTime) -> Task {
@@ -88,7 +107,7 @@ fn code(result: &ToolResult) -> Option<ToolErrorCode> {
     }
 }
 
-fn known(result: &ToolResult) -> Result<(), ErrorData> {
+fn exists(result: &ToolResult) -> Result<(), ErrorData> {
     match code(result) {
         Some(ToolErrorCode::UnknownHandle) => Err(unknown()),
         _ => Ok(()),

@@ -27,10 +27,13 @@ pub struct HttpConfig {
     pub read_timeout: Duration,
     /// Longest time that a response waits for the client to read. Then the connection ends. Default: 30 s.
     pub write_timeout: Duration,
-    /// Open connections. Further ones wait to be accepted. Default: 1,024.
+    /// Open connections. Further ones wait to be accepted. At most half of them are streams of
+    /// notifications, and a quarter those of one instance. Default: 1,024.
     pub max_connections: usize,
     /// Sessions of clients that send `initialize`. Further clients get the status 503. Default: 1,000.
     pub max_sessions: usize,
+    /// Sessions of one instance. Default: 500.
+    pub max_instance_sessions: usize,
     /// Time after which a session in which no request runs ends, and its stream of notifications with it.
     /// Default: 5 min.
     pub session_idle: Duration,
@@ -54,6 +57,7 @@ impl Default for HttpConfig {
             write_timeout: Duration::from_secs(30),
             max_connections: 1024,
             max_sessions: 1000,
+            max_instance_sessions: 500,
             session_idle: Duration::from_secs(300),
             default_instance: "default".to_owned(),
             serve_paths: true,

@@ -20,9 +20,6 @@ use super::state::State;
 /// Time to wait after an error of `accept`: the process may be out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Time for the last responses to be made, and then to be written.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// Headers of one request.
 const HEADERS_MAX: usize = 64;
 
@@ -31,21 +28,42 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 
 /// Serves connections until the server is stopped. Dropping the future ends them.
 pub(super) async fn serve(listener: TcpListener, state: Arc<State>) {
-    let slots = Arc::new(Semaphore::new(state.config.max_connections.max(1)));
     let mut connections = JoinSet::new();
     let sessions = Arc::clone(&state.sessions);
     let _idle_sessions =
         AbortOnDropHandle::new(tokio::spawn(async move { sessions.end_idle().await }));
     let ends = state.end.clone().drop_guard();
+    // While calls run, health is answered and other requests are refused.
+    tokio::select! {
+        () = accept_all(&listener, &state, &mut connections) => {}
+        () = answered(&state) => {}
+    }
+    drop(listener);
+    // Streams without a call end.
+    drop(ends);
+    let closed = async { while connections.join_next().await.is_some() {} };
+    let _all_closed = timeout(state.config.write_timeout, closed).await.is_ok();
+}
+
+/// Waits until the server is to stop, no call runs, and the responses of calls are made.
+async fn answered(state: &State) {
+    state.server.drained().await;
+    state.responses.close();
+    let responses = timeout(state.config.write_timeout, state.responses.wait());
+    let _all_answered = responses.await.is_ok();
+}
+
+/// Accepts connections for ever.
+async fn accept_all(listener: &TcpListener, state: &Arc<State>, connections: &mut JoinSet<()>) {
+    let slots = Arc::new(Semaphore::new(state.config.max_connections.max(1)));
     loop {
         let accepted = tokio::select! {
-            () = state.server.drain.cancelled() => break,
             Some(_) = connections.join_next() => continue,
-            accepted = accept(&listener, &slots) => accepted,
+            accepted = accept(listener, &slots) => accepted,
         };
         match accepted {
             Ok((stream, slot)) => {
-                let state = Arc::clone(&state);
+                let state = Arc::clone(state);
                 connections.spawn(async move {
                     connection(stream, state).await;
                     drop(slot);
@@ -57,14 +75,6 @@ pub(super) async fn serve(listener: TcpListener, state: Arc<State>) {
             }
         }
     }
-    drop(listener);
-    state.server.drained().await;
-    state.responses.close();
-    let _all_answered = timeout(CLOSE_TIMEOUT, state.responses.wait()).await.is_ok();
-    // Streams without a call end.
-    drop(ends);
-    let closed = async { while connections.join_next().await.is_some() {} };
-    let _all_closed = timeout(CLOSE_TIMEOUT, closed).await.is_ok();
 }
 
 async fn accept(
@@ -81,6 +91,8 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
     let _is_set = stream.set_nodelay(true).is_ok();
     let served = Arc::clone(&state);
     let service = service_fn(move |request| serve_request(Arc::clone(&served), request));
+    // One request, if the server is to stop.
+    let is_draining = state.server.drain.is_cancelled();
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(state.config.write_timeout));
     let mut connection = std::pin::pin!(
@@ -89,11 +101,12 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
             .header_read_timeout(state.config.read_timeout)
             .max_headers(HEADERS_MAX)
             .max_buf_size(HEAD_BYTES_MAX)
+            .keep_alive(!is_draining)
             .serve_connection(TokioIo::new(Box::pin(stream)), service)
     );
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = state.server.drain.cancelled() => {
+        () = state.server.drain.cancelled(), if !is_draining => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

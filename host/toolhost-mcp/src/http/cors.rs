@@ -3,8 +3,8 @@
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
-    VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
@@ -14,6 +14,9 @@ use super::body::{BoxResponse, full};
 const METHODS: &str = "GET, POST, DELETE";
 const HEADERS: &str = "Authorization, Content-Type, Accept, Last-Event-ID, MCP-Protocol-Version, \
     Mcp-Session-Id, Mcp-Method, Mcp-Name";
+
+/// What the name of a header that repeats a parameter of a tool begins with.
+const PARAMETER: &str = "mcp-param-";
 
 /// What a page may read beside the body.
 const EXPOSED: &str = "Mcp-Session-Id, WWW-Authenticate, Retry-After";
@@ -32,12 +35,27 @@ pub(super) fn preflight<B>(request: &Request<B>) -> Option<BoxResponse> {
     }
     let mut response = Response::new(full(""));
     *response.status_mut() = StatusCode::NO_CONTENT;
+    let allowed = allowed_headers(headers.get(ACCESS_CONTROL_REQUEST_HEADERS));
     let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, allowed);
     let mut set = |name, value| headers.insert(name, HeaderValue::from_static(value));
     set(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-    set(ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
     set(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
     Some(response)
+}
+
+/// Returns the headers that a page may send: those of the protocol, and the parameters of tools among those
+/// that it asks for.
+fn allowed_headers(asked: Option<&HeaderValue>) -> HeaderValue {
+    let asked = asked.and_then(|asked| asked.to_str().ok());
+    let asked = asked.unwrap_or_default().split(',').map(str::trim);
+    let parameters = asked.filter(|name| {
+        let start = name.get(..PARAMETER.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(PARAMETER))
+    });
+    let all: Vec<&str> = std::iter::once(HEADERS).chain(parameters).collect();
+    let all = HeaderValue::try_from(all.join(", "));
+    all.unwrap_or(HeaderValue::from_static(HEADERS))
 }
 
 /// Lets the page of this origin read a response.

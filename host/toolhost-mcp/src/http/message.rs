@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use http::{Method, StatusCode};
+use rmcp::model::RequestId;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::Value;
 
 use super::body::{Refusal, refusal};
 
@@ -18,7 +18,7 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     method: Option<Cow<'a, str>>,
     /// None for a notification.
-    pub(super) id: Option<Value>,
+    pub(super) id: Option<RequestId>,
     // A message that names them twice is refused, as the protocol could read another than the checks.
     #[serde(rename = "jsonrpc")]
     _version: Option<IgnoredAny>,
@@ -72,7 +72,7 @@ mod tests {
         let body = br#"{"jsonrpc":"2.0","id":"a","method":"initial\u0069ze","params":{"x":[1]}}"#;
         let message = Message::of(&Method::POST, body).unwrap();
         assert!(message.opens_session(), "escapes are resolved");
-        assert_eq!(message.id, Some("a".into()));
+        assert_eq!(message.id, Some(RequestId::String("a".into())));
     }
 
     #[test]

@@ -12,14 +12,15 @@ use rmcp::transport::streamable_http_server::session::SessionManager;
 use serde_json::json;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::sessions::{RequestId, SessionUse};
+use super::sessions::{SessionRequest, SessionUse};
+use super::streams::Stream;
 
 /// Cancels a request of a session if it is dropped before the end of its response. Without a session the
 /// SDK does this itself.
-pub(super) struct CancelOnDrop(Option<RequestId>);
+pub(super) struct CancelOnDrop(Option<SessionRequest>);
 
 impl CancelOnDrop {
-    pub(super) fn new(request: RequestId) -> Self {
+    pub(super) fn new(request: SessionRequest) -> Self {
         Self(Some(request))
     }
 }
@@ -52,8 +53,9 @@ impl Drop for CancelOnDrop {
 pub(super) struct ResponseBody {
     pub(super) body: BoxBody<Bytes, Infallible>,
     pub(super) cancel: Option<CancelOnDrop>,
-    /// A stream that keeps its session open.
-    pub(super) stream: Option<SessionUse>,
+    /// Keeps the session of a stream open.
+    pub(super) session: Option<SessionUse>,
+    pub(super) stream: Option<Stream>,
     /// While the server is drained, it waits for this response.
     pub(super) awaited: Option<TaskTrackerToken>,
 }
@@ -77,6 +79,7 @@ impl Body for ResponseBody {
             if let Some(mut cancel) = self.cancel.take() {
                 cancel.0 = None;
             }
+            self.session = None;
             self.stream = None;
             self.awaited = None;
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use http_body_util::combinators::BoxBody;
+use hyper::body::{Bytes, Incoming};
 
 use super::access::{check_operator, instance_key};
 use super::authority::{host_is_allowed, origin_is_allowed};
@@ -13,11 +14,15 @@ use super::body::{BoxResponse, Refusal, full, read, refusal, response};
 use super::cors;
 use super::message::Message;
 use super::response_body::{CancelOnDrop, ResponseBody};
+use super::sessions::Opening;
 use super::state::State;
 use crate::handler::InstanceKey;
 
 /// The page of metrics.
 const METRICS: &str = "/metrics";
+
+/// Header of a client that continues a stream.
+const LAST_EVENT: &str = "last-event-id";
 
 /// Answers a request. Never fails: what is wrong is the status of the response.
 pub(super) async fn serve_request(
@@ -68,7 +73,7 @@ fn check_source(state: &State, request: &Request<Incoming>) -> Result<(), Refusa
     Ok(())
 }
 
-async fn answer(state: &State, request: Request<Incoming>) -> Result<BoxResponse, Refusal> {
+async fn answer(state: &Arc<State>, request: Request<Incoming>) -> Result<BoxResponse, Refusal> {
     if let Some(answered) = cors::preflight(&request) {
         return Ok(answered);
     }
@@ -89,21 +94,31 @@ async fn answer(state: &State, request: Request<Incoming>) -> Result<BoxResponse
 }
 
 async fn answer_mcp(
-    state: &State,
+    state: &Arc<State>,
     request: Request<Incoming>,
     key: Arc<str>,
 ) -> Result<BoxResponse, Refusal> {
     let (config, sessions) = (&state.config, &state.sessions);
+    if request.headers().contains_key(LAST_EVENT) {
+        let text = "streams are not resumed; send the request again";
+        return Err(refusal(StatusCode::BAD_REQUEST, text));
+    }
     let session = sessions.begin_use(request.headers(), &key).await?;
     let (mut parts, body) = request.into_parts();
     let is_delete = parts.method == Method::DELETE;
     let body = read(body, config.body_bytes, config.read_timeout).await?;
     let message = Message::of(&parts.method, &body)?;
     let opening = match message.opens_session() {
-        true => Some(sessions.begin_opening().await?),
+        true => Some(sessions.begin_opening(&key).await?),
         false => None,
     };
-    let (cancel, stream) = match (session, &message.id) {
+    let is_endless = message.is_endless() && !is_delete;
+    let stream = match is_endless {
+        true => Some(state.streams.begin(&key)?),
+        false => None,
+    };
+    let of_session = opening.is_some() || session.is_some();
+    let (cancel, session) = match (session, &message.id) {
         (Some(session), Some(id)) => {
             let request = session.begin_request(id.clone())?;
             (Some(CancelOnDrop::new(request)), None)
@@ -111,7 +126,7 @@ async fn answer_mcp(
         (session, _) => (None, session),
     };
     // Before the check, so that draining waits for every response that passes it.
-    let awaited = (!message.is_endless()).then(|| state.responses.token());
+    let awaited = (!is_endless).then(|| state.responses.token());
     if state.server.drain.is_cancelled() {
         return Err(stopping());
     }
@@ -119,17 +134,15 @@ async fn answer_mcp(
     parts.extensions.insert(InstanceKey(Arc::clone(&key)));
     // The handler needs no secrets.
     parts.headers.remove(header::AUTHORIZATION);
-    let mut answered = state
-        .mcp
-        .handle(Request::from_parts(parts, full(body)))
-        .await;
+    let request = Request::from_parts(parts, full(body));
+    let mut answered = match of_session {
+        true => answer_of_session(state, request, key, opening).await?,
+        // Dropped, it cancels the request.
+        false => state.mcp.handle(request).await,
+    };
     if is_delete && answered.status() == StatusCode::ACCEPTED {
         // The session has ended. Some clients take 202 for a failure.
         *answered.status_mut() = StatusCode::NO_CONTENT;
-    }
-    if opening.is_some() && answered.status().is_success() {
-        state.server.metrics.count_session();
-        sessions.add(answered.headers(), &key).await;
     }
     if answered.status().is_client_error() {
         let metrics = &state.server.metrics;
@@ -139,11 +152,36 @@ async fn answer_mcp(
         let body = ResponseBody {
             body,
             cancel,
+            session,
             stream,
             awaited,
         };
         body.boxed()
     }))
+}
+
+/// Returns the response to a request of a session. Once begun, it is made also if the future is dropped: the
+/// SDK would keep what it has half done until the session ends.
+async fn answer_of_session(
+    state: &Arc<State>,
+    request: Request<BoxBody<Bytes, Infallible>>,
+    key: Arc<str>,
+    opening: Option<Opening>,
+) -> Result<BoxResponse, Refusal> {
+    let state = Arc::clone(state);
+    let answering = tokio::spawn(async move {
+        let answered = state.mcp.handle(request).await;
+        if opening.is_some() && answered.status().is_success() {
+            state.server.metrics.count_session();
+            state.sessions.add(answered.headers(), &key).await;
+        }
+        answered
+    });
+    let failed = |_| {
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        refusal(status, "the request could not be answered")
+    };
+    answering.await.map_err(failed)
 }
 
 fn stopping() -> Refusal {

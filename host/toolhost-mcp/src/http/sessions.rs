@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
-use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::body::{Refusal, refusal};
+use super::config::HttpConfig;
 
 /// Header of a session.
 const SESSION: &str = "mcp-session-id";
@@ -27,18 +28,20 @@ pub(crate) struct Sessions {
     /// Requests that may open a session.
     opening: AtomicUsize,
     max: usize,
+    max_of_instance: usize,
     /// Time after which a session without requests ends.
     idle: Duration,
 }
 
 /// What a session began with, and what runs in it.
 struct Session {
-    /// It serves requests of this instance only. None if the client left before it learnt the session's id.
+    /// It serves requests of this instance only. None if the session was
+    /// opened, and its id not sent.
     key: Option<Arc<str>>,
     /// Requests and streams that have not ended.
     uses: usize,
     /// Ids of requests without a complete response.
-    requests: HashSet<String>,
+    requests: HashSet<RequestId>,
     used: Instant,
 }
 
@@ -58,7 +61,7 @@ impl Session {
 }
 
 /// A request that may open a session, until this is dropped.
-pub(super) struct Opening<'a>(&'a Sessions);
+pub(super) struct Opening(Arc<Sessions>);
 
 /// A request or a stream of a session, until this is dropped.
 pub(super) struct SessionUse {
@@ -66,32 +69,37 @@ pub(super) struct SessionUse {
     pub(super) session: Arc<str>,
 }
 
-/// The id of a request, in use in its session until this is dropped.
-pub(super) struct RequestId {
+/// A request of a session, whose id is in use until this is dropped.
+pub(super) struct SessionRequest {
     pub(super) of: SessionUse,
-    pub(super) id: Value,
+    pub(super) id: RequestId,
 }
 
 impl Sessions {
-    pub(super) fn new(idle: Duration, max: usize) -> Self {
+    pub(super) fn new(config: &HttpConfig) -> Self {
         let mut manager = LocalSessionManager::default();
+        let of_sdk = &mut manager.session_config;
         // The SDK would also end a session whose call sends no messages.
-        manager.session_config.keep_alive = None;
+        of_sdk.keep_alive = None;
+        // Streams are not resumed: a response that is dropped cancels its request.
+        of_sdk.sse_retry = None;
+        of_sdk.completed_cache_ttl = Duration::ZERO;
         Self {
             manager: Arc::new(manager),
             known: Mutex::default(),
             opening: AtomicUsize::new(0),
-            max,
-            idle,
+            max: config.max_sessions,
+            max_of_instance: config.max_instance_sessions,
+            idle: config.session_idle,
         }
     }
 
     /// Ends sessions that are idle, for ever.
     pub(super) async fn end_idle(&self) {
-        let mut looks = interval((self.idle / 4).clamp(IDLE_CHECK_MIN, IDLE_CHECK_MAX));
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = interval((self.idle / 4).clamp(IDLE_CHECK_MIN, IDLE_CHECK_MAX));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            looks.tick().await;
+            ticks.tick().await;
             for session in self.idle().await {
                 // It may have ended by itself.
                 let _has_ended = self.manager.close_session(&session).await.is_ok();
@@ -151,11 +159,14 @@ impl Sessions {
     /// Counts a request that opens a session, until its session is open.
     ///
     /// # Errors
-    /// The status 503 if as many are open as may be.
-    pub(super) async fn begin_opening(&self) -> Result<Opening<'_>, Refusal> {
+    /// The status 503 if as many are open as may be, or as many of the instance.
+    pub(super) async fn begin_opening(self: &Arc<Self>, key: &str) -> Result<Opening, Refusal> {
         let others = self.opening.fetch_add(1, SeqCst);
-        let opening = Opening(self);
-        if self.count().await + others < self.max {
+        let opening = Opening(Arc::clone(self));
+        let count = self.count().await;
+        let is_own = |session: &&Session| session.key.as_deref() == Some(key);
+        let own = self.known().values().filter(is_own).count();
+        if count + others < self.max && own + others < self.max_of_instance {
             return Ok(opening);
         }
         let mut refused = refusal(
@@ -183,7 +194,7 @@ impl Sessions {
     }
 }
 
-impl Drop for Opening<'_> {
+impl Drop for Opening {
     fn drop(&mut self) {
         self.0.opening.fetch_sub(1, SeqCst);
     }
@@ -195,14 +206,14 @@ impl SessionUse {
     /// # Errors
     /// The status 409 if a request of the same id has no complete response yet: the two responses could not
     /// be told apart.
-    pub(super) fn begin_request(self, id: Value) -> Result<RequestId, Refusal> {
+    pub(super) fn begin_request(self, id: RequestId) -> Result<SessionRequest, Refusal> {
         if let Some(session) = self.sessions.known().get_mut(&self.session)
-            && !session.requests.insert(id.to_string())
+            && !session.requests.insert(id.clone())
         {
             let text = "a request with this id runs in the session";
             return Err(refusal(StatusCode::CONFLICT, text));
         }
-        Ok(RequestId { of: self, id })
+        Ok(SessionRequest { of: self, id })
     }
 }
 
@@ -215,10 +226,10 @@ impl Drop for SessionUse {
     }
 }
 
-impl Drop for RequestId {
+impl Drop for SessionRequest {
     fn drop(&mut self) {
         if let Some(session) = self.of.sessions.known().get_mut(&self.of.session) {
-            session.requests.remove(&self.id.to_string());
+            session.requests.remove(&self.id);
         }
     }
 }

@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::config::HttpConfig;
 use super::oauth::AuthorizationServer;
 use super::sessions::Sessions;
+use super::streams::Streams;
 use crate::handler::Handler;
 use crate::shared::Shared;
 
@@ -19,6 +20,7 @@ pub(crate) struct State {
     pub(crate) server: Arc<Shared>,
     pub(crate) mcp: StreamableHttpService<Handler, LocalSessionManager>,
     pub(crate) sessions: Arc<Sessions>,
+    pub(crate) streams: Streams,
     pub(crate) oauth: Option<AuthorizationServer>,
     /// The responses that draining waits for.
     pub(crate) responses: TaskTracker,

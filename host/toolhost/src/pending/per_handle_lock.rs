@@ -7,51 +7,53 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::record::Handle;
 
-/// The lock of each handle that is polled now.
-pub(super) type HandleLocks = Mutex<HashMap<Handle, Arc<tokio::sync::Mutex<()>>>>;
+/// The lock of each handle that is polled now, and how many hold it or wait for it.
+pub(super) type HandleLocks = Mutex<HashMap<Handle, (Arc<tokio::sync::Mutex<()>>, usize)>>;
 
 /// Holds the lock of one handle.
 pub(super) struct HandleGuard {
-    // Dropped first, so that the entry counts the references of others only.
     _locked: OwnedMutexGuard<()>,
-    _entry: Entry,
+    _user: User,
 }
 
-/// An entry of the map. The last one dropped removes it.
-struct Entry {
+/// One that holds the lock of a handle or waits for it. The last one removes it from the map.
+struct User {
     all: Arc<HandleLocks>,
     handle: Handle,
-    lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Locks a handle. Dropping the future gives up waiting.
 pub(super) async fn lock_handle(all: &Arc<HandleLocks>, handle: &Handle) -> HandleGuard {
-    let entry = Entry::of(all, handle);
+    let (user, lock) = User::new(all, handle);
     HandleGuard {
-        _locked: Arc::clone(&entry.lock).lock_owned().await,
-        _entry: entry,
+        _locked: lock.lock_owned().await,
+        _user: user,
     }
 }
 
-impl Entry {
-    fn of(all: &Arc<HandleLocks>, handle: &Handle) -> Self {
+impl User {
+    fn new(all: &Arc<HandleLocks>, handle: &Handle) -> (Self, Arc<tokio::sync::Mutex<()>>) {
         let mut locks = all.lock().unwrap_or_else(PoisonError::into_inner);
-        let lock = Arc::clone(locks.entry(handle.clone()).or_default());
+        let (lock, users) = locks.entry(handle.clone()).or_default();
+        *users += 1;
+        let lock = Arc::clone(lock);
         drop(locks);
-        Self {
+        let user = Self {
             all: Arc::clone(all),
             handle: handle.clone(),
-            lock,
-        }
+        };
+        (user, lock)
     }
 }
 
-impl Drop for Entry {
+impl Drop for User {
     fn drop(&mut self) {
         let mut locks = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        // Two references, this one and the one in the map: no other task waits.
-        if Arc::strong_count(&self.lock) == 2 {
-            locks.remove(&self.handle);
+        if let Some((_, users)) = locks.get_mut(&self.handle) {
+            *users -= 1;
+            if *users == 0 {
+                locks.remove(&self.handle);
+            }
         }
     }
 }

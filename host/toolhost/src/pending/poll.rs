@@ -105,16 +105,24 @@ impl PendingCalls {
         match outcome {
             Some(PollOutcome::Ended) => self.end(&turn, &record, result).await,
             Some(PollOutcome::Pending(renewed)) => {
+                if renewed == *guest_handle {
+                    return Ok(self.status_of(&record));
+                }
                 let records = self.records().await?;
-                if renewed != *guest_handle
-                    && let Err(error) = records.renew_guest_handle(handle, renewed).await
-                {
-                    return Ok(PollReply {
+                let is_renewed = records.renew_guest_handle(handle, renewed.clone()).await;
+                match is_renewed {
+                    Ok(true) => Ok(self.status_of(&record)),
+                    // It was cancelled meanwhile, with the handle that is no longer valid.
+                    Ok(false) => {
+                        component::cancel(&turn, &record.call, renewed).await;
+                        let record = self.find(instance, handle).await?;
+                        Ok(self.status_of(&record))
+                    }
+                    Err(error) => Ok(PollReply {
                         result: failed(&record, self.store_error(&error)),
                         has_ended: false,
-                    });
+                    }),
                 }
-                Ok(self.status_of(&record))
             }
             None => Ok(PollReply {
                 result,

@@ -27,9 +27,10 @@ pub(super) fn config(args: &ServeArgs) -> Result<Option<OAuthConfig>, Failure> {
     Ok(Some(config))
 }
 
-/// Returns the name of the resource's host, which clients send in `Host`.
-pub(super) fn host(config: &OAuthConfig) -> Option<String> {
-    let (_, rest) = config.resource.split_once("://")?;
-    let authority = rest.split('/').next()?;
-    Some(authority.to_owned())
+/// Returns the origin of the resource, from which its own pages send requests, and the name of its host, which
+/// clients send in `Host`.
+pub(super) fn origin_and_host(config: &OAuthConfig) -> Option<(String, String)> {
+    let (scheme, rest) = config.resource.split_once("://")?;
+    let host = rest.split('/').next()?;
+    Some((format!("{scheme}://{host}"), host.to_owned()))
 }

@@ -21,10 +21,22 @@ pub(super) struct Header {
     pub(super) kid: Option<String>,
     /// Extensions that must be understood (RFC 7515 §4.1.11). None is.
     crit: Option<Value>,
+    typ: Option<String>,
 }
 
-/// A token whose signature has not been checked.
-pub(super) struct Signed<'a> {
+impl Header {
+    /// Many authorization servers use `JWT` where RFC 9068 asks for `at+jwt`.
+    fn is_understood(&self) -> bool {
+        let is_known = |typ: &String| {
+            let known = ["JWT", "at+jwt", "application/at+jwt"];
+            known.iter().any(|known| known.eq_ignore_ascii_case(typ))
+        };
+        self.crit.is_none() && self.typ.as_ref().is_none_or(is_known)
+    }
+}
+
+/// The parts of a token. Its signature has not been checked.
+pub(super) struct UnverifiedToken<'a> {
     pub(super) header: Header,
     /// What is signed: header and payload as they were sent.
     pub(super) message: &'a str,
@@ -33,12 +45,12 @@ pub(super) struct Signed<'a> {
 }
 
 /// Splits a token.
-pub(super) fn parse(token: &str) -> Result<Signed<'_>, TokenError> {
+pub(super) fn parse(text: &str) -> Result<UnverifiedToken<'_>, TokenError> {
     let decoded = |text: &str| BASE64URL_NOPAD.decode(text.as_bytes()).ok();
-    let parts = token.rsplit_once('.').and_then(|(message, signature)| {
+    let parts = text.rsplit_once('.').and_then(|(message, signature)| {
         let (header, payload) = message.split_once('.')?;
         let header: Header = serde_json::from_slice(&decoded(header)?).ok()?;
-        Some(Signed {
+        Some(UnverifiedToken {
             header,
             message,
             signature: decoded(signature)?,
@@ -46,7 +58,7 @@ pub(super) fn parse(token: &str) -> Result<Signed<'_>, TokenError> {
         })
     });
     match parts {
-        Some(signed) if signed.header.crit.is_none() => Ok(signed),
+        Some(token) if token.header.is_understood() => Ok(token),
         Some(_) | None => Err(TokenError::Malformed),
     }
 }
@@ -55,23 +67,23 @@ pub(super) fn parse(token: &str) -> Result<Signed<'_>, TokenError> {
 #[derive(Debug, Deserialize)]
 struct Claims {
     iss: Option<String>,
-    aud: Option<Texts>,
+    aud: Option<OneOrMany>,
     sub: Option<String>,
     exp: Option<f64>,
     nbf: Option<f64>,
     scope: Option<String>,
-    scp: Option<Texts>,
+    scp: Option<OneOrMany>,
 }
 
 /// One text, or several.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Texts {
+enum OneOrMany {
     One(String),
     Several(Vec<String>),
 }
 
-impl Texts {
+impl OneOrMany {
     fn contains(&self, text: &str) -> bool {
         match self {
             Self::One(one) => one == text,
@@ -89,14 +101,14 @@ pub(super) struct Expected<'a> {
 }
 
 impl Expected<'_> {
-    /// Checks the claims of a token whose signature is valid. Returns its subject.
-    pub(super) fn subject_of(&self, signed: &Signed<'_>) -> Result<String, TokenError> {
-        let claims = serde_json::from_slice(&signed.payload);
+    /// Checks the claims of a token. Returns its subject.
+    pub(super) fn subject_of(&self, token: &UnverifiedToken<'_>) -> Result<String, TokenError> {
+        let claims = serde_json::from_slice(&token.payload);
         let claims: Claims = claims.map_err(|_| TokenError::Malformed)?;
         if claims.iss.as_deref() != Some(self.issuer) {
             return Err(TokenError::Issuer);
         }
-        let is_for_this = |audience: &Texts| audience.contains(self.resource);
+        let is_for_this = |audience: &OneOrMany| audience.contains(self.resource);
         if !claims.aud.as_ref().is_some_and(is_for_this) {
             return Err(TokenError::Audience);
         }
@@ -121,9 +133,9 @@ impl Expected<'_> {
 impl Claims {
     fn has_scope(&self, scope: &str) -> bool {
         let texts = self.scope.as_deref().unwrap_or_default();
-        let in_list = |list: &Texts| match list {
-            Texts::One(texts) => texts.split(' ').any(|text| text == scope),
-            Texts::Several(_) => list.contains(scope),
+        let in_list = |list: &OneOrMany| match list {
+            OneOrMany::One(texts) => texts.split(' ').any(|text| text == scope),
+            OneOrMany::Several(_) => list.contains(scope),
         };
         texts.split(' ').any(|text| text == scope) || self.scp.as_ref().is_some_and(in_list)
     }

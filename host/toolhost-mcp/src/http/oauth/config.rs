@@ -90,8 +90,19 @@ impl OAuthConfig {
     }
 }
 
-/// Parses a URL of https, or of http and a loopback host.
+/// Parses a URL of https, or of http and a loopback host, without a query.
 pub(super) fn checked(url: &str) -> Result<Uri, OAuthConfigError> {
+    let parsed = checked_with_query(url)?;
+    match parsed.query() {
+        None => Ok(parsed),
+        Some(_) => Err(OAuthConfigError::Url {
+            url: url.to_owned(),
+        }),
+    }
+}
+
+/// Parses a URL of https, or of http and a loopback host. It may have a query.
+pub(super) fn checked_with_query(url: &str) -> Result<Uri, OAuthConfigError> {
     let wrong = || OAuthConfigError::Url {
         url: url.to_owned(),
     };
@@ -103,7 +114,7 @@ pub(super) fn checked(url: &str) -> Result<Uri, OAuthConfigError> {
         Some("http") => is_loopback,
         _ => false,
     };
-    let is_plain = parsed.query().is_none() && !url.contains(['#', '"', '\\', '@']);
+    let is_plain = !url.contains(['#', '"', '\\', '@']);
     if host.is_empty() || !is_protected || !is_plain {
         return Err(wrong());
     }

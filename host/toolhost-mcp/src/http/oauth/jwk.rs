@@ -2,13 +2,13 @@
 
 use data_encoding::BASE64URL_NOPAD;
 use ring::signature::{
-    self, ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RSA_PSS_2048_8192_SHA256,
-    RsaPublicKeyComponents, UnparsedPublicKey,
+    ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RSA_PSS_2048_8192_SHA256,
+    RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::claims::{Header, Signed};
+use super::claims::{Header, UnverifiedToken};
 
 /// Keys of a set that are used. Further ones are ignored.
 const KEYS_MAX: usize = 64;
@@ -93,9 +93,8 @@ impl Key {
     pub(super) fn fits(&self, header: &Header) -> bool {
         let is_named = match (&header.kid, &self.id) {
             (Some(named), Some(own)) => named == own,
-            // A token that names no key is tried with each.
-            (None, _) => true,
-            (Some(_), None) => false,
+            // Without a name on both sides, each key is tried.
+            (None, _) | (_, None) => true,
         };
         let is_of_set = self.algorithm.as_ref().is_none_or(|alg| *alg == header.alg);
         let is_of_kind = match self.material {
@@ -107,31 +106,31 @@ impl Key {
     }
 
     /// Returns whether the key has made the signature of a token that it [fits](Self::fits).
-    pub(super) fn has_signed(&self, signed: &Signed<'_>) -> bool {
-        let (message, made) = (signed.message.as_bytes(), signed.signature.as_slice());
+    pub(super) fn has_signed(&self, token: &UnverifiedToken<'_>) -> bool {
+        let (message, signature) = (token.message.as_bytes(), token.signature.as_slice());
         let verified = match &self.material {
             Material::Rsa { n, e } => {
-                let parameters = match signed.header.alg.as_str() {
+                let parameters = match token.header.alg.as_str() {
                     "PS256" => &RSA_PSS_2048_8192_SHA256,
                     _ => &RSA_PKCS1_2048_8192_SHA256,
                 };
                 let key = RsaPublicKeyComponents { n, e };
-                key.verify(parameters, message, made)
+                key.verify(parameters, message, signature)
             }
-            Material::P256(point) => verify(&ECDSA_P256_SHA256_FIXED, point, message, made),
-            Material::Ed25519(key) => verify(&ED25519, key, message, made),
+            Material::P256(point) => verify(&ECDSA_P256_SHA256_FIXED, point, message, signature),
+            Material::Ed25519(key) => verify(&ED25519, key, message, signature),
         };
         verified.is_ok()
     }
 }
 
 fn verify(
-    algorithm: &'static dyn signature::VerificationAlgorithm,
+    algorithm: &'static dyn VerificationAlgorithm,
     key: &[u8],
     message: &[u8],
-    made: &[u8],
+    signature: &[u8],
 ) -> Result<(), ring::error::Unspecified> {
-    UnparsedPublicKey::new(algorithm, key).verify(message, made)
+    UnparsedPublicKey::new(algorithm, key).verify(message, signature)
 }
 
 #[cfg(test)]

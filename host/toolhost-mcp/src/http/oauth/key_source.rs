@@ -1,17 +1,18 @@
 //! Where the keys come from: given with the configuration, or fetched when they are needed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Bytes;
 use serde::Deserialize;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use toolhost::{HttpClientError, HttpGrant, HttpRule, Limits, Sandbox};
 
 use super::claims::Header;
-use super::config::{OAuthConfig, OAuthConfigError, OAuthKeys, checked};
+use super::config::{OAuthConfig, OAuthConfigError, OAuthKeys, checked, checked_with_query};
 use super::jwk::{Key, keys_of};
 use super::token_error::TokenError;
 use crate::served::ServedAgent;
@@ -34,7 +35,7 @@ const DOCUMENT_BYTES_MAX: usize = 256 << 10;
 /// The keys of an issuer.
 pub(super) enum KeySource {
     Given(Vec<Key>),
-    Fetched(FetchedKeys),
+    Fetched(Arc<FetchedKeys>),
 }
 
 /// Keys that are fetched from the issuer.
@@ -43,15 +44,23 @@ pub(super) struct FetchedKeys {
     /// None if the metadata names it.
     url: Option<String>,
     sandbox: Sandbox,
-    known: Mutex<Known>,
-    fetching: tokio::sync::Mutex<()>,
+    cached: Mutex<CachedKeys>,
 }
 
 #[derive(Default, Clone)]
-struct Known {
+struct CachedKeys {
     keys: Arc<[Key]>,
     fetched: Option<Instant>,
+    /// When the last attempt to fetch them began.
     attempted: Option<Instant>,
+    /// Closed when the attempt that runs has ended.
+    running: Option<watch::Receiver<()>>,
+}
+
+impl CachedKeys {
+    fn are_younger_than(&self, age: Duration) -> bool {
+        self.fetched.is_some_and(|time| time.elapsed() < age)
+    }
 }
 
 /// Why keys were not fetched. Reported to the operator.
@@ -85,18 +94,17 @@ impl KeySource {
                 };
             }
             OAuthKeys::Url(url) => {
-                checked(url)?;
+                checked_with_query(url)?;
                 Some(url.clone())
             }
             OAuthKeys::Discovered => None,
         };
-        Ok(Self::Fetched(FetchedKeys {
+        Ok(Self::Fetched(Arc::new(FetchedKeys {
             issuer: config.issuer.clone(),
             url,
             sandbox: served.bundle().host().sandbox().clone(),
-            known: Mutex::default(),
-            fetching: tokio::sync::Mutex::new(()),
-        }))
+            cached: Mutex::default(),
+        })))
     }
 
     /// Returns the keys that may have signed a token of this header.
@@ -115,48 +123,70 @@ impl KeySource {
             Self::Given(keys) => return Ok(fitting(keys)),
             Self::Fetched(fetched) => fetched,
         };
-        let known = fetched.known();
-        let found = fitting(&known.keys);
-        let is_recent = known
-            .fetched
-            .is_some_and(|time| time.elapsed() < KEYS_AGE_MAX);
-        if is_recent && !found.is_empty() {
+        let cached = fetched.cached().clone();
+        let found = fitting(&cached.keys);
+        let is_usable = cached.are_younger_than(KEYS_STALE_MAX) && !found.is_empty();
+        if is_usable {
+            if !cached.are_younger_than(KEYS_AGE_MAX) {
+                // No request waits for it.
+                let _running = fetched.begin_fetch();
+            }
             return Ok(found);
         }
         // The issuer may have a new key.
-        fetched.refresh().await;
-        let known = fetched.known();
-        let is_usable = |fetched: Instant| fetched.elapsed() < KEYS_STALE_MAX;
-        if !known.fetched.is_some_and(is_usable) {
+        if let Some(mut running) = fetched.begin_fetch() {
+            // An error is the end of the attempt.
+            let _has_ended = running.changed().await.is_err();
+        }
+        let cached = fetched.cached().clone();
+        if !cached.are_younger_than(KEYS_STALE_MAX) {
             return Err(TokenError::NoKeys);
         }
-        Ok(fitting(&known.keys))
+        Ok(fitting(&cached.keys))
     }
 }
 
 impl FetchedKeys {
-    fn known(&self) -> Known {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.clone()
+    fn cached(&self) -> MutexGuard<'_, CachedKeys> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fetches the keys, unless an attempt was made a short time ago. If it fails, the known keys stay.
-    async fn refresh(&self) {
-        let _fetching = self.fetching.lock().await;
-        let attempted = self.known().attempted;
-        if attempted.is_some_and(|time| time.elapsed() < FETCH_INTERVAL) {
-            return;
+    /// Fetches the keys, unless an attempt began a short time ago. Returns what is closed at the end of the
+    /// attempt that runs, if one does. It goes on if requests that wait for it are dropped. If it fails, the
+    /// keys stay.
+    fn begin_fetch(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
+        let mut cached = self.cached();
+        if let Some(running) = &cached.running {
+            return Some(running.clone());
         }
-        let fetched = self.fetch().await;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.attempted = Some(Instant::now());
+        let last = cached.attempted;
+        if last.is_some_and(|time| time.elapsed() < FETCH_INTERVAL) {
+            return None;
+        }
+        let (ended, running) = watch::channel(());
+        cached.attempted = Some(Instant::now());
+        cached.running = Some(running.clone());
+        drop(cached);
+        let own = Arc::clone(self);
+        tokio::spawn(async move {
+            let fetched = own.fetch().await;
+            own.end_fetch(fetched);
+            drop(ended);
+        });
+        Some(running)
+    }
+
+    fn end_fetch(&self, fetched: Result<Vec<Key>, FetchError>) {
+        let mut cached = self.cached();
+        cached.running = None;
         match fetched {
             Ok(keys) => {
-                known.keys = keys.into();
-                known.fetched = known.attempted;
+                cached.keys = keys.into();
+                cached.fetched = Some(Instant::now());
             }
             Err(error) => {
-                tracing::warn!(issuer = self.issuer, %error, "the keys of the issuer cannot be fetched");
+                let issuer = self.issuer.as_str();
+                tracing::warn!(issuer, %error, "the keys of the issuer cannot be fetched");
             }
         }
     }
@@ -185,17 +215,17 @@ impl FetchedKeys {
         let origin = self.issuer.strip_suffix(issuer.path());
         let origin = origin.unwrap_or(&self.issuer).trim_end_matches('/');
         // RFC 8414 §3.1, and OpenID Connect Discovery §4.
-        let places = [
+        let urls = [
             format!("{origin}/.well-known/oauth-authorization-server{path}"),
             format!("{origin}{path}/.well-known/openid-configuration"),
         ];
         let mut failed = FetchError::Metadata;
-        for place in places {
-            match self.get(&place).await {
+        for url in urls {
+            match self.get(&url).await {
                 Ok(document) => match serde_json::from_slice::<Metadata>(&document) {
                     // RFC 8414 §3.3.
                     Ok(metadata) if metadata.issuer == self.issuer => {
-                        checked(&metadata.jwks_uri)?;
+                        checked_with_query(&metadata.jwks_uri)?;
                         return Ok(metadata.jwks_uri);
                     }
                     Ok(_) | Err(_) => failed = FetchError::Metadata,
@@ -208,7 +238,9 @@ impl FetchedKeys {
 
     /// Fetches a document, over the egress of tools: public addresses, no redirects.
     async fn get(&self, url: &str) -> Result<Bytes, FetchError> {
-        let rule = HttpRule::parse(&format!("GET {url}")).map_err(OAuthConfigError::from)?;
+        // Rules have no query; each allows every query.
+        let path = url.split('?').next().unwrap_or(url);
+        let rule = HttpRule::parse(&format!("GET {path}")).map_err(OAuthConfigError::from)?;
         let grant = HttpGrant {
             allow: [rule].into(),
             ..HttpGrant::default()
