@@ -117,6 +117,9 @@ fn reason(error: &ServerInitializeError) -> String {
             format!("the connection failed: {context}")
         }
         // The SDK's enum may grow.
-        _ => "the initialization was interrupted".to_owned(),
+        ServerInitializeError::ConnectionClosed(_)
+        | ServerInitializeError::UnexpectedInitializeResponse(_)
+        | ServerInitializeError::Cancelled
+        | _ => "the initialization was interrupted".to_owned(),
     }
 }

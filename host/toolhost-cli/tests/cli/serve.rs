@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::terminal::{Terminal, examples, with_stdin};
+use crate::terminal::{Terminal, examples, root, with_stdin};
 
 fn initialize() -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -368,12 +368,12 @@ fn the_configuration_for_http_passes_a_token_where_the_server_needs_one() {
 }
 
 #[test]
-fn the_snippets_of_the_page_are_what_is_printed() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp.md");
-    let page = fs::read_to_string(page).expect("the page");
+fn the_snippets_of_each_clients_page_are_what_is_printed() {
     let terminal = Terminal::new();
     let http = ["--http", "192.0.2.7:8484"];
     for client in ["claude-code", "cursor", "vscode", "inspector"] {
+        let page = root(&format!("docs/mcp/{client}.md"));
+        let page = fs::read_to_string(page).expect("the page");
         for options in [&["--workdir", "/home/me/project"], &http] {
             let mut command = terminal.toolhost(["serve", "/home/me/my-bundle"]);
             let program = command.get_program().to_str().expect("UTF-8").to_owned();
@@ -398,7 +398,7 @@ fn tokens_of_other_instances_are_refused_where_a_workdir_serves_one() {
     let secret = "5d0c4f2b8f3e4c1a9d7e6b5a4c3d2e1f";
     let path = terminal.write(
         "tokens.txt",
-        &format!("* a{secret}\nalice b{secret}\nbob {secret}\n"),
+        format!("* a{secret}\nalice b{secret}\nbob {secret}\n"),
     );
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is ours");
     let mut command = terminal.toolhost(["serve"]);
