@@ -25,14 +25,17 @@ use toolhost_tests::own_sandbox;
 use toolhost_tests::process_usage::ProcessUsage;
 use toolhost_tests::test_host::{TestHost, TestTool};
 
-/// Clients at once.
-const AT_ONCE: usize = 64;
+/// Clients at once, those included that have left and whose sessions are still open.
+const AT_ONCE: usize = 512;
 
 /// Part of the clients that come before the first measurement.
 const WARM_UP: usize = 4;
 
-/// Time without a message after which a session ends.
+/// Time without a request after which a session ends.
 const SESSION_IDLE: Duration = Duration::from_secs(1);
+
+/// Time after which the session of a client that has left has ended.
+const SESSION_GONE: Duration = Duration::from_millis(1500);
 
 /// Sessions that may be open at least: those of a second are not yet freed.
 const SESSIONS_MIN: usize = 10_000;
@@ -95,6 +98,7 @@ async fn clients(doing: Doing, address: SocketAddr, numbers: std::ops::Range<usi
         let permit = Arc::clone(&permits).acquire_owned().await;
         running.spawn(async move {
             client(doing, address, number as u64).await;
+            tokio::time::sleep(SESSION_GONE).await;
             drop(permit);
         });
         while let Some(ended) = running.try_join_next() {
@@ -208,6 +212,7 @@ async fn main() -> ExitCode {
     let mut config = HttpConfig::default();
     config.session_idle = SESSION_IDLE;
     config.max_sessions = count.max(SESSIONS_MIN);
+    config.max_instance_sessions = config.max_sessions;
     let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
     let http = HttpServer::bind(&server, loopback, config).await;
     let http = http.expect("it listens");

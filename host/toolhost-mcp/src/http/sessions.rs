@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::SessionManager;
@@ -100,10 +101,12 @@ impl Sessions {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            for session in self.idle().await {
-                // It may have ended by itself.
-                let _has_ended = self.manager.close_session(&session).await.is_ok();
-            }
+            let idle = self.idle().await;
+            let closed = idle
+                .iter()
+                .map(|session| self.manager.close_session(session));
+            // Some may have ended by themselves.
+            drop(join_all(closed).await);
         }
     }
 

@@ -145,7 +145,7 @@ pub(super) fn files(place: &Place) -> McpCredentialFiles {
 pub(super) fn reason(server: &McpServer) -> String {
     match server.status() {
         McpStatus::Unavailable { reason } | McpStatus::Unauthorized { reason } => reason,
-        other => panic!("{other:?}"),
+        other @ (McpStatus::Starting | McpStatus::Ready { .. } | _) => panic!("{other:?}"),
     }
 }
 
