@@ -128,3 +128,57 @@ fn without_a_grant_nothing_is_started_and_the_line_to_add_is_printed() {
     );
     assert!(!terminal.path("record").exists());
 }
+
+/// The script of a play that calls the server's tool.
+const SCRIPT_OF_PLAY: &str = "\
+bundle: ./b.yaml
+start: {agent: default, input: {}}
+agents:
+  default:
+    steps:
+      - said: {tool: srv__echo, args: {text: hi}}
+    answer: {said: \"${said.output}\"}
+";
+
+#[test]
+fn a_play_calls_the_granted_servers_and_ends_them() {
+    let terminal = Terminal::new();
+    let (_, policy) = bundle(&terminal);
+    let policy = terminal.write("p.yaml", &policy);
+    let script = terminal.write("script.yaml", SCRIPT_OF_PLAY);
+    let mut play = terminal.toolhost(["play"]);
+    play.arg(&script).arg("--policy").arg(policy);
+    let ran = Ran::of(play.env("PATH", env!("PATH"))).exits(0);
+    assert_eq!(ran.json()["said"], "hi", "{}", ran.stderr);
+    let recorded = std::fs::read_to_string(terminal.path("record")).unwrap();
+    assert_eq!(recorded, "list\ncall echo\nend of input\n");
+}
+
+#[test]
+fn a_play_without_a_grant_starts_no_server() {
+    let terminal = Terminal::new();
+    bundle(&terminal);
+    let script = terminal.write("script.yaml", SCRIPT_OF_PLAY);
+    let mut play = terminal.toolhost(["play"]);
+    let ran = Ran::of(play.arg(&script).env("PATH", env!("PATH")));
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    assert!(!terminal.path("record").exists(), "nothing is started");
+}
+
+#[test]
+fn test_cases_call_the_granted_servers() {
+    let terminal = Terminal::new();
+    let (bundle, policy) = bundle(&terminal);
+    let policy = terminal.write("p.yaml", &policy);
+    std::fs::create_dir_all(terminal.path("tests/b")).unwrap();
+    terminal.write(
+        "tests/b/echo.yaml",
+        "- name: says what it is given\n  tool: srv__echo\n  args: {text: hi}\n  expect: {output: hi}\n",
+    );
+    let mut test = terminal.toolhost(["test"]);
+    test.arg(&bundle).arg("--policy").arg(policy);
+    let ran = Ran::of(test.env("PATH", env!("PATH"))).exits(0);
+    assert!(format!("{ran:?}").contains("1 passed"), "{ran:?}");
+    let recorded = std::fs::read_to_string(terminal.path("record")).unwrap();
+    assert_eq!(recorded.matches("call echo\n").count(), 1, "{recorded}");
+}
