@@ -4,6 +4,7 @@ mod calls;
 mod files;
 mod http;
 pub(crate) mod http_client;
+mod http_ends;
 mod http_limits;
 mod many_clients;
 mod metrics;
@@ -11,16 +12,18 @@ mod oauth;
 mod output_schema;
 pub(crate) mod peer;
 mod pending;
+mod sessions;
 mod subscriptions;
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolhost::LiveBundle;
-use toolhost_mcp::{McpConfig, McpServer, ServedAgent};
+use toolhost_mcp::{HttpConfig, McpConfig, McpServer, ServedAgent};
 use toolhost_tests::test_host::TestHost;
 
 use crate::execute::EXAMPLES;
+use http_client::Served;
 use peer::Peer;
 
 /// A bundle with a tool that echoes, text tools, and two that run until they are stopped.
@@ -42,6 +45,15 @@ fn server(test_host: &TestHost, change: impl FnOnce(&mut McpConfig)) -> McpServe
     let mut config = McpConfig::default();
     change(&mut config);
     McpServer::new(served, config)
+}
+
+/// Serves the instance of [`server`] over HTTP.
+async fn served(test_host: &TestHost, change: impl FnOnce(&mut HttpConfig)) -> Served {
+    Served::start(&server(test_host, |_| ()), |config| {
+        config.default_instance = "instance".to_owned();
+        change(config);
+    })
+    .await
 }
 
 /// Returns a client that has initialized, on a stream.

@@ -8,15 +8,10 @@ use toolhost_tests::process_usage::ProcessUsage;
 
 use super::http::Workspaces;
 use super::http_client::{Answer, Served, call, initialize};
-use super::{server, stateless, test_host};
+use super::{stateless, test_host};
 
 async fn served(change: impl FnOnce(&mut toolhost_mcp::HttpConfig)) -> Served {
-    let test_host = test_host().await;
-    Served::start(&server(&test_host, |_| ()), |config| {
-        config.default_instance = "instance".to_owned();
-        change(config);
-    })
-    .await
+    super::served(&test_host().await, change).await
 }
 
 #[tokio::test]
