@@ -24,6 +24,7 @@ async fn a_thousand_clients_with_sixteen_calls_each_get_their_own_answers() {
     let server = server(&test_host, |config| config.max_instance_calls = CLIENTS);
     let change = |config: &mut toolhost_mcp::HttpConfig| {
         config.default_instance = "instance".to_owned();
+        config.max_instance_sessions = CLIENTS;
     };
     let served = Served::start(&server, change).await;
     let mut connecting = JoinSet::new();
