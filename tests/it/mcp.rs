@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use toolhost::LiveBundle;
 use toolhost_mcp::{HttpConfig, McpConfig, McpServer, ServedAgent};
 use toolhost_tests::test_host::TestHost;
+use toolhost_tests::{eventually, sandbox};
 
 use crate::execute::EXAMPLES;
 use http_client::Served;
@@ -209,6 +210,7 @@ async fn a_client_that_does_not_read_is_given_up() {
 #[tokio::test]
 async fn draining_lets_calls_end_and_refuses_new_ones() {
     let test_host = test_host().await;
+    let free = sandbox().free_call_slots();
     let server = server(&test_host, |_| ());
     let mut peer = initialized(&server).await;
     let id = peer
@@ -217,7 +219,7 @@ async fn draining_lets_calls_end_and_refuses_new_ones() {
             json!({"name": "sleep__run", "arguments": {"seconds": 1}}),
         )
         .await;
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    eventually("the guest runs", || sandbox().free_call_slots() < free).await;
     server.drain();
     let refused = peer.request(
         "tools/call",

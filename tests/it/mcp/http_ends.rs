@@ -26,16 +26,17 @@ async fn a_dropped_response_stops_the_guest() {
 #[tokio::test]
 async fn health_is_answered_while_the_server_drains() {
     let test_host = test_host().await;
+    let free = sandbox().free_call_slots();
     let server = server(&test_host, |_| ());
     let served = Served::start(&server, |config| {
         config.default_instance = "instance".to_owned();
     })
     .await;
-    let sleep = call_2026("sleep__run", json!({"seconds": 2}));
+    let sleep = call_2026("sleep__run", json!({"seconds": 4}));
     let mut stream = served
         .begin("/mcp", &sleep, &headers_2026("sleep__run", &[]))
         .await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    eventually("the guest runs", || sandbox().free_call_slots() < free).await;
     server.drain();
     assert_eq!(served.get("/healthz").await.status, 200);
     assert_eq!(served.get("/readyz").await.status, 503);
@@ -43,7 +44,7 @@ async fn health_is_answered_while_the_server_drains() {
     let refused = served.post(&upper, &headers_2026("text__upper", &[])).await;
     assert_eq!(refused.status, 503, "{refused:?}");
     let answer = Answer::read(&mut stream).await;
-    assert_eq!(answer.output()["slept"], 2.0, "{answer:?}");
+    assert_eq!(answer.output()["slept"], 4.0, "{answer:?}");
 }
 
 #[tokio::test]
@@ -80,7 +81,7 @@ async fn draining_answers_the_calls_that_run_and_then_ends() {
     let mut stream = served
         .begin("/mcp", &sleep, &headers_2026("sleep__run", &[]))
         .await;
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    eventually("the guest runs", || sandbox().free_call_slots() < free).await;
     server.drain();
     let answer = Answer::read(&mut stream).await;
     assert_eq!(answer.output()["slept"], 1.0, "{answer:?}");
