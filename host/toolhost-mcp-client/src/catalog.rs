@@ -131,7 +131,7 @@ fn item(config: &McpServerConfig, tool: &Tool) -> Result<ToolCatalogItem, String
     let output_schema = tool.output_schema.as_ref();
     let output_schema =
         output_schema.map(|schema| Value::Object(toolhost::JsonObject::clone(schema)));
-    // One that does not describe an object is no outputSchema of a catalog item.
+    // A catalog item has an output schema only if it describes an object.
     let output_schema = output_schema.and_then(|schema| JsonSchemaObject::parse(schema).ok());
     Ok(ToolCatalogItem {
         name,

@@ -87,7 +87,7 @@ impl Handler {
         };
         match self.key.as_ref().or_else(of_request) {
             Some(InstanceKey(key)) => Ok(key),
-            // There is no instance that all clients share.
+            // A default instance would be shared by all clients.
             None => Err(ErrorData::internal_error(
                 "the request names no instance",
                 None,

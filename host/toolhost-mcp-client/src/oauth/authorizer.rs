@@ -65,7 +65,7 @@ pub trait McpAuthorizer: Send + Sync + 'static {
     /// The future is dropped when the time for the authorization is over.
     ///
     /// # Errors
-    /// Why there is no answer, as a fragment of a sentence.
+    /// The reason why nobody answered, as a fragment of a sentence.
     fn authorize(&self, request: McpAuthorizationRequest) -> BoxFuture<'_, Result<String, String>>;
 }
 

@@ -118,7 +118,7 @@ impl OAuth {
     /// Dropping the future does not end the question: its answer serves the next request.
     ///
     /// # Errors
-    /// Why there is no new token.
+    /// The reason why no new token was obtained.
     pub(crate) async fn authorize(&self, refused: &Unauthorized) -> Result<(), Unauthorized> {
         let Some(challenge) = &refused.challenge else {
             return Err(refused.clone());
