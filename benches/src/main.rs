@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
 use measure::{call, host, median};
-use raw::Raw;
+use raw::{Pool, Raw};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use toolhost::{AssistantMessage, Step, ToolCall, ToolStatus, Workdir};
@@ -87,7 +87,7 @@ impl Bench {
         let agent = loaded.only_agent().unwrap();
         let step = runtime.block_on(open_step(&agent, "bench", &workdir));
         Self {
-            raw: Raw::new(&guest("echo")),
+            raw: Raw::new(&guest("echo"), Pool::small()),
             step: Arc::new(step),
             runtime,
             work,
@@ -303,6 +303,9 @@ fn criterion(bench: &Bench) {
 /// The argument after which only the front ends are measured.
 const FRONT_ENDS: &str = "front-ends";
 
+/// The argument after which only the tools of each language are measured.
+const LANGUAGES: &str = "languages";
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
@@ -315,6 +318,10 @@ fn main() {
     if has(FRONT_ENDS) {
         let work = tempfile::tempdir().unwrap();
         return front_ends::print(&runtime(), work.path());
+    }
+    if has(LANGUAGES) {
+        let work = tempfile::tempdir().unwrap();
+        return languages::print(&runtime(), work.path());
     }
     measure_all();
 }

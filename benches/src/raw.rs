@@ -19,26 +19,21 @@ mod bindings {
     });
 }
 
+mod pool;
 #[path = "../../host/toolhost-sandbox/src/engine/settings.rs"]
 mod settings;
 
-use settings::{KEPT_OF_MEMORY, KEPT_OF_TABLE, PoolSettings};
+pub(crate) use pool::Pool;
 
 use bindings::exports::goondan::tool::handlers::{Outcome, ToolContext};
 use bindings::wasi::logging::logging;
 
-/// Concurrent calls in the largest measurement.
-const SLOTS: u32 = 256;
-
-/// Returns an engine with a pool: the sandbox's settings, from the same file.
-fn engine(kept_of_memory: usize, kept_of_table: usize) -> Engine {
-    let config = settings::config(Some(&PoolSettings {
-        components: SLOTS,
-        memories: SLOTS,
-        warm: SLOTS,
-        kept_of_memory,
-        kept_of_table,
-    }));
+/// Returns an engine with a pool, and otherwise the sandbox's settings, from the same file.
+fn engine(pool: Pool) -> Engine {
+    let mut config = settings::config();
+    config
+        .allocation_strategy(pool.strategy())
+        .memory_init_cow(true);
     let engine = Engine::new(&config).unwrap();
     let ticking = engine.weak();
     std::thread::spawn(move || {
@@ -100,17 +95,9 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// Prepares a component in a pool with the settings of the sandbox's pool for small components.
-    pub(crate) fn new(component: &[u8]) -> Self {
-        Self::with_engine(component, engine(KEPT_OF_MEMORY[0], KEPT_OF_TABLE))
-    }
-
-    /// Prepares a component in a pool whose slots keep these bytes of a memory and no table.
-    pub(crate) fn keeping(component: &[u8], kept_of_memory: usize) -> Self {
-        Self::with_engine(component, engine(kept_of_memory, 0))
-    }
-
-    fn with_engine(component: &[u8], engine: Engine) -> Self {
+    /// Prepares a component in an engine of its own.
+    pub(crate) fn new(component: &[u8], pool: Pool) -> Self {
+        let engine = engine(pool);
         let mut linker = Linker::<State>::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
         logging::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state).unwrap();

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::runtime::Runtime;
 
 use crate::measure::median;
-use crate::raw::Raw;
+use crate::raw::{Pool, Raw};
 
 /// Sizes of the memory, in MiB.
 const SIZES: [usize; 6] = [1, 2, 4, 8, 16, 32];
@@ -74,7 +74,8 @@ async fn batch(raw: &Raw, work: &Path) -> f64 {
 
 /// Returns the medians with kept and with returned memory, in microseconds.
 fn measure(runtime: &Runtime, work: &Path, component: &[u8]) -> (f64, f64) {
-    let (kept, returned) = (Raw::keeping(component, KEPT), Raw::keeping(component, 0));
+    let keeping = |bytes| Raw::new(component, Pool::keeping(bytes));
+    let (kept, returned) = (keeping(KEPT), keeping(0));
     let rounds = (0..ROUNDS).map(|_| {
         runtime.block_on(async { (batch(&kept, work).await, batch(&returned, work).await) })
     });

@@ -232,18 +232,3 @@ async fn a_compile_error_has_the_message_of_the_engine() {
     assert!(matches!(own, PrepareError::Compile { .. }), "{own:?}");
     assert_eq!(own.to_string(), here.to_string());
 }
-
-#[tokio::test]
-async fn a_component_too_large_for_any_slot_is_refused_with_the_reason() {
-    let globals = "(global i64 (i64.const 0))".repeat(70_000);
-    let large = component(
-        "answer",
-        &format!("(core module $large {globals}) (core instance (instantiate $large))"),
-    );
-    for mode in [Some("run"), None] {
-        let own = sandbox(mode.map(compiler), MINUTE);
-        let error = own.prepare(large.clone()).await.unwrap_err();
-        let is_too_large = matches!(&error, PrepareError::Compile { reason } if reason.contains("exceeds the configured maximum"));
-        assert!(is_too_large, "{error}");
-    }
-}

@@ -59,7 +59,6 @@ fn limits() -> String {
     }
     // A new field does not compile here until it is added to a table.
     let SandboxConfig {
-        allocation: _,
         live_calls,
         parked_calls,
         share_per_free,

@@ -4,6 +4,7 @@ pub(crate) mod cache;
 pub(crate) mod code;
 pub(crate) mod code_origin;
 pub(crate) mod compiler;
+pub(crate) mod initial_data;
 pub(crate) mod inspect;
 pub(crate) mod limits;
 pub(crate) mod served_imports;

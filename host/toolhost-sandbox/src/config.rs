@@ -5,19 +5,15 @@ use std::time::Duration;
 use crate::component::cache::CacheConfig;
 use crate::component::compiler::Compiler;
 use crate::component::limits::CompileLimits;
-use crate::engine::pools::Allocation;
 use crate::host::http::HttpConfig;
 
 /// How a [`Sandbox`](crate::Sandbox) is set up.
 #[derive(Debug, Clone)]
 pub struct SandboxConfig {
-    /// How instances get their memory. Default: [`Allocation::Pooling`].
-    pub allocation: Allocation,
     /// Calls that run at once. Default 1,024.
     pub live_calls: u32,
     /// Calls that wait for another agent at once. Each keeps its instance and its memory, and does not
-    /// count as running. Beyond this number a request to an agent fails. Instances have
-    /// `live_calls + parked_calls` slots. Default 256.
+    /// count as running. Beyond this number a request to an agent fails. Default 256.
     pub parked_calls: u32,
     /// Calls that a component may run for each free call slot when another of its calls starts. With 3,
     /// the default, a component takes at most three quarters of the slots while no other runs, and less
@@ -32,12 +28,11 @@ pub struct SandboxConfig {
     pub queueing: Duration,
     /// Linear memory of all running and parked calls, in bytes. Default 4 GiB.
     pub memory_bytes: u64,
-    /// Linear memory that may stay resident in slots between calls, in bytes, beside `memory_bytes`.
-    /// Calls in such slots take fewer page faults. A third of the bytes goes to slots that keep
-    /// 4 MiB of a memory, the rest to slots that keep 32 MiB; below 192 MiB there are none of the
-    /// latter, below 48 MiB none at all. Calls beyond them, and components whose memory is large and
-    /// mostly empty, run in memory that is returned to the kernel. Default 1.5 GiB. Not counted are
-    /// 64 KiB for each table in such a slot, and the stacks that calls ran on, 512 KiB each at most.
+    /// Linear memory that may stay resident between calls, in bytes, beside `memory_bytes`. Calls in
+    /// memory that is resident take no page faults. It is shared as memory is; components that were not
+    /// called for a second give theirs up when others need it. Calls beyond it run in memory that is
+    /// returned to the kernel. Default 1.5 GiB. Not counted are the stacks that calls ran on: 512 KiB
+    /// each at most, of at most 256.
     pub idle_memory_bytes: u64,
     /// Limits on components that are compiled.
     pub compile: CompileLimits,
@@ -53,7 +48,6 @@ pub struct SandboxConfig {
 impl Default for SandboxConfig {
     fn default() -> Self {
         Self {
-            allocation: Allocation::Pooling,
             live_calls: 1_024,
             parked_calls: 256,
             share_per_free: 3,

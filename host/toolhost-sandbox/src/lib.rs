@@ -29,7 +29,6 @@ pub use component::code_origin::{CodeOrigin, PreparedCount};
 pub use component::compiler::Compiler;
 pub use component::limits::CompileLimits;
 pub use config::SandboxConfig;
-pub use engine::pools::Allocation;
 pub use error::{CacheError, PrepareError, SandboxError, SandboxStartError};
 pub use host::agents::port::{
     AgentEntry, AgentInstance, AgentReceipt, AgentRequest, AgentResponse, AgentSend, AgentSpawn,

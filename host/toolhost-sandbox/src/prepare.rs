@@ -13,12 +13,13 @@ use crate::accounting::meter::Meter;
 use crate::accounting::output::printable;
 use crate::call::response::Response;
 use crate::call::run::{CallTask, Request};
-use crate::call::store_data::CallState;
 use crate::component::code::{ComponentCode, load};
 use crate::component::code_origin::CodeOrigin;
-use crate::component::inspect::{DeclaredMemory, check_function_cost, read};
+use crate::component::initial_data::take_out;
+use crate::component::inspect::{check_function_cost, read};
 use crate::component_id::ComponentId;
-use crate::engine::pools::InstancePool;
+use crate::engine::memory::image::Image;
+use crate::engine::memory::source::MemorySource;
 use crate::host::bindings::handlers;
 use crate::sandbox::{Sandbox, SandboxInner};
 use crate::scheduler::blocking::spawn_blocking;
@@ -138,12 +139,12 @@ impl Sandbox {
         let inspect = move || {
             let info = read(&bytes, &sandbox.config.compile)?;
             info.check()?;
-            let memory = info.memory;
+            let memories = info.memories;
             let facts = ComponentFacts::new(&bytes, info);
-            let found = cached(&sandbox, &facts, memory)?;
-            Ok::<_, PrepareError>((found, facts, memory, bytes))
+            let found = cached(&sandbox, &facts)?;
+            Ok::<_, PrepareError>((found, facts, memories, bytes))
         };
-        let (found, facts, memory, bytes) = self.on_thread(inspect).await??;
+        let (found, facts, memories, bytes) = self.on_thread(inspect).await??;
         if let Some(linked) = found {
             return Ok(linked);
         }
@@ -159,14 +160,14 @@ impl Sandbox {
             // Held until the compiler ends.
             let _permit = permit;
             // Another call may have compiled it meanwhile.
-            if let Some(linked) = cached(&sandbox, &facts, memory)? {
+            if let Some(linked) = cached(&sandbox, &facts)? {
                 return Ok(linked);
             }
-            let pool = sandbox.pools.pool_for(memory);
             let started = Instant::now();
-            let component = compile(&sandbox, pool, &bytes, || !cancelled.is_closed());
+            let compiled = compile(&sandbox, bytes, memories, || !cancelled.is_closed());
             sandbox.prepared.add_compile_time(started.elapsed());
-            link(pool, component?, facts, None)
+            let (component, image) = compiled?;
+            link(&sandbox, component, image, facts, None)
         };
         let compiled = clock.within(timeout, self.on_thread(work)).await;
         compiled.unwrap_or(Err(PrepareError::TooSlow { limit }))?
@@ -189,7 +190,8 @@ impl Sandbox {
             let (sha256, answer) = (linked.facts.sha256.clone(), handlers.clone());
             let work = move || {
                 if let Some(cache) = &sandbox.cache {
-                    cache.store(&sha256, &code.component, &answer);
+                    let image = code.memory.image();
+                    cache.store(&sha256, code.pre.component(), image, &answer);
                 }
             };
             self.on_thread(work).await?;
@@ -229,26 +231,34 @@ impl Sandbox {
 }
 
 /// Maps a component from the cache. None where it is not there.
-fn cached(
-    sandbox: &SandboxInner,
-    facts: &ComponentFacts,
-    memory: DeclaredMemory,
-) -> Result<Option<Linked>, PrepareError> {
-    let pool = sandbox.pools.pool_for(memory);
+fn cached(sandbox: &SandboxInner, facts: &ComponentFacts) -> Result<Option<Linked>, PrepareError> {
     let cache = sandbox.cache.as_ref();
     cache
-        .and_then(|cache| cache.load(&pool.engine, &facts.sha256))
-        .map(|found| link(pool, found.component, facts.clone(), Some(found.handlers)))
+        .and_then(|cache| cache.load(&sandbox.engine, &facts.sha256))
+        .map(|found| {
+            let handlers = Some(found.handlers);
+            link(
+                sandbox,
+                found.component,
+                found.image,
+                facts.clone(),
+                handlers,
+            )
+        })
         .transpose()
 }
 
 fn link(
-    pool: &Arc<InstancePool<CallState>>,
+    sandbox: &SandboxInner,
     component: Component,
+    image: Option<Image>,
     facts: ComponentFacts,
     handlers: Option<Vec<HandlerSpec>>,
 ) -> Result<Linked, PrepareError> {
-    let code = ComponentCode::link(pool, component).map_err(|error| PrepareError::WrongShape {
+    let id = ComponentId::of(&facts.sha256);
+    let memory = MemorySource::new(id, image, &sandbox.idle_memory);
+    let code = ComponentCode::link(&sandbox.linker, &component, memory);
+    let code = code.map_err(|error| PrepareError::WrongShape {
         reason: reason(&error),
     })?;
     Ok(Linked {
@@ -258,29 +268,35 @@ fn link(
     })
 }
 
+/// Compiles a component that has `memories` memories. Returns its code, and the initial data of its only
+/// memory, which the code does not contain.
 fn compile(
     sandbox: &SandboxInner,
-    pool: &InstancePool<CallState>,
-    bytes: &[u8],
+    mut bytes: Vec<u8>,
+    memories: u64,
     is_awaited: impl Fn() -> bool,
-) -> Result<Component, PrepareError> {
+) -> Result<(Component, Option<Image>), PrepareError> {
     let limits = &sandbox.config.compile;
-    check_function_cost(bytes, limits)?;
+    let time = limits.time_for(bytes.len());
+    check_function_cost(&bytes, limits)?;
+    let mut image = None;
+    if let Some((without, data)) = take_out(&bytes).filter(|_| memories == 1) {
+        image = Some(Image::copy(&data).map_err(host_failed)?);
+        bytes = without;
+    }
     let Some(compiler) = &sandbox.config.compiler else {
-        let compiled = Component::from_binary(&pool.engine, bytes);
-        return compiled.map_err(|error| PrepareError::Compile {
+        let compiled = Component::from_binary(&sandbox.engine, &bytes);
+        let component = compiled.map_err(|error| PrepareError::Compile {
             reason: reason(&error),
-        });
+        })?;
+        return Ok((component, image));
     };
-    let artifact = compiler.compile(bytes, limits.time_for(bytes.len()), is_awaited)?;
-    load(&pool.engine, &artifact).map_err(|error| {
+    let artifact = compiler.compile(&bytes, time, is_awaited)?;
+    let component = load(&sandbox.engine, &artifact).map_err(|error| {
         let reason = reason(&error);
-        // Its instances do not fit the pool. Without a compiler, compiling fails for this.
-        if reason.contains("exceeds the configured maximum") {
-            return PrepareError::Compile { reason };
-        }
         PrepareError::Host(format!("the compiler's artifact is refused: {reason}"))
-    })
+    })?;
+    Ok((component, image))
 }
 
 /// The engine's message, which may quote names of the component.

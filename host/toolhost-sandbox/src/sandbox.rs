@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use wasmtime::Engine;
+use wasmtime::component::Linker;
 
 use crate::accounting::quota::Quota;
 use crate::call::linker::link;
@@ -15,7 +17,8 @@ use crate::component::code_origin::{PreparedCount, PreparedCounters};
 use crate::component::limits::CompileLimits;
 use crate::component_id::ComponentId;
 use crate::config::SandboxConfig;
-use crate::engine::pools::{Allocation, InstancePools};
+use crate::engine;
+use crate::engine::memory::IdleMemory;
 use crate::host::http::{HttpClient, Network};
 use crate::scheduler::admission::{Admission, MAX_HANGING};
 use crate::scheduler::epoch::EpochTicker;
@@ -32,7 +35,9 @@ pub struct Sandbox(pub(crate) Arc<SandboxInner>);
 /// What all calls of a sandbox share.
 pub(crate) struct SandboxInner {
     pub(crate) config: SandboxConfig,
-    pub(crate) pools: InstancePools<CallState>,
+    pub(crate) engine: Engine,
+    pub(crate) linker: Linker<CallState>,
+    pub(crate) idle_memory: Arc<IdleMemory>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) executor: Executor,
     pub(crate) memory: Arc<Quota>,
@@ -54,11 +59,11 @@ impl Sandbox {
         let share = config.share_per_free;
         let slots = config.live_calls.saturating_add(config.parked_calls);
         let slots = slots.saturating_add(u32::try_from(MAX_HANGING).unwrap_or(u32::MAX));
-        let idle = config.idle_memory_bytes;
-        let pools = InstancePools::start(config.allocation, slots, idle, share, link)?;
-        let epoch = EpochTicker::spawn(pools.engines()).map_err(SandboxStartError::Thread)?;
+        let engine = engine::start().map_err(start_failed)?;
+        let linker = link(&engine).map_err(start_failed)?;
+        let epoch = EpochTicker::spawn(engine.weak()).map_err(SandboxStartError::Thread)?;
         let cache = config.cache.as_ref();
-        let cache = cache.map(|config| ComponentCache::open(config, &pools.transient.engine));
+        let cache = cache.map(|config| ComponentCache::open(config, &engine));
         let cache = cache.transpose()?;
         let network = Arc::new(Network::new(&config.http, share)?);
         let memory = Arc::new(Quota::new(config.memory_bytes, share));
@@ -67,7 +72,9 @@ impl Sandbox {
         let admission = Admission::new(&config, Arc::clone(&memory), epoch, clock);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self(Arc::new(SandboxInner {
-            pools,
+            idle_memory: IdleMemory::new(config.idle_memory_bytes, share),
+            engine,
+            linker,
             admission: Arc::new(admission),
             executor,
             memory,
@@ -148,13 +155,6 @@ impl Sandbox {
         self.0.executor.compute(work).await
     }
 
-    /// How instances get their memory: as configured, or [`Allocation::OnDemand`] where slots could not
-    /// be reserved.
-    #[must_use]
-    pub fn allocation(&self) -> Allocation {
-        self.0.pools.allocation
-    }
-
     /// The cache of compiled components. None where none is configured.
     #[must_use]
     pub fn cache(&self) -> Option<&ComponentCache> {
@@ -199,12 +199,11 @@ impl Sandbox {
         self.0.admission.hanging()
     }
 
-    /// Memory that stays resident in slots that no call uses, in bytes, as the engine counts it after
-    /// each call: at most [`idle_memory_bytes`](SandboxConfig::idle_memory_bytes), and 64 KiB for each
-    /// table.
+    /// Linear memory that stays resident between calls, in bytes, as counted after each call: at most
+    /// [`idle_memory_bytes`](SandboxConfig::idle_memory_bytes).
     #[must_use]
     pub fn idle_memory(&self) -> u64 {
-        self.0.pools.idle_memory()
+        self.0.idle_memory.kept()
     }
 
     /// Linear memory that running and parked calls hold, in bytes.
@@ -212,4 +211,8 @@ impl Sandbox {
     pub fn memory_in_use(&self) -> u64 {
         self.0.memory.held()
     }
+}
+
+fn start_failed(error: wasmtime::Error) -> SandboxStartError {
+    SandboxStartError::Engine(format!("{error:#}"))
 }

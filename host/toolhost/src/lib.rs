@@ -80,8 +80,8 @@ pub use toolhost_manifest::{
     Policy, PolicyError, SecretSource, Severity, YamlSource, bundle, manifest,
 };
 pub use toolhost_sandbox::{
-    Allocation, CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler,
-    ComponentFacts, FileIo, Grants, HandlerSpec, HttpClient, HttpClientBody, HttpClientError,
-    HttpConfig, HttpResolveFuture, HttpResolver, Limits, LogLevel, PrepareError, PreparedCount,
-    Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirAccess, WorkdirError,
+    CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler, ComponentFacts,
+    FileIo, Grants, HandlerSpec, HttpClient, HttpClientBody, HttpClientError, HttpConfig,
+    HttpResolveFuture, HttpResolver, Limits, LogLevel, PrepareError, PreparedCount, Sandbox,
+    SandboxConfig, SandboxStartError, Workdir, WorkdirAccess, WorkdirError,
 };

@@ -5,14 +5,14 @@ mod swap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use serde_json::json;
-use toolhost_sandbox::{Allocation, PreparedTool, Sandbox, SandboxConfig};
+use toolhost_sandbox::{PreparedTool, Sandbox, SandboxConfig};
 use toolhost_tests::invocation;
 
 use super::output;
 use super::wat::component_of;
 use swap::{Swap, page_out, swapped};
 
-/// Concurrent calls: more than the slots that a pool reserves for the component that used them last.
+/// Concurrent calls.
 const CALLS: usize = 12;
 
 /// The mode of the guest, see `remember.wat`.
@@ -23,26 +23,22 @@ enum Mode {
     ComputeAndInspect = 2,
 }
 
-/// A guest's memory in pages of 64 KiB, and a sandbox in which its pool has at most four slots:
-/// calls of all components reuse these slots, and further calls use another pool.
+/// A guest's memory in pages of 64 KiB, and MiB that stay resident between calls: fewer than its calls
+/// write to, so that some of them are returned to the kernel.
 struct Memory {
     at_first: u32,
     grown: u32,
     image: u32,
     idle_mib: u64,
-    /// MiB that the four slots keep resident.
-    kept_mib: u64,
 }
 
-/// One for each way to reset a slot.
 const MEMORIES: [Memory; 3] = [
-    // Small, and grows beyond the part that its slot keeps resident.
+    // Small, and grows.
     Memory {
         at_first: 30,
         grown: 70,
         image: 1,
         idle_mib: 48,
-        kept_mib: 16,
     },
     // Large and mostly image.
     Memory {
@@ -50,7 +46,6 @@ const MEMORIES: [Memory; 3] = [
         grown: 10,
         image: 110,
         idle_mib: 192,
-        kept_mib: 128,
     },
     // Large and mostly zeros.
     Memory {
@@ -58,7 +53,6 @@ const MEMORIES: [Memory; 3] = [
         grown: 10,
         image: 1,
         idle_mib: 0,
-        kept_mib: 0,
     },
 ];
 
@@ -99,9 +93,7 @@ fn sandbox_keeping(idle_mib: u64) -> Sandbox {
         idle_memory_bytes: idle_mib << 20,
         ..SandboxConfig::default()
     });
-    let sandbox = sandbox.unwrap();
-    assert_eq!(sandbox.allocation(), Allocation::Pooling);
-    sandbox
+    sandbox.unwrap()
 }
 
 /// Runs [`CALLS`] concurrent calls; none finds data of another call or loses its own.
@@ -144,46 +136,26 @@ async fn a_new_instance_sees_only_its_image_and_zeros() {
 }
 
 #[tokio::test]
-async fn memory_is_reset_without_reading_the_page_map() {
-    // For a swapped-out page, the page map reports that it was not written to.
-    let sandbox = sandbox_keeping(1536);
-    let tool = prepare(&sandbox, &MEMORIES[0], "image-1.").await;
-    call_all(&tool, Mode::Return).await;
-    let files = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
-    let files = files.filter_map(|file| std::fs::read_link(file.path()).ok());
-    let page_maps: Vec<_> = files.filter(|file| file.ends_with("pagemap")).collect();
-    assert!(page_maps.is_empty(), "{page_maps:?}");
-}
-
-#[tokio::test]
 async fn idle_memory_stays_within_its_limit() {
     for memory in &MEMORIES {
         let sandbox = sandbox_keeping(memory.idle_mib);
         let tool = prepare(&sandbox, memory, "image-1.").await;
-        // One slot for each call would keep more memory.
         call_all(&tool, Mode::Compute).await;
-        let (idle, most) = (sandbox.idle_memory(), memory.kept_mib << 20);
-        let tables = 4 * (64 << 10);
-        assert!(idle <= most + tables, "{idle} of {most}");
+        let (idle, most) = (sandbox.idle_memory(), memory.idle_mib << 20);
+        assert!(idle <= most, "{idle} of {most}");
         assert_eq!(idle > 0, most > 0, "{idle} of {most}");
     }
 }
 
 #[tokio::test]
-async fn memories_count_once_for_each_instantiation_of_their_module() {
+async fn each_of_several_memories_is_reset() {
     let sandbox = sandbox_keeping(1536);
-    let module = "(core module $more (memory 0))";
-    let instance = "(core instance (instantiate $more))";
-    let idle_after_calls = async |beside: &str| {
-        let tool = prepare_beside(&sandbox, &MEMORIES[0], "image-1.", beside).await;
-        call_all(&tool, Mode::Compute).await;
-        sandbox.idle_memory()
-    };
-    // Four memories of two declarations: more than are kept resident.
-    let four = format!("{module} {}", instance.repeat(3));
-    assert_eq!(idle_after_calls(&four).await, 0);
-    // Two memories are kept.
-    assert!(idle_after_calls(&format!("{module} {instance}")).await > 0);
+    let more = "(core module $more (memory 3)) (core instance (instantiate $more))";
+    for memory in &MEMORIES {
+        let tool = prepare_beside(&sandbox, memory, "image-1.", more).await;
+        call_all(&tool, Mode::Return).await;
+        call_all(&tool, Mode::ComputeAndInspect).await;
+    }
 }
 
 #[test]

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use toolhost_sandbox::{
-    Allocation, CallReport, Outcome, PrepareError, PreparedTool, Sandbox, SandboxConfig,
-    SandboxError,
+    CallReport, Outcome, PrepareError, PreparedTool, Sandbox, SandboxConfig, SandboxError,
 };
 use toolhost_tests::{invocation, nothing, root};
 
@@ -154,40 +153,27 @@ async fn the_sum_of_memories_and_the_sum_of_tables_are_limited() {
 }
 
 #[tokio::test]
-async fn more_memories_or_instances_than_a_component_may_have_are_refused() {
-    let error = refused(component("many_memories", "")).await;
-    assert!(matches!(error, PrepareError::Compile { .. }), "{error:?}");
-
-    let mut many = "(core module $empty)\n".to_owned();
-    for _ in 0..900 {
-        many.push_str("(core instance (instantiate $empty))\n");
-    }
-    let error = refused(component("answer", &many)).await;
-    assert!(matches!(error, PrepareError::Compile { .. }), "{error:?}");
-}
-
-#[tokio::test]
 async fn a_limit_reached_during_instantiation_is_reported_as_a_limit() {
-    // With every allocation strategy, a component has at most as many memories as a slot.
-    let on_demand = Sandbox::new(SandboxConfig {
-        allocation: Allocation::OnDemand,
-        ..SandboxConfig::default()
-    })
-    .unwrap();
+    let small = small_sandbox();
     let instances = "(core instance (instantiate $empty))\n".repeat(65);
     let instances = format!("(core module $empty)\n{instances}");
     let memories = "(core module $m (memory 0) (memory 0))\n\
                     (core instance (instantiate $m)) (core instance (instantiate $m))";
-    for (beside, what) in [(instances.as_str(), "instance"), (memories, "memory")] {
-        let refused = on_demand.prepare(component("answer", beside)).await;
+    let over = [
+        (component("answer", &instances), "instance"),
+        (component("answer", memories), "memory"),
+        (component("many_memories", ""), "memory"),
+    ];
+    for (guest, what) in over {
+        let refused = small.prepare(guest).await;
         let error = refused.unwrap_err();
         assert!(
             matches!(&error, PrepareError::Describe(SandboxError::Trap { reason }) if reason.contains(what)),
             "{error:?}"
         );
     }
-    assert!(on_demand.prepare(component("answer", "")).await.is_ok());
-    assert_eq!(on_demand.memory_in_use(), 0);
+    assert!(small.prepare(component("answer", "")).await.is_ok());
+    assert_eq!(small.memory_in_use(), 0);
 
     let tables = "(core module $t (table 60000 funcref))\n\
                   (core instance (instantiate $t)) (core instance (instantiate $t))";

@@ -14,9 +14,9 @@ use crate::call::resource_limiter::MemoryLimiter;
 use crate::call::response::{RawResponse, Response};
 use crate::call::store_data::CallState;
 use crate::call::trap::{GuestCallContext, classify_trap};
-use crate::component::code::{ComponentCode, Exports};
+use crate::component::code::ComponentCode;
 use crate::component_id::ComponentId;
-use crate::engine::pools::MemorySlots;
+use crate::engine::memory::creator::with_memories;
 use crate::host::agents::Agents;
 use crate::host::agents::port::AgentsPort;
 use crate::host::bindings::handlers;
@@ -56,9 +56,8 @@ impl CallTask {
     pub(crate) async fn run(self, request: Request) -> Timed {
         let requested = Instant::now();
         let sandbox = Arc::clone(&self.sandbox);
-        let code = Arc::clone(&self.code);
-        let (slot, exports, memories) = match self.admit(&code).await {
-            Ok(admitted) => admitted,
+        let slot = match CallSlot::acquire(&sandbox.admission, self.component).await {
+            Ok(slot) => slot,
             Err(error) => return (Err(error), requested.elapsed(), Duration::ZERO),
         };
         let started = Instant::now();
@@ -76,7 +75,7 @@ impl CallTask {
         let weak = Arc::downgrade(&slot);
         // Taken here, as the call may move to another runtime.
         let caller = Handle::try_current().unwrap_or_else(|_| executor.threads.clone());
-        let call = self.run_in_slot(request, exports.clone(), slot, memories, caller);
+        let call = self.run_in_slot(request, slot, caller);
         let call = executor.clock.drive(call);
         let response = match file_io {
             FileIo::Inline => run_migrating(call, &executor.run_queue, component).await,
@@ -85,46 +84,21 @@ impl CallTask {
         (response, queued, started.elapsed())
     }
 
-    /// Waits for a call slot, and takes slots for the memories of the instance.
-    async fn admit<'c>(
-        &self,
-        code: &'c ComponentCode,
-    ) -> Result<(CallSlot, &'c Exports, MemorySlots), SandboxError> {
-        let SandboxInner {
-            admission,
-            pools,
-            executor,
-            ..
-        } = &*self.sandbox;
-        loop {
-            let slot = CallSlot::acquire(admission, self.component).await?;
-            // No await before the memories are taken: the slot was granted for memory that is free now.
-            if let Some((exports, memories)) = code.take_slots(pools, self.component) {
-                return Ok((slot, exports, memories));
-            }
-            drop(slot);
-            code.load_transient(pools, executor).await?;
-        }
-    }
-
     async fn run_in_slot(
         self,
         request: Request,
-        exports: Exports,
         slot: Arc<CallSlot>,
-        memories: MemorySlots,
         caller: Handle,
     ) -> Result<Response, SandboxError> {
         let deadline = self.meter.limits.deadline;
         let meter = Arc::clone(&self.meter);
-        let call = self.call_export(request, exports, Arc::clone(&slot), caller);
+        let call = self.call_export(request, Arc::clone(&slot), caller);
         let response = match tokio::time::timeout(deadline, call).await {
             Ok(Ok(raw)) => raw.check(&meter),
             Ok(Err(error)) => Err(classify_trap(error, &meter)),
             Err(_) => Err(SandboxError::Timeout { deadline }),
         };
         // Last: the instance is gone by now, and its memories are reset.
-        drop(memories);
         drop(slot);
         response
     }
@@ -133,18 +107,19 @@ impl CallTask {
     async fn call_export(
         self,
         request: Request,
-        exports: Exports,
         slot: Arc<CallSlot>,
         caller: Handle,
     ) -> wasmtime::Result<RawResponse> {
-        let Exports {
+        let code = Arc::clone(&self.code);
+        let ComponentCode {
             pre,
             handlers,
             polling,
-        } = &exports;
+            memory,
+        } = &*code;
         let mut store = self.new_store(pre.engine(), slot, caller);
         let store = &mut store;
-        let instance = pre.instantiate_async(&mut *store).await?;
+        let instance = with_memories(memory, pre.instantiate_async(&mut *store)).await?;
         let load_polling = |store: &mut Store<CallState>| match polling {
             Some(polling) => polling.load(store, &instance),
             None => Err(no_polling()),

@@ -27,6 +27,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::CacheError;
+use crate::engine::memory::image::Image;
 use artifact::{Key, Name, Refused};
 use eviction::Item;
 use private_file::{private_dir, read_or_make_key, write_new};
@@ -145,6 +146,7 @@ pub struct CacheCleared {
 /// An artifact that was mapped.
 pub(crate) struct Cached {
     pub(crate) component: Component,
+    pub(crate) image: Option<Image>,
     pub(crate) handlers: Vec<HandlerSpec>,
 }
 
@@ -256,10 +258,12 @@ impl ComponentCache {
         let name = self.name(sha256);
         let path = self.config.dir.join(name.to_string());
         let mapped = artifact::verify(&path, &self.key, &name).and_then(|verified| {
-            let component = artifact::map(engine, &verified.file)?;
+            let component = artifact::map(engine, &verified)?;
+            let image = artifact::map_image(&verified)?;
             eviction::touch(&verified.file);
             Ok(Cached {
                 component,
+                image,
                 handlers: verified.handlers,
             })
         });
@@ -274,8 +278,14 @@ impl ComponentCache {
     }
 
     /// Stores an artifact. A failure is logged: it only makes the next start slower.
-    pub(crate) fn store(&self, sha256: &str, component: &Component, handlers: &[HandlerSpec]) {
-        if let Err(error) = self.try_store(sha256, component, handlers) {
+    pub(crate) fn store(
+        &self,
+        sha256: &str,
+        component: &Component,
+        image: Option<&Image>,
+        handlers: &[HandlerSpec],
+    ) {
+        if let Err(error) = self.try_store(sha256, component, image, handlers) {
             tracing::warn!(dir = %self.config.dir.display(), error = format!("{error:#}"), "cannot keep a compiled component");
         }
     }
@@ -284,12 +294,13 @@ impl ComponentCache {
         &self,
         sha256: &str,
         component: &Component,
+        image: Option<&Image>,
         handlers: &[HandlerSpec],
     ) -> wasmtime::Result<()> {
         let name = self.name(sha256);
         let mut bytes = component.serialize()?;
         let answer = serde_json::to_vec(handlers).map_err(wasmtime::Error::new)?;
-        artifact::sign(&mut bytes, &answer, &self.key, &name);
+        artifact::sign(&mut bytes, image, &answer, &self.key, &name);
 
         let dir = &self.config.dir;
         let path = dir.join(name.to_string());

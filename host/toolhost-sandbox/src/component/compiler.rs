@@ -168,7 +168,7 @@ impl Compiler {
 fn compile_stdin() -> wasmtime::Result<Vec<u8>> {
     let mut component = Vec::new();
     io::stdin().read_to_end(&mut component)?;
-    Engine::new(&settings::config(None))?.precompile_component(&component)
+    Engine::new(&settings::config())?.precompile_component(&component)
 }
 
 /// A compiler at work. Dropping it kills it.

@@ -19,7 +19,6 @@ use crate::component::served_imports::serves;
 use check::{malformed, within};
 use count::Count;
 pub(crate) use function_cost::check_function_cost;
-pub(crate) use instances::DeclaredMemory;
 use instances::Instantiations;
 
 /// Longest name of an import or an export that is reported, in bytes. Served names are shorter.
@@ -31,8 +30,8 @@ pub(crate) struct ComponentInfo {
     /// Imports, such as `wasi:io/poll@0.2.6`.
     pub(crate) imports: Vec<String>,
     pub(crate) exports: Vec<String>,
-    /// The memories of one instance.
-    pub(crate) memory: DeclaredMemory,
+    /// Linear memories of one instance.
+    pub(crate) memories: u64,
 }
 
 /// The interface every tool exports, without its version.
@@ -71,7 +70,7 @@ pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<ComponentInfo
             _ => {}
         }
     }
-    info.memory = instances.memory();
+    info.memories = instances.memories();
     Ok(info)
 }
 
@@ -211,7 +210,7 @@ mod tests {
         let info = |imports: &[&str], exports: &[&str]| ComponentInfo {
             imports: imports.iter().map(ToString::to_string).collect(),
             exports: exports.iter().map(ToString::to_string).collect(),
-            memory: DeclaredMemory::default(),
+            memories: 1,
         };
         let handlers = "goondan:tool/handlers@2.0.0";
         for wasi in ["0.2.0", "0.2.6", "0.2.9", "0.2.12"] {

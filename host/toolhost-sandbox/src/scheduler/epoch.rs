@@ -1,4 +1,4 @@
-//! Interrupts guests: a thread that advances the engines' epochs while calls run.
+//! Interrupts guests: a thread that advances the engine's epoch while calls run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -13,7 +13,7 @@ const TICK: Duration = Duration::from_millis(1);
 /// Ticks without a running call after which the thread sleeps.
 const IDLE_TICKS: u32 = 100;
 
-/// Advances the epochs while calls run, and sleeps otherwise. Dropping it ends its thread.
+/// Advances the epoch while calls run, and sleeps otherwise. Dropping it ends its thread.
 pub(crate) struct EpochTicker {
     shared: Arc<Shared>,
     thread: JoinHandle<()>,
@@ -26,7 +26,7 @@ struct Shared {
     ended: AtomicBool,
 }
 
-/// Keeps the epochs advancing, until dropped.
+/// Keeps the epoch advancing, until dropped.
 pub(crate) struct EpochGuard(Arc<Shared>);
 
 impl Drop for EpochGuard {
@@ -36,12 +36,12 @@ impl Drop for EpochGuard {
 }
 
 impl EpochTicker {
-    pub(crate) fn spawn(engines: Vec<EngineWeak>) -> std::io::Result<Self> {
+    pub(crate) fn spawn(engine: EngineWeak) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("toolhost-epoch".to_owned())
-            .spawn(move || tick(&engines, &own))?;
+            .spawn(move || tick(&engine, &own))?;
         Ok(Self { shared, thread })
     }
 
@@ -61,17 +61,13 @@ impl Drop for EpochTicker {
     }
 }
 
-fn tick(engines: &[EngineWeak], shared: &Shared) {
+fn tick(engine: &EngineWeak, shared: &Shared) {
     let mut idle = 0;
     while !shared.ended.load(SeqCst) {
         thread::sleep(TICK);
-        let mut alive = false;
-        for engine in engines.iter().filter_map(EngineWeak::upgrade) {
-            engine.increment_epoch();
-            alive = true;
-        }
-        if !alive {
-            return;
+        match engine.upgrade() {
+            Some(engine) => engine.increment_epoch(),
+            None => return,
         }
         idle = if shared.running.load(SeqCst) == 0 {
             idle + 1

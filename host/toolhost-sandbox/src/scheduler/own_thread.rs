@@ -88,7 +88,7 @@ mod tests {
         };
         let executor = Executor::start(64).unwrap();
         let memory = Arc::new(Quota::new(u64::MAX, 3));
-        let epoch = EpochTicker::spawn(Vec::new()).unwrap();
+        let epoch = EpochTicker::spawn(wasmtime::Engine::default().weak()).unwrap();
         let admission = Admission::new(&config, memory, epoch, executor.clock.clone());
         let admission = Arc::new(admission);
         let mut ends = Vec::new();

@@ -1,7 +1,8 @@
 //! The format of an artifact: its name, its signature, and how it is verified before it is mapped.
 //!
-//! A file holds the compiled code, the `describe` answer as JSON, the answer's length (8 bytes,
-//! little-endian), the signature (32 bytes), and a mark that is missing where a file was cut short.
+//! A file holds the compiled code, the initial data of its memory at a multiple of [`PAGE`], the `describe`
+//! answer as JSON, the [footer](Footer), the signature (32 bytes), and a mark that is missing where a file
+//! was cut short.
 
 use std::fmt;
 use std::fs::File;
@@ -17,12 +18,13 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use super::private_file::open;
+use crate::engine::memory::image::{Image, PAGE};
 
 /// The end of every artifact.
 const MARK: &[u8; 8] = b"toolhost";
 
-/// Length of the `describe` answer, signature and mark, in bytes.
-const TRAILER: u64 = 8 + MAC + 8;
+/// Footer, signature and mark, in bytes.
+const TRAILER: u64 = Footer::LEN as u64 + MAC + 8;
 
 /// Signature, in bytes.
 const MAC: u64 = blake3::OUT_LEN as u64;
@@ -45,7 +47,7 @@ impl fmt::Debug for Key {
 impl Key {
     pub(super) fn new(secret: [u8; blake3::KEY_LEN]) -> Self {
         // Includes the version of the format, so that artifacts of another format have other names.
-        let id = blake3::keyed_hash(&secret, b"toolhost cache key, format 2").to_hex();
+        let id = blake3::keyed_hash(&secret, b"toolhost cache key, format 3").to_hex();
         Self {
             secret,
             id: id.chars().take(KEY_ID).collect(),
@@ -107,6 +109,49 @@ impl Name {
 pub(super) struct Verified {
     pub(super) file: File,
     pub(super) handlers: Vec<HandlerSpec>,
+    footer: Footer,
+}
+
+/// Where the parts of an artifact lie: four numbers of 8 bytes, little-endian.
+#[derive(Debug, Clone, Copy, Default)]
+struct Footer {
+    /// Where the initial data begins in the file.
+    image_at: u64,
+    /// Its length; 0 where there is none.
+    image_len: u64,
+    /// Where it begins in the memory.
+    image_offset: u64,
+    /// Length of the `describe` answer, which ends where the footer begins.
+    answer_len: u64,
+}
+
+impl Footer {
+    const LEN: usize = 32;
+
+    fn to_bytes(self) -> Vec<u8> {
+        let numbers = [
+            self.image_at,
+            self.image_len,
+            self.image_offset,
+            self.answer_len,
+        ];
+        numbers.into_iter().flat_map(u64::to_le_bytes).collect()
+    }
+
+    fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
+        let (numbers, _) = bytes.as_chunks();
+        let number = |at: usize| {
+            numbers
+                .get(at)
+                .map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
+        Self {
+            image_at: number(0),
+            image_len: number(1),
+            image_offset: number(2),
+            answer_len: number(3),
+        }
+    }
 }
 
 /// Why an artifact is not mapped.
@@ -130,10 +175,27 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// Adds the answer and the signature to compiled code.
-pub(super) fn sign(bytes: &mut Vec<u8>, answer: &[u8], key: &Key, name: &Name) {
+/// Adds the initial data, the answer and the signature to compiled code.
+pub(super) fn sign(
+    bytes: &mut Vec<u8>,
+    image: Option<&Image>,
+    answer: &[u8],
+    key: &Key,
+    name: &Name,
+) {
+    let mut footer = Footer {
+        answer_len: answer.len() as u64,
+        ..Footer::default()
+    };
+    if let Some(image) = image {
+        bytes.resize(bytes.len().next_multiple_of(PAGE), 0);
+        footer.image_at = bytes.len() as u64;
+        footer.image_len = image.bytes().len() as u64;
+        footer.image_offset = image.range().start as u64;
+        bytes.extend_from_slice(image.bytes());
+    }
     bytes.extend_from_slice(answer);
-    bytes.extend_from_slice(&(answer.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&footer.to_bytes());
     let mac = key.hasher(name).update(bytes).finalize();
     bytes.extend_from_slice(mac.as_bytes());
     bytes.extend_from_slice(MARK);
@@ -170,20 +232,28 @@ pub(super) fn verify(path: &Path, key: &Key, name: &Name) -> Result<Verified, Re
     if hasher.finalize() != blake3::Hash::from_bytes(*mac) {
         return Err(Refused::Tampered);
     }
-    let handlers = handlers_of(&file, signed)?;
-    Ok(Verified { file, handlers })
+    let (footer, handlers) = footer_of(&file, signed)?;
+    Ok(Verified {
+        file,
+        handlers,
+        footer,
+    })
 }
 
-/// The `describe` answer: the JSON before its length, at the end of the signed bytes.
-fn handlers_of(file: &File, signed: u64) -> Result<Vec<HandlerSpec>, Refused> {
-    let end = signed.checked_sub(8).ok_or(Refused::Truncated)?;
-    let mut length = [0; 8];
-    file.read_exact_at(&mut length, end)?;
-    let length = u64::from_le_bytes(length);
-    let start = end.checked_sub(length).ok_or(Refused::Tampered)?;
-    let mut answer = vec![0; usize::try_from(length).map_err(|_| Refused::Tampered)?];
+/// The footer at the end of the signed bytes, and the `describe` answer before it.
+fn footer_of(file: &File, signed: u64) -> Result<(Footer, Vec<HandlerSpec>), Refused> {
+    let end = signed.checked_sub(Footer::LEN as u64);
+    let end = end.ok_or(Refused::Truncated)?;
+    let mut footer = [0; Footer::LEN];
+    file.read_exact_at(&mut footer, end)?;
+    let footer = Footer::from_bytes(footer);
+    let start = end.checked_sub(footer.answer_len);
+    let start = start.ok_or(Refused::Tampered)?;
+    let length = usize::try_from(footer.answer_len).map_err(|_| Refused::Tampered)?;
+    let mut answer = vec![0; length];
     file.read_exact_at(&mut answer, start)?;
-    serde_json::from_slice(&answer).map_err(|_| Refused::Tampered)
+    let handlers = serde_json::from_slice(&answer).map_err(|_| Refused::Tampered)?;
+    Ok((footer, handlers))
 }
 
 /// Maps the file that was verified, even if its name was removed meanwhile.
@@ -191,10 +261,27 @@ fn handlers_of(file: &File, signed: u64) -> Result<Vec<HandlerSpec>, Refused> {
     unsafe_code,
     reason = "the bytes behind this descriptor were signed with our key, and the file is ours and read-only"
 )]
-pub(super) fn map(engine: &Engine, file: &File) -> Result<Component, Refused> {
-    let same = format!("/proc/self/fd/{}", file.as_raw_fd());
+pub(super) fn map(engine: &Engine, verified: &Verified) -> Result<Component, Refused> {
+    let same = format!("/proc/self/fd/{}", verified.file.as_raw_fd());
     let mapped = unsafe { Component::deserialize_file(engine, same) };
     mapped.map_err(|error| Refused::Io(io::Error::other(error)))
+}
+
+/// Maps the initial data in the file that was verified.
+pub(super) fn map_image(verified: &Verified) -> Result<Option<Image>, Refused> {
+    let Footer {
+        image_at,
+        image_len,
+        image_offset,
+        ..
+    } = verified.footer;
+    if image_len == 0 {
+        return Ok(None);
+    }
+    let number = |number| usize::try_from(number).map_err(|_| Refused::Tampered);
+    let (start, len) = (number(image_offset)?, number(image_len)?);
+    let file = verified.file.try_clone()?;
+    Ok(Some(Image::map(file, image_at, start..start + len)?))
 }
 
 /// Hashes what compiled code must match in an engine.

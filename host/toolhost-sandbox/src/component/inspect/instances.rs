@@ -18,28 +18,6 @@ const ELEMENT: u64 = 16;
 /// Bytes that an instance keeps for a function, its own or imported.
 const FUNCTION: u64 = 32;
 
-/// Bytes of a page of linear memory.
-const PAGE: u64 = 64 << 10;
-
-/// The memories of one instance of a module or a component.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct DeclaredMemory {
-    /// How many there are.
-    pub(crate) count: u32,
-    /// Sum of their initial sizes.
-    pub(crate) bytes: u64,
-    /// Bytes of the data sections.
-    pub(crate) image_bytes: u64,
-}
-
-impl DeclaredMemory {
-    fn add(&mut self, more: Self) {
-        self.count = self.count.saturating_add(more.count);
-        self.bytes = self.bytes.saturating_add(more.bytes);
-        self.image_bytes = self.image_bytes.saturating_add(more.image_bytes);
-    }
-}
-
 /// Sums up each module and component once for each of its instantiations.
 #[derive(Default)]
 pub(super) struct Instantiations {
@@ -66,13 +44,14 @@ struct Weight {
     definitions: u64,
     adapters: u64,
     instance_bytes: u64,
-    memory: DeclaredMemory,
+    /// Linear memories.
+    memories: u64,
 }
 
 impl Instantiations {
-    /// The memories of one instance of the outermost component.
-    pub(super) fn memory(&self) -> DeclaredMemory {
-        self.outermost.memory
+    /// The linear memories of one instance of the outermost component.
+    pub(super) fn memories(&self) -> u64 {
+        self.outermost.memories
     }
 
     pub(super) fn add(
@@ -91,19 +70,7 @@ impl Instantiations {
             Payload::GlobalSection(section) => self.keep(ELEMENT, section.count().into()),
             Payload::FunctionSection(section) => self.keep(FUNCTION, section.count().into()),
             Payload::ImportSection(section) => self.keep(FUNCTION, section.count().into()),
-            Payload::MemorySection(section) => {
-                for memory in section.clone() {
-                    self.keep_memory(DeclaredMemory {
-                        count: 1,
-                        bytes: memory.map_err(malformed)?.initial.saturating_mul(PAGE),
-                        image_bytes: 0,
-                    });
-                }
-            }
-            Payload::DataSection(section) => self.keep_memory(DeclaredMemory {
-                image_bytes: section.range().len() as u64,
-                ..DeclaredMemory::default()
-            }),
+            Payload::MemorySection(section) => self.keep_memories(section.count()),
             Payload::InstanceSection(section) => {
                 for instance in section.clone() {
                     let (given, module) = match instance.map_err(malformed)? {
@@ -230,9 +197,9 @@ impl Instantiations {
         }
     }
 
-    fn keep_memory(&mut self, memory: DeclaredMemory) {
+    fn keep_memories(&mut self, count: u32) {
         if let Some(module) = &mut self.module {
-            module.memory.add(memory);
+            module.memories = module.memories.saturating_add(count.into());
         }
     }
 
@@ -266,7 +233,7 @@ impl Instantiations {
         let Some(Scope { weight, .. }) = self.scopes.last_mut() else {
             return Ok(());
         };
-        weight.memory.add(more.memory);
+        weight.memories = weight.memories.saturating_add(more.memories);
         for (what, sum, more, limit) in [
             (
                 "definitions over all its instances",

@@ -1,0 +1,76 @@
+//! What a memory begins with.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::os::fd::AsFd;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use super::address_space::AddressSpace;
+
+/// Bytes of a page of WebAssembly, and so a multiple of the machine's page size.
+pub(crate) const PAGE: usize = 64 << 10;
+
+/// What a memory begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InitialData {
+    /// Where the bytes lie in the memory: a multiple of [`PAGE`].
+    pub(crate) offset: usize,
+    /// Whole pages.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// The initial data of a memory: a part of a file, which every slot maps copy-on-write.
+#[derive(Debug)]
+pub(crate) struct Image {
+    file: File,
+    file_offset: u64,
+    /// Where it lies in the memory. Whole pages.
+    range: Range<usize>,
+    /// The image once more, read-only, to reset pages from.
+    source: AddressSpace,
+}
+
+impl Image {
+    /// Maps an image that lies in a file. `file_offset` is a multiple of [`PAGE`].
+    ///
+    /// Whoever can change or truncate the file changes what instances begin with, or ends the process.
+    pub(crate) fn map(file: File, file_offset: u64, range: Range<usize>) -> io::Result<Self> {
+        let mut source = AddressSpace::reserve(range.len())?;
+        source.map_file(0..range.len(), file.as_fd(), file_offset, false)?;
+        Ok(Self {
+            file,
+            file_offset,
+            range,
+            source,
+        })
+    }
+
+    /// Copies an image into a file in memory, without a name.
+    pub(crate) fn copy(data: &InitialData) -> io::Result<Self> {
+        let mut file: File = memfd_create("initial data", MemfdFlags::CLOEXEC)?.into();
+        file.write_all(&data.bytes)?;
+        Self::map(file, 0, data.offset..data.offset + data.bytes.len())
+    }
+
+    /// Where it lies in the memory.
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    /// All its bytes.
+    #[expect(
+        unsafe_code,
+        reason = "mapped readable when it was made, and nobody writes to it"
+    )]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        unsafe { self.source.bytes(0..self.range.len()) }
+    }
+
+    /// Maps it copy-on-write where it lies in a memory that begins at `origin`.
+    pub(super) fn map_into(&self, space: &mut AddressSpace, origin: usize) -> io::Result<()> {
+        let range = origin + self.range.start..origin + self.range.end;
+        space.map_file(range, self.file.as_fd(), self.file_offset, true)
+    }
+}
