@@ -61,10 +61,10 @@ function capitalised(word: string): string {
 }
 
 export function replaceAll(text: string, { find, with: put, ignoreCase = false }: Replacement) {
-  const literal = new RegExp(find.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), ignoreCase ? 'giu' : 'gu');
+  const literal = ignoreCase ? new RegExp(find.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'giu') : find;
   let replaced = 0;
   let units = text.length;
-  const changed = text.replace(literal, (found) => {
+  const changed = text.replaceAll(literal, (found) => {
     replaced += 1;
     units += put.length - found.length;
     if (units > MAX_UNITS) {

@@ -127,6 +127,7 @@ async function bundleWhole(user, engine, versions) {
     `import { component } from ${JSON.stringify(`${RUNTIME}adapter.ts`)};`,
     `import load from 'toolhost:user';`,
     `export const { handlers, polling } = component(load, { ${served.join(', ')} });`,
+    ...(engine === 'qjs' ? [`export { ${RUN_ASYNC} } from 'toolhost:engine';`] : []),
   ];
   const { outputFiles } = await run({
     ...COMMON,
@@ -142,7 +143,19 @@ async function bundleWhole(user, engine, versions) {
     plugins: [virtualModules(user.code, engine, versions)],
   });
   const [map, code] = outputFiles.map(({ text }) => text);
-  return { code, map: JSON.parse(map) };
+  return { code: engine === 'qjs' ? withOwnAsync(code) : code, map: JSON.parse(map) };
+}
+
+/** esbuild's helper for async functions that are compiled to generators. */
+const ASYNC_HELPER = /\b(__async\d*)=\(__this,__arguments,generator\)=>new Promise\(.*?generator\.apply\(__this,__arguments\)\)\.next\(\)\)\}\)/g;
+
+/** Its replacement: a function of runtime/engine/qjs/promise.ts, which a bundle has and exports at its top level. */
+const RUN_ASYNC = 'runAsyncFunction';
+
+/** Puts the runtime's own function in place of esbuild's helper. The text keeps its length, for the source map. */
+function withOwnAsync(code) {
+  if (!code.includes(`function ${RUN_ASYNC}(`)) return code;
+  return code.replace(ASYNC_HELPER, (helper, name) => `${name}=${RUN_ASYNC}`.padEnd(helper.length));
 }
 
 /** Large and rarely used globals, by the words that need them. */

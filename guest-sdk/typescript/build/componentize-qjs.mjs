@@ -1,5 +1,6 @@
 // Builds a component from one JavaScript module and QuickJS.
 import { componentize as withQuickJs } from 'componentize-qjs';
+import { withOwnTable } from './own-table.mjs';
 import { topLevelFailure } from './top-level.mjs';
 import { WORLD, withWorld } from './wit.mjs';
 
@@ -8,7 +9,7 @@ export async function componentize({ code, map, features }, { wit }) {
   return withWorld(wit, features, async (witPath) => {
     try {
       const { component } = await withQuickJs({ witPath, world: WORLD, jsSource: code, sync: true });
-      return component;
+      return withOwnTable(component);
     } catch (error) {
       throw topLevelFailure(error.message, map);
     }

@@ -1,5 +1,5 @@
 /** Exports the author's module as the contract requires. */
-import { discard, run } from 'toolhost:engine';
+import { discard, leaveRoom, prepare, run } from 'toolhost:engine';
 import { console, logAs } from './console';
 import { toContext, type WitContext } from './context';
 import { toToolError } from './failure';
@@ -17,17 +17,19 @@ export function component(load: Load, served: Record<string, unknown>) {
     load(module, module.exports, (name) => served[name]);
     return module.exports as ToolModule;
   };
+  prepare(() => answer('', async () => (await null, sampleCall())));
   const { value: built, fresh } = evaluateAtBuild(evaluate);
   const described = describeModule(built);
   if (fresh) discard();
   discardClock();
+  leaveRoom();
   const tool = () => (fresh ? evaluate() : built);
 
   return {
     handlers: {
       describe: (): ExportSpec[] => described,
       call: (name: string, context: WitContext, input: string) =>
-        answer(name, async () => {
+        answer(name, () => {
           const { handlers } = tool();
           const handler = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
           if (!handler) throw unknownHandler(name, described);
@@ -35,7 +37,7 @@ export function component(load: Load, served: Record<string, unknown>) {
         }),
     },
     polling: {
-      poll: (context: WitContext, handle: string) => answer('poll', async () => tool().polling!.poll(toContext(context), handle)),
+      poll: (context: WitContext, handle: string) => answer('poll', () => tool().polling!.poll(toContext(context), handle)),
       cancel: (context: WitContext, handle: string) =>
         run(async () => {
           try {
@@ -49,17 +51,26 @@ export function component(load: Load, served: Record<string, unknown>) {
 }
 
 /** Runs a handler and returns its outcome. An exception becomes the contract's error. */
-function answer(name: string, act: () => Promise<unknown>): Outcome | Promise<Outcome> {
+function answer(name: string, act: () => unknown): Outcome | Promise<Outcome> {
   logAs(name);
-  const failed = (error: unknown): never => {
-    throw toToolError(error);
-  };
   try {
-    const outcome = run(async () => toOutcome(await act())) as Outcome | Promise<Outcome>;
-    return outcome instanceof Promise ? outcome.catch(failed) : outcome;
+    const value = run(act);
+    return value instanceof Promise ? value.then(toOutcome).catch(failed) : toOutcome(value);
   } catch (error) {
     return failed(error);
   }
+}
+
+function failed(error: unknown): never {
+  throw toToolError(error);
+}
+
+/** Does what each call does, except for the handler. */
+function sampleCall(): unknown {
+  const texts = { agentName: '', instanceKey: '', turnId: '', toolCallId: '', traceId: 'trace', workdir: '/' };
+  const context = toContext({ ...texts, message: '{"content":[{"text":"a"}]}' });
+  console.info('text');
+  return { context, input: JSON.parse('{"list":[1,"a",true,null]}') };
 }
 
 function unknownHandler(name: string, described: ExportSpec[]): Error {

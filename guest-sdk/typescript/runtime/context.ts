@@ -13,13 +13,17 @@ export interface WitContext {
 
 export function toContext(wit: WitContext): object {
   const { agentName, instanceKey, turnId, toolCallId, traceId, workdir } = wit;
+  // Few handlers read it, and it may be large.
+  let message: unknown;
   return Object.freeze({
     agentName,
     instanceKey,
     turnId,
     toolCallId,
     ...(traceId ? { traceId } : {}),
-    message: JSON.parse(wit.message),
+    get message() {
+      return (message ??= JSON.parse(wit.message));
+    },
     workdir,
     logger: console,
   });

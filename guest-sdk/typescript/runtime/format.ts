@@ -32,6 +32,7 @@ function describeError(error: Error): string {
 /** Formats like `printf` where the first argument is text, and joins the others with spaces. */
 export function format(...args: unknown[]): string {
   const [first, ...rest] = args;
+  if (rest.length === 0 && typeof first === 'string' && !first.includes('%')) return first;
   let head: string[] = [];
   if (typeof first === 'string') {
     head = [

@@ -1,8 +1,11 @@
 // What an author is told when a module cannot become a tool.
 import assert from 'node:assert';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { bundle } from '../build/bundle.mjs';
+import { withOwnTable } from '../build/own-table.mjs';
+import { ComponentSection, Kind, Section, importsOf, sectionsOf } from '../build/wasm.mjs';
 import { SDK, WIT, buildText, run, sources } from './toolhost.mjs';
 
 const HANDLERS = 'export const handlers = { a: () => 1 };\n';
@@ -82,4 +85,22 @@ test('a tool that uses fetch asks for the other engine', async () => {
   const { engine, features } = await bundle({ entry, wit: WIT });
   assert.deepStrictEqual([engine, features.fetch], ['starlingmonkey', true]);
   assert.strictEqual((await bundle({ entry, wit: WIT, engine: 'qjs' })).engine, 'qjs');
+});
+
+test('the module of QuickJS has its functions in a table of its own', async () => {
+  const { out } = await buildText(HANDLERS);
+  const component = await readFile(out);
+  const within = (bytes, id) => sectionsOf(bytes).filter((section) => section.id === id).map(({ body }) => body);
+  const [linked] = within(component, ComponentSection.Component);
+  const bySize = within(linked, ComponentSection.Module).filter((module) => within(module, Section.Element).length > 0).sort((a, b) => b.length - a.length);
+  const [quickjs] = bySize;
+  assert.strictEqual(importsOf(within(quickjs, Section.Import)[0]).filter(({ kind }) => kind === Kind.Table).length, 0);
+  assert.strictEqual(within(quickjs, Section.Table).length, 1);
+  assert.strictEqual(withOwnTable(component), component);
+});
+
+test('async functions run without a promise for each step', async () => {
+  const folder = await sources('const wait = async () => { await null; };\nexport const handlers = { a: async () => { await wait(); } };\n');
+  const { code } = await bundle({ entry: path.join(folder, 'index.ts'), wit: WIT });
+  assert.deepStrictEqual([...code.matchAll(/\b__async\d*=(\S{16})/g)].map(([, value]) => value), ['runAsyncFunction', 'runAsyncFunction']);
 });

@@ -97,6 +97,56 @@ describe('Promise', () => {
     assert.ifError(error);
   });
 
+  test('async functions take their turns as those of the engine do', async () => {
+    const { QueuedPromise, drain, runAsyncFunction } = runtime;
+    const ofNode = async (start) => {
+      const steps = start();
+      let step = steps.next();
+      while (!step.done) {
+        let value;
+        try {
+          value = await step.value;
+        } catch (error) {
+          step = steps.throw(error);
+          continue;
+        }
+        step = steps.next(value);
+      }
+      return step.value;
+    };
+    const program = (Promises, run, seen) => {
+      const note = (name) => (value) => seen.push(`${name}: ${String(value)}`);
+      const counted = (name, values) => run(function* () {
+        for (const value of values) {
+          try {
+            note(name)(yield value);
+          } catch (error) {
+            note(`${name} caught`)(error);
+          }
+        }
+        return name;
+      });
+      const thenable = { then: (settle) => settle('from then') };
+      counted('plain', [1, null, 'text', () => 2]).then(note('end of plain'));
+      counted('promises', [Promises.resolve(1), Promises.reject('no'), thenable, { then: 3 }]).then(note('end of promises'));
+      run(function* () {
+        return Promises.resolve('adopted');
+      }).then(note('end of adopted'));
+      run(function* () {
+        yield 0;
+        throw 'thrown';
+      }).then(note('never'), note('failed'));
+      Promises.resolve().then(note('1')).then(note('2')).then(note('3')).then(note('4')).then(note('5'));
+    };
+    const [ours, expected] = [[], []];
+    program(Promise, ofNode, expected);
+    await new Promise((resolve) => setImmediate(resolve));
+    program(QueuedPromise, (start) => runAsyncFunction(undefined, [], start), ours);
+    drain();
+    assert.strictEqual(expected.length, 17);
+    assert.deepStrictEqual(ours, expected);
+  });
+
   test('tells of rejections that nobody handles', () => {
     const { QueuedPromise, clearQueue, drain, unhandledRejection } = runtime;
     const handled = QueuedPromise.reject(new Error('handled'));

@@ -4,7 +4,9 @@ import { QueuedPromise } from './promise';
 import { clearTimer, clearTimers, setImmediate, setInterval, setTimeout } from '../timers';
 import { TextDecoder, TextEncoder } from './text';
 
+export { leaveRoom } from './room';
 export { settle as run } from './settle';
+export { runAsyncFunction } from './promise';
 export { sleepSync } from '../timers';
 export { decodeUtf8, encodeUtf8 } from './text';
 
@@ -12,6 +14,11 @@ export { decodeUtf8, encodeUtf8 } from './text';
 export function discard(): void {
   clearQueue();
   clearTimers();
+}
+
+/** Calls what each call does, so that the functions and shapes that QuickJS makes at their first use exist. */
+export function prepare(call: () => void): void {
+  call();
 }
 
 /** Makes the value of a 64-bit parameter. */

@@ -2,8 +2,9 @@
  * `Promise` over our own queue.
  *
  * QuickJS runs its own promises' reactions only when its host asks, and nothing asks during a
- * synchronous export. So async functions are compiled to generators over this class, and `settle`
- * runs its queue.
+ * synchronous export. So async functions are compiled to generators, `runAsyncFunction` drives
+ * them with this class, and `settle` runs its queue. A reaction is an object with a method and not
+ * a closure, and an `await` of a plain value makes no promise: an interpreter pays for each.
  */
 import { enqueue, forgetRejection, noteRejection } from './queue';
 
@@ -11,104 +12,133 @@ type Resolve<T> = (value?: T | PromiseLike<T>) => void;
 type Reject = (reason?: unknown) => void;
 type Executor<T> = (resolve: Resolve<T>, reject: Reject) => void;
 
+const PENDING = 0;
+const FULFILLED = 1;
+const REJECTED = 2;
+type State = typeof PENDING | typeof FULFILLED | typeof REJECTED;
+
+/** What runs once a promise is settled; its state and its value or reason are set before. */
+interface Reaction {
+  state: State;
+  value: any;
+  run(): void;
+}
+
+/** Passed instead of an executor: the promise is settled by this file. */
+const INTERNAL: any = {};
+
+/** Access to private members of promises, for the reactions. */
+let resolve: (promise: QueuedPromise<any>, value: any) => void;
+let reject: (promise: QueuedPromise<any>, reason: unknown) => void;
+let whenSettled: (value: any, reaction: Reaction) => void;
+
 class QueuedPromise<T> {
-  #state: 'pending' | 'fulfilled' | 'rejected' = 'pending';
-  #value: any;
+  #state: State = PENDING;
   #handled = false;
-  #reactions: (() => void)[] = [];
+  /** The value or the reason; while pending, the reactions, if there are any. */
+  #value: any = undefined;
 
   constructor(executor: Executor<T>) {
+    if (executor === INTERNAL) return;
     if (typeof executor !== 'function') {
       throw new TypeError(`Promise resolver ${String(executor)} is not a function`);
     }
-    const { resolve, reject } = this.#resolvers();
-    try {
-      executor(resolve, reject);
-    } catch (error) {
-      reject(error);
-    }
+    this.#call(executor);
   }
 
-  /** The pair of functions of which the first call counts. */
-  #resolvers(): { resolve: Resolve<T>; reject: Reject } {
+  static {
+    resolve = (promise, value) => promise.#resolve(value);
+    reject = (promise, reason) => promise.#settle(REJECTED, reason);
+    whenSettled = (value, reaction) => {
+      const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function';
+      if (!isObject) {
+        reaction.state = FULFILLED;
+        reaction.value = value;
+        enqueue(reaction);
+      } else if (#state in value && value.constructor === QueuedPromise) {
+        value.#react(reaction);
+      } else {
+        const promise = new QueuedPromise<any>(INTERNAL);
+        promise.#resolve(value);
+        promise.#react(reaction);
+      }
+    };
+  }
+
+  /** Calls a function with the pair of functions that settle this promise; the first call of one counts. */
+  #call(executor: Executor<any>): void {
     let decided = false;
-    const once = (act: (value: any) => void) => (value?: any) => {
+    const settle = (value: unknown): void => {
       if (decided) return;
       decided = true;
-      act(value);
+      this.#resolve(value);
     };
-    return {
-      resolve: once((value) => this.#resolve(value)),
-      reject: once((reason) => this.#settle('rejected', reason)),
+    const fail = (reason: unknown): void => {
+      if (decided) return;
+      decided = true;
+      this.#settle(REJECTED, reason);
     };
+    try {
+      executor(settle, fail);
+    } catch (error) {
+      fail(error);
+    }
   }
 
   #resolve(value: any): void {
     if (value === this) {
-      this.#settle('rejected', new TypeError('Chaining cycle detected for promise'));
+      this.#settle(REJECTED, new TypeError('Chaining cycle detected for promise'));
       return;
     }
     if ((typeof value !== 'object' || value === null) && typeof value !== 'function') {
-      this.#settle('fulfilled', value);
+      this.#settle(FULFILLED, value);
       return;
     }
     let then: unknown;
     try {
       then = value.then;
     } catch (error) {
-      this.#settle('rejected', error);
+      this.#settle(REJECTED, error);
       return;
     }
-    if (typeof then !== 'function') {
-      this.#settle('fulfilled', value);
-      return;
-    }
-    enqueue(() => {
-      const { resolve, reject } = this.#resolvers();
-      try {
-        (then as Function).call(value, resolve, reject);
-      } catch (error) {
-        reject(error);
-      }
-    });
+    if (typeof then !== 'function') this.#settle(FULFILLED, value);
+    else if (then === ownThen && #state in value) enqueue(() => value.#react(new Adoption(this)));
+    else enqueue(() => this.#call((settle, fail) => then.call(value, settle, fail)));
   }
 
-  #settle(state: 'fulfilled' | 'rejected', value: unknown): void {
+  #settle(state: State, value: unknown): void {
+    const reactions: Reaction | Reaction[] | undefined = this.#value;
     this.#state = state;
     this.#value = value;
-    if (state === 'rejected' && !this.#handled) noteRejection(this, value);
-    for (const reaction of this.#reactions) enqueue(reaction);
-    this.#reactions = [];
+    if (state === REJECTED && !this.#handled) noteRejection(this, value);
+    if (reactions === undefined) return;
+    for (const reaction of Array.isArray(reactions) ? reactions : [reactions]) {
+      reaction.state = state;
+      reaction.value = value;
+      enqueue(reaction);
+    }
+  }
+
+  #react(reaction: Reaction): void {
+    if (this.#state === PENDING) {
+      if (this.#value === undefined) this.#value = reaction;
+      else if (Array.isArray(this.#value)) this.#value.push(reaction);
+      else this.#value = [this.#value, reaction];
+    } else {
+      reaction.state = this.#state;
+      reaction.value = this.#value;
+      enqueue(reaction);
+      if (this.#state === REJECTED && !this.#handled) forgetRejection(this);
+    }
+    this.#handled = true;
   }
 
   then(onFulfilled?: unknown, onRejected?: unknown): any {
-    const Species = (this.constructor as any)?.[Symbol.species] ?? QueuedPromise;
-    let resolve!: Resolve<any>;
-    let reject!: Reject;
-    const next = new Species((yes: Resolve<any>, no: Reject) => {
-      resolve = yes;
-      reject = no;
-    });
-    const reaction = () => {
-      const handler = this.#state === 'fulfilled' ? onFulfilled : onRejected;
-      if (typeof handler !== 'function') {
-        (this.#state === 'fulfilled' ? resolve : reject)(this.#value);
-        return;
-      }
-      let result;
-      try {
-        result = handler(this.#value);
-      } catch (error) {
-        reject(error);
-        return;
-      }
-      resolve(result);
-    };
-    if (this.#state === 'pending') this.#reactions.push(reaction);
-    else enqueue(reaction);
-    if (this.#state === 'rejected' && !this.#handled) forgetRejection(this);
-    this.#handled = true;
-    return next;
+    const own = this.constructor === QueuedPromise;
+    const Species = own ? QueuedPromise : ((this.constructor as any)?.[Symbol.species] ?? QueuedPromise);
+    const next = Species === QueuedPromise ? new QueuedPromise<any>(INTERNAL) : new Capability(Species);
+    this.#react(new Handlers(onFulfilled, onRejected, next));
+    return next instanceof Capability ? next.promise : next;
   }
 
   catch(onRejected?: unknown): any {
@@ -231,4 +261,115 @@ class QueuedPromise<T> {
 }
 
 Object.defineProperty(QueuedPromise, 'name', { value: 'Promise' });
+const ownThen = QueuedPromise.prototype.then;
+
+/** A promise of a subclass, and how to settle it. */
+class Capability {
+  declare settle: Resolve<any>;
+  declare fail: Reject;
+  declare promise: unknown;
+
+  constructor(Species: new (executor: Executor<any>) => unknown) {
+    this.promise = new Species((settle, fail) => {
+      this.settle = settle;
+      this.fail = fail;
+    });
+  }
+}
+
+/** The handlers of a `then`, and the promise that it returned. */
+class Handlers implements Reaction {
+  declare state: State;
+  declare value: any;
+  declare onFulfilled: unknown;
+  declare onRejected: unknown;
+  declare next: QueuedPromise<any> | Capability;
+
+  constructor(onFulfilled: unknown, onRejected: unknown, next: QueuedPromise<any> | Capability) {
+    this.onFulfilled = onFulfilled;
+    this.onRejected = onRejected;
+    this.next = next;
+  }
+
+  run(): void {
+    const { state, value, next } = this;
+    const handler = state === FULFILLED ? this.onFulfilled : this.onRejected;
+    if (typeof handler !== 'function') {
+      if (state === FULFILLED) settle(next, value);
+      else fail(next, value);
+      return;
+    }
+    let result;
+    try {
+      result = handler(value);
+    } catch (error) {
+      fail(next, error);
+      return;
+    }
+    settle(next, result);
+  }
+}
+
+function settle(next: QueuedPromise<any> | Capability, value: unknown): void {
+  if (next instanceof Capability) next.settle(value);
+  else resolve(next, value);
+}
+
+function fail(next: QueuedPromise<any> | Capability, reason: unknown): void {
+  if (next instanceof Capability) next.fail(reason);
+  else reject(next, reason);
+}
+
+/** Settles a promise as another one of this class, with which it was resolved. */
+class Adoption implements Reaction {
+  declare state: State;
+  declare value: any;
+  declare next: QueuedPromise<any>;
+
+  constructor(next: QueuedPromise<any>) {
+    this.next = next;
+  }
+
+  run(): void {
+    if (this.state === FULFILLED) resolve(this.next, this.value);
+    else reject(this.next, this.value);
+  }
+}
+
+/** An async function that runs: it continues when the value is settled for which it waits. */
+class Coroutine implements Reaction {
+  declare state: State;
+  declare value: any;
+  declare steps: Iterator<unknown>;
+  declare promise: QueuedPromise<any>;
+
+  constructor(steps: Iterator<unknown>, promise: QueuedPromise<any>) {
+    this.state = FULFILLED;
+    this.value = undefined;
+    this.steps = steps;
+    this.promise = promise;
+  }
+
+  run(): void {
+    try {
+      const { done, value } = this.state === FULFILLED ? this.steps.next(this.value) : this.steps.throw!(this.value);
+      if (done) resolve(this.promise, value);
+      else whenSettled(value, this);
+    } catch (error) {
+      reject(this.promise, error);
+    }
+  }
+}
+
+/** Runs an async function that was compiled to a generator. The bundler puts it in place of esbuild's `__async`. */
+export function runAsyncFunction(self: unknown, args: ArrayLike<any>, start: (...args: any[]) => Iterator<unknown>): unknown {
+  const promise = new QueuedPromise<any>(INTERNAL);
+  try {
+    new Coroutine(start.apply(self, args as any[]), promise).run();
+  } catch (error) {
+    reject(promise, error);
+  }
+  return promise;
+}
+
 export { QueuedPromise };

@@ -1,9 +1,12 @@
 /** The queue: microtasks, and rejected promises without a handler. */
 
-let tasks: (() => void)[] = [];
+/** A microtask: a function, or a reaction of a promise, which needs no closure. */
+export type Task = (() => void) | { run(): void };
+
+let tasks: Task[] = [];
 const rejections = new Map<object, unknown>();
 
-export function enqueue(task: () => void): void {
+export function enqueue(task: Task): void {
   tasks.push(task);
 }
 
@@ -13,8 +16,10 @@ export function drain(): void {
     const batch = tasks;
     tasks = [];
     for (let next = 0; next < batch.length; next += 1) {
+      const task = batch[next]!;
       try {
-        batch[next]!();
+        if (typeof task === 'function') task();
+        else task.run();
       } catch (error) {
         tasks = batch.slice(next + 1).concat(tasks);
         throw error;
@@ -31,13 +36,14 @@ export function forgetRejection(promise: object): void {
   rejections.delete(promise);
 }
 
-/** Returns the reasons of rejected promises without a handler, the oldest first. */
+/** Returns the reason of the oldest rejected promise without a handler. */
 export function unhandledRejection(): { reason: unknown } | undefined {
+  if (rejections.size === 0) return undefined;
   for (const reason of rejections.values()) return { reason };
   return undefined;
 }
 
 export function clearQueue(): void {
-  tasks = [];
-  rejections.clear();
+  if (tasks.length > 0) tasks = [];
+  if (rejections.size > 0) rejections.clear();
 }

@@ -6,11 +6,20 @@ import { clearTimers, runNextTimer } from '../timers';
 /** Returns the result of `start`, or throws its error. Work that is still pending is dropped. */
 export function settle<T>(start: () => T | PromiseLike<T>): T {
   let outcome: { value: T } | { reason: unknown } | undefined;
-  new QueuedPromise<T>((resolve) => resolve(start())).then(
-    (value: T) => (outcome = { value }),
-    (reason: unknown) => (outcome = { reason }),
-  );
   try {
+    try {
+      const started = start();
+      if ((typeof started === 'object' && started !== null) || typeof started === 'function') {
+        QueuedPromise.resolve(started).then(
+          (value: T) => (outcome = { value }),
+          (reason: unknown) => (outcome = { reason }),
+        );
+      } else {
+        outcome = { value: started };
+      }
+    } catch (reason) {
+      outcome = { reason };
+    }
     for (;;) {
       drain();
       const unhandled = unhandledRejection();

@@ -16,6 +16,12 @@ export function run<T>(start: () => T | PromiseLike<T>): Promise<T> {
 /** Does nothing: no work is pending between build and call. */
 export function discard(): void {}
 
+/** Does nothing: a call takes turns of the event loop, which does not run while the tool is built. */
+export function prepare(): void {}
+
+/** Does nothing: the engine's heap grows in its own steps. */
+export function leaveRoom(): void {}
+
 /** Makes the value of a 64-bit parameter. */
 export function u64(value: number): bigint {
   return BigInt(value);
