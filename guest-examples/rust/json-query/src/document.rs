@@ -16,8 +16,10 @@ const MAX_BYTES: u64 = 16 << 20;
 /// Reads the text of a file of the workdir.
 pub(crate) fn read(path: &str) -> Result<Vec<u8>, ToolError> {
     let fail = |error| fault::file(error, path);
-    let mut bytes = Vec::new();
     let file = File::open(path).map_err(fail)?;
+    let size = file.metadata().map_or(0, |found| found.len());
+    // One more, so that the read that finds the end needs no more room.
+    let mut bytes = Vec::with_capacity(size.min(MAX_BYTES) as usize + 1);
     file.take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(fail)?;
@@ -28,7 +30,7 @@ pub(crate) fn read(path: &str) -> Result<Vec<u8>, ToolError> {
 }
 
 /// The deepest nesting: parsing takes stack for each level.
-const MAX_DEPTH: usize = 127;
+pub(crate) const MAX_DEPTH: usize = 127;
 
 /// Parses one value, or several after each other: JSON Lines.
 ///
@@ -48,7 +50,7 @@ pub(crate) fn parse(bytes: &[u8], name: &str) -> Result<Vec<Val>, ToolError> {
 }
 
 /// How deep brackets are nested, outside strings.
-fn depth(bytes: &[u8]) -> usize {
+pub(crate) fn depth(bytes: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
     for byte in bytes {

@@ -7,6 +7,9 @@ use toolhost_guest::{handlers, json};
 
 mod document;
 mod fault;
+#[cfg(target_family = "wasm")]
+mod free_lists;
+mod program;
 mod query;
 
 handlers! {

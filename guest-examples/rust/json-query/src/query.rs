@@ -1,15 +1,13 @@
 //! `query`: runs jq on each value of a document.
 
-use jaq_core::load::{self, Arena, File, Loader};
-use jaq_core::{Compiler, Ctx, Exn, Vars, data};
+use jaq_core::{Ctx, Exn, Vars, data};
 use jaq_json::Val;
 use serde::{Deserialize, Serialize};
-use toolhost_guest::{Context, ToolError, Value};
+use serde_json::value::{RawValue, to_raw_value};
+use toolhost_guest::{Context, ToolError};
 
-use crate::{document, fault};
-
-/// `@csv` and `@tsv`.
-const FORMATS: &str = include_str!("formats.jq");
+use crate::document::{self, MAX_DEPTH};
+use crate::{fault, program};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -33,7 +31,7 @@ fn hundred_thousand() -> usize {
 
 #[derive(Serialize)]
 pub(crate) struct Output {
-    results: Vec<Value>,
+    results: Vec<Box<RawValue>>,
     count: usize,
     /// There are more results; the query should select less.
     truncated: bool,
@@ -49,27 +47,7 @@ pub(crate) fn query(_: &Context, input: Input) -> Result<Output, ToolError> {
     let values = document::parse(&bytes, name)?;
     drop(bytes);
 
-    let arena = Arena::default();
-    let formats = load::parse(FORMATS, |parser| parser.defs());
-    let defs = jaq_core::defs()
-        .chain(jaq_std::defs())
-        .chain(jaq_json::defs())
-        .chain(formats.unwrap_or_default());
-    let funs = jaq_core::funs()
-        .chain(jaq_std::funs())
-        .chain(jaq_json::funs());
-    let program = File {
-        code: input.query.as_str(),
-        path: (),
-    };
-    let modules = Loader::new(defs)
-        .load(&arena, program)
-        .map_err(|errors| fault::syntax(&input.query, errors))?;
-    let filter = Compiler::default()
-        .with_funs(funs)
-        .compile(modules)
-        .map_err(|errors| fault::undefined(&input.query, errors))?;
-
+    let filter = program::compile(&input.query)?;
     let mut found = Found::new(input.max_results, input.max_bytes);
     for value in values {
         let ctx = Ctx::<data::JustLut<Val>>::new(&filter.lut, Vars::new([]));
@@ -94,7 +72,7 @@ fn stopped(end: Exn<'_, Val>) -> Option<String> {
 
 /// Results within their bounds.
 struct Found {
-    results: Vec<Value>,
+    results: Vec<Box<RawValue>>,
     max_results: usize,
     bytes_left: usize,
 }
@@ -117,9 +95,7 @@ impl Found {
             return false;
         }
         self.bytes_left -= bytes;
-        // jq has values that JSON does not, such as NaN: they become text.
-        let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
-        self.results.push(value);
+        self.results.push(json(text));
         true
     }
 
@@ -130,4 +106,15 @@ impl Found {
             truncated,
         }
     }
+}
+
+/// Returns the text of a value as JSON. Values that JSON does not have, such as NaN, and those that are nested
+/// too deep become a text.
+fn json(text: String) -> Box<RawValue> {
+    let is_json = document::depth(text.as_bytes()) <= MAX_DEPTH
+        && serde_json::from_str::<&RawValue>(&text).is_ok();
+    if !is_json {
+        return to_raw_value(&text).unwrap_or_default();
+    }
+    RawValue::from_string(text).unwrap_or_default()
 }
