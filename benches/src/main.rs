@@ -11,10 +11,12 @@
 mod front_ends;
 mod languages;
 mod measure;
+mod peers;
 mod raw;
 mod reset;
 
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -306,24 +308,51 @@ const FRONT_ENDS: &str = "front-ends";
 /// The argument after which only the tools of each language are measured.
 const LANGUAGES: &str = "languages";
 
-fn main() {
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match measure(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            println!("{message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Measures what the arguments name.
+fn measure(arguments: &[String]) -> Result<(), String> {
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
+    let after = |word: &str| {
+        let mut words = arguments.iter();
+        words.any(|argument| argument == word);
+        words.as_slice()
+    };
+    if has(peers::SCALE) {
+        return peers::print_scale(&runtime(), after(peers::SCALE).first());
+    }
+    if has(peers::ARGUMENT) {
+        return peers::run(&runtime(), after(peers::ARGUMENT));
+    }
     if has(front_ends::SERVE_MCP) {
-        return runtime().block_on(front_ends::serve_mcp());
+        runtime().block_on(front_ends::serve_mcp());
+        return Ok(());
     }
     if has(front_ends::SERVE_RPC) {
-        return runtime().block_on(front_ends::serve_rpc());
+        runtime().block_on(front_ends::serve_rpc());
+        return Ok(());
     }
     if has(FRONT_ENDS) {
         let work = tempfile::tempdir().unwrap();
-        return front_ends::print(&runtime(), work.path());
+        front_ends::print(&runtime(), work.path());
+        return Ok(());
     }
     if has(LANGUAGES) {
         let work = tempfile::tempdir().unwrap();
-        return languages::print(&runtime(), work.path());
+        languages::print(&runtime(), work.path());
+        return Ok(());
     }
     measure_all();
+    Ok(())
 }
 
 fn measure_all() {

@@ -29,12 +29,15 @@ use bindings::exports::goondan::tool::handlers::{Outcome, ToolContext};
 use bindings::wasi::logging::logging;
 
 /// Returns an engine with a pool, and otherwise the sandbox's settings, from the same file.
-fn engine(pool: Pool) -> Engine {
+///
+/// # Errors
+/// The machine has no support for a setting of the pool.
+pub(crate) fn engine(pool: Pool) -> wasmtime::Result<Engine> {
     let mut config = settings::config();
     config
         .allocation_strategy(pool.strategy())
         .memory_init_cow(true);
-    let engine = Engine::new(&config).unwrap();
+    let engine = Engine::new(&config)?;
     let ticking = engine.weak();
     std::thread::spawn(move || {
         while let Some(engine) = ticking.upgrade() {
@@ -43,7 +46,7 @@ fn engine(pool: Pool) -> Engine {
             std::thread::sleep(Duration::from_millis(1));
         }
     });
-    engine
+    Ok(engine)
 }
 
 struct State {
@@ -97,15 +100,21 @@ pub(crate) struct Raw {
 impl Raw {
     /// Prepares a component in an engine of its own.
     pub(crate) fn new(component: &[u8], pool: Pool) -> Self {
-        let engine = engine(pool);
-        let mut linker = Linker::<State>::new(&engine);
+        Self::in_engine(&engine(pool).unwrap(), component)
+    }
+
+    /// Prepares a component that imports WASI 0.2 and the log, and nothing else.
+    pub(crate) fn in_engine(engine: &Engine, component: &[u8]) -> Self {
+        let mut linker = Linker::<State>::new(engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
         logging::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state).unwrap();
-        let component = Component::from_binary(&engine, component).unwrap();
+        // Some bindings import the types alone.
+        linker.instance("goondan:tool/types@2.0.0").unwrap();
+        let component = Component::from_binary(engine, component).unwrap();
         let pre = linker.instantiate_pre(&component).unwrap();
         Self {
             pre: bindings::ToolPre::new(pre).unwrap(),
-            engine,
+            engine: engine.clone(),
         }
     }
 

@@ -19,6 +19,7 @@ mod guests;
 mod mcp_clients;
 mod mcp_servers;
 mod packages;
+mod peers;
 mod sources;
 mod task;
 mod tool;

@@ -1,7 +1,5 @@
 //! Installs the MCP clients of others, the conformance suite, and the Node that they need.
 
-use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -39,12 +37,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<Option<PathBuf>> {
         Command::new(python).args(["-c", PATH_OF_NODE]),
     )?);
     let link = installed.join("node");
-    if fs::read_link(&link).ok().as_ref() != Some(&node) {
-        if link.symlink_metadata().is_ok() {
-            fs::remove_file(&link)?;
-        }
-        symlink(&node, &link)?;
-    }
+    packages::link(&node, &link)?;
     let works = child::works(Command::new(&link).arg("--version"));
     ensure!(works, "{} does not run", link.display());
     Ok(Some(installed))

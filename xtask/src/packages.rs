@@ -1,6 +1,7 @@
 //! Installs packages of npm and PyPI at the versions that files of the repository pin.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -92,6 +93,17 @@ pub(crate) fn install_venv(requirements: &Path, venv: &Path) -> Result<PathBuf> 
     child::run(pip.arg(requirements))?;
     fs::copy(requirements, installed)?;
     Ok(python)
+}
+
+/// Makes a link to a file, in place of one to another file.
+pub(crate) fn link(file: &Path, link: &Path) -> Result<()> {
+    if fs::read_link(link).is_ok_and(|linked| linked == file) {
+        return Ok(());
+    }
+    if link.symlink_metadata().is_ok() {
+        fs::remove_file(link)?;
+    }
+    symlink(file, link).with_context(|| link.display().to_string())
 }
 
 /// Returns whether two files exist and have the same bytes.

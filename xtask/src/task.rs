@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::fuzz::{self, FuzzRun};
 use crate::workspace::Workspace;
-use crate::{checks, conformance, demo, deny, guests, mcp_clients, wasip2};
+use crate::{checks, conformance, demo, deny, guests, mcp_clients, peers, wasip2};
 
 const HELP: &str = "\
 Set-up and build commands that need only cargo.
@@ -22,6 +22,9 @@ Set-up and build commands that need only cargo.
   cargo xtask lint              checks format and clippy as CI does
   cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures, in the release profile
+  cargo xtask bench peers [--write]
+                                measures the same work in Bun, Node, CPython, Extism, jaq and the engine
+                                alone, installed in target/; writes docs/performance.md and its plots
   cargo xtask base-tools [--write]
                                 measures the base tools: size, load, call; writes docs/base-tools.md
   cargo xtask fuzz [--minutes N] [TARGET…]
@@ -124,6 +127,9 @@ impl Task {
             Self::Lint => checks::lint(workspace),
             Self::Deny => deny::check(workspace),
             Self::Bench(args) => {
+                if args.first().is_some_and(|word| word == "peers") {
+                    peers::install(workspace)?;
+                }
                 guests::build(workspace)?;
                 checks::bench(workspace, args)
             }
@@ -167,6 +173,8 @@ mod tests {
         assert_eq!(parse("test --help"), Some(Task::Help));
         assert_eq!(parse("guests"), Some(Task::Guests));
         assert_eq!(parse("test -- a -- b"), Some(Task::Test(words("a -- b"))));
+        let peers = Task::Bench(words("peers --write"));
+        assert_eq!(parse("bench peers --write"), Some(peers));
         assert_eq!(parse("test a"), Some(Task::Test(words("a"))));
         assert!(matches!(parse("fuzz bundle"), Some(Task::Fuzz(_))));
         assert_eq!(parse("fuzz --minutes"), None);

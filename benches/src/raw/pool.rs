@@ -14,6 +14,8 @@ pub(crate) struct Pool {
     kept_of_memory: usize,
     /// The same of each table.
     kept_of_table: usize,
+    /// Ask the kernel which pages were written to, and reset only these.
+    scans_pages: bool,
 }
 
 impl Pool {
@@ -22,6 +24,18 @@ impl Pool {
         Self {
             kept_of_memory: 4 << 20,
             kept_of_table: 64 << 10,
+            scans_pages: false,
+        }
+    }
+
+    /// Slots that keep all that a tool's memory starts with, and reset what was written. Not safe on a
+    /// machine that swaps: the scan reports a page that was swapped out as unwritten, so that the next
+    /// instance reads it.
+    pub(crate) fn tuned() -> Self {
+        Self {
+            kept_of_memory: 64 << 20,
+            kept_of_table: 64 << 10,
+            scans_pages: true,
         }
     }
 
@@ -30,16 +44,21 @@ impl Pool {
         Self {
             kept_of_memory,
             kept_of_table: 0,
+            scans_pages: false,
         }
     }
 
     pub(super) fn strategy(self) -> InstanceAllocationStrategy {
+        let scan = match self.scans_pages {
+            true => Enabled::Yes,
+            false => Enabled::No,
+        };
         let mut pool = PoolingAllocationConfig::new();
         // One component may have several core instances, memories and tables.
         pool.total_component_instances(SLOTS)
             .total_stacks(SLOTS)
             .total_core_instances(SLOTS * INSTANCES)
-            .total_memories(SLOTS)
+            .total_memories(SLOTS * MEMORIES)
             .total_tables(SLOTS * TABLES)
             .max_core_instances_per_component(INSTANCES)
             .max_memories_per_component(MEMORIES)
@@ -53,7 +72,7 @@ impl Pool {
             .max_unused_warm_slots(SLOTS)
             .linear_memory_keep_resident(self.kept_of_memory)
             .table_keep_resident(self.kept_of_table)
-            .pagemap_scan(Enabled::No);
+            .pagemap_scan(scan);
         InstanceAllocationStrategy::Pooling(pool)
     }
 }

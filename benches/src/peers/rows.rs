@@ -1,0 +1,119 @@
+//! The rows of the tables: each way to do a work, ready to be called, or why it cannot be measured.
+
+use std::path::Path;
+
+use tokio::runtime::Handle;
+
+use super::caller::Caller;
+use super::engine::EngineAlone;
+use super::extism::{Extism, Instances};
+use super::ours::{Ours, Settings};
+use super::pipe::PipeCalls;
+use super::programs::Program;
+use super::spawned::SpawnedCalls;
+use super::works::Work;
+use crate::raw::Pool;
+
+/// The row that the others are compared with.
+pub(super) const OURS: &str = "toolhost";
+pub(super) const SPARE: &str = "toolhost, spare instances";
+pub(super) const ENGINE: &str = "engine alone";
+pub(super) const TUNED: &str = "engine alone, tuned";
+pub(super) const EXTISM: &str = "Extism, a plug-in per call";
+pub(super) const BUN: &str = "Bun, one process";
+pub(super) const BUN_SPAWNED: &str = "Bun, a process per call";
+pub(super) const JAQ: &str = "jaq, one process";
+
+/// Processes that live from call to call.
+const PIPES: [(&str, Program); 5] = [
+    (BUN, Program::Bun),
+    ("Node, one process", Program::Node),
+    ("CPython, one process", Program::Python),
+    (JAQ, Program::Jaq),
+    ("jaq, one process, query kept", Program::JaqKept),
+];
+
+/// A process for each call.
+const SPAWNED: [(&str, Program); 3] = [
+    (BUN_SPAWNED, Program::Bun),
+    ("Node, a process per call", Program::Node),
+    ("CPython, a process per call", Program::Python),
+];
+
+/// A way to do a work.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    /// Why it is not measured, if so.
+    pub(super) caller: Result<Box<dyn Caller>, String>,
+}
+
+/// What can do works.
+pub(super) struct Peers {
+    ours: [(&'static str, Result<Ours, String>); 2],
+    engines: [(&'static str, Result<EngineAlone, String>); 2],
+    extism: Result<Extism, String>,
+}
+
+impl Peers {
+    pub(super) fn new(runtime: &Handle, workdir: &Path) -> Self {
+        let ours = |settings| Ours::new(runtime, settings);
+        let engine = |pool| EngineAlone::new(runtime, pool);
+        Self {
+            ours: [
+                (OURS, ours(Settings::Default)),
+                (SPARE, ours(Settings::SpareInstances)),
+            ],
+            engines: [
+                (ENGINE, engine(Pool::small())),
+                (TUNED, engine(Pool::tuned())),
+            ],
+            extism: Extism::new(workdir),
+        }
+    }
+
+    /// Prepares a work in all that can do it, and checks one output of each.
+    pub(super) fn rows(&self, work: &Work, workdir: &Path) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut add = |name, caller| rows.push(Row { name, caller });
+        for (name, ours) in &self.ours {
+            let prepared = ours.as_ref().map_err(Clone::clone);
+            add(name, prepared.and_then(|ours| ours.prepare(work, workdir)));
+        }
+        for (name, engine) in &self.engines {
+            let prepared = engine.as_ref().map_err(Clone::clone);
+            add(name, prepared.map(|engine| engine.prepare(work, workdir)));
+        }
+        if Extism::does(work) {
+            let instances = [
+                (EXTISM, Instances::Fresh),
+                ("Extism, one plug-in", Instances::Kept),
+            ];
+            for (name, instances) in instances {
+                let prepared = self.extism.as_ref().map_err(Clone::clone);
+                add(name, prepared.map(|extism| extism.prepare(work, instances)));
+            }
+        }
+        for (name, program) in PIPES.iter().filter(|(_, program)| program.does(work)) {
+            let started = PipeCalls::start(*program, work, workdir);
+            add(
+                name,
+                started.map(|calls| Box::new(calls) as Box<dyn Caller>),
+            );
+        }
+        for (name, program) in SPAWNED.iter().filter(|(_, program)| program.does(work)) {
+            let ready = SpawnedCalls::new(*program, work, workdir);
+            add(name, ready.map(|calls| Box::new(calls) as Box<dyn Caller>));
+        }
+        for row in &mut rows {
+            if let Ok(caller) = &mut row.caller {
+                let output = caller.once();
+                let (name, title) = (row.name, &work.title);
+                assert!(
+                    output.contains(&work.expects),
+                    "{name}, {title}: {output:.200}"
+                );
+            }
+        }
+        rows
+    }
+}
