@@ -1,8 +1,10 @@
 """The `csv-stats` tool: what is in a CSV file of the workdir, without sending it to the model."""
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice, zip_longest
 from typing import Any
 
 from toolhost import Context, ToolError
@@ -59,32 +61,32 @@ def read_columns(path: str, delimiter: str | None) -> tuple[dict[str, list[str]]
 
 def parse(path: str, delimiter: str | None) -> tuple[dict[str, list[str]], int]:
     with open(path, newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, delimiter=delimiter or guess_delimiter(file.readline()))
-        file.seek(0)
-        names = unique(next(reader, []))
-        if not names:
-            raise ToolError(f"{path} is empty", code="EMPTY", suggestion="pass a file with a row of names")
-        columns: dict[str, list[str]] = {name: [] for name in names}
-        rows = 0
-        for row in reader:
-            if not row:
-                continue
-            if len(row) > len(names):
-                raise ToolError(
-                    f"{path}, line {reader.line_num}: {len(row)} cells, but {len(names)} columns",
-                    code="RAGGED",
-                    suggestion="check the delimiter, or correct that line",
-                )
-            rows += 1
-            if rows * len(names) > MAX_CELLS:
-                raise ToolError(
-                    f"{path} has more than {MAX_CELLS:,} cells",
-                    code="TOO_LARGE",
-                    suggestion="split the file first",
-                )
-            for index, name in enumerate(names):
-                columns[name].append(row[index] if index < len(row) else "")
-    return columns, rows
+        text = file.read()
+    first, _, _ = text.partition("\n")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or guess_delimiter(first))
+    names = unique(next(reader, []))
+    if not names:
+        raise ToolError(f"{path} is empty", code="EMPTY", suggestion="pass a file with a row of names")
+    rows = list(islice(filter(None, reader), MAX_CELLS // len(names) + 1))
+    check_rows(path, names, rows)
+    # Short rows are filled up: no row is longer than that of the names.
+    columns = {name: cells for name, *cells in zip_longest(names, *rows, fillvalue="")}
+    return columns, len(rows)
+
+
+def check_rows(path: str, names: list[str], rows: list[list[str]]) -> None:
+    """Refuses more cells than fit, and rows that have more cells than there are names."""
+    if len(rows) * len(names) > MAX_CELLS:
+        raise ToolError(
+            f"{path} has more than {MAX_CELLS:,} cells", code="TOO_LARGE", suggestion="split the file first"
+        )
+    widest = max(rows, key=len, default=[])
+    if len(widest) > len(names):
+        raise ToolError(
+            f"{path}, row {rows.index(widest) + 2}: {len(widest)} cells, but {len(names)} columns",
+            code="RAGGED",
+            suggestion="check the delimiter, or correct that row",
+        )
 
 
 def guess_delimiter(line: str) -> str:

@@ -1,13 +1,10 @@
-"""The WIT world of one component: the contract's world, and the other imports of the SDK."""
+"""The WIT world of one component: the contract's world."""
 
 import re
 import shutil
 from pathlib import Path
 
 WORLD = "component"
-
-# The environment of the call: the interpreter has that of the build.
-_IMPORTS = ("wasi:cli/environment",)
 
 
 def lay_out_world(contract: Path, folder: Path, polls: bool) -> None:
@@ -17,9 +14,8 @@ def lay_out_world(contract: Path, folder: Path, polls: bool) -> None:
     shutil.copytree(contract, deps / "goondan-tool", ignore=shutil.ignore_patterns("deps"))
     versions = dict(_packages(deps))
     contract_world = "goondan:tool/async-tool" if polls else "goondan:tool/tool"
-    lines = [f"include {_versioned(contract_world, versions)};"]
-    lines += [f"import {_versioned(name, versions)};" for name in _IMPORTS]
-    (folder / "world.wit").write_text(f"package toolhost:build;\nworld {WORLD} {{\n{chr(10).join(lines)}\n}}\n")
+    include = f"include {_versioned(contract_world, versions)};"
+    (folder / "world.wit").write_text(f"package toolhost:build;\nworld {WORLD} {{\n{include}\n}}\n")
 
 
 def _packages(deps: Path) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ componentize-py imports this module while it builds, and keeps the interpreter a
 runs in the folder of the build: what is wrong with the tool is written to `report.json` there.
 """
 
+import contextlib
 import gc
 import importlib
 import json
@@ -14,20 +15,27 @@ from typing import Any
 
 from componentize_py_types import Err
 from wit_world import exports
-from wit_world.imports import environment
 from wit_world.imports import logging as host_log
 from wit_world.imports import types
 
 from toolhost import Context, Pending
 from toolhost._closed import close
+from toolhost._context import CallContext
 from toolhost._failure import failure_of
 from toolhost._handlers import HandlersError
+from toolhost._heap import settle_heap
 from toolhost._late import settle_imports
 from toolhost._log import settle_logging
 from toolhost._tool import Tool
 from toolhost._waiting import settle_asyncio
+from toolhost._warm_up import warm_up
 
 HERE = os.path.dirname(__file__)
+
+# CPython's own, which a tool may have replaced.
+GC_THRESHOLD = gc.get_threshold()
+# New objects until unreachable cycles are looked for. Most calls end earlier, and their memory with them.
+GC_THRESHOLD_OF_CALLS = 20_000
 
 
 def load() -> Tool:
@@ -37,16 +45,13 @@ def load() -> Tool:
     close()
     try:
         module = importlib.import_module(entry["module"])
-        tool = Tool(module, polls=hasattr(exports, "Polling"), environment=environment.get_environment)
+        tool = Tool(module, polls=hasattr(exports, "Polling"))
     except BaseException as error:
         report(error, entry)
         raise SystemExit(1) from None
     settle_logging(host_log.log, host_log.Level)
     settle_imports(os.path.dirname(module.__file__), {"asyncio": settle_asyncio})
     sys.stdout.flush()
-    # Objects that exist now are never garbage: a call need not scan them.
-    gc.collect()
-    gc.freeze()
     return tool
 
 
@@ -108,12 +113,37 @@ def answer(run: Any, *arguments: Any) -> types.Outcome:
 
 def read(context: types.ToolContext) -> Context:
     """Makes the context of a handler."""
-    return Context(
+    return CallContext(
+        context.message,
         agent_name=context.agent_name,
         instance_key=context.instance_key,
         turn_id=context.turn_id,
         tool_call_id=context.tool_call_id,
-        message=json.loads(context.message),
         workdir=context.workdir,
         trace_id=context.trace_id,
     )
+
+
+def settle() -> list[Any]:
+    """Prepares the memory that every call starts with, once all modules are there."""
+    # A tool may have replaced functions that this calls: then its calls start without it.
+    with contextlib.suppress(Exception):
+        warm_up(call_with, os.path.join(HERE, "entry.json"))
+    # Objects that exist now are never garbage: a call need not scan them.
+    gc.collect()
+    if gc.get_threshold() == GC_THRESHOLD:
+        gc.set_threshold(GC_THRESHOLD_OF_CALLS, *GC_THRESHOLD[1:])
+    filling = settle_heap()
+    gc.freeze()
+    return filling
+
+
+def call_with(function: Any, argument: Any) -> types.Outcome:
+    """Calls a function as the host calls a handler."""
+    context = types.ToolContext(
+        agent_name="", instance_key="", turn_id="", tool_call_id="", trace_id=None, message="{}", workdir="/"
+    )
+    return answer(TOOL.run, function, read(context), argument)
+
+
+FILLING = settle()

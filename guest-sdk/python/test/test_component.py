@@ -34,6 +34,10 @@ class Probe(unittest.TestCase):
     def test_gives_the_context(self) -> None:
         code = "result = [ctx.agent_name, ctx.instance_key, ctx.tool_call_id, ctx.workdir, type(ctx.message).__name__]"
         self.assertEqual(self.output("run", code=code), ["default", "cli", "call_1", "/", "dict"])
+        code = "result = [isinstance(ctx, toolhost.Context), ctx.message == ctx.message, len(ctx.message) > 0]"
+        self.assertEqual(self.output("run", code=code), [True, True, True])
+        self.assertEqual(self.error("run", code="ctx.other")["name"], "AttributeError")
+        self.assertEqual(self.error("run", code="ctx.workdir = 'x'")["name"], "FrozenInstanceError")
 
     def test_works_in_the_workdir(self) -> None:
         (self.bundle.workdir / "a.txt").write_text("hello")
@@ -63,11 +67,21 @@ class Probe(unittest.TestCase):
 
     def test_is_fresh_in_each_call(self) -> None:
         first, second = self.output("chance"), self.output("chance")
-        for key in ("random", "secret", "uuid", "time", "now"):
+        for key in ("random", "secret", "uuid", "file", "time", "now"):
             self.assertNotEqual(first[key], second[key], key)
         self.assertEqual((first["calls"], second["calls"]), (1, 1))
         age = datetime.now(timezone.utc).timestamp() - second["time"]
         self.assertTrue(0 <= age < 60, age)
+
+    def test_has_imported_the_library_that_functions_import(self) -> None:
+        names = ["base64", "email", "encodings.utf_8_sig", "heapq", "helper", "shapes.circle"]
+        loaded = self.output("run", code=f"import sys; result = [name in sys.modules for name in {names}]")
+        self.assertEqual(dict(zip(names, loaded)), {name: name not in ("helper", "shapes.circle") for name in names})
+
+    def test_gives_a_call_adjacent_memory(self) -> None:
+        code = "blocks = [bytes(n) for n in range(16, 416)]; result = len({id(it) >> 12 for it in blocks})"
+        # 400 blocks of 250 bytes on average fill 25 pages.
+        self.assertLess(self.output("run", code=code), 35)
 
     def test_bundles_modules_packages_and_requirements(self) -> None:
         self.assertEqual(

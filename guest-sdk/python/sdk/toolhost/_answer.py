@@ -17,13 +17,16 @@ class Pending:
     handle: str
 
 
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
 def to_json(value: Any) -> str:
     """Writes a handler's result as JSON.
 
     Raises ToolError where it is none, naming the type and the place.
     """
     try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        text = _ENCODER.encode(value)
         text.encode()
         return text
     except (TypeError, ValueError, RecursionError) as error:

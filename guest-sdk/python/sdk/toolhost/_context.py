@@ -1,5 +1,6 @@
 """The context of a call."""
 
+import json
 import logging
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,3 +33,15 @@ class Context:
 
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger("tool"))
     """The operator's log. The model never sees it."""
+
+
+class CallContext(Context):
+    """The context that the host gives. Most handlers do not read the message, so it is parsed when one does."""
+
+    def __init__(self, message_json: str, **fields: Any) -> None:
+        self.__dict__.update(fields, _message_json=message_json, logger=logging.getLogger("tool"))
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "message":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self.__dict__.setdefault("message", json.loads(self.__dict__["_message_json"]))

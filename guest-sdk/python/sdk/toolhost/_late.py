@@ -2,11 +2,15 @@
 
 A component is the interpreter's memory after the tool's modules were imported; the files they came
 from are not there when it runs. So what an `import` inside a function may reach, in the tool's own
-modules, in packages and in the standard library, is compiled now and kept compressed
-until it is imported.
+modules, in packages and in the standard library, is compiled now. What the tool's functions import of the standard
+library, and what the functions of those modules import, is imported now; the rest of the library is kept compressed.
+Modules of the tool and of packages run when they are imported, as their authors wrote.
 """
 
+import contextlib
 import dis
+import gc
+import importlib
 import linecache
 import marshal
 import os
@@ -28,6 +32,9 @@ _LEFT_OUT = frozenset(
     "pydoc_data setuptools ssl test tkinter turtle unittest venv webbrowser".split()
 )
 
+# Python code that stands in for modules in C that this interpreter has.
+_STANDS_IN = frozenset("_pydatetime _pydecimal _pyio _pylong _threading_local".split())
+
 
 class Kept(NamedTuple):
     """A module that may be imported later."""
@@ -35,7 +42,8 @@ class Kept(NamedTuple):
     origin: str | None
     folders: list[str] | None
     """The folders with the modules of a package; None for a module."""
-    code: bytes
+    code: CodeType | bytes
+    """Compressed if it is of the standard library."""
 
 
 class LateImports(MetaPathFinder, Loader):
@@ -44,6 +52,10 @@ class LateImports(MetaPathFinder, Loader):
     def __init__(self, then: dict[str, Callable[[ModuleType], None]]) -> None:
         self._kept: dict[str, Kept] = {}
         self._then = then
+        # By the name of each module, what it may import.
+        self._imports_of: dict[str, list[str]] = {}
+        # Not that of `os`, which is part of the interpreter.
+        self._library = os.path.dirname(dis.__file__) + "/"
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         kept = self._kept.get(fullname)
@@ -56,7 +68,7 @@ class LateImports(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         code = self._kept[module.__name__].code
-        exec(marshal.loads(zlib.decompress(code)), module.__dict__)
+        exec(marshal.loads(zlib.decompress(code)) if isinstance(code, bytes) else code, module.__dict__)
         if then := self._then.get(module.__name__):
             then(module)
 
@@ -72,6 +84,26 @@ class LateImports(MetaPathFinder, Loader):
                     seen.add(name)
                     waiting.append(name)
 
+    def import_library(self) -> None:
+        """Imports what the tool reaches of the standard library, so that no call has to."""
+        own = (__package__, "toolhost_component")
+        tool = [name for name in self._imports_of if not self._of_library(name) and name.partition(".")[0] not in own]
+        direct = {name for module in tool for name in self._imports_of[module]}
+        reached = direct.union(*(self._imports_of.get(name, ()) for name in direct), _HIDDEN)
+        for name in sorted(reached & self._kept.keys()):
+            if self._of_library(name) and name not in _STANDS_IN:
+                # Some need a module in C that is not there: importing them in a call raises the error.
+                with contextlib.suppress(Exception):
+                    importlib.import_module(name)
+        for name in self._kept.keys() & sys.modules.keys():
+            del self._kept[name]
+        self._imports_of.clear()
+
+    def _of_library(self, name: str) -> bool:
+        kept, loaded = self._kept.get(name), sys.modules.get(name)
+        origin = kept.origin if kept else getattr(loaded, "__file__", None)
+        return origin is None or origin.startswith(self._library)
+
     def _keep_one(self, name: str) -> list[str]:
         """Keeps a module that is not loaded, and returns what it may import."""
         loaded = sys.modules.get(name)
@@ -82,16 +114,19 @@ class LateImports(MetaPathFinder, Loader):
         if not isinstance(spec.loader, SourceFileLoader):
             # A folder without __init__.py is a package with nothing to run.
             if loaded is None and folders:
-                self._kept[name] = Kept(None, folders, zlib.compress(marshal.dumps(compile("", name, "exec"))))
+                self._kept[name] = Kept(None, folders, compile("", name, "exec"))
             return []
         try:
             code = spec.loader.get_code(name)
         except SyntaxError:
             return []
         if loaded is None:
-            self._kept[name] = Kept(spec.origin, folders, zlib.compress(marshal.dumps(code)))
+            of_library = spec.origin.startswith(self._library)
+            kept = zlib.compress(marshal.dumps(code)) if of_library else code
+            self._kept[name] = Kept(spec.origin, folders, kept)
         package = name if folders is not None else name.rpartition(".")[0]
-        return list(_imports(code, package))
+        self._imports_of[name] = list(_imports(code, package))
+        return self._imports_of[name]
 
     def _find_file(self, name: str) -> ModuleSpec | None:
         parent = name.rpartition(".")[0]
@@ -121,6 +156,9 @@ def settle_imports(tool_folder: str, then: dict[str, Callable[[ModuleType], None
     sys.meta_path[:] = [it for it in sys.meta_path if it is not PathFinder] + [late]
     sys.path.clear()
     sys.path_importer_cache.clear()
+    # What is imported next takes the place of what compiling has left.
+    gc.collect()
+    late.import_library()
 
 
 def _imports(code: CodeType, package: str) -> Iterator[str]:

@@ -21,11 +21,8 @@ _SDK = os.path.dirname(__file__)
 class Tool:
     """The handlers of a module."""
 
-    def __init__(
-        self, module: ModuleType, polls: bool, environment: Callable[[], list[tuple[str, str]]]
-    ) -> None:
+    def __init__(self, module: ModuleType, polls: bool) -> None:
         self.handlers: dict[str, Handler] = handlers_of(module)
-        self._environment = environment
         self._polling = polling_of(module, polls)
 
     def call(self, name: str, context: Context, input: str) -> str | Pending:
@@ -33,19 +30,19 @@ class Tool:
         handler = self.handlers.get(name)
         if handler is None:
             raise ToolError(f"this tool has no handler `{name}`; its handlers are {', '.join(self.handlers)}")
-        return self._run(handler.function, context, json.loads(input))
+        return self.run(handler.function, context, json.loads(input))
 
     def poll(self, context: Context, handle: str) -> str | Pending:
         """Polls a pending handle."""
-        return self._run(self._polling[0], context, handle)
+        return self.run(self._polling[0], context, handle)
 
     def cancel(self, context: Context, handle: str) -> None:
         """Cancels a pending handle. Errors are ignored: no caller waits for them."""
         with contextlib.suppress(BaseException):
-            self._run(self._polling[1], context, handle)
+            self.run(self._polling[1], context, handle)
 
-    def _run(self, function: Callable[[Any, Any], Any], context: Context, argument: Any) -> str | Pending:
-        self._be_fresh()
+    def run(self, function: Callable[[Any, Any], Any], context: Context, argument: Any) -> str | Pending:
+        """Runs a function of the module; returns its result as JSON text."""
         try:
             result = function(context, argument)
             if inspect.iscoroutine(result):
@@ -67,10 +64,3 @@ class Tool:
                 suggestion="the caller cannot change this: the author must correct the tool",
             )
         return pending
-
-    def _be_fresh(self) -> None:
-        """Resets the state that every call would otherwise inherit from the build."""
-        os.environ.clear()
-        os.environ.update(self._environment())
-        if random := sys.modules.get("random"):
-            random.seed()
