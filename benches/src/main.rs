@@ -14,6 +14,8 @@ mod measure;
 mod peers;
 mod raw;
 mod reset;
+mod starts;
+mod tiers;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -199,22 +201,6 @@ fn registry(bench: &Bench) -> f64 {
     median((0..ROUNDS).map(round).collect())
 }
 
-/// Returns the time to load the example bundle without a cache and with a warm one, in milliseconds.
-fn starts(bench: &Bench) -> (f64, f64) {
-    let top = tempfile::tempdir().unwrap();
-    let load = || {
-        let started = Instant::now();
-        let host = host(Some(top.path()));
-        bench
-            .runtime
-            .block_on(host.load(root("guest-examples")))
-            .unwrap();
-        started.elapsed().as_secs_f64() * 1e3
-    };
-    let cold = load();
-    (cold, median((0..9).map(|_| load()).collect()))
-}
-
 /// Returns the largest delay of an answer after its deadline, beside other calls, in milliseconds.
 fn lateness(bench: &Bench) -> f64 {
     let deadline = Duration::from_millis(100);
@@ -308,6 +294,13 @@ const FRONT_ENDS: &str = "front-ends";
 /// The argument after which only the tools of each language are measured.
 const LANGUAGES: &str = "languages";
 
+/// The argument after which only starts are measured: of all bundles, or of those that the next one names.
+/// The one after that is a directory for their cache, which is kept.
+const STARTS: &str = "starts";
+
+/// The argument after which only what optimised code costs and gains is measured.
+const TIERS: &str = "tiers";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match measure(&arguments) {
@@ -351,6 +344,16 @@ fn measure(arguments: &[String]) -> Result<(), String> {
         languages::print(&runtime(), work.path());
         return Ok(());
     }
+    if has(TIERS) {
+        let work = tempfile::tempdir().unwrap();
+        tiers::print(&runtime(), work.path());
+        return Ok(());
+    }
+    if has(STARTS) {
+        let word = |index: usize| after(STARTS).get(index).map(String::as_str);
+        starts::print(&runtime(), word(0), word(1));
+        return Ok(());
+    }
     measure_all();
     Ok(())
 }
@@ -362,11 +365,6 @@ fn measure_all() {
     println!("\nratios, of paired rounds within this run");
     println!("  execute / raw                {ratio:.2}   ({execute:.1} µs / {raw:.1} µs)");
     println!("  10,000 tools / 1 tool        {:.2}", registry(&bench));
-    let (cold, warm) = starts(&bench);
-    println!(
-        "  cold start / cached start    {:.0}   ({cold:.0} ms / {warm:.1} ms)",
-        cold / warm
-    );
     println!("throughput on two workers");
     for in_flight in [1, 16, 256] {
         let (execute, raw) = (Kind::Execute, Kind::Raw);
@@ -379,6 +377,7 @@ fn measure_all() {
     front_ends::print(&bench.runtime, bench.work.path());
     languages::print(&bench.runtime, bench.work.path());
     reset::print(&bench.runtime, bench.work.path());
+    starts::print(&bench.runtime, None, None);
     println!("latency");
     println!(
         "  a spinning guest is answered at most {:.1} ms after its deadline, beside 16 others",

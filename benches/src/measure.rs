@@ -1,6 +1,7 @@
 //! What several measurements share.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 use toolhost::{CacheConfig, Host, Sandbox, SandboxConfig, ToolCall};
@@ -28,4 +29,17 @@ pub(crate) fn host(cache: Option<&Path>) -> Host {
     };
     let sandbox = Sandbox::new(config).unwrap();
     Host::builder().sandbox(sandbox).build().unwrap()
+}
+
+/// Returns the processor time that this process has taken, in whole ticks of 10 ms.
+pub(crate) fn processor_time() -> Duration {
+    const TICK: Duration = Duration::from_millis(10);
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    // The second field is a name in brackets, which may hold anything; `utime` and `stime` are the
+    // fourteenth and the fifteenth.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    TICK * ticks
+        .map(|ticks| ticks.parse::<u32>().unwrap())
+        .sum::<u32>()
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use wasmtime::component::{Component, HasSelf, Linker, ResourceTable};
-use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
+use wasmtime::{Engine, OptLevel, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
 
 mod bindings {
@@ -33,9 +33,15 @@ use bindings::wasi::logging::logging;
 /// # Errors
 /// The machine has no support for a setting of the pool.
 pub(crate) fn engine(pool: Pool) -> wasmtime::Result<Engine> {
+    engine_at(OptLevel::Speed, pool)
+}
+
+/// Returns the same engine, which compiles at this level.
+fn engine_at(level: OptLevel, pool: Pool) -> wasmtime::Result<Engine> {
     let mut config = settings::config();
     config
         .allocation_strategy(pool.strategy())
+        .cranelift_opt_level(level)
         .memory_init_cow(true);
     let engine = Engine::new(&config)?;
     let ticking = engine.weak();
@@ -101,6 +107,11 @@ impl Raw {
     /// Prepares a component in an engine of its own.
     pub(crate) fn new(component: &[u8], pool: Pool) -> Self {
         Self::in_engine(&engine(pool).unwrap(), component)
+    }
+
+    /// Prepares a component whose code is compiled at this level, in an engine of its own.
+    pub(crate) fn compiled_at(level: OptLevel, component: &[u8], pool: Pool) -> Self {
+        Self::in_engine(&engine_at(level, pool).unwrap(), component)
     }
 
     /// Prepares a component that imports WASI 0.2 and the log, and nothing else.

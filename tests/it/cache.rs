@@ -3,6 +3,7 @@
 mod entries;
 mod eviction;
 mod processes;
+mod records;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -3,6 +3,7 @@
 mod built;
 mod credentials;
 mod limits;
+mod parallel;
 
 use std::fs;
 use std::os::unix::fs::symlink;

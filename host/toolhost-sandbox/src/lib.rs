@@ -27,6 +27,7 @@ pub use call::invocation::{CallReport, Invocation, Operation, Outcome};
 pub use component::cache::{CacheCleared, CacheConfig, CacheEntry, CacheVerdict, ComponentCache};
 pub use component::code_origin::{CodeOrigin, PreparedCount};
 pub use component::compiler::Compiler;
+pub use component::facts::ComponentFacts;
 pub use component::limits::CompileLimits;
 pub use config::SandboxConfig;
 pub use error::{CacheError, PrepareError, SandboxError, SandboxStartError};
@@ -39,7 +40,7 @@ pub use host::http::{
     SystemResolver,
 };
 pub use sandbox::Sandbox;
-pub use tool::{ComponentFacts, PreparedTool};
+pub use tool::PreparedTool;
 pub use workdir::{FileIo, Workdir, WorkdirError, WorkdirRules, WriteProtected};
 
 pub use toolhost_contract::{

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
 use toolhost_contract::HandlerSpec;
 
 use crate::SandboxError;
@@ -12,41 +11,13 @@ use crate::accounting::meter::Meter;
 use crate::call::invocation::{CallReport, CancelLog, Invocation, Operation};
 use crate::call::response::Response;
 use crate::call::run::{CallTask, Request};
+use crate::component::cache::ComponentRecord;
 use crate::component::code::ComponentCode;
-use crate::component::inspect::ComponentInfo;
+use crate::component::digest::ComponentDigest;
+use crate::component::facts::ComponentFacts;
 use crate::component_id::ComponentId;
 use crate::sandbox::SandboxInner;
 use crate::sync::lock;
-
-/// What a component is, for people to look at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ComponentFacts {
-    /// Size in bytes.
-    pub bytes: u64,
-    /// SHA-256 of the component, in hexadecimal.
-    pub sha256: String,
-    /// Interfaces it imports, with versions.
-    pub imports: Vec<String>,
-    /// Interfaces it exports, with versions.
-    pub exports: Vec<String>,
-}
-
-impl ComponentFacts {
-    pub(crate) fn new(bytes: &[u8], info: ComponentInfo) -> Self {
-        Self {
-            bytes: bytes.len() as u64,
-            sha256: sha256(bytes),
-            imports: info.imports,
-            exports: info.exports,
-        }
-    }
-}
-
-/// Returns the SHA-256 of a component, in hexadecimal.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// A component that can be called. Cheap to clone; calls share nothing but compiled code.
 #[derive(Clone)]
@@ -56,6 +27,7 @@ struct Prepared {
     sandbox: Arc<SandboxInner>,
     component: ComponentId,
     code: Arc<ComponentCode>,
+    digest: ComponentDigest,
     handlers: Vec<HandlerSpec>,
     facts: ComponentFacts,
 }
@@ -72,21 +44,22 @@ impl PreparedTool {
     pub(crate) fn new(
         sandbox: &Arc<SandboxInner>,
         code: Arc<ComponentCode>,
-        handlers: Vec<HandlerSpec>,
-        facts: ComponentFacts,
+        digest: ComponentDigest,
+        record: ComponentRecord,
     ) -> Self {
         Self(Arc::new(Prepared {
             sandbox: Arc::clone(sandbox),
-            component: ComponentId::of(&facts.sha256),
+            component: ComponentId::of(&record.facts.sha256),
             code,
-            handlers,
-            facts,
+            digest,
+            handlers: record.handlers,
+            facts: record.facts,
         }))
     }
 
-    /// Whether this sandbox prepared it.
-    pub(crate) fn is_of(&self, sandbox: &Arc<SandboxInner>) -> bool {
-        Arc::ptr_eq(&self.0.sandbox, sandbox)
+    /// Whether this sandbox prepared it from bytes with this digest.
+    pub(crate) fn is_of(&self, sandbox: &Arc<SandboxInner>, digest: ComponentDigest) -> bool {
+        Arc::ptr_eq(&self.0.sandbox, sandbox) && self.0.digest == digest
     }
 
     /// The handlers it serves, as `describe` named them.

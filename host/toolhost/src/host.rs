@@ -15,7 +15,7 @@ use crate::call::workdir::{InstanceWorkdir, WorkdirProvider};
 use crate::call::write_protection::WriteProtection;
 use crate::events::{EventBus, EventBusConfig};
 use crate::pending::{Completions, EXPIRY, PendingCalls};
-use toolhost_manifest::bundle::component_source::{BundleDirectory, ComponentSource};
+use toolhost_manifest::bundle::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
 
 /// Why a host could not be built.
@@ -40,7 +40,8 @@ pub enum HostError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadProgress {
-    /// A component is being prepared. This takes seconds if it must be compiled.
+    /// A component is being prepared. This takes seconds if it must be compiled. Others may be prepared at
+    /// the same time.
     Preparing {
         /// Name of its Tool.
         tool: ResourceName,
@@ -152,7 +153,8 @@ impl HostBuilder {
         self
     }
 
-    /// Sets where the bytes of components come from. Default: the bundle's directory.
+    /// Sets where the bytes of components come from. Default: the bundle's directory, which is read on a
+    /// thread of the sandbox.
     #[must_use]
     pub fn component_source(mut self, source: impl ComponentSource) -> Self {
         self.components = Some(Arc::new(source));
@@ -201,7 +203,7 @@ impl HostBuilder {
             protection: Arc::new(WriteProtection::new(rules)),
             pending: Arc::new(pending),
             workdirs: self.workdirs.unwrap_or_else(|| Arc::new(InstanceWorkdir)),
-            components: self.components.unwrap_or_else(|| Arc::new(BundleDirectory)),
+            components: self.components,
             events: EventBus::new(self.events),
             state_root: self.state_root,
             on_progress: self.on_progress,
@@ -243,7 +245,8 @@ pub(crate) struct HostInner {
     pub(crate) protection: Arc<WriteProtection>,
     pub(crate) pending: Arc<PendingCalls>,
     pub(crate) workdirs: Arc<dyn WorkdirProvider>,
-    pub(crate) components: Arc<dyn ComponentSource>,
+    /// Where the bytes of components come from. None: from the bundle's directory.
+    pub(crate) components: Option<Arc<dyn ComponentSource>>,
     pub(crate) events: EventBus,
     pub(crate) state_root: Option<PathBuf>,
     on_progress: Option<OnProgress>,

@@ -69,7 +69,8 @@ pub use toolhost_contract::{
     HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, JsonObject, JsonSchemaObject,
     JsonShape, Locale, McpServerResource, McpServerSpec, McpSource, McpTransportSpec, MessageError,
     NameError, Redactor, ResourceName, SourceType, ToolCall, ToolCatalogItem, ToolContext,
-    ToolError, ToolErrorCode, ToolName, ToolResult, ToolSource, ToolStatus, Usage, text,
+    ToolError, ToolErrorCode, ToolName, ToolResource, ToolResult, ToolSource, ToolStatus, Usage,
+    text,
 };
 pub use toolhost_manifest::bundle::component_source::{
     BundleDirectory, ComponentSource, EntryFuture,

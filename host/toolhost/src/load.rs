@@ -1,4 +1,5 @@
-//! Loads a bundle: reads and checks it, prepares its components, and assembles its agents.
+//! Loads a bundle: reads and checks it, prepares its components, and assembles its agents. What reads files
+//! or computes runs on the sandbox's threads.
 
 mod agents;
 mod component;
@@ -7,19 +8,22 @@ mod names;
 mod register;
 mod ungranted;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolhost_contract::ToolErrorCode;
 use toolhost_manifest::bundle::{
-    Bundle, Diagnostic, LoadError, MANIFEST, OpenBundle, Place, WriteGuard,
+    Bundle, Diagnostic, LoadError, MANIFEST, OpenBundle, Place, ReadError, WriteGuard,
 };
+use toolhost_manifest::policy::Policy;
+use toolhost_sandbox::SandboxError;
 
 use crate::host::{Host, HostInner};
 use crate::loaded_bundle::{LoadedBundle, LoadedInner};
 use crate::registry::{RegisteredTool, ToolRegistry};
 use agents::Shared;
-use component::Components;
+use component::{Components, Prepared, prepare_all};
 use names::{overlays_of, taken_names};
 use register::{Found, register};
 use ungranted::not_granted;
@@ -41,7 +45,7 @@ impl Host {
     /// # Errors
     /// [`LoadError`] contains all findings at once. The bundle that was loaded before is unaffected.
     pub async fn reload(&self, bundle: &LoadedBundle) -> Result<LoadedBundle, LoadError> {
-        load(&self.0, bundle.source(), Some(&bundle.0)).await
+        load(&self.0, bundle.source(), Some(bundle.clone())).await
     }
 }
 
@@ -76,20 +80,49 @@ impl LoadedBundle {
 async fn load(
     host: &Arc<HostInner>,
     source: &Path,
-    previous: Option<&LoadedInner>,
+    previous: Option<LoadedBundle>,
 ) -> Result<LoadedBundle, LoadError> {
-    let open = Bundle::open(source)?;
-    let mut found = found(host, &open, previous).await;
+    let path = source.to_owned();
+    let open = host.sandbox.compute(move || Bundle::open(&path));
+    let open = open.await.map_err(|error| failed(source, error))??;
+    let open = Arc::new(open);
+    let earlier = previous.as_ref().map(|bundle| component::of(&bundle.0));
+    let components = prepare_all(host, &open, &earlier.unwrap_or_default()).await;
+    let (host_of_bundle, path) = (Arc::clone(host), source.to_owned());
+    let assemble = move || assemble(&host_of_bundle, &open, components, path, previous.as_ref());
+    let assembled = host.sandbox.compute(assemble).await;
+    assembled.map_err(|error| failed(source, error))?
+}
+
+/// The sandbox had no thread, or reading the bundle panicked.
+fn failed(path: &Path, error: SandboxError) -> LoadError {
+    LoadError::Read {
+        path: path.to_owned(),
+        source: ReadError::Io(io::Error::other(error)),
+    }
+}
+
+/// Registers the tools of a bundle and makes its agents.
+fn assemble(
+    host: &Arc<HostInner>,
+    open: &OpenBundle,
+    components: Components,
+    source: PathBuf,
+    previous: Option<&LoadedBundle>,
+) -> Result<LoadedBundle, LoadError> {
+    let previous = previous.map(|bundle| &*bundle.0);
+    let Components { of_tools, files } = components;
+    let mut found = found(&host.policy, open, of_tools);
     let items = found.tools.iter().map(|tool| tool.item.clone()).collect();
     let named = |tool: RegisteredTool| (tool.item.name.clone(), tool);
     let registry = std::mem::take(&mut found.tools).into_iter().map(named);
     let registry: Arc<ToolRegistry> = Arc::new(registry.collect());
     let overlays = previous.map_or_else(Arc::default, |bundle| Arc::clone(&bundle.overlays));
-    let of_agents = overlays_of(&open, &overlays);
-    let taken = taken_names(&open, &registry, &of_agents);
+    let of_agents = overlays_of(open, &overlays);
+    let taken = taken_names(open, &registry, &of_agents);
     found.diagnostics.extend(taken);
     let mcp_servers = mcp_servers::granted(&host.policy, open.bundle(), &mut found.diagnostics);
-    let guard = match guard(&open, &mut found) {
+    let guard = match guard(open, &found, files) {
         Ok(guard) => host.protection.guard(guard),
         Err(finding) => {
             found.diagnostics.extend(finding.map(|finding| *finding));
@@ -99,7 +132,7 @@ async fn load(
             });
         }
     };
-    let path = previous.map_or_else(|| manifest(source), |bundle| bundle.path.clone());
+    let path = previous.map_or_else(|| manifest(&source), |bundle| bundle.path.clone());
     let shared = Shared {
         host,
         bundle: open.bundle(),
@@ -112,7 +145,7 @@ async fn load(
     let (agents, declares) = shared.agents();
     Ok(LoadedBundle(Arc::new(LoadedInner {
         host: Arc::clone(host),
-        source: source.to_owned(),
+        source,
         bundle: open.bundle().clone(),
         yaml: open.yaml().clone(),
         agents,
@@ -125,18 +158,16 @@ async fn load(
     })))
 }
 
-/// Prepares the components of a bundle and registers its tools.
-async fn found(host: &Arc<HostInner>, open: &OpenBundle, previous: Option<&LoadedInner>) -> Found {
-    let policy = &host.policy;
+/// Registers the tools of a bundle, whose components are in the order of its Tools.
+fn found(policy: &Policy, open: &OpenBundle, components: Vec<Prepared>) -> Found {
     let mut found = Found::default();
     let known = open.bundle().diagnostics().iter().cloned();
     found.diagnostics.extend(known);
     found
         .diagnostics
         .extend(policy.unknown_names(open.bundle()));
-    let mut components = Components::after(previous);
-    for tool in open.bundle().tools() {
-        match components.prepare(host, open, tool, &mut found).await {
+    for (tool, component) in open.bundle().tools().iter().zip(components) {
+        match component {
             Ok(component) => {
                 register(open, tool, &component, &mut found);
                 let ungranted = not_granted(policy, open, tool, &component);
@@ -148,15 +179,19 @@ async fn found(host: &Arc<HostInner>, open: &OpenBundle, previous: Option<&Loade
     found
 }
 
-/// Protects the files of a bundle without errors.
+/// Protects the files of a bundle without errors. `files` are those that its entries were built of.
 ///
 /// # Errors
 /// None if the bundle has errors; the finding if its files cannot be protected.
-fn guard(open: &OpenBundle, found: &mut Found) -> Result<WriteGuard, Option<Box<Diagnostic>>> {
+fn guard(
+    open: &OpenBundle,
+    found: &Found,
+    files: Vec<PathBuf>,
+) -> Result<WriteGuard, Option<Box<Diagnostic>>> {
     if found.diagnostics.holds_errors() {
         return Err(None);
     }
-    let guard = open.guarded(std::mem::take(&mut found.files));
+    let guard = open.guarded(files);
     match guard.now() {
         Ok(_) => Ok(guard),
         Err(error) => {

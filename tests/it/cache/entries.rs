@@ -20,7 +20,7 @@ async fn an_entry_lists_its_component_and_handlers() {
     let path = artifact_path(top.path());
     let tool = prepare_in(&own, "two_handlers").await;
     assert_eq!(entry.file_name, path.file_name().unwrap().to_str().unwrap());
-    assert_eq!(entry.sha256, tool.facts().sha256);
+    assert_eq!(entry.sha256.as_ref(), Some(&tool.facts().sha256));
     assert_eq!(entry.bytes, fs::metadata(&path).unwrap().len());
     assert_eq!(entry.verdict, CacheVerdict::Valid);
     let names: Vec<_> = tool.handlers().iter().map(|h| h.name.clone()).collect();

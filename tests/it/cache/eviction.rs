@@ -23,7 +23,10 @@ fn artifact_of(top: &Path, name: &str) -> std::path::PathBuf {
     let own = sandbox(top);
     let sha256 = own.read_facts(&guest(name)).unwrap().sha256;
     let entries = own.cache().unwrap().entries().unwrap();
-    let entry = entries.iter().find(|entry| entry.sha256 == sha256).unwrap();
+    let entry = entries
+        .iter()
+        .find(|entry| entry.sha256.as_ref() == Some(&sha256))
+        .unwrap();
     top.join("cache").join(&entry.file_name)
 }
 

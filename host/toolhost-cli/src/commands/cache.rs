@@ -115,7 +115,8 @@ fn table(entries: &[CacheEntry], dir: &str, limit: u64) -> String {
     let now = SystemTime::now();
     let mut lines = vec![row(["USED", "SIZE", "STATE", "COMPONENT", "SERVES"])];
     lines.extend(entries.iter().map(|entry| {
-        let digest: String = entry.sha256.chars().take(DIGEST).collect();
+        let sha256 = entry.sha256.as_deref().unwrap_or("-");
+        let digest: String = sha256.chars().take(DIGEST).collect();
         row([
             &ago(entry.last_used, now),
             &size(entry.bytes),

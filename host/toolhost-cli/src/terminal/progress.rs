@@ -2,7 +2,7 @@
 //! for work that takes very long.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -29,11 +29,14 @@ pub(crate) struct Progress {
     ticking: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-type Current = Arc<Mutex<Option<Work>>>;
+/// The current work, in the order begun. The first is displayed.
+type Current = Arc<Mutex<Vec<Work>>>;
 
-/// The current work.
+/// Work that is not done yet.
 #[derive(Debug)]
 struct Work {
+    /// The tool whose component is compiled. Empty for other work.
+    tool: String,
     what: String,
     /// Whether to display it at once.
     is_long: bool,
@@ -45,6 +48,7 @@ struct Work {
 impl Work {
     fn new(what: impl Into<String>, is_long: bool) -> Self {
         Self {
+            tool: String::new(),
             what: text::line(&what.into()),
             is_long,
             is_written: false,
@@ -54,7 +58,10 @@ impl Work {
 
     fn compiling(name: &str, bytes: u64) -> Self {
         let what = format!("compiling {name} ({})", size(bytes));
-        Self::new(what, bytes > LARGE_BYTES)
+        Self {
+            tool: name.to_owned(),
+            ..Self::new(what, bytes > LARGE_BYTES)
+        }
     }
 
     /// Returns the progress line after this time, if it is to be displayed.
@@ -88,26 +95,29 @@ impl Progress {
         let current = Arc::clone(&self.current);
         move |progress| match progress {
             LoadProgress::Preparing { tool, bytes } => {
-                set(&current, Some(Work::compiling(tool.as_str(), *bytes)));
+                lock(&current).push(Work::compiling(tool.as_str(), *bytes));
+            }
+            LoadProgress::Prepared { tool, .. } => {
+                lock(&current).retain(|work| work.tool != tool.as_str());
             }
             // The library's enum may grow.
-            LoadProgress::Prepared { .. } | _ => set(&current, None),
+            _ => {}
         }
     }
 
     /// Ends the display of the current work.
     pub(crate) fn idle(&self) {
-        set(&self.current, None);
+        lock(&self.current).clear();
     }
 
     /// Displays that a component is compiled.
     pub(crate) fn compiling(&self, name: &str, bytes: u64) {
-        set(&self.current, Some(Work::compiling(name, bytes)));
+        *lock(&self.current) = vec![Work::compiling(name, bytes)];
     }
 
     /// Displays work at once.
     pub(crate) fn working(&self, what: &str) {
-        set(&self.current, Some(Work::new(what, true)));
+        *lock(&self.current) = vec![Work::new(what, true)];
     }
 }
 
@@ -121,8 +131,8 @@ impl Drop for Progress {
     }
 }
 
-fn set(current: &Current, work: Option<Work>) {
-    *current.lock().unwrap_or_else(PoisonError::into_inner) = work;
+fn lock(current: &Current) -> MutexGuard<'_, Vec<Work>> {
+    current.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Displays the current work until `stopped` is closed.
@@ -130,8 +140,8 @@ fn watch(current: &Current, stopped: &Receiver<()>) {
     let is_terminal = stderr::is_terminal();
     while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         let text = {
-            let mut work = current.lock().unwrap_or_else(PoisonError::into_inner);
-            work.as_mut().and_then(|work| match is_terminal {
+            let mut current = lock(current);
+            current.first_mut().and_then(|work| match is_terminal {
                 true => work.line(work.since.elapsed()),
                 false => work.note(work.since.elapsed()),
             })

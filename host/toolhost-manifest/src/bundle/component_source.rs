@@ -18,8 +18,9 @@ pub type EntryFuture<'a> =
 ///
 /// An implementation must keep this:
 ///
-/// - It is called for each distinct `spec.entry` while a bundle loads, never during a call. The host uses
-///   the component for all Tools of the entry, but calls it again for the next one after an error.
+/// - It is called for each distinct `spec.entry` while a bundle loads, never during a call: for one after
+///   another, in the order of the manifest, while the components before it are prepared. The host uses the
+///   component for all Tools of the entry, but calls it again for the next one after an error.
 /// - The returned bytes are checked, hashed, compiled and run. Nothing is read again.
 /// - No more than `max_bytes` may be returned, nor held while reading.
 /// - [`Entry::files`] names the files that the component was built of, relative to the bundle's
@@ -36,7 +37,8 @@ pub trait ComponentSource: Send + Sync + 'static {
     ) -> EntryFuture<'a>;
 }
 
-/// Reads components from the bundle's directory: see [`OpenBundle::read_entry`].
+/// Reads components from the bundle's directory: see [`OpenBundle::read_entry`]. It reads within the
+/// task that polls it. A host that has no other source reads on a thread of its sandbox instead.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BundleDirectory;
 

@@ -100,7 +100,9 @@ pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<Vec<u8>, 
     if metadata.len() > max {
         return Err(ReadError::TooLarge { max });
     }
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+    // A file of the standard library is read without writing zeros into the buffer first.
+    let file = file.into_std();
     file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
         return Err(ReadError::TooLarge { max });

@@ -4,7 +4,7 @@
 //! user's key signed it:
 //! - the directory and every artifact must belong to this user, and be writable by nobody else
 //! - an artifact is opened once, without following a link; what was verified is what is mapped
-//! - the signature covers the code, the component's digest, the engine, and the `describe` answer
+//! - the signature covers the code, the component's digest, the engine, and the [`ComponentRecord`]
 //! - artifacts are read-only and replaced by rename, never written in place
 //!
 //! This protects against corruption, other users and restored caches, but not against this user.
@@ -15,6 +15,7 @@
 mod artifact;
 mod eviction;
 mod private_file;
+mod record;
 
 use std::fs;
 use std::io;
@@ -22,15 +23,16 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use toolhost_contract::ExportName;
-use toolhost_contract::HandlerSpec;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::CacheError;
+use crate::component::digest::ComponentDigest;
 use crate::engine::memory::image::Image;
 use artifact::{Key, Name, Refused};
 use eviction::Item;
 use private_file::{private_dir, read_or_make_key, write_new};
+pub(crate) use record::ComponentRecord;
 
 /// Where compiled components are kept.
 #[derive(Debug, Clone)]
@@ -73,8 +75,8 @@ pub struct ComponentCache {
 pub struct CacheEntry {
     /// Its name in the directory.
     pub file_name: String,
-    /// SHA-256 of its component in hexadecimal, as its name says.
-    pub sha256: String,
+    /// SHA-256 of its component in hexadecimal; none unless its signature holds.
+    pub sha256: Option<String>,
     /// Bytes on disk.
     pub bytes: u64,
     /// When it was last mapped, or else stored.
@@ -147,7 +149,7 @@ pub struct CacheCleared {
 pub(crate) struct Cached {
     pub(crate) component: Component,
     pub(crate) image: Option<Image>,
-    pub(crate) handlers: Vec<HandlerSpec>,
+    pub(crate) record: ComponentRecord,
 }
 
 impl ComponentCache {
@@ -185,14 +187,16 @@ impl ComponentCache {
         for item in self.list()? {
             let Some(name) = item.artifact else { continue };
             // None where it was removed meanwhile.
-            if let Some((verdict, handlers)) = self.verdict(&item.path, &name) {
+            if let Some((verdict, record)) = self.verdict(&item.path, &name) {
+                let served = record.iter().filter(|_| verdict == CacheVerdict::Valid);
+                let served = served.flat_map(|record| &record.handlers);
                 entries.push(CacheEntry {
                     file_name: name.to_string(),
-                    sha256: name.sha256,
                     bytes: item.bytes,
                     last_used: item.last_used,
                     verdict,
-                    handlers,
+                    handlers: served.map(|handler| handler.name.clone()).collect(),
+                    sha256: record.map(|record| record.facts.sha256),
                 });
             }
         }
@@ -203,23 +207,26 @@ impl ComponentCache {
         Ok(entries)
     }
 
-    fn verdict(&self, path: &Path, name: &Name) -> Option<(CacheVerdict, Vec<ExportName>)> {
+    /// Verifies an artifact. Returns what it records if its signature holds; none where it is absent.
+    fn verdict(&self, path: &Path, name: &Name) -> Option<(CacheVerdict, Option<ComponentRecord>)> {
         if name.key_id != self.key.id() {
-            return Some((CacheVerdict::OtherKey, Vec::new()));
+            return Some((CacheVerdict::OtherKey, None));
         }
         let verdict = match artifact::verify(path, &self.key, name) {
-            Ok(verified) if name.engine == self.engine => {
-                let names = verified.handlers.into_iter().map(|handler| handler.name);
-                return Some((CacheVerdict::Valid, names.collect()));
+            Ok(verified) => {
+                let verdict = match name.engine == self.engine {
+                    true => CacheVerdict::Valid,
+                    false => CacheVerdict::OtherEngine,
+                };
+                return Some((verdict, Some(verified.record)));
             }
-            Ok(_) => CacheVerdict::OtherEngine,
             Err(Refused::Absent) => return None,
             Err(Refused::Truncated) => CacheVerdict::Truncated,
             Err(Refused::Tampered) => CacheVerdict::Tampered,
             Err(Refused::NotPrivate) => CacheVerdict::NotPrivate,
             Err(Refused::Io(_)) => CacheVerdict::Unreadable,
         };
-        Some((verdict, Vec::new()))
+        Some((verdict, None))
     }
 
     /// Removes every artifact, whichever key signed it, and half-written ones. Code that is mapped stays
@@ -254,8 +261,8 @@ impl ComponentCache {
     }
 
     /// Maps the artifact of a component. None where there is none, or its signature does not hold.
-    pub(crate) fn load(&self, engine: &Engine, sha256: &str) -> Option<Cached> {
-        let name = self.name(sha256);
+    pub(crate) fn load(&self, engine: &Engine, component: ComponentDigest) -> Option<Cached> {
+        let name = self.name(component);
         let path = self.config.dir.join(name.to_string());
         let mapped = artifact::verify(&path, &self.key, &name).and_then(|verified| {
             let component = artifact::map(engine, &verified)?;
@@ -264,7 +271,7 @@ impl ComponentCache {
             Ok(Cached {
                 component,
                 image,
-                handlers: verified.handlers,
+                record: verified.record,
             })
         });
         match mapped {
@@ -280,27 +287,26 @@ impl ComponentCache {
     /// Stores an artifact. A failure is logged: it only makes the next start slower.
     pub(crate) fn store(
         &self,
-        sha256: &str,
-        component: &Component,
+        digest: ComponentDigest,
+        code: &Component,
         image: Option<&Image>,
-        handlers: &[HandlerSpec],
+        record: &ComponentRecord,
     ) {
-        if let Err(error) = self.try_store(sha256, component, image, handlers) {
+        if let Err(error) = self.try_store(digest, code, image, record) {
             tracing::warn!(dir = %self.config.dir.display(), error = format!("{error:#}"), "cannot keep a compiled component");
         }
     }
 
     fn try_store(
         &self,
-        sha256: &str,
-        component: &Component,
+        digest: ComponentDigest,
+        code: &Component,
         image: Option<&Image>,
-        handlers: &[HandlerSpec],
+        record: &ComponentRecord,
     ) -> wasmtime::Result<()> {
-        let name = self.name(sha256);
-        let mut bytes = component.serialize()?;
-        let answer = serde_json::to_vec(handlers).map_err(wasmtime::Error::new)?;
-        artifact::sign(&mut bytes, image, &answer, &self.key, &name);
+        let name = self.name(digest);
+        let mut bytes = code.serialize()?;
+        artifact::sign(&mut bytes, image, record, &self.key, &name)?;
 
         let dir = &self.config.dir;
         let path = dir.join(name.to_string());
@@ -308,9 +314,9 @@ impl ComponentCache {
         Ok(eviction::sweep(dir, &path, self.config.bytes)?)
     }
 
-    fn name(&self, sha256: &str) -> Name {
+    fn name(&self, component: ComponentDigest) -> Name {
         Name {
-            sha256: sha256.to_owned(),
+            component: component.to_hex(),
             engine: self.engine,
             key_id: self.key.id().to_owned(),
         }

@@ -10,6 +10,7 @@ mod count;
 mod function_cost;
 mod instances;
 
+use serde::{Deserialize, Serialize};
 use wasmparser::{Parser, Payload};
 
 use crate::PrepareError;
@@ -32,6 +33,23 @@ pub(crate) struct ComponentInfo {
     pub(crate) exports: Vec<String>,
     /// Linear memories of one instance.
     pub(crate) memories: u64,
+}
+
+/// The rules that a component is checked against: those of a release of this crate, with these limits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InspectionRules {
+    release: String,
+    limits: CompileLimits,
+}
+
+impl InspectionRules {
+    /// The rules of this release.
+    pub(crate) fn with(limits: &CompileLimits) -> Self {
+        Self {
+            release: env!("CARGO_PKG_VERSION").to_owned(),
+            limits: limits.clone(),
+        }
+    }
 }
 
 /// The interface every tool exports, without its version.

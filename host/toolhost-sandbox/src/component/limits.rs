@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Limits on a component that is compiled. All but the time are checked by reading it, which takes
 /// milliseconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompileLimits {
     /// Bytes of the file. Default 64 MiB.
     pub bytes: u64,

@@ -1,73 +1,214 @@
-//! Prepares the components of a bundle.
+//! Prepares the components of a bundle, several at once.
 
-use std::collections::HashMap;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::thread;
 use std::time::Instant;
 
-use toolhost_contract::ToolResource;
-use toolhost_manifest::bundle::{Diagnostic, OpenBundle};
+use futures_util::StreamExt;
+use futures_util::future::{self, Either};
+use futures_util::stream::FuturesUnordered;
+use indexmap::IndexMap;
+use toolhost_contract::{ToolErrorCode, ToolResource};
+use toolhost_manifest::bundle::{Diagnostic, Entry, OpenBundle};
 use toolhost_sandbox::{PrepareError, PreparedTool};
 
-use super::register::{Found, entry_shown};
+use super::register::entry_shown;
 use crate::call::failure::prepare_error_code;
 use crate::host::{HostInner, LoadProgress};
 use crate::loaded_bundle::LoadedInner;
 use crate::registry::Runs;
 
-/// The components of a bundle that loads.
+/// The component of a Tool, or why there is none.
+pub(super) type Prepared = Result<PreparedTool, Box<Diagnostic>>;
+
+/// The components of a bundle.
+#[derive(Default)]
 pub(super) struct Components {
-    by_entry: HashMap<String, PreparedTool>,
-    /// Those of an earlier load.
-    earlier: Vec<PreparedTool>,
+    /// In the order of the Tools.
+    pub(super) of_tools: Vec<Prepared>,
+    /// The files that entries were built of.
+    pub(super) files: Vec<PathBuf>,
 }
 
-impl Components {
-    pub(super) fn after(previous: Option<&LoadedInner>) -> Self {
-        let agent = previous.and_then(|bundle| bundle.agents.first());
-        let earlier = agent
-            .into_iter()
-            .flat_map(|agent| agent.0.registry.values());
-        let earlier = earlier.filter_map(|tool| match &tool.runs {
-            Runs::Component(component) => Some(component.clone()),
-            Runs::Native { .. } => None,
-        });
-        Self {
-            by_entry: HashMap::new(),
-            earlier: earlier.collect(),
+/// Prepares the components of all Tools. Tools of one entry share a component.
+///
+/// Entries are read one after another, in the order of the manifest, so that the same source exceeds the
+/// limit on the sources of a bundle each time. Meanwhile as many components as there are cores are
+/// prepared; more would be held in memory only to wait.
+pub(super) async fn prepare_all(
+    host: &HostInner,
+    open: &Arc<OpenBundle>,
+    earlier: &[PreparedTool],
+) -> Components {
+    let preparation = Preparation {
+        host,
+        open,
+        earlier,
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let (mut running, mut all) = (FuturesUnordered::new(), Vec::new());
+    for tools in by_entry(open.bundle().tools()) {
+        if running.len() >= cores {
+            all.extend(running.next().await.into_iter().flatten());
+        }
+        let reading = preparation.read_shared(&tools);
+        let entry = while_running(reading, &mut running, &mut all).await;
+        running.push(preparation.prepare_shared(tools, entry));
+    }
+    while let Some(prepared) = running.next().await {
+        all.extend(prepared);
+    }
+    all.sort_by_key(|(index, ..)| *index);
+    let mut components = Components::default();
+    for (_, tool, files) in all {
+        components.of_tools.push(tool);
+        components.files.extend(files);
+    }
+    components
+}
+
+/// Awaits an entry while other components are prepared. Adds those that are ready to `all`.
+async fn while_running<T>(
+    reading: impl Future<Output = T>,
+    running: &mut FuturesUnordered<impl Future<Output = Vec<OfTool>>>,
+    all: &mut Vec<OfTool>,
+) -> T {
+    let mut reading = pin!(reading);
+    loop {
+        match future::select(reading.as_mut(), running.next()).await {
+            Either::Left((entry, _)) => return entry,
+            Either::Right((Some(prepared), _)) => all.extend(prepared),
+            Either::Right((None, _)) => return reading.await,
+        }
+    }
+}
+
+/// Returns the indices of the Tools of each entry.
+fn by_entry(tools: &[ToolResource]) -> Vec<Vec<usize>> {
+    let mut entries: IndexMap<&str, Vec<usize>> = IndexMap::new();
+    for (index, tool) in tools.iter().enumerate() {
+        entries.entry(&tool.spec.entry).or_default().push(index);
+    }
+    entries.into_values().collect()
+}
+
+/// Returns the components of an earlier load.
+pub(super) fn of(previous: &LoadedInner) -> Vec<PreparedTool> {
+    let agent = previous.agents.first().into_iter();
+    let tools = agent.flat_map(|agent| agent.0.registry.values());
+    let components = tools.filter_map(|tool| match &tool.runs {
+        Runs::Component(component) => Some(component.clone()),
+        Runs::Native { .. } => None,
+    });
+    components.collect()
+}
+
+/// What all components of a bundle are prepared with.
+struct Preparation<'a> {
+    host: &'a HostInner,
+    open: &'a Arc<OpenBundle>,
+    /// The components of an earlier load.
+    earlier: &'a [PreparedTool],
+}
+
+/// An entry, or why it cannot be read.
+type ReadEntry = Result<Entry, Box<Diagnostic>>;
+
+/// The index of a Tool, its component, and the files that it was built of.
+type OfTool = (usize, Prepared, Vec<PathBuf>);
+
+impl Preparation<'_> {
+    fn tool(&self, index: usize) -> Option<&ToolResource> {
+        self.open.bundle().tools().get(index)
+    }
+
+    /// Reads the entry that these Tools share. None where there is no Tool.
+    async fn read_shared(&self, tools: &[usize]) -> Option<ReadEntry> {
+        let first = tools.first().and_then(|index| self.tool(*index));
+        match first {
+            Some(tool) => Some(self.read(tool).await),
+            None => None,
         }
     }
 
-    /// Prepares a Tool's component. Tools of one entry share it.
-    pub(super) async fn prepare(
-        &mut self,
-        host: &HostInner,
-        open: &OpenBundle,
-        tool: &ToolResource,
-        found: &mut Found,
-    ) -> Result<PreparedTool, Box<Diagnostic>> {
-        if let Some(known) = self.by_entry.get(&tool.spec.entry) {
-            return Ok(known.clone());
+    /// Prepares the component that these Tools share. After an error it is read again for the next Tool.
+    async fn prepare_shared(&self, tools: Vec<usize>, entry: Option<ReadEntry>) -> Vec<OfTool> {
+        let (mut entry, mut ready) = (entry, None);
+        let mut prepared = Vec::with_capacity(tools.len());
+        for index in tools {
+            let Some(tool) = self.tool(index) else {
+                continue;
+            };
+            if let Some(component) = &ready {
+                prepared.push((index, Ok(PreparedTool::clone(component)), Vec::new()));
+                continue;
+            }
+            let entry = match entry.take() {
+                Some(entry) => entry,
+                None => self.read(tool).await,
+            };
+            let component = match entry {
+                Ok(entry) => self.prepare(tool, entry).await,
+                Err(finding) => Err(finding),
+            };
+            prepared.push(match component {
+                Ok((component, files)) => {
+                    ready = Some(component.clone());
+                    (index, Ok(component), files)
+                }
+                Err(finding) => (index, Err(finding), Vec::new()),
+            });
         }
-        let sandbox = &host.sandbox;
-        let most = sandbox.compile_limits().bytes;
-        let entry = host.components.read(open, tool, most).await?;
-        let name = &tool.metadata.name;
+        prepared
+    }
+
+    /// Reads the entry of a Tool: from the host's source, or else on a thread from the bundle's directory.
+    async fn read(&self, tool: &ToolResource) -> ReadEntry {
+        let sandbox = &self.host.sandbox;
+        let max_bytes = sandbox.compile_limits().bytes;
+        if let Some(source) = &self.host.components {
+            return source.read(self.open, tool, max_bytes).await;
+        }
+        let (open, owned) = (Arc::clone(self.open), tool.clone());
+        let read = sandbox.compute(move || open.read_entry(&owned, max_bytes));
+        read.await.unwrap_or_else(|error| {
+            let message = format!(
+                "tool {}: {} cannot be read: {error}",
+                tool.metadata.name,
+                entry_shown(tool)
+            );
+            let place = self.open.entry_place(tool);
+            Err(Box::new(Diagnostic::error(
+                ToolErrorCode::Host,
+                place,
+                message,
+            )))
+        })
+    }
+
+    /// Prepares a component. Returns it with the files that it was built of.
+    async fn prepare(
+        &self,
+        tool: &ToolResource,
+        entry: Entry,
+    ) -> Result<(PreparedTool, Vec<PathBuf>), Box<Diagnostic>> {
+        let (host, name) = (self.host, &tool.metadata.name);
         host.report(&LoadProgress::Preparing {
             tool: name.clone(),
             bytes: entry.component.len() as u64,
         });
         let started = Instant::now();
-        let prepared = sandbox.prepare_again(entry.component, &self.earlier);
+        let prepared = host.sandbox.prepare_again(entry.component, self.earlier);
         let prepared = prepared.await;
-        let (prepared, origin) = prepared.map_err(|error| not_prepared(open, tool, &error))?;
+        let (prepared, origin) = prepared.map_err(|error| not_prepared(self.open, tool, &error))?;
         host.report(&LoadProgress::Prepared {
             tool: name.clone(),
             origin,
             took: started.elapsed(),
         });
-        found.files.extend(entry.files);
-        self.by_entry
-            .insert(tool.spec.entry.clone(), prepared.clone());
-        Ok(prepared)
+        Ok((prepared, entry.files))
     }
 }
 

@@ -25,8 +25,6 @@ const HANDLERS_SHOWN: usize = 20;
 pub(super) struct Found {
     pub(super) tools: Vec<RegisteredTool>,
     pub(super) components: Vec<(String, ComponentFacts)>,
-    /// The files that entries were built of.
-    pub(super) files: Vec<std::path::PathBuf>,
     pub(super) diagnostics: DiagnosticList,
     patterns: PatternBudget,
 }

@@ -1,8 +1,8 @@
 //! The format of an artifact: its name, its signature, and how it is verified before it is mapped.
 //!
-//! A file holds the compiled code, the initial data of its memory at a multiple of [`PAGE`], the `describe`
-//! answer as JSON, the [footer](Footer), the signature (32 bytes), and a mark that is missing where a file
-//! was cut short.
+//! A file holds the compiled code, the initial data of its memory at a multiple of [`PAGE`], the
+//! [`ComponentRecord`] as JSON, the [footer](Footer), the signature (32 bytes), and a mark that is missing
+//! where a file was cut short.
 
 use std::fmt;
 use std::fs::File;
@@ -13,11 +13,11 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use rustix::io::Errno;
-use toolhost_contract::HandlerSpec;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use super::private_file::open;
+use super::record::ComponentRecord;
 use crate::engine::memory::image::{Image, PAGE};
 
 /// The end of every artifact.
@@ -47,7 +47,7 @@ impl fmt::Debug for Key {
 impl Key {
     pub(super) fn new(secret: [u8; blake3::KEY_LEN]) -> Self {
         // Includes the version of the format, so that artifacts of another format have other names.
-        let id = blake3::keyed_hash(&secret, b"toolhost cache key, format 3").to_hex();
+        let id = blake3::keyed_hash(&secret, b"toolhost cache key, format 4").to_hex();
         Self {
             secret,
             id: id.chars().take(KEY_ID).collect(),
@@ -59,23 +59,29 @@ impl Key {
         &self.id
     }
 
-    fn hasher(&self, name: &Name) -> blake3::Hasher {
-        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
-        hasher.update(name.sha256.as_bytes());
-        hasher.update(&name.engine.to_le_bytes());
-        hasher
+    fn hasher(&self) -> blake3::Hasher {
+        blake3::Hasher::new_keyed(&self.secret)
     }
 }
 
-/// Hexadecimal digits of a SHA-256, of an engine, and of a key's id.
-const SHA256: usize = 64;
+/// Ends the signature of a file of this name. The name comes last, because hashing is fastest while what
+/// is added begins at a multiple of BLAKE3's chunks. Its parts have fixed lengths.
+fn signature(mut hasher: blake3::Hasher, name: &Name) -> blake3::Hash {
+    hasher.update(name.component.as_bytes());
+    hasher.update(&name.engine.to_le_bytes());
+    hasher.finalize()
+}
+
+/// Hexadecimal digits of a component's digest, of an engine, and of a key's id.
+const COMPONENT: usize = 64;
 const ENGINE: usize = 16;
 const KEY_ID: usize = 8;
 
 /// The file name of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
-    pub(super) sha256: String,
+    /// The component's digest.
+    pub(super) component: String,
     pub(super) engine: u64,
     pub(super) key_id: String,
 }
@@ -83,7 +89,7 @@ pub(super) struct Name {
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (engine, key) = (self.engine, &self.key_id);
-        write!(f, "{}-{engine:016x}-{key}.cwasm", self.sha256)
+        write!(f, "{}-{engine:016x}-{key}.cwasm", self.component)
     }
 }
 
@@ -93,12 +99,12 @@ impl Name {
             let digit = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
             text.len() == digits && text.bytes().all(digit)
         };
-        let (sha256, rest) = text.strip_suffix(".cwasm")?.split_once('-')?;
+        let (component, rest) = text.strip_suffix(".cwasm")?.split_once('-')?;
         let (engine, key_id) = rest.split_once('-')?;
-        let name = hex(sha256, SHA256) && hex(engine, ENGINE) && hex(key_id, KEY_ID);
+        let name = hex(component, COMPONENT) && hex(engine, ENGINE) && hex(key_id, KEY_ID);
         name.then_some(())?;
         Some(Self {
-            sha256: sha256.to_owned(),
+            component: component.to_owned(),
             engine: u64::from_str_radix(engine, 16).ok()?,
             key_id: key_id.to_owned(),
         })
@@ -108,7 +114,7 @@ impl Name {
 /// An artifact whose signature holds.
 pub(super) struct Verified {
     pub(super) file: File,
-    pub(super) handlers: Vec<HandlerSpec>,
+    pub(super) record: ComponentRecord,
     footer: Footer,
 }
 
@@ -121,8 +127,8 @@ struct Footer {
     image_len: u64,
     /// Where it begins in the memory.
     image_offset: u64,
-    /// Length of the `describe` answer, which ends where the footer begins.
-    answer_len: u64,
+    /// Length of the record, which ends where the footer begins.
+    record_len: u64,
 }
 
 impl Footer {
@@ -133,7 +139,7 @@ impl Footer {
             self.image_at,
             self.image_len,
             self.image_offset,
-            self.answer_len,
+            self.record_len,
         ];
         numbers.into_iter().flat_map(u64::to_le_bytes).collect()
     }
@@ -149,7 +155,7 @@ impl Footer {
             image_at: number(0),
             image_len: number(1),
             image_offset: number(2),
-            answer_len: number(3),
+            record_len: number(3),
         }
     }
 }
@@ -175,16 +181,17 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// Adds the initial data, the answer and the signature to compiled code.
+/// Adds the initial data, the record and the signature to compiled code.
 pub(super) fn sign(
     bytes: &mut Vec<u8>,
     image: Option<&Image>,
-    answer: &[u8],
+    record: &ComponentRecord,
     key: &Key,
     name: &Name,
-) {
+) -> serde_json::Result<()> {
+    let record = serde_json::to_vec(record)?;
     let mut footer = Footer {
-        answer_len: answer.len() as u64,
+        record_len: record.len() as u64,
         ..Footer::default()
     };
     if let Some(image) = image {
@@ -194,11 +201,13 @@ pub(super) fn sign(
         footer.image_offset = image.range().start as u64;
         bytes.extend_from_slice(image.bytes());
     }
-    bytes.extend_from_slice(answer);
+    bytes.extend_from_slice(&record);
     bytes.extend_from_slice(&footer.to_bytes());
-    let mac = key.hasher(name).update(bytes).finalize();
-    bytes.extend_from_slice(mac.as_bytes());
+    let mut hasher = key.hasher();
+    hasher.update(bytes);
+    bytes.extend_from_slice(signature(hasher, name).as_bytes());
     bytes.extend_from_slice(MARK);
+    Ok(())
 }
 
 /// Opens an artifact once and checks that this key signed it for that component and engine.
@@ -227,33 +236,33 @@ pub(super) fn verify(path: &Path, key: &Key, name: &Name) -> Result<Verified, Re
     if mark != MARK {
         return Err(Refused::Truncated);
     }
-    let mut hasher = key.hasher(name);
+    let mut hasher = key.hasher();
     hasher.update_reader((&file).take(signed))?;
-    if hasher.finalize() != blake3::Hash::from_bytes(*mac) {
+    if signature(hasher, name) != blake3::Hash::from_bytes(*mac) {
         return Err(Refused::Tampered);
     }
-    let (footer, handlers) = footer_of(&file, signed)?;
+    let (footer, record) = footer_of(&file, signed)?;
     Ok(Verified {
         file,
-        handlers,
+        record,
         footer,
     })
 }
 
-/// The footer at the end of the signed bytes, and the `describe` answer before it.
-fn footer_of(file: &File, signed: u64) -> Result<(Footer, Vec<HandlerSpec>), Refused> {
+/// The footer at the end of the signed bytes, and the record before it.
+fn footer_of(file: &File, signed: u64) -> Result<(Footer, ComponentRecord), Refused> {
     let end = signed.checked_sub(Footer::LEN as u64);
     let end = end.ok_or(Refused::Truncated)?;
     let mut footer = [0; Footer::LEN];
     file.read_exact_at(&mut footer, end)?;
     let footer = Footer::from_bytes(footer);
-    let start = end.checked_sub(footer.answer_len);
+    let start = end.checked_sub(footer.record_len);
     let start = start.ok_or(Refused::Tampered)?;
-    let length = usize::try_from(footer.answer_len).map_err(|_| Refused::Tampered)?;
-    let mut answer = vec![0; length];
-    file.read_exact_at(&mut answer, start)?;
-    let handlers = serde_json::from_slice(&answer).map_err(|_| Refused::Tampered)?;
-    Ok((footer, handlers))
+    let length = usize::try_from(footer.record_len).map_err(|_| Refused::Tampered)?;
+    let mut record = vec![0; length];
+    file.read_exact_at(&mut record, start)?;
+    let record = serde_json::from_slice(&record).map_err(|_| Refused::Tampered)?;
+    Ok((footer, record))
 }
 
 /// Maps the file that was verified, even if its name was removed meanwhile.
@@ -298,7 +307,7 @@ mod tests {
     #[test]
     fn a_name_parses_to_itself_and_others_are_refused() {
         let name = Name {
-            sha256: "ab".repeat(32),
+            component: "ab".repeat(32),
             engine: 0x00c0_ffee,
             key_id: "0123abcd".to_owned(),
         };

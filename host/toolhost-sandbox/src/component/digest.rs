@@ -1,0 +1,16 @@
+//! The digest by which the code of a component is found again.
+
+/// BLAKE3 of a component's bytes. Code is used for a component only if both have the same digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ComponentDigest(blake3::Hash);
+
+impl ComponentDigest {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self(blake3::hash(bytes))
+    }
+
+    /// Its 64 hexadecimal digits.
+    pub(crate) fn to_hex(self) -> String {
+        self.0.to_hex().to_string()
+    }
+}
