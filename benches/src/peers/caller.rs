@@ -58,12 +58,15 @@ where
         let call = call.clone();
         async move {
             let mut latencies = Vec::new();
-            while started.elapsed() < time {
+            // At least one call, however late this task began.
+            loop {
                 let begin = Instant::now();
                 call().await;
                 latencies.push(begin.elapsed());
+                if started.elapsed() >= time {
+                    return latencies;
+                }
             }
-            latencies
         }
     };
     if in_flight == 1 {
@@ -89,12 +92,15 @@ pub(super) fn from_threads<C: Send>(
     let started = Instant::now();
     let run = |caller: &mut C| {
         let mut latencies = Vec::new();
-        while started.elapsed() < time {
+        // At least one call, however late this thread began.
+        loop {
             let begin = Instant::now();
             call(caller);
             latencies.push(begin.elapsed());
+            if started.elapsed() >= time {
+                return latencies;
+            }
         }
-        latencies
     };
     let latencies = match callers {
         [caller] => run(caller),
