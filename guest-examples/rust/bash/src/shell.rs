@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -91,7 +92,7 @@ impl Shell {
     /// # Errors
     /// The clock is missing. Failures of the script are an [`Output`].
     pub(crate) fn run(
-        mut self,
+        self,
         text: &str,
         name: &str,
         args: Vec<String>,
@@ -111,7 +112,9 @@ impl Shell {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()?;
-        let ran = runtime.block_on(self.bash.exec_with_options(text, options));
+        // Freeing some thousand values takes longer than a short command; the memory ends with the call.
+        let (mut bash, runtime) = (ManuallyDrop::new(self.bash), ManuallyDrop::new(runtime));
+        let ran = runtime.block_on(bash.exec_with_options(text, options));
 
         let (mut stdout, mut stderr) = (Kept::default(), Kept::default());
         let (exit_code, timed_out) = match ran {
