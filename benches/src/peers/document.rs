@@ -20,7 +20,7 @@ const END: &str = "<!-- Written by `cargo xtask bench peers --write`: end -->\n"
 /// Returns all tables.
 pub(super) fn text(sections: &[Section], scale: &[ScaleRow], rounds: Rounds) -> String {
     let mut text = format!(
-        "{} rounds, {} ms for each measurement in a round, {} cores.\n\n{}\n",
+        "Rounds: {}. Time of each measurement in a round: {} ms. Cores: {}.\n\n{}\n",
         rounds.rounds,
         rounds.time.as_millis(),
         std::thread::available_parallelism().unwrap(),

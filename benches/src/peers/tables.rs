@@ -1,5 +1,7 @@
 //! The tables of docs/performance.md.
 
+use toolhost_tests::root;
+
 use super::rounds::{Cell, Cells, IN_FLIGHT, Measured};
 use super::rows::OURS;
 use super::spread::{Spread, digits, grouped, micros};
@@ -31,7 +33,7 @@ impl Section {
         for row in &self.rows {
             let cells = match &row.cells {
                 Ok(cells) => self.cells(row.name, cells),
-                Err(reason) => format!("not measured: {reason} | | | | | | |"),
+                Err(reason) => format!("not measured: {} | | | | | | |", without_root(reason)),
             };
             table.push_str(&format!("| {} | {cells}\n", row.name));
         }
@@ -80,6 +82,14 @@ impl Section {
         let (many, one) = (self.cell(name, 16)?, self.cell(name, 1)?);
         Some(Spread::of_ratios(&many.per_second, &one.per_second))
     }
+}
+
+/// Returns a reason with paths beneath the workspace.
+fn without_root(reason: &str) -> String {
+    let folder = root("");
+    let resolved = folder.canonicalize().unwrap();
+    let short = reason.replace(&*folder.to_string_lossy(), "");
+    short.replace(&format!("{}/", resolved.display()), "")
 }
 
 pub(super) fn faults(faults: f64) -> String {
