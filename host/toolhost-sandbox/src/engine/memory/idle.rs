@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::page_scan::PageScan;
-use super::source::MemorySource;
 use crate::accounting::quota::Quota;
 use crate::component_id::ComponentId;
 use crate::sync::lock;
@@ -21,9 +20,15 @@ pub(crate) struct IdleMemory {
     sources: Mutex<Sources>,
 }
 
+/// Slots that can return their pages.
+pub(super) trait Discard: std::fmt::Debug + Send + Sync {
+    /// Returns the pages of idle slots, unless their component was called since the last time.
+    fn discard_unless_used(&self);
+}
+
 #[derive(Debug)]
 struct Sources {
-    all: Vec<Weak<MemorySource>>,
+    all: Vec<Weak<dyn Discard>>,
     /// When unused slots were last asked for their pages.
     swept: Instant,
 }
@@ -53,10 +58,10 @@ impl IdleMemory {
         self.kept.held()
     }
 
-    pub(super) fn add(&self, source: &Arc<MemorySource>) {
+    pub(super) fn add(&self, source: Weak<dyn Discard>) {
         let mut sources = lock(&self.sources);
         sources.all.retain(|source| source.strong_count() > 0);
-        sources.all.push(Arc::downgrade(source));
+        sources.all.push(source);
     }
 
     /// Takes bytes for a component, if need be from slots that are not used.
@@ -86,74 +91,10 @@ impl IdleMemory {
     }
 
     /// Has components that were not called since the last sweep return their pages.
-    fn sweep(&self) {
+    pub(super) fn sweep(&self) {
         let all = lock(&self.sources).all.clone();
         for source in all.iter().filter_map(Weak::upgrade) {
             source.discard_unless_used();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GUARD: usize = 64 << 10;
-
-    /// Has an instance of a component write to so many bytes.
-    fn call(source: &MemorySource, bytes: usize) {
-        let mut slot = source.take(1 << 20, 4 << 20, GUARD).unwrap();
-        slot.fill(bytes);
-        source.put_back(slot);
-    }
-
-    fn idle(bytes: u64) -> (Arc<IdleMemory>, Arc<MemorySource>, Arc<MemorySource>) {
-        let idle = IdleMemory::new(bytes, 3);
-        let source = |id| MemorySource::new(ComponentId(id), None, &idle);
-        let (one, other) = (source(1), source(2));
-        (idle, one, other)
-    }
-
-    #[test]
-    fn components_that_are_not_called_give_up_their_memory() {
-        let (idle, one, other) = idle(1 << 20);
-        call(&one, 900 << 10);
-        let kept = idle.kept();
-        assert!((900 << 10..=1 << 20).contains(&kept), "{kept}");
-        // What the other has no room for is returned.
-        call(&other, 512 << 10);
-        assert_eq!(idle.kept(), kept);
-        // Both were called since the start, and only the other one since the first sweep.
-        idle.sweep();
-        call(&other, 4 << 10);
-        idle.sweep();
-        assert!(idle.kept() < 100 << 10, "{}", idle.kept());
-        call(&other, 512 << 10);
-        assert!(idle.kept() >= 512 << 10, "{}", idle.kept());
-    }
-
-    #[test]
-    fn a_component_that_is_dropped_gives_up_its_memory() {
-        let (idle, one, other) = idle(4 << 20);
-        call(&one, 512 << 10);
-        drop(one);
-        assert_eq!(idle.kept(), 0);
-        call(&other, 512 << 10);
-        assert!(idle.kept() > 0);
-    }
-
-    #[test]
-    fn a_component_keeps_at_most_its_share() {
-        let (idle, one, _) = idle(1 << 20);
-        let slots: Vec<_> = (0..8)
-            .map(|_| {
-                let mut slot = one.take(1 << 20, 4 << 20, GUARD).unwrap();
-                slot.fill(200 << 10);
-                slot
-            })
-            .collect();
-        slots.into_iter().for_each(|slot| one.put_back(slot));
-        assert!(idle.kept() <= 1 << 20, "{}", idle.kept());
-        assert!(idle.kept() >= 600 << 10, "{}", idle.kept());
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::idle::IdleMemory;
+use super::idle::{Discard, IdleMemory};
 use super::image::Image;
 use super::slot::Slot;
 use crate::component_id::ComponentId;
@@ -35,7 +35,8 @@ impl MemorySource {
             shared: Arc::clone(shared),
             used: AtomicBool::new(true),
         });
-        shared.add(&source);
+        let weak = Arc::downgrade(&source);
+        shared.add(weak);
         source
     }
 
@@ -82,22 +83,6 @@ impl MemorySource {
         }
     }
 
-    /// Returns the pages of idle slots, unless it was called since the last time.
-    pub(super) fn discard_unless_used(&self) {
-        if self.used.swap(false, Relaxed) {
-            return;
-        }
-        for mut slot in self.idle.take_all() {
-            match slot.discard() {
-                Ok(()) => {
-                    self.give_back_unused(&mut slot);
-                    self.idle.put(slot);
-                }
-                Err(_) => self.drop_slot(slot),
-            }
-        }
-    }
-
     /// Gives back what a slot holds beyond its resident pages, if that is much.
     fn give_back_unused(&self, slot: &mut Slot) {
         let resident = slot.resident() as u64;
@@ -113,10 +98,91 @@ impl MemorySource {
     }
 }
 
+impl Discard for MemorySource {
+    fn discard_unless_used(&self) {
+        if self.used.swap(false, Relaxed) {
+            return;
+        }
+        for mut slot in self.idle.take_all() {
+            match slot.discard() {
+                Ok(()) => {
+                    self.give_back_unused(&mut slot);
+                    self.idle.put(slot);
+                }
+                Err(_) => self.drop_slot(slot),
+            }
+        }
+    }
+}
+
 impl Drop for MemorySource {
     fn drop(&mut self) {
         for slot in self.idle.take_all() {
             self.drop_slot(slot);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUARD: usize = 64 << 10;
+
+    /// Has an instance of a component write to so many bytes.
+    fn call(source: &MemorySource, bytes: usize) {
+        let mut slot = source.take(1 << 20, 4 << 20, GUARD).unwrap();
+        slot.fill(bytes);
+        source.put_back(slot);
+    }
+
+    fn idle(bytes: u64) -> (Arc<IdleMemory>, Arc<MemorySource>, Arc<MemorySource>) {
+        let idle = IdleMemory::new(bytes, 3);
+        let source = |id| MemorySource::new(ComponentId(id), None, &idle);
+        let (one, other) = (source(1), source(2));
+        (idle, one, other)
+    }
+
+    #[test]
+    fn components_that_are_not_called_give_up_their_memory() {
+        let (idle, one, other) = idle(1 << 20);
+        call(&one, 900 << 10);
+        let kept = idle.kept();
+        assert!((900 << 10..=1 << 20).contains(&kept), "{kept}");
+        // What the other has no room for is returned.
+        call(&other, 512 << 10);
+        assert_eq!(idle.kept(), kept);
+        // Both were called since the start, and only the other one since the first sweep.
+        idle.sweep();
+        call(&other, 4 << 10);
+        idle.sweep();
+        assert!(idle.kept() < 100 << 10, "{}", idle.kept());
+        call(&other, 512 << 10);
+        assert!(idle.kept() >= 512 << 10, "{}", idle.kept());
+    }
+
+    #[test]
+    fn a_component_that_is_dropped_gives_up_its_memory() {
+        let (idle, one, other) = idle(4 << 20);
+        call(&one, 512 << 10);
+        drop(one);
+        assert_eq!(idle.kept(), 0);
+        call(&other, 512 << 10);
+        assert!(idle.kept() > 0);
+    }
+
+    #[test]
+    fn a_component_keeps_at_most_its_share() {
+        let (idle, one, _) = idle(1 << 20);
+        let slots: Vec<_> = (0..8)
+            .map(|_| {
+                let mut slot = one.take(1 << 20, 4 << 20, GUARD).unwrap();
+                slot.fill(200 << 10);
+                slot
+            })
+            .collect();
+        slots.into_iter().for_each(|slot| one.put_back(slot));
+        assert!(idle.kept() <= 1 << 20, "{}", idle.kept());
+        assert!(idle.kept() >= 600 << 10, "{}", idle.kept());
     }
 }
