@@ -144,9 +144,9 @@ impl AssistantMessage {
         &self.0.object
     }
 
-    /// Returns the message as JSON text.
+    /// Returns the message as JSON text. A [`String`], as the engine lowers references to one.
     #[must_use]
-    pub fn as_json(&self) -> &str {
+    pub fn as_json(&self) -> &String {
         &self.0.json
     }
 

@@ -116,8 +116,12 @@ impl Redactor {
 
     /// Adds pairs `(name, secret)`. Ignores empty secrets. A secret that was added before keeps its name.
     pub fn add<N: AsRef<str>, S: AsRef<str>>(&self, secrets: impl IntoIterator<Item = (N, S)>) {
+        let mut secrets = secrets.into_iter().peekable();
+        if secrets.peek().is_none() {
+            return;
+        }
         let current = self.secrets.load();
-        let added = secrets.into_iter().filter_map(|(name, secret)| {
+        let added = secrets.filter_map(|(name, secret)| {
             let (name, secret) = (name.as_ref(), secret.as_ref());
             let is_new = !secret.is_empty() && !current.known.contains(secret);
             is_new.then(|| (format!("[redacted:{name}]"), secret.to_owned()))

@@ -85,6 +85,10 @@ pub fn escape_within(text: &str, limit: usize) -> String {
 /// `max` characters and `…`.
 #[must_use]
 pub fn shorten(text: &str, max: usize) -> String {
+    // Names and ids are short and plain, and need not be read character by character.
+    if text.len() <= max && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     let line = |c: char| if matches!(c, '\n' | '\t') { ' ' } else { c };
     let mut short = escape_chars(text.chars().take(max).map(line), needs_escape);
     if text.chars().nth(max).is_some() {

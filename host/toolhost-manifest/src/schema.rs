@@ -21,6 +21,7 @@ pub use args::ArgsError;
 use compiled::CompiledSchema;
 pub use cost::pattern::PatternBudget;
 pub use error::SchemaError;
+use json::Measure;
 pub use output::OutputSchema;
 
 /// Maximum number of parameters that an error lists as required or allowed.
@@ -65,18 +66,19 @@ impl ArgsSchema {
         })
     }
 
-    /// Returns whether checking these arguments takes at most some milliseconds.
-    pub fn is_short(&self, args: &Value) -> bool {
-        self.schema.is_short(args)
+    /// Returns whether checking these arguments takes at most some milliseconds. `size` is theirs: see
+    /// [`json::measure`].
+    pub fn is_short(&self, args: &Value, size: Measure) -> bool {
+        self.schema.is_short(args, size)
     }
 
-    /// Checks the arguments of a call, a JSON object.
+    /// Checks the arguments of a call, a JSON object of this size.
     ///
     /// # Errors
     /// [`ArgsError`] lists the issues for the model.
-    pub fn validate(&self, tool: &ToolName, args: &Value) -> Result<(), ArgsError> {
+    pub fn validate(&self, tool: &ToolName, args: &Value, size: Measure) -> Result<(), ArgsError> {
         let refused = |issues: String| ArgsError::new(tool, &issues, &self.accepted);
-        self.schema.check("args", args).map_err(refused)
+        self.schema.check("args", args, size).map_err(refused)
     }
 }
 

@@ -5,5 +5,6 @@ pub(crate) mod bindings;
 pub(crate) mod filesystem;
 pub(crate) mod http;
 pub(crate) mod logging;
+pub(crate) mod random;
 pub(crate) mod sockets_denied;
 pub(crate) mod stdio;

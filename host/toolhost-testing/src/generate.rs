@@ -17,7 +17,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use toolhost_contract::{JsonObject, JsonSchemaObject, ToolCatalogItem, ToolName};
-use toolhost_manifest::schema::{ArgsSchema, PatternBudget};
+use toolhost_manifest::schema::{ArgsSchema, PatternBudget, json};
 
 use crate::generated_case::{GeneratedCase, GeneratedKind};
 use random::Random;
@@ -93,7 +93,8 @@ impl Cases<'_> {
     /// Returns the arguments if they are as the kind wants them.
     fn add(&mut self, kind: GeneratedKind, name: &str, args: JsonObject) -> Option<JsonObject> {
         let value = Value::Object(args);
-        let is_valid = self.schema.validate(self.tool, &value).is_ok();
+        let size = json::measure(&value);
+        let is_valid = self.schema.validate(self.tool, &value, size).is_ok();
         let Value::Object(args) = value else {
             return None;
         };

@@ -20,6 +20,7 @@
 mod activity;
 mod bounded;
 mod bus;
+mod call_activity;
 mod event;
 mod log;
 mod span;

@@ -1,5 +1,6 @@
 //! A step: the tools that a model sees, and their calls.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,7 +11,7 @@ use toolhost_contract::{
 use tracing::Instrument;
 
 use crate::call::executor;
-use crate::call::outcome::display_name;
+use crate::call::outcome::CallLabel;
 use crate::call::scope::{CallScope, TurnScope};
 use crate::call::workdir::provider_error;
 use crate::catalog::ToolCatalog;
@@ -166,17 +167,18 @@ impl Step {
     ///
     /// Spec: tool-spec-v2 §8, §9, §10.
     pub async fn execute(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
-        let span = self.span.call(&call.id, &display_name(&call.name));
-        let executed = executor::execute(&self.scope, call, message);
-        let result = executed.instrument(span.span().clone()).await;
-        span.end_call(&result);
+        let label = CallLabel::of(&call);
+        let activity = self.span.call(&label);
+        let executed = pin!(executor::execute(&self.scope, call, &label, message));
+        let result = executed.instrument(activity.span()).await;
+        activity.end(&result);
         result
     }
 
     /// Executes a call that came without an assistant message, such as one from a command line.
     pub async fn execute_without_message(&self, call: ToolCall) -> ToolResult {
         let message = AssistantMessage::for_call(&call);
-        self.execute(call, &message).await
+        pin!(self.execute(call, &message)).await
     }
 
     /// Executes a call in the background. The result is `pending` with a handle, at once;
@@ -189,9 +191,10 @@ impl Step {
     ///
     /// Spec: tool-spec-v2 §10.2.
     pub async fn submit(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
-        let span = self.span.call(&call.id, &display_name(&call.name));
-        let result = submit(&self.scope, call, message, span.span().clone()).await;
-        span.end_call(&result);
+        let label = CallLabel::of(&call);
+        let activity = self.span.call(&label);
+        let result = submit(&self.scope, call, message, activity.span()).await;
+        activity.end(&result);
         result
     }
 

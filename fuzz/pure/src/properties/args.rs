@@ -58,8 +58,11 @@ pub fn hold(text: &str) {
     if !args.is_object() || json::depth(&args) > 64 {
         return;
     }
-    let checked = within(CHECKING_MAX, "checking", || compiled.validate(&tool, &args));
-    assert_eq!(checked, compiled.validate(&tool, &args), "validated twice");
+    let checked = within(CHECKING_MAX, "checking", || {
+        compiled.validate(&tool, &args, json::measure(&args))
+    });
+    let again = compiled.validate(&tool, &args, json::measure(&args));
+    assert_eq!(checked, again, "validated twice");
     let Err(error) = checked else { return };
     let message = error.to_string();
     display::is_one_line(&message, REFUSAL_MAX);

@@ -8,6 +8,7 @@ use toolhost_contract::JsonSchemaObject;
 use super::cost::pattern::PatternBudget;
 use super::cost::{self, Cost};
 use super::error::SchemaError;
+use super::json::Measure;
 use super::{args, json, path, problem};
 use crate::quote::short;
 
@@ -54,13 +55,12 @@ impl CompiledSchema {
         Ok(Self { validator, cost })
     }
 
-    pub(super) fn is_short(&self, value: &Value) -> bool {
-        self.cost.is_short(value, json::measure(value))
+    pub(super) fn is_short(&self, value: &Value, size: Measure) -> bool {
+        self.cost.is_short(value, size)
     }
 
     /// Returns the issues of a value that does not fit, in one line. They begin with `name`.
-    pub(super) fn check(&self, name: &str, value: &Value) -> Result<(), String> {
-        let size = json::measure(value);
+    pub(super) fn check(&self, name: &str, value: &Value, size: Measure) -> Result<(), String> {
         if !self.cost.allows_check(value, size) {
             return Err(format!("{name}: too large to be checked"));
         }

@@ -1,6 +1,6 @@
 //! The size of JSON values.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Size of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,24 +20,48 @@ pub fn measure(value: &Value) -> Measure {
         values: 0,
         text: 0,
     };
-    let mut rest = vec![(value, 0)];
-    while let Some((value, depth)) = rest.pop() {
-        size.values += 1;
-        match value {
-            Value::Array(items) => {
-                size.depth = size.depth.max(depth + 1);
-                rest.extend(items.iter().map(|item| (item, depth + 1)));
+    // Holds arrays and objects alone: an object of texts and numbers allocates nothing.
+    let mut rest = Vec::new();
+    size.add(value, 0, &mut rest);
+    while let Some((container, depth)) = rest.pop() {
+        size.depth = size.depth.max(depth);
+        match container {
+            Container::Array(items) => {
+                items.iter().for_each(|item| size.add(item, depth, &mut rest));
             }
-            Value::Object(members) => {
-                size.depth = size.depth.max(depth + 1);
-                rest.extend(members.values().map(|member| (member, depth + 1)));
-                size.text += members.keys().map(|name| name.len() as u64).sum::<u64>();
+            Container::Object(members) => {
+                for (name, member) in members {
+                    size.text += name.len() as u64;
+                    size.add(member, depth, &mut rest);
+                }
             }
-            Value::String(string) => size.text += string.len() as u64,
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
     size
+}
+
+/// A value with values in it.
+enum Container<'v> {
+    Array(&'v [Value]),
+    Object(&'v Map<String, Value>),
+}
+
+impl Measure {
+    /// Counts a value, of which `depth` others are around it. Those in it are left for later.
+    fn add<'v>(
+        &mut self,
+        value: &'v Value,
+        depth: usize,
+        rest: &mut Vec<(Container<'v>, usize)>,
+    ) {
+        self.values += 1;
+        match value {
+            Value::Array(items) => rest.push((Container::Array(items), depth + 1)),
+            Value::Object(members) => rest.push((Container::Object(members), depth + 1)),
+            Value::String(string) => self.text += string.len() as u64,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
 }
 
 /// Returns how deeply a value is nested.

@@ -6,6 +6,7 @@ use toolhost_contract::{JsonSchemaObject, Locale, ToolError, ToolErrorCode, Tool
 use super::compiled::CompiledSchema;
 use super::cost::pattern::PatternBudget;
 use super::error::SchemaError;
+use super::json::Measure;
 
 /// The compiled `outputSchema` of an export. It has the limits of [`ArgsSchema`](super::ArgsSchema).
 #[derive(Debug)]
@@ -23,12 +24,12 @@ impl OutputSchema {
         CompiledSchema::compile("outputSchema", schema, budget).map(Self)
     }
 
-    /// Returns whether checking this output takes at most some milliseconds.
-    pub fn is_short(&self, output: &Value) -> bool {
-        self.0.is_short(output)
+    /// Returns whether checking this output, of this size, takes at most some milliseconds.
+    pub fn is_short(&self, output: &Value, size: Measure) -> bool {
+        self.0.is_short(output, size)
     }
 
-    /// Checks the output of a call.
+    /// Checks the output of a call, of this size.
     ///
     /// # Errors
     /// `E_TOOL_INVALID_OUTPUT`. Its message lists the issues.
@@ -36,9 +37,10 @@ impl OutputSchema {
         &self,
         tool: &ToolName,
         output: &Value,
+        size: Measure,
         locale: Locale,
     ) -> Result<(), ToolError> {
-        self.0.check("output", output).map_err(|issues| {
+        self.0.check("output", output, size).map_err(|issues| {
             let message =
                 format!("Tool '{tool}' failed: its output does not fit its outputSchema: {issues}");
             ToolError::host(ToolErrorCode::InvalidOutput, message, locale)

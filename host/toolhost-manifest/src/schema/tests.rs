@@ -23,7 +23,7 @@ fn object(properties: Value) -> Value {
 /// What is wrong with `args`, without the beginning that names the tool.
 fn issues(schema: Value, args: Value) -> String {
     let tool = ToolName::parse("x__y").unwrap();
-    match compile(schema).unwrap().validate(&tool, &args) {
+    match compile(schema).unwrap().validate(&tool, &args, json::measure(&args)) {
         Ok(()) => String::new(),
         Err(error) => {
             let message = error.to_string();
@@ -427,7 +427,7 @@ fn the_error_of_an_output_names_the_tool_and_the_places() {
     let schema = JsonSchemaObject::parse(schema).unwrap();
     let schema = OutputSchema::compile(&schema, &mut PatternBudget::default()).unwrap();
     let tool = ToolName::parse("a__b").unwrap();
-    let check = |output: Value| schema.validate(&tool, &output, Locale::En);
+    let check = |output: Value| schema.validate(&tool, &output, json::measure(&output), Locale::En);
     assert_eq!(check(json!({"count": 1})), Ok(()));
     for (output, issue) in [
         (

@@ -4,9 +4,10 @@
 mod outgoing_request;
 
 use wasmtime::Engine;
-use wasmtime::component::Linker;
+use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::cli::{WasiCli, WasiCliView};
-use wasmtime_wasi::p2::bindings::{cli, random, sockets};
+use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView};
+use wasmtime_wasi::p2::bindings::{cli, clocks, io, random, sockets};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView};
 use wasmtime_wasi_http::p2::bindings::http;
@@ -20,6 +21,7 @@ use crate::host::bindings::since_2_0::wasi::sockets::{
 use crate::host::bindings::{agents, filesystem, logging};
 use crate::host::filesystem::{FilesystemView, HasFilesystem};
 use crate::host::logging::{HasLog, LogView};
+use crate::host::random::{HasInsecureSeed, InsecureSeed};
 use crate::host::sockets_denied::{DeniedSockets, HasDeniedSockets};
 
 /// Links every import that the host serves.
@@ -27,7 +29,14 @@ pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     let mut linker = Linker::<CallState>::new(engine);
     let l = &mut linker;
 
-    wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(l)?;
+    io::error::add_to_linker::<CallState, HasTable>(l, table_of)?;
+    io::poll::add_to_linker::<CallState, HasTable>(l, table_of)?;
+    io::streams::add_to_linker::<CallState, HasTable>(l, table_of)?;
+    clocks::wall_clock::add_to_linker::<CallState, WasiClocks>(l, CallState::clocks)?;
+    clocks::monotonic_clock::add_to_linker::<CallState, WasiClocks>(l, CallState::clocks)?;
+    cli::stdin::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
+    cli::stdout::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
+    cli::stderr::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
     cli::exit::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
     cli::environment::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
     cli::terminal_input::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
@@ -35,8 +44,9 @@ pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     cli::terminal_stdin::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
     cli::terminal_stdout::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
     cli::terminal_stderr::add_to_linker::<CallState, WasiCli>(l, CallState::cli)?;
+    random::random::add_to_linker::<CallState, WasiRandom>(l, CallState::random)?;
     random::insecure::add_to_linker::<CallState, WasiRandom>(l, CallState::random)?;
-    random::insecure_seed::add_to_linker::<CallState, WasiRandom>(l, CallState::random)?;
+    random::insecure_seed::add_to_linker::<CallState, HasInsecureSeed>(l, |_| InsecureSeed)?;
 
     sockets::instance_network::add_to_linker::<CallState, WasiSockets>(l, CallState::sockets)?;
     let options = sockets::network::LinkOptions::default();
@@ -59,6 +69,17 @@ pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     // Some bindings import the types alone.
     l.instance("goondan:tool/types@2.0.0")?;
     Ok(linker)
+}
+
+/// Selects the handles of a store: its streams and pollables.
+struct HasTable;
+
+impl HasData for HasTable {
+    type Data<'a> = &'a mut ResourceTable;
+}
+
+fn table_of(state: &mut CallState) -> &mut ResourceTable {
+    &mut state.table
 }
 
 fn filesystem_of(state: &mut CallState) -> FilesystemView<'_> {

@@ -17,7 +17,7 @@ use crate::call::trap::{GuestCallContext, classify_trap};
 use crate::component::code::ComponentCode;
 use crate::component_id::ComponentId;
 use crate::engine::memory::creator::with_memories;
-use crate::host::agents::Agents;
+use crate::host::agents::{Agents, GrantedAgents};
 use crate::host::agents::port::AgentsPort;
 use crate::host::bindings::handlers;
 use crate::host::filesystem::Filesystem;
@@ -74,7 +74,8 @@ impl CallTask {
         let slot = Arc::new(slot);
         let weak = Arc::downgrade(&slot);
         // Taken here, as the call may move to another runtime.
-        let caller = Handle::try_current().unwrap_or_else(|_| executor.threads.clone());
+        let caller = || Handle::try_current().unwrap_or_else(|_| executor.threads.clone());
+        let caller = self.agents.is_some().then(caller);
         let call = self.run_in_slot(request, slot, caller);
         let call = executor.clock.drive(call);
         let response = match file_io {
@@ -88,15 +89,16 @@ impl CallTask {
         self,
         request: Request,
         slot: Arc<CallSlot>,
-        caller: Handle,
+        caller: Option<Handle>,
     ) -> Result<Response, SandboxError> {
         let deadline = self.meter.limits.deadline;
         let meter = Arc::clone(&self.meter);
-        let call = self.call_export(request, Arc::clone(&slot), caller);
-        let response = match tokio::time::timeout(deadline, call).await {
-            Ok(Ok(raw)) => raw.check(&meter),
-            Ok(Err(error)) => Err(classify_trap(error, &meter)),
-            Err(_) => Err(SandboxError::Timeout { deadline }),
+        let clock = self.sandbox.executor.clock.clone();
+        let call = self.call_export(request, &slot, caller);
+        let response = match clock.within(deadline, call).await {
+            Some(Ok(raw)) => raw.check(&meter),
+            Some(Err(error)) => Err(classify_trap(error, &meter)),
+            None => Err(SandboxError::Timeout { deadline }),
         };
         // Last: the instance is gone by now, and its memories are reset.
         drop(slot);
@@ -107,8 +109,8 @@ impl CallTask {
     async fn call_export(
         self,
         request: Request,
-        slot: Arc<CallSlot>,
-        caller: Handle,
+        slot: &Arc<CallSlot>,
+        caller: Option<Handle>,
     ) -> wasmtime::Result<RawResponse> {
         let code = Arc::clone(&self.code);
         let ComponentCode {
@@ -138,56 +140,64 @@ impl CallTask {
             }
             Request::Run(Operation::Handler { name, input }, context) => {
                 let handlers = handlers.load(&mut *store, &instance)?;
-                let context = to_wit(context);
-                let returned = handlers.call_call(store, name.as_str(), &context, &input);
+                let context = to_wit(&context);
+                let returned = handlers.call_call(store, name.as_str(), context, &input);
                 returned.await.map(RawResponse::Outcome)
             }
             Request::Run(Operation::Poll { handle }, context) => {
                 let polling = load_polling(store)?;
-                let returned = polling.call_poll(store, &to_wit(context), &handle).await;
+                let returned = polling.call_poll(store, to_wit(&context), &handle).await;
                 returned.map(RawResponse::Outcome)
             }
             Request::Run(Operation::Cancel { handle }, context) => {
                 let polling = load_polling(store)?;
-                let returned = polling.call_cancel(store, &to_wit(context), &handle).await;
+                let returned = polling.call_cancel(store, to_wit(&context), &handle).await;
                 returned.map(|()| RawResponse::Cancelled)
             }
         };
         response.map_err(|error| error.context(GuestCallContext))
     }
 
-    fn new_store(&self, engine: &Engine, slot: Arc<CallSlot>, caller: Handle) -> Store<CallState> {
+    fn new_store(
+        self,
+        engine: &Engine,
+        slot: &Arc<CallSlot>,
+        caller: Option<Handle>,
+    ) -> Store<CallState> {
+        let started = Instant::now();
         // None where the deadline is beyond the range of the clock.
-        let ends = Instant::now().checked_add(self.meter.limits.deadline);
-        let meter = Arc::clone(&self.meter);
-        let memory = MemoryLimiter::new(Arc::clone(&self.sandbox.memory), Arc::clone(&meter));
-        let blocking = self.sandbox.executor.blocking.clone();
+        let ends = started.checked_add(self.meter.limits.deadline);
+        let (sandbox, meter) = (&self.sandbox, self.meter);
+        let memory = MemoryLimiter::new(Arc::clone(&sandbox.memory), Arc::clone(&meter));
         let fs = Filesystem::new(
-            self.workdir.clone(),
+            self.workdir,
             self.grants.workdir,
-            self.protected.clone(),
+            self.protected,
             Arc::clone(&meter),
-            blocking,
+            sandbox.executor.blocking.clone(),
         );
         let agents = Agents {
-            port: self.agents.clone(),
+            granted: self.agents.zip(caller).map(|(port, caller)| GrantedAgents {
+                port,
+                slot: Arc::clone(slot),
+                caller,
+            }),
             meter: Arc::clone(&meter),
-            slot,
-            caller,
             ends,
         };
         let http = Http::new(
-            self.grants.http.clone(),
-            Arc::clone(&self.sandbox.network),
+            self.grants.http,
+            Arc::clone(&sandbox.network),
             Arc::clone(&meter),
             ends,
         );
-        let state = CallState::new(&self.grants, fs, memory, agents, http, Arc::clone(&meter));
+        let env = self.grants.env;
+        let state = CallState::new(env, fs, memory, agents, http, Arc::clone(&meter));
         let mut store = Store::new(engine, state);
         store.limiter(|state| &mut state.memory);
         store.set_hostcall_fuel(meter.limits.hostcall_bytes);
         store.set_max_component_handles(meter.limits.handles);
-        store.call_hook_async(HostCallHook::new(ends));
+        store.call_hook_async(HostCallHook::new(started, ends));
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |_| {
             if ends.is_some_and(|ends| Instant::now() >= ends) {
@@ -199,17 +209,17 @@ impl CallTask {
     }
 }
 
-/// Converts the context to the guest's types. Done after the call was admitted, as waiting calls share
-/// theirs.
-fn to_wit(context: ToolContext) -> handlers::ToolContext {
+/// Converts the context to the guest's types. Its texts are copied into the guest's memory, and nowhere
+/// else: a message may have megabytes.
+fn to_wit(context: &ToolContext) -> handlers::ToolContext<'_> {
     handlers::ToolContext {
-        agent_name: context.agent_name,
-        instance_key: context.instance_key,
-        turn_id: context.turn_id,
-        tool_call_id: context.tool_call_id,
-        trace_id: context.trace_id,
-        message: context.message.as_json().to_owned(),
-        workdir: context.workdir,
+        agent_name: &context.agent_name,
+        instance_key: &context.instance_key,
+        turn_id: &context.turn_id,
+        tool_call_id: &context.tool_call_id,
+        trace_id: context.trace_id.as_deref(),
+        message: context.message.as_json(),
+        workdir: &context.workdir,
     }
 }
 

@@ -6,7 +6,6 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::WasiHttpCtxView;
 
-use crate::Grants;
 use crate::accounting::meter::Meter;
 use crate::accounting::output::Stream;
 use crate::call::resource_limiter::MemoryLimiter;
@@ -17,7 +16,7 @@ use crate::host::stdio::Captured;
 
 /// The store's data.
 pub(crate) struct CallState {
-    pub(crate) wasi: WasiCtx,
+    wasi: LazyWasi,
     pub(crate) table: ResourceTable,
     pub(crate) fs: Filesystem,
     pub(crate) memory: MemoryLimiter,
@@ -28,26 +27,17 @@ pub(crate) struct CallState {
 
 impl CallState {
     pub(crate) fn new(
-        grants: &Grants,
+        env: Vec<(String, String)>,
         fs: Filesystem,
         memory: MemoryLimiter,
         agents: Agents,
         http: Http,
         meter: Arc<Meter>,
     ) -> Self {
-        let limits = &meter.limits;
         let mut table = ResourceTable::new();
-        table.set_max_capacity(limits.handles);
-        let mut wasi = WasiCtx::builder();
-        wasi.envs(&grants.env)
-            .stdout(Captured::new(&meter, Stream::Stdout))
-            .stderr(Captured::new(&meter, Stream::Stderr))
-            .max_random_size(limits.random_bytes)
-            .allow_tcp(false)
-            .allow_udp(false)
-            .allow_ip_name_lookup(false);
+        table.set_max_capacity(meter.limits.handles);
         Self {
-            wasi: wasi.build(),
+            wasi: LazyWasi { env, made: None },
             table,
             fs,
             memory,
@@ -97,8 +87,31 @@ impl CallState {
 impl WasiView for CallState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView {
-            ctx: &mut self.wasi,
+            ctx: self.wasi.get(&self.meter),
             table: &mut self.table,
         }
+    }
+}
+
+/// The engine's context for clocks, random numbers, variables and standard streams. It is made when the
+/// guest first uses one of them, as seeding its generators costs more than anything else in the store.
+struct LazyWasi {
+    env: Vec<(String, String)>,
+    made: Option<WasiCtx>,
+}
+
+impl LazyWasi {
+    fn get(&mut self, meter: &Arc<Meter>) -> &mut WasiCtx {
+        self.made.get_or_insert_with(|| {
+            WasiCtx::builder()
+                .envs(&self.env)
+                .stdout(Captured::new(meter, Stream::Stdout))
+                .stderr(Captured::new(meter, Stream::Stderr))
+                .max_random_size(meter.limits.random_bytes)
+                .allow_tcp(false)
+                .allow_udp(false)
+                .allow_ip_name_lookup(false)
+                .build()
+        })
     }
 }

@@ -37,14 +37,19 @@ const ERROR_BYTES: usize = 4 << 10;
 
 /// The agents port of one call.
 pub(crate) struct Agents {
-    /// None where it is not granted.
-    pub(crate) port: Option<Arc<dyn AgentsPort>>,
+    /// None where they are not granted.
+    pub(crate) granted: Option<GrantedAgents>,
     pub(crate) meter: Arc<Meter>,
+    /// When the call is stopped. None where that is beyond the range of the clock.
+    pub(crate) ends: Option<Instant>,
+}
+
+/// What a call needs to reach other agents.
+pub(crate) struct GrantedAgents {
+    pub(crate) port: Arc<dyn AgentsPort>,
     pub(crate) slot: Arc<CallSlot>,
     /// The runtime that awaits the call.
     pub(crate) caller: Handle,
-    /// When the call is stopped. None where that is beyond the range of the clock.
-    pub(crate) ends: Option<Instant>,
 }
 
 /// Selects the agents port in a store.
@@ -114,7 +119,7 @@ impl Agents {
         arguments: Result<Q, ToolError>,
         method: fn(&dyn AgentsPort, Q) -> AgentsFuture<T>,
     ) -> GuestResult<T> {
-        let Some(port) = self.port.clone() else {
+        let Some(GrantedAgents { port, slot, caller }) = &self.granted else {
             self.meter.deny(what);
             let message = "The operator's policy does not allow this tool to call other agents.";
             return Ok(Err(host_error(ToolErrorCode::Denied, message)));
@@ -123,15 +128,16 @@ impl Agents {
             Ok(arguments) => arguments,
             Err(invalid) => return Ok(Err(invalid)),
         };
-        if self.slot.park().is_err() {
+        if slot.park().is_err() {
             let message = "Too many calls are waiting for other agents.";
             return Ok(Err(host_error(ToolErrorCode::Busy, message)));
         }
         // A task, so that the port never runs on a guest's stack. Dropping this future aborts it.
         let mut task = JoinSet::new();
-        task.spawn_on(async move { method(&*port, arguments).await }, &self.caller);
+        let port = Arc::clone(port);
+        task.spawn_on(async move { method(&*port, arguments).await }, caller);
         let answer = task.join_next().await;
-        self.slot.resume().await?;
+        slot.resume().await?;
         match answer {
             Some(Ok(answer)) => Ok(answer.map_err(to_wit)),
             Some(Err(_)) | None => Err(SandboxError::HostPanic.into()),

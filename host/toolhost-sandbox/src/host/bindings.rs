@@ -27,6 +27,8 @@ pub(crate) mod since_2_0 {
             default: trappable,
         },
         exports: { default: async },
+        // The context of a call is lowered from references.
+        ownership: Borrowing { duplicate_if_necessary: false },
         with: {
             "wasi:io": wasmtime_wasi::p2::bindings::io,
             "wasi:clocks": wasmtime_wasi::p2::bindings::clocks,

@@ -19,6 +19,7 @@ mod descriptor_methods;
 mod dir_entry;
 mod error;
 mod file;
+mod found;
 mod listing;
 mod open;
 mod stream;

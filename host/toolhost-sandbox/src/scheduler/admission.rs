@@ -158,8 +158,14 @@ pub(super) struct Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        lock(&self.admission.queue).give_back(self.component);
-        self.admission.grant_waiters();
+        let mut queue = lock(&self.admission.queue);
+        queue.give_back(self.component);
+        let has_waiters = queue.has_waiters();
+        drop(queue);
+        // A call that enters the queue later takes what is free by itself.
+        if has_waiters {
+            self.admission.grant_waiters();
+        }
     }
 }
 

@@ -4,12 +4,15 @@
 //! needs no timer.
 
 use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 use std::{io, thread};
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
-use tokio::time::Sleep;
+use tokio::task::coop::{Unconstrained, unconstrained};
+use tokio::time::{Instant, Sleep};
 
 /// A handle on the clock. The clock stops when the sender that [`Clock::start`] returns is dropped.
 #[derive(Clone)]
@@ -28,24 +31,35 @@ impl Clock {
         Ok((clock, stop))
     }
 
-    /// Returns a timer of this clock.
-    fn sleep(&self, time: Duration) -> Sleep {
+    /// Returns a timer of this clock. It fires even if the task has spent its budget.
+    fn sleep_until(&self, time: Instant) -> Unconstrained<Sleep> {
         let _entered = self.0.enter();
-        tokio::time::sleep(time)
+        unconstrained(tokio::time::sleep_until(time))
     }
 
-    /// Awaits a future for at most this time. Returns none and drops it where it takes longer.
+    /// Awaits a future for at most this time. Returns none and drops it where it takes longer. A future
+    /// that is ready when it is first polled takes no timer.
     pub(crate) async fn within<T>(
         &self,
         time: Duration,
         future: impl Future<Output = T>,
     ) -> Option<T> {
-        let timeout = self.sleep(time);
-        tokio::select! {
-            biased;
-            done = future => Some(done),
-            () = timeout => None,
-        }
+        // None where that is beyond the range of the clock.
+        let ends = Instant::now().checked_add(time);
+        let (mut future, mut timer) = (pin!(future), pin!(None::<Unconstrained<Sleep>>));
+        poll_fn(|cx| {
+            if let Poll::Ready(done) = future.as_mut().poll(cx) {
+                return Poll::Ready(Some(done));
+            }
+            if timer.is_none() {
+                timer.set(ends.map(|ends| self.sleep_until(ends)));
+            }
+            match timer.as_mut().as_pin_mut() {
+                Some(timer) => timer.poll(cx).map(|()| None),
+                None => Poll::Pending,
+            }
+        })
+        .await
     }
 
     /// Makes this the clock of a future's timers, whichever thread polls it.

@@ -75,6 +75,10 @@ impl<W> WaitQueue<W> {
         self.waiting.held()
     }
 
+    pub(super) fn has_waiters(&self) -> bool {
+        !self.starting.is_empty() || !self.resuming.is_empty()
+    }
+
     /// Takes a slot where one is free and no call waits for it.
     pub(super) fn try_take(
         &mut self,

@@ -8,14 +8,19 @@ use toolhost_contract::{FileId, Protected};
 /// Files and directories that guests may not change: a bundle's manifest, its entries and the
 /// directories above them. They are protected by identity, so that a second name does not help, and
 /// by name, so that nothing takes the place of a removed file.
+///
+/// Cheap to clone.
 #[derive(Clone, Default)]
-pub struct WriteProtected {
+pub struct WriteProtected(Arc<WriteProtectedInner>);
+
+#[derive(Default)]
+struct WriteProtectedInner {
     known: ProtectedSet,
     refresh: Option<Refresh>,
 }
 
 /// Returns what is protected now. None if that cannot be found out.
-type Refresh = Arc<dyn Fn() -> Option<Vec<Arc<Protected>>> + Send + Sync>;
+type Refresh = Box<dyn Fn() -> Option<Vec<Arc<Protected>>> + Send + Sync>;
 
 #[derive(Debug, Clone)]
 pub(crate) enum ProtectedSet {
@@ -54,7 +59,7 @@ impl ProtectedSet {
 
 impl fmt::Debug for WriteProtected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.known.fmt(f)
+        self.0.known.fmt(f)
     }
 }
 
@@ -63,20 +68,14 @@ impl WriteProtected {
     pub fn new(ids: impl IntoIterator<Item = FileId>) -> Self {
         let mut known = Protected::default();
         ids.into_iter().for_each(|id| known.add(id));
-        Self {
-            known: ProtectedSet::Listed(vec![Arc::new(known)]),
-            refresh: None,
-        }
+        Self::of(ProtectedSet::Listed(vec![Arc::new(known)]), None)
     }
 
     /// Protects everything, which makes a workdir read-only: for a host that cannot find out what to
     /// protect.
     #[must_use]
     pub fn all() -> Self {
-        Self {
-            known: ProtectedSet::Everything,
-            refresh: None,
-        }
+        Self::of(ProtectedSet::Everything, None)
     }
 
     /// Protects what `refresh` returns, or everything if it returns `None` now. The sandbox calls it
@@ -87,45 +86,46 @@ impl WriteProtected {
     ) -> Self {
         match refresh() {
             None => Self::all(),
-            found => Self {
-                known: found.into(),
-                refresh: Some(Arc::new(refresh)),
-            },
+            found => Self::of(found.into(), Some(Box::new(refresh))),
         }
     }
 
+    fn of(known: ProtectedSet, refresh: Option<Refresh>) -> Self {
+        Self(Arc::new(WriteProtectedInner { known, refresh }))
+    }
+
     pub(crate) fn contains(&self, id: FileId) -> bool {
-        self.known.contains(id)
+        self.0.known.contains(id)
     }
 
     pub(crate) fn is_everything(&self) -> bool {
-        matches!(self.known, ProtectedSet::Everything)
+        matches!(self.0.known, ProtectedSet::Everything)
     }
 
     /// Whether a protected file in any directory has this name.
     pub(crate) fn has_name(&self, name: &str) -> bool {
-        self.known.any(|listed| listed.has_name(name))
+        self.0.known.any(|listed| listed.has_name(name))
     }
 
     /// Whether any directory is closed.
     pub(crate) fn has_closed_dirs(&self) -> bool {
-        self.known.any(Protected::has_closed_dirs)
+        self.0.known.any(Protected::has_closed_dirs)
     }
 
     pub(crate) fn is_closed(&self, dir: FileId) -> bool {
-        self.known.any(|listed| listed.is_closed(dir))
+        self.0.known.any(|listed| listed.is_closed(dir))
     }
 
     /// Whether [`current`](Self::current) may differ from what is known.
     pub(crate) fn is_refreshed(&self) -> bool {
-        self.refresh.is_some()
+        self.0.refresh.is_some()
     }
 
     /// Returns what is protected now.
     pub(crate) fn current(&self) -> ProtectedSet {
-        match &self.refresh {
+        match &self.0.refresh {
             Some(refresh) => refresh().into(),
-            None => self.known.clone(),
+            None => self.0.known.clone(),
         }
     }
 }

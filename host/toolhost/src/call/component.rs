@@ -1,5 +1,7 @@
 //! Runs a component: a handler, a poll for a pending result, or a cancellation.
 
+use std::pin::pin;
+
 use toolhost_contract::{AssistantMessage, ToolError, Usage};
 use toolhost_sandbox::{Invocation, Operation, PreparedTool, WriteProtected};
 
@@ -61,7 +63,7 @@ impl ComponentRun<'_> {
             log: turn.log_sink(self.call_id, tool),
             limits: self.permit.limits,
         };
-        let report = self.component.call(invocation).await;
+        let report = pin!(self.component.call(invocation)).await;
         telemetry::record_run(turn, tool, &report);
         let has_answered = report.outcome.is_ok();
         let (answer, usage) = answer_of(report, tool, redactor, turn.locale());

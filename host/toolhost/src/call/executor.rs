@@ -4,6 +4,7 @@
 //! the run (in the sandbox, or an extension's handler), exit (limits and redaction). No stage can be
 //! skipped: each takes a type that only the previous stage creates.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -14,7 +15,7 @@ use toolhost_sandbox::Operation;
 
 use super::component::{self, ComponentRun};
 use super::native;
-use super::outcome::{Answer, display_name, exit};
+use super::outcome::{Answer, CallLabel, exit};
 use super::scope::CallScope;
 use super::validate::{ValidCall, admit, validate};
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
@@ -25,14 +26,15 @@ use crate::registry::{RegisteredTool, Runs};
 pub(crate) async fn execute(
     scope: &CallScope,
     call: ToolCall,
+    label: &CallLabel,
     message: &AssistantMessage,
 ) -> ToolResult {
-    let (id, name) = (call.id.clone(), display_name(&call.name));
     let tool = scope.registered(&call.name);
     let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
     let turn = &scope.turn;
     let result = if scope.layers().is_empty() {
-        run_admitted(scope, call, message, None).await
+        // Pinned where it is: these futures are large, and each move copies them.
+        pin!(run_admitted(scope, call, label, message, None)).await
     } else {
         let kind = match scope.catalog.get(&call.name) {
             Some(_) => CallKind::Call,
@@ -44,16 +46,25 @@ pub(crate) async fn execute(
         let core = move |context: ToolCallContext| -> BoxFuture<'static, ToolResult> {
             Box::pin(async move {
                 let call = context.into_call();
-                let result = run_admitted(&inner, call, &message, Some(&beneath)).await;
+                let label = CallLabel::of(&call);
+                let running = pin!(run_admitted(
+                    &inner,
+                    call,
+                    &label,
+                    &message,
+                    Some(&beneath)
+                ));
+                let result = running.await;
                 beneath.set_result(&result);
                 result
             })
         };
         let result = scope.layers().run(context, core).await;
-        progress.sanitize_codes(result, turn.locale())
+        let result = progress.sanitize_codes(result, turn.locale());
+        result.with_call(&label.id, &label.tool_name)
     };
     let redactor = &turn.agent().host.redactor;
-    let result = exit(redactor, result.with_call(&id, &name), limit);
+    let result = exit(redactor, result, limit);
     turn.record_result(&result);
     result
 }
@@ -62,22 +73,24 @@ pub(crate) async fn execute(
 async fn run_admitted(
     scope: &CallScope,
     call: ToolCall,
+    label: &CallLabel,
     message: &AssistantMessage,
     progress: Option<&Progress>,
 ) -> ToolResult {
-    let (id, name) = (call.id.clone(), display_name(&call.name));
-    match catch_unwind(attempt(scope, call, message, progress)).await {
+    let (id, name) = (label.id.as_str(), label.tool_name.as_str());
+    let attempt = pin!(attempt(scope, call, message, progress));
+    match catch_unwind(attempt).await {
         Ok((Ok(Answer::Output(output)), usage)) => {
-            ToolResult::ok(&id, &name, output).with_usage(usage)
+            ToolResult::ok(id, name, output).with_usage(usage)
         }
         Ok((Ok(Answer::Pending(handle)), usage)) => {
-            ToolResult::pending(&id, &name, handle).with_usage(usage)
+            ToolResult::pending(id, name, handle).with_usage(usage)
         }
-        Ok((Err(error), usage)) => ToolResult::error(&id, &name, error).with_usage(usage),
+        Ok((Err(error), usage)) => ToolResult::error(id, name, error).with_usage(usage),
         Err(Panicked) => {
             let message = format!("Tool '{name}' failed: the host panicked.");
             let error = ToolError::host(ToolErrorCode::Host, message, scope.turn.locale());
-            ToolResult::error(&id, &name, error)
+            ToolResult::error(id, name, error)
         }
     }
 }
@@ -96,7 +109,7 @@ async fn attempt(
     match valid {
         Ok(valid) => {
             progress.inspect(|progress| progress.set_running());
-            run(scope, valid, message).await
+            pin!(run(scope, valid, message)).await
         }
         Err(refusal) => (Err(refusal), Usage::default()),
     }
@@ -126,10 +139,10 @@ async fn run(
         permit: valid.permit,
         protected: scope.protected.clone(),
     };
-    let ran = run.run(Operation::Handler {
+    let ran = pin!(run.run(Operation::Handler {
         name: tool.item.name.export().clone(),
         input: valid.input,
-    });
+    }));
     let ran = ran.await;
     let answer = match ran.answer {
         Ok(Answer::Pending(handle)) => {

@@ -1,7 +1,7 @@
 //! The outcome of a call, and the result that the host returns.
 
 use serde_json::Value;
-use toolhost_contract::{ErrorMessageLimit, ToolResult, limit_error, text};
+use toolhost_contract::{ErrorMessageLimit, ToolCall, ToolResult, limit_error, text};
 
 use toolhost_contract::Redactor;
 
@@ -11,6 +11,24 @@ pub(crate) const NAME_SHOWN: usize = 128;
 /// Returns a tool name as results and events contain it: escaped, at most 128 characters.
 pub(crate) fn display_name(name: &str) -> String {
     text::shorten(name, NAME_SHOWN)
+}
+
+/// A call, as its result and its events name it.
+#[derive(Debug)]
+pub(crate) struct CallLabel {
+    /// Id of the call.
+    pub(crate) id: String,
+    /// Name of the tool, for display.
+    pub(crate) tool_name: String,
+}
+
+impl CallLabel {
+    pub(crate) fn of(call: &ToolCall) -> Self {
+        Self {
+            id: call.id.clone(),
+            tool_name: display_name(&call.name),
+        }
+    }
 }
 
 /// The outcome of a call that did not fail.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use toolhost_contract::ToolError;
 
+use toolhost_manifest::schema::json;
+
 use super::failure::failure;
 use super::outcome::Answer;
 use super::scope::TurnScope;
@@ -20,12 +22,13 @@ pub(super) async fn checked(
         return answer;
     };
     let (name, locale) = (&tool.item.name, turn.locale());
-    if schema.is_short(output) {
-        return schema.validate(name, output, locale).and(answer);
+    let size = json::measure(output);
+    if schema.is_short(output, size) {
+        return schema.validate(name, output, size, locale).and(answer);
     }
     // Checked on another thread, so that the caller's thread can run other calls.
     let (schema, output, of) = (Arc::clone(schema), output.clone(), name.clone());
-    let check = move || schema.validate(&of, &output, locale);
+    let check = move || schema.validate(&of, &output, size, locale);
     let sandbox = &turn.agent().host.sandbox;
     let checked = sandbox.compute(check).await;
     checked

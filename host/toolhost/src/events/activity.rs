@@ -1,4 +1,4 @@
-//! Running turns, steps and calls, and the emitter of their events.
+//! Running turns and steps, and the emitter of their events.
 //!
 //! Each activity sends its start event when it is created and exactly one end event. If it is dropped before
 //! it is ended, for example with a cancelled future, it sends the event of a failure.
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Instant, UNIX_EPOCH};
 
 use toolhost_contract::{Timestamp, ToolError, ToolErrorCode, ToolResult, ToolStatus};
+use tracing::level_filters::LevelFilter;
 
 use super::bounded::bounded_id;
 use super::bus::EventBus;
@@ -15,6 +16,7 @@ use super::event::{EventError, EventKind, RuntimeEvent};
 use super::log::InstanceLog;
 use super::span::{self, milliseconds};
 use super::trace::TraceContext;
+use crate::call::outcome::CallLabel;
 
 /// Sends the events of one instance. Cheap to clone.
 #[derive(Clone)]
@@ -101,7 +103,7 @@ impl Emitter {
     }
 }
 
-/// A running turn, step or call. The calls of a step may run concurrently.
+/// A running turn or step, or a call that is observed. The calls of a step may run concurrently.
 #[derive(Debug)]
 pub(crate) struct Activity {
     emitter: Emitter,
@@ -170,17 +172,44 @@ impl Activity {
         Self::start(&self.emitter, event, span)
     }
 
-    /// Starts a call of this step. `tool_name` is the escaped and truncated name of the result.
-    pub(crate) fn call(&self, tool_call_id: &str, tool_name: &str) -> Self {
-        let event = RuntimeEvent {
+    /// Returns the start event of a call of this step.
+    pub(super) fn called(&self, label: &CallLabel) -> RuntimeEvent {
+        RuntimeEvent {
             kind: EventKind::ToolCalled,
-            tool_call_id: Some(bounded_id(tool_call_id)),
-            tool_name: Some(bounded_id(tool_name)),
+            tool_call_id: Some(bounded_id(&label.id)),
+            tool_name: Some(bounded_id(&label.tool_name)),
             trace: self.event.trace.child(),
             ..self.event.clone()
-        };
+        }
+    }
+
+    /// Returns whether a log, a subscriber or a `tracing` subscriber may receive what happens in this
+    /// activity.
+    pub(super) fn is_observed(&self) -> bool {
+        LevelFilter::current() >= LevelFilter::INFO || self.is_watched()
+    }
+
+    /// Returns whether there is a log or a subscriber.
+    pub(super) fn is_watched(&self) -> bool {
+        self.emitter.is_watched()
+    }
+
+    /// Starts a call of this step, and sends its start event.
+    pub(super) fn start_call(&self, label: &CallLabel) -> Self {
+        let event = self.called(label);
         let span = span::call(&self.span, &event);
         Self::start(&self.emitter, event, span)
+    }
+
+    /// Returns a call of this step whose start was observed by nobody.
+    pub(super) fn unobserved_call(&self, label: &CallLabel, started_at: Instant) -> Self {
+        Self {
+            emitter: self.emitter.clone(),
+            event: self.called(label),
+            span: tracing::Span::none(),
+            started_at,
+            has_ended: false,
+        }
     }
 
     pub(crate) fn trace(&self) -> &TraceContext {
@@ -197,7 +226,7 @@ impl Activity {
     }
 
     /// Sends the end event of a call.
-    pub(crate) fn end_call(mut self, result: &ToolResult) {
+    pub(super) fn end_call(mut self, result: &ToolResult) {
         self.finish(|event, [completed, failed]| {
             event.set_result(result);
             event.kind = match result.status() {

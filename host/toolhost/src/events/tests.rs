@@ -29,12 +29,19 @@ fn small(config: impl FnOnce(&mut EventBusConfig)) -> EventBus {
     EventBus::new(all)
 }
 
+fn label(id: &str, tool_name: &str) -> CallLabel {
+    CallLabel {
+        id: id.to_owned(),
+        tool_name: tool_name.to_owned(),
+    }
+}
+
 /// Emits one turn with one call.
 fn one_call(bus: &EventBus, directory: Option<&Path>, tool_name: &str) {
     let emitter = bus.emitter("coder", "user-1", directory);
     let turn = emitter.turn("turn-1", None);
     let step = turn.step("step-1");
-    step.call("call_1", tool_name).end_call(&ok("call_1"));
+    step.call(&label("call_1", tool_name)).end(&ok("call_1"));
     step.end(None);
     turn.end(None);
 }
@@ -150,12 +157,12 @@ async fn a_turn_and_its_steps_and_calls_send_start_and_end_events() {
     let emitter = bus.emitter("coder", "user-1", None);
     let turn = emitter.turn("turn-1", Some("request-42"));
     let step = turn.step("step-1");
-    step.call("call_1", "a__b").end_call(&ok("call_1"));
-    step.call("call_2", "a__b")
-        .end_call(&ToolResult::error("call_2", "a__b", timed_out()));
-    step.call("call_3", "a__b")
-        .end_call(&ToolResult::pending("call_3", "a__b", "h1".to_owned()));
-    drop(step.call("call_4", "a__b"));
+    step.call(&label("call_1", "a__b")).end(&ok("call_1"));
+    step.call(&label("call_2", "a__b"))
+        .end(&ToolResult::error("call_2", "a__b", timed_out()));
+    step.call(&label("call_3", "a__b"))
+        .end(&ToolResult::pending("call_3", "a__b", "h1".to_owned()));
+    drop(step.call(&label("call_4", "a__b")));
     step.end(Some(&timed_out()));
     drop(turn);
 

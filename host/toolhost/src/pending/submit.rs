@@ -1,5 +1,6 @@
 //! Runs calls in the background.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use tracing::{Instrument, Span};
 
 use super::background::BackgroundCall;
 use super::record::Handle;
-use crate::call::outcome::display_name;
+use crate::call::outcome::{CallLabel, display_name};
 use crate::call::scope::CallScope;
 use crate::call::{executor, validate};
 
@@ -88,7 +89,8 @@ async fn run(
     let (turn, handle) = (&scope.turn, background.handle.clone());
     let stopped = Arc::clone(&background.stopped);
     let ended = async {
-        let executed = executor::execute(&scope, call, message);
+        let label = CallLabel::of(&call);
+        let executed = pin!(executor::execute(&scope, call, &label, message));
         let result = executed.instrument(span).await;
         if result.handle().is_none() {
             return Some(result);

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use cap_std::fs::{Dir, Metadata};
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use toolhost_contract::{Denial, FileId, WorkdirAccess};
 
-use super::beneath::open_path;
 use super::budget::Budget;
 use super::dir_entry::{DirEntryRef, OpenEntry, last_name};
 use super::error::{FsError, FsResult};
+use super::found::Found;
 use crate::accounting::meter::Meter;
 use crate::scheduler::blocking::BlockingPool;
 use crate::workdir::{Workdir, WriteProtected, file_id};
@@ -79,24 +77,14 @@ impl Filesystem {
         self.deny_if(self.protected.current().contains(id))
     }
 
-    /// Refuses a change to the file `id`, which `path` led to, if it is write-protected by now. The
-    /// list is refreshed only if the path has a protected name, or led through a symlink.
-    pub(super) fn check_path_unprotected(
-        &self,
-        dir: &Dir,
-        path: &str,
-        follow: OFlags,
-        id: FileId,
-    ) -> FsResult<()> {
+    /// Refuses a change to the file that `path` led to, if it is write-protected by now. The list is
+    /// refreshed only if the path has a protected name, or led through a symlink.
+    pub(super) fn check_path_unprotected(&self, path: &str, found: &Found) -> FsResult<()> {
+        let id = file_id(&found.metadata);
         self.check_unprotected(id)?;
         let protected = &self.protected;
-        let is_link = || {
-            let entry = open_path(dir, path, OFlags::NOFOLLOW).ok();
-            let entry = entry.and_then(|entry| Metadata::from_file(&entry).ok());
-            entry.is_some_and(|entry| file_id(&entry) != id)
-        };
-        let may_be_protected = protected.has_name(last_name(path))
-            || (follow.is_empty() && protected.is_refreshed() && is_link());
+        let may_be_protected =
+            protected.has_name(last_name(path)) || (found.was_link && protected.is_refreshed());
         self.deny_if(may_be_protected && protected.current().contains(id))
     }
 

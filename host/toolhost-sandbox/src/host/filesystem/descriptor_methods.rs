@@ -5,7 +5,6 @@ use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use bytes::BytesMut;
 use cap_std::fs::{Dir, Metadata};
 use rustix::fd::AsFd;
 use rustix::fs::{Advice as SystemAdvice, AtFlags, Timestamps};
@@ -18,6 +17,8 @@ use super::beneath::open_path;
 use super::descriptor::Descriptor;
 use super::dir_entry::{DirEntryRef, OpenEntry};
 use super::error::FsResult;
+use super::file::CHUNK;
+use super::found::find;
 use super::listing::Listing;
 use super::open::follow;
 use super::stream::{FileReader, FileWriter, WriteFrom};
@@ -190,8 +191,11 @@ impl HostDescriptor for FilesystemView<'_> {
     fn read(&mut self, handle: Handle, length: u64, offset: u64) -> FsResult<(Vec<u8>, bool)> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let file = self.descriptor(&handle)?.file_to_read()?;
-        let (bytes, is_end) = file.read_at(length, offset)?;
-        Ok((BytesMut::into(bytes), is_end))
+        let bytes = file.read_at(length, offset)?;
+        let end = offset.saturating_add(bytes.len() as u64);
+        // Asked of the file: some file systems read less than is there.
+        let is_end = bytes.len() < length.min(CHUNK) && file.ends_at(end)?;
+        Ok((bytes, is_end))
     }
 
     fn write(&mut self, handle: Handle, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
@@ -237,11 +241,9 @@ impl HostDescriptor for FilesystemView<'_> {
     ) -> FsResult<()> {
         let dir = self.dir_to_change(&handle)?;
         let times = timestamps(accessed, modified)?;
-        let follow = follow(flags);
-        let target = open_path(dir, &path, follow)?;
-        let id = file_id(&Metadata::from_file(&target)?);
-        self.fs.check_path_unprotected(dir, &path, follow, id)?;
-        Ok(set_times_by_path(&target, &times)?)
+        let found = find(dir, &path, follow(flags))?;
+        self.fs.check_path_unprotected(&path, &found)?;
+        Ok(set_times_by_path(&found.handle, &times)?)
     }
 
     fn link_at(

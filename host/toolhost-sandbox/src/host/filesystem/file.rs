@@ -5,8 +5,8 @@ use std::io::{self, IoSlice};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::Ordering::Relaxed;
 
-use bytes::BytesMut;
-use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+use rustix::buffer::spare_capacity;
+use rustix::io::{Errno, ReadWriteFlags, pread, pwritev2};
 
 use super::budget::{Budget, OpenSlot};
 use super::error::errno_of;
@@ -85,22 +85,24 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Reads at most `size` bytes. The flag is true at the end of the file.
-    pub(super) fn read_at(&self, size: usize, at: u64) -> io::Result<(BytesMut, bool)> {
-        let left = self.extent()?.size.saturating_sub(at);
-        let most = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
-        // One byte more, so that a file that grows meanwhile is not reported as ended.
-        let mut bytes = BytesMut::zeroed(size.min(most + 1));
+    /// Reads at most `size` bytes, and at most [`CHUNK`]. None are left at the end of the file.
+    pub(super) fn read_at(&self, size: usize, at: u64) -> io::Result<Vec<u8>> {
+        // Not zeroed: the system writes what is read, and nothing else of it is used.
+        let mut bytes = Vec::with_capacity(size.min(CHUNK));
         let read = loop {
-            match self.file.read_at(&mut bytes, at) {
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            match pread(&self.file, spare_capacity(&mut bytes), at) {
+                Err(Errno::INTR) => {}
                 done => break done?,
             }
         };
-        bytes.truncate(read);
         let bytes_read = &self.budget.meter.bytes_read;
         bytes_read.fetch_add(read as u64, Relaxed);
-        Ok((bytes, read < size && read as u64 >= left))
+        Ok(bytes)
+    }
+
+    /// Returns whether the file ends at this offset or before.
+    pub(super) fn ends_at(&self, at: u64) -> io::Result<bool> {
+        Ok(self.extent()?.size <= at)
     }
 
     /// Writes all of `bytes`, or none if the budget is spent.

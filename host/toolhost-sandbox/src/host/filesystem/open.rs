@@ -2,19 +2,20 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cap_std::fs::{Dir, Metadata};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::beneath::{open_beneath, open_path};
+use super::beneath::open_beneath;
 use super::budget::OpenSlot;
 use super::context::Filesystem;
 use super::descriptor::Descriptor;
 use super::dir_entry::DirEntryRef;
 use super::error::FsResult;
 use super::file::{FileAccess, OpenFile};
+use super::found::{Found, find};
 use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
 use crate::workdir::file_id;
 
@@ -99,7 +100,7 @@ impl Filesystem {
         for _ in 0..ATTEMPTS_MAX {
             let found = match request.is_exclusive() {
                 true => None,
-                false => find(dir, &request)?,
+                false => find_existing(dir, &request)?,
             };
             if let Some(found) = found {
                 return self.open_found(dir, &request, found, slot);
@@ -117,15 +118,16 @@ impl Filesystem {
         &self,
         dir: &Dir,
         request: &OpenRequest<'_>,
-        (found, metadata): (File, Metadata),
+        found: Found,
         slot: OpenSlot,
     ) -> FsResult<Descriptor> {
+        let metadata = &found.metadata;
         if metadata.is_dir() {
             if request.access.write {
                 return Err(Errno::ISDIR.into());
             }
             return Ok(Descriptor::Dir {
-                dir: Arc::new(Dir::from_std_file(found)),
+                dir: Arc::new(Dir::from_std_file(found.handle)),
                 _slot: Some(slot),
             });
         }
@@ -136,17 +138,12 @@ impl Filesystem {
         if !metadata.is_file() {
             return Err(Errno::PERM.into());
         }
-        let id = file_id(&metadata);
         if request.access.write {
-            self.check_path_unprotected(dir, request.path, request.follow, id)?;
+            self.check_path_unprotected(request.path, &found)?;
         }
         let file = reopen(dir, request, &found)?;
-        let opened = Metadata::from_file(&file)?;
-        if file_id(&opened) != id {
-            return Err(Errno::AGAIN.into());
-        }
         let file = OpenFile::new(file, request.access, self.budget.clone(), slot);
-        if request.how.contains(OpenFlags::TRUNCATE) && opened.len() > 0 {
+        if request.how.contains(OpenFlags::TRUNCATE) && metadata.len() > 0 {
             file.set_size(0)?;
         }
         Ok(Descriptor::File(Arc::new(file)))
@@ -180,29 +177,37 @@ impl Filesystem {
 }
 
 /// Finds an existing file. None if it does not exist and is to be created.
-fn find(dir: &Dir, request: &OpenRequest<'_>) -> FsResult<Option<(File, Metadata)>> {
+fn find_existing(dir: &Dir, request: &OpenRequest<'_>) -> FsResult<Option<Found>> {
     let mut flags = request.follow;
     if request.how.contains(OpenFlags::DIRECTORY) {
         flags |= OFlags::DIRECTORY;
     }
-    match open_path(dir, request.path, flags) {
+    match find(dir, request.path, flags) {
         Err(Errno::NOENT) if request.how.contains(OpenFlags::CREATE) => Ok(None),
-        found => {
-            let found = found?;
-            let metadata = Metadata::from_file(&found)?;
-            Ok(Some((found, metadata)))
-        }
+        found => Ok(Some(found?)),
     }
 }
 
 /// Opens the very file that was found.
-fn reopen(dir: &Dir, request: &OpenRequest<'_>, found: &File) -> Result<File, Errno> {
-    let by_handle = format!("/proc/self/fd/{}", found.as_raw_fd());
-    match rustix::fs::open(by_handle, request.system_flags(), Mode::empty()) {
-        // Without /proc the path is resolved again; the caller compares the files.
-        Err(Errno::NOENT) => {
-            open_beneath(dir, request.path, request.system_flags() | request.follow)
-        }
-        opened => opened.map(File::from),
+fn reopen(dir: &Dir, request: &OpenRequest<'_>, found: &Found) -> FsResult<File> {
+    let flags = request.system_flags();
+    if has_proc() {
+        let by_handle = format!("/proc/self/fd/{}", found.handle.as_raw_fd());
+        return Ok(rustix::fs::open(by_handle, flags, Mode::empty())?.into());
     }
+    // The path is resolved again, and may lead to another file by now.
+    let file = open_beneath(dir, request.path, flags | request.follow)?;
+    if file_id(&Metadata::from_file(&file)?) != file_id(&found.metadata) {
+        return Err(Errno::AGAIN.into());
+    }
+    Ok(file)
+}
+
+/// Whether the kernel's own `/proc` is mounted, whose links lead to the files that are open.
+fn has_proc() -> bool {
+    static HAS_PROC: OnceLock<bool> = OnceLock::new();
+    *HAS_PROC.get_or_init(|| {
+        let mounted = rustix::fs::statfs("/proc/self/fd");
+        mounted.is_ok_and(|mounted| mounted.f_type == rustix::fs::PROC_SUPER_MAGIC)
+    })
 }

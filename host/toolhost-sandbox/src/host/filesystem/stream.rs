@@ -26,7 +26,7 @@ impl InputStream for FileReader {
             return Ok(Bytes::new());
         }
         self.file.budget.meter.goes_on();
-        let (bytes, _) = self.file.read_at(size, self.position).map_err(failed)?;
+        let bytes = self.file.read_at(size, self.position).map_err(failed)?;
         if bytes.is_empty() {
             return Err(StreamError::Closed);
         }

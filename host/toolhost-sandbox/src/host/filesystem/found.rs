@@ -1,0 +1,44 @@
+//! Finds what a path leads to, without opening it for reading or writing.
+
+use std::fs::File;
+
+use cap_std::fs::{Dir, Metadata};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::beneath::open_path;
+use super::error::errno_of;
+
+/// An entry that exists, opened for its metadata.
+pub(super) struct Found {
+    pub(super) handle: File,
+    pub(super) metadata: Metadata,
+    /// Whether the last name of the path is a symlink, which was followed. False if a directory was asked
+    /// for.
+    pub(super) was_link: bool,
+}
+
+impl Found {
+    fn new(handle: File, was_link: bool) -> Result<Self, Errno> {
+        let metadata = Metadata::from_file(&handle).map_err(|error| errno_of(&error))?;
+        Ok(Self {
+            handle,
+            metadata,
+            was_link,
+        })
+    }
+}
+
+/// Finds an existing file or directory. A last symlink is followed unless `flags` has `O_NOFOLLOW`.
+pub(super) fn find(dir: &Dir, path: &str, flags: OFlags) -> Result<Found, Errno> {
+    // A symlink to a directory is no directory itself, and directories are not written to.
+    if flags.intersects(OFlags::NOFOLLOW | OFlags::DIRECTORY) {
+        return Found::new(open_path(dir, path, flags)?, false);
+    }
+    // First the entry itself: few are symlinks, and callers need not find that out again.
+    let entry = Found::new(open_path(dir, path, flags | OFlags::NOFOLLOW)?, false)?;
+    if !entry.metadata.is_symlink() {
+        return Ok(entry);
+    }
+    Found::new(open_path(dir, path, flags)?, true)
+}
