@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use toolhost::{AssistantMessage, Host, Step, ToolCall, ToolStatus, Workdir};
+use toolhost_tests::process_usage::page_faults;
 use toolhost_tests::test_host::open_step;
 use toolhost_tests::{own_sandbox, root};
 
@@ -93,15 +94,6 @@ fn round(runtime: &Runtime, step: &Arc<Step>, call: &ToolCall, in_flight: usize)
         per_second: calls / took,
         faults: (page_faults() - faults) as f64 / calls,
     }
-}
-
-/// Returns the page faults of this process that took no input or output, since it started.
-fn page_faults() -> u64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    // The second field is a name in brackets, which may hold anything; `minflt` is the tenth.
-    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-    let faults = fields.split_whitespace().nth(7);
-    faults.and_then(|n| n.parse().ok()).unwrap()
 }
 
 /// One row of the table, or why there is none.

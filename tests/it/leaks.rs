@@ -5,6 +5,7 @@ mod admission;
 mod limits;
 mod listings;
 mod outcomes;
+mod page_faults;
 
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -32,6 +32,16 @@ pub fn status_bytes(field: &str) -> u64 {
     status(field) << 10
 }
 
+/// Returns the page faults of this process that took no input or output, since it started.
+#[must_use]
+pub fn page_faults() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux has this file");
+    // The second field is a name in brackets, which may hold anything; `minflt` is the tenth.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let faults = fields.split_whitespace().nth(7);
+    faults.and_then(|n| n.parse().ok()).expect("a number")
+}
+
 fn status(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has this file");
     let line = status.lines().find_map(|line| line.strip_prefix(field));

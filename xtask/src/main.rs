@@ -16,6 +16,7 @@ mod demo;
 mod deny;
 mod fuzz;
 mod guests;
+mod instructions;
 mod mcp_clients;
 mod mcp_servers;
 mod packages;

@@ -4,7 +4,9 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::fuzz::{self, FuzzRun};
 use crate::workspace::Workspace;
-use crate::{checks, conformance, demo, deny, guests, mcp_clients, peers, wasip2};
+use crate::{
+    checks, conformance, demo, deny, guests, instructions, mcp_clients, peers, wasip2,
+};
 
 const HELP: &str = "\
 Set-up and build commands that need only cargo.
@@ -25,6 +27,9 @@ Set-up and build commands that need only cargo.
   cargo xtask bench peers [--write]
                                 measures the same work in Bun, Node, CPython, Extism, jaq and the engine
                                 alone, installed in target/; writes docs/performance.md and its plots
+  cargo xtask instructions [--write]
+                                counts the instructions of the steps of a call with valgrind, and
+                                compares them with benches/instructions.txt, or writes that file
   cargo xtask base-tools [--write]
                                 measures the base tools: size, load, call; writes docs/base-tools.md
   cargo xtask fuzz [--minutes N] [TARGET…]
@@ -49,6 +54,7 @@ pub(crate) enum Task {
     Lint,
     Deny,
     Bench(Vec<String>),
+    Instructions(Vec<String>),
     BaseTools(Vec<String>),
     Fuzz(FuzzRun),
     Soak { minutes: u32 },
@@ -81,6 +87,10 @@ impl Task {
             "lint" => Self::Lint,
             "deny" => Self::Deny,
             "bench" => return Ok(Self::Bench(rest)),
+            "instructions" if rest.iter().all(|word| word == "--write") => {
+                return Ok(Self::Instructions(rest));
+            }
+            "instructions" => bail!("`instructions` takes `--write` and nothing else"),
             "base-tools" if rest.iter().all(|word| word == "--write") => {
                 return Ok(Self::BaseTools(rest));
             }
@@ -133,6 +143,7 @@ impl Task {
                 guests::build(workspace)?;
                 checks::bench(workspace, args)
             }
+            Self::Instructions(args) => instructions::run(workspace, args),
             Self::BaseTools(args) => {
                 guests::build(workspace)?;
                 checks::base_tools(workspace, args)
@@ -184,6 +195,9 @@ mod tests {
         let write = Some(Task::BaseTools(words("--write")));
         assert_eq!(parse("base-tools --write"), write);
         assert_eq!(parse("base-tools --wrote"), None);
+        let write = Some(Task::Instructions(words("--write")));
+        assert_eq!(parse("instructions --write"), write);
+        assert_eq!(parse("instructions write"), None);
         assert_eq!(parse("deny"), Some(Task::Deny));
         assert_eq!(parse("build"), None);
         assert_eq!(parse("soak"), Some(Task::Soak { minutes: 1 }));

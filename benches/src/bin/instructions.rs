@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolhost::message::{ToolMessage, model_text};
 use toolhost::{
-    Agent, AssistantMessage, HandlerContext, HandlerError, Host, JsonObject, Sandbox, SandboxConfig,
-    Step, ToolCatalog, ToolCatalogItem, ToolResult, ToolStatus, Turn,
+    Agent, AssistantMessage, HandlerContext, HandlerError, Host, JsonObject, Sandbox,
+    SandboxConfig, Step, ToolCatalog, ToolCatalogItem, ToolResult, ToolStatus, Turn,
 };
 use toolhost_tests::root;
 use toolhost_tests::test_host::tool_call;
@@ -152,7 +152,9 @@ impl Setup {
         Self {
             step,
             turn,
-            items: (0..TOOLS).map(|at| item(&format!("tool{at}__run"))).collect(),
+            items: (0..TOOLS)
+                .map(|at| item(&format!("tool{at}__run")))
+                .collect(),
             result,
             _dirs: [bundle, work],
         }

@@ -12,6 +12,9 @@ use crate::path::GuestPath;
 /// Enough for most sources, and far below what the host lets a result have (1 MiB).
 const DEFAULT_MAX_BYTES: u64 = 100_000;
 
+/// Most bytes that are allocated before any are read: the size of a file may be wrong.
+const ROOM_MAX: u64 = 1 << 20;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Input {
@@ -30,9 +33,12 @@ pub(crate) fn read(_: &Context, input: Input) -> Result<Value, ToolError> {
         return Err(failure::is_directory(path.as_str()));
     }
     let max_bytes = input.max_bytes.unwrap_or(DEFAULT_MAX_BYTES);
-    let mut bytes = Vec::new();
     // One byte more tells whether there is more, without reading the rest of a large file.
-    file.take(max_bytes.saturating_add(1))
+    let wanted = max_bytes.saturating_add(1);
+    // Room for all of it: an empty vector is filled 32 bytes at first, by a call of the host each time.
+    let room = metadata.len().saturating_add(1).min(wanted).min(ROOM_MAX);
+    let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
+    file.take(wanted)
         .read_to_end(&mut bytes)
         .map_err(fail)?;
     let truncated = bytes.len() as u64 > max_bytes;

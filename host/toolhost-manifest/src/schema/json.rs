@@ -27,7 +27,9 @@ pub fn measure(value: &Value) -> Measure {
         size.depth = size.depth.max(depth);
         match container {
             Container::Array(items) => {
-                items.iter().for_each(|item| size.add(item, depth, &mut rest));
+                items
+                    .iter()
+                    .for_each(|item| size.add(item, depth, &mut rest));
             }
             Container::Object(members) => {
                 for (name, member) in members {
@@ -48,12 +50,7 @@ enum Container<'v> {
 
 impl Measure {
     /// Counts a value, of which `depth` others are around it. Those in it are left for later.
-    fn add<'v>(
-        &mut self,
-        value: &'v Value,
-        depth: usize,
-        rest: &mut Vec<(Container<'v>, usize)>,
-    ) {
+    fn add<'v>(&mut self, value: &'v Value, depth: usize, rest: &mut Vec<(Container<'v>, usize)>) {
         self.values += 1;
         match value {
             Value::Array(items) => rest.push((Container::Array(items), depth + 1)),

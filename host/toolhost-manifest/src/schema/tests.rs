@@ -23,7 +23,10 @@ fn object(properties: Value) -> Value {
 /// What is wrong with `args`, without the beginning that names the tool.
 fn issues(schema: Value, args: Value) -> String {
     let tool = ToolName::parse("x__y").unwrap();
-    match compile(schema).unwrap().validate(&tool, &args, json::measure(&args)) {
+    match compile(schema)
+        .unwrap()
+        .validate(&tool, &args, json::measure(&args))
+    {
         Ok(()) => String::new(),
         Err(error) => {
             let message = error.to_string();

@@ -47,13 +47,7 @@ pub(crate) async fn execute(
             Box::pin(async move {
                 let call = context.into_call();
                 let label = CallLabel::of(&call);
-                let running = pin!(run_admitted(
-                    &inner,
-                    call,
-                    &label,
-                    &message,
-                    Some(&beneath)
-                ));
+                let running = pin!(run_admitted(&inner, call, &label, &message, Some(&beneath)));
                 let result = running.await;
                 beneath.set_result(&result);
                 result
