@@ -113,7 +113,7 @@ fn summary(dump: &str) -> Option<u64> {
     let counts = dump
         .lines()
         .filter_map(|line| line.strip_prefix("summary: "));
-    counts.map(|count| count.trim().parse().ok()).sum()
+    counts.map(|count| count.trim().parse::<u64>().ok()).sum()
 }
 
 fn text(counts: &Counts) -> String {

@@ -45,9 +45,10 @@ fn the_error_names_the_tool_the_places_and_the_parameters() {
         "additionalProperties": false,
     });
     let tool = ToolName::parse("bash__exec").unwrap();
+    let args = json!({"n": 1, "z": 2});
     let error = compile(schema)
         .unwrap()
-        .validate(&tool, &json!({"n": 1, "z": 2}));
+        .validate(&tool, &args, json::measure(&args));
     let error = error.unwrap_err().into_tool_error(Locale::En);
     assert_eq!(error.code.as_str(), "E_TOOL_INVALID_ARGS");
     assert_eq!(error.name.as_deref(), Some("ToolInputValidationError"));

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult};
 
 use super::*;
+use crate::call::outcome::CallLabel;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
