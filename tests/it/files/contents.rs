@@ -262,7 +262,7 @@ async fn a_large_read_returns_all_bytes_in_pieces() {
     let mut cases = vec![(open("large", &[], &["read"]), json!({}))];
     cases.extend((0..5).map(|n| {
         (
-            json!({ "op": "read", "on": 1, "length": 1 << 20, "offset": n * 65_537 }),
+            json!({ "op": "read", "on": 1, "length": 1 << 20, "offset": n * 65_536 }),
             json!({}),
         )
     }));
