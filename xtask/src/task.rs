@@ -4,9 +4,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::fuzz::{self, FuzzRun};
 use crate::workspace::Workspace;
-use crate::{
-    checks, conformance, demo, deny, guests, instructions, mcp_clients, peers, wasip2,
-};
+use crate::{checks, conformance, demo, deny, guests, instructions, mcp_clients, peers, wasip2};
 
 const HELP: &str = "\
 Set-up and build commands that need only cargo.
