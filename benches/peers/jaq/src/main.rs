@@ -34,17 +34,27 @@ fn main() -> Result<(), Box<dyn Error>> {
             kept.insert(input.query.clone(), compile(&input.query)?);
         }
         let results = results(&kept[&input.query], &std::fs::read(&input.path)?)?;
-        writeln!(output, r#"{{"id":{id},"output":{{"results":[{results}]}}}}"#)?;
+        writeln!(
+            output,
+            r#"{{"id":{id},"output":{{"results":[{results}]}}}}"#
+        )?;
         output.flush()?;
     }
     Ok(())
 }
 
 fn compile(query: &str) -> Result<Compiled, Box<dyn Error>> {
-    let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+    let defs = jaq_core::defs()
+        .chain(jaq_std::defs())
+        .chain(jaq_json::defs());
+    let funs = jaq_core::funs()
+        .chain(jaq_std::funs())
+        .chain(jaq_json::funs());
     let arena = Arena::default();
-    let program = File { code: query, path: () };
+    let program = File {
+        code: query,
+        path: (),
+    };
     let modules = Loader::new(defs).load(&arena, program);
     let modules = modules.map_err(|_| "the query is not jq")?;
     let compiled = Compiler::default().with_funs(funs).compile(modules);

@@ -38,9 +38,7 @@ pub(crate) fn read(_: &Context, input: Input) -> Result<Value, ToolError> {
     // Room for all of it: an empty vector is filled 32 bytes at first, by a call of the host each time.
     let room = metadata.len().saturating_add(1).min(wanted).min(ROOM_MAX);
     let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
-    file.take(wanted)
-        .read_to_end(&mut bytes)
-        .map_err(fail)?;
+    file.take(wanted).read_to_end(&mut bytes).map_err(fail)?;
     let truncated = bytes.len() as u64 > max_bytes;
     if truncated {
         bytes.pop();
