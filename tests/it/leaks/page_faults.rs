@@ -24,6 +24,7 @@ struct Row {
 }
 
 /// Opens a step of an example bundle. None if the bundle is not built.
+#[expect(clippy::print_stdout, reason = "what is not measured is named")]
 async fn step(host: &Host, row: &Row, work: &std::path::Path) -> Option<Step> {
     let workdir = host.workdir(work).unwrap();
     match host.load(root("guest-examples").join(row.bundle)).await {
