@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use futures_util::future::{self, Either};
 use futures_util::stream::FuturesUnordered;
 use indexmap::IndexMap;
+use tokio::sync::Mutex;
 use toolhost_contract::{ToolErrorCode, ToolResource};
 use toolhost_manifest::bundle::{Diagnostic, Entry, OpenBundle};
 use toolhost_sandbox::{PrepareError, PreparedTool};
@@ -46,6 +47,7 @@ pub(super) async fn prepare_all(
         host,
         open,
         earlier,
+        reading: Mutex::default(),
     };
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let (mut running, mut all) = (FuturesUnordered::new(), Vec::new());
@@ -111,6 +113,8 @@ struct Preparation<'a> {
     open: &'a Arc<OpenBundle>,
     /// The components of an earlier load.
     earlier: &'a [PreparedTool],
+    /// Held while an entry is read: one after an error may be read while another is.
+    reading: Mutex<()>,
 }
 
 /// An entry, or why it cannot be read.
@@ -166,6 +170,7 @@ impl Preparation<'_> {
 
     /// Reads the entry of a Tool: from the host's source, or else on a thread from the bundle's directory.
     async fn read(&self, tool: &ToolResource) -> ReadEntry {
+        let _reading = self.reading.lock().await;
         let sandbox = &self.host.sandbox;
         let max_bytes = sandbox.compile_limits().bytes;
         if let Some(source) = &self.host.components {
