@@ -271,7 +271,8 @@ fn compile(
     let time = limits.time_for(bytes.len());
     check_function_cost(&bytes, limits)?;
     let mut image = None;
-    if let Some((without, data)) = take_out(&bytes).filter(|_| memories == 1) {
+    let taken_out = (memories == 1).then(|| take_out(&bytes)).flatten();
+    if let Some((without, data)) = taken_out {
         image = Some(Image::copy(&data).map_err(host_failed)?);
         bytes = without;
     }

@@ -36,6 +36,16 @@ impl ComponentSource for Recording {
     }
 }
 
+/// Returns a host, and what it reads.
+fn recorded() -> (Host, Recording) {
+    let recording = Recording::default();
+    let host = Host::builder()
+        .sandbox(sandbox())
+        .component_source(recording.clone())
+        .build();
+    (host.unwrap(), recording)
+}
+
 #[tokio::test]
 async fn findings_are_in_the_order_of_the_manifest_however_long_each_component_takes() {
     // Compiled for the first time in this sandbox, then refused at once, and so on.
@@ -86,12 +96,7 @@ async fn entries_are_read_once_and_in_the_order_of_the_manifest() {
     tools.push(("f", "text", &["count"]));
     let dir = tempfile::tempdir().unwrap();
     write_bundle(dir.path(), &yaml(&tools), &names);
-    let recording = Recording::default();
-    let host = Host::builder()
-        .sandbox(sandbox())
-        .component_source(recording.clone())
-        .build()
-        .unwrap();
+    let (host, recording) = recorded();
     let loaded = host.load(dir.path()).await.unwrap();
     assert_eq!(*recording.tools.lock().unwrap(), ["a", "b", "c", "d", "e"]);
     let components = loaded.components().iter();
@@ -115,12 +120,7 @@ async fn after_an_error_the_entry_is_read_again_for_the_next_tool() {
     let dir = tempfile::tempdir().unwrap();
     write_bundle(dir.path(), &yaml(tools), &["text"]);
     fs::write(dir.path().join("broken.wasm"), b"no").unwrap();
-    let recording = Recording::default();
-    let host = Host::builder()
-        .sandbox(sandbox())
-        .component_source(recording.clone())
-        .build()
-        .unwrap();
+    let (host, recording) = recorded();
     assert!(host.load(dir.path()).await.is_err());
     let mut read = recording.tools.lock().unwrap().clone();
     read.sort_unstable();

@@ -95,9 +95,17 @@ fn initial_data(memory: &Memory<'_>) -> Option<InitialData> {
     let end_of_memory = usize::try_from(memory.ty.initial).ok()?.checked_mul(PAGE)?;
     let mut active = Vec::new();
     for segment in &memory.segments {
-        let DataKind::Active { offset_expr, .. } = &segment.kind else {
+        let DataKind::Active {
+            memory_index,
+            offset_expr,
+        } = &segment.kind
+        else {
             continue;
         };
+        // The module has one memory, so any other is an error that the compiler is to report.
+        if *memory_index != 0 {
+            return None;
+        }
         let mut operators = offset_expr.get_operators_reader();
         let Ok(Operator::I32Const { value }) = operators.read() else {
             return None;
@@ -247,7 +255,9 @@ mod tests {
         let beyond = module(&[1, 0, 0x41, 0xff, 0xff, 7, 0x0b, 2, 1, 1]);
         let whole = nested(&plain);
         let cut = whole.get(..whole.len() - 1).unwrap();
-        for refused in [&nested(&global), &nested(&beyond), cut] {
+        // A memory that the module does not have: the compiler must see it, and refuse the module.
+        let other = module(&[1, 2, 1, 0x41, 1, 0x0b, 1, 1]);
+        for refused in [&nested(&global), &nested(&beyond), &nested(&other), cut] {
             assert_eq!(take_out(refused), None);
         }
         // Which of the memories an instance gets first is not known here.

@@ -128,7 +128,7 @@ impl AddressSpace {
 impl Drop for AddressSpace {
     #[expect(unsafe_code, reason = "nobody else holds the mapping")]
     fn drop(&mut self) {
-        // Fails only for a range that is no mapping.
+        // Fails only for a range that is not mapped.
         let _ = unsafe { munmap(self.at(0), self.len) };
     }
 }

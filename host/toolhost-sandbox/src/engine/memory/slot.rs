@@ -262,7 +262,7 @@ mod tests {
             slot.reset(scan).unwrap();
             slot.resize(80 * PAGE).unwrap();
             assert_initial(&slot);
-            // A small one is written as a whole where there is no scan.
+            // Without a scan, a small memory is overwritten as a whole.
             slot.resize(8 * PAGE).unwrap();
             write(&mut slot, 0..8 * PAGE);
             slot.reset(scan).unwrap();

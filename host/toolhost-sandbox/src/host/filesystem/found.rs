@@ -31,7 +31,7 @@ impl Found {
 
 /// Finds an existing file or directory. A last symlink is followed unless `flags` has `O_NOFOLLOW`.
 pub(super) fn find(dir: &Dir, path: &str, flags: OFlags) -> Result<Found, Errno> {
-    // A symlink to a directory is no directory itself, and directories are not written to.
+    // With the first flag no link is followed. With the second it does not matter: only files are written.
     if flags.intersects(OFlags::NOFOLLOW | OFlags::DIRECTORY) {
         return Found::new(open_path(dir, path, flags)?, false);
     }
