@@ -43,8 +43,6 @@ struct Uncompiled {
     bytes: Vec<u8>,
     digest: ComponentDigest,
     facts: ComponentFacts,
-    /// Linear memories of one instance.
-    memories: u64,
 }
 
 /// What compiling gave.
@@ -153,10 +151,9 @@ impl Sandbox {
                 bytes,
                 digest,
                 facts,
-                memories,
             } = *component;
             let started = Instant::now();
-            let compiled = compile(&sandbox, bytes, memories, || !cancelled.is_closed());
+            let compiled = compile(&sandbox, bytes, || !cancelled.is_closed());
             sandbox.prepared.add_compile_time(started.elapsed());
             let (component, image) = compiled?;
             let code = link(&sandbox, &component, image, &facts)?;
@@ -218,7 +215,6 @@ fn find(
     let info = read(&bytes, &sandbox.config.compile)?;
     info.check()?;
     Ok(Found::Uncompiled(Box::new(Uncompiled {
-        memories: info.memories,
         facts: ComponentFacts::new(&bytes, info),
         digest,
         bytes,
@@ -259,20 +255,18 @@ fn link(
     code.map(Arc::new)
 }
 
-/// Compiles a component that has `memories` memories. Returns its code, and the initial data of its only
-/// memory, which the code does not contain.
+/// Compiles a component. Returns its code, and the initial data of a memory, which the code does not
+/// contain.
 fn compile(
     sandbox: &SandboxInner,
     mut bytes: Vec<u8>,
-    memories: u64,
     is_awaited: impl Fn() -> bool,
 ) -> Result<(Component, Option<Image>), PrepareError> {
     let limits = &sandbox.config.compile;
     let time = limits.time_for(bytes.len());
     check_function_cost(&bytes, limits)?;
     let mut image = None;
-    let taken_out = (memories == 1).then(|| take_out(&bytes)).flatten();
-    if let Some((without, data)) = taken_out {
+    if let Some((without, data)) = take_out(&bytes) {
         image = Some(Image::copy(&data).map_err(host_failed)?);
         bytes = without;
     }

@@ -147,14 +147,46 @@ async fn idle_memory_stays_within_its_limit() {
     }
 }
 
+/// A module with a memory of so many pages. It begins with this text and zeros, or its instantiation traps.
+fn more_memory(pages: u32, text: &str) -> String {
+    let data = match text.len() {
+        0 => String::new(),
+        8 => format!(r#"(data (i32.const 0) "{text}")"#),
+        other => panic!("{other} bytes"),
+    };
+    let word = u64::from_le_bytes(text.as_bytes().try_into().unwrap_or_default());
+    let bytes = pages << 16;
+    format!(
+        r"(core module $more
+            (memory {pages}) {data}
+            (func $inspect (local $at i32)
+              (if (i64.ne (i64.load (i32.const 0)) (i64.const {word})) (then unreachable))
+              (loop $next
+                (local.set $at (i32.add (local.get $at) (i32.const 8)))
+                (if (i32.lt_u (local.get $at) (i32.const {bytes}))
+                  (then
+                    (if (i64.ne (i64.load (local.get $at)) (i64.const 0)) (then unreachable))
+                    (br $next))))
+              (memory.fill (i32.const 0) (i32.const 85) (i32.const {bytes})))
+            (start $inspect))
+          (core instance (instantiate $more))
+          (core instance (instantiate $more))"
+    )
+}
+
 #[tokio::test]
 async fn each_of_several_memories_is_reset() {
     let sandbox = sandbox_keeping(1536);
-    let more = "(core module $more (memory 3)) (core instance (instantiate $more))";
     for memory in &MEMORIES {
-        let tool = prepare_beside(&sandbox, memory, "image-1.", more).await;
-        call_all(&tool, Mode::Return).await;
-        call_all(&tool, Mode::ComputeAndInspect).await;
+        // Others than the guest's, and one that begins with as many pages as the guest's.
+        for pages in [3, memory.at_first] {
+            for text in ["", "its data"] {
+                let more = more_memory(pages, text);
+                let tool = prepare_beside(&sandbox, memory, "image-1.", &more).await;
+                call_all(&tool, Mode::Return).await;
+                call_all(&tool, Mode::ComputeAndInspect).await;
+            }
+        }
     }
 }
 

@@ -18,10 +18,11 @@ const HEADER: usize = 8;
 /// Zeros between data that are kept with it, in bytes, beside as many as there is data.
 const MOST_ZEROS: usize = 1 << 20;
 
-/// Takes the data out of a component that was checked. None where it has no memory or several, or where
-/// its data cannot be known before it is instantiated, or would make the instantiation fail.
+/// Takes the data of one memory out of a component that was checked. None where no memory has data, where
+/// the memory cannot be told from another when it is made, where the data cannot be known before the
+/// component is instantiated, or where it would make the instantiation fail.
 pub(crate) fn take_out(component: &[u8]) -> Option<(Vec<u8>, InitialData)> {
-    let memory = only_memory(component)?;
+    let memory = memory_with_most_data(modules(component)?)?;
     let data = initial_data(&memory)?;
     // As many segments as before, as instructions name them by index. After instantiation, active
     // segments are empty as well.
@@ -38,6 +39,16 @@ pub(crate) fn take_out(component: &[u8]) -> Option<(Vec<u8>, InitialData)> {
     Some((without, data))
 }
 
+/// What a module declares.
+#[derive(Default)]
+struct Module<'a> {
+    imports_memory: bool,
+    memories: Vec<MemoryType>,
+    segments: Vec<Data<'a>>,
+    /// The contents of the data section.
+    section: Range<usize>,
+}
+
 /// A memory and the data section of its module.
 struct Memory<'a> {
     ty: MemoryType,
@@ -46,45 +57,57 @@ struct Memory<'a> {
     section: Range<usize>,
 }
 
-/// The only memory that any module of a component defines, if its module imports none.
-fn only_memory(component: &[u8]) -> Option<Memory<'_>> {
-    let (mut module, mut imports_memory) = (0, false);
-    let mut memory: Option<(usize, MemoryType)> = None;
-    let mut found = None;
+/// The modules of a component and of those within it.
+fn modules(component: &[u8]) -> Option<Vec<Module<'_>>> {
+    let mut modules = Vec::new();
     for payload in Parser::new(0).parse_all(component) {
         #[expect(clippy::wildcard_enum_match_arm, reason = "the parser's enum grows")]
         match payload.ok()? {
-            Payload::ModuleSection { .. } => {
-                module += 1;
-                imports_memory = false;
-            }
+            Payload::ModuleSection { .. } => modules.push(Module::default()),
             Payload::ImportSection(imports) => {
+                let module = modules.last_mut()?;
                 for import in imports.into_imports() {
-                    imports_memory |= matches!(import.ok()?.ty, TypeRef::Memory(_));
+                    module.imports_memory |= matches!(import.ok()?.ty, TypeRef::Memory(_));
                 }
             }
             Payload::MemorySection(memories) => {
-                for ty in memories {
-                    if memory.replace((module, ty.ok()?)).is_some() || imports_memory {
-                        return None;
-                    }
-                }
+                let memories = memories.into_iter().collect::<Result<_, _>>();
+                modules.last_mut()?.memories = memories.ok()?;
             }
             Payload::DataSection(data) => {
-                if let Some((_, ty)) = memory.filter(|(of, _)| *of == module) {
-                    let section = data.range();
-                    let segments = data.into_iter().collect::<Result<_, _>>().ok()?;
-                    found = Some(Memory {
-                        ty,
-                        segments,
-                        section,
-                    });
-                }
+                let module = modules.last_mut()?;
+                module.section = data.range();
+                module.segments = data.into_iter().collect::<Result<_, _>>().ok()?;
             }
             _ => {}
         }
     }
-    found
+    Some(modules)
+}
+
+/// The only memory of the module with the most data, if no other memory of the component begins with as many
+/// bytes: the engine says no more than that of a memory when it makes one.
+fn memory_with_most_data(mut modules: Vec<Module<'_>>) -> Option<Memory<'_>> {
+    let all: Vec<_> = modules.iter().flat_map(|m| m.memories.clone()).collect();
+    modules.retain(|module| !module.imports_memory && module.memories.len() == 1);
+    let bytes = |module: &Module<'_>| module.segments.iter().map(|s| s.data.len()).sum::<usize>();
+    let most = modules.into_iter().max_by_key(bytes)?;
+    let ty = *most.memories.first()?;
+    let begins_alike = |other: &&MemoryType| minimum(other) == minimum(&ty);
+    (all.iter().filter(begins_alike).count() == 1).then_some(Memory {
+        ty,
+        segments: most.segments,
+        section: most.section,
+    })
+}
+
+/// Bytes that a memory begins with. None where they cannot be addressed.
+fn minimum(ty: &MemoryType) -> Option<usize> {
+    let page = match ty.page_size_log2 {
+        Some(log2) => 1_usize.checked_shl(log2)?,
+        None => PAGE,
+    };
+    usize::try_from(ty.initial).ok()?.checked_mul(page)
 }
 
 /// What the active segments write, in their order.
@@ -92,7 +115,7 @@ fn initial_data(memory: &Memory<'_>) -> Option<InitialData> {
     if memory.ty.memory64 || memory.ty.shared || memory.ty.page_size_log2.is_some() {
         return None;
     }
-    let end_of_memory = usize::try_from(memory.ty.initial).ok()?.checked_mul(PAGE)?;
+    let minimum = minimum(&memory.ty)?;
     let mut active = Vec::new();
     for segment in &memory.segments {
         let DataKind::Active {
@@ -115,7 +138,7 @@ fn initial_data(memory: &Memory<'_>) -> Option<InitialData> {
         }
         let start = usize::try_from(value.cast_unsigned()).ok()?;
         let end = start.checked_add(segment.data.len())?;
-        if end > end_of_memory {
+        if end > minimum {
             return None;
         }
         active.push((start..end, segment.data));
@@ -136,6 +159,7 @@ fn initial_data(memory: &Memory<'_>) -> Option<InitialData> {
     Some(InitialData {
         offset: start,
         bytes,
+        minimum,
     })
 }
 
@@ -206,8 +230,12 @@ mod tests {
 
     /// A module with a memory of two pages, and this data section.
     fn module(data: &[u8]) -> Vec<u8> {
-        let memory = section(5, &[1, 0, 2]);
-        [b"\0asm\x01\0\0\0".as_slice(), &memory, &section(DATA, data)].concat()
+        [empty_module(2), section(DATA, data)].concat()
+    }
+
+    /// A module with a memory of so many pages.
+    fn empty_module(pages: u8) -> Vec<u8> {
+        [b"\0asm\x01\0\0\0".as_slice(), &section(5, &[1, 0, pages])].concat()
     }
 
     fn component(sections: &[Vec<u8>]) -> Vec<u8> {
@@ -260,9 +288,22 @@ mod tests {
         for refused in [&nested(&global), &nested(&beyond), &nested(&other), cut] {
             assert_eq!(take_out(refused), None);
         }
-        // Which of the memories an instance gets first is not known here.
-        let two = component(&[section(1, &plain), section(1, &plain)]);
-        assert_eq!(take_out(&two), None);
+    }
+
+    #[test]
+    fn data_is_taken_out_of_the_memory_with_most_of_it() {
+        let with = |bytes| section(1, &module(&[&[1], active(1, bytes).as_slice()].concat()));
+        let (less, most) = (with(b"ab"), with(b"abc"));
+        let empty = |pages| section(1, &empty_module(pages));
+        let without = section(1, &module(&[1, 1, 0]));
+        let whole = component(&[empty(1), most.clone(), empty(3)]);
+        let (component_without, taken) = take_out(&whole).unwrap();
+        assert_eq!(component_without, component(&[empty(1), without, empty(3)]));
+        assert_eq!((taken.minimum, taken.bytes.len()), (2 * PAGE, PAGE));
+        // Two memories begin with two pages: the host could give the data to the wrong one.
+        for other in [empty(2), most.clone(), less] {
+            assert_eq!(take_out(&component(&[other, most.clone()])), None);
+        }
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! Reads a component before it is compiled: checks its limits, and finds its imports, exports and
-//! memories.
+//! Reads a component before it is compiled: checks its limits, and finds its imports and exports.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the parser's enums, which grow with every proposal"
@@ -31,8 +30,6 @@ pub(crate) struct ComponentInfo {
     /// Imports, such as `wasi:io/poll@0.2.6`.
     pub(crate) imports: Vec<String>,
     pub(crate) exports: Vec<String>,
-    /// Linear memories of one instance.
-    pub(crate) memories: u64,
 }
 
 /// The rules that a component is checked against: those of a release of this crate, with these limits.
@@ -88,7 +85,6 @@ pub(crate) fn read(bytes: &[u8], limits: &CompileLimits) -> Result<ComponentInfo
             _ => {}
         }
     }
-    info.memories = instances.memories();
     Ok(info)
 }
 
@@ -228,7 +224,6 @@ mod tests {
         let info = |imports: &[&str], exports: &[&str]| ComponentInfo {
             imports: imports.iter().map(ToString::to_string).collect(),
             exports: exports.iter().map(ToString::to_string).collect(),
-            memories: 1,
         };
         let handlers = "goondan:tool/handlers@2.0.0";
         for wasi in ["0.2.0", "0.2.6", "0.2.9", "0.2.12"] {

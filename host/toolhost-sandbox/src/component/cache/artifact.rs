@@ -47,7 +47,7 @@ impl fmt::Debug for Key {
 impl Key {
     pub(super) fn new(secret: [u8; blake3::KEY_LEN]) -> Self {
         // Includes the version of the format, so that artifacts of another format have other names.
-        let id = blake3::keyed_hash(&secret, b"toolhost cache key, format 4").to_hex();
+        let id = blake3::keyed_hash(&secret, b"toolhost cache key, format 5").to_hex();
         Self {
             secret,
             id: id.chars().take(KEY_ID).collect(),
@@ -118,7 +118,7 @@ pub(super) struct Verified {
     footer: Footer,
 }
 
-/// Where the parts of an artifact lie: four numbers of 8 bytes, little-endian.
+/// Where the parts of an artifact lie: five numbers of 8 bytes, little-endian.
 #[derive(Debug, Clone, Copy, Default)]
 struct Footer {
     /// Where the initial data begins in the file.
@@ -127,18 +127,21 @@ struct Footer {
     image_len: u64,
     /// Where it begins in the memory.
     image_offset: u64,
+    /// Bytes that the memory begins with.
+    image_minimum: u64,
     /// Length of the record, which ends where the footer begins.
     record_len: u64,
 }
 
 impl Footer {
-    const LEN: usize = 32;
+    const LEN: usize = 40;
 
     fn to_bytes(self) -> Vec<u8> {
         let numbers = [
             self.image_at,
             self.image_len,
             self.image_offset,
+            self.image_minimum,
             self.record_len,
         ];
         numbers.into_iter().flat_map(u64::to_le_bytes).collect()
@@ -155,7 +158,8 @@ impl Footer {
             image_at: number(0),
             image_len: number(1),
             image_offset: number(2),
-            record_len: number(3),
+            image_minimum: number(3),
+            record_len: number(4),
         }
     }
 }
@@ -199,6 +203,7 @@ pub(super) fn sign(
         footer.image_at = bytes.len() as u64;
         footer.image_len = image.bytes().len() as u64;
         footer.image_offset = image.range().start as u64;
+        footer.image_minimum = image.minimum() as u64;
         bytes.extend_from_slice(image.bytes());
     }
     bytes.extend_from_slice(&record);
@@ -282,6 +287,7 @@ pub(super) fn map_image(verified: &Verified) -> Result<Option<Image>, Refused> {
         image_at,
         image_len,
         image_offset,
+        image_minimum,
         ..
     } = verified.footer;
     if image_len == 0 {
@@ -289,8 +295,10 @@ pub(super) fn map_image(verified: &Verified) -> Result<Option<Image>, Refused> {
     }
     let number = |number| usize::try_from(number).map_err(|_| Refused::Tampered);
     let (start, len) = (number(image_offset)?, number(image_len)?);
+    let minimum = number(image_minimum)?;
     let file = verified.file.try_clone()?;
-    Ok(Some(Image::map(file, image_at, start..start + len)?))
+    let image = Image::map(file, image_at, start..start + len, minimum)?;
+    Ok(Some(image))
 }
 
 /// Hashes what compiled code must match in an engine.

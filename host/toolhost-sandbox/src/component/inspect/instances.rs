@@ -25,8 +25,6 @@ pub(super) struct Instantiations {
     scopes: Vec<Scope>,
     /// The core module that is read. Core modules hold no others.
     module: Option<Weight>,
-    /// The outermost component, once it was read.
-    outermost: Weight,
 }
 
 #[derive(Default)]
@@ -44,16 +42,9 @@ struct Weight {
     definitions: u64,
     adapters: u64,
     instance_bytes: u64,
-    /// Linear memories.
-    memories: u64,
 }
 
 impl Instantiations {
-    /// The linear memories of one instance of the outermost component.
-    pub(super) fn memories(&self) -> u64 {
-        self.outermost.memories
-    }
-
     pub(super) fn add(
         &mut self,
         payload: &Payload<'_>,
@@ -70,7 +61,6 @@ impl Instantiations {
             Payload::GlobalSection(section) => self.keep(ELEMENT, section.count().into()),
             Payload::FunctionSection(section) => self.keep(FUNCTION, section.count().into()),
             Payload::ImportSection(section) => self.keep(FUNCTION, section.count().into()),
-            Payload::MemorySection(section) => self.keep_memories(section.count()),
             Payload::InstanceSection(section) => {
                 for instance in section.clone() {
                     let (given, module) = match instance.map_err(malformed)? {
@@ -151,9 +141,6 @@ impl Instantiations {
             return;
         }
         let component = self.scopes.pop().unwrap_or_default().weight;
-        if self.scopes.is_empty() {
-            self.outermost = component;
-        }
         self.define_component(Some(component));
     }
 
@@ -197,12 +184,6 @@ impl Instantiations {
         }
     }
 
-    fn keep_memories(&mut self, count: u32) {
-        if let Some(module) = &mut self.module {
-            module.memories = module.memories.saturating_add(count.into());
-        }
-    }
-
     fn scope(&self, outwards: u32) -> Option<&Scope> {
         self.scopes.iter().rev().nth(outwards as usize)
     }
@@ -233,7 +214,6 @@ impl Instantiations {
         let Some(Scope { weight, .. }) = self.scopes.last_mut() else {
             return Ok(());
         };
-        weight.memories = weight.memories.saturating_add(more.memories);
         for (what, sum, more, limit) in [
             (
                 "definitions over all its instances",

@@ -19,6 +19,8 @@ pub(crate) struct InitialData {
     pub(crate) offset: usize,
     /// Whole pages.
     pub(crate) bytes: Vec<u8>,
+    /// Bytes that the memory begins with: no other memory of the component begins with as many.
+    pub(crate) minimum: usize,
 }
 
 /// The initial data of a memory: a part of a file, which every slot maps copy-on-write.
@@ -28,21 +30,30 @@ pub(crate) struct Image {
     file_offset: u64,
     /// Where it lies in the memory. Whole pages.
     range: Range<usize>,
+    /// Bytes that the memory begins with.
+    minimum: usize,
     /// The image once more, read-only, to reset pages from.
     source: AddressSpace,
 }
 
 impl Image {
-    /// Maps an image that lies in a file. `file_offset` is a multiple of [`PAGE`].
+    /// Maps an image that lies in a file. `file_offset` is a multiple of [`PAGE`]. `range` is where it lies
+    /// in a memory that begins with `minimum` bytes.
     ///
     /// Whoever can change or truncate the file changes what instances begin with, or ends the process.
-    pub(crate) fn map(file: File, file_offset: u64, range: Range<usize>) -> io::Result<Self> {
+    pub(crate) fn map(
+        file: File,
+        file_offset: u64,
+        range: Range<usize>,
+        minimum: usize,
+    ) -> io::Result<Self> {
         let mut source = AddressSpace::reserve(range.len())?;
         source.map_file(0..range.len(), file.as_fd(), file_offset, false)?;
         Ok(Self {
             file,
             file_offset,
             range,
+            minimum,
             source,
         })
     }
@@ -51,12 +62,18 @@ impl Image {
     pub(crate) fn copy(data: &InitialData) -> io::Result<Self> {
         let mut file: File = memfd_create("initial data", MemfdFlags::CLOEXEC)?.into();
         file.write_all(&data.bytes)?;
-        Self::map(file, 0, data.offset..data.offset + data.bytes.len())
+        let range = data.offset..data.offset + data.bytes.len();
+        Self::map(file, 0, range, data.minimum)
     }
 
     /// Where it lies in the memory.
     pub(crate) fn range(&self) -> Range<usize> {
         self.range.clone()
+    }
+
+    /// Bytes that the memory begins with.
+    pub(crate) fn minimum(&self) -> usize {
+        self.minimum
     }
 
     /// All its bytes.

@@ -71,6 +71,11 @@ impl Slot {
         Ok(slot)
     }
 
+    /// Whether the memory begins with an image.
+    pub(super) fn has_image(&self) -> bool {
+        self.image.is_some()
+    }
+
     /// The address at which the memory begins.
     pub(super) fn base(&self) -> *mut u8 {
         self.space.at(BEFORE).cast()
@@ -209,6 +214,7 @@ mod tests {
         let data = InitialData {
             offset: 2 * PAGE,
             bytes: vec![7; 2 * PAGE],
+            minimum: 64 * PAGE,
         };
         let image = Arc::new(Image::copy(&data).unwrap());
         let mut slot = Slot::new(Some(image), 256 * PAGE, GUARD).unwrap();

@@ -14,9 +14,12 @@ use crate::engine::per_thread::PerThread;
 #[derive(Debug)]
 pub(crate) struct MemorySource {
     component: ComponentId,
-    /// What its memory begins with. None where it begins with zeros, or where it has several memories.
+    /// What one of its memories begins with. The others begin with zeros.
     image: Option<Arc<Image>>,
+    /// Slots with the image.
     idle: PerThread<Slot>,
+    /// Slots without it.
+    idle_empty: PerThread<Slot>,
     shared: Arc<IdleMemory>,
     /// Whether it was called since the last sweep.
     used: AtomicBool,
@@ -32,6 +35,7 @@ impl MemorySource {
             component,
             image: image.map(Arc::new),
             idle: PerThread::default(),
+            idle_empty: PerThread::default(),
             shared: Arc::clone(shared),
             used: AtomicBool::new(true),
         });
@@ -40,17 +44,19 @@ impl MemorySource {
         source
     }
 
-    /// What its memory begins with.
+    /// What one of its memories begins with.
     pub(crate) fn image(&self) -> Option<&Image> {
         self.image.as_deref()
     }
 
-    /// Returns a slot of which `bytes` are accessible. All of them read as the image and zeros.
+    /// Returns a slot for a memory that begins with `bytes`. They read as zeros, or as the image and zeros
+    /// if the image is of this memory.
     pub(super) fn take(&self, bytes: usize, reserved: usize, guard: usize) -> io::Result<Slot> {
         self.used.store(true, Relaxed);
-        let mut slot = match self.idle.take() {
+        let image = self.image.as_ref().filter(|image| image.minimum() == bytes);
+        let mut slot = match self.idle(image.is_some()).take() {
             Some(slot) => slot,
-            None => Slot::new(self.image.clone(), reserved, guard)?,
+            None => Slot::new(image.cloned(), reserved, guard)?,
         };
         if let Err(error) = slot.resize(bytes) {
             self.drop_slot(slot);
@@ -74,13 +80,27 @@ impl MemorySource {
         match reset {
             Ok(()) => {
                 self.give_back_unused(&mut slot);
-                self.idle.put(slot);
+                self.idle(slot.has_image()).put(slot);
             }
             Err(error) => {
                 tracing::debug!(%error, "cannot reset a memory: it is unmapped");
                 self.drop_slot(slot);
             }
         }
+    }
+
+    /// Slots that no call uses, with the image or without it.
+    fn idle(&self, with_image: bool) -> &PerThread<Slot> {
+        if with_image {
+            &self.idle
+        } else {
+            &self.idle_empty
+        }
+    }
+
+    fn take_all_idle(&self) -> impl Iterator<Item = Slot> {
+        let all = [self.idle.take_all(), self.idle_empty.take_all()];
+        all.into_iter().flatten()
     }
 
     /// Gives back what a slot holds beyond its resident pages, if that is much.
@@ -103,11 +123,11 @@ impl Discard for MemorySource {
         if self.used.swap(false, Relaxed) {
             return;
         }
-        for mut slot in self.idle.take_all() {
+        for mut slot in self.take_all_idle() {
             match slot.discard() {
                 Ok(()) => {
                     self.give_back_unused(&mut slot);
-                    self.idle.put(slot);
+                    self.idle(slot.has_image()).put(slot);
                 }
                 Err(_) => self.drop_slot(slot),
             }
@@ -117,7 +137,7 @@ impl Discard for MemorySource {
 
 impl Drop for MemorySource {
     fn drop(&mut self) {
-        for slot in self.idle.take_all() {
+        for slot in self.take_all_idle() {
             self.drop_slot(slot);
         }
     }
