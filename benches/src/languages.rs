@@ -130,8 +130,8 @@ fn row(runtime: &Runtime, example: &Example, host: &Host, workdir: &Workdir) -> 
     )
 }
 
-/// Prints a row for each example.
-pub(crate) fn print(runtime: &Runtime, work: &Path) {
+/// Prints a row for each example, or for those whose tool has this in its name.
+pub(crate) fn print(runtime: &Runtime, work: &Path, only: Option<&String>) {
     let rows = (0..500).map(|row| format!("{row},kind-{}\n", row % 7));
     let csv = format!("n,kind\n{}", rows.collect::<String>());
     std::fs::write(work.join("f.csv"), csv).unwrap();
@@ -141,7 +141,8 @@ pub(crate) fn print(runtime: &Runtime, work: &Path) {
         .unwrap();
     let workdir = host.workdir(work).unwrap();
     println!("a call in each language, and with 1 · 4 · 16 in flight");
-    for example in examples() {
+    let wanted = |example: &Example| only.is_none_or(|name| example.tool.contains(name));
+    for example in examples().into_iter().filter(wanted) {
         let row = row(runtime, &example, &host, &workdir);
         println!("  {:<10} {:<24} {row}", example.language, example.tool);
     }

@@ -341,7 +341,7 @@ fn measure(arguments: &[String]) -> Result<(), String> {
     }
     if has(LANGUAGES) {
         let work = tempfile::tempdir().unwrap();
-        languages::print(&runtime(), work.path());
+        languages::print(&runtime(), work.path(), after(LANGUAGES).first());
         return Ok(());
     }
     if has(TIERS) {
@@ -375,7 +375,7 @@ fn measure_all() {
         );
     }
     front_ends::print(&bench.runtime, bench.work.path());
-    languages::print(&bench.runtime, bench.work.path());
+    languages::print(&bench.runtime, bench.work.path(), None);
     reset::print(&bench.runtime, bench.work.path());
     starts::print(&bench.runtime, None, None);
     println!("latency");

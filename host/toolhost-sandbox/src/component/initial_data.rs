@@ -24,16 +24,20 @@ const MOST_ZEROS: usize = 1 << 20;
 pub(crate) fn take_out(component: &[u8]) -> Option<(Vec<u8>, InitialData)> {
     let memory = memory_with_most_data(modules(component)?)?;
     let data = initial_data(&memory)?;
-    // As many segments as before, as instructions name them by index. After instantiation, active
-    // segments are empty as well.
-    let count = u32::try_from(memory.segments.len()).ok()?;
     let mut section = Vec::new();
-    write_leb(&mut section, count);
-    for segment in &memory.segments {
-        match segment.kind {
-            DataKind::Active { .. } => section.extend([1, 0]),
-            DataKind::Passive => section.extend(component.get(segment.range.clone())?),
+    if memory.counts_segments {
+        // As many segments as before, as instructions name them by index. After instantiation, active
+        // segments are empty as well.
+        write_leb(&mut section, u32::try_from(memory.segments.len()).ok()?);
+        for segment in &memory.segments {
+            match segment.kind {
+                DataKind::Active { .. } => section.extend([1, 0]),
+                DataKind::Passive => section.extend(component.get(segment.range.clone())?),
+            }
         }
+    } else {
+        // No instruction names a segment.
+        write_leb(&mut section, 0);
     }
     let without = replace_section(component, &memory.section, &section)?;
     Some((without, data))
@@ -45,6 +49,8 @@ struct Module<'a> {
     imports_memory: bool,
     memories: Vec<MemoryType>,
     segments: Vec<Data<'a>>,
+    /// Whether it has the section without which no instruction may name a segment.
+    counts_segments: bool,
     /// The contents of the data section.
     section: Range<usize>,
 }
@@ -53,6 +59,7 @@ struct Module<'a> {
 struct Memory<'a> {
     ty: MemoryType,
     segments: Vec<Data<'a>>,
+    counts_segments: bool,
     /// The contents of the section.
     section: Range<usize>,
 }
@@ -74,6 +81,7 @@ fn modules(component: &[u8]) -> Option<Vec<Module<'_>>> {
                 let memories = memories.into_iter().collect::<Result<_, _>>();
                 modules.last_mut()?.memories = memories.ok()?;
             }
+            Payload::DataCountSection { .. } => modules.last_mut()?.counts_segments = true,
             Payload::DataSection(data) => {
                 let module = modules.last_mut()?;
                 module.section = data.range();
@@ -97,6 +105,7 @@ fn memory_with_most_data(mut modules: Vec<Module<'_>>) -> Option<Memory<'_>> {
     (all.iter().filter(begins_alike).count() == 1).then_some(Memory {
         ty,
         segments: most.segments,
+        counts_segments: most.counts_segments,
         section: most.section,
     })
 }
@@ -233,6 +242,12 @@ mod tests {
         [empty_module(2), section(DATA, data)].concat()
     }
 
+    /// The same with a section that counts the segments.
+    fn counting_module(data: &[u8]) -> Vec<u8> {
+        let count = section(12, data.get(..1).unwrap());
+        [empty_module(2), count, section(DATA, data)].concat()
+    }
+
     /// A module with a memory of so many pages.
     fn empty_module(pages: u8) -> Vec<u8> {
         [b"\0asm\x01\0\0\0".as_slice(), &section(5, &[1, 0, pages])].concat()
@@ -264,14 +279,19 @@ mod tests {
             active(3, b"de"),
         ]
         .concat();
-        let (without, taken) = take_out(&nested(&module(&data))).unwrap();
+        let (without, taken) = take_out(&nested(&counting_module(&data))).unwrap();
         // A later segment writes over an earlier one. The passive segment stays, with its index.
-        assert_eq!(without, nested(&module(&[3, 1, 0, 1, 2, 8, 9, 1, 0])));
+        let rest = counting_module(&[3, 1, 0, 1, 2, 8, 9, 1, 0]);
+        assert_eq!(without, nested(&rest));
         assert_eq!((taken.offset, taken.bytes.len()), (0, PAGE));
         assert_eq!(taken.bytes.get(..6).unwrap(), b"\0abde\0");
         assert!(taken.bytes.iter().skip(5).all(|byte| *byte == 0));
         // Nothing is left to take out.
         assert_eq!(take_out(&without), None);
+        // Without the count, no instruction can name a segment.
+        let (without, same) = take_out(&nested(&module(&data))).unwrap();
+        assert_eq!(without, nested(&module(&[0])));
+        assert_eq!(same, taken);
     }
 
     #[test]
@@ -295,7 +315,7 @@ mod tests {
         let with = |bytes| section(1, &module(&[&[1], active(1, bytes).as_slice()].concat()));
         let (less, most) = (with(b"ab"), with(b"abc"));
         let empty = |pages| section(1, &empty_module(pages));
-        let without = section(1, &module(&[1, 1, 0]));
+        let without = section(1, &module(&[0]));
         let whole = component(&[empty(1), most.clone(), empty(3)]);
         let (component_without, taken) = take_out(&whole).unwrap();
         assert_eq!(component_without, component(&[empty(1), without, empty(3)]));
