@@ -12,6 +12,9 @@ use crate::engine::per_thread::PerThread;
 /// Stacks that stay mapped while no call runs on them.
 const IDLE: usize = 256;
 
+/// Inaccessible addresses beneath a stack, in bytes. A multiple of the pages of every kernel.
+const GUARD: usize = 64 << 10;
+
 /// What the engine asks for stacks.
 #[derive(Default)]
 pub(crate) struct HostStacks(Arc<Idle>);
@@ -22,16 +25,15 @@ struct Idle {
     count: AtomicUsize,
 }
 
-/// A stack, and the inaccessible page beneath it.
+/// A stack, and the inaccessible addresses beneath it.
 struct Stack {
     space: AddressSpace,
-    page: usize,
     size: usize,
 }
 
 #[expect(
     unsafe_code,
-    reason = "a stack has the size that the engine asks for, is aligned to pages, and has a page without access beneath it"
+    reason = "a stack has the size that the engine asks for, is aligned to pages, and has addresses without access beneath it"
 )]
 unsafe impl StackCreator for HostStacks {
     fn new_stack(
@@ -47,7 +49,7 @@ unsafe impl StackCreator for HostStacks {
             Some(stack) => stack,
             None => Stack::new(size)?,
         };
-        let bottom = stack.space.at(stack.page).cast::<u8>();
+        let bottom = stack.space.at(GUARD).cast::<u8>();
         Ok(Box::new(HostStack {
             guard: stack.space.at(0).cast()..bottom,
             top: bottom.wrapping_add(stack.size),
@@ -59,11 +61,10 @@ unsafe impl StackCreator for HostStacks {
 
 impl Stack {
     fn new(size: usize) -> std::io::Result<Self> {
-        let page = rustix::param::page_size();
-        let size = size.next_multiple_of(page);
-        let mut space = AddressSpace::reserve(page + size)?;
-        space.set_accessible(page..page + size, true)?;
-        Ok(Self { space, page, size })
+        let size = size.next_multiple_of(GUARD);
+        let mut space = AddressSpace::reserve(GUARD + size)?;
+        space.set_accessible(GUARD..GUARD + size, true)?;
+        Ok(Self { space, size })
     }
 }
 
