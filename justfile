@@ -35,6 +35,10 @@ soak *args:
 deny:
     cargo xtask deny
 
+# Count instructions, and compare them with benches/instructions.txt.
+instructions *args:
+    cargo xtask instructions {{args}}
+
 # Fuzz the code that reads untrusted input, each target for a minute.
 fuzz *args:
     cargo xtask fuzz {{args}}

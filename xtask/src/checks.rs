@@ -5,10 +5,11 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::workspace::Workspace;
-use crate::{child, clients, conformance, mcp_clients, mcp_servers, sources};
+use crate::{child, clients, conformance, instructions, mcp_clients, mcp_servers, sources};
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
-/// the tests of the kits and the clients, and the doctests, which cargo-nextest does not run.
+/// the tests of the kits and the clients, compares the counts of instructions, and runs the doctests, which
+/// cargo-nextest does not run.
 pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     // The kits first, so that the last line is the number of the host's tests.
     if args.is_empty() {
@@ -17,6 +18,7 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
         mcp_servers::install(workspace)?;
         mcp_clients::test(workspace)?;
         conformance::test(workspace)?;
+        instructions::run(workspace, &[])?;
     }
     let nextest = child::works(child::cargo(workspace.root()).args(["nextest", "--version"]));
     if !nextest {

@@ -8,6 +8,7 @@
 
 use std::process::ExitCode;
 
+mod apt;
 mod checks;
 mod child;
 mod clients;
@@ -24,7 +25,9 @@ mod peers;
 mod sources;
 mod task;
 mod tool;
+mod valgrind;
 mod wasip2;
+mod whole_folder;
 mod workspace;
 
 use task::Task;

@@ -14,7 +14,7 @@ Set-up and build commands that need only cargo.
   cargo xtask demo              builds a few tools, calls them, and prints what the sandbox does
   cargo xtask test [-- ARGS]    runs every test (cargo-nextest when installed, else cargo test), and
                                 without ARGS those of the kits in guest-sdk
-                                and of the clients
+                                and of the clients, and `instructions`
   cargo xtask mcp-clients       installs MCP clients of others and the conformance suite, in target/, and
                                 tests `toolhost serve` with the clients
   cargo xtask conformance       tests `toolhost serve` and the client of MCP servers with the conformance
@@ -26,8 +26,9 @@ Set-up and build commands that need only cargo.
                                 measures the same work in Bun, Node, CPython, Extism, jaq and the engine
                                 alone, installed in target/; writes docs/performance.md and its plots
   cargo xtask instructions [--write]
-                                counts the instructions of the steps of a call with valgrind, and
-                                compares them with benches/instructions.txt, or writes that file
+                                counts the instructions of the steps of a call with valgrind, which it
+                                unpacks into target/, and compares them with
+                                benches/instructions.txt, or writes that file
   cargo xtask base-tools [--write]
                                 measures the base tools: size, load, call; writes docs/base-tools.md
   cargo xtask fuzz [--minutes N] [TARGET…]

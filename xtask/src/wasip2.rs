@@ -11,7 +11,6 @@ use crate::workspace::Workspace;
 
 pub(crate) use target::TARGET;
 
-mod apt;
 mod debian;
 mod target;
 

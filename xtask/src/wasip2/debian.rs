@@ -5,17 +5,16 @@
 //! toolchain that is already here. The compiler runs on the C library of its own suite, unpacked
 //! beside it, so that an older Debian serves as well. Nothing is installed outside the folder.
 
-use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::apt::{Apt, KEYRING};
 use super::target::TARGET;
-use crate::child;
+use crate::apt::{Apt, KEYRING};
+use crate::{child, whole_folder};
 
 /// Suites from new to old. The first one whose rustc and wasm standard library agree is taken: in
 /// the moving suites one may lag behind the other for days.
@@ -59,36 +58,17 @@ pub(super) fn installed(prefix: &Path) -> Option<String> {
 
 /// Fills `prefix` and returns the compiler's version.
 ///
-/// All is made in a folder beside it and renamed once it has compiled a component: an interrupted
-/// installation leaves nothing that looks finished. Of two at once the second waits for the first.
+/// It is done once the compiler has compiled a component.
 ///
 /// # Errors
 /// What is missing on this machine, each with the command that fixes it; or the step that failed.
 pub(super) fn install(prefix: &Path, sysroot: &Path) -> Result<String> {
     check_prerequisites(sysroot)?;
-    if let Some(parent) = prefix.parent() {
-        fs::create_dir_all(parent).context("cannot make the target directory")?;
-    }
-    let lock = File::create(prefix.with_extension("lock")).context("cannot make a lock file")?;
-    lock.lock().context("cannot lock the installation")?;
-    if let Some(version) = installed(prefix) {
-        return Ok(version);
-    }
-    let unfinished = prefix.with_extension("unfinished");
-    remove(&unfinished)?;
-    let version = fill(&unfinished, sysroot)?;
-    remove(prefix)?;
-    fs::rename(&unfinished, prefix).context("cannot put the compiler in its place")?;
-    Ok(version)
-}
-
-fn remove(dir: &Path) -> Result<()> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", dir.display()))
-        }
-        _ => Ok(()),
-    }
+    whole_folder::fill(
+        prefix,
+        || installed(prefix),
+        |unfinished| fill(unfinished, sysroot),
+    )
 }
 
 fn check_prerequisites(sysroot: &Path) -> Result<()> {

@@ -9,19 +9,19 @@ use anyhow::{Context as _, Result, bail};
 use crate::child;
 
 /// Verifies the suites' indexes; part of every Debian.
-pub(super) const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+pub(crate) const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// Where packages come from when this machine's own sources name no Debian mirror.
 const DEFAULT_MIRROR: &str = "http://deb.debian.org/debian";
 
 /// The packages of one suite, as its signed index lists them.
-pub(super) struct Apt {
+pub(crate) struct Apt {
     dir: PathBuf,
 }
 
 impl Apt {
     /// Fetches the index of `suite` from the mirror that this machine uses anyway.
-    pub(super) fn open(dir: PathBuf, suite: &str) -> Result<Self> {
+    pub(crate) fn open(dir: PathBuf, suite: &str) -> Result<Self> {
         for folder in ["lists/partial", "cache/archives/partial", "none"] {
             let folder = dir.join(folder);
             fs::create_dir_all(&folder)
@@ -38,12 +38,12 @@ impl Apt {
     }
 
     /// Returns the version of a package, or nothing where the suite has none.
-    pub(super) fn version(&self, package: &str) -> Result<Option<String>> {
+    pub(crate) fn version(&self, package: &str) -> Result<Option<String>> {
         self.field(package, "Version: ")
     }
 
     /// Returns the first direct dependency whose name begins so.
-    pub(super) fn dependency(&self, package: &str, prefix: &str) -> Result<String> {
+    pub(crate) fn dependency(&self, package: &str, prefix: &str) -> Result<String> {
         let depends = self.field(package, "Depends: ")?.unwrap_or_default();
         let names = depends
             .split(',')
@@ -56,7 +56,7 @@ impl Apt {
     }
 
     /// Returns every package that a package needs in the end, itself among them.
-    pub(super) fn closure(&self, package: &str) -> Result<Vec<String>> {
+    pub(crate) fn closure(&self, package: &str) -> Result<Vec<String>> {
         const ONLY_DEPENDS: [&str; 8] = [
             "depends",
             "--recurse",
@@ -77,7 +77,7 @@ impl Apt {
     }
 
     /// Downloads packages and unpacks them into `dest`, documentation left out.
-    pub(super) fn unpack(&self, packages: &[String], dest: &Path) -> Result<()> {
+    pub(crate) fn unpack(&self, packages: &[String], dest: &Path) -> Result<()> {
         let debs = self.dir.join(format!("debs-{}", packages.len()));
         fs::create_dir_all(&debs).context("cannot make a folder for packages")?;
         fs::create_dir_all(dest).with_context(|| format!("cannot make {}", dest.display()))?;
