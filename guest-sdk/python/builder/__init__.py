@@ -1,1 +1,1 @@
-"""Builds a component from a tool's module, in three steps: stage, packages, component."""
+"""Builds a component from a tool's module, in four steps: stage, packages, component, merge."""

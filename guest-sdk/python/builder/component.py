@@ -1,4 +1,4 @@
-"""Runs componentize-py, and converts its errors to one sentence."""
+"""Runs componentize-py, merges the modules of what it writes, and converts its errors to one sentence."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.failure import MACHINE, BuildError
+from builder.merge import NotMergeable, merged
 from builder.stage import Stage
 from builder.world import WORLD
 
@@ -19,19 +20,36 @@ def componentize(stage: Stage, packages: Path | None, out: Path) -> None:
     """Writes the component to `out`; an old component stays there until the new one is complete."""
     out.parent.mkdir(parents=True, exist_ok=True)
     unfinished = out.with_name(f"{out.name}.{os.getpid()}.tmp")
+    try:
+        run_componentize_py(stage, packages, unfinished)
+        merge_modules(unfinished, stage.notes)
+        os.replace(unfinished, out)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def run_componentize_py(stage: Stage, packages: Path | None, out: Path) -> None:
+    """Writes a component whose modules are linked as shared libraries."""
     folders = [stage.tool, stage.sdk, *([packages] if packages else [])]
     command = [
         *(sys.executable, "-c", _COMPONENTIZE, "--quiet", "-d", stage.wit, "-w", WORLD, "componentize"),
         *(argument for folder in folders for argument in ("-p", folder)),
-        *("toolhost_component", "-o", unfinished),
+        *("toolhost_component", "-o", out),
     ]
+    done = subprocess.run(command, env=_environment(stage), capture_output=True, text=True)
+    if done.returncode != 0:
+        raise _failure(stage, done.stderr)
+
+
+def merge_modules(component: Path, notes: list[str]) -> None:
+    """Merges the modules of a component. If that is not possible, adds a note and leaves it as it is."""
     try:
-        done = subprocess.run(command, env=_environment(stage), capture_output=True, text=True)
-        if done.returncode != 0:
-            raise _failure(stage, done.stderr)
-        os.replace(unfinished, out)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        component.write_bytes(merged(component.read_bytes()))
+    except NotMergeable as reason:
+        notes.append(
+            "the component works, but its calls take about twice as long: its modules cannot be merged, "
+            f"because {reason}; report this as an error of the SDK"
+        )
 
 
 def _environment(stage: Stage) -> dict[str, str]:
