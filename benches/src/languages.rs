@@ -30,7 +30,7 @@ struct Example {
     args: Value,
 }
 
-fn examples() -> [Example; 4] {
+fn examples() -> [Example; 5] {
     let example = |language, bundle, tool, args| Example {
         language,
         bundle,
@@ -39,11 +39,13 @@ fn examples() -> [Example; 4] {
     };
     let hello = json!({"text": "hello", "n": 1});
     let file = json!({"path": "f.csv"});
+    let written = json!({"path": "written.txt", "content": "some text of a file\n".repeat(205)});
     let text = json!({"text": "some text ".repeat(20), "find": "text", "with": "words"});
     let count = json!({"path": "f.csv", "by": "kind"});
     [
         example("Rust", ".", "echo__say", hello),
         example("Rust", ".", "file-system__read", file),
+        example("Rust", ".", "file-system__write", written),
         example(
             "TypeScript",
             "typescript/text-transform",

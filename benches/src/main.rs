@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
-use measure::{call, host, median};
+use measure::{call, host, median, workdir};
 use raw::{Pool, Raw};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -82,7 +82,7 @@ fn bundle(top: &Path, tools: usize, exports: usize) {
 impl Bench {
     fn new() -> Self {
         let runtime = runtime();
-        let work = tempfile::tempdir().unwrap();
+        let work = workdir();
         std::fs::write(work.path().join("f.txt"), "some text\n".repeat(100)).unwrap();
         let host = host(None);
         let workdir = host.workdir(work.path()).unwrap();
@@ -340,7 +340,7 @@ fn measure(arguments: &[String]) -> Result<(), String> {
         return Ok(());
     }
     if has(LANGUAGES) {
-        let work = tempfile::tempdir().unwrap();
+        let work = workdir();
         languages::print(&runtime(), work.path(), after(LANGUAGES).first());
         return Ok(());
     }

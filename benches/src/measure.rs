@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
+use tempfile::TempDir;
 use toolhost::{CacheConfig, Host, Sandbox, SandboxConfig, ToolCall};
 
 /// Returns a call of a tool. `args` is a JSON object.
@@ -18,6 +19,14 @@ pub(crate) fn call(name: &str, args: Value) -> ToolCall {
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
+}
+
+/// Makes a workdir, in memory where the machine has a file system for that: on a disk, the time of a file
+/// written again is mostly the disk's.
+pub(crate) fn workdir() -> TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
 }
 
 /// Returns a host, with a cache beneath a directory.

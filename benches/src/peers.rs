@@ -24,6 +24,7 @@ mod works;
 
 use tokio::runtime::Runtime;
 
+use crate::measure::workdir;
 use options::Options;
 use rows::Peers;
 use tables::Section;
@@ -40,7 +41,7 @@ pub(crate) const ARGUMENT: &str = "peers";
 /// The arguments are wrong, or the plots cannot be written.
 pub(crate) fn run(runtime: &Runtime, arguments: &[String]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
-    let work = tempfile::tempdir().unwrap();
+    let work = workdir();
     let sections = measure(runtime, work.path(), &options)?;
     let scale = match options.only {
         None => scale::rows(),

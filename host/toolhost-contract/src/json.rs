@@ -1,5 +1,7 @@
 //! Measures JSON text without parsing it.
 
+use memchr::memchr2;
+
 /// Depth and size of a JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JsonShape {
@@ -14,19 +16,11 @@ impl JsonShape {
     #[must_use]
     pub fn of(json: &str) -> Self {
         let (mut depth, mut deepest, mut values) = (0_usize, 0, 1);
-        let (mut in_string, mut escaped) = (false, false);
-        for byte in json.bytes() {
-            if in_string {
-                match byte {
-                    _ if escaped => escaped = false,
-                    b'\\' => escaped = true,
-                    b'"' => in_string = false,
-                    _ => {}
-                }
-                continue;
-            }
+        let mut rest = json.as_bytes();
+        while let Some((byte, after)) = rest.split_first() {
+            rest = after;
             match byte {
-                b'"' => in_string = true,
+                b'"' => rest = after_string(rest),
                 b'[' | b'{' => {
                     depth += 1;
                     values += 1;
@@ -42,6 +36,20 @@ impl JsonShape {
             values,
         }
     }
+}
+
+/// Returns what follows the string that this is the inside of. Nothing if the string does not end.
+fn after_string(mut rest: &[u8]) -> &[u8] {
+    while let Some(at) = memchr2(b'"', b'\\', rest) {
+        let escapes = rest.get(at) == Some(&b'\\');
+        rest = rest
+            .get(at + 1 + usize::from(escapes)..)
+            .unwrap_or_default();
+        if !escapes {
+            return rest;
+        }
+    }
+    &[]
 }
 
 /// Returns the deepest nesting of a JSON text.
@@ -64,6 +72,8 @@ mod tests {
             (r#"["[[[[,"]"#, 1, 2),
             (r#"["\"[[["]"#, 1, 2),
             (r#"["\\",["\\"]]"#, 2, 4),
+            (r#"["no end, [[[,"#, 1, 2),
+            (r#"["no end\"#, 1, 2),
         ] {
             assert_eq!(JsonShape::of(json), JsonShape { depth, values }, "{json}");
             assert_eq!(json_depth(json), depth, "{json}");

@@ -48,8 +48,14 @@ pub(crate) fn read(_: &Context, input: Input) -> Result<Value, ToolError> {
         "path": path.as_str(),
         "size": metadata.len(),
         "truncated": truncated,
-        "content": String::from_utf8_lossy(&bytes),
+        "content": text(bytes),
     }))
+}
+
+/// Replaces what is not UTF-8. Most files are: checking is faster than looking for what to replace.
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Removes the beginning of a character whose end was cut off.
