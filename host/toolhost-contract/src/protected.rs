@@ -66,6 +66,19 @@ impl Protected {
     /// # Errors
     /// The path cannot be resolved. The part that can be resolved is added.
     pub fn add_path_chain(&mut self, path: &Path) -> io::Result<FileId> {
+        self.add_chain(path, &mut Lookups::default())
+    }
+
+    /// Adds several paths as [`Self::add_path_chain`] does. A folder that they share is looked up once. Of
+    /// a path that cannot be resolved, the part that can be is added.
+    pub fn add_path_chains(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
+        let mut lookups = Lookups::default();
+        for path in paths {
+            let _ = self.add_chain(&path, &mut lookups);
+        }
+    }
+
+    fn add_chain(&mut self, path: &Path, lookups: &mut Lookups) -> io::Result<FileId> {
         let steps = |path: &Path| -> Vec<PathBuf> {
             let steps = path.components().rev();
             steps.map(|step| step.as_os_str().into()).collect()
@@ -76,10 +89,10 @@ impl Protected {
         while let Some(step) = rest.pop() {
             let next = here.join(&step);
             if let Some(name) = step.file_name() {
-                self.add_name(id_of(&fs::metadata(&here)?), name);
+                self.add_name(lookups.followed(&here)?, name);
             }
-            let found = fs::symlink_metadata(&next)?;
-            if !found.is_symlink() {
+            let found = lookups.entry(&next)?;
+            if found.kind != Kind::Link {
                 here = next;
                 continue;
             }
@@ -87,26 +100,32 @@ impl Protected {
             if links > LINKS_MAX {
                 return Err(io::ErrorKind::TooManyLinks.into());
             }
-            self.add(id_of(&found));
-            self.add_with_parents(&here)?;
+            self.add(found.id);
+            self.add_with_parents(&here, lookups)?;
             rest.extend(steps(&fs::read_link(&next)?));
         }
-        let found = fs::symlink_metadata(&here)?;
-        self.add(id_of(&found));
+        let found = lookups.entry(&here)?;
+        self.add(found.id);
         match here.parent() {
-            Some(parent) if !found.is_dir() => self.add_with_parents(parent)?,
-            _ => self.add_with_parents(&here)?,
+            Some(parent) if found.kind != Kind::Directory => {
+                self.add_with_parents(parent, lookups)?;
+            }
+            _ => self.add_with_parents(&here, lookups)?,
         }
-        Ok(id_of(&found))
+        Ok(found.id)
     }
 
     /// Adds a directory and all its parents.
-    fn add_with_parents(&mut self, dir: &Path) -> io::Result<()> {
+    fn add_with_parents(&mut self, dir: &Path, lookups: &mut Lookups) -> io::Result<()> {
+        if lookups.with_parents.contains(dir) {
+            return Ok(());
+        }
         let mut here = dir.to_owned();
         let mut below = None;
         for _ in 0..DEPTH_MAX {
             let id = id_of(&fs::metadata(&here)?);
             if below == Some(id) {
+                lookups.with_parents.insert(dir.to_owned());
                 return Ok(());
             }
             self.add(id);
@@ -153,6 +172,58 @@ impl Protected {
     }
 }
 
+/// What the paths of one call of [`Protected::add_path_chains`] lead to.
+#[derive(Default)]
+struct Lookups {
+    /// Links are followed.
+    followed: HashMap<PathBuf, FileId>,
+    /// Links are not followed.
+    entries: HashMap<PathBuf, Entry>,
+    /// The directories that were added with their parents.
+    with_parents: HashSet<PathBuf>,
+}
+
+/// A file, directory or link.
+#[derive(Clone, Copy)]
+struct Entry {
+    id: FileId,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Directory,
+    Link,
+    Other,
+}
+
+impl Lookups {
+    fn followed(&mut self, path: &Path) -> io::Result<FileId> {
+        if let Some(id) = self.followed.get(path) {
+            return Ok(*id);
+        }
+        let id = id_of(&fs::metadata(path)?);
+        self.followed.insert(path.to_owned(), id);
+        Ok(id)
+    }
+
+    fn entry(&mut self, path: &Path) -> io::Result<Entry> {
+        if let Some(entry) = self.entries.get(path) {
+            return Ok(*entry);
+        }
+        let found = fs::symlink_metadata(path)?;
+        let kind = match (found.is_dir(), found.is_symlink()) {
+            (true, _) => Kind::Directory,
+            (false, true) => Kind::Link,
+            (false, false) => Kind::Other,
+        };
+        let id = id_of(&found);
+        let entry = Entry { id, kind };
+        self.entries.insert(path.to_owned(), entry);
+        Ok(entry)
+    }
+}
+
 fn id_of(metadata: &fs::Metadata) -> FileId {
     FileId {
         device: metadata.dev(),
@@ -163,4 +234,45 @@ fn id_of(metadata: &fs::Metadata) -> FileId {
 /// Returns a name in lower case, for case-insensitive file systems.
 fn folded(name: &str) -> String {
     name.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::Protected;
+
+    #[test]
+    fn paths_that_are_added_together_protect_as_much_as_each_alone() {
+        let dir = std::env::temp_dir().join(format!("protected-{}", std::process::id()));
+        fs::create_dir_all(dir.join("a/b")).unwrap();
+        fs::write(dir.join("a/b/file"), "").unwrap();
+        symlink("a/b", dir.join("to-folder")).unwrap();
+        symlink("../a/b/file", dir.join("a/to-file")).unwrap();
+        symlink("nowhere", dir.join("a/to-nothing")).unwrap();
+        let paths = [
+            "a/b/file",
+            "a/b/missing",
+            "missing/file",
+            "to-folder/file",
+            "to-folder/missing",
+            "a/to-file",
+            "a/to-nothing",
+            "a/to-file/beneath",
+            "a",
+            "a/b/../b/file",
+        ];
+        let paths = paths.map(|path| dir.join(path));
+        let (mut alone, mut together) = (Protected::default(), Protected::default());
+        for path in &paths {
+            let _ = alone.add_path_chain(path);
+        }
+        together.add_path_chains(paths);
+        fs::remove_dir_all(dir).unwrap();
+        assert!(alone.has_name("missing") && alone.ids.len() > 5);
+        assert_eq!(together.ids, alone.ids);
+        assert_eq!(together.names, alone.names);
+        assert_eq!(together.closed, alone.closed);
+    }
 }

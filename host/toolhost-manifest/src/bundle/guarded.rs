@@ -93,12 +93,10 @@ impl WriteGuard {
         if !sources.is_empty() {
             // If the path no longer exists, there are no folders above to protect.
             let path = path.canonicalize().unwrap_or_default();
-            for folder in path.ancestors().skip(1) {
-                for name in NOTICED {
-                    // If the file is missing, its name is protected.
-                    let _ = folders.add_path_chain(&folder.join(name));
-                }
-            }
+            let above = path.ancestors().skip(1);
+            // Where a file is missing, its name is protected.
+            let noticed = above.flat_map(|folder| NOTICED.map(|name| folder.join(name)));
+            folders.add_path_chains(noticed);
         }
         let files = files.into_iter().chain(sources);
         let files = files.map(|path| (path, Lookup::MustSucceed)).chain(noticed);
