@@ -10,3 +10,4 @@ pub(crate) mod initial_data;
 pub(crate) mod inspect;
 pub(crate) mod limits;
 pub(crate) mod served_imports;
+mod tree_hash;

@@ -4,9 +4,12 @@
 //! strings. Named pipes, sockets and devices are refused without waiting.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
+use std::thread;
 
 use cap_std::fs::{Dir, FileTypeExt, Metadata, OpenOptions, OpenOptionsExt};
 use rustix::fs::{AtFlags, FileType as SystemType, OFlags, Stat, readlinkat, statat};
@@ -17,6 +20,9 @@ const LINKS_MAX: usize = 40;
 
 /// Maximum number of components of a path, with those of the links on it.
 const STEPS_MAX: usize = 256;
+
+/// Bytes of a file from which two threads read it.
+const LARGE: u64 = 1 << 20;
 
 /// A folder beneath a directory.
 #[derive(Debug)]
@@ -100,14 +106,49 @@ pub(super) fn read_beneath(dir: &Dir, path: &Path, max: u64) -> Result<Vec<u8>, 
     if metadata.len() > max {
         return Err(ReadError::TooLarge { max });
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-    // A file of the standard library is read without writing zeros into the buffer first.
-    let file = file.into_std();
-    file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+    let bytes = read_whole(file.into_std(), metadata.len(), max)?;
     if bytes.len() as u64 > max {
         return Err(ReadError::TooLarge { max });
     }
     Ok(bytes)
+}
+
+/// Reads a file of `len` bytes. If it was changed meanwhile, reads at most one byte more than `max`.
+fn read_whole(mut file: File, len: u64, max: u64) -> io::Result<Vec<u8>> {
+    let capacity = usize::try_from(len).unwrap_or_default();
+    let mut bytes = match len >= LARGE {
+        true => read_on_two_threads(&file, capacity)?,
+        false => Vec::with_capacity(capacity),
+    };
+    // A file of the standard library is read without writing zeros into the buffer first.
+    file.seek(SeekFrom::Start(bytes.len() as u64))?;
+    let left = max.saturating_add(1).saturating_sub(bytes.len() as u64);
+    file.take(left).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads the first `len` bytes of a file, each half on a thread: most of the time goes into pages of memory
+/// that are touched for the first time. Returns nothing if the file is shorter, or no thread can be started.
+fn read_on_two_threads(file: &File, len: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    let middle = len / 2;
+    let (first, second) = bytes.split_at_mut(middle);
+    let read: io::Result<bool> = thread::scope(|scope| {
+        let second = move || file.read_exact_at(second, middle as u64);
+        let Ok(other) = thread::Builder::new().spawn_scoped(scope, second) else {
+            return Ok(false);
+        };
+        file.read_exact_at(first, 0)?;
+        let panicked = |_| Err(io::Error::other("a thread panicked"));
+        other.join().unwrap_or_else(panicked)?;
+        Ok(true)
+    });
+    match read {
+        Ok(true) => Ok(bytes),
+        Ok(false) => Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Looks up a name in a folder; if it is a link, also the path that it names. Adds the same to `found` as
@@ -235,4 +276,32 @@ pub(super) fn ids_to_the_root(dir: &Dir) -> Result<Vec<FileId>, ReadError> {
         above.push("..");
     }
     Err(ReadError::Io(io::ErrorKind::InvalidInput.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::{LARGE, read_whole};
+
+    #[test]
+    fn a_file_is_read_whole_even_if_its_length_was_another_before() {
+        let large = usize::try_from(LARGE).unwrap();
+        for len in [0, 1, large - 1, large, large + 1, 3 * large + 7] {
+            let content: Vec<u8> = (0..len).map(|at| (at / 5 % 251) as u8).collect();
+            for before in [0, len, len + 1, len.saturating_sub(9), len / 2, len * 2] {
+                let mut file = tempfile::tempfile().unwrap();
+                file.write_all(&content).unwrap();
+                let read = read_whole(file, before as u64, u64::MAX).unwrap();
+                assert!(read == content, "{before} of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_byte_more_than_the_limit_is_read() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[1; 100]).unwrap();
+        assert_eq!(read_whole(file, 10, 20).unwrap().len(), 21);
+    }
 }

@@ -49,9 +49,14 @@ pub(super) async fn prepare_all(
         earlier,
         reading: Mutex::default(),
     };
-    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let entries = by_entry(open.bundle().tools());
+    let cores = match entries.len() {
+        // Finding the number of cores reads several files.
+        0 | 1 => 1,
+        _ => thread::available_parallelism().map_or(1, usize::from),
+    };
     let (mut running, mut all) = (FuturesUnordered::new(), Vec::new());
-    for tools in by_entry(open.bundle().tools()) {
+    for tools in entries {
         if running.len() >= cores {
             all.extend(running.next().await.into_iter().flatten());
         }

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::fs::File;
 use std::hash::{Hash, Hasher};
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
@@ -18,6 +18,7 @@ use wasmtime::component::Component;
 
 use super::private_file::open;
 use super::record::ComponentRecord;
+use crate::component::tree_hash::{FileAnd, hash};
 use crate::engine::memory::image::{Image, PAGE};
 
 /// The end of every artifact.
@@ -59,17 +60,17 @@ impl Key {
         &self.id
     }
 
-    fn hasher(&self) -> blake3::Hasher {
-        blake3::Hasher::new_keyed(&self.secret)
+    /// The signature of a file of this name: of its first `len` bytes, and then the name. Hashing is
+    /// fastest while what is added begins at a multiple of BLAKE3's chunks.
+    fn signature(&self, file: &File, len: u64, name: &Name) -> io::Result<blake3::Hash> {
+        let end = name.to_signed();
+        let input = FileAnd {
+            file,
+            len,
+            end: &end,
+        };
+        hash(&input, Some(&self.secret))
     }
-}
-
-/// Ends the signature of a file of this name. The name comes last, because hashing is fastest while what
-/// is added begins at a multiple of BLAKE3's chunks. Its parts have fixed lengths.
-fn signature(mut hasher: blake3::Hasher, name: &Name) -> blake3::Hash {
-    hasher.update(name.component.as_bytes());
-    hasher.update(&name.engine.to_le_bytes());
-    hasher.finalize()
 }
 
 /// Hexadecimal digits of a component's digest, of an engine, and of a key's id.
@@ -94,6 +95,11 @@ impl fmt::Display for Name {
 }
 
 impl Name {
+    /// What a signature covers of it. The parts have fixed lengths.
+    fn to_signed(&self) -> Vec<u8> {
+        [self.component.as_bytes(), &self.engine.to_le_bytes()].concat()
+    }
+
     pub(super) fn parse(text: &str) -> Option<Self> {
         let hex = |text: &str, digits: usize| {
             let digit = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
@@ -208,9 +214,9 @@ pub(super) fn sign(
     }
     bytes.extend_from_slice(&record);
     bytes.extend_from_slice(&footer.to_bytes());
-    let mut hasher = key.hasher();
-    hasher.update(bytes);
-    bytes.extend_from_slice(signature(hasher, name).as_bytes());
+    let mut hasher = blake3::Hasher::new_keyed(&key.secret);
+    hasher.update(bytes).update(&name.to_signed());
+    bytes.extend_from_slice(hasher.finalize().as_bytes());
     bytes.extend_from_slice(MARK);
     Ok(())
 }
@@ -241,9 +247,8 @@ pub(super) fn verify(path: &Path, key: &Key, name: &Name) -> Result<Verified, Re
     if mark != MARK {
         return Err(Refused::Truncated);
     }
-    let mut hasher = key.hasher();
-    hasher.update_reader((&file).take(signed))?;
-    if signature(hasher, name) != blake3::Hash::from_bytes(*mac) {
+    // Compares in constant time.
+    if key.signature(&file, signed, name)? != blake3::Hash::from_bytes(*mac) {
         return Err(Refused::Tampered);
     }
     let (footer, record) = footer_of(&file, signed)?;
