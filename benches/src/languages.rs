@@ -23,14 +23,14 @@ const ROUND: Duration = Duration::from_millis(250);
 const ROUNDS: usize = 7;
 
 /// A tool of the examples and a typical call.
-struct Example {
+pub(crate) struct Example {
     language: &'static str,
-    bundle: &'static str,
-    tool: &'static str,
-    args: Value,
+    pub(crate) bundle: &'static str,
+    pub(crate) tool: &'static str,
+    pub(crate) args: Value,
 }
 
-fn examples() -> [Example; 5] {
+pub(crate) fn examples() -> [Example; 5] {
     let example = |language, bundle, tool, args| Example {
         language,
         bundle,

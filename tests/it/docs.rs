@@ -67,6 +67,8 @@ fn limits() -> String {
         queueing,
         memory_bytes,
         idle_memory_bytes,
+        spare_instances,
+        spare_memory_bytes,
         compile,
         compiler: _,
         cache: _,
@@ -125,6 +127,16 @@ fn limits() -> String {
                 "idle_memory_bytes",
                 mib(idle_memory_bytes),
                 "memory is returned to the kernel after each call",
+            ),
+            (
+                "spare_instances",
+                spare_instances.to_string(),
+                "no more instances of a component are made before they are called",
+            ),
+            (
+                "spare_memory_bytes",
+                mib(spare_memory_bytes),
+                "no more instances are made before they are called",
             ),
             (
                 "describing",

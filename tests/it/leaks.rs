@@ -6,6 +6,7 @@ mod limits;
 mod listings;
 mod outcomes;
 mod page_faults;
+mod spares;
 
 use std::process::Command;
 use std::time::{Duration, Instant};

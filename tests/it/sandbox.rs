@@ -10,6 +10,7 @@ mod memory_reset;
 mod output;
 mod parking;
 mod polling;
+mod spares;
 pub(crate) mod wat;
 
 use std::sync::Arc;

@@ -12,6 +12,7 @@ use toolhost_tests::{own_sandbox, root};
 use super::caller::{Caller, Calls, from_tasks};
 use super::works::Work;
 use crate::measure::call;
+use crate::spares::SPARE_INSTANCES;
 
 /// How the sandbox is configured.
 #[derive(Clone, Copy, PartialEq)]
@@ -22,11 +23,11 @@ pub(super) enum Settings {
 }
 
 impl Settings {
-    /// Changes the default settings, or returns why they cannot be had.
-    fn apply(self, _: &mut SandboxConfig) -> Result<(), String> {
+    /// Changes the default settings.
+    fn apply(self, config: &mut SandboxConfig) {
         match self {
-            Self::Default => Ok(()),
-            Self::SpareInstances => Err("the sandbox has no such setting".to_owned()),
+            Self::Default => {}
+            Self::SpareInstances => config.spare_instances = SPARE_INSTANCES,
         }
     }
 }
@@ -38,14 +39,12 @@ pub(super) struct Ours {
 }
 
 impl Ours {
-    pub(super) fn new(runtime: &Handle, settings: Settings) -> Result<Self, String> {
-        let mut applied = Ok(());
-        let sandbox = own_sandbox(|config| applied = settings.apply(config));
-        applied?;
-        Ok(Self {
+    pub(super) fn new(runtime: &Handle, settings: Settings) -> Self {
+        let sandbox = own_sandbox(|config| settings.apply(config));
+        Self {
             host: Host::builder().sandbox(sandbox).build().unwrap(),
             runtime: runtime.clone(),
-        })
+        }
     }
 
     /// Prepares a work, or returns why its tool cannot be called.

@@ -49,7 +49,7 @@ pub(super) struct Row {
 
 /// What can do works.
 pub(super) struct Peers {
-    ours: [(&'static str, Result<Ours, String>); 2],
+    ours: [(&'static str, Ours); 2],
     engines: [(&'static str, Result<EngineAlone, String>); 2],
     extism: Result<Extism, String>,
 }
@@ -76,8 +76,7 @@ impl Peers {
         let mut rows = Vec::new();
         let mut add = |name, caller| rows.push(Row { name, caller });
         for (name, ours) in &self.ours {
-            let prepared = ours.as_ref().map_err(Clone::clone);
-            add(name, prepared.and_then(|ours| ours.prepare(work, workdir)));
+            add(name, ours.prepare(work, workdir));
         }
         for (name, engine) in &self.engines {
             let prepared = engine.as_ref().map_err(Clone::clone);

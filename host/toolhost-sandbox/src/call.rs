@@ -1,10 +1,14 @@
 //! One call of a component: its store, its imports, and its report.
 
 pub(crate) mod call_hook;
+mod instantiated;
 pub(crate) mod invocation;
 pub(crate) mod linker;
 pub(crate) mod resource_limiter;
 pub(crate) mod response;
 pub(crate) mod run;
+pub(crate) mod spare;
+mod store;
 pub(crate) mod store_data;
+pub(crate) mod task;
 pub(crate) mod trap;

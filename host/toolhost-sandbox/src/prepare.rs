@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use wasmtime::component::Component;
 
 use crate::PrepareError;
+use crate::call::spare::stock::Spares;
 use crate::component::cache::ComponentRecord;
 use crate::component::code::{ComponentCode, load};
 use crate::component::code_origin::CodeOrigin;
@@ -248,7 +249,8 @@ fn link(
 ) -> Result<Arc<ComponentCode>, PrepareError> {
     let id = ComponentId::of(&facts.sha256);
     let memory = MemorySource::new(id, image, &sandbox.idle_memory);
-    let code = ComponentCode::link(&sandbox.linker, component, memory);
+    let spares = sandbox.spares.as_ref().map(Spares::new);
+    let code = ComponentCode::link(&sandbox.linker, component, memory, spares);
     let code = code.map_err(|error| PrepareError::WrongShape {
         reason: reason(&error),
     });

@@ -10,7 +10,9 @@ use crate::SandboxError;
 use crate::accounting::meter::Meter;
 use crate::call::invocation::{CallReport, CancelLog, Invocation, Operation};
 use crate::call::response::Response;
-use crate::call::run::{CallTask, Request};
+use crate::call::run::Request;
+use crate::call::spare::maker::make_after_call;
+use crate::call::task::CallTask;
 use crate::component::cache::ComponentRecord;
 use crate::component::code::ComponentCode;
 use crate::component::digest::ComponentDigest;
@@ -113,6 +115,7 @@ impl PreparedTool {
             task.run(request).await
         };
         cancel_log.disarm();
+        make_after_call(sandbox, *component, code);
         if let Some(live) = &meter.live_log {
             live.finish();
         }

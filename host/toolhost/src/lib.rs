@@ -84,5 +84,5 @@ pub use toolhost_sandbox::{
     CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler, ComponentFacts,
     FileIo, Grants, HandlerSpec, HttpClient, HttpClientBody, HttpClientError, HttpConfig,
     HttpResolveFuture, HttpResolver, Limits, LogLevel, PrepareError, PreparedCount, Sandbox,
-    SandboxConfig, SandboxStartError, Workdir, WorkdirAccess, WorkdirError,
+    SandboxConfig, SandboxStartError, SpareCount, Workdir, WorkdirAccess, WorkdirError,
 };

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use toolhost_contract::Limits;
 use wasmtime::ResourceLimiter;
 
 use crate::accounting::meter::Meter;
@@ -20,6 +21,8 @@ pub(crate) struct MemoryLimiter {
     /// The last growth of a linear memory.
     last_growth: u64,
     table_elements: u64,
+    /// Whether the host failed to grow a memory.
+    has_failed: bool,
 }
 
 impl MemoryLimiter {
@@ -31,7 +34,37 @@ impl MemoryLimiter {
             handles: 0,
             last_growth: 0,
             table_elements: 0,
+            has_failed: false,
         }
+    }
+
+    /// The limits of the call.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.meter.limits
+    }
+
+    /// Elements of the instance's tables.
+    pub(crate) fn table_elements(&self) -> u64 {
+        self.table_elements
+    }
+
+    /// Whether an instance that was made under this limiter got all memory that it asked for.
+    pub(crate) fn allowed_all(&self) -> bool {
+        let refused = [&self.meter.memory_refused, &self.meter.pool_refused];
+        !self.has_failed && refused.iter().all(|refused| !refused.load(Relaxed))
+    }
+
+    /// Counts what an instance holds that was made under the same limits and was refused nothing. Returns
+    /// false, and counts nothing, where the memory of all calls does not allow it.
+    pub(crate) fn adopt(&mut self, instance: &Self) -> bool {
+        let held = instance.held;
+        let taken = self.all_calls.take(self.meter.component, held);
+        if taken {
+            self.held = held;
+            self.table_elements = instance.table_elements;
+            self.meter.memory_peak.fetch_max(held, Relaxed);
+        }
+        taken
     }
 
     /// Sets what the host holds for the guest's handles. Returns false where it exceeds a limit.
@@ -98,6 +131,7 @@ impl ResourceLimiter for MemoryLimiter {
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
         let last = std::mem::take(&mut self.last_growth);
         self.give_back(last);
+        self.has_failed = true;
         Ok(())
     }
 

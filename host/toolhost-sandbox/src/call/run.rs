@@ -5,47 +5,27 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use toolhost_contract::ToolContext;
-use wasmtime::{Engine, Store, UpdateDeadline};
 
-use crate::accounting::meter::Meter;
-use crate::call::call_hook::HostCallHook;
+use crate::SandboxError;
+use crate::call::instantiated::Instantiated;
 use crate::call::invocation::Operation;
 use crate::call::resource_limiter::MemoryLimiter;
 use crate::call::response::{RawResponse, Response};
-use crate::call::store_data::CallState;
+use crate::call::store::{RunTime, new_store};
+use crate::call::task::CallTask;
 use crate::call::trap::{GuestCallContext, classify_trap};
-use crate::component::code::ComponentCode;
-use crate::component_id::ComponentId;
-use crate::engine::memory::creator::with_memories;
-use crate::host::agents::port::AgentsPort;
-use crate::host::agents::{Agents, GrantedAgents};
+use crate::host::agents::GrantedAgents;
 use crate::host::bindings::handlers;
-use crate::host::filesystem::Filesystem;
-use crate::host::http::Http;
-use crate::sandbox::SandboxInner;
 use crate::scheduler::admission::MAX_HANGING;
 use crate::scheduler::call_slot::CallSlot;
 use crate::scheduler::migrating_call::run_migrating;
 use crate::scheduler::own_thread::run_on_own_thread;
-use crate::workdir::{FileIo, Workdir, WriteProtected};
-use crate::{Grants, SandboxError};
+use crate::workdir::FileIo;
 
 /// The export to call.
 pub(crate) enum Request {
     Describe,
     Run(Operation, ToolContext),
-}
-
-/// One call before it runs.
-pub(crate) struct CallTask {
-    pub(crate) sandbox: Arc<SandboxInner>,
-    pub(crate) component: ComponentId,
-    pub(crate) code: Arc<ComponentCode>,
-    pub(crate) workdir: Option<Workdir>,
-    pub(crate) protected: WriteProtected,
-    pub(crate) grants: Grants,
-    pub(crate) agents: Option<Arc<dyn AgentsPort>>,
-    pub(crate) meter: Arc<Meter>,
 }
 
 /// What a call returned, how long it waited to start, and how long it ran.
@@ -62,6 +42,8 @@ impl CallTask {
         };
         let started = Instant::now();
         let queued = started - requested;
+        let spares = sandbox.spares.as_ref();
+        let _running = spares.map(|spares| spares.call_started(started));
         let deadline = self.meter.limits.deadline;
         let root = self.workdir.as_ref();
         let file_io = root.map_or(FileIo::Inline, |root| root.file_io);
@@ -105,7 +87,7 @@ impl CallTask {
         response
     }
 
-    /// Calls one export of a fresh instance. The store is dropped when this returns.
+    /// Calls one export of an instance that no call has touched. The store is dropped when this returns.
     async fn call_export(
         self,
         request: Request,
@@ -113,44 +95,40 @@ impl CallTask {
         caller: Option<Handle>,
     ) -> wasmtime::Result<RawResponse> {
         let code = Arc::clone(&self.code);
-        let ComponentCode {
-            pre,
-            handlers,
-            polling,
-            memory,
-        } = &*code;
-        let mut store = self.new_store(pre.engine(), slot, caller);
-        let store = &mut store;
-        let instance = with_memories(memory, pre.instantiate_async(&mut *store)).await?;
-        let load_polling = |store: &mut Store<CallState>| match polling {
-            Some(polling) => polling.load(store, &instance),
+        let polling = code.polling.as_ref();
+        let mut fresh = self.instantiate(slot, caller).await?;
+        let load_polling = |fresh: &mut Instantiated| match polling {
+            Some(polling) => polling.load(&mut fresh.store, &fresh.instance),
             None => Err(no_polling()),
         };
         let response = match request {
             Request::Describe => {
                 let differs = |interface| move |error: wasmtime::Error| error.context(interface);
-                let handlers = handlers
-                    .load(&mut *store, &instance)
+                let handlers = fresh
+                    .load_handlers(&code.handlers)
                     .map_err(differs("goondan:tool/handlers"))?;
                 if polling.is_some() {
-                    load_polling(store).map_err(differs("goondan:tool/polling"))?;
+                    load_polling(&mut fresh).map_err(differs("goondan:tool/polling"))?;
                 }
-                let described = handlers.call_describe(store).await;
+                let described = handlers.call_describe(&mut fresh.store).await;
                 described.map(RawResponse::Exports)
             }
             Request::Run(Operation::Handler { name, input }, context) => {
-                let handlers = handlers.load(&mut *store, &instance)?;
+                let handlers = fresh.load_handlers(&code.handlers)?;
                 let context = to_wit(&context);
+                let store = &mut fresh.store;
                 let returned = handlers.call_call(store, name.as_str(), context, &input);
                 returned.await.map(RawResponse::Outcome)
             }
             Request::Run(Operation::Poll { handle }, context) => {
-                let polling = load_polling(store)?;
+                let polling = load_polling(&mut fresh)?;
+                let store = &mut fresh.store;
                 let returned = polling.call_poll(store, to_wit(&context), &handle).await;
                 returned.map(RawResponse::Outcome)
             }
             Request::Run(Operation::Cancel { handle }, context) => {
-                let polling = load_polling(store)?;
+                let polling = load_polling(&mut fresh)?;
+                let store = &mut fresh.store;
                 let returned = polling.call_cancel(store, to_wit(&context), &handle).await;
                 returned.map(|()| RawResponse::Cancelled)
             }
@@ -158,54 +136,34 @@ impl CallTask {
         response.map_err(|error| error.context(GuestCallContext))
     }
 
-    fn new_store(
-        self,
-        engine: &Engine,
+    /// Takes a spare instance, or makes one.
+    async fn instantiate(
+        mut self,
         slot: &Arc<CallSlot>,
         caller: Option<Handle>,
-    ) -> Store<CallState> {
-        let started = Instant::now();
-        // None where the deadline is beyond the range of the clock.
-        let ends = started.checked_add(self.meter.limits.deadline);
-        let (sandbox, meter) = (&self.sandbox, self.meter);
-        let memory = MemoryLimiter::new(Arc::clone(&sandbox.memory), Arc::clone(&meter));
-        let fs = Filesystem::new(
-            self.workdir,
-            self.grants.workdir,
-            self.protected,
-            Arc::clone(&meter),
-            sandbox.executor.blocking.clone(),
-        );
-        let agents = Agents {
-            granted: self.agents.zip(caller).map(|(port, caller)| GrantedAgents {
-                port,
-                slot: Arc::clone(slot),
-                caller,
-            }),
-            meter: Arc::clone(&meter),
-            ends,
-        };
-        let http = Http::new(
-            self.grants.http,
-            Arc::clone(&sandbox.network),
-            Arc::clone(&meter),
-            ends,
-        );
-        let env = self.grants.env;
-        let state = CallState::new(env, fs, memory, agents, http, Arc::clone(&meter));
-        let mut store = Store::new(engine, state);
-        store.limiter(|state| &mut state.memory);
-        store.set_hostcall_fuel(meter.limits.hostcall_bytes);
-        store.set_max_component_handles(meter.limits.handles);
-        store.call_hook_async(HostCallHook::new(started, ends));
-        store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(move |_| {
-            if ends.is_some_and(|ends| Instant::now() >= ends) {
-                return Ok(UpdateDeadline::Interrupt);
-            }
-            Ok(UpdateDeadline::Yield(1))
+    ) -> wasmtime::Result<Instantiated> {
+        let code = Arc::clone(&self.code);
+        let time = RunTime::of(&self.meter.limits);
+        let mut memory =
+            MemoryLimiter::new(Arc::clone(&self.sandbox.memory), Arc::clone(&self.meter));
+        let agents = self.agents.take().zip(caller);
+        let agents = agents.map(|(port, caller)| GrantedAgents {
+            port,
+            slot: Arc::clone(slot),
+            caller,
         });
-        store
+        let spare = match &code.spares {
+            Some(spares) => spares.take(&mut memory, time.started),
+            None => None,
+        };
+        let state = self.into_state(memory, agents, time);
+        match spare {
+            Some(spare) => Ok(spare.begin(state, time)),
+            None => {
+                let store = new_store(code.pre.engine(), state, time);
+                Instantiated::new(store, &code.pre, &code.memory).await
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
 
+use crate::call::spare::stock::Spares;
 use crate::call::store_data::CallState;
 use crate::engine::memory::source::MemorySource;
 use crate::host::bindings::{handlers, polling};
@@ -20,6 +21,8 @@ pub(crate) struct ComponentCode {
     pub(crate) polling: Option<polling::GuestIndices>,
     /// Where the memories of its instances come from.
     pub(crate) memory: Arc<MemorySource>,
+    /// None where spare instances are turned off.
+    pub(crate) spares: Option<Spares>,
 }
 
 impl ComponentCode {
@@ -31,6 +34,7 @@ impl ComponentCode {
         linker: &Linker<CallState>,
         component: &Component,
         memory: Arc<MemorySource>,
+        spares: Option<Spares>,
     ) -> wasmtime::Result<Self> {
         let pre = linker.instantiate_pre(component)?;
         let found = component.get_export_index(None, POLLING);
@@ -42,6 +46,7 @@ impl ComponentCode {
             polling,
             pre,
             memory,
+            spares,
         })
     }
 

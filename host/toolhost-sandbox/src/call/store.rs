@@ -1,0 +1,51 @@
+//! The store that a guest runs in.
+
+use std::time::Instant;
+
+use toolhost_contract::Limits;
+use wasmtime::{Engine, Store, UpdateDeadline};
+
+use crate::call::call_hook::HostCallHook;
+use crate::call::store_data::CallState;
+
+/// When a guest begins to run, and when it is stopped.
+#[derive(Clone, Copy)]
+pub(crate) struct RunTime {
+    pub(crate) started: Instant,
+    /// None where that is beyond the range of the clock.
+    pub(crate) ends: Option<Instant>,
+}
+
+impl RunTime {
+    /// From now until the deadline.
+    pub(crate) fn of(limits: &Limits) -> Self {
+        let started = Instant::now();
+        let ends = started.checked_add(limits.deadline);
+        Self { started, ends }
+    }
+}
+
+/// Returns a store without an instance.
+pub(super) fn new_store(engine: &Engine, state: CallState, time: RunTime) -> Store<CallState> {
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.memory);
+    set_limits(&mut store, time);
+    store
+}
+
+/// Sets how long the guest may run, and what it may pass to the host.
+pub(super) fn set_limits(store: &mut Store<CallState>, time: RunTime) {
+    let RunTime { started, ends } = time;
+    let limits = &store.data().meter.limits;
+    let (hostcall_bytes, handles) = (limits.hostcall_bytes, limits.handles);
+    store.set_hostcall_fuel(hostcall_bytes);
+    store.set_max_component_handles(handles);
+    store.call_hook_async(HostCallHook::new(started, ends));
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(move |_| {
+        if ends.is_some_and(|ends| Instant::now() >= ends) {
+            return Ok(UpdateDeadline::Interrupt);
+        }
+        Ok(UpdateDeadline::Yield(1))
+    });
+}

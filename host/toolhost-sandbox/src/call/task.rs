@@ -1,0 +1,60 @@
+//! One call before it runs.
+
+use std::sync::Arc;
+
+use crate::Grants;
+use crate::accounting::meter::Meter;
+use crate::call::resource_limiter::MemoryLimiter;
+use crate::call::store::RunTime;
+use crate::call::store_data::CallState;
+use crate::component::code::ComponentCode;
+use crate::component_id::ComponentId;
+use crate::host::agents::port::AgentsPort;
+use crate::host::agents::{Agents, GrantedAgents};
+use crate::host::filesystem::Filesystem;
+use crate::host::http::Http;
+use crate::sandbox::SandboxInner;
+use crate::workdir::{Workdir, WriteProtected};
+
+/// One call before it runs.
+pub(crate) struct CallTask {
+    pub(crate) sandbox: Arc<SandboxInner>,
+    pub(crate) component: ComponentId,
+    pub(crate) code: Arc<ComponentCode>,
+    pub(crate) workdir: Option<Workdir>,
+    pub(crate) protected: WriteProtected,
+    pub(crate) grants: Grants,
+    pub(crate) agents: Option<Arc<dyn AgentsPort>>,
+    pub(crate) meter: Arc<Meter>,
+}
+
+impl CallTask {
+    /// Returns what the store of the call holds.
+    pub(super) fn into_state(
+        self,
+        memory: MemoryLimiter,
+        agents: Option<GrantedAgents>,
+        time: RunTime,
+    ) -> CallState {
+        let (sandbox, meter, ends) = (&self.sandbox, self.meter, time.ends);
+        let fs = Filesystem::new(
+            self.workdir,
+            self.grants.workdir,
+            self.protected,
+            Arc::clone(&meter),
+            sandbox.executor.blocking.clone(),
+        );
+        let agents = Agents {
+            granted: agents,
+            meter: Arc::clone(&meter),
+            ends,
+        };
+        let http = Http::new(
+            self.grants.http,
+            Arc::clone(&sandbox.network),
+            Arc::clone(&meter),
+            ends,
+        );
+        CallState::new(self.grants.env, fs, memory, agents, http, meter)
+    }
+}
