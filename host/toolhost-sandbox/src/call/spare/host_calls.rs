@@ -29,7 +29,10 @@ pub(super) fn refuse_host_calls(store: &mut Store<CallState>, time: RunTime) {
     let RefuseHostCalls(calls) = refuse.clone();
     store.call_hook_async(refuse);
     store.epoch_deadline_callback(move |_| {
-        calls.fetch_sub(1, Relaxed);
+        // Otherwise the next call of the host would not be noticed.
+        if calls.fetch_sub(1, Relaxed) == 0 {
+            return Err(CallsHost.into());
+        }
         if time.ends.is_some_and(|ends| Instant::now() >= ends) {
             return Ok(UpdateDeadline::Interrupt);
         }
