@@ -37,10 +37,10 @@ pub struct SandboxConfig {
     /// Spare instances: made before they are called, touched by no call. At most so many are kept ready
     /// for each component that is called at least twice a second, while fewer calls run than there are
     /// cores. A call that finds one need not wait until its instance is made. Default 0: none are made.
-    /// 8 is enough for a caller that calls one tool after another. Each takes the memory of an instance
-    /// and its stack, and the processor time of a core that would be idle: where other processes keep all
-    /// cores busy, calls take longer. A component whose instances call the host while they are made has
-    /// none.
+    /// 3 are enough for a caller that calls one tool after another. Only components whose instances take
+    /// more than some ten microseconds to make gain: with others, and where other processes keep all cores
+    /// busy, calls take longer. Each spare instance takes the memory of an instance and its stack. A
+    /// component whose instances call the host while they are made has none.
     pub spare_instances: u32,
     /// Bytes that all spare instances hold, beside `memory_bytes`: their linear memories, tables and
     /// stacks. It is shared as memory is. Default 256 MiB.
