@@ -20,24 +20,29 @@ pub(super) const SPARE: &str = "toolhost, spare instances";
 pub(super) const ENGINE: &str = "engine alone";
 pub(super) const TUNED: &str = "engine alone, tuned";
 pub(super) const EXTISM: &str = "Extism, a plug-in per call";
+pub(super) const EXTISM_KEPT: &str = "Extism, one plug-in";
 pub(super) const BUN: &str = "Bun, one process";
 pub(super) const BUN_SPAWNED: &str = "Bun, a process per call";
+pub(super) const NODE: &str = "Node, one process";
+pub(super) const NODE_SPAWNED: &str = "Node, a process per call";
+pub(super) const PYTHON_SPAWNED: &str = "CPython, a process per call";
 pub(super) const JAQ: &str = "jaq, one process";
+pub(super) const JAQ_KEPT: &str = "jaq, one process, query kept";
 
 /// Processes that live from call to call.
 const PIPES: [(&str, Program); 5] = [
     (BUN, Program::Bun),
-    ("Node, one process", Program::Node),
+    (NODE, Program::Node),
     ("CPython, one process", Program::Python),
     (JAQ, Program::Jaq),
-    ("jaq, one process, query kept", Program::JaqKept),
+    (JAQ_KEPT, Program::JaqKept),
 ];
 
 /// A process for each call.
 const SPAWNED: [(&str, Program); 3] = [
     (BUN_SPAWNED, Program::Bun),
-    ("Node, a process per call", Program::Node),
-    ("CPython, a process per call", Program::Python),
+    (NODE_SPAWNED, Program::Node),
+    (PYTHON_SPAWNED, Program::Python),
 ];
 
 /// A way to do a work.
@@ -83,10 +88,7 @@ impl Peers {
             add(name, prepared.map(|engine| engine.prepare(work, workdir)));
         }
         if Extism::does(work) {
-            let instances = [
-                (EXTISM, Instances::Fresh),
-                ("Extism, one plug-in", Instances::Kept),
-            ];
+            let instances = [(EXTISM, Instances::Fresh), (EXTISM_KEPT, Instances::Kept)];
             for (name, instances) in instances {
                 let prepared = self.extism.as_ref().map_err(Clone::clone);
                 add(name, prepared.map(|extism| extism.prepare(work, instances)));

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::palette::{Drawn, GRID, INK, colour, font};
 use crate::measure::median;
@@ -11,7 +12,10 @@ use crate::peers::rounds::IN_FLIGHT;
 use crate::peers::spread::grouped;
 use crate::peers::tables::Section;
 
-const PANEL: (u32, u32) = (450, 330);
+const PANEL: (u32, u32) = (540, 330);
+
+/// Width of a panel's chart; the names of its rows are beside it.
+const CHART: u32 = 390;
 
 pub(super) fn draw(path: &Path, sections: &[Section]) -> Drawn {
     let lines = sections.len().div_ceil(2);
@@ -38,7 +42,8 @@ fn draw_panel(section: &Section, panel: &DrawingArea<SVGBackend<'_>, Shift>) -> 
     let highest = values.clone().fold(1.0, f64::max) * 2.0;
     let lowest = values.fold(highest, f64::min) / 2.0;
     let in_flight = (0.9..300.0_f64).log_scale();
-    let mut chart = ChartBuilder::on(panel)
+    let (chart, legend) = panel.split_horizontally(CHART);
+    let mut chart = ChartBuilder::on(&chart)
         .caption(section.title.replace('`', ""), font(15).color(&INK))
         .margin(8)
         .x_label_area_size(32)
@@ -55,24 +60,19 @@ fn draw_panel(section: &Section, panel: &DrawingArea<SVGBackend<'_>, Shift>) -> 
         .x_label_formatter(&|value| grouped(*value))
         .label_style(font(10).color(&INK))
         .draw()?;
-    for (name, points) in rows.into_iter().filter(|(_, points)| !points.is_empty()) {
+    let measured = rows.into_iter().filter(|(_, points)| !points.is_empty());
+    for (y, (name, points)) in (40..).step_by(15).zip(measured) {
         let style = colour(name).stroke_width(2);
         let marks = points
             .clone()
             .into_iter()
             .map(move |at| Circle::new(at, 3, colour(name).filled()));
-        chart
-            .draw_series(LineSeries::new(points, style))?
-            .label(name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 14, y)], style));
+        chart.draw_series(LineSeries::new(points, style))?;
         chart.draw_series(marks)?;
+        legend.draw(&PathElement::new([(4, y), (18, y)], style))?;
+        let left = font(10).color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
+        legend.draw(&Text::new(name, (22, y), left))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
-        .background_style(WHITE.mix(0.7))
-        .label_font(font(9).color(&INK))
-        .draw()?;
     Ok(())
 }
 
