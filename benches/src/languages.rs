@@ -2,16 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolhost::{AssistantMessage, Host, Step, ToolCall, ToolStatus, Workdir};
+use toolhost::{Host, Step, ToolCall, Workdir};
 use toolhost_tests::process_usage::page_faults;
 use toolhost_tests::test_host::open_step;
 use toolhost_tests::{own_sandbox, root};
 
-use crate::measure::{call, median};
+use crate::measure::{call, calls_for, median};
 
 /// Concurrent calls.
 const IN_FLIGHT: [usize; 3] = [1, 4, 16];
@@ -66,31 +66,8 @@ struct Measured {
 /// Calls for the time of a round.
 fn round(runtime: &Runtime, step: &Arc<Step>, call: &ToolCall, in_flight: usize) -> Measured {
     let faults = page_faults();
-    let started = Instant::now();
-    let calls: u64 = runtime.block_on(async {
-        let until = started + ROUND;
-        let callers: Vec<_> = (0..in_flight)
-            .map(|_| {
-                let (step, call) = (Arc::clone(step), call.clone());
-                tokio::spawn(async move {
-                    let message = AssistantMessage::for_call(&call);
-                    let mut calls = 0;
-                    while Instant::now() < until {
-                        let result = step.execute(call.clone(), &message).await;
-                        assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
-                        calls += 1;
-                    }
-                    calls
-                })
-            })
-            .collect();
-        let mut sum = 0;
-        for caller in callers {
-            sum += caller.await.unwrap();
-        }
-        sum
-    });
-    let (took, calls) = (started.elapsed().as_secs_f64(), calls as f64);
+    let (calls, took) = calls_for(ROUND, runtime, step, call, in_flight);
+    let took = took.as_secs_f64();
     Measured {
         micros: took * 1e6 / calls,
         per_second: calls / took,
@@ -132,11 +109,16 @@ fn row(runtime: &Runtime, example: &Example, host: &Host, workdir: &Workdir) -> 
     )
 }
 
-/// Prints a row for each example, or for those whose tool has this in its name.
-pub(crate) fn print(runtime: &Runtime, work: &Path, only: Option<&String>) {
+/// Writes the file that examples read.
+pub(crate) fn write_rows(work: &Path) {
     let rows = (0..500).map(|row| format!("{row},kind-{}\n", row % 7));
     let csv = format!("n,kind\n{}", rows.collect::<String>());
     std::fs::write(work.join("f.csv"), csv).unwrap();
+}
+
+/// Prints a row for each example, or for those whose tool has this in its name.
+pub(crate) fn print(runtime: &Runtime, work: &Path, only: Option<&String>) {
+    write_rows(work);
     let host = Host::builder()
         .sandbox(own_sandbox(|_| ()))
         .build()

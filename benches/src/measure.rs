@@ -1,11 +1,15 @@
 //! What several measurements share.
 
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use toolhost::{CacheConfig, Host, Sandbox, SandboxConfig, ToolCall};
+use tokio::runtime::Runtime;
+use toolhost::{
+    AssistantMessage, CacheConfig, Host, Sandbox, SandboxConfig, Step, ToolCall, ToolStatus,
+};
 
 /// Returns a call of a tool. `args` is a JSON object.
 pub(crate) fn call(name: &str, args: Value) -> ToolCall {
@@ -19,6 +23,40 @@ pub(crate) fn call(name: &str, args: Value) -> ToolCall {
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
+}
+
+/// Has `in_flight` callers call a tool for a time. Returns how many calls were made, and how long that took.
+pub(crate) fn calls_for(
+    time: Duration,
+    runtime: &Runtime,
+    step: &Arc<Step>,
+    call: &ToolCall,
+    in_flight: usize,
+) -> (f64, Duration) {
+    let started = Instant::now();
+    let calls: u64 = runtime.block_on(async {
+        let callers: Vec<_> = (0..in_flight)
+            .map(|_| {
+                let (step, call) = (Arc::clone(step), call.clone());
+                tokio::spawn(async move {
+                    let message = AssistantMessage::for_call(&call);
+                    let mut calls = 0;
+                    while started.elapsed() < time {
+                        let result = step.execute(call.clone(), &message).await;
+                        assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
+                        calls += 1;
+                    }
+                    calls
+                })
+            })
+            .collect();
+        let mut sum = 0;
+        for caller in callers {
+            sum += caller.await.unwrap();
+        }
+        sum
+    });
+    (calls as f64, started.elapsed())
 }
 
 /// Makes a workdir, in memory where the machine has a file system for that: on a disk, the time of a file

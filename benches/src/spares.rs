@@ -9,8 +9,8 @@ use toolhost::{AssistantMessage, Host, Sandbox, Step, ToolCall, ToolStatus};
 use toolhost_tests::test_host::open_step;
 use toolhost_tests::{own_sandbox, root};
 
-use crate::languages::{Example, examples};
-use crate::measure::{call, median};
+use crate::languages::{Example, examples, write_rows};
+use crate::measure::{call, calls_for, median};
 
 /// Spare instances of each component, where there are any.
 pub(crate) const SPARE_INSTANCES: u32 = 8;
@@ -62,29 +62,8 @@ impl Setting {
 
     /// Returns microseconds per call, over all concurrent calls.
     fn micros(&self, shared: &Shared<'_>, in_flight: usize) -> f64 {
-        shared.runtime.block_on(async {
-            let started = Instant::now();
-            let callers: Vec<_> = (0..in_flight)
-                .map(|_| {
-                    let (step, call) = (Arc::clone(&self.step), self.call.clone());
-                    tokio::spawn(async move {
-                        let message = AssistantMessage::for_call(&call);
-                        let mut calls = 0_u64;
-                        while started.elapsed() < ROUND {
-                            let result = step.execute(call.clone(), &message).await;
-                            assert_eq!(result.status(), ToolStatus::Ok, "{result:?}");
-                            calls += 1;
-                        }
-                        calls
-                    })
-                })
-                .collect();
-            let mut calls = 0;
-            for caller in callers {
-                calls += caller.await.unwrap();
-            }
-            started.elapsed().as_secs_f64() * 1e6 / calls as f64
-        })
+        let (calls, took) = calls_for(ROUND, shared.runtime, &self.step, &self.call, in_flight);
+        took.as_secs_f64() * 1e6 / calls
     }
 
     /// Returns microseconds of processor time that the caller's thread takes for a call.
@@ -123,9 +102,7 @@ fn engine_alone(shared: &Shared<'_>) -> f64 {
 /// component has at most.
 pub(crate) fn print(shared: &Shared<'_>, spare_instances: Option<&String>) {
     let spare_instances = spare_instances.map_or(SPARE_INSTANCES, |word| word.parse().unwrap());
-    let rows = (0..500).map(|row| format!("{row},kind-{}\n", row % 7));
-    let csv = format!("n,kind\n{}", rows.collect::<String>());
-    std::fs::write(shared.work.join("f.csv"), csv).unwrap();
+    write_rows(shared.work);
     println!("calls with {spare_instances} spare instances, beside calls without");
     for example in examples() {
         let make = |spares| Setting::new(shared, &example, spares);

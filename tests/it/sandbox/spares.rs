@@ -1,4 +1,4 @@
-//! Spare instances: what a call sees of the time before it, which is nothing, and what they may take.
+//! Spare instances: no call sees that its instance is older than the call, and limits on what they take.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -212,9 +212,9 @@ async fn a_component_whose_instantiation_calls_the_host_has_no_spare_instances()
           (func $start (drop (call $now)))
           (start $start))
         (core instance (instantiate $asks (with "host" (instance (export "now" (func $now))))))"#;
-    let traps_not =
+    let calls_nothing =
         "(core module $m (func $start) (start $start)) (core instance (instantiate $m))";
-    for (beside, is_refused) in [(asks, true), (traps_not, false)] {
+    for (beside, is_refused) in [(asks, true), (calls_nothing, false)] {
         let sandbox = sandbox_with_spares();
         let tool = sandbox
             .prepare(component("answer", beside))

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::Grants;
 use crate::accounting::meter::Meter;
 use crate::call::resource_limiter::MemoryLimiter;
 use crate::call::store::RunTime;
@@ -15,6 +14,7 @@ use crate::host::filesystem::Filesystem;
 use crate::host::http::Http;
 use crate::sandbox::SandboxInner;
 use crate::workdir::{Workdir, WriteProtected};
+use crate::{Grants, Limits};
 
 /// One call before it runs.
 pub(crate) struct CallTask {
@@ -29,6 +29,26 @@ pub(crate) struct CallTask {
 }
 
 impl CallTask {
+    /// A call without a workdir, grants or agents.
+    pub(crate) fn without_grants(
+        sandbox: Arc<SandboxInner>,
+        component: ComponentId,
+        code: &Arc<ComponentCode>,
+        limits: Limits,
+    ) -> Self {
+        let open_files = Arc::clone(&sandbox.open_files);
+        Self {
+            sandbox,
+            component,
+            code: Arc::clone(code),
+            workdir: None,
+            protected: WriteProtected::default(),
+            grants: Grants::none(),
+            agents: None,
+            meter: Arc::new(Meter::new(limits, component, open_files)),
+        }
+    }
+
     /// Returns what the store of the call holds.
     pub(super) fn into_state(
         self,

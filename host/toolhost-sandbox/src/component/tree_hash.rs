@@ -1,6 +1,7 @@
 //! BLAKE3 of large inputs on two threads. The result is that of [`blake3::Hasher`].
 //!
-//! BLAKE3 is a tree, so that parts of the input are hashed apart and merged in the end.
+//! BLAKE3 is a tree, so that parts of the input are hashed apart and merged in the end. The crate's own
+//! `update_rayon` needs the whole input in memory, and an artifact is hashed while it is read.
 
 use std::fs::File;
 use std::io;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use toolhost_contract::{ExportName, HandlerSpec};
 
-use crate::accounting::meter::Meter;
 use crate::accounting::output::printable;
 use crate::call::response::Response;
 use crate::call::run::Request;
@@ -14,8 +13,7 @@ use crate::component::code::ComponentCode;
 use crate::component_id::ComponentId;
 use crate::host::bindings::handlers;
 use crate::sandbox::SandboxInner;
-use crate::workdir::WriteProtected;
-use crate::{Grants, Limits, PrepareError, SandboxError};
+use crate::{Limits, PrepareError, SandboxError};
 
 /// Most handlers `describe` may name.
 const HANDLERS_MAX: usize = 256;
@@ -36,17 +34,7 @@ pub(super) async fn describe(
         deadline: sandbox.config.describing,
         ..Limits::default()
     };
-    let open_files = Arc::clone(&sandbox.open_files);
-    let task = CallTask {
-        sandbox: Arc::clone(sandbox),
-        component,
-        code: Arc::clone(code),
-        workdir: None,
-        protected: WriteProtected::default(),
-        grants: Grants::none(),
-        agents: None,
-        meter: Arc::new(Meter::new(limits, component, open_files)),
-    };
+    let task = CallTask::without_grants(Arc::clone(sandbox), component, code, limits);
     match task.run(Request::Describe).await.0 {
         Ok(Response::Exports(exports)) => check(exports),
         Ok(Response::Outcome(_)) => Err(PrepareError::Host("describe was not called".to_owned())),

@@ -8,8 +8,6 @@ use wasmtime::Trap;
 
 use super::host_calls::{CallsHost, refuse_host_calls};
 use super::stock::{Next, OFTEN, Spare, Stock};
-use crate::Grants;
-use crate::accounting::meter::Meter;
 use crate::accounting::quota::Quota;
 use crate::call::instantiated::Instantiated;
 use crate::call::resource_limiter::MemoryLimiter;
@@ -18,7 +16,6 @@ use crate::call::task::CallTask;
 use crate::component::code::ComponentCode;
 use crate::component_id::ComponentId;
 use crate::sandbox::SandboxInner;
-use crate::workdir::WriteProtected;
 
 /// How long making a spare instance may take: less than `OFTEN`, after which the attempt is dropped.
 const MAX_TIME: Duration = Duration::from_millis(500);
@@ -63,7 +60,7 @@ struct SpareMaker {
 
 /// Why no spare instance was made.
 enum NotMade {
-    /// There is no memory for it, or it fails under these limits.
+    /// A limit on memory refuses it, or it fails under the limits of the call.
     NotNow,
     /// The component can have none: making it calls the host or takes too long.
     Never,
@@ -148,19 +145,8 @@ async fn instantiate(
         deadline: MAX_TIME,
         ..limits.clone()
     });
-    let open_files = Arc::clone(&sandbox.open_files);
-    let meter = Arc::new(Meter::new(limits, component, open_files));
-    let memory = MemoryLimiter::new(Arc::clone(quota), Arc::clone(&meter));
-    let task = CallTask {
-        sandbox,
-        component,
-        code: Arc::clone(code),
-        workdir: None,
-        protected: WriteProtected::default(),
-        grants: Grants::none(),
-        agents: None,
-        meter,
-    };
+    let task = CallTask::without_grants(sandbox, component, code, limits);
+    let memory = MemoryLimiter::new(Arc::clone(quota), Arc::clone(&task.meter));
     let state = task.into_state(memory, None, time);
     let mut store = new_store(code.pre.engine(), state, time);
     refuse_host_calls(&mut store, time);
