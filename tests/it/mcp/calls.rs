@@ -107,6 +107,19 @@ async fn what_a_guest_logs_is_its_progress_for_a_client_that_asked_for_it() {
     assert_eq!(silent.notifications("notifications/progress").len(), 0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_that_is_being_sent_when_the_call_ends_is_sent_whole() {
+    const CALLS: usize = 200;
+    let test_host = test_host().await;
+    let mut peer = initialized(&server(&test_host, |_| ())).await;
+    let call = json!({"name": "echo__context", "arguments": {}, "_meta": {"progressToken": "p"}});
+    for _ in 0..CALLS {
+        peer.request("tools/call", call.clone()).await;
+    }
+    assert_eq!(messages(&peer).len(), CALLS);
+    assert_eq!(peer.notifications("notifications/progress").len(), CALLS);
+}
+
 fn messages(peer: &Peer) -> Vec<Value> {
     let records = peer.notifications("notifications/message");
     records

@@ -9,7 +9,8 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CreateTaskResult, ErrorData};
 use rmcp::service::RequestContext;
-use tokio::time::timeout;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 use toolhost::{Instance, ToolCall, ToolError, ToolResult, TurnStart};
 
 use super::answer::{answer_of, revision};
@@ -96,28 +97,36 @@ impl Call<'_> {
         mut ticks: Ticks<'_>,
         called: impl Future<Output = T>,
     ) -> T {
-        let (peer, mut called) = (&self.context.peer, pin!(called));
-        let notifications = async {
+        let (peer, called) = (&self.context.peer, pin!(called));
+        let ended = CancellationToken::new();
+        let called = async {
+            let _end = ended.clone().drop_guard();
+            called.await
+        };
+        let sent = async {
             loop {
                 tokio::select! {
                     record = logs.next() => record.send(peer).await,
                     // The request of a client that is gone is cancelled.
                     progress = ticks.next() => drop(peer.notify_progress(progress).await),
+                    () = ended.cancelled() => break,
                 }
             }
-        };
-        let result = tokio::select! {
-            biased;
-            result = &mut called => result,
-            never = notifications => never,
-        };
-        let last = async {
             while let Some(record) = logs.waiting() {
                 record.send(peer).await;
             }
         };
-        let _are_sent = timeout(LAST_LOGS_TIMEOUT, last).await.is_ok();
-        result
+        let too_late = async {
+            ended.cancelled().await;
+            sleep(LAST_LOGS_TIMEOUT).await;
+        };
+        let notified = async {
+            tokio::select! {
+                () = sent => {}
+                () = too_late => {}
+            }
+        };
+        tokio::join!(called, notified).0
     }
 }
 
