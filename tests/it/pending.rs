@@ -1,6 +1,8 @@
 //! Background calls and their results.
 
+mod owners;
 mod polling;
+mod refusals;
 mod restart;
 mod store;
 
@@ -67,16 +69,10 @@ async fn a_submitted_call_returns_a_handle_and_its_result_later() {
     let again = instance.poll(handle).await;
     assert_eq!(again, result, "a result can be polled twice");
 
-    for (name, args, expected) in [
-        ("text__upper", json!({}), "E_TOOL_INVALID_ARGS"),
-        ("unknown__tool", json!({}), "E_TOOL_NOT_IN_CATALOG"),
-        ("text__fail", json!({"length": 5}), "E_TOOL"),
-    ] {
-        let accepted = submit(&test_host.step, "c", name, args).await;
-        let result = ended(&instance, accepted.handle().unwrap()).await;
-        assert_eq!(code(&result), expected, "{name}: {result:?}");
-        assert_eq!(result.status(), ToolStatus::Error, "{name}");
-    }
+    let accepted = submit(&test_host.step, "c", "text__fail", json!({"length": 5})).await;
+    let result = ended(&instance, accepted.handle().unwrap()).await;
+    assert_eq!(code(&result), "E_TOOL", "{result:?}");
+    assert_eq!(result.status(), ToolStatus::Error);
 }
 
 #[tokio::test]
@@ -233,6 +229,23 @@ async fn a_handle_expires() {
     tokio::time::timeout(Duration::from_secs(10), expired)
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn a_handle_may_be_kept_for_the_longest_duration() {
+    let bundle = tempfile::tempdir().unwrap();
+    let manifest = toolhost_tests::test_host::yaml(&[("text", "text", EXAMPLES)]);
+    toolhost_tests::test_host::write_bundle(bundle.path(), &manifest, &["text"]);
+    for expiry in [Duration::MAX, Duration::from_secs(i64::MAX as u64)] {
+        let host = Host::builder().sandbox(sandbox()).pending_expiry(expiry);
+        let loaded = host.build().unwrap().load(bundle.path()).await.unwrap();
+        let (agent, work) = (loaded.only_agent().unwrap(), Work::new());
+        let step = open_step(&agent, "instance", &work.workdir).await;
+        let accepted = submit(&step, "c", "text__upper", json!({"text": "x"})).await;
+        let instance = agent.instance("instance", work.workdir.clone());
+        let result = ended(&instance, accepted.handle().unwrap()).await;
+        assert_eq!(result.output(), Some(&json!({"text": "X"})));
+    }
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use super::phase::{Phase, draining};
 use super::reply_waiters::Reply;
 use super::settle::report;
 use super::state::OrchestratorState;
+use super::time::after;
 use super::worker::{TurnEnd, Worker};
 use super::{AgentSetup, AgentsError, Loss, Undelivered, wire};
 
@@ -92,7 +93,7 @@ impl Instance {
                 }
                 None => {
                     let grace = self.state.config.end_grace;
-                    self.end_worker(Instant::now() + grace).await;
+                    self.end_worker(after(Instant::now(), grace)).await;
                     if self.mailbox.close_if_empty() {
                         return;
                     }

@@ -47,6 +47,7 @@ mod setup;
 mod state;
 mod sync;
 mod tasks;
+mod time;
 mod transport;
 mod wait_graph;
 mod waiting;

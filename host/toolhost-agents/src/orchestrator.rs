@@ -15,6 +15,7 @@ use super::schema::SCHEMA;
 use super::setup::Start;
 use super::state::OrchestratorState;
 use super::sync::lock;
+use super::time::after;
 use super::{
     AgentSetup, AgentsClient, AgentsError, Delivery, InstanceId, OrchestratorConfig, Reach,
     instance, recovery, wire,
@@ -232,9 +233,9 @@ impl Orchestrator {
     /// get `shutdown` and are killed after it. Events that wait, or whose turn did not end, stay in the
     /// store for the next start.
     pub async fn shutdown(&self, grace: Duration) {
-        let until = Instant::now() + grace;
+        let until = after(Instant::now(), grace);
         self.state.phase.send_replace(Phase::Draining(until));
-        let until = until + AFTER_GRACE;
+        let until = after(until, AFTER_GRACE);
         loop {
             let gone = self.state.instance_ended.notified();
             if lock(&self.state.instances).is_empty() {

@@ -182,14 +182,18 @@ impl Step {
     }
 
     /// Executes a call in the background. The result is `pending` with a handle, at once;
-    /// [`Instance::poll`](crate::Instance::poll) returns the final result, a refusal too, in this
-    /// process or a later one. If the process, or the runtime that the call was submitted from, ends
-    /// while the call runs, that result is `E_TOOL_INTERRUPTED`. The call keeps its resources of the
-    /// host until it ends: cancel it if the result is not needed.
+    /// [`Instance::poll`](crate::Instance::poll) returns the final result, in this process or a later
+    /// one. If the process, or the runtime that the call was submitted from, ends while the call runs,
+    /// that result is `E_TOOL_INTERRUPTED`. The call keeps its resources of the host until it ends:
+    /// cancel it if the result is not needed.
+    ///
+    /// A call that the catalog or the schema refuses is an error at once, without a handle: its
+    /// `toolCall` middleware runs before this returns. If a middleware repairs such a call, the call
+    /// runs before this returns, too. What a middleware itself denies is polled.
     ///
     /// Call this from a tokio runtime if the tool is an extension's and needs one.
     ///
-    /// Spec: tool-spec-v2 §10.2.
+    /// Spec: tool-spec-v2 §9.2, §10.2.
     pub async fn submit(&self, call: ToolCall, message: &AssistantMessage) -> ToolResult {
         let label = CallLabel::of(&call);
         let activity = self.span.call(&label);

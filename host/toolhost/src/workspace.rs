@@ -1,5 +1,7 @@
 //! Paths of instance workspaces: `{stateRoot}/workspaces/{bundle}/instances/{key}/workspace`.
 
+use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use data_encoding::BASE32_NOPAD;
@@ -13,11 +15,17 @@ const DIGEST_BYTES: usize = 16;
 
 /// Returns the directory that contains those of a bundle's instances.
 pub(crate) fn instances_directory(state_root: &Path, bundle: &Path) -> PathBuf {
-    let bundle = bundle.to_string_lossy();
     state_root
         .join("workspaces")
-        .join(directory_name(&bundle))
+        .join(directory_name(&bundle_key(bundle)))
         .join("instances")
+}
+
+/// Returns the identity of a bundle: its path. A path that is not UTF-8 has each of its bytes in it, and
+/// a beginning that no absolute path has, so that different paths are different bundles.
+pub(crate) fn bundle_key(bundle: &Path) -> Cow<'_, str> {
+    let bytes = || format!("bytes:{}", bundle.as_os_str().as_bytes().escape_ascii()).into();
+    bundle.to_str().map_or_else(bytes, Cow::from)
 }
 
 /// Returns the directory of an instance, which contains its event log and its workspace.
@@ -53,6 +61,7 @@ fn directory_name(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::ffi::OsStr;
 
     use super::*;
 
@@ -78,6 +87,28 @@ mod tests {
             );
             assert!(name.contains('~'));
         }
+    }
+
+    #[test]
+    fn bundles_whose_paths_are_not_utf8_share_no_workspace() {
+        let of =
+            |path: &[u8]| instances_directory(Path::new("/s"), Path::new(OsStr::from_bytes(path)));
+        let paths: [&[u8]; 5] = [
+            b"/b/\xff",
+            b"/b/\xfe",
+            b"/b/\xff\xff",
+            "/b/\u{fffd}".as_bytes(),
+            b"/b/\\xff",
+        ];
+        let directories: BTreeSet<PathBuf> = paths.iter().map(|path| of(path)).collect();
+        assert_eq!(directories.len(), paths.len(), "{directories:?}");
+    }
+
+    #[test]
+    fn a_bundle_whose_path_is_utf8_keeps_its_workspace() {
+        let directory = instances_directory(Path::new("/s"), Path::new("/srv/b/가/goondan.yaml"));
+        let expected = "/s/workspaces/srv-b---goondan-yaml~txdl7lln63ifkm2yglvcrqjkxm/instances";
+        assert_eq!(directory, Path::new(expected));
     }
 
     #[test]

@@ -1,6 +1,34 @@
 use super::*;
 
 #[tokio::test]
+async fn the_longest_durations_never_panic() {
+    let longest = OrchestratorConfig {
+        backoff_first: Duration::MAX,
+        backoff_max: Duration::MAX,
+        idle_after: Duration::from_millis(1),
+        end_grace: Duration::MAX,
+        turn_deadline: Duration::MAX,
+        responses_kept_for: Duration::MAX,
+        recovery_interval: Duration::MAX,
+        ..OrchestratorConfig::default()
+    };
+    let host = with_config(longest, [("a", echo())]).await;
+    let client = user(&host);
+    for _ in 0..2 {
+        let asked = client.request(within("a", Duration::MAX)).await;
+        assert_eq!(asked.unwrap().response, Value::Null);
+        // The instance ends with its grace period, and the next request starts another.
+        eventually("the idle instance has ended", async || {
+            host.stats().await.unwrap().instances == 0
+        })
+        .await;
+    }
+    for grace in [Duration::MAX, Duration::from_secs(i64::MAX as u64)] {
+        host.shutdown(grace).await;
+    }
+}
+
+#[tokio::test]
 async fn running_turns_may_end_in_the_grace_period_and_queued_events_stay_stored() {
     let store = Store::in_memory(&SCHEMA).unwrap();
     let gate = Gate::new();

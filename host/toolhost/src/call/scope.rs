@@ -27,6 +27,7 @@ use crate::pending::PendingCalls;
 use crate::pending::record::{Handle, Owner, PendingCall};
 use crate::registry::RegisteredTool;
 use crate::registry::overlay::Overlay;
+use crate::workspace::bundle_key;
 
 /// What calls need of their instance.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl InstanceScope {
 
     pub(crate) fn owner(&self) -> Owner {
         Owner {
-            bundle: self.agent.0.bundle.to_string_lossy().into_owned(),
+            bundle: bundle_key(&self.agent.0.bundle).into_owned(),
             agent: self.agent.0.name.clone(),
             instance_key: self.key.clone(),
         }
@@ -118,7 +119,7 @@ impl TurnScope {
         self.origin.locale
     }
 
-    /// Returns the context that a handler gets. It contains no path of the host.
+    /// Returns the context that a component gets. It contains no path of the host.
     ///
     /// Spec: tool-spec-v2 §2.5, §7.3.
     pub(crate) fn tool_context(&self, call_id: &str, message: &AssistantMessage) -> ToolContext {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolhost_contract::{AssistantMessage, Locale, ToolCall, ToolError, ToolErrorCode, text};
+use toolhost_contract::{
+    AssistantMessage, ErrorCode, Locale, ToolCall, ToolError, ToolErrorCode, text,
+};
 use toolhost_sandbox::Limits;
 
 use super::failure::failure;
@@ -35,20 +37,8 @@ pub(super) struct ValidCall<'a> {
 ///
 /// Spec: tool-spec-v2 §9.
 pub(super) fn admit(scope: &CallScope, call: ToolCall) -> Result<AdmittedCall<'_>, ToolError> {
-    let locale = scope.turn.locale();
-    let in_catalog = scope.catalog.admit(&call.name, locale);
-    if let (Err(refusal), false) = (
-        &in_catalog,
-        scope.turn.agent().host.policy.registry_direct_call(),
-    ) {
-        return Err(refusal.clone());
-    }
-    let Some(tool) = scope.registered(&call.name) else {
-        let name = display_name(&call.name);
-        let message = format!("Tool '{name}' is not in the Tool Registry.");
-        return Err(ToolError::host(ToolErrorCode::NotFound, message, locale));
-    };
-    if in_catalog.is_err() {
+    let tool = find(scope, &call.name)?;
+    if scope.catalog.get(&call.name).is_none() {
         tracing::info!(
             target: "toolhost::audit",
             agent = scope.turn.origin.agent_name,
@@ -58,6 +48,42 @@ pub(super) fn admit(scope: &CallScope, call: ToolCall) -> Result<AdmittedCall<'_
     }
     let permit = scope.permit(tool);
     Ok(AdmittedCall { tool, permit, call })
+}
+
+/// Finds the tool of a call in the step's catalog; if the policy allows it, also in the registry.
+fn find<'a>(scope: &'a CallScope, name: &str) -> Result<&'a RegisteredTool, ToolError> {
+    let locale = scope.turn.locale();
+    if let (Err(refusal), false) = (
+        scope.catalog.admit(name, locale),
+        scope.turn.agent().host.policy.registry_direct_call(),
+    ) {
+        return Err(refusal);
+    }
+    scope.registered(name).ok_or_else(|| {
+        let message = format!("Tool '{}' is not in the Tool Registry.", display_name(name));
+        ToolError::host(ToolErrorCode::NotFound, message, locale)
+    })
+}
+
+/// Returns whether the catalog or the schema refuses a call as it is, before middleware.
+///
+/// Spec: tool-spec-v2 §9.2.
+pub(crate) async fn is_refused(
+    scope: &CallScope,
+    call: &ToolCall,
+    message: &AssistantMessage,
+) -> bool {
+    let Ok(tool) = find(scope, &call.name) else {
+        return true;
+    };
+    let admitted = AdmittedCall {
+        tool,
+        permit: scope.permit(tool),
+        call: call.clone(),
+    };
+    let refusal = validate(scope, admitted, message).await.err();
+    // Any other failure is the host's: the call may succeed later.
+    refusal.is_some_and(|error| error.code == ErrorCode::Host(ToolErrorCode::InvalidArgs))
 }
 
 /// Checks the arguments and the message against the limits, and the arguments against the schema.

@@ -135,7 +135,7 @@ impl PendingCalls {
             owner,
             call,
             guest_handle,
-            expires_at: now + self.expiry,
+            expires_at: after(now, self.expiry),
         };
         let stored = records.accept(new, now).await;
         stored.map_err(|error| self.not_accepted(&error))
@@ -194,4 +194,10 @@ impl PendingCalls {
         };
         self.error(code, format!("The call cannot be pending: {error}."))
     }
+}
+
+/// Returns the time after `now`; the latest time that can be stored if that is beyond the range of times.
+fn after(now: SystemTime, time: Duration) -> SystemTime {
+    let latest = || SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(i64::MAX as u64));
+    now.checked_add(time).or_else(latest).unwrap_or(now)
 }

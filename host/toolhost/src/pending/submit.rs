@@ -20,6 +20,11 @@ const POLL_AFTER: (Duration, Duration) = (Duration::from_millis(50), Duration::f
 
 /// Runs a call in the background, within `span`, and returns its handle at once. If a component answers
 /// `pending` there, the handle stands for the component's own, which is polled until it has a result.
+///
+/// A call that the catalog or the schema refuses gets no handle: it goes through the middleware, which
+/// may still repair it, and its result is returned.
+///
+/// Spec: tool-spec-v2 §9.2, §10.2.
 pub(crate) async fn submit(
     scope: &CallScope,
     call: ToolCall,
@@ -28,6 +33,11 @@ pub(crate) async fn submit(
 ) -> ToolResult {
     let (id, name) = (call.id.clone(), display_name(&call.name));
     let submitted = match validate::check_submitted(scope, &call, message) {
+        Ok(()) if Box::pin(validate::is_refused(scope, &call, message)).await => {
+            let label = CallLabel::of(&call);
+            let executed = Box::pin(executor::execute(scope, call, &label, message));
+            return executed.instrument(span).await;
+        }
         Ok(()) => start(scope.clone(), call, message.clone(), span).await,
         Err(refusal) => Err(refusal),
     };
