@@ -43,8 +43,8 @@ pub fn normalise_error(error: HandlerError, limit: ErrorMessageLimit, locale: Lo
 
 /// Limits the texts of an error of the host, a handler or a middleware. Idempotent.
 ///
-/// Truncates the message to the lesser of `limit` and [`ErrorMessageLimit::MOST`], and the suggestion to
-/// the greater of `limit` and 1000, so that a short limit does not truncate the host's suggestions.
+/// Truncates the message to `limit`, and the suggestion to the greater of `limit` and 1000, so that a
+/// short limit does not truncate the host's suggestions.
 ///
 /// Spec: tool-spec-v2 §2.4(2).
 #[must_use]
@@ -91,7 +91,6 @@ fn default_message(error: &ToolError) -> String {
 }
 
 fn limit_text(message: &str, limit: ErrorMessageLimit) -> String {
-    let limit = limit.min(ErrorMessageLimit::MOST);
     truncate(&text::escape_within(message, limit.units()), limit)
 }
 

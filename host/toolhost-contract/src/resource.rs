@@ -54,7 +54,7 @@ pub struct ToolExportSpec {
 
 /// Longest `error.message` for the model, in UTF-16 code units. Positive.
 ///
-/// Default: 1000. A Tool may declare any limit; [`ErrorMessageLimit::MOST`] caps it.
+/// Default: 1000. Greatest: [`ErrorMessageLimit::MOST`].
 ///
 /// Spec: tool-spec-v2 §2.4(3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,14 +64,13 @@ impl ErrorMessageLimit {
     /// The default, also for calls that reach no Tool.
     pub const DEFAULT: Self = Self(1000);
 
-    /// The highest effective limit: 65,536. Bounds the share of the model's context that a Tool's author
-    /// can use.
+    /// The highest limit: 65,536. Bounds the share of the model's context that a Tool's author can use.
     pub const MOST: Self = Self(64 << 10);
 
-    /// Creates a limit. Returns `None` for 0.
+    /// Creates a limit. Returns `None` for 0, and for more than [`Self::MOST`].
     #[must_use]
     pub fn new(units: u32) -> Option<Self> {
-        (units > 0).then_some(Self(units))
+        (units > 0 && units <= Self::MOST.0).then_some(Self(units))
     }
 
     /// Returns the limit in UTF-16 code units.

@@ -114,7 +114,7 @@ async fn errors_count_towards_the_output_limit() {
         json!({"apiVersion": "goondan.ai/v1", "kind": "Tool", "metadata": {"name": "fail"}, "spec": spec}).to_string()
     };
     let guests = &["forge_host_code"];
-    let test_host = TestHost::load(&manifest(u64::from(u32::MAX)), guests, "", None).await;
+    let test_host = TestHost::load(&manifest(64 << 10), guests, "", None).await;
     let result = test_host.call("fail__run", json!({"bytes": 2 << 20})).await;
     assert_eq!(code(&result), "E_TOOL_OUTPUT_TOO_LARGE");
     assert!(json!(result).to_string().len() < 2000);

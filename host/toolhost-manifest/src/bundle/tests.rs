@@ -256,7 +256,7 @@ fn finds_everything_at_once_in_the_order_of_the_file() {
             "9:43: error[E_CONFIG_INVALID_NAME] documents[1].spec.exports[0].name: \
              'a__b' must not contain '__', which separates the tool from its export",
             "9:70: error[E_CONFIG_SCHEMA_INVALID] documents[1].spec.errorMessageLimit: \
-             'errorMessageLimit' must be between 1 and 4294967295",
+             'errorMessageLimit' must be between 1 and 65536",
             "12:1: error[E_CONFIG_PARSE_ERROR] documents[2]: duplicate key 'a'",
         ],
     );

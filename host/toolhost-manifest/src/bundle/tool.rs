@@ -96,7 +96,8 @@ fn read_limit(at: &Cursor<'_>, findings: &mut Findings) -> Option<ErrorMessageLi
     };
     let limit = u32::try_from(number).ok().and_then(ErrorMessageLimit::new);
     limit.or_else(|| {
-        let message = format!("'errorMessageLimit' must be between 1 and {}", u32::MAX);
+        let most = ErrorMessageLimit::MOST.units();
+        let message = format!("'errorMessageLimit' must be between 1 and {most}");
         at.refused(message, findings)
     })
 }

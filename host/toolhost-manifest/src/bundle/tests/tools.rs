@@ -14,12 +14,12 @@ fn the_error_message_limit_is_1000_by_default() {
         limit("{entry: t.wasm, exports: [{name: x}]}"),
         ErrorMessageLimit::DEFAULT
     );
-    let huge = "{entry: t.wasm, errorMessageLimit: 1000000000, exports: [{name: x}]}";
-    assert_eq!(limit(huge).units(), 1_000_000_000);
+    let most = "{entry: t.wasm, errorMessageLimit: 65536, exports: [{name: x}]}";
+    assert_eq!(limit(most).units(), 65_536);
 }
 
 #[test]
-fn the_error_message_limit_is_a_positive_integer() {
+fn the_error_message_limit_is_a_positive_integer_up_to_the_limit_that_is_applied() {
     let refused = |limit: &str, column: usize, message: &str| {
         let text = tool_spec(&format!(
             "{{entry: t.wasm, exports: [{{name: x}}], errorMessageLimit: {limit}}}"
@@ -27,11 +27,11 @@ fn the_error_message_limit_is_a_positive_integer() {
         let path = "error[E_CONFIG_SCHEMA_INVALID] documents[0].spec.errorMessageLimit:";
         check(&text, &[&format!("4:{column}: {path} {message}")]);
     };
-    for out_of_range in ["0", "-1", "4294967296"] {
+    for out_of_range in ["0", "-1", "65537", "1000000000", "4294967296"] {
         refused(
             out_of_range,
             64,
-            "'errorMessageLimit' must be between 1 and 4294967295",
+            "'errorMessageLimit' must be between 1 and 65536",
         );
     }
     let kind = |found: &str| format!("expected a positive integer, such as 1000, but got {found}");
