@@ -2,6 +2,7 @@
 
 mod catalog;
 mod middleware;
+mod native_workdir;
 mod tools;
 mod turns;
 

@@ -97,7 +97,7 @@ async fn a_native_handler_gets_the_same_context_as_a_component() {
     let start = TurnStart::new("turn-1").with_trace_id("trace-1");
     let turn = instance.open_turn(start).await.unwrap();
     let step = turn.open_step().await.unwrap();
-    let mut contexts = Vec::new();
+    let (mut contexts, mut workdirs) = (Vec::new(), Vec::new());
     for name in ["echo__context", "dyn__context"] {
         let result = step
             .execute_without_message(tool_call(name, json!({})))
@@ -105,8 +105,11 @@ async fn a_native_handler_gets_the_same_context_as_a_component() {
         let mut output = result.output().unwrap().clone();
         let message = output["message"].take().to_string();
         assert!(message.contains(name), "{message}");
+        workdirs.push(output["workdir"].take());
         contexts.push(output);
     }
+    let path = test_host.work.dir.path().canonicalize().unwrap();
+    assert_eq!(workdirs, [json!("/"), json!(path)], "each where it is");
     assert_eq!(contexts[0], contexts[1]);
     assert_eq!(contexts[1]["traceId"], "trace-1");
     assert_eq!(contexts[1].as_object().unwrap().len(), 7);

@@ -26,7 +26,7 @@ pub struct ToolContext {
     pub trace_id: Option<String>,
     /// The assistant message with the call.
     pub message: AssistantMessage,
-    /// The working directory in the guest: `/`.
+    /// The working directory: `/` for a component, a path of this machine for a native handler.
     pub workdir: String,
 }
 

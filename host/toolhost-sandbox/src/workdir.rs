@@ -5,7 +5,7 @@ mod protected;
 mod usage;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -183,6 +183,22 @@ impl Workdir {
     /// Opens a directory that the host created for guests, such as an instance's workspace.
     pub(crate) fn open_own(path: &Path, usages: &WorkdirUsages) -> Result<Self, WorkdirError> {
         Ok(Self::from_dir(open_dir(path)?, usages))
+    }
+
+    /// Returns a path of the directory for code of this process: the path that it has now, or one
+    /// beneath `/proc` that leads to this handle, if it has no path or one that is not UTF-8. The latter
+    /// is valid in this process as long as the handle is held.
+    #[must_use]
+    pub fn path(&self) -> String {
+        let fd = self.dir.as_fd().as_raw_fd();
+        let handle = format!("/proc/{}/fd/{fd}", std::process::id());
+        // The kernel's answer: it follows renames, and opens nothing.
+        let path = std::fs::read_link(&handle)
+            .ok()
+            .map(PathBuf::into_os_string);
+        let path = path.and_then(|path| path.into_string().ok());
+        let is_valid = |path: &String| path.starts_with('/') && !path.ends_with(" (deleted)");
+        path.filter(is_valid).unwrap_or(handle)
     }
 
     fn from_dir(dir: Dir, usages: &WorkdirUsages) -> Self {

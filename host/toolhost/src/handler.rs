@@ -15,8 +15,11 @@ use toolhost_sandbox::{LiveLog, LogLevel, Workdir};
 /// Spec: tool-spec-v2 §7.3.
 #[derive(Debug, Clone)]
 pub struct HandlerContext {
-    /// The context that a component would get. Its `workdir` is `/`; a native handler uses
-    /// [`HandlerContext::workdir`] instead.
+    /// The context that a component would get, but for its `workdir`: the path of the workdir on this
+    /// machine. A component sees the workdir as `/`.
+    ///
+    /// A path that a model wrote must not be joined to it: open files beneath
+    /// [`HandlerContext::workdir`], which no `..` and no link leads out of.
     pub context: ToolContext,
     pub(crate) workdir: Workdir,
     pub(crate) logger: Logger,
@@ -24,7 +27,7 @@ pub struct HandlerContext {
 }
 
 impl HandlerContext {
-    /// The directory of the call. `cap_std::fs::Dir::from(workdir.as_fd().try_clone_to_owned()?)` opens
+    /// The directory of the call, as a handle. `cap_std::fs::Dir::from(workdir.as_fd().try_clone_to_owned()?)` opens
     /// files beneath it and nothing else.
     #[must_use]
     pub fn workdir(&self) -> &Workdir {

@@ -37,7 +37,10 @@ pub(super) async fn run(
         .log_sink(&valid.call_id, valid.tool)
         .map(|sink| Arc::new(LiveLog::new(sink, &valid.permit.limits)));
     let context = HandlerContext {
-        context,
+        context: ToolContext {
+            workdir: directory.workdir.path(),
+            ..context
+        },
         workdir: directory.workdir,
         logger: Logger::of_call(owner, live_log.as_ref()),
         agents: scope.turn.agents.clone(),
