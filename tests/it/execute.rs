@@ -5,6 +5,7 @@ mod denials;
 mod failures;
 mod lifetime;
 mod live_log;
+mod messages;
 pub(crate) mod output_schema;
 mod protection;
 mod text;
@@ -173,7 +174,7 @@ async fn the_size_of_a_calls_message_is_limited() {
     let with = |more: Value| {
         let content = json!([{"type": "tool-call", "toolCallId": call.id}, more]);
         let message = json!({"role": "assistant", "content": content});
-        AssistantMessage::parse(message, &call.id).unwrap()
+        AssistantMessage::parse(message).unwrap()
     };
     let mut deep = json!(1);
     for _ in 0..80 {

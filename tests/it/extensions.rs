@@ -5,6 +5,7 @@ mod middleware;
 mod native_workdir;
 mod tools;
 mod turns;
+mod typed;
 
 use serde_json::{Value, json};
 use toolhost::{HandlerContext, HandlerError, JsonObject, ToolCatalogItem};

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolhost::message::{ToolMessage, model_text};
+use toolhost::message::ToolMessage;
 use toolhost::{
     Agent, AssistantMessage, HandlerContext, HandlerError, Host, JsonObject, Sandbox,
     SandboxConfig, Step, ToolCatalog, ToolCatalogItem, ToolResult, ToolStatus, Turn,
@@ -210,7 +210,7 @@ impl Setup {
                     Box::pin(async move {
                         let message = ToolMessage::of(&self.result, "m1", SystemTime::UNIX_EPOCH);
                         let json = serde_json::to_string(&message).unwrap();
-                        assert!(json.len() > model_text(&self.result).len());
+                        assert!(json.len() > self.result.to_text().len());
                     })
                 }),
             ),

@@ -16,8 +16,8 @@ pub trait AgentRuntime: Send + Sync {
     /// `event.instanceKey` is always set, and `event.metadata.deliveryAttempt` counts from 1. The future is
     /// dropped if the turn takes too long or the orchestrator stops.
     ///
-    /// Convert an error of toolhost's own (`open_turn`, `open_step`, `close`) with
-    /// [`ToolError::into_handler_error`](toolhost_contract::ToolError::into_handler_error), which keeps its fields.
+    /// `?` converts any error. It keeps the code, the suggestion and the page of an error of toolhost's own
+    /// (`open_turn`, `open_step`, `close`).
     ///
     /// # Errors
     /// The error that the requester gets: [`AgentsError::TurnFailed`](super::AgentsError::TurnFailed).

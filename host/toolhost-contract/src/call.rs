@@ -18,6 +18,8 @@ pub struct ToolCall {
     /// The arguments.
     #[serde(default)]
     pub args: JsonObject,
+    #[serde(skip)]
+    args_error: Option<Box<str>>,
 }
 
 impl ToolCall {
@@ -27,6 +29,26 @@ impl ToolCall {
             id: id.into(),
             name: name.into(),
             args,
+            args_error: None,
         }
+    }
+
+    /// Creates a call whose arguments could not be parsed. Executing it returns `E_TOOL_INVALID_ARGS` with
+    /// the reason, unless the call is refused for another.
+    pub fn with_args_error(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        reason: impl Into<Box<str>>,
+    ) -> Self {
+        Self {
+            args_error: Some(reason.into()),
+            ..Self::new(id, name, JsonObject::new())
+        }
+    }
+
+    /// Returns why the arguments that the model wrote are not a JSON object. [`Self::args`] is empty then.
+    #[must_use]
+    pub fn args_error(&self) -> Option<&str> {
+        self.args_error.as_deref()
     }
 }

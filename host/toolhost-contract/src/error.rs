@@ -182,10 +182,40 @@ impl fmt::Display for HandlerError {
     }
 }
 
-/// Uses the error's text as message. The fields other than the message stay unset.
-impl<E: std::error::Error> From<E> for HandlerError {
+/// Uses the error's text as message, so that `?` converts any error. If the error is a [`ToolError`], or one of
+/// its [sources](std::error::Error::source) is, its code, suggestion and page are kept:
+/// [`ToolError::into_handler_error`].
+///
+/// ```
+/// use toolhost_contract::{HandlerError, Locale, ToolError, ToolErrorCode};
+///
+/// fn read() -> Result<String, HandlerError> {
+///     Ok(std::fs::read_to_string("/no/such/file")?)
+/// }
+///
+/// fn call() -> Result<(), HandlerError> {
+///     let error = ToolError::host(ToolErrorCode::Timeout, "it took too long", Locale::En);
+///     Err(error)?
+/// }
+///
+/// assert!(read().unwrap_err().message.starts_with("No such file"));
+/// let error = call().unwrap_err();
+/// assert_eq!(error.message, "it took too long");
+/// assert!(error.suggestion.is_some());
+/// ```
+impl<E: std::error::Error + 'static> From<E> for HandlerError {
     fn from(error: E) -> Self {
-        Self::new(error.to_string())
+        let error: &(dyn std::error::Error + 'static) = &error;
+        if let Some(own) = error.downcast_ref::<ToolError>() {
+            return own.clone().into_handler_error();
+        }
+        let mut sources = std::iter::successors(error.source(), |error| error.source());
+        let inner = sources.find_map(|source| source.downcast_ref::<ToolError>());
+        let inner = inner.cloned().map(ToolError::into_handler_error);
+        Self {
+            message: error.to_string(),
+            ..inner.unwrap_or_default()
+        }
     }
 }
 
@@ -222,5 +252,33 @@ mod tests {
         for bad in ["", "a b", "a\nb", "é", &"x".repeat(65)] {
             assert_eq!(HandlerCode::parse(bad), None, "{bad:?}");
         }
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the inner agent failed: {0}")]
+    struct Wrapped(#[source] ToolError);
+
+    #[test]
+    fn the_question_mark_keeps_code_and_suggestion_of_a_tools_error() {
+        let inner = ToolError {
+            message: "no such city".to_owned(),
+            name: Some("CityError".to_owned()),
+            code: ErrorCode::Handler(HandlerCode::parse("NO_CITY").unwrap()),
+            suggestion: Some("ask for another".to_owned()),
+            help_url: Some("https://example.com/cities".to_owned()),
+        };
+        let own = |error: ToolError| -> Result<(), HandlerError> { Err(error)? };
+        let expected = inner.clone().into_handler_error();
+        assert_eq!(own(inner.clone()), Err(expected.clone()));
+        let wrapped = |error: ToolError| -> Result<(), HandlerError> { Err(Wrapped(error))? };
+        let message = "the inner agent failed: NO_CITY: no such city".to_owned();
+        let expected = HandlerError {
+            message,
+            ..expected
+        };
+        assert_eq!(wrapped(inner), Err(expected));
+        // A code of the host stays with the host.
+        let host = ToolError::host(ToolErrorCode::Timeout, "late", crate::Locale::En);
+        assert_eq!(own(host).unwrap_err().code, None);
     }
 }

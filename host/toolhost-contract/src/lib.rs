@@ -16,6 +16,7 @@ mod handler_spec;
 pub mod http;
 mod json;
 mod limits;
+mod message;
 mod name;
 mod protected;
 mod redact;
@@ -33,7 +34,7 @@ pub use agent_event::{
 pub use call::ToolCall;
 pub use catalog::{McpSource, SourceType, ToolCatalogItem, ToolSource};
 pub use code::{Locale, ToolErrorCode};
-pub use context::{AssistantMessage, MessageError, ToolContext};
+pub use context::ToolContext;
 pub use denial::Denial;
 pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};
 pub use error_limits::{limit_error, limit_handler_error, normalise_error};
@@ -45,6 +46,7 @@ pub use http::{
 };
 pub use json::{JsonShape, json_depth};
 pub use limits::{DiskLimit, Limits};
+pub use message::{AssistantMessage, MessageError};
 pub use name::{ExportName, NameError, ResourceName, ToolName};
 pub use protected::{FileId, Protected};
 pub use redact::Redactor;

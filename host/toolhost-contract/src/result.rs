@@ -1,5 +1,7 @@
 //! Results of tool calls.
 
+mod formats;
+
 use std::time::Duration;
 
 use serde::de::{Deserializer, Error};

@@ -2,7 +2,6 @@
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Value, json};
-use toolhost::message::model_text;
 use toolhost::{ToolResult, ToolStatus};
 
 use crate::tool::POLL;
@@ -42,7 +41,7 @@ pub(crate) fn to_mcp(
             }
             converted
         }
-        ToolStatus::Error => CallToolResult::error(vec![ContentBlock::text(model_text(result))]),
+        ToolStatus::Error => CallToolResult::error(vec![ContentBlock::text(result.to_text())]),
         ToolStatus::Pending => pending(result.handle().unwrap_or_default()),
     };
     converted.meta = Some(meta(result));

@@ -11,7 +11,7 @@ use toolhost::agents::{
     AgentEvent, AgentRuntime, AgentSetup, HandlerError, Orchestrator, OrchestratorConfig, Request,
     TurnPort,
 };
-use toolhost::{Agent, Host, ToolCall, ToolError, TurnStart, Workdir, agents_tool};
+use toolhost::{Agent, Host, ToolCall, TurnStart, Workdir, agents_tool};
 
 /// An instance of an agent. Here stands your loop around a model; this one makes a single call.
 struct Writer {
@@ -26,24 +26,14 @@ impl AgentRuntime for Writer {
         let instance = self.agent.instance(self.key.as_str(), self.workdir.clone());
         // The turn speaks for this instance, and its trace goes with its requests.
         let start = TurnStart::new(event.id).with_agents(port.agents().clone());
-        let turn = instance
-            .open_turn(start)
-            .await
-            .map_err(ToolError::into_handler_error)?;
-        let step = turn
-            .open_step()
-            .await
-            .map_err(ToolError::into_handler_error)?;
+        let turn = instance.open_turn(start).await?;
+        let step = turn.open_step().await?;
         let args = json!({"target": "reviewer", "input": {"draft": event.input}});
         let args = args.as_object().cloned().unwrap_or_default();
         let call = ToolCall::new("call_1", "agents__request", args);
         let result = step.execute_without_message(call).await;
-        step.close(())
-            .await
-            .map_err(ToolError::into_handler_error)?;
-        turn.close(json!(result))
-            .await
-            .map_err(ToolError::into_handler_error)
+        step.close(()).await?;
+        Ok(turn.close(json!(result)).await?)
     }
 }
 

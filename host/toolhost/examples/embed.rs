@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "an example for the terminal")]
 
 use serde_json::json;
-use toolhost::{AssistantMessage, Host, ToolCall};
+use toolhost::{AssistantMessage, Host};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,24 +19,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let instance = agent.instance("user-1", host.workdir(workdir.path())?);
     let turn = instance.open_turn("turn-1").await?;
 
-    // Once per step: the model is shown the catalog, and answers with a message.
+    // Once per step: the model gets the catalog, and answers with a message.
     let step = turn.open_step().await?;
     println!("{} tools", step.catalog().items().len());
-    let message = json!({
+    let message = AssistantMessage::parse(json!({
         "role": "assistant",
         "tool_calls": [{"id": "call_1", "type": "function", "function": {
             "name": "text__upper", "arguments": "{\"text\":\"hello\"}",
         }}],
-    });
-
-    // Once per tool call: the answer is a ToolResult, whatever happens.
-    let call: ToolCall = serde_json::from_value(json!({
-        "id": "call_1", "name": "text__upper", "args": {"text": "hello"},
     }))?;
-    let message = AssistantMessage::parse(message, &call.id)?;
-    let result = step.execute(call, &message).await;
-    println!("{}", serde_json::to_string_pretty(&result)?);
-    println!("{} µs in the guest", result.usage().wall.as_micros());
+
+    // A result for each call, whatever happens, and its message for the model.
+    for result in step.execute_all(&message).await {
+        println!("{}", result.to_openai());
+        println!("{} µs in the guest", result.usage().wall.as_micros());
+    }
 
     step.close(json!({"calls": 1})).await?;
     turn.close("done").await?;

@@ -1,9 +1,11 @@
 //! Extensions: tools and middleware that a runtime adds to an agent.
 
+mod typed;
+
 use std::sync::{Arc, Weak};
 
 use toolhost_contract::{
-    ErrorMessageLimit, JsonSchemaObject, SourceType, ToolCatalogItem, ToolSource,
+    ErrorMessageLimit, JsonSchemaObject, NameError, SourceType, ToolCatalogItem, ToolSource,
 };
 
 use crate::agent::Agent;
@@ -38,6 +40,16 @@ pub enum ExtensionError {
         tool: String,
         /// Owner of the name: `the bundle` or another extension.
         owner: String,
+    },
+    /// The name of a tool is malformed.
+    #[error("extension '{extension}': the name '{tool}' is not usable: {reason}")]
+    Name {
+        /// Name of the extension.
+        extension: String,
+        /// Name of the tool.
+        tool: String,
+        /// The reason.
+        reason: NameError,
     },
     /// The parameters are not a usable JSON Schema.
     #[error("extension '{extension}': invalid parameters of {tool}: {reason}")]

@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use toolhost_contract::{
     AgentEvent, AssistantMessage, HandlerError, ToolCall, ToolError, ToolResult,
@@ -19,6 +20,9 @@ use crate::events::Activity;
 use crate::middleware::{StepContext, SuspendedPipeline};
 use crate::pending::submit;
 use crate::turn::Turn;
+
+/// How many calls of one message run at the same time.
+const CALLS_AT_ONCE: usize = 64;
 
 /// An open step. Its calls may run at the same time: share it by reference or in an [`Arc`].
 ///
@@ -179,6 +183,28 @@ impl Step {
     pub async fn execute_without_message(&self, call: ToolCall) -> ToolResult {
         let message = AssistantMessage::for_call(&call);
         pin!(self.execute(call, &message)).await
+    }
+
+    /// Executes the calls of a message, at most 64 at the same time, and returns their results in the order
+    /// of the calls. Each is what [`Self::execute`] returns for it.
+    ///
+    /// ```
+    /// # async fn example(step: &toolhost::Step, message: serde_json::Value) -> Result<(), toolhost::MessageError> {
+    /// use toolhost::{AssistantMessage, ToolResult};
+    ///
+    /// let message = AssistantMessage::parse(message)?; // what the model answered
+    /// let results = step.execute_all(&message).await;
+    /// let answers = results.iter().map(ToolResult::to_openai); // also: to_anthropic, to_ai_sdk, to_mcp
+    /// # drop(answers);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn execute_all(&self, message: &AssistantMessage) -> Vec<ToolResult> {
+        let calls = message.tool_calls().iter().cloned();
+        // Boxed: the future of a call is large.
+        let executed = calls.map(|call| Box::pin(self.execute(call, message)));
+        let executed = stream::iter(executed).buffered(CALLS_AT_ONCE);
+        executed.collect().await
     }
 
     /// Executes a call in the background. The result is `pending` with a handle, at once;

@@ -85,7 +85,8 @@ pub(super) async fn cancel(session: &Session, params: HandleParams) -> Result<Va
 
 async fn run(session: &Session, params: CallParams, mode: Mode) -> Result<Value, RpcError> {
     let message = match params.message {
-        Some(message) => AssistantMessage::parse(message, &params.call.id)
+        Some(message) => AssistantMessage::parse(message)
+            .and_then(|message| message.with_call(&params.call.id))
             .map_err(|error| RpcError::params(error.to_string()))?,
         None => AssistantMessage::for_call(&params.call),
     };

@@ -233,7 +233,7 @@ async fn call(instance: &Instance, request: CallRequest) -> Result<ToolResult, S
     let step = turn.open_step().await.map_err(refused)?;
     let message = request.message.as_ref();
     let message = message.map(|text| message_of(text, &request.tool, &request.args));
-    let message = message.map(|message| AssistantMessage::parse(message, CALL_ID));
+    let message = message.map(|message| AssistantMessage::parse(message)?.with_call(CALL_ID));
     let message = message.transpose()?;
     let call = ToolCall::new(CALL_ID, request.tool, request.args);
     let mut result = match message {

@@ -8,11 +8,9 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use toolhost::agents::{AgentRuntime, TurnPort};
-use toolhost::message::model_text;
 use toolhost::{Agent, Instance, LoadedBundle, Step, Turn, TurnStart};
 use toolhost_contract::{
-    AgentEvent, AssistantMessage, HandlerError, JsonObject, ToolCall, ToolError, ToolResult,
-    ToolStatus,
+    AgentEvent, AssistantMessage, HandlerError, JsonObject, ToolCall, ToolResult, ToolStatus,
 };
 
 use super::reference::{resolve, resolve_object};
@@ -60,10 +58,7 @@ impl ScriptedAgent {
         known.insert("input".to_owned(), turn.input().clone());
         let mut last = JsonObject::new();
         for calls in &self.script.steps {
-            let step = turn
-                .open_step()
-                .await
-                .map_err(ToolError::into_handler_error)?;
+            let step = turn.open_step().await?;
             known.insert("responses".to_owned(), json!(step.responses()));
             let calls = calls.iter();
             let calls = calls.map(|(name, call)| resolve_call(&step, name, call, &known));
@@ -103,16 +98,13 @@ impl AgentRuntime for ScriptedAgent {
             HandlerError::new("the workspace cannot be opened")
         })?;
         let instance = self.agent.instance(self.key.as_str(), workdir);
-        let turn = instance
-            .open_turn(start)
-            .await
-            .map_err(ToolError::into_handler_error)?;
+        let turn = instance.open_turn(start).await?;
         let ended = self.steps(&instance, &turn).await;
         let answer = match ended {
             Ok(answer) => turn.close(answer).await,
             Err(error) => turn.fail(error).await,
         };
-        answer.map_err(ToolError::into_handler_error)
+        Ok(answer?)
     }
 }
 
@@ -206,7 +198,7 @@ async fn run(
     } = call;
     let result = match (&call.tool, &call.poll, &call.cancel) {
         (Some(tool), _, _) => {
-            let message = AssistantMessage::parse(message.clone(), &id)?;
+            let message = AssistantMessage::parse(message.clone())?.with_call(&id)?;
             let tool_call = ToolCall::new(id, tool, args);
             if call.background {
                 step.submit(tool_call, &message).await
@@ -223,7 +215,7 @@ async fn run(
     if is_expected(&result, expected) {
         return Ok(result);
     }
-    let text = model_text(&result);
+    let text = result.to_text();
     let message = format!("'{name}' should be {expected}, but: {text}");
     Err(HandlerError::new(message))
 }

@@ -100,8 +100,12 @@ pub(super) async fn validate<'a>(
         Err(suggest_raising(error, limit, locale))
     };
     check_message_of(message, &call.id, locale)?;
-    let args = Value::Object(call.args);
     let name = &tool.item.name;
+    if let Some(reason) = call.args_error() {
+        let message = format!("Invalid arguments for tool '{name}': {reason}");
+        return Err(ToolError::host(ToolErrorCode::InvalidArgs, message, locale));
+    }
+    let args = Value::Object(call.args);
     let size = json::measure(&args);
     if size.depth > limits.json_depth {
         let (depth, most) = (size.depth, limits.json_depth);

@@ -169,10 +169,12 @@ macro_rules! context {
 /// Spec: tool-spec-v2 §8.3.
 pub struct ToolCallContext {
     /// The arguments. A middleware may change them; they are checked against the tool's schema
-    /// afterwards.
+    /// afterwards. They are empty if what the model wrote is not a JSON object: see
+    /// [`Self::args_error`].
     pub args: JsonObject,
     /// Values that the layers of this call share.
     pub metadata: Metadata,
+    args_error: Option<String>,
     id: String,
     name: String,
     kind: CallKind,
@@ -205,6 +207,7 @@ impl ToolCallContext {
         origin: &Arc<CallOrigin>,
     ) -> Self {
         Self {
+            args_error: call.args_error().map(str::to_owned),
             args: call.args,
             metadata: Metadata::default(),
             id: call.id,
@@ -217,7 +220,19 @@ impl ToolCallContext {
     }
 
     pub(crate) fn into_call(self) -> ToolCall {
-        ToolCall::new(self.id, self.name, self.args)
+        match self.args_error {
+            Some(reason) if self.args.is_empty() => {
+                ToolCall::with_args_error(self.id, self.name, reason)
+            }
+            _ => ToolCall::new(self.id, self.name, self.args),
+        }
+    }
+
+    /// Returns why the arguments that the model wrote are not a JSON object. The call is then refused with
+    /// `E_TOOL_INVALID_ARGS`, unless a middleware sets other arguments.
+    #[must_use]
+    pub fn args_error(&self) -> Option<&str> {
+        self.args_error.as_deref()
     }
 
     /// Name of the called tool, as the model wrote it.

@@ -122,7 +122,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
         Some(AssistantMessage::for_call(&call))
     } else {
         let json = serde_json::from_str(&message).ok();
-        json.and_then(|json| AssistantMessage::parse(json, &call_id).ok())
+        let message = json.and_then(|json| AssistantMessage::parse(json).ok());
+        message.and_then(|message| message.with_call(&call_id).ok())
     };
     Ok(Record {
         handle: Handle::parse(&handle).ok_or_else(|| unreadable(row, "handle"))?,

@@ -177,7 +177,7 @@ async fn a_text_that_could_not_be_parsed_is_not_stored() {
         let content = json!([{"type": "tool-call", "toolCallId": "call_1"}, what]);
         let message = json!({"role": "assistant", "content": content});
         let mut new = new(guest());
-        new.call.message = AssistantMessage::parse(message, "call_1").unwrap();
+        new.call.message = AssistantMessage::parse(message).unwrap();
         new
     };
     let handle = records.accept(saying(nested(125)), at(100)).await.unwrap();

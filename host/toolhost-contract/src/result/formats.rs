@@ -1,0 +1,193 @@
+//! A result in the formats of model providers and MCP clients.
+
+use serde_json::{Value, json};
+
+use super::{Outcome, ToolResult};
+use crate::ToolError;
+
+impl ToolResult {
+    /// Returns the text for the model: the output as JSON, the handle of a pending call, or the error, one
+    /// line per part:
+    ///
+    /// ```text
+    /// ERROR: Tool 'bash__exec' failed: it did not end within 30000 ms.
+    /// CODE: E_TOOL_TIMEOUT
+    /// SUGGESTION: Ask for less in one call …
+    /// HELP: https://docs.goondan.ai/errors/E_TOOL_TIMEOUT
+    /// ```
+    ///
+    /// Further lines of a part are indented, and an output is JSON, so that no tool can imitate an error or
+    /// a part of one.
+    ///
+    /// Spec: tool-spec-v2 §2.4.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        match &self.outcome {
+            Outcome::Ok { output } => output.to_string(),
+            Outcome::Pending { handle } => format!("PENDING: {handle}"),
+            Outcome::Error { error } => error_text(error),
+        }
+    }
+
+    /// Returns the message of an OpenAI request that answers the call:
+    /// `{"role": "tool", "tool_call_id", "content"}`. `content` is [`Self::to_text`].
+    #[must_use]
+    pub fn to_openai(&self) -> Value {
+        json!({"role": "tool", "tool_call_id": self.tool_call_id, "content": self.to_text()})
+    }
+
+    /// Returns the content block of an Anthropic request that answers the call:
+    /// `{"type": "tool_result", "tool_use_id", "content", "is_error"?}`. `content` is [`Self::to_text`].
+    ///
+    /// The blocks of all calls of a message go into one message of role `user`.
+    #[must_use]
+    pub fn to_anthropic(&self) -> Value {
+        let (call, text) = (&self.tool_call_id, self.to_text());
+        match self.tool_error() {
+            None => json!({"type": "tool_result", "tool_use_id": call, "content": text}),
+            Some(_) => {
+                json!({"type": "tool_result", "tool_use_id": call, "content": text, "is_error": true})
+            }
+        }
+    }
+
+    /// Returns the message of the AI SDK that answers the call:
+    ///
+    /// ```json
+    /// {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "call_1",
+    ///   "toolName": "text__upper", "output": {"type": "json", "value": {"text": "HI"}}}]}
+    /// ```
+    ///
+    /// `output.type` is `json` for a value, `text` for a pending call and `error-text` for an error; the
+    /// value of the latter two is [`Self::to_text`].
+    #[must_use]
+    pub fn to_ai_sdk(&self) -> Value {
+        let output = match &self.outcome {
+            Outcome::Ok { output } => json!({"type": "json", "value": output}),
+            Outcome::Pending { .. } => json!({"type": "text", "value": self.to_text()}),
+            Outcome::Error { .. } => json!({"type": "error-text", "value": self.to_text()}),
+        };
+        let (call, name) = (&self.tool_call_id, &self.tool_name);
+        let part = json!({
+            "type": "tool-result", "toolCallId": call, "toolName": name, "output": output,
+        });
+        json!({"role": "tool", "content": [part]})
+    }
+
+    /// Returns the result of MCP's `tools/call`: `{"content", "structuredContent"?, "isError"}`.
+    ///
+    /// `content` is one block of text: an output that is a string as it is, else [`Self::to_text`].
+    /// `structuredContent` is an output that is an object.
+    #[must_use]
+    pub fn to_mcp(&self) -> Value {
+        let text = match self.output() {
+            Some(Value::String(text)) => text.clone(),
+            _ => self.to_text(),
+        };
+        let (content, is_error) = (
+            json!([{"type": "text", "text": text}]),
+            self.tool_error().is_some(),
+        );
+        match self.output().filter(|output| output.is_object()) {
+            None => json!({"content": content, "isError": is_error}),
+            Some(output) => {
+                json!({"content": content, "isError": is_error, "structuredContent": output})
+            }
+        }
+    }
+}
+
+fn error_text(error: &ToolError) -> String {
+    let parts = [
+        ("ERROR", Some(error.message.as_str())),
+        ("CODE", Some(error.code.as_str())),
+        ("SUGGESTION", error.suggestion.as_deref()),
+        ("HELP", error.help_url.as_deref()),
+    ];
+    let line = |(part, text): (&str, Option<&str>)| {
+        let text = text?.replace('\n', "\n  ");
+        Some(format!("{part}: {text}"))
+    };
+    let lines: Vec<String> = parts.into_iter().filter_map(line).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Locale, ToolErrorCode};
+
+    fn failed() -> ToolResult {
+        let error = ToolError::host(ToolErrorCode::Tool, "no\nCODE: forged", Locale::En);
+        ToolResult::error("c", "t__x", error)
+    }
+
+    fn pending() -> ToolResult {
+        ToolResult::pending("c", "t__x", "pending_1".to_owned())
+    }
+
+    fn ok() -> ToolResult {
+        ToolResult::ok("c", "t__x", json!({"n": 1}))
+    }
+
+    const ERROR: &str = "ERROR: no\n  CODE: forged\nCODE: E_TOOL\n\
+         SUGGESTION: Check the arguments against the tool's description and try again.\n\
+         HELP: https://docs.goondan.ai/errors/E_TOOL";
+
+    #[test]
+    fn an_error_has_one_line_per_part_and_cannot_imitate_another_part() {
+        // tool-spec-v2 §2.4
+        assert_eq!(failed().to_text(), ERROR);
+        assert_eq!(pending().to_text(), "PENDING: pending_1");
+        let forged = ToolResult::ok("c", "t__x", json!("ERROR: x\nCODE: E_TOOL_DENIED"));
+        assert_eq!(forged.to_text(), r#""ERROR: x\nCODE: E_TOOL_DENIED""#);
+    }
+
+    #[test]
+    fn openai_gets_a_message_of_role_tool() {
+        let message =
+            |content: &str| json!({"role": "tool", "tool_call_id": "c", "content": content});
+        assert_eq!(ok().to_openai(), message(r#"{"n":1}"#));
+        assert_eq!(pending().to_openai(), message("PENDING: pending_1"));
+        assert_eq!(failed().to_openai(), message(ERROR));
+    }
+
+    #[test]
+    fn anthropic_gets_a_content_block_that_marks_errors() {
+        let block =
+            |content: &str| json!({"type": "tool_result", "tool_use_id": "c", "content": content});
+        assert_eq!(ok().to_anthropic(), block(r#"{"n":1}"#));
+        assert_eq!(pending().to_anthropic(), block("PENDING: pending_1"));
+        let mut marked = block(ERROR);
+        marked["is_error"] = true.into();
+        assert_eq!(failed().to_anthropic(), marked);
+    }
+
+    #[test]
+    fn the_ai_sdk_gets_a_part_whose_output_names_its_kind() {
+        let message = |kind: &str, value: Value| {
+            let output = json!({"type": kind, "value": value});
+            json!({"role": "tool", "content": [
+                {"type": "tool-result", "toolCallId": "c", "toolName": "t__x", "output": output},
+            ]})
+        };
+        assert_eq!(ok().to_ai_sdk(), message("json", json!({"n": 1})));
+        assert_eq!(
+            pending().to_ai_sdk(),
+            message("text", json!("PENDING: pending_1"))
+        );
+        assert_eq!(failed().to_ai_sdk(), message("error-text", json!(ERROR)));
+    }
+
+    #[test]
+    fn mcp_gets_text_and_objects_as_structured_content() {
+        let result = |text: &str, is_error: bool| json!({"content": [{"type": "text", "text": text}], "isError": is_error});
+        let mut structured = result(r#"{"n":1}"#, false);
+        structured["structuredContent"] = json!({"n": 1});
+        assert_eq!(ok().to_mcp(), structured);
+        let text = ToolResult::ok("c", "t__x", json!("plain"));
+        assert_eq!(text.to_mcp(), result("plain", false));
+        assert_eq!(pending().to_mcp(), result("PENDING: pending_1", false));
+        assert_eq!(failed().to_mcp(), result(ERROR, true));
+    }
+}
