@@ -30,7 +30,7 @@ class Snippets(ClientTest):
             if not results:
                 calls = [call("a", "one"), call("b", "two")]
                 return {"role": "assistant", "content": None, "tool_calls": calls}
-            text = " ".join(result["output"]["text"] for result in results)
+            text = " ".join(result["text"] for result in results)
             return {"role": "assistant", "content": text}
 
         async with await Toolhost.spawn(self.bundle, **self.options()) as host:

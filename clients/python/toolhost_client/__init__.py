@@ -13,6 +13,7 @@ from ._turn import Step, Turn
 from ._types import (
     AgentInfo,
     Diagnostic,
+    ExecutedMessage,
     HostEvent,
     HostInfo,
     Instance,
@@ -29,6 +30,7 @@ __all__ = [
     "ClosedWithError",
     "ConnectionLost",
     "Diagnostic",
+    "ExecutedMessage",
     "HostEvent",
     "HostInfo",
     "Instance",

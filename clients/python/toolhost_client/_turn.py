@@ -4,7 +4,7 @@ from typing import Any
 
 from ._connection import Connection
 from ._errors import ClosedWithError
-from ._types import CatalogFormat, Json, ToolCall, ToolResult, TurnStatus
+from ._types import AnswerFormat, CatalogFormat, ExecutedMessage, Json, ToolCall, ToolResult, TurnStatus
 
 
 async def _closed(connection: Connection, method: str, params: dict[str, Any]) -> Json:
@@ -27,6 +27,14 @@ class Step:
         self.id = step
         #: The tools, in the format that was asked for.
         self.tools = tools
+
+    async def execute_all(
+        self, message: Json, *, format: AnswerFormat = "openai", usage: bool = False
+    ) -> ExecutedMessage:
+        """Executes the calls of the assistant's message at the same time."""
+        params = {"step": self.id, "message": message, "format": format, "usage": usage}
+        executed: ExecutedMessage = await self._connection.request("message/execute", params)
+        return executed
 
     async def execute(self, call: ToolCall, *, message: Json = None, usage: bool = False) -> ToolResult:
         """Executes a call; a failed call is a result too. `message` is the assistant's message."""

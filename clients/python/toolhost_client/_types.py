@@ -8,6 +8,9 @@ Json = Any
 #: Format of tools: the specification's, or that of a model's provider.
 CatalogFormat = Literal["json", "openai", "anthropic", "mcp"]
 
+#: Format of the answers to a model.
+AnswerFormat = Literal["openai", "anthropic", "ai-sdk", "mcp"]
+
 
 class _ToolCallRequired(TypedDict):
     id: str
@@ -46,6 +49,13 @@ class ToolResult(_ToolResultRequired, total=False):
     error: ToolError
     handle: str
     usage: dict[str, Json]
+
+
+class ExecutedMessage(TypedDict):
+    """The results of a message's calls, and the answers for the model, both in the order of the calls."""
+
+    results: list[ToolResult]
+    answers: list[dict[str, Json]]
 
 
 class Diagnostic(TypedDict, total=False):

@@ -3,7 +3,7 @@ import { type CallOptions, Turn } from './turn.js';
 import type { AgentInfo, CatalogFormat, HostEvent, HostInfo, Instance, Json, LoadedBundle, ToolCall, ToolResult } from './types.js';
 export * from './errors.js';
 export * from './types.js';
-export { Step, Turn, type CallOptions } from './turn.js';
+export { Step, Turn, type CallOptions, type MessageOptions } from './turn.js';
 /** Options of a server that the client starts: those of `toolhost rpc`. */
 export interface SpawnOptions {
     /** The bundle. Without it, load one with {@link Toolhost.loadBundle}. */

@@ -1,5 +1,5 @@
 import type { Connection } from './connection.js';
-import type { CatalogFormat, Json, ToolCall, ToolError, ToolResult, TurnStatus } from './types.js';
+import type { AnswerFormat, CatalogFormat, ExecutedMessage, Json, ToolCall, ToolError, ToolResult, TurnStatus } from './types.js';
 /** Options of a call. */
 export interface CallOptions {
     /** The assistant's message that contains the call, as the model's provider sent it. */
@@ -7,6 +7,15 @@ export interface CallOptions {
     /** Adds the resources that the call used. */
     usage?: boolean;
     /** Stops the call. */
+    signal?: AbortSignal;
+}
+/** Options of a message. */
+export interface MessageOptions {
+    /** Format of the answers. Default: `openai`. */
+    format?: AnswerFormat;
+    /** Adds the resources that each call used. */
+    usage?: boolean;
+    /** Stops the calls. */
     signal?: AbortSignal;
 }
 /** Splits the signal from the parameters. */
@@ -51,6 +60,8 @@ export declare class Step {
     constructor(connection: Connection, id: string, 
     /** The tools, in the format that was asked for. */
     tools: Json[]);
+    /** Executes the calls of the assistant's message at the same time. */
+    executeAll(message: Json, options?: MessageOptions): Promise<ExecutedMessage>;
     /** Executes a call. A failed call is a result too. */
     execute(call: ToolCall, options?: CallOptions): Promise<ToolResult>;
     /** Executes a call in the background: the result is `pending` with a handle. */

@@ -61,6 +61,12 @@ export class Step {
         this.id = id;
         this.tools = tools;
     }
+    /** Executes the calls of the assistant's message at the same time. */
+    async executeAll(message, options = {}) {
+        const { signal, params } = split(options);
+        const request = { step: this.id, message, ...params };
+        return (await this.connection.request('message/execute', request, signal));
+    }
     /** Executes a call. A failed call is a result too. */
     async execute(call, options = {}) {
         const { signal, params } = split(options);

@@ -39,6 +39,11 @@ export type ToolResult = {
     status: 'error';
     error: ToolError;
 });
+/** The results of a message's calls, and the answers for the model, both in the order of the calls. */
+export interface ExecutedMessage {
+    results: ToolResult[];
+    answers: Json[];
+}
 /** A finding in a bundle. */
 export interface Diagnostic {
     severity: 'error' | 'warning' | 'note';
@@ -60,6 +65,8 @@ export interface Instance {
 }
 /** Format of tools: the specification's, or that of a model's provider. */
 export type CatalogFormat = 'json' | 'openai' | 'anthropic' | 'mcp';
+/** Format of the answers to a model. */
+export type AnswerFormat = 'openai' | 'anthropic' | 'ai-sdk' | 'mcp';
 export interface AgentInfo {
     name: string;
     tools: string[];

@@ -14,7 +14,7 @@ import type {
 
 export * from './errors.js';
 export * from './types.js';
-export { Step, Turn, type CallOptions } from './turn.js';
+export { Step, Turn, type CallOptions, type MessageOptions } from './turn.js';
 
 /** How long the server has to end before it is killed, in milliseconds. */
 const SHUTDOWN_MS = 5000;

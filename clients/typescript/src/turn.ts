@@ -1,6 +1,8 @@
 import type { Connection } from './connection.js';
 import { ClosedWithError } from './errors.js';
-import type { CatalogFormat, Json, ToolCall, ToolError, ToolResult, TurnStatus } from './types.js';
+import type {
+  AnswerFormat, CatalogFormat, ExecutedMessage, Json, ToolCall, ToolError, ToolResult, TurnStatus,
+} from './types.js';
 
 /** Options of a call. */
 export interface CallOptions {
@@ -9,6 +11,16 @@ export interface CallOptions {
   /** Adds the resources that the call used. */
   usage?: boolean;
   /** Stops the call. */
+  signal?: AbortSignal;
+}
+
+/** Options of a message. */
+export interface MessageOptions {
+  /** Format of the answers. Default: `openai`. */
+  format?: AnswerFormat;
+  /** Adds the resources that each call used. */
+  usage?: boolean;
+  /** Stops the calls. */
   signal?: AbortSignal;
 }
 
@@ -75,6 +87,13 @@ export class Step {
     /** The tools, in the format that was asked for. */
     readonly tools: Json[],
   ) {}
+
+  /** Executes the calls of the assistant's message at the same time. */
+  async executeAll(message: Json, options: MessageOptions = {}): Promise<ExecutedMessage> {
+    const { signal, params } = split(options);
+    const request = { step: this.id, message, ...params };
+    return (await this.connection.request('message/execute', request, signal)) as unknown as ExecutedMessage;
+  }
 
   /** Executes a call. A failed call is a result too. */
   async execute(call: ToolCall, options: CallOptions = {}): Promise<ToolResult> {

@@ -50,7 +50,7 @@ test('the snippets of the page have no type errors, and the agent loop runs', as
     asked.push(tools[0].function.name);
     const results = messages.filter((message) => message.role === 'tool').map(({ content }) => JSON.parse(content));
     if (results.length === 0) return { role: 'assistant', content: null, tool_calls: [call('a', 'one'), call('b', 'two')] };
-    return { role: 'assistant', content: results.map((result) => result.output.text).join(' ') };
+    return { role: 'assistant', content: results.map((result) => result.text).join(' ') };
   };
   const host = Toolhost.spawn({ program, bundle: await bundle(), stateRoot: await directory(), stderr: 'ignore' });
   try {

@@ -4,6 +4,7 @@ mod bundle;
 mod call;
 mod event;
 mod info;
+mod message;
 mod turn;
 
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub(crate) async fn call(
         "turn/close" => turn::close(session, parse(params)?).await,
         "step/open" => turn::open_step(session, parse(params)?).await,
         "step/close" => turn::close_step(session, parse(params)?).await,
+        "message/execute" => message::execute(session, parse(params)?).await,
         "call/execute" => call::execute(session, parse(params)?).await,
         "call/submit" => call::submit(session, parse(params)?).await,
         "call/poll" => call::poll(session, parse(params)?).await,

@@ -70,6 +70,38 @@ async fn a_message_of_a_provider_is_checked_and_given_to_the_tool() {
 }
 
 #[tokio::test]
+async fn the_calls_of_a_message_run_and_are_answered_in_the_format_of_its_provider() {
+    let test_host = tools("").await;
+    let mut served = serve(config(&test_host));
+    let client = &mut served.client;
+    let turn = client.request("turn/open", json!({})).await["turn"].take();
+    let step = client.request("step/open", json!({"turn": turn})).await["step"].take();
+    let message = json!({"role": "assistant", "content": [
+        {"type": "tool_use", "id": "a", "name": "text__upper", "input": {"text": "x"}},
+        {"type": "tool_use", "id": "b", "name": "none__run", "input": {}},
+    ]});
+    let params = json!({"step": step, "message": message, "format": "anthropic", "usage": true});
+    let executed = client.request("message/execute", params).await;
+    let (results, answers) = (&executed["results"], &executed["answers"]);
+    assert_eq!(results[0]["output"], json!({"text": "X"}));
+    assert!(results[0]["usage"]["memoryPeak"].is_number(), "{results}");
+    assert_eq!(results[1]["error"]["code"], "E_TOOL_NOT_IN_CATALOG");
+    assert_eq!(
+        (&answers[0]["tool_use_id"], &answers[0]["content"]),
+        (&json!("a"), &json!(r#"{"text":"X"}"#))
+    );
+    assert_eq!(
+        (&answers[1]["tool_use_id"], &answers[1]["is_error"]),
+        (&json!("b"), &json!(true))
+    );
+    let params = json!({"step": step, "message": {"role": "user", "content": "x"}});
+    assert_eq!(
+        client.fails("message/execute", params).await,
+        "E_RPC_PARAMS"
+    );
+}
+
+#[tokio::test]
 async fn a_submitted_call_is_polled_by_another_connection() {
     let test_host = tools("").await;
     let mut served = serve(config(&test_host));

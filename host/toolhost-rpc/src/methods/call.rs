@@ -129,7 +129,7 @@ fn none_beside(other: &str, instance: Option<&InstanceParams>) -> Result<(), Rpc
 }
 
 /// The JSON of `toolhost call`; with `usage` that of `toolhost call --usage`.
-fn to_json(result: &ToolResult, usage: bool) -> Value {
+pub(super) fn to_json(result: &ToolResult, usage: bool) -> Value {
     let mut json = json!(result);
     if let (true, Some(members)) = (usage, json.as_object_mut()) {
         members.insert("usage".to_owned(), json!(result.usage()));
