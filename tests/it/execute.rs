@@ -1,5 +1,6 @@
 //! Executes calls, from the ToolCall to the ToolResult.
 
+mod cancellation;
 mod concurrency;
 mod denials;
 mod failures;

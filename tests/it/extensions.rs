@@ -1,6 +1,7 @@
 //! What a runtime adds to an agent: turns and steps, middleware, dynamic tools.
 
 mod catalog;
+mod extend_async;
 mod middleware;
 mod native_workdir;
 mod tools;

@@ -5,6 +5,7 @@ mod components;
 mod extensions;
 mod policy;
 mod resources;
+mod unload;
 mod watch;
 
 use std::fs;

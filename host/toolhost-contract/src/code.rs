@@ -104,6 +104,9 @@ codes! {
     Interrupted = "E_TOOL_INTERRUPTED", "ToolInterruptedError",
         "The host stopped while the call ran: check what was done before calling again.",
         "호출이 실행되는 동안 호스트가 중단되었습니다. 다시 호출하기 전에 무엇이 처리되었는지 확인하세요.";
+    Unloaded = "E_TOOL_UNLOADED", "ToolUnloadedError",
+        "The bundle of this tool was unloaded: continue without the tool, or have the runtime load the bundle.",
+        "이 도구의 번들이 언로드되었습니다. 도구 없이 계속하거나 런타임에서 번들을 다시 로드하세요.";
     Host = "E_HOST", "ToolHostError",
         "The host failed, not the tool: try again, and tell the operator.",
         "도구가 아니라 호스트에서 오류가 발생했습니다. 다시 시도하고 운영자에게 알리세요.";

@@ -1,21 +1,25 @@
 //! Starts the servers of a bundle.
 
 use futures_util::future::join_all;
+use tokio::runtime::Handle;
 use toolhost::{Agent, GrantedMcpServer, LoadedBundle, McpReach, Sandbox};
 
 use crate::config::{McpServerConfig, McpTransport, StdioServer};
 use crate::error::McpError;
 use crate::http_server::HttpServer;
 use crate::oauth::McpAuthorization;
-use crate::server::{McpServer, McpStatus};
+use crate::server::{AbortOnDrop, McpServer, McpStatus, ServerStop};
 
-/// The servers of a bundle. Dropping it ends them and removes their tools.
+/// The servers of a bundle. Dropping it ends them and removes their tools. They also end when the bundle is
+/// [unloaded](LoadedBundle::unload).
 #[derive(Debug, Default)]
 pub struct McpServers {
     servers: Vec<McpServer>,
     /// What each was started for.
     granted: Vec<GrantedMcpServer>,
     authorization: McpAuthorization,
+    /// Stops the servers when the bundle is unloaded.
+    at_unload: Option<AbortOnDrop>,
 }
 
 impl McpServers {
@@ -77,7 +81,25 @@ impl McpServers {
         let position = |it: &GrantedMcpServer| wanted.iter().position(|known| known == it);
         kept.sort_by_key(|(granted, _)| position(granted));
         (self.granted, self.servers) = kept.into_iter().unzip();
+        self.stop_at_unload(bundle);
         failed
+    }
+
+    fn stop_at_unload(&mut self, bundle: &LoadedBundle) {
+        self.at_unload = None;
+        let Some(runtime) = Handle::try_current()
+            .ok()
+            .filter(|_| !self.servers.is_empty())
+        else {
+            return;
+        };
+        let servers: Vec<_> = self.servers.iter().map(McpServer::stopper).collect();
+        let unloaded = bundle.unloaded();
+        let stop = async move {
+            unloaded.cancelled().await;
+            servers.iter().for_each(ServerStop::stop);
+        };
+        self.at_unload = Some(AbortOnDrop(runtime.spawn(stop)));
     }
 
     /// The servers, in the order declared.

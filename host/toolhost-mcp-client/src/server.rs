@@ -1,7 +1,7 @@
 //! The handle of a server.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -66,8 +66,25 @@ pub enum McpStatus {
     },
 }
 
-/// Ends the supervisor, and with it the process.
-struct AbortOnDrop(JoinHandle<()>);
+/// Ends a task: that of the supervisor, and with it the process.
+#[derive(Debug)]
+pub(crate) struct AbortOnDrop(pub(crate) JoinHandle<()>);
+
+/// Stops a server, whoever has its handle.
+pub(crate) struct ServerStop {
+    extensions: Vec<ExtensionApi>,
+    closing: CancellationToken,
+}
+
+impl ServerStop {
+    /// Removes the tools, and begins to end the server.
+    pub(crate) fn stop(&self) {
+        for extension in &self.extensions {
+            extension.remove();
+        }
+        self.closing.cancel();
+    }
+}
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
@@ -101,18 +118,13 @@ impl McpServer {
             task: None,
         };
         for agent in agents {
-            let api = OnceLock::new();
-            let register = |given: &ExtensionApi| {
-                let _ = api.set(given.clone());
-                Ok(())
-            };
-            let extended = agent.extend(&extension, register);
-            extended.map_err(|source| McpError::Extension {
-                server: server.clone(),
-                source,
-            })?;
+            let extended = agent.extend(&extension, |api| Ok(api.clone()));
             // From here on, dropping `this` removes the extension.
-            this.extensions.extend(api.into_inner());
+            this.extensions
+                .push(extended.map_err(|source| McpError::Extension {
+                    server: server.clone(),
+                    source,
+                })?);
         }
         let mut states = this.shared.state.subscribe();
         let supervisor = supervise(
@@ -167,17 +179,17 @@ impl McpServer {
     /// Removes the tools, ends the session, closes the process's standard input, waits for its end, and
     /// kills its group if it does not end within [`shutdown`](crate::McpLimits::shutdown).
     pub async fn close(mut self) {
-        self.remove_tools();
-        self.closing.cancel();
+        self.stopper().stop();
         if let Some(mut task) = self.task.take() {
             // It ends within the limits of the shutdown.
             let _ = (&mut task.0).await;
         }
     }
 
-    fn remove_tools(&self) {
-        for extension in &self.extensions {
-            extension.remove();
+    pub(crate) fn stopper(&self) -> ServerStop {
+        ServerStop {
+            extensions: self.extensions.clone(),
+            closing: self.closing.clone(),
         }
     }
 
@@ -188,6 +200,7 @@ impl McpServer {
 
 impl Drop for McpServer {
     fn drop(&mut self) {
-        self.remove_tools();
+        // The task of the supervisor is aborted next.
+        self.stopper().stop();
     }
 }

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolhost_contract::{ResourceName, ToolName};
-use toolhost_manifest::bundle::WriteGuard;
 use toolhost_manifest::policy::Policy;
 use toolhost_sandbox::{Grants, Limits};
 
 use crate::catalog::ToolCatalog;
 use crate::host::HostInner;
-use crate::registry::ToolRegistry;
+use crate::registry::loaded_tools::LoadedTools;
 use crate::registry::overlay::{CurrentOverlay, Overlay};
 
 /// What the policy grants to one tool of one agent, and its limits.
@@ -51,7 +50,8 @@ pub(crate) struct AgentInner {
     pub(crate) name: String,
     /// The manifest of the agent's bundle.
     pub(crate) bundle: PathBuf,
-    pub(crate) registry: Arc<ToolRegistry>,
+    /// The tools of the bundle, and the protection of its files.
+    pub(crate) tools: Arc<LoadedTools>,
     /// The tools that the bundle gives to the agent.
     pub(crate) catalog: ToolCatalog,
     /// The tools of which one must succeed in each turn.
@@ -60,8 +60,6 @@ pub(crate) struct AgentInner {
     pub(crate) overlay: Arc<CurrentOverlay>,
     pub(crate) permits: HashMap<ResourceName, Permit>,
     pub(crate) host: Arc<HostInner>,
-    /// Protects the bundle's files while the agent is alive.
-    pub(crate) _guard: Arc<WriteGuard>,
 }
 
 impl std::fmt::Debug for AgentInner {

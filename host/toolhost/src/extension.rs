@@ -1,5 +1,6 @@
 //! Extensions: tools and middleware that a runtime adds to an agent.
 
+mod extend;
 mod typed;
 
 use std::sync::{Arc, Weak};
@@ -13,7 +14,8 @@ use crate::catalog::descriptions;
 use crate::handler::{Logger, ToolHandler};
 use crate::middleware::Middleware;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
-use crate::registry::overlay::{CurrentOverlay, Overlay};
+use crate::registry::additions::Additions;
+use crate::registry::overlay::{CurrentOverlay, Overlay, Removed};
 use crate::registry::{RegisteredTool, Runs};
 use toolhost_manifest::schema::{ArgsSchema, OutputSchema, PatternBudget};
 
@@ -129,7 +131,7 @@ impl std::fmt::Debug for ExtensionApi {
 }
 
 impl ExtensionApi {
-    pub(crate) fn new(name: Arc<str>, agent: &Agent) -> Self {
+    fn new(name: Arc<str>, agent: &Agent) -> Self {
         Self {
             name,
             overlay: Arc::downgrade(&agent.0.overlay),
@@ -171,27 +173,52 @@ impl ExtensionApi {
     /// Removes the extension with its tools and middleware, from the next step on. Returns whether it was
     /// there.
     pub fn remove(&self) -> bool {
-        let Some(overlay) = self.overlay.upgrade() else {
-            return false;
-        };
-        // Another extension may have the name by now.
-        overlay.snapshot().has_extension(&self.name) && overlay.remove(&self.name)
+        let overlay = self.overlay.upgrade();
+        overlay.is_some_and(|overlay| overlay.remove_own(&self.name))
     }
 
     fn change<T>(
         &self,
-        change: impl FnOnce(&mut Overlay) -> Result<T, ExtensionError>,
+        check: impl FnOnce(&Overlay) -> Result<(), Refused>,
+        change: impl FnOnce(&mut Additions) -> T,
     ) -> Result<T, ExtensionError> {
-        let gone = || ExtensionError::Gone {
-            extension: self.name.to_string(),
-        };
-        let overlay = self.overlay.upgrade().ok_or_else(gone)?;
-        overlay.change(|overlay| {
-            if !overlay.has_extension(&self.name) {
-                return Err(gone());
-            }
-            change(overlay)
-        })
+        let overlay = self.overlay.upgrade();
+        let overlay = overlay.ok_or(Refused::Gone);
+        let changed = overlay.and_then(|overlay| overlay.change(&self.name, check, change));
+        changed.map_err(|refused| refused.into_error(&self.name))
+    }
+}
+
+/// Why a change of an extension was refused.
+enum Refused {
+    Gone,
+    NameTaken { tool: String, owner: String },
+}
+
+impl From<Removed> for Refused {
+    fn from(Removed: Removed) -> Self {
+        Self::Gone
+    }
+}
+
+impl Refused {
+    fn taken(tool: &str, owner: &str) -> Self {
+        Self::NameTaken {
+            tool: tool.to_owned(),
+            owner: owner.to_owned(),
+        }
+    }
+
+    fn into_error(self, extension: &str) -> ExtensionError {
+        let extension = extension.to_owned();
+        match self {
+            Self::Gone => ExtensionError::Gone { extension },
+            Self::NameTaken { tool, owner } => ExtensionError::NameTaken {
+                extension,
+                tool,
+                owner,
+            },
+        }
     }
 }
 
@@ -252,22 +279,15 @@ impl ToolsApi<'_> {
         };
         // An extension may pass on the descriptions of an MCP server.
         descriptions::bound(&mut tool.item);
-        self.0.change(|overlay| {
-            let name = &tool.item.name;
-            let taken = |owner_of_it: &str| ExtensionError::NameTaken {
-                extension: owner.to_string(),
-                tool: name.to_string(),
-                owner: owner_of_it.to_owned(),
-            };
-            if overlay.is_declared(name.as_str()) {
-                return Err(taken("the bundle"));
-            }
-            if let Some(other) = overlay.owner(name.as_str()).filter(|other| other != owner) {
-                return Err(taken(&other));
-            }
-            overlay.register(tool);
-            Ok(())
-        })
+        let name = tool.item.name.to_string();
+        self.0.change(
+            |overlay| match overlay.owner(&name) {
+                Some(other) if other != *owner => Err(Refused::taken(&name, &other)),
+                _ if overlay.is_declared(&name) => Err(Refused::taken(&name, "the bundle")),
+                _ => Ok(()),
+            },
+            |additions| additions.register(tool),
+        )
     }
 
     /// Removes one of the extension's own tools, from the next step on. Returns whether it was there.
@@ -276,13 +296,14 @@ impl ToolsApi<'_> {
     /// [`ExtensionError::Gone`] if the extension was removed or its agent was dropped.
     pub fn unregister(self, name: &str) -> Result<bool, ExtensionError> {
         let owner = &self.0.name;
-        self.0.change(|overlay| {
-            let is_own = overlay.owner(name).is_some_and(|found| found == *owner);
+        let unregister = |additions: &mut Additions| {
+            let is_own = additions.owner(name) == Some(owner);
             if is_own {
-                overlay.unregister(name);
+                additions.unregister(name);
             }
-            Ok(is_own)
-        })
+            is_own
+        };
+        self.0.change(|_| Ok(()), unregister)
     }
 }
 
@@ -323,10 +344,10 @@ macro_rules! register {
             middleware: impl Middleware<$context>,
         ) -> Result<(), ExtensionError> {
             let name = &self.0.name;
-            self.0.change(|overlay| {
-                overlay.$kind = overlay.$kind.with(name, priority, Arc::new(middleware));
-                Ok(())
-            })
+            self.0.change(
+                |_| Ok(()),
+                |added| added.$kind = added.$kind.with(name, priority, Arc::new(middleware)),
+            )
         }
     };
 }
@@ -348,48 +369,4 @@ impl PipelineApi<'_> {
         tool_call,
         ToolCallContext
     );
-}
-
-/// Removes an extension whose registration failed or panicked.
-struct RemoveOnDrop<'a>(Option<(&'a Agent, &'a str)>);
-
-impl Drop for RemoveOnDrop<'_> {
-    fn drop(&mut self) {
-        if let Some((agent, name)) = self.0 {
-            agent.remove_extension(name);
-        }
-    }
-}
-
-impl Agent {
-    /// Adds an extension, which registers tools and middleware. If `register` fails, nothing of the
-    /// extension stays.
-    ///
-    /// The agent of this name keeps it when the bundle is loaded again: see
-    /// [`LoadedBundle::reload`](crate::LoadedBundle::reload).
-    ///
-    /// # Errors
-    /// [`ExtensionError`] if the name is taken, or `register` fails.
-    ///
-    /// Spec: tool-spec-v2 §8.4, §12.
-    pub fn extend(
-        &self,
-        name: &str,
-        register: impl FnOnce(&ExtensionApi) -> Result<(), ExtensionError>,
-    ) -> Result<(), ExtensionError> {
-        let extension: Arc<str> = name.into();
-        self.0.overlay.change(|overlay| {
-            if overlay.add_extension(&extension) {
-                return Ok(());
-            }
-            Err(ExtensionError::Registered {
-                agent: self.name().to_owned(),
-                extension: name.to_owned(),
-            })
-        })?;
-        let mut unfinished = RemoveOnDrop(Some((self, name)));
-        register(&ExtensionApi::new(extension, self))?;
-        unfinished.0 = None;
-        Ok(())
-    }
 }

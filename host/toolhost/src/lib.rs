@@ -12,6 +12,7 @@
 mod agent;
 mod agents_port;
 mod agents_tool;
+mod broadcast_stream;
 mod call;
 mod catalog;
 pub mod events;
@@ -60,6 +61,7 @@ pub use turn::{Turn, TurnStart};
 pub use watch::BundleWatch;
 
 pub use futures_util::future::BoxFuture;
+pub use tokio_util::sync::CancellationToken;
 pub use toolhost_agents as agents;
 pub use toolhost_contract::http::{
     Host as HttpHost, Origin as HttpOrigin, Scheme as HttpScheme, non_public_block,

@@ -107,6 +107,15 @@ impl LiveBundle {
         Ok(next)
     }
 
+    /// Unloads the current bundle: see [`LoadedBundle::unload`]. Loads that were replaced before end by
+    /// themselves. [`Self::current`] returns the unloaded bundle, whose agents refuse turns, until
+    /// [`Self::reload`] or [`Self::update`] makes another one current.
+    pub async fn unload(&self) {
+        let _updating = self.0.updating.lock().await;
+        self.current().unload().await;
+        self.0.changes.send_modify(|count| *count += 1);
+    }
+
     fn replace(&self, next: LoadedBundle) -> LoadedBundle {
         let current = self.0.current.write();
         let mut current = current.unwrap_or_else(PoisonError::into_inner);

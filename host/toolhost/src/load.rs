@@ -21,6 +21,7 @@ use toolhost_sandbox::SandboxError;
 
 use crate::host::{Host, HostInner};
 use crate::loaded_bundle::{LoadedBundle, LoadedInner};
+use crate::registry::loaded_tools::LoadedTools;
 use crate::registry::{RegisteredTool, ToolRegistry};
 use agents::Shared;
 use component::{Components, Prepared, prepare_all};
@@ -133,14 +134,14 @@ fn assemble(
         }
     };
     let path = previous.map_or_else(|| manifest(&source), |bundle| bundle.path.clone());
+    let tools = Arc::new(LoadedTools::new(registry, guard));
     let shared = Shared {
         host,
         bundle: open.bundle(),
         path: &path,
-        registry,
+        tools: Arc::clone(&tools),
         items,
         overlays: &overlays,
-        guard,
     };
     let (agents, declares) = shared.agents();
     Ok(LoadedBundle(Arc::new(LoadedInner {
@@ -149,6 +150,7 @@ fn assemble(
         bundle: open.bundle().clone(),
         yaml: open.yaml().clone(),
         agents,
+        tools,
         declares,
         components: found.components,
         mcp_servers,

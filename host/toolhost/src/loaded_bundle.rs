@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
 use toolhost_contract::McpServerResource;
 use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
 use toolhost_store::make_private;
@@ -10,6 +11,7 @@ use toolhost_store::make_private;
 use crate::agent::Agent;
 use crate::host::{Host, HostInner};
 use crate::registry::agent_overlays::AgentOverlays;
+use crate::registry::loaded_tools::LoadedTools;
 use crate::workspace::{instance_workspace, instances_directory};
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
 use toolhost_manifest::policy::McpGrant;
@@ -77,6 +79,7 @@ pub(crate) struct LoadedInner {
     pub(crate) bundle: Bundle,
     pub(crate) yaml: YamlSource,
     pub(crate) agents: Vec<Agent>,
+    pub(crate) tools: Arc<LoadedTools>,
     pub(crate) declares: Declares,
     pub(crate) components: Vec<(String, ComponentFacts)>,
     pub(crate) mcp_servers: Vec<GrantedMcpServer>,
@@ -233,6 +236,45 @@ impl LoadedBundle {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
             Err(source) => Err(WorkspaceError::List { path, source }),
         }
+    }
+
+    /// Unloads this load of the bundle: refuses new turns, steps and calls with `E_TOOL_UNLOADED`, waits for
+    /// the calls that run, and then frees the compiled code of the components and releases the protection
+    /// of the files, although agents, instances, turns and steps of the load may still be there.
+    ///
+    /// - Without this, all of it is freed when the last agent, instance, turn or call of the load is dropped.
+    /// - Calls end at their deadline at the latest. To end them at once, cancel the
+    ///   [tokens](crate::TurnStart::with_cancellation) of their turns; cancel calls that were submitted.
+    ///   Middleware of calls has no deadline: a layer that waits for an approval is waited for.
+    /// - Other loads of the bundle, such as a [reload](Self::reload), are not affected. A component that they
+    ///   use too stays in memory.
+    /// - A component's own pending call cannot be polled meanwhile; its handle stays valid for a later load.
+    /// - MCP servers that `toolhost-mcp-client` started for this load are stopped.
+    /// - Extensions stay with the agents, by name. Their tools cannot be called through this load.
+    ///
+    /// If the future is dropped, new turns and calls stay refused; call this again to wait. A tool must not
+    /// await this in a call of its own bundle, because the call would wait for itself.
+    ///
+    /// ```no_run
+    /// # async fn example(host: toolhost::Host) -> Result<(), Box<dyn std::error::Error>> {
+    /// let bundle = host.load("bundle").await?;
+    /// let agent = bundle.only_agent()?; // may be held somewhere
+    /// bundle.unload().await;
+    /// let workdir = host.workdir("/srv/project")?;
+    /// let refused = agent.instance("user-1", workdir).open_turn("turn-1").await;
+    /// assert!(refused.is_err()); // E_TOOL_UNLOADED
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn unload(&self) {
+        self.0.tools.unload().await;
+    }
+
+    /// Returns a token that is cancelled when this load was [unloaded](Self::unload): for what a runtime
+    /// keeps beside the bundle, such as processes of its own. Cancelling it has no effect on the bundle.
+    #[must_use]
+    pub fn unloaded(&self) -> CancellationToken {
+        self.0.tools.unloaded().child_token()
     }
 
     fn names(&self) -> Vec<String> {

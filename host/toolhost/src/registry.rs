@@ -1,6 +1,8 @@
 //! The Tool Registry: all tools that can run, in the catalog or not. Extensions add to it for one agent.
 
+pub(crate) mod additions;
 pub(crate) mod agent_overlays;
+pub(crate) mod loaded_tools;
 pub(crate) mod overlay;
 
 use std::collections::HashMap;

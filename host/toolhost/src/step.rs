@@ -13,7 +13,7 @@ use tracing::Instrument;
 
 use crate::call::executor;
 use crate::call::outcome::CallLabel;
-use crate::call::scope::{CallScope, TurnScope};
+use crate::call::scope::{CallScope, TurnScope, unloaded};
 use crate::call::workdir::provider_error;
 use crate::catalog::ToolCatalog;
 use crate::events::Activity;
@@ -94,10 +94,14 @@ impl Turn {
     /// loaded bundle are looked up again, to be write-protected.
     ///
     /// # Errors
-    /// `E_MIDDLEWARE` if a middleware ends the step before it begins.
+    /// `E_MIDDLEWARE` if a middleware ends the step before it begins; `E_TOOL_UNLOADED` if the
+    /// [bundle was unloaded](crate::LoadedBundle::unload).
     ///
     /// Spec: tool-spec-v2 §2.1.
     pub async fn open_step(&self) -> Result<Step, ToolError> {
+        if self.scope.agent().tools.is_unloading() {
+            return Err(unloaded(self.scope.locale()));
+        }
         let number = self.steps.fetch_add(1, Relaxed) + 1;
         let turn = &self.scope;
         let agent = turn.agent();
@@ -105,11 +109,11 @@ impl Turn {
         let step_id: Arc<str> = format!("step-{number}").into();
         let span = self.span.step(&step_id);
         let catalog = agent.step_catalog(&overlay);
-        let (catalog, pipeline) = if overlay.step.is_empty() {
+        let (catalog, pipeline) = if overlay.added.step.is_empty() {
             (catalog, SuspendedPipeline::empty())
         } else {
             let context = StepContext::new(catalog.items().to_vec(), &step_id, &turn.origin);
-            let opened = turn.open_layers(&overlay.step, context, span.span());
+            let opened = turn.open_layers(&overlay.added.step, context, span.span());
             match opened.await {
                 Ok((context, pipeline)) => (context.tool_catalog.into_iter().collect(), pipeline),
                 Err(error) => {

@@ -45,7 +45,8 @@ impl Agent {
     /// and for one that an extension registered, which is not limited.
     #[must_use]
     pub fn tool_access(&self, tool: &str) -> Option<ToolAccess> {
-        let tool = self.0.registry.get(tool)?;
+        let registry = self.0.tools.registry()?;
+        let tool = registry.get(tool)?;
         match &tool.runs {
             Runs::Component(component) => {
                 let permit = self.0.permit(tool.item.name.resource());
@@ -58,7 +59,8 @@ impl Agent {
     /// Returns whether this tool of the bundle can return pending results of its own.
     #[must_use]
     pub fn tool_can_be_pending(&self, tool: &str) -> bool {
-        let tool = self.0.registry.get(tool);
+        let registry = self.0.tools.registry();
+        let tool = registry.as_ref().and_then(|registry| registry.get(tool));
         tool.is_some_and(RegisteredTool::polls)
     }
 
@@ -66,8 +68,12 @@ impl Agent {
     #[must_use]
     pub fn can_be_pending(&self) -> bool {
         let items = self.0.catalog.items().iter();
-        items
-            .filter_map(|item| self.0.registry.get(item.name.as_str()))
-            .any(|tool| tool.polls())
+        let registry = self.0.tools.registry();
+        let tools = registry.iter();
+        let mut tools = tools.flat_map(|registry| {
+            let items = items.clone();
+            items.filter_map(|item| registry.get(item.name.as_str()))
+        });
+        tools.any(RegisteredTool::polls)
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 use toolhost_agents::AgentsClient;
 use toolhost_contract::{HandlerError, ToolError, ToolName, ToolResult};
 
 use crate::call::live_log::{CallLogRecord, LogListener};
-use crate::call::scope::TurnScope;
+use crate::call::scope::{TurnOptions, TurnScope, unloaded};
 use crate::events::Activity;
 use crate::instance::Instance;
 use crate::middleware::{SuspendedPipeline, TurnContext};
@@ -19,8 +20,7 @@ pub struct TurnStart {
     id: String,
     trace_id: Option<String>,
     input: Value,
-    agents: Option<AgentsClient>,
-    log: Option<LogListener>,
+    options: TurnOptions,
 }
 
 /// Longest id of a trace, in bytes.
@@ -33,8 +33,7 @@ impl TurnStart {
             id: id.into(),
             trace_id: None,
             input: Value::Null,
-            agents: None,
-            log: None,
+            options: TurnOptions::default(),
         }
     }
 
@@ -57,7 +56,43 @@ impl TurnStart {
     /// components to which the policy grants it. Default: none.
     #[must_use]
     pub fn with_agents(mut self, agents: AgentsClient) -> Self {
-        self.agents = Some(agents);
+        self.options.agents = Some(agents);
+        self
+    }
+
+    /// Stops the calls of the turn when `token` is cancelled. Default: nothing stops them together; then
+    /// calls do no work for it.
+    ///
+    /// - A call that runs ends at once as `E_TOOL_CANCELLED`, as if its future was dropped: the guest is
+    ///   stopped, and its resources are released. So are a native handler and the middleware of the call.
+    ///   A result that is ready at that moment is returned.
+    /// - A call that begins later is `E_TOOL_CANCELLED` and does not run, also one that is submitted.
+    /// - A call that was submitted before goes on in the background, because it may outlive its turn:
+    ///   [`Instance::cancel`] ends it. So do polls.
+    /// - The turn and its steps stay open; the runtime closes or drops them.
+    ///
+    /// ```
+    /// use toolhost::{CancellationToken, Instance, ToolCall, ToolError, ToolResult, TurnStart};
+    ///
+    /// /// Executes a call for as long as the user waits.
+    /// async fn run(
+    ///     instance: &Instance,
+    ///     call: ToolCall,
+    ///     stop: CancellationToken, // `stop.cancel()` in the handler of the button
+    /// ) -> Result<ToolResult, ToolError> {
+    ///     let start = TurnStart::new("turn-1").with_cancellation(stop);
+    ///     let turn = instance.open_turn(start).await?;
+    ///     let step = turn.open_step().await?;
+    ///     let result = step.execute_without_message(call).await; // E_TOOL_CANCELLED once it is stopped
+    ///     step.close(()).await?;
+    ///     turn.close(()).await?;
+    ///     Ok(result)
+    /// }
+    /// # let _ = run;
+    /// ```
+    #[must_use]
+    pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
+        self.options.cancellation = Some(token);
         self
     }
 
@@ -92,7 +127,7 @@ impl TurnStart {
         mut self,
         receive: impl Fn(&CallLogRecord<'_>) + Send + Sync + 'static,
     ) -> Self {
-        self.log = Some(LogListener::new(receive));
+        self.options.log = Some(LogListener::new(receive));
         self
     }
 }
@@ -129,11 +164,16 @@ impl Instance {
     /// Opens a turn: runs the first halves of the agent's `turn` middleware.
     ///
     /// # Errors
-    /// `E_MIDDLEWARE` if a middleware ends the turn before it begins.
+    /// `E_MIDDLEWARE` if a middleware ends the turn before it begins; `E_TOOL_UNLOADED` if the
+    /// [bundle was unloaded](crate::LoadedBundle::unload).
     pub async fn open_turn(&self, start: impl Into<TurnStart>) -> Result<Turn, ToolError> {
         let start = start.into();
         let instance = &self.0;
-        let layers = instance.agent.0.overlay.snapshot().turn.clone();
+        let agent = &instance.agent.0;
+        if agent.tools.is_unloading() {
+            return Err(unloaded(agent.host.policy.locale()));
+        }
+        let layers = instance.agent.0.overlay.snapshot().added.turn.clone();
         let trace_id = start.trace_id.as_deref();
         let trace_id = trace_id.filter(|text| (1..=TRACE_ID_BYTES_MAX).contains(&text.len()));
         let span = instance.emitter.turn(&start.id, trace_id);
@@ -141,13 +181,8 @@ impl Instance {
             Some(own) => own.to_owned(),
             None => span.trace().trace_id().to_string(),
         };
-        let scope = Arc::new(TurnScope::new(
-            instance,
-            start.id,
-            trace_id,
-            start.agents,
-            start.log,
-        ));
+        let scope = TurnScope::new(instance, start.id, trace_id, start.options);
+        let scope = Arc::new(scope);
         let context = TurnContext::new(start.input, &scope.origin);
         match scope.open_layers(&layers, context, span.span()).await {
             Ok((context, pipeline)) => Ok(Turn {

@@ -276,7 +276,7 @@ async fn the_api_of_a_removed_extension_registers_nothing() {
     assert!(test_host.agent.catalog().get("dyn__late").is_none());
 
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        test_host.agent.extend("half", |api| {
+        test_host.agent.extend::<()>("half", |api| {
             api.tools().register(item("dyn__half"), echo)?;
             panic!("in the test")
         })

@@ -4,7 +4,7 @@ use serde_json::json;
 use toolhost::LoadError;
 use toolhost_mcp_client::McpServers;
 
-use crate::support::Place;
+use crate::support::{Place, processes_with, until};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/scripted.py");
 
@@ -213,4 +213,23 @@ async fn a_bundle_that_is_loaded_again_keeps_the_servers_that_have_not_changed()
     assert_eq!(code, "E_TOOL_NOT_IN_CATALOG");
     let gone = std::fs::read_to_string(record("gone")).unwrap();
     assert!(gone.ends_with("end of input\n"), "{gone}");
+}
+
+#[tokio::test]
+async fn unloading_the_bundle_ends_its_servers() {
+    let (_dir, record, policy) = grant();
+    let place = Place::with(&bundle(&record, ""), &policy).await.unwrap();
+    let servers = McpServers::start(&place.bundle).await.unwrap();
+    place.echoes().await;
+    assert!(!processes_with(&record).is_empty());
+    place.bundle.unload().await;
+    until("the server ends", async || {
+        processes_with(&record).is_empty()
+    })
+    .await;
+    assert_eq!(place.tools(), Vec::<String>::new());
+    let [warning] = &servers.warnings()[..] else {
+        panic!("{:?}", servers.warnings());
+    };
+    assert!(warning.contains("not available"), "{warning}");
 }

@@ -109,7 +109,15 @@ pub(crate) fn stored_run<'a>(
 
 /// Calls `cancel` of a component, whose handle will not be polled any more. Its answer is ignored.
 pub(crate) async fn cancel(turn: &TurnScope, call: &PendingCall, guest_handle: String) {
-    let tool = turn.agent().registry.get(&*call.tool_name);
+    let Ok(running) = turn.begin_call() else {
+        let tool = &*call.tool_name;
+        tracing::warn!(
+            tool,
+            "the bundle was unloaded: a component cannot handle the cancellation of a call"
+        );
+        return;
+    };
+    let tool = running.registry.get(&*call.tool_name);
     if let Some(run) = stored_run(turn, call, tool) {
         let operation = Operation::Cancel {
             handle: guest_handle,

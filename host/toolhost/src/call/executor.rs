@@ -13,6 +13,7 @@ use toolhost_contract::{
 };
 use toolhost_sandbox::Operation;
 
+use super::cancellation::{cancelled_result, run_until_cancelled};
 use super::component::{self, ComponentRun};
 use super::native;
 use super::outcome::{Answer, CallLabel, exit};
@@ -20,42 +21,32 @@ use super::scope::CallScope;
 use super::validate::{ValidCall, admit, validate};
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
 use crate::middleware::{CallKind, Progress, ToolCallContext};
-use crate::registry::{RegisteredTool, Runs};
+use crate::registry::{RegisteredTool, Runs, ToolRegistry};
 
-/// Executes a call. Never panics; dropping the future stops the guest.
+/// Executes a call. Never panics; dropping the future stops the guest, and so does cancelling the token of
+/// the turn, unless the call runs in the background.
 pub(crate) async fn execute(
     scope: &CallScope,
     call: ToolCall,
     label: &CallLabel,
     message: &AssistantMessage,
 ) -> ToolResult {
-    let tool = scope.registered(&call.name);
-    let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
     let turn = &scope.turn;
-    let result = if scope.layers().is_empty() {
-        // Pinned where it is: these futures are large, and each move copies them.
-        pin!(run_admitted(scope, call, label, message, None)).await
-    } else {
-        let kind = match scope.catalog.get(&call.name) {
-            Some(_) => CallKind::Call,
-            None => CallKind::CallOutsideCatalog,
-        };
-        let progress = Arc::default();
-        let context = ToolCallContext::new(call, kind, &progress, &scope.step_id, &turn.origin);
-        let (inner, message, beneath) = (scope.clone(), message.clone(), Arc::clone(&progress));
-        let core = move |context: ToolCallContext| -> BoxFuture<'static, ToolResult> {
-            Box::pin(async move {
-                let call = context.into_call();
-                let label = CallLabel::of(&call);
-                let running = pin!(run_admitted(&inner, call, &label, &message, Some(&beneath)));
-                let result = running.await;
-                beneath.set_result(&result);
-                result
-            })
-        };
-        let result = scope.layers().run(context, core).await;
-        let result = progress.sanitize_codes(result, turn.locale());
-        result.with_call(&label.id, &label.tool_name)
+    let running = match turn.begin_call() {
+        Ok(running) => running,
+        Err(error) => return ToolResult::error(&label.id, &label.tool_name, error),
+    };
+    let tool = scope.registered(&running.registry, &call.name);
+    let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
+    let registry = &running.registry;
+    let result = match scope.cancellation() {
+        None => pin!(run_layers(scope, registry, call, label, message)).await,
+        Some(token) => {
+            // Boxed, so that calls without a token have the smaller future.
+            let running = Box::pin(run_layers(scope, registry, call, label, message));
+            let result = run_until_cancelled(token, running).await;
+            result.unwrap_or_else(|| cancelled_result(label, turn.locale()))
+        }
     };
     let redactor = &turn.agent().host.redactor;
     let result = exit(redactor, result, limit);
@@ -63,16 +54,60 @@ pub(crate) async fn execute(
     result
 }
 
+/// Runs the `toolCall` middleware around the call.
+async fn run_layers(
+    scope: &CallScope,
+    registry: &Arc<ToolRegistry>,
+    call: ToolCall,
+    label: &CallLabel,
+    message: &AssistantMessage,
+) -> ToolResult {
+    let turn = &scope.turn;
+    if scope.layers().is_empty() {
+        // Pinned where it is: these futures are large, and each move copies them.
+        return pin!(run_admitted(scope, registry, call, label, message, None)).await;
+    }
+    let kind = match scope.catalog.get(&call.name) {
+        Some(_) => CallKind::Call,
+        None => CallKind::CallOutsideCatalog,
+    };
+    let progress = Arc::default();
+    let context = ToolCallContext::new(call, kind, &progress, &scope.step_id, &turn.origin);
+    let (inner, message, beneath) = (scope.clone(), message.clone(), Arc::clone(&progress));
+    let registry = Arc::clone(registry);
+    let core = move |context: ToolCallContext| -> BoxFuture<'static, ToolResult> {
+        Box::pin(async move {
+            let call = context.into_call();
+            let label = CallLabel::of(&call);
+            let running = pin!(run_admitted(
+                &inner,
+                &registry,
+                call,
+                &label,
+                &message,
+                Some(&beneath)
+            ));
+            let result = running.await;
+            beneath.set_result(&result);
+            result
+        })
+    };
+    let result = scope.layers().run(context, core).await;
+    let result = progress.sanitize_codes(result, turn.locale());
+    result.with_call(&label.id, &label.tool_name)
+}
+
 /// Runs what the middleware is around. A panic in it, such as in a `tracing` layer, is `E_HOST`.
 async fn run_admitted(
     scope: &CallScope,
+    registry: &ToolRegistry,
     call: ToolCall,
     label: &CallLabel,
     message: &AssistantMessage,
     progress: Option<&Progress>,
 ) -> ToolResult {
     let (id, name) = (label.id.as_str(), label.tool_name.as_str());
-    let attempt = pin!(attempt(scope, call, message, progress));
+    let attempt = pin!(attempt(scope, registry, call, message, progress));
     match catch_unwind(attempt).await {
         Ok((Ok(Answer::Output(output)), usage)) => {
             ToolResult::ok(id, name, output).with_usage(usage)
@@ -92,11 +127,12 @@ async fn run_admitted(
 /// Admits, validates and runs a call.
 async fn attempt(
     scope: &CallScope,
+    registry: &ToolRegistry,
     call: ToolCall,
     message: &AssistantMessage,
     progress: Option<&Progress>,
 ) -> (Result<Answer, ToolError>, Usage) {
-    let valid = match admit(scope, call) {
+    let valid = match admit(scope, registry, call) {
         Ok(admitted) => validate(scope, admitted, message).await,
         Err(refusal) => Err(refusal),
     };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 use toolhost_agents::AgentsClient;
 use toolhost_contract::{
     AssistantMessage, ErrorCode, ErrorMessageLimit, HandlerError, Locale, ResourceName,
@@ -25,8 +26,9 @@ use crate::middleware::{
 };
 use crate::pending::PendingCalls;
 use crate::pending::record::{Handle, Owner, PendingCall};
-use crate::registry::RegisteredTool;
+use crate::registry::loaded_tools::RunningCall;
 use crate::registry::overlay::Overlay;
+use crate::registry::{RegisteredTool, ToolRegistry};
 use crate::workspace::bundle_key;
 
 /// What calls need of their instance.
@@ -55,10 +57,23 @@ impl InstanceScope {
     /// since it was stored.
     pub(crate) fn exit(&self, result: ToolResult) -> ToolResult {
         let agent = &self.agent.0;
-        let tool = agent.registry.get(result.tool_name());
+        let registry = agent.tools.registry();
+        let tool = registry
+            .as_ref()
+            .and_then(|registry| registry.get(result.tool_name()));
         let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
         outcome::exit(&agent.host.redactor, result, limit)
     }
+}
+
+/// What a runtime gives to the calls of a turn.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TurnOptions {
+    pub(crate) agents: Option<AgentsClient>,
+    /// Receives what the calls log while they run.
+    pub(crate) log: Option<LogListener>,
+    /// Stops the calls.
+    pub(crate) cancellation: Option<CancellationToken>,
 }
 
 /// What calls need of their turn. Its steps and calls share it.
@@ -69,6 +84,7 @@ pub(crate) struct TurnScope {
     pub(crate) agents: Option<AgentsClient>,
     /// Receives what the calls log while they run.
     log: Option<LogListener>,
+    pub(crate) cancellation: Option<CancellationToken>,
     required_succeeded: AtomicBool,
 }
 
@@ -77,9 +93,13 @@ impl TurnScope {
         instance: &Arc<InstanceScope>,
         turn_id: String,
         trace_id: String,
-        agents: Option<AgentsClient>,
-        log: Option<LogListener>,
+        options: TurnOptions,
     ) -> Self {
+        let TurnOptions {
+            agents,
+            log,
+            cancellation,
+        } = options;
         Self {
             origin: Arc::new(CallOrigin {
                 agent_name: instance.agent.0.name.clone(),
@@ -91,6 +111,7 @@ impl TurnScope {
             instance: Arc::clone(instance),
             agents,
             log,
+            cancellation,
             required_succeeded: AtomicBool::new(false),
         }
     }
@@ -102,9 +123,17 @@ impl TurnScope {
             instance,
             call.turn_id.clone(),
             trace_id,
-            None,
-            None,
+            TurnOptions::default(),
         ))
+    }
+
+    /// Begins a call of a tool, or a poll or a cancellation of one.
+    ///
+    /// # Errors
+    /// `E_TOOL_UNLOADED` if the bundle is being unloaded.
+    pub(crate) fn begin_call(&self) -> Result<RunningCall, ToolError> {
+        let call = self.agent().tools.begin_call();
+        call.ok_or_else(|| unloaded(self.locale()))
     }
 
     pub(crate) fn agent(&self) -> &AgentInner {
@@ -277,20 +306,36 @@ pub(crate) struct CallScope {
 }
 
 impl CallScope {
-    /// Finds a tool of the registry: one of the bundle, or one that an extension had registered with
-    /// this agent when the step was opened.
+    /// Finds a tool: one of the bundle's `registry`, or one that an extension had registered with this
+    /// agent when the step was opened.
     ///
     /// Spec: tool-spec-v2 §2.1(4), §3.
-    pub(crate) fn registered(&self, name: &str) -> Option<&RegisteredTool> {
-        let declared = self.turn.agent().registry.get(name);
+    pub(crate) fn registered<'a>(
+        &'a self,
+        registry: &'a ToolRegistry,
+        name: &str,
+    ) -> Option<&'a RegisteredTool> {
+        let declared = registry.get(name);
         declared.or_else(|| self.overlay.get(name))
     }
 
+    /// The token that cancels the call. A call in the background has none.
+    pub(crate) fn cancellation(&self) -> Option<&CancellationToken> {
+        let token = self.turn.cancellation.as_ref();
+        token.filter(|_| self.background.is_none())
+    }
+
     pub(crate) fn layers(&self) -> &Pipeline<ToolCallContext> {
-        &self.overlay.tool_call
+        &self.overlay.added.tool_call
     }
 
     pub(crate) fn permit(&self, tool: &RegisteredTool) -> Permit {
         self.turn.agent().permit(tool.item.name.resource())
     }
+}
+
+/// Returns the error of turns, steps and calls of a bundle that is being unloaded.
+pub(crate) fn unloaded(locale: Locale) -> ToolError {
+    let message = "The bundle was unloaded.";
+    ToolError::host(ToolErrorCode::Unloaded, message, locale)
 }

@@ -13,7 +13,7 @@ use super::hints::suggest_raising;
 use super::outcome::{NAME_SHOWN, display_name};
 use super::scope::CallScope;
 use crate::agent::Permit;
-use crate::registry::RegisteredTool;
+use crate::registry::{RegisteredTool, ToolRegistry};
 use toolhost_manifest::schema::json;
 
 /// A call of a tool that this step may call.
@@ -36,8 +36,12 @@ pub(super) struct ValidCall<'a> {
 /// Admits a call of the step's catalog; if the policy allows it, also one of the registry.
 ///
 /// Spec: tool-spec-v2 §9.
-pub(super) fn admit(scope: &CallScope, call: ToolCall) -> Result<AdmittedCall<'_>, ToolError> {
-    let tool = find(scope, &call.name)?;
+pub(super) fn admit<'a>(
+    scope: &'a CallScope,
+    registry: &'a ToolRegistry,
+    call: ToolCall,
+) -> Result<AdmittedCall<'a>, ToolError> {
+    let tool = find(scope, registry, &call.name)?;
     if scope.catalog.get(&call.name).is_none() {
         tracing::info!(
             target: "toolhost::audit",
@@ -51,7 +55,11 @@ pub(super) fn admit(scope: &CallScope, call: ToolCall) -> Result<AdmittedCall<'_
 }
 
 /// Finds the tool of a call in the step's catalog; if the policy allows it, also in the registry.
-fn find<'a>(scope: &'a CallScope, name: &str) -> Result<&'a RegisteredTool, ToolError> {
+fn find<'a>(
+    scope: &'a CallScope,
+    registry: &'a ToolRegistry,
+    name: &str,
+) -> Result<&'a RegisteredTool, ToolError> {
     let locale = scope.turn.locale();
     if let (Err(refusal), false) = (
         scope.catalog.admit(name, locale),
@@ -59,7 +67,7 @@ fn find<'a>(scope: &'a CallScope, name: &str) -> Result<&'a RegisteredTool, Tool
     ) {
         return Err(refusal);
     }
-    scope.registered(name).ok_or_else(|| {
+    scope.registered(registry, name).ok_or_else(|| {
         let message = format!("Tool '{}' is not in the Tool Registry.", display_name(name));
         ToolError::host(ToolErrorCode::NotFound, message, locale)
     })
@@ -70,10 +78,11 @@ fn find<'a>(scope: &'a CallScope, name: &str) -> Result<&'a RegisteredTool, Tool
 /// Spec: tool-spec-v2 §9.2.
 pub(crate) async fn is_refused(
     scope: &CallScope,
+    registry: &ToolRegistry,
     call: &ToolCall,
     message: &AssistantMessage,
 ) -> bool {
-    let Ok(tool) = find(scope, &call.name) else {
+    let Ok(tool) = find(scope, registry, &call.name) else {
         return true;
     };
     let admitted = AdmittedCall {
@@ -144,12 +153,13 @@ pub(super) async fn validate<'a>(
 /// called tool, or the default limits if there is no such tool.
 pub(crate) fn check_submitted(
     scope: &CallScope,
+    registry: &ToolRegistry,
     call: &ToolCall,
     message: &AssistantMessage,
 ) -> Result<(), ToolError> {
     let locale = scope.turn.locale();
     check_message_of(message, &call.id, locale)?;
-    let tool = scope.registered(&call.name);
+    let tool = scope.registered(registry, &call.name);
     let limits = tool.map_or_else(Limits::default, |tool| scope.permit(tool).limits);
     check_message_limits(message, &limits, locale)
 }

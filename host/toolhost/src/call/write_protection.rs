@@ -34,14 +34,19 @@ impl WriteProtection {
     /// of their names; if a lookup fails, the workdir is read-only.
     pub(crate) fn snapshot(&self) -> WriteProtected {
         let all = self.bundles.lock().unwrap_or_else(PoisonError::into_inner);
-        let bundles: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
+        let bundles: Vec<_> = all
+            .iter()
+            .filter(|known| known.strong_count() > 0)
+            .cloned()
+            .collect();
         drop(all);
         let mut own = Protected::default();
         self.rules.protected().for_each(|id| own.add(id));
         let own = Arc::new(own);
         WriteProtected::refreshed_by(move || {
             let mut all = vec![Arc::clone(&own)];
-            for bundle in &bundles {
+            // A bundle that was unloaded meanwhile is no longer protected.
+            for bundle in bundles.iter().filter_map(Weak::upgrade) {
                 match bundle.now() {
                     Ok(found) => all.push(found),
                     Err(error) => {

@@ -2,14 +2,18 @@
 
 use std::fmt;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
 use std::time::SystemTime;
 
+use futures_util::{Stream, StreamExt};
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use super::event::RuntimeEvent;
 use super::log::{EventLog, InstanceLog};
+use crate::broadcast_stream::BroadcastStream;
 
 /// Configuration of an [`EventBus`].
 #[derive(Debug, Clone)]
@@ -100,7 +104,7 @@ impl EventBus {
     pub fn subscribe(&self) -> EventStream {
         self.0.listeners.fetch_add(1, Relaxed);
         EventStream {
-            receiver: self.0.sender.subscribe(),
+            events: BroadcastStream::new(self.0.sender.subscribe()),
             listeners: Arc::clone(&self.0.listeners),
         }
     }
@@ -129,28 +133,48 @@ pub enum Received {
     Lost(u64),
 }
 
-/// A subscription to events. Dropping it unsubscribes. It does not keep the bus alive.
+/// A subscription to events, also as a [`Stream`], which ends when the bus is dropped. Dropping it
+/// unsubscribes. It does not keep the bus alive.
+///
+/// ```
+/// # async fn example(host: toolhost::Host) {
+/// use futures_util::StreamExt; // or that of `futures` or `tokio-stream`
+/// use toolhost::events::Received;
+///
+/// let types = host.events().subscribe().filter_map(async |received| match received {
+///     Received::Event(event) => Some(format!("{:?}", event.kind)),
+///     Received::Lost(count) => Some(format!("{count} events lost")),
+/// });
+/// types.for_each(async |line| println!("{line}")).await;
+/// # }
+/// ```
 pub struct EventStream {
-    receiver: broadcast::Receiver<Arc<RuntimeEvent>>,
+    events: BroadcastStream<Arc<RuntimeEvent>>,
     listeners: Arc<AtomicUsize>,
 }
 
 impl fmt::Debug for EventStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventStream")
-            .field("waiting", &self.receiver.len())
-            .finish_non_exhaustive()
+        f.debug_struct("EventStream").finish_non_exhaustive()
     }
 }
 
 impl EventStream {
     /// Waits for the next event. Returns `None` when the bus is dropped. Cancel-safe.
     pub async fn next(&mut self) -> Option<Received> {
-        match self.receiver.recv().await {
+        StreamExt::next(self).await
+    }
+}
+
+impl Stream for EventStream {
+    type Item = Received;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Received>> {
+        self.events.poll_recv(cx).map(|received| match received {
             Ok(event) => Some(Received::Event(event)),
             Err(RecvError::Lagged(count)) => Some(Received::Lost(count)),
             Err(RecvError::Closed) => None,
-        }
+        })
     }
 }
 

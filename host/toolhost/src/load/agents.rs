@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolhost_contract::{AgentResource, ResourceName, ToolCatalogItem, ToolName, ToolResource};
-use toolhost_manifest::bundle::{Bundle, IMPLICIT_AGENT, WriteGuard};
+use toolhost_manifest::bundle::{Bundle, IMPLICIT_AGENT};
 
 use crate::agent::{Agent, AgentInner, Permit};
 use crate::catalog::ToolCatalog;
 use crate::host::HostInner;
 use crate::loaded_bundle::Declares;
-use crate::registry::ToolRegistry;
 use crate::registry::agent_overlays::AgentOverlays;
+use crate::registry::loaded_tools::LoadedTools;
 
 /// What the agents of a bundle share.
 pub(super) struct Shared<'a> {
@@ -19,11 +19,10 @@ pub(super) struct Shared<'a> {
     pub(super) bundle: &'a Bundle,
     /// The manifest.
     pub(super) path: &'a PathBuf,
-    pub(super) registry: Arc<ToolRegistry>,
+    pub(super) tools: Arc<LoadedTools>,
     /// All tools, in the order declared.
     pub(super) items: Vec<ToolCatalogItem>,
     pub(super) overlays: &'a AgentOverlays,
-    pub(super) guard: Arc<WriteGuard>,
 }
 
 impl Shared<'_> {
@@ -55,13 +54,12 @@ impl Shared<'_> {
         Agent(Arc::new(AgentInner {
             name: name.to_owned(),
             bundle: self.path.clone(),
-            registry: Arc::clone(&self.registry),
+            tools: Arc::clone(&self.tools),
             catalog: tools.iter().flat_map(of).collect::<ToolCatalog>(),
             permits: self.bundle.tools().iter().map(permit).collect(),
             required: required.to_vec(),
             overlay: self.overlays.of(name),
             host: Arc::clone(self.host),
-            _guard: Arc::clone(&self.guard),
         }))
     }
 }

@@ -103,8 +103,8 @@ fn by_entry(tools: &[ToolResource]) -> Vec<Vec<usize>> {
 
 /// Returns the components of an earlier load.
 pub(super) fn of(previous: &LoadedInner) -> Vec<PreparedTool> {
-    let agent = previous.agents.first().into_iter();
-    let tools = agent.flat_map(|agent| agent.0.registry.values());
+    let registry = previous.tools.registry();
+    let tools = registry.iter().flat_map(|registry| registry.values());
     let components = tools.filter_map(|tool| match &tool.runs {
         Runs::Component(component) => Some(component.clone()),
         Runs::Native { .. } => None,

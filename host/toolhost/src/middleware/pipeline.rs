@@ -165,6 +165,14 @@ impl<C: MiddlewareContext> Pipeline<C> {
         }
     }
 
+    /// Returns the pipeline with the layers of another one.
+    pub(crate) fn merged(&self, others: &Self) -> Self {
+        others.layers.iter().fold(self.clone(), |all, layer| {
+            let middleware = Arc::clone(&layer.middleware);
+            all.with(&layer.owner, layer.priority, middleware)
+        })
+    }
+
     /// Returns the pipeline without the layers of one extension.
     pub(crate) fn without(&self, owner: &str) -> Self {
         let kept = self.layers.iter().filter(|layer| &*layer.owner != owner);

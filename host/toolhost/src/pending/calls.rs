@@ -93,7 +93,7 @@ impl PendingCalls {
     /// Subscribes to completions, and looks for calls that dead processes left running.
     pub(crate) async fn completions(self: &Arc<Self>) -> Result<Completions, ToolError> {
         let (own, records) = (Arc::clone(self), self.records().await?.clone());
-        let completions = Completions(self.listeners.subscribe());
+        let completions = Completions::of(&self.listeners);
         self.sandbox
             .spawn(async move { own.tidy(&records, SystemTime::now()).await });
         Ok(completions)

@@ -1,11 +1,15 @@
 //! Notifications of pending calls that have ended.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use futures_util::{Stream, StreamExt};
 use tokio::sync::broadcast::{self, error::RecvError};
 use toolhost_contract::ToolResult;
 
 use super::record::Handle;
+use crate::broadcast_stream::BroadcastStream;
 
 /// Completions that wait for a slow listener before the oldest are lost.
 const LISTENER_QUEUE: usize = 1024;
@@ -28,9 +32,24 @@ pub struct Completion {
     pub result: ToolResult,
 }
 
-/// Receives the completions of this process as they happen. Dropping it unsubscribes.
+/// Receives the completions of this process as they happen, also as a [`Stream`], which ends when the host
+/// is dropped. Dropping it unsubscribes.
+///
+/// ```
+/// # async fn example(host: toolhost::Host) -> Result<(), toolhost::ToolError> {
+/// use futures_util::StreamExt; // or that of `futures` or `tokio-stream`
+/// use toolhost::Completed;
+///
+/// let handles = host.completions().await?.filter_map(async |completed| match completed {
+///     Completed::Call(completion) => Some(completion.handle.clone()),
+///     Completed::Lost(_) => None, // poll what is still open
+/// });
+/// handles.for_each(async |handle| println!("{handle} has ended")).await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
-pub struct Completions(pub(super) broadcast::Receiver<Arc<Completion>>);
+pub struct Completions(BroadcastStream<Arc<Completion>>);
 
 /// What a listener receives.
 #[derive(Debug, Clone)]
@@ -43,14 +62,26 @@ pub enum Completed {
 }
 
 impl Completions {
+    pub(super) fn of(listeners: &broadcast::Sender<Arc<Completion>>) -> Self {
+        Self(BroadcastStream::new(listeners.subscribe()))
+    }
+
     /// Waits for the next completion; none once the host is dropped. Cancel safe: dropping the future
     /// loses nothing.
     pub async fn next(&mut self) -> Option<Completed> {
-        match self.0.recv().await {
+        StreamExt::next(self).await
+    }
+}
+
+impl Stream for Completions {
+    type Item = Completed;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Completed>> {
+        self.0.poll_recv(cx).map(|received| match received {
             Ok(completion) => Some(Completed::Call(completion)),
             Err(RecvError::Lagged(count)) => Some(Completed::Lost(count)),
             Err(RecvError::Closed) => None,
-        }
+        })
     }
 }
 

@@ -30,7 +30,17 @@ pub(super) async fn poll(
     guest_handle: String,
 ) -> (ToolResult, Option<PollOutcome>) {
     let agent = turn.agent();
-    let tool = agent.registry.get(&*call.tool_name).cloned();
+    let running = match turn.begin_call() {
+        Ok(running) => running,
+        // It can be polled once the bundle is loaded again.
+        Err(error) => {
+            return (
+                ToolResult::error(&call.call_id, &call.tool_name, error),
+                None,
+            );
+        }
+    };
+    let tool = running.registry.get(&*call.tool_name).cloned();
     let outcome: Arc<OnceLock<PollOutcome>> = Arc::default();
     let progress: Arc<Progress> = Arc::default();
     let core = {
@@ -48,7 +58,7 @@ pub(super) async fn poll(
     let polled = ToolCall::new(&*call.call_id, &*call.tool_name, JsonObject::new());
     let kind = CallKind::Poll;
     let context = ToolCallContext::new(polled, kind, &progress, &"".into(), &turn.origin);
-    let layers = agent.overlay.snapshot().tool_call.clone();
+    let layers = agent.overlay.snapshot().added.tool_call.clone();
     let result = layers.run(context, core).await;
     let result = progress.sanitize_codes(result, turn.locale());
     let result = result.with_call(&call.call_id, &call.tool_name);

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode, ToolResult};
 use tracing::{Instrument, Span};
 
 use super::background::BackgroundCall;
 use super::record::Handle;
+use crate::call::cancellation::cancelled_result;
 use crate::call::outcome::{CallLabel, display_name};
 use crate::call::scope::CallScope;
 use crate::call::{executor, validate};
@@ -32,8 +34,20 @@ pub(crate) async fn submit(
     span: Span,
 ) -> ToolResult {
     let (id, name) = (call.id.clone(), display_name(&call.name));
-    let submitted = match validate::check_submitted(scope, &call, message) {
-        Ok(()) if Box::pin(validate::is_refused(scope, &call, message)).await => {
+    if scope
+        .cancellation()
+        .is_some_and(CancellationToken::is_cancelled)
+    {
+        let cancelled = cancelled_result(&CallLabel::of(&call), scope.turn.locale());
+        return scope.turn.instance.exit(cancelled);
+    }
+    let running = match scope.turn.begin_call() {
+        Ok(running) => running,
+        Err(error) => return ToolResult::error(&id, &name, error),
+    };
+    let registry = &running.registry;
+    let submitted = match validate::check_submitted(scope, registry, &call, message) {
+        Ok(()) if Box::pin(validate::is_refused(scope, registry, &call, message)).await => {
             let label = CallLabel::of(&call);
             let executed = Box::pin(executor::execute(scope, call, &label, message));
             return executed.instrument(span).await;

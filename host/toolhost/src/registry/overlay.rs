@@ -3,35 +3,33 @@
 use std::convert::Infallible;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use indexmap::IndexMap;
 use tokio::sync::watch;
 use toolhost_contract::{ToolCatalogItem, ToolName};
 
-use super::{RegisteredTool, Runs, ToolRegistry};
-use crate::middleware::pipeline::Pipeline;
-use crate::middleware::{StepContext, ToolCallContext, TurnContext};
+use super::additions::Additions;
+use super::{RegisteredTool, ToolRegistry};
 
 /// A snapshot of what an agent's extensions have registered.
 #[derive(Clone, Default)]
 pub(crate) struct Overlay {
-    pub(crate) turn: Pipeline<TurnContext>,
-    pub(crate) step: Pipeline<StepContext>,
-    pub(crate) tool_call: Pipeline<ToolCallContext>,
+    /// What the extensions have added.
+    pub(crate) added: Additions,
     extensions: Vec<Arc<str>>,
+    /// Extensions that are still being added. What they have registered has no effect yet, but its names
+    /// are taken.
+    unfinished: Vec<(Arc<str>, Additions)>,
     /// The tools of the bundle: one registry for each load of it that is still used.
     declared: Vec<Weak<ToolRegistry>>,
-    /// In the order first registered.
-    tools: IndexMap<Box<str>, Arc<RegisteredTool>>,
 }
 
 impl Overlay {
     pub(crate) fn get(&self, name: &str) -> Option<&RegisteredTool> {
-        self.tools.get(name).map(|tool| &**tool)
+        self.added.tools.get(name).map(|tool| &**tool)
     }
 
     /// The catalog items of the tools, in the order registered.
     pub(crate) fn items(&self) -> impl Iterator<Item = &ToolCatalogItem> {
-        self.tools.values().map(|tool| &tool.item)
+        self.added.tools.values().map(|tool| &tool.item)
     }
 
     /// The names of the extensions, in the order added.
@@ -45,57 +43,66 @@ impl Overlay {
         declared.any(|registry| registry.contains_key(name))
     }
 
-    /// The extension that registered a tool.
+    /// The extension that registered a tool, or is about to.
     pub(crate) fn owner(&self, name: &str) -> Option<Arc<str>> {
-        match &self.tools.get(name)?.runs {
-            Runs::Native { owner, .. } => Some(Arc::clone(owner)),
-            Runs::Component(_) => None,
+        let unfinished = self.unfinished.iter().map(|(_, additions)| additions);
+        let mut all = std::iter::once(&self.added).chain(unfinished);
+        all.find_map(|additions| additions.owner(name).cloned())
+    }
+
+    /// Where an extension registers its tools and layers; none if it was removed, or a later one has its
+    /// name.
+    fn additions(&mut self, extension: &Arc<str>) -> Option<&mut Additions> {
+        if is_in(&self.extensions, extension) {
+            return Some(&mut self.added);
         }
+        let mut unfinished = self.unfinished.iter_mut();
+        let own = unfinished.find(|(known, _)| Arc::ptr_eq(known, extension));
+        own.map(|(_, additions)| additions)
     }
 
-    pub(crate) fn register(&mut self, tool: RegisteredTool) {
-        let name = tool.item.name.as_str().into();
-        self.tools.insert(name, Arc::new(tool));
-    }
-
-    pub(crate) fn unregister(&mut self, name: &str) {
-        self.tools.shift_remove(name);
-    }
-
-    /// Adds an extension, unless one of its name is there. Returns whether it was added.
-    pub(crate) fn add_extension(&mut self, extension: &Arc<str>) -> bool {
-        let is_new = self.extensions.iter().all(|known| known != extension);
+    /// Begins to add an extension, unless one of its name is there. Returns whether it was added.
+    fn begin(&mut self, extension: &Arc<str>) -> bool {
+        let unfinished = self.unfinished.iter().map(|(known, _)| known);
+        let mut known = self.extensions.iter().chain(unfinished);
+        let is_new = known.all(|known| known != extension);
         if is_new {
-            self.extensions.push(Arc::clone(extension));
+            let unfinished = (Arc::clone(extension), Additions::default());
+            self.unfinished.push(unfinished);
         }
         is_new
     }
 
-    /// Returns whether this extension is registered, and not a later one of its name.
-    pub(crate) fn has_extension(&self, extension: &Arc<str>) -> bool {
-        self.extensions
-            .iter()
-            .any(|known| Arc::ptr_eq(known, extension))
+    /// Makes what an extension has registered take effect. Returns whether the extension was there.
+    fn finish(&mut self, extension: &Arc<str>) -> bool {
+        let mut unfinished = self.unfinished.iter();
+        let Some(at) = unfinished.position(|(known, _)| Arc::ptr_eq(known, extension)) else {
+            return false;
+        };
+        let (extension, additions) = self.unfinished.remove(at);
+        self.extensions.push(extension);
+        self.added.extend(additions);
+        true
     }
 
     /// Removes an extension with its tools and layers. Returns whether it was there.
-    fn remove_extension(&mut self, extension: &str) -> bool {
-        let before = self.extensions.len();
+    fn remove(&mut self, extension: &str) -> bool {
+        let before = self.extensions.len() + self.unfinished.len();
+        self.unfinished.retain(|(known, _)| &**known != extension);
         self.extensions.retain(|known| &**known != extension);
-        if self.extensions.len() == before {
-            return false;
-        }
-        let owned = |tool: &RegisteredTool| match &tool.runs {
-            Runs::Native { owner, .. } => &**owner == extension,
-            Runs::Component(_) => false,
-        };
-        self.tools.retain(|_, tool| !owned(tool));
-        self.turn = self.turn.without(extension);
-        self.step = self.step.without(extension);
-        self.tool_call = self.tool_call.without(extension);
-        true
+        self.added.remove(extension);
+        self.extensions.len() + self.unfinished.len() < before
     }
 }
+
+/// Returns whether this extension is among them, and not another one of its name.
+fn is_in(extensions: &[Arc<str>], extension: &Arc<str>) -> bool {
+    extensions.iter().any(|known| Arc::ptr_eq(known, extension))
+}
+
+/// The extension was removed, or a later one has its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Removed;
 
 /// A tool of a bundle whose name an extension has taken.
 #[derive(Debug, PartialEq, Eq)]
@@ -123,11 +130,62 @@ impl CurrentOverlay {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Removes an extension. Returns whether it was there.
+    /// Begins to add an extension, unless one of its name is there. Returns whether it was added. It has no
+    /// effect until [`Self::finish`].
+    pub(crate) fn begin(&self, extension: &Arc<str>) -> bool {
+        self.replaced(|overlay| overlay.begin(extension))
+    }
+
+    /// Makes what an extension has registered take effect, all at once. Returns whether the extension was
+    /// there.
+    pub(crate) fn finish(&self, extension: &Arc<str>) -> bool {
+        let is_finished = self.replaced(|overlay| overlay.finish(extension));
+        if is_finished {
+            self.notify();
+        }
+        is_finished
+    }
+
+    /// Removes the extension of a name. Returns whether it was there.
     pub(crate) fn remove(&self, extension: &str) -> bool {
-        let removed: Result<bool, Infallible> =
-            self.change(|overlay| Ok(overlay.remove_extension(extension)));
-        removed.unwrap_or(false)
+        let is_removed = self.replaced(|overlay| overlay.remove(extension));
+        if is_removed {
+            self.notify();
+        }
+        is_removed
+    }
+
+    /// Removes this extension, and not a later one of its name. Returns whether it was there.
+    pub(crate) fn remove_own(&self, extension: &Arc<str>) -> bool {
+        let is_removed = self.replaced(|overlay| {
+            overlay.additions(extension).is_some() && overlay.remove(extension)
+        });
+        if is_removed {
+            self.notify();
+        }
+        is_removed
+    }
+
+    /// Changes what an extension adds. `check` looks at what all extensions have registered.
+    ///
+    /// # Errors
+    /// The error of `check`, or [`Removed`]; then nothing is changed.
+    pub(crate) fn change<T, E: From<Removed>>(
+        &self,
+        extension: &Arc<str>,
+        check: impl FnOnce(&Overlay) -> Result<(), E>,
+        change: impl FnOnce(&mut Additions) -> T,
+    ) -> Result<T, E> {
+        let (changed, is_finished) = self.replace(|overlay| {
+            check(overlay)?;
+            let is_finished = is_in(&overlay.extensions, extension);
+            let additions = overlay.additions(extension).ok_or(Removed)?;
+            Ok::<_, E>((change(additions), is_finished))
+        })?;
+        if is_finished {
+            self.notify();
+        }
+        Ok(changed)
     }
 
     /// Adds the tools of a load of the bundle. From now on no extension can take their names.
@@ -151,16 +209,16 @@ impl CurrentOverlay {
         })
     }
 
-    /// Changes a copy, and replaces the overlay by it if the change succeeds.
-    pub(crate) fn change<T, E>(
-        &self,
-        change: impl FnOnce(&mut Overlay) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let changed = self.replace(change)?;
+    fn notify(&self) {
         self.changes.send_modify(|count| *count += 1);
-        Ok(changed)
     }
 
+    fn replaced<T>(&self, change: impl FnOnce(&mut Overlay) -> T) -> T {
+        let Ok(changed) = self.replace(|overlay| Ok::<_, Infallible>(change(overlay)));
+        changed
+    }
+
+    /// Changes a copy, and replaces the overlay by it if the change succeeds.
     fn replace<T, E>(&self, change: impl FnOnce(&mut Overlay) -> Result<T, E>) -> Result<T, E> {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let mut changed = Overlay::clone(&current);
