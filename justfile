@@ -31,6 +31,14 @@ bench *args:
 soak *args:
     cargo xtask soak -- {{args}}
 
+# Check documentation and public API of the published crates; --write records the API in docs/api.
+api *args:
+    cargo xtask api {{args}}
+
+# Package the published crates; --verify compiles them.
+package *args:
+    cargo xtask package {{args}}
+
 # Check the dependencies' licences, sources and advisories.
 deny:
     cargo xtask deny

@@ -7,38 +7,29 @@ use std::process::Command;
 use serde_json::Value;
 use toolhost_tests::root;
 
-/// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md.
+/// The crates of this workspace on which each crate may depend, in the order of ARCHITECTURE.md. Those that
+/// are published name `toolhost-features` for their tests alone.
 const ORDER: [(&str, &[&str]); 13] = [
     ("toolhost-features", &[]),
     ("toolhost-contract", &[]),
-    (
-        "toolhost-sandbox",
-        &["toolhost-contract", "toolhost-features"],
-    ),
-    ("toolhost-store", &["toolhost-features"]),
-    (
-        "toolhost-manifest",
-        &["toolhost-contract", "toolhost-features"],
-    ),
-    (
-        "toolhost-agents",
-        &["toolhost-contract", "toolhost-features", "toolhost-store"],
-    ),
+    ("toolhost-sandbox", &["toolhost-contract"]),
+    ("toolhost-store", &[]),
+    ("toolhost-manifest", &["toolhost-contract"]),
+    ("toolhost-agents", &["toolhost-contract", "toolhost-store"]),
     (
         "toolhost",
         &[
             "toolhost-agents",
             "toolhost-contract",
-            "toolhost-features",
             "toolhost-manifest",
             "toolhost-sandbox",
             "toolhost-store",
         ],
     ),
-    ("toolhost-otel", &["toolhost-features"]),
-    ("toolhost-mcp", &["toolhost", "toolhost-features"]),
+    ("toolhost-otel", &[]),
+    ("toolhost-mcp", &["toolhost"]),
     ("toolhost-rpc", &["toolhost", "toolhost-features"]),
-    ("toolhost-mcp-client", &["toolhost", "toolhost-features"]),
+    ("toolhost-mcp-client", &["toolhost"]),
     (
         "toolhost-testing",
         &[
@@ -78,14 +69,32 @@ const OWNERS: [(&str, &[&str]); 12] = [
     ("anyhow", &["toolhost-cli", "xtask"]),
 ];
 
-/// Selections of crates that link the engine and must share one build of it.
-const SELECTIONS: [&str; 6] = [
-    "toolhost-sandbox",
-    "toolhost",
-    "toolhost-rpc",
-    "toolhost-testing",
-    "toolhost-cli",
-    "toolhost-tests",
+/// Selections of crates that link the engine and must share one build of it, with the kinds of their
+/// dependencies. Those that are published are built with their tests or examples, or beside
+/// `toolhost-features`.
+const SELECTIONS: [&[&str]; 8] = [
+    &["-e", "normal,build,dev", "-p", "toolhost-sandbox"],
+    &[
+        "-e",
+        "normal,build",
+        "-p",
+        "toolhost-sandbox",
+        "-p",
+        "toolhost-features",
+    ],
+    &["-e", "normal,build,dev", "-p", "toolhost"],
+    &[
+        "-e",
+        "normal,build",
+        "-p",
+        "toolhost",
+        "-p",
+        "toolhost-features",
+    ],
+    &["-e", "normal,build", "-p", "toolhost-rpc"],
+    &["-e", "normal,build", "-p", "toolhost-testing"],
+    &["-e", "normal,build", "-p", "toolhost-cli"],
+    &["-e", "normal,build", "-p", "toolhost-tests"],
 ];
 
 /// Returns what cargo prints in the workspace.
@@ -203,11 +212,11 @@ fn each_selection_of_crates_builds_the_dependencies_with_the_same_features() {
             .any(|package| package.starts_with("wasmtime "))
     );
     for selection in SELECTIONS {
-        for (package, selected) in features(&["-e", "normal,build", "-p", selection]) {
+        for (package, selected) in features(selection) {
             let unified = &workspace[&package];
             assert!(
                 selected.is_subset(unified),
-                "-p {selection} builds {package} with the features {selected:?}, the workspace with \
+                "{selection:?} builds {package} with the features {selected:?}, the workspace with \
                  {unified:?}: add the missing features to host/toolhost-features/Cargo.toml"
             );
         }

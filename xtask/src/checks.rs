@@ -4,6 +4,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::api::{self, ApiRun};
+use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
 use crate::{child, clients, conformance, instructions, mcp_clients, mcp_servers, sources};
 
@@ -38,8 +40,8 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     )
 }
 
-/// Checks the format of all crates, runs clippy on the workspace and the SDK, and compiles the modules
-/// that the fuzz targets include.
+/// Checks the format of all crates, runs clippy on the workspace and the SDK, checks the documentation, the
+/// public API and the packages of the published crates, and compiles the modules that the fuzz targets include.
 pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     let root = workspace.root();
     for dir in [
@@ -48,6 +50,7 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
         root.join("tests/guests"),
         workspace.fuzz(),
         workspace.sdk("rust"),
+        root.join("xtask/public-api"),
     ] {
         child::run(child::cargo(&dir).args(["fmt", "--all", "--check"]))?;
     }
@@ -63,6 +66,8 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     let mut sdk = child::guest_cargo(&workspace.sdk("rust"));
     sdk.env("CARGO_TARGET_DIR", root.join("target/guests-build/sdk"));
     child::run(sdk.args(clippy))?;
+    api::run(workspace, ApiRun::Check)?;
+    package::run(workspace, PackageRun::Contents)?;
     // The fuzz targets include files of the crates; the targets without the engine are compiled.
     let mut pure = child::cargo(&workspace.fuzz());
     pure.env("CARGO_TARGET_DIR", root.join("target/fuzz/check"));

@@ -26,7 +26,11 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
             .args(words);
         command
     };
-    let manifests = ["Cargo.toml", "guest-examples/Cargo.toml"];
+    let manifests = [
+        "Cargo.toml",
+        "guest-examples/Cargo.toml",
+        "xtask/public-api/Cargo.toml",
+    ];
     for manifest in manifests {
         println!("deny: licences, bans and sources of {manifest}");
         let checks = [
@@ -38,7 +42,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         ];
         child::run(&mut deny(manifest, &checks))?;
     }
-    let [host, _] = manifests;
+    let [host, ..] = manifests;
     if !child::works(&mut deny(host, &["fetch", "db"])) {
         println!(
             "deny: the database of advisories cannot be fetched: known vulnerabilities are NOT checked"

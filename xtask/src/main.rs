@@ -8,6 +8,7 @@
 
 use std::process::ExitCode;
 
+mod api;
 mod apt;
 mod checks;
 mod child;
@@ -15,13 +16,16 @@ mod clients;
 mod conformance;
 mod demo;
 mod deny;
+mod docs;
 mod fuzz;
 mod guests;
 mod instructions;
 mod mcp_clients;
 mod mcp_servers;
+mod package;
 mod packages;
 mod peers;
+mod published;
 mod sources;
 mod task;
 mod tool;

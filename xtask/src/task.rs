@@ -2,7 +2,9 @@
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::api::{self, ApiRun};
 use crate::fuzz::{self, FuzzRun};
+use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
 use crate::{checks, conformance, demo, deny, guests, instructions, mcp_clients, peers, wasip2};
 
@@ -19,7 +21,14 @@ Set-up and build commands that need only cargo.
                                 tests `toolhost serve` with the clients
   cargo xtask conformance       tests `toolhost serve` and the client of MCP servers with the conformance
                                 suite of MCP, both revisions
-  cargo xtask lint              checks format and clippy as CI does
+  cargo xtask lint              checks format and clippy, and runs `api` and `package`
+  cargo xtask api [--write|--release]
+                                checks the documentation of the published crates, and compares their
+                                public API with docs/api and with that of the last release; or writes
+                                docs/api, or both
+  cargo xtask package [--verify]
+                                packages the published crates and checks what the packages contain; or
+                                compiles them too, which takes minutes
   cargo xtask deny              checks the dependencies' licences, sources and advisories
   cargo xtask bench [-- ARGS]   measures, in the release profile
   cargo xtask bench peers [--write]
@@ -51,6 +60,8 @@ pub(crate) enum Task {
     McpClients,
     Conformance,
     Lint,
+    Api(ApiRun),
+    Package(PackageRun),
     Deny,
     Bench(Vec<String>),
     Instructions(Vec<String>),
@@ -85,6 +96,8 @@ impl Task {
             "conformance" => Self::Conformance,
             "lint" => Self::Lint,
             "deny" => Self::Deny,
+            "api" => return ApiRun::parse(&rest).map(Self::Api),
+            "package" => return PackageRun::parse(&rest).map(Self::Package),
             "bench" => return Ok(Self::Bench(rest)),
             "instructions" if rest.iter().all(|word| word == "--write") => {
                 return Ok(Self::Instructions(rest));
@@ -134,6 +147,8 @@ impl Task {
                 conformance::test(workspace)
             }
             Self::Lint => checks::lint(workspace),
+            Self::Package(run) => package::run(workspace, *run),
+            Self::Api(run) => api::run(workspace, *run),
             Self::Deny => deny::check(workspace),
             Self::Bench(args) => {
                 if args.first().is_some_and(|word| word == "peers") {
@@ -170,7 +185,7 @@ fn minutes(words: &[String]) -> Result<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::Task;
+    use super::{ApiRun, PackageRun, Task};
 
     fn parse(line: &str) -> Option<Task> {
         Task::parse(line.split_whitespace().map(String::from)).ok()
@@ -198,6 +213,11 @@ mod tests {
         assert_eq!(parse("instructions --write"), write);
         assert_eq!(parse("instructions write"), None);
         assert_eq!(parse("deny"), Some(Task::Deny));
+        assert_eq!(parse("api"), Some(Task::Api(ApiRun::Check)));
+        assert_eq!(parse("api --write"), Some(Task::Api(ApiRun::Write)));
+        assert_eq!(parse("api write"), None);
+        let verify = Some(Task::Package(PackageRun::Verify));
+        assert_eq!(parse("package --verify"), verify);
         assert_eq!(parse("build"), None);
         assert_eq!(parse("soak"), Some(Task::Soak { minutes: 1 }));
         assert_eq!(parse("soak --minutes 10"), Some(Task::Soak { minutes: 10 }));

@@ -18,7 +18,7 @@ pub(crate) mod since_2_0 {
                 include goondan:tool/agent-tool@2.0.0;
             }
         ",
-        path: "../../wit",
+        path: "wit",
         world: "toolhost:sandbox/host",
         imports: {
             "goondan:tool/agents": async | trappable,
