@@ -36,7 +36,18 @@ impl ToolStatus {
 
 /// The result of a [`ToolCall`](crate::ToolCall).
 ///
-/// `{"toolCallId": "call_1", "toolName": "text__upper", "status": "ok", "output": {"text": "HI"}}`
+/// ```
+/// use serde_json::json;
+/// use toolhost_contract::{ToolResult, ToolStatus};
+///
+/// let result = ToolResult::ok("call_1", "text__upper", json!({"text": "HI"}));
+/// assert_eq!(result.status(), ToolStatus::Ok);
+/// assert_eq!(
+///     serde_json::to_value(&result)?,
+///     json!({"toolCallId": "call_1", "toolName": "text__upper", "status": "ok", "output": {"text": "HI"}})
+/// );
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 ///
 /// Spec: tool-spec-v2 §10.1.
 #[derive(Debug, Clone, PartialEq, Serialize)]

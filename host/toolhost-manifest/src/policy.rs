@@ -76,6 +76,20 @@ pub use variable::{SecretSource, Secrets};
 ///
 /// [`Policy::default`] denies calls outside the catalog, all environment variables, all HTTP requests and
 /// other agents. Its limits are those of [`Limits::default`].
+///
+/// ```
+/// use std::time::Duration;
+/// use toolhost_contract::ResourceName;
+/// use toolhost_manifest::Policy;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let policy = Policy::parse("tools: {bash: {limits: {deadlineMs: 5000}}}", "policy.yaml")?;
+/// let (grants, limits) = policy.resolve("coder", &ResourceName::parse("bash")?);
+/// assert_eq!(limits.deadline, Duration::from_secs(5));
+/// assert!(grants.env.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     registry_direct_call: bool,

@@ -30,6 +30,19 @@ use crate::{HttpGrant, Limits, SandboxError, SandboxStartError};
 /// The engine and everything calls share. One per process; every clone is the same sandbox.
 ///
 /// It knows no tool: see [`Sandbox::prepare`].
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use toolhost_sandbox::{CacheConfig, Sandbox, SandboxConfig};
+///
+/// let mut config = SandboxConfig::default();
+/// config.cache = Some(CacheConfig::new("/var/cache/agent", "/var/lib/agent/cache.key"));
+/// let sandbox = Sandbox::new(config)?;
+/// let (tool, origin) = sandbox.prepare(std::fs::read("tool.wasm")?).await?;
+/// println!("{} handlers, {origin:?}", tool.handlers().len());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Sandbox(pub(crate) Arc<SandboxInner>);
 

@@ -22,6 +22,36 @@ use crate::sandbox::SandboxInner;
 use crate::sync::lock;
 
 /// A component that can be called. Cheap to clone; calls share nothing but compiled code.
+///
+/// ```no_run
+/// # async fn example(
+/// #     sandbox: toolhost_sandbox::Sandbox,
+/// #     tool: toolhost_sandbox::PreparedTool,
+/// #     context: toolhost_contract::ToolContext,
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
+/// use toolhost_contract::ExportName;
+/// use toolhost_sandbox::{Grants, Invocation, Limits, Operation, WorkdirRules, WriteProtected};
+///
+/// let workdir = sandbox.open_workdir("/srv/project".as_ref(), &WorkdirRules::default())?;
+/// let report = tool
+///     .call(Invocation {
+///         operation: Operation::Handler {
+///             name: ExportName::parse("upper")?,
+///             input: r#"{"text": "hi"}"#.to_owned(),
+///         },
+///         context,
+///         workdir: Some(workdir),
+///         protected: WriteProtected::default(),
+///         grants: Grants::none(),
+///         agents: None,
+///         log: None,
+///         limits: Limits::default(),
+///     })
+///     .await;
+/// println!("{:?}, {:?}", report.outcome?, report.usage.wall);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct PreparedTool(Arc<Prepared>);
 

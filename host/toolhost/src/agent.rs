@@ -43,6 +43,16 @@ impl Permit {
 /// ```text
 /// Agent ── instance ▶ Instance ── open_turn ▶ Turn ── open_step ▶ Step ── execute ▶ ToolResult
 /// ```
+///
+/// ```no_run
+/// # fn example(host: toolhost::Host, bundle: toolhost::LoadedBundle) -> Result<(), Box<dyn std::error::Error>> {
+/// let agent = bundle.agent("coder")?; // or bundle.only_agent()?
+/// let tools = agent.catalog().to_openai(); // what its next step shows to the model
+/// let instance = agent.instance("user-1", host.workdir("/srv/project")?);
+/// # let _ = (tools, instance);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Agent(pub(crate) Arc<AgentInner>);
 

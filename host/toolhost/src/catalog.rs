@@ -15,6 +15,17 @@ const QUOTED_NAME_MAX: usize = 64;
 /// The tools of one step, in the order given to the model. A snapshot: tools registered or removed
 /// later do not change it. Cheap to clone.
 ///
+/// ```no_run
+/// # fn example(step: &toolhost::Step) {
+/// let catalog = step.catalog();
+/// let tools = catalog.to_anthropic(); // also: to_openai, to_mcp
+/// for item in catalog.items() {
+///     println!("{}: {:?}", item.name, item.description);
+/// }
+/// # let _ = tools;
+/// # }
+/// ```
+///
 /// Spec: tool-spec-v2 §3, §13.
 #[derive(Debug, Clone, Default)]
 pub struct ToolCatalog {

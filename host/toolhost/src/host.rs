@@ -62,6 +62,24 @@ pub enum LoadProgress {
 type OnProgress = Arc<dyn Fn(&LoadProgress) + Send + Sync>;
 
 /// Sets up a [`Host`]. Reads no environment variables and no configuration files.
+///
+/// ```no_run
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use toolhost::{CacheConfig, Host, Policy, Sandbox, SandboxConfig};
+///
+/// let mut config = SandboxConfig::default();
+/// config.cache = Some(CacheConfig::new("/var/cache/agent", "/var/lib/agent/cache.key"));
+/// let policy = Policy::parse("tools: {fetch: {limits: {deadlineMs: 5000}}}", "policy.yaml")?;
+/// let host = Host::builder()
+///     .sandbox(Sandbox::new(config)?)
+///     .policy(policy)
+///     .state_root("/var/lib/agent") // workspaces, pending calls, events
+///     .keep_out_of("the policy file", "/etc/agent/policy.yaml")
+///     .build()?;
+/// # let _ = host;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Default)]
 pub struct HostBuilder {
     sandbox: Option<Sandbox>,

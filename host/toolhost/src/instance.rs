@@ -12,6 +12,23 @@ use crate::pending::PollReply;
 use crate::workspace::instance_directory;
 
 /// An instance of an agent: its key and its workspace. Cheap to clone.
+///
+/// Pending results belong to it. A handle works again after a restart, with an instance of the same key:
+///
+/// ```no_run
+/// # async fn example(bundle: toolhost::LoadedBundle) -> Result<(), Box<dyn std::error::Error>> {
+/// use toolhost::ToolStatus;
+///
+/// // A workspace of its own beneath the host's state root, in place of a directory of the user's.
+/// let workspace = bundle.instance_workspace("user-1")?;
+/// let instance = bundle.only_agent()?.instance("user-1", workspace);
+/// let result = instance.poll("a handle of an earlier result").await;
+/// if result.status() == ToolStatus::Pending {
+///     instance.cancel("a handle of an earlier result").await;
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Instance(pub(crate) Arc<InstanceScope>);
 

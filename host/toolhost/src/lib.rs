@@ -8,6 +8,32 @@
 //! ```text
 //! Host::load ▶ LoadedBundle ▶ Agent ▶ Instance ▶ Turn ▶ Step ── execute(ToolCall, &AssistantMessage) ▶ ToolResult
 //! ```
+//!
+//! A turn with one step, in which a model's message calls tools:
+//!
+//! ```no_run
+//! # use serde_json::{Value, json};
+//! # async fn ask_model(tools: Value) -> Value { tools }
+//! # async fn tell_model(results: Vec<Value>) {}
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use toolhost::{AssistantMessage, Host};
+//!
+//! let host = Host::builder().build()?; // once per process
+//! let bundle = host.load("bundle").await?;
+//! let workdir = host.workdir("/srv/project")?; // all that the tools see of the machine
+//! let instance = bundle.only_agent()?.instance("user-1", workdir);
+//!
+//! let turn = instance.open_turn("turn-1").await?;
+//! let step = turn.open_step().await?;
+//! let message = ask_model(step.catalog().to_openai()).await;
+//! let message = AssistantMessage::parse(message)?;
+//! let results = step.execute_all(&message).await;
+//! tell_model(results.iter().map(|result| result.to_openai()).collect()).await;
+//! step.close(()).await?;
+//! turn.close("answer").await?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod agent;
 mod agents_port;

@@ -67,6 +67,19 @@ pub enum WorkspaceError {
 }
 
 /// A bundle whose tools can all run. Cheap to clone; it never changes.
+///
+/// ```no_run
+/// # async fn example(host: toolhost::Host) -> Result<(), Box<dyn std::error::Error>> {
+/// let bundle = host.load("bundle").await?;
+/// for agent in bundle.agents() {
+///     println!("{}: {} tools", agent.name(), agent.catalog().items().len());
+/// }
+/// for warning in bundle.diagnostics() {
+///     eprintln!("{warning}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct LoadedBundle(pub(crate) Arc<LoadedInner>);
 

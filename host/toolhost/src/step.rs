@@ -28,6 +28,21 @@ const CALLS_AT_ONCE: usize = 64;
 ///
 /// [`Step::close`] ends it well, [`Step::fail`] with an error. Dropping it counts as a failure, and the
 /// second halves of its middleware do not run.
+///
+/// ```no_run
+/// # async fn example(turn: toolhost::Turn, message: serde_json::Value) -> Result<(), Box<dyn std::error::Error>> {
+/// use toolhost::AssistantMessage;
+///
+/// let step = turn.open_step().await?;
+/// let message = AssistantMessage::parse(message)?;
+/// for call in message.tool_calls() {
+///     let result = step.execute(call.clone(), &message).await;
+///     println!("{} is {:?}", call.name, result.status());
+/// }
+/// step.close(()).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "close the step, so that the second halves of its middleware run"]
 pub struct Step {
     scope: CallScope,

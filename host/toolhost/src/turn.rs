@@ -149,6 +149,22 @@ impl From<String> for TurnStart {
 ///
 /// The runtime chooses the id, and ensures that it is unique. Close the steps of a turn before the
 /// turn: neither closes the other.
+///
+/// ```no_run
+/// # async fn example(instance: toolhost::Instance) -> Result<(), Box<dyn std::error::Error>> {
+/// let turn = instance.open_turn("turn-1").await?;
+/// loop {
+///     let step = turn.open_step().await?;
+///     // Ask the model, and execute the calls of its message.
+///     step.close(()).await?;
+///     if turn.required_tools_satisfied() {
+///         break;
+///     }
+/// }
+/// turn.close("the model's answer").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "close the turn, so that the second halves of its middleware run"]
 pub struct Turn {
