@@ -65,7 +65,7 @@ impl fmt::Display for AddressBlock {
 }
 
 /// Why a block is not public.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
     Special,
     /// IPv6 addresses that embed IPv4 addresses.
@@ -85,7 +85,8 @@ const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], length: u8) -> AddressBlock {
 }
 
 /// Blocks outside the public internet: special-purpose addresses (RFC 6890) and metadata services of
-/// cloud providers. The first block that contains an address is reported.
+/// cloud providers. Blocks lie within each other; the smallest one that contains an address decides, so
+/// the order of the rows has no meaning.
 #[rustfmt::skip]
 static NON_PUBLIC: [(AddressBlock, Reason); 34] = [
     (v4(0, 0, 0, 0, 8), Special),          // this host, unspecified
@@ -124,20 +125,26 @@ static NON_PUBLIC: [(AddressBlock, Reason); 34] = [
     (v6([0x8000, 0, 0, 0, 0, 0, 0, 0], 1), Special),
 ];
 
-fn non_public(address: IpAddr) -> Option<&'static (AddressBlock, Reason)> {
-    let mut blocks = NON_PUBLIC.iter();
-    blocks.find(|(block, _)| block.contains(address))
+/// Returns the smallest of some blocks that contains an address.
+fn smallest_block(
+    blocks: &[(AddressBlock, Reason)],
+    address: IpAddr,
+) -> Option<(AddressBlock, Reason)> {
+    let around = blocks.iter().filter(|(block, _)| block.contains(address));
+    around
+        .max_by_key(|(block, _)| block.0.prefix_len())
+        .copied()
 }
 
-/// Returns the non-public block that contains an address, or `None` for a public address.
+/// Returns the smallest non-public block that contains an address, or `None` for a public address.
 #[must_use]
 pub fn non_public_block(address: IpAddr) -> Option<AddressBlock> {
-    non_public(address).map(|(block, _)| *block)
+    smallest_block(&NON_PUBLIC, address).map(|(block, _)| block)
 }
 
 /// Returns whether an IPv6 address embeds an IPv4 address.
 pub(crate) fn embeds_ipv4(address: IpAddr) -> bool {
-    non_public(address).is_some_and(|(_, reason)| *reason == EmbedsIpv4)
+    smallest_block(&NON_PUBLIC, address).is_some_and(|(_, reason)| reason == EmbedsIpv4)
 }
 
 #[cfg(test)]
@@ -223,6 +230,28 @@ mod tests {
             ("fec0::1", "8000::/1"),
         ] {
             check(address, Some(block));
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_moved_changes_no_decision() {
+        for (block, reason) in NON_PUBLIC {
+            let (first, last) = (block.0.network(), block.0.broadcast());
+            // Each row decides for one of its addresses at least, and none is there twice.
+            let same = NON_PUBLIC.iter().filter(|(other, _)| *other == block);
+            assert_eq!(same.count(), 1, "{block}");
+            let of_row = [first, last].map(|address| smallest_block(&NON_PUBLIC, address));
+            assert!(of_row.contains(&Some((block, reason))), "{block}");
+            for rows in 0..NON_PUBLIC.len() {
+                let mut moved = NON_PUBLIC;
+                moved.rotate_left(rows);
+                for address in [first, last] {
+                    let expected = smallest_block(&NON_PUBLIC, address);
+                    assert_eq!(smallest_block(&moved, address), expected, "{address}");
+                    moved.reverse();
+                    assert_eq!(smallest_block(&moved, address), expected, "{address}");
+                }
+            }
         }
     }
 
