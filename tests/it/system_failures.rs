@@ -1,6 +1,7 @@
-//! The host without file descriptors, without disk space, without write access, and killed.
+//! The host without file descriptors, addresses, disk space or write access, and killed.
 //! Each test runs a host in a child process and limits a resource of it.
 
+mod addresses;
 mod descriptors;
 mod disk;
 mod host_process;

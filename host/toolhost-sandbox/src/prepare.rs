@@ -2,12 +2,14 @@
 
 mod describe;
 
-use std::fmt;
+use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use tokio::sync::oneshot;
 use wasmtime::component::Component;
+use wasmtime::{Engine, OutOfMemory};
 
 use crate::PrepareError;
 use crate::call::spare::stock::Spares;
@@ -46,9 +48,18 @@ struct Uncompiled {
     facts: ComponentFacts,
 }
 
+/// A component that was compiled now.
+struct New {
+    code: Arc<ComponentCode>,
+    digest: ComponentDigest,
+    facts: ComponentFacts,
+    /// Whether it may be stored in the cache.
+    is_cacheable: bool,
+}
+
 /// What compiling gave.
 enum Compiled {
-    Now(Arc<ComponentCode>, ComponentDigest, ComponentFacts),
+    Now(New),
     /// Another call had compiled it while this one waited.
     Meanwhile(PreparedTool),
 }
@@ -108,8 +119,8 @@ impl Sandbox {
             Found::Uncompiled(uncompiled) => uncompiled,
         };
         match self.compile(uncompiled).await? {
-            Compiled::Now(code, digest, facts) => {
-                let tool = self.describe_and_store(code, digest, facts).await?;
+            Compiled::Now(new) => {
+                let tool = self.describe_and_store(new).await?;
                 Ok((tool, CodeOrigin::Compiled))
             }
             Compiled::Meanwhile(tool) => Ok((tool, CodeOrigin::Cached)),
@@ -156,9 +167,17 @@ impl Sandbox {
             let started = Instant::now();
             let compiled = compile(&sandbox, bytes, || !cancelled.is_closed());
             sandbox.prepared.add_compile_time(started.elapsed());
-            let (component, image) = compiled?;
-            let code = link(&sandbox, &component, image, &facts)?;
-            Ok(Compiled::Now(code, digest, facts))
+            let CompiledCode {
+                component,
+                image,
+                is_cacheable,
+            } = compiled?;
+            Ok(Compiled::Now(New {
+                code: link(&sandbox, &component, image, &facts)?,
+                digest,
+                facts,
+                is_cacheable,
+            }))
         };
         let compiled = clock.within(timeout, self.on_thread(work)).await;
         compiled.unwrap_or(Err(PrepareError::TooSlow { limit }))?
@@ -174,12 +193,13 @@ impl Sandbox {
     }
 
     /// Calls `describe`, and stores the answer with the compiled code in the cache.
-    async fn describe_and_store(
-        &self,
-        code: Arc<ComponentCode>,
-        digest: ComponentDigest,
-        facts: ComponentFacts,
-    ) -> Result<PreparedTool, PrepareError> {
+    async fn describe_and_store(&self, new: New) -> Result<PreparedTool, PrepareError> {
+        let New {
+            code,
+            digest,
+            facts,
+            is_cacheable,
+        } = new;
         let handlers = describe(&self.0, &code, ComponentId::of(&facts.sha256)).await?;
         let sandbox = Arc::clone(&self.0);
         let work = move || {
@@ -188,7 +208,7 @@ impl Sandbox {
                 rules: InspectionRules::with(&sandbox.config.compile),
                 handlers,
             };
-            if let Some(cache) = &sandbox.cache {
+            if let (Some(cache), true) = (&sandbox.cache, is_cacheable) {
                 let image = code.memory.image();
                 cache.store(digest, code.pre.component(), image, &record);
             }
@@ -251,42 +271,91 @@ fn link(
     let memory = MemorySource::new(id, image, &sandbox.idle_memory);
     let spares = sandbox.spares.as_ref().map(Spares::new);
     let code = ComponentCode::link(&sandbox.linker, component, memory, spares);
-    let code = code.map_err(|error| PrepareError::WrongShape {
-        reason: reason(&error),
-    });
-    code.map(Arc::new)
+    code.map(Arc::new).map_err(|error| link_failed(&error))
 }
 
-/// Compiles a component. Returns its code, and the initial data of a memory, which the code does not
-/// contain.
+/// Tells a component with other types than the host's from a machine that lacks something.
+fn link_failed(error: &wasmtime::Error) -> PrepareError {
+    let of_host =
+        |cause: &(dyn StdError + 'static)| cause.is::<OutOfMemory>() || cause.is::<io::Error>();
+    let reason = reason(error);
+    match error.chain().any(of_host) {
+        true => PrepareError::Host(reason),
+        false => PrepareError::WrongShape { reason },
+    }
+}
+
+/// A component that was compiled.
+struct CompiledCode {
+    component: Component,
+    /// The initial data of a memory, if the code does not contain it.
+    image: Option<Image>,
+    /// False where the code contains the data only because no image could be made this time.
+    is_cacheable: bool,
+}
+
+/// Compiles a component, if possible without the initial data of its largest memory.
 fn compile(
     sandbox: &SandboxInner,
     mut bytes: Vec<u8>,
     is_awaited: impl Fn() -> bool,
-) -> Result<(Component, Option<Image>), PrepareError> {
+) -> Result<CompiledCode, PrepareError> {
     let limits = &sandbox.config.compile;
     let time = limits.time_for(bytes.len());
     check_function_cost(&bytes, limits)?;
-    let mut image = None;
+    let (mut image, mut is_cacheable) = (None, true);
     if let Some((without, data)) = take_out(&bytes) {
-        image = Some(Image::copy(&data).map_err(host_failed)?);
-        bytes = without;
+        match Image::copy_with_retries(&data) {
+            Ok(copied) => (image, bytes) = (Some(copied), without),
+            Err(error) => {
+                tracing::warn!(%error, "cannot make an image of initial data: each instance copies it");
+                is_cacheable = false;
+            }
+        }
     }
-    let Some(compiler) = &sandbox.config.compiler else {
-        let compiled = Component::from_binary(&sandbox.engine, &bytes);
-        let component = compiled.map_err(|error| PrepareError::Compile {
-            reason: reason(&error),
-        })?;
-        return Ok((component, image));
+    let artifact = match &sandbox.config.compiler {
+        Some(compiler) => compiler.compile(&bytes, time, is_awaited)?,
+        None => precompile(&sandbox.engine, &bytes)?,
     };
-    let artifact = compiler.compile(&bytes, time, is_awaited)?;
+    // It was compiled, so what fails here is the machine: it has no memory for the code, for example.
     let component = load(&sandbox.engine, &artifact).map_err(|error| {
         let reason = reason(&error);
-        PrepareError::Host(format!("the compiler's artifact is refused: {reason}"))
+        PrepareError::Host(format!("the compiled artifact is refused: {reason}"))
     })?;
-    Ok((component, image))
+    Ok(CompiledCode {
+        component,
+        image,
+        is_cacheable,
+    })
+}
+
+fn precompile(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, PrepareError> {
+    let compiled = engine.precompile_component(component);
+    compiled.map_err(|error| PrepareError::Compile {
+        reason: reason(&error),
+    })
 }
 
 fn host_failed(error: impl fmt::Display) -> PrepareError {
     PrepareError::Host(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_is_not_blamed_for_what_the_machine_lacks() {
+        let differs = wasmtime::Error::msg("expected func, found nothing").context("goondan:tool");
+        assert!(matches!(
+            link_failed(&differs),
+            PrepareError::WrongShape { .. }
+        ));
+        let lacks = wasmtime::Error::from(io::Error::from(io::ErrorKind::OutOfMemory));
+        let error = link_failed(&lacks.context("while linking"));
+        assert!(
+            matches!(&error, PrepareError::Host(reason) if reason.contains("memory")),
+            "{error}"
+        );
+    }
 }

@@ -153,6 +153,16 @@ async fn the_sum_of_memories_and_the_sum_of_tables_are_limited() {
 }
 
 #[tokio::test]
+async fn growth_beyond_all_addresses_gives_a_guest_no_more_memory_than_its_limit() {
+    for report in call("grow_after_refused").await {
+        assert_eq!(report.outcome.unwrap(), Outcome::Output(Value::Null));
+        // The peak counts all that it has.
+        assert!(report.usage.memory_peak > 250 << 20);
+        assert!(report.usage.memory_peak <= 256 << 20);
+    }
+}
+
+#[tokio::test]
 async fn a_limit_reached_during_instantiation_is_reported_as_a_limit() {
     let small = small_sandbox();
     let instances = "(core instance (instantiate $empty))\n".repeat(65);

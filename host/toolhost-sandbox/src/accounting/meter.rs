@@ -36,6 +36,7 @@ pub(crate) struct Meter {
     pub(crate) http_received: AtomicU64,
     pub(crate) memory_refused: AtomicBool,
     pub(crate) pool_refused: AtomicBool,
+    pub(crate) table_refused: AtomicBool,
     /// The first limit of the disk that was reached.
     disk_limit: Mutex<Option<DiskLimit>>,
     /// The open files of every call of this sandbox.
@@ -67,6 +68,7 @@ impl Meter {
             http_received: AtomicU64::new(0),
             memory_refused: AtomicBool::new(false),
             pool_refused: AtomicBool::new(false),
+            table_refused: AtomicBool::new(false),
             disk_limit: Mutex::new(None),
             host_files,
             stdout: Mutex::new(HeadTail::new(limits.stdio_bytes)),

@@ -9,6 +9,7 @@ use wasmtime::ResourceLimiter;
 
 use crate::accounting::meter::Meter;
 use crate::accounting::quota::Quota;
+use crate::engine::memory::creator::CannotGrow;
 use crate::engine::settings::{INSTANCES, MEMORIES, TABLES};
 
 /// Limits the memories and tables of one call. Gives back the memory when dropped.
@@ -128,10 +129,15 @@ impl ResourceLimiter for MemoryLimiter {
         Ok(taken)
     }
 
-    fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
-        let last = std::mem::take(&mut self.last_growth);
-        self.give_back(last);
-        self.has_failed = true;
+    /// The engine may call this also for growth that it refuses before it asks [`Self::memory_growing`], as
+    /// it does for memories with small pages. Then `last_growth` is of an earlier growth, which the guest
+    /// still has.
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        if error.is::<CannotGrow>() {
+            let last = std::mem::take(&mut self.last_growth);
+            self.give_back(last);
+            self.has_failed = true;
+        }
         Ok(())
     }
 
@@ -148,6 +154,7 @@ impl ResourceLimiter for MemoryLimiter {
             .table_elements
             .saturating_add(desired.saturating_sub(current) as u64);
         if sum > self.meter.limits.table_elements {
+            self.meter.table_refused.store(true, Relaxed);
             return Ok(false);
         }
         self.table_elements = sum;
@@ -165,5 +172,44 @@ impl ResourceLimiter for MemoryLimiter {
 
     fn memories(&self) -> usize {
         self.meter.limits.instances.min(MEMORIES as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::component_id::ComponentId;
+
+    fn limiter(memory_bytes: u64) -> (MemoryLimiter, Arc<Quota>) {
+        let all = Arc::new(Quota::new(1 << 30, 3));
+        let limits = Limits {
+            memory_bytes,
+            ..Limits::default()
+        };
+        let meter = Meter::new(limits, ComponentId(1), Arc::clone(&all));
+        (MemoryLimiter::new(Arc::clone(&all), Arc::new(meter)), all)
+    }
+
+    #[test]
+    fn growth_that_the_engine_refuses_by_itself_gives_back_no_earlier_growth() {
+        let (mut limiter, all) = limiter(1_000);
+        assert!(limiter.memory_growing(0, 800, None).unwrap());
+        let by_engine = || wasmtime::Error::msg("memory growth exceeds memory type's limits");
+        for _ in 0..3 {
+            limiter.memory_grow_failed(by_engine()).unwrap();
+            assert_eq!(all.held(), 800);
+            assert!(!limiter.memory_growing(800, 1_600, None).unwrap());
+        }
+        assert!(limiter.memory_growing(800, 1_000, None).unwrap());
+        // What the host could not provide is given back, once.
+        let failed = || CannotGrow(io::ErrorKind::OutOfMemory.into()).into();
+        limiter.memory_grow_failed(failed()).unwrap();
+        assert_eq!(all.held(), 800);
+        limiter.memory_grow_failed(failed()).unwrap();
+        assert_eq!(all.held(), 800);
+        drop(limiter);
+        assert_eq!(all.held(), 0);
     }
 }

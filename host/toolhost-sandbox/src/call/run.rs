@@ -13,7 +13,7 @@ use crate::call::resource_limiter::MemoryLimiter;
 use crate::call::response::{RawResponse, Response};
 use crate::call::store::{RunTime, new_store};
 use crate::call::task::CallTask;
-use crate::call::trap::{GuestCallContext, classify_trap};
+use crate::call::trap::{ExportDiffers, GuestCallContext, classify_trap};
 use crate::host::agents::GrantedAgents;
 use crate::host::bindings::handlers;
 use crate::scheduler::admission::MAX_HANGING;
@@ -103,7 +103,9 @@ impl CallTask {
         };
         let response = match request {
             Request::Describe => {
-                let differs = |interface| move |error: wasmtime::Error| error.context(interface);
+                let differs = |interface| {
+                    move |error: wasmtime::Error| error.context(ExportDiffers(interface))
+                };
                 let handlers = fresh
                     .load_handlers(&code.handlers)
                     .map_err(differs("goondan:tool/handlers"))?;

@@ -24,6 +24,17 @@ impl fmt::Display for GuestCallContext {
     }
 }
 
+/// Marks an error of an interface that the component exports with other types than the host's. It holds
+/// the name of the interface.
+#[derive(Debug)]
+pub(crate) struct ExportDiffers(pub(crate) &'static str);
+
+impl fmt::Display for ExportDiffers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
 /// Tells whether the guest, a limit or the host caused an error.
 pub(crate) fn classify_trap(error: wasmtime::Error, meter: &Meter) -> SandboxError {
     let limits = &meter.limits;
@@ -62,17 +73,22 @@ pub(crate) fn classify_trap(error: wasmtime::Error, meter: &Meter) -> SandboxErr
     }
 }
 
+/// How the engine's error begins if a guest passed too much at once. Its type is private.
+const HOSTCALL_FUEL: &str = "too much data is being copied between the host and the guest";
+
+/// How the engine's error begins if a component needs more instances, memories or tables than its store
+/// allows. It has no type.
+const STORE_LIMIT: &str = "resource limit exceeded";
+
 /// Classifies errors other than traps: a guest passed too much, or malformed values.
 fn classify_other(error: wasmtime::Error, meter: &Meter) -> SandboxError {
-    let message = format!("{error:#}");
-    if message.contains("fuel allocated for hostcalls") {
+    let cause = error.root_cause().to_string();
+    if cause.starts_with(HOSTCALL_FUEL) {
         return SandboxError::HostcallTooLarge {
             limit: meter.limits.hostcall_bytes,
         };
     }
-    // It needs more instances, memories or table elements than its call may have.
-    let of_a_limit =
-        message.contains("resource limit exceeded") || message.contains("exceeds table limits");
+    let of_a_limit = cause.starts_with(STORE_LIMIT) || meter.table_refused.load(Relaxed);
     // Within an export, the other errors are invalid pointers and texts that the guest passed.
     let by_guest = of_a_limit
         || error.is::<GuestCallContext>()
@@ -82,7 +98,7 @@ fn classify_other(error: wasmtime::Error, meter: &Meter) -> SandboxError {
         || error.is::<wasmtime_wasi_http::FieldMapError>();
     if by_guest {
         return SandboxError::Trap {
-            reason: printable(&format!("{}", error.root_cause()), REASON_MAX),
+            reason: printable(&cause, REASON_MAX),
         };
     }
     SandboxError::Host(error)
@@ -115,7 +131,39 @@ fn panic_line(stderr: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::Arc;
+
     use super::*;
+    use crate::Limits;
+    use crate::accounting::quota::Quota;
+    use crate::component_id::ComponentId;
+
+    fn meter() -> Meter {
+        let files = Arc::new(Quota::new(1, 3));
+        Meter::new(Limits::default(), ComponentId(1), files)
+    }
+
+    #[test]
+    fn words_of_the_engine_within_other_errors_decide_nothing() {
+        for words in [HOSTCALL_FUEL, STORE_LIMIT, "table exceeds table limits"] {
+            let quoted = || wasmtime::Error::from(io::Error::other(format!("no file '{words}'")));
+            let error = classify_trap(quoted(), &meter());
+            assert!(matches!(error, SandboxError::Host(_)), "{error:?}");
+            // Above the cause, they are of the host or of the guest.
+            let error = quoted().context(words);
+            let error = classify_trap(error.context(GuestCallContext), &meter());
+            assert!(matches!(error, SandboxError::Trap { .. }), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_table_that_was_refused_is_a_limit_whatever_the_engine_says_of_it() {
+        let meter = meter();
+        meter.table_refused.store(true, Relaxed);
+        let error = classify_trap(wasmtime::Error::msg("no"), &meter);
+        assert!(matches!(error, SandboxError::Trap { .. }), "{error:?}");
+    }
 
     #[test]
     fn finds_the_message_of_a_panic() {

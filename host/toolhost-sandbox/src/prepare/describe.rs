@@ -9,6 +9,7 @@ use crate::accounting::output::printable;
 use crate::call::response::Response;
 use crate::call::run::Request;
 use crate::call::task::CallTask;
+use crate::call::trap::ExportDiffers;
 use crate::component::code::ComponentCode;
 use crate::component_id::ComponentId;
 use crate::host::bindings::handlers;
@@ -39,9 +40,18 @@ pub(super) async fn describe(
         Ok(Response::Exports(exports)) => check(exports),
         Ok(Response::Outcome(_)) => Err(PrepareError::Host("describe was not called".to_owned())),
         // The engine found exports of other types before anything of the guest ran.
-        Err(SandboxError::Host(error)) => Err(PrepareError::WrongShape {
-            reason: reason(&error),
-        }),
+        Err(SandboxError::Host(error)) if error.is::<ExportDiffers>() => {
+            Err(PrepareError::WrongShape {
+                reason: reason(&error),
+            })
+        }
+        // The machine had no memory for an instance, for example: no fault of the component.
+        Err(SandboxError::Host(error)) => Err(PrepareError::Host(reason(&error))),
+        Err(
+            error @ (SandboxError::HostPanic
+            | SandboxError::Busy { .. }
+            | SandboxError::MemoryExhausted),
+        ) => Err(PrepareError::Host(format!("describe: {error}"))),
         Err(error) => Err(PrepareError::Describe(error)),
     }
 }

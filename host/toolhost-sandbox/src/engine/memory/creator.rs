@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::future::poll_fn;
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -67,6 +68,11 @@ unsafe impl MemoryCreator for HostMemories {
     }
 }
 
+/// The system refuses to make a memory larger, though its limits allow it.
+#[derive(Debug, thiserror::Error)]
+#[error("the memory cannot grow")]
+pub(crate) struct CannotGrow(#[source] pub(crate) io::Error);
+
 /// A memory of a running instance.
 struct HostMemory {
     /// None once it is dropped.
@@ -89,13 +95,11 @@ unsafe impl LinearMemory for HostMemory {
     }
 
     fn grow_to(&mut self, new_size: usize) -> wasmtime::Result<()> {
-        if new_size > self.reserved {
-            return Err(wasmtime::Error::msg("beyond the reserved addresses"));
-        }
-        match &mut self.slot {
-            Some(slot) => Ok(slot.resize(new_size)?),
-            None => Err(wasmtime::Error::msg("the memory is gone")),
-        }
+        let grown = match &mut self.slot {
+            Some(slot) if new_size <= self.reserved => slot.resize(new_size),
+            Some(_) | None => Err(io::ErrorKind::OutOfMemory.into()),
+        };
+        Ok(grown.map_err(CannotGrow)?)
     }
 
     fn as_ptr(&self) -> *mut u8 {

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -11,6 +13,12 @@ use super::address_space::AddressSpace;
 
 /// Bytes of a page of WebAssembly, and so a multiple of the machine's page size.
 pub(crate) const PAGE: usize = 64 << 10;
+
+/// How often the system is asked for an image.
+const ATTEMPTS: u32 = 3;
+
+/// Time between two attempts.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a memory begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +74,12 @@ impl Image {
         Self::map(file, 0, range, data.minimum)
     }
 
+    /// Copies an image as [`Self::copy`] does, again if the system refuses: it may lack a descriptor or
+    /// memory for a moment. Blocks the thread meanwhile.
+    pub(crate) fn copy_with_retries(data: &InitialData) -> io::Result<Self> {
+        with_retries(|| Self::copy(data))
+    }
+
     /// Where it lies in the memory.
     pub(crate) fn range(&self) -> Range<usize> {
         self.range.clone()
@@ -89,5 +103,46 @@ impl Image {
     pub(super) fn map_into(&self, space: &mut AddressSpace, origin: usize) -> io::Result<()> {
         let range = origin + self.range.start..origin + self.range.end;
         space.map_file(range, self.file.as_fd(), self.file_offset, true)
+    }
+}
+
+/// Returns the first success of [`ATTEMPTS`], or the last error.
+fn with_retries<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..ATTEMPTS {
+        if let Ok(done) = attempt() {
+            return Ok(done);
+        }
+        thread::sleep(PAUSE);
+    }
+    attempt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_that_the_system_refuses_is_asked_for_again_and_then_given_up() {
+        let data = InitialData {
+            offset: PAGE,
+            bytes: vec![7; PAGE],
+            minimum: 4 * PAGE,
+        };
+        for (refusals, made) in [(0, true), (2, true), (3, false)] {
+            let mut asked = 0;
+            let image = with_retries(|| {
+                asked += 1;
+                if asked <= refusals {
+                    return Err(rustix::io::Errno::BUSY.into());
+                }
+                Image::copy(&data)
+            });
+            assert_eq!(image.is_ok(), made, "{refusals}");
+            assert_eq!(asked, 3.min(refusals + 1), "{refusals}");
+            match image {
+                Ok(image) => assert_eq!(image.bytes(), data.bytes),
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::ResourceBusy),
+            }
+        }
     }
 }
