@@ -1,5 +1,6 @@
 //! The directory that a call gets as its `/`, held by handle.
 
+mod changes;
 mod identity;
 mod protected;
 mod usage;
@@ -13,6 +14,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use toolhost_contract::{FileId, Protected};
 
+pub(crate) use changes::{ChangeGuard, Target};
 pub(crate) use identity::file_id;
 pub use protected::WriteProtected;
 pub(crate) use usage::{FreedSpace, WorkdirUsage, WorkdirUsages};

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use cap_std::fs::Dir;
 use cap_std::time::SystemTime;
 use toolhost_contract::FileId;
 
+use super::changes::{ChangeGuard, ChangeLocks, Target};
 use super::identity::file_id;
 use crate::sync::lock;
 
@@ -67,14 +68,15 @@ pub(crate) struct WorkdirUsage(Arc<Count>);
 #[derive(Debug, Default)]
 struct Count {
     bytes: AtomicI64,
-    sizes: Mutex<()>,
+    changes: ChangeLocks,
 }
 
 impl WorkdirUsage {
-    /// Locks the sizes of the workdir's files. Held from reading a size until its change is counted,
-    /// so that no two calls count the same change.
-    pub(crate) fn lock_sizes(&self) -> MutexGuard<'_, ()> {
-        lock(&self.0.sizes)
+    /// Locks files or names of the workdir. Held from reading a size, or finding what a name leads to, until
+    /// the change is counted, so that no two calls count the same change. A file call that hangs delays only
+    /// calls that change the same file or name.
+    pub(crate) fn lock<const N: usize>(&self, targets: [Target; N]) -> ChangeGuard<'_, N> {
+        self.0.changes.lock(targets)
     }
 
     /// Counts `bytes` and returns true if the workdir then has grown by `limit` or less.

@@ -298,7 +298,7 @@ impl HostDescriptor for FilesystemView<'_> {
 
     fn remove_directory_at(&mut self, handle: Handle, path: String) -> FsResult<()> {
         let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
-        let _sizes = self.fs.budget.usage.lock_sizes();
+        let _name = self.fs.budget.usage.lock([entry.target()?]);
         self.fs.open_unprotected(&entry)?;
         entry.remove_dir()?;
         self.fs.budget.removed(FreedSpace::default());
@@ -315,13 +315,17 @@ impl HostDescriptor for FilesystemView<'_> {
         let (from, to) = (self.dir_to_change(&handle)?, self.dir(&new_handle)?);
         let from = DirEntryRef::new(from, &path)?;
         let to = DirEntryRef::new(to, &new_path)?;
-        let _sizes = self.fs.budget.usage.lock_sizes();
+        let usage = &self.fs.budget.usage;
+        let _names = usage.lock([from.target()?, to.target()?]);
         let moved = self.fs.open_unprotected(&from)?;
         let replaced = self.fs.open_unprotected(&to)?;
-        from.rename(&to)?;
         // The system keeps both names if they are of one file.
         let moved = moved.map(|moved| moved.id());
-        if let Some(replaced) = replaced.filter(|replaced| moved != Some(replaced.id())) {
+        let mut replaced = replaced.filter(|replaced| moved != Some(replaced.id()));
+        let lock = |replaced: &mut OpenEntry| replaced.lock_size(usage);
+        let _size = replaced.as_mut().map(lock).transpose()?;
+        from.rename(&to)?;
+        if let Some(replaced) = replaced {
             self.fs.budget.removed(replaced.freed());
         }
         Ok(())
@@ -338,8 +342,11 @@ impl HostDescriptor for FilesystemView<'_> {
 
     fn unlink_file_at(&mut self, handle: Handle, path: String) -> FsResult<()> {
         let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
-        let _sizes = self.fs.budget.usage.lock_sizes();
-        let removed = self.fs.open_unprotected(&entry)?;
+        let usage = &self.fs.budget.usage;
+        let _name = usage.lock([entry.target()?]);
+        let mut removed = self.fs.open_unprotected(&entry)?;
+        let lock = |removed: &mut OpenEntry| removed.lock_size(usage);
+        let _size = removed.as_mut().map(lock).transpose()?;
         entry.remove_file()?;
         let freed = removed.as_ref().map(OpenEntry::freed);
         self.fs.budget.removed(freed.unwrap_or_default());

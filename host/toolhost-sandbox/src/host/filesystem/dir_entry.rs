@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use toolhost_contract::FileId;
 
 use super::beneath::{open_beneath, open_path};
-use crate::workdir::{FreedSpace, file_id};
+use crate::workdir::{ChangeGuard, FreedSpace, Target, WorkdirUsage, file_id};
 
 /// A name in an open directory. Its parent is resolved once and kept open, so that the entry that was
 /// checked is the entry that is changed, even if another call replaces a directory on the path.
@@ -67,6 +67,11 @@ impl<'a> DirEntryRef<'a> {
 
     pub(super) fn parent_id(&self) -> io::Result<FileId> {
         Ok(file_id(&self.parent().dir_metadata()?))
+    }
+
+    /// The name as something that a call changes.
+    pub(super) fn target(&self) -> io::Result<Target> {
+        Ok(Target::name(self.parent_id()?, self.name()))
     }
 
     /// The name without the slashes behind it.
@@ -144,6 +149,16 @@ impl OpenEntry {
 
     pub(super) fn id(&self) -> FileId {
         file_id(&self.metadata)
+    }
+
+    /// Locks the size of the entry until its removal is counted, and reads its metadata again.
+    pub(super) fn lock_size<'a>(
+        &mut self,
+        usage: &'a WorkdirUsage,
+    ) -> io::Result<ChangeGuard<'a, 1>> {
+        let guard = usage.lock([Target::Size(self.id())]);
+        self.metadata = Metadata::from_file(&self.handle)?;
+        Ok(guard)
     }
 
     /// Returns the space freed by removing the entry: none if the file has other names, or if another

@@ -3,14 +3,17 @@
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
+use cap_std::fs::Metadata;
 use rustix::buffer::spare_capacity;
 use rustix::io::{Errno, ReadWriteFlags, pread, pwritev2};
+use toolhost_contract::FileId;
 
 use super::budget::{Budget, OpenSlot};
 use super::error::errno_of;
-use crate::workdir::FreedSpace;
+use crate::workdir::{ChangeGuard, FreedSpace, Target, file_id};
 
 /// Maximum bytes of one read or write of a stream.
 pub(super) const CHUNK: usize = 64 << 10;
@@ -30,6 +33,8 @@ pub struct OpenFile {
     pub(super) file: File,
     pub(super) access: FileAccess,
     pub(super) budget: Budget,
+    /// Read when the file is first changed.
+    id: OnceLock<FileId>,
     _slot: OpenSlot,
 }
 
@@ -55,8 +60,21 @@ impl OpenFile {
             file,
             access,
             budget,
+            id: OnceLock::new(),
             _slot: slot,
         }
+    }
+
+    /// Locks the size of the file, until its change is counted.
+    fn lock_size(&self) -> io::Result<ChangeGuard<'_, 1>> {
+        let id = match self.id.get() {
+            Some(id) => *id,
+            None => {
+                let id = file_id(&Metadata::from_file(&self.file)?);
+                *self.id.get_or_init(|| id)
+            }
+        };
+        Ok(self.budget.usage.lock([Target::Size(id)]))
     }
 
     fn extent(&self) -> io::Result<Extent> {
@@ -69,7 +87,7 @@ impl OpenFile {
     }
 
     pub(super) fn set_size(&self, size: u64) -> io::Result<()> {
-        let _sizes = self.budget.usage.lock_sizes();
+        let _size = self.lock_size()?;
         let before = self.extent()?;
         let growth = size.saturating_sub(before.size);
         self.budget.charge(growth, before.in_workdir(growth))?;
@@ -107,28 +125,25 @@ impl OpenFile {
 
     /// Writes all of `bytes`, or none if the budget is spent.
     pub(super) fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        let _sizes = self.budget.usage.lock_sizes();
-        self.write(bytes, self.extent()?, at, || {
-            self.file.write_all_at(bytes, at)
-        })
+        self.write(bytes, |_| at, || self.file.write_all_at(bytes, at))
     }
 
     /// Writes all of `bytes` at the end of the file, even if another process moves the end meanwhile.
     pub(super) fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        let _sizes = self.budget.usage.lock_sizes();
-        let extent = self.extent()?;
-        self.write(bytes, extent, extent.size, || append_all(&self.file, bytes))
+        let end = |before: Extent| before.size;
+        self.write(bytes, end, || append_all(&self.file, bytes))
     }
 
     fn write(
         &self,
         bytes: &[u8],
-        before: Extent,
-        at: u64,
+        at: impl FnOnce(Extent) -> u64,
         write: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<()> {
+        let _size = self.lock_size()?;
+        let before = self.extent()?;
         let length = bytes.len() as u64;
-        let end = at.checked_add(length).ok_or(Errno::FBIG)?;
+        let end = at(before).checked_add(length).ok_or(Errno::FBIG)?;
         let growth = match length {
             0 => 0,
             _ => end.saturating_sub(before.size),
@@ -164,4 +179,93 @@ fn append_all(file: &File, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, mpsc};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::Limits;
+    use crate::accounting::meter::Meter;
+    use crate::accounting::quota::Quota;
+    use crate::component_id::ComponentId;
+    use crate::workdir::WorkdirUsage;
+
+    fn budget() -> Budget {
+        let files = Arc::new(Quota::new(100, 3));
+        let meter = Meter::new(Limits::default(), ComponentId(1), files);
+        Budget {
+            meter: Arc::new(meter),
+            usage: WorkdirUsage::default(),
+        }
+    }
+
+    /// A new file, with a name in this directory.
+    fn open(budget: &Budget, dir: &tempfile::TempDir, name: &str) -> OpenFile {
+        let access = FileAccess {
+            read: true,
+            write: true,
+            read_sync: false,
+        };
+        let file = File::create(dir.path().join(name)).unwrap();
+        let slot = budget.open_slot().unwrap();
+        OpenFile::new(file, access, budget.clone(), slot)
+    }
+
+    #[test]
+    fn a_write_that_hangs_delays_no_change_of_another_file() {
+        let (budget, dir) = (budget(), tempfile::tempdir().unwrap());
+        let [hanging, other] = ["hanging", "other"].map(|name| open(&budget, &dir, name));
+        let (begun, begins) = mpsc::channel();
+        let (changed, changes) = mpsc::channel();
+        let other = &other;
+        let other_changes = move || {
+            begins.recv().unwrap();
+            other.write_at(b"abc", 0).unwrap();
+            other.append(b"def").unwrap();
+            other.set_size(4).unwrap();
+            let _ = changed.send(());
+        };
+        thread::scope(|scope| {
+            scope.spawn(other_changes);
+            let written = hanging.write(
+                b"xy",
+                |_| 0,
+                || {
+                    begun.send(()).unwrap();
+                    // Long enough for the busiest machine; it ends with the first change.
+                    let changed = changes.recv_timeout(Duration::from_secs(60));
+                    changed.map_err(io::Error::other)?;
+                    hanging.file.write_all_at(b"xy", 0)
+                },
+            );
+            written.unwrap();
+        });
+        // Each change counts once.
+        assert!(budget.usage.grow(0, 0) && !budget.usage.grow(1, 6));
+        assert!(budget.usage.grow(1, 7));
+    }
+
+    #[test]
+    fn two_handles_of_one_file_count_its_growth_once() {
+        let (budget, dir) = (budget(), tempfile::tempdir().unwrap());
+        let one = open(&budget, &dir, "f");
+        let other = open(&budget, &dir, "f");
+        thread::scope(|scope| {
+            for file in [&one, &other, &one, &other] {
+                scope.spawn(move || {
+                    for size in 1..=100 {
+                        file.write_at(b"a", size - 1).unwrap();
+                        file.set_size(50).unwrap();
+                    }
+                });
+            }
+        });
+        let size = one.extent().unwrap().size;
+        assert!(budget.usage.grow(1, size + 1));
+        assert!(!budget.usage.grow(1, size + 1));
+    }
 }

@@ -70,7 +70,7 @@ impl Filesystem {
         how: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Descriptor> {
-        // With O_SYNC each write would wait for the disk, with the workdir's sizes locked. A guest can
+        // With O_SYNC each write would wait for the disk, with the file's size locked. A guest can
         // sync after writing.
         let sync = DescriptorFlags::FILE_INTEGRITY_SYNC | DescriptorFlags::DATA_INTEGRITY_SYNC;
         if flags.intersects(sync) {
