@@ -1,6 +1,7 @@
 //! The imports of a guest. All are linked, whether granted or not: an import that is not granted fails
 //! inside the call, and the attempt is recorded.
 
+mod outgoing_handler;
 mod outgoing_request;
 
 use wasmtime::Engine;
@@ -10,8 +11,8 @@ use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView};
 use wasmtime_wasi::p2::bindings::{cli, clocks, io, random, sockets};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView};
+use wasmtime_wasi_http::WasiHttp;
 use wasmtime_wasi_http::p2::bindings::http;
-use wasmtime_wasi_http::{WasiHttp, WasiHttpCtxView};
 
 use crate::call::store_data::CallState;
 use crate::host::agents::{Agents, HasAgents};
@@ -63,7 +64,7 @@ pub(crate) fn link(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     let options = http::types::LinkOptions::default();
     http::types::add_to_linker::<CallState, WasiHttp>(l, &options, CallState::http)?;
     outgoing_request::link(l)?;
-    http::outgoing_handler::add_to_linker::<CallState, WasiHttp>(l, request_of)?;
+    outgoing_handler::link(l)?;
     logging::add_to_linker::<CallState, HasLog>(l, log_of)?;
     agents::add_to_linker::<CallState, HasAgents>(l, agents_of)?;
     // Some bindings import the types alone.
@@ -88,11 +89,6 @@ fn filesystem_of(state: &mut CallState) -> FilesystemView<'_> {
         fs: &mut state.fs,
         table: &mut state.table,
     }
-}
-
-fn request_of(state: &mut CallState) -> WasiHttpCtxView<'_> {
-    state.meter.goes_on();
-    state.http()
 }
 
 fn log_of(state: &mut CallState) -> LogView<'_> {

@@ -31,6 +31,12 @@ impl Clock {
         Ok((clock, stop))
     }
 
+    /// Tasks that run on the thread of the clock.
+    #[cfg(test)]
+    pub(crate) fn tasks(&self) -> usize {
+        self.0.metrics().num_alive_tasks()
+    }
+
     /// Returns a timer of this clock. It fires even if the task has spent its budget.
     fn sleep_until(&self, time: Instant) -> Unconstrained<Sleep> {
         let _entered = self.0.enter();

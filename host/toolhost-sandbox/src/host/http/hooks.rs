@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use http::{HeaderName, HeaderValue, Request, header};
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use toolhost_contract::http::{
     HttpGrant, Origin, Scheme, is_allowed_method, is_reserved_header, normalize_path,
@@ -122,6 +123,11 @@ impl HttpHooks {
     pub(crate) fn is_flooded(&self) -> bool {
         let limit = self.meter.limits.http_requests.saturating_mul(10);
         self.tried > limit.max(TRIED_MIN)
+    }
+
+    /// Returns the runtime for the tasks of requests. None if the system has no thread for it.
+    pub(crate) fn runtime(&self) -> Option<Handle> {
+        self.network.runtime()
     }
 
     /// Accepts a request that a rule allows and that is within the limits.

@@ -59,7 +59,7 @@ impl Default for HttpConfig {
     }
 }
 
-/// The network of one sandbox. Its thread starts with the first request that is allowed.
+/// The network of one sandbox. Its thread starts with the first request.
 pub(crate) struct Network {
     pub(crate) resolver: Arc<dyn HttpResolver>,
     /// Bounds concurrent lookups, including those whose request has timed out.
