@@ -12,3 +12,4 @@ mod per_component;
 pub(crate) mod queue;
 mod round_robin;
 pub(crate) mod run_queue;
+mod turns;

@@ -3,7 +3,7 @@
 //! **No tool starves another.** A component may take more while it holds less than `share` times what is
 //! free. With the default of 3, one component takes at most three quarters of a resource, two take at
 //! most three sevenths each, and `n` leave `1 / (1 + 3n)` of it free. This one rule applies to call
-//! slots, waiting calls, memory, open files, parked calls and slots that keep memory.
+//! slots, waiting calls, memory, open files, parked calls, calls that hang and slots that keep memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

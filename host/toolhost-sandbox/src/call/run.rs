@@ -16,10 +16,9 @@ use crate::call::task::CallTask;
 use crate::call::trap::{ExportDiffers, GuestCallContext, classify_trap};
 use crate::host::agents::GrantedAgents;
 use crate::host::bindings::handlers;
-use crate::scheduler::admission::MAX_HANGING;
 use crate::scheduler::call_slot::CallSlot;
 use crate::scheduler::migrating_call::run_migrating;
-use crate::scheduler::own_thread::run_on_own_thread;
+use crate::scheduler::own_thread::OwnThread;
 use crate::workdir::FileIo;
 
 /// The export to call.
@@ -48,11 +47,11 @@ impl CallTask {
         let root = self.workdir.as_ref();
         let file_io = root.map_or(FileIo::Inline, |root| root.file_io);
         let executor = &sandbox.executor;
-        if file_io == FileIo::Offload && sandbox.admission.hanging() >= MAX_HANGING {
-            let reason = "too many file calls hang";
+        let component = self.component;
+        if file_io == FileIo::Offload && !sandbox.admission.may_hang(component) {
+            let reason = "too many file calls of this tool, or of all tools, hang";
             return (Err(SandboxError::Busy { reason }), queued, Duration::ZERO);
         }
-        let component = self.component;
         let slot = Arc::new(slot);
         let weak = Arc::downgrade(&slot);
         // Taken here, as the call may move to another runtime.
@@ -62,7 +61,14 @@ impl CallTask {
         let call = executor.clock.drive(call);
         let response = match file_io {
             FileIo::Inline => run_migrating(call, &executor.run_queue, component).await,
-            FileIo::Offload => run_on_own_thread(call, executor, deadline, &weak).await,
+            FileIo::Offload => {
+                let thread = OwnThread {
+                    component,
+                    deadline,
+                    slot: weak,
+                };
+                thread.run(call, executor).await
+            }
         };
         (response, queued, started.elapsed())
     }

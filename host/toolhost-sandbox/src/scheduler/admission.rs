@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use crate::SandboxError;
 use crate::accounting::quota::Quota;
@@ -18,8 +18,8 @@ use crate::scheduler::epoch::{EpochGuard, EpochTicker};
 use crate::scheduler::queue::{Purpose, WaitQueue, WaiterId};
 use crate::sync::lock;
 
-/// Most calls that hang in a file call after their deadline. Each keeps a slot of the pool, a thread and
-/// its memory.
+/// Most calls that hang in a file call after their deadline, shared between components as all resources
+/// are. Each keeps a slot of the pool, a thread and its memory.
 pub(crate) const MAX_HANGING: usize = 32;
 
 /// Bytes of guest memory that must be free before a call starts. With less, most calls would only fail.
@@ -30,7 +30,7 @@ pub(crate) struct Admission {
     queue: Mutex<WaitQueue<oneshot::Sender<Permit>>>,
     memory: Arc<Quota>,
     pub(super) parked: Arc<Quota>,
-    pub(super) hanging: Arc<Semaphore>,
+    pub(super) hanging: Arc<Quota>,
     pub(super) epoch: EpochTicker,
     clock: Clock,
     queueing: Duration,
@@ -50,7 +50,7 @@ impl Admission {
             queue: Mutex::new(queue),
             memory,
             parked: Arc::new(Quota::new(config.parked_calls.into(), share)),
-            hanging: Arc::new(Semaphore::new(MAX_HANGING)),
+            hanging: Arc::new(Quota::new(MAX_HANGING as u64, share)),
             epoch,
             clock,
             queueing: config.queueing,
@@ -79,7 +79,12 @@ impl Admission {
 
     /// Calls that hang in a file call.
     pub(crate) fn hanging(&self) -> usize {
-        MAX_HANGING.saturating_sub(self.hanging.available_permits())
+        count(self.hanging.held())
+    }
+
+    /// Whether one more call of a component may hang in a file call.
+    pub(crate) fn may_hang(&self, component: ComponentId) -> bool {
+        self.hanging.would_grant(component, 1)
     }
 
     /// Waits for the permit to start a call, for at most `queueing`.

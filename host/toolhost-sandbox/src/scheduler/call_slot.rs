@@ -6,8 +6,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::OwnedSemaphorePermit;
-
 use crate::SandboxError;
 use crate::accounting::quota::QuotaGuard;
 use crate::component_id::ComponentId;
@@ -33,7 +31,7 @@ enum SlotState {
     },
     /// The call was answered at its deadline while a file call of its guest had not returned.
     Hanging {
-        _permit: OwnedSemaphorePermit,
+        _quota: QuotaGuard,
         /// Ends the guest once the file call returns.
         _epoch: EpochGuard,
     },
@@ -84,12 +82,12 @@ impl CallSlot {
     }
 
     /// Gives back the permit of a call whose file call hangs. Keeps it where
-    /// [`MAX_HANGING`](super::admission::MAX_HANGING) calls hang already.
+    /// [`MAX_HANGING`](super::admission::MAX_HANGING) calls hang already, or its component's share of them.
     pub(crate) fn hang(&self) {
-        let permit = Arc::clone(&self.admission.hanging).try_acquire_owned();
-        if let Ok(permit) = permit {
+        let quota = self.admission.hanging.hold(self.component, 1);
+        if let Some(quota) = quota {
             self.set(SlotState::Hanging {
-                _permit: permit,
+                _quota: quota,
                 _epoch: self.admission.epoch.start(),
             });
         }

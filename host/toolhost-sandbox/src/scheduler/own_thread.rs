@@ -2,54 +2,69 @@
 
 use std::future::Future;
 use std::sync::Weak;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
 use crate::SandboxError;
+use crate::component_id::ComponentId;
 use crate::scheduler::blocking::spawn_blocking;
 use crate::scheduler::call_slot::CallSlot;
 use crate::scheduler::executor::Executor;
+use crate::scheduler::turns::in_turns;
 
 /// Time beyond its deadline in which a call may still report the timeout itself.
 const GRACE: Duration = Duration::from_millis(20);
 
-/// Runs a call on a thread of its own and answers at its deadline, even while a file call hangs.
-/// Dropping the future ends the guest as soon as no file call holds its thread.
-pub(crate) async fn run_on_own_thread<T: Send + 'static>(
-    call: impl Future<Output = Result<T, SandboxError>> + Send + 'static,
-    executor: &Executor,
-    deadline: Duration,
-    slot: &Weak<CallSlot>,
-) -> Result<T, SandboxError> {
-    let time = deadline.saturating_add(GRACE);
-    let done = executor.clock.within(time, spawn(call, executor)).await;
-    done.unwrap_or_else(|| {
-        // The call holds its slot until the file call returns.
-        if let Some(slot) = slot.upgrade() {
-            slot.hang();
-        }
-        Err(SandboxError::Timeout { deadline })
-    })
+/// A call on a thread of its own.
+pub(crate) struct OwnThread {
+    pub(crate) component: ComponentId,
+    pub(crate) deadline: Duration,
+    pub(crate) slot: Weak<CallSlot>,
 }
 
-async fn spawn<T: Send + 'static>(
-    call: impl Future<Output = Result<T, SandboxError>> + Send + 'static,
-    executor: &Executor,
-) -> Result<T, SandboxError> {
-    // The sender is dropped with this future, which ends the guest.
-    let (_alive, mut dropped) = oneshot::channel::<()>();
-    let threads = executor.threads.clone();
-    let task = spawn_blocking(&executor.threads, move || {
-        threads.block_on(async {
-            tokio::select! {
-                biased;
-                _ = &mut dropped => Err(SandboxError::HostPanic),
-                done = call => done,
+impl OwnThread {
+    /// Runs the call and answers at its deadline, even while a file call hangs. Dropping the future ends
+    /// the guest as soon as no file call holds its thread.
+    pub(crate) async fn run<T: Send + 'static>(
+        self,
+        call: impl Future<Output = Result<T, SandboxError>> + Send + 'static,
+        executor: &Executor,
+    ) -> Result<T, SandboxError> {
+        let deadline = self.deadline;
+        let time = deadline.saturating_add(GRACE);
+        let spawned = self.spawn(call, executor);
+        let done = executor.clock.within(time, spawned).await;
+        done.unwrap_or_else(|| {
+            // The call holds its slot until the file call returns.
+            if let Some(slot) = self.slot.upgrade() {
+                slot.hang();
             }
+            Err(SandboxError::Timeout { deadline })
         })
-    });
-    task?.await.map_err(|_| SandboxError::HostPanic)?
+    }
+
+    async fn spawn<T: Send + 'static>(
+        &self,
+        call: impl Future<Output = Result<T, SandboxError>> + Send + 'static,
+        executor: &Executor,
+    ) -> Result<T, SandboxError> {
+        // The sender is dropped with this future, which ends the guest.
+        let (_alive, mut dropped) = oneshot::channel::<()>();
+        let threads = executor.threads.clone();
+        let (queue, component) = (executor.run_queue.clone(), self.component);
+        let ends = Instant::now().checked_add(self.deadline);
+        let task = spawn_blocking(&executor.threads, move || {
+            threads.block_on(async {
+                tokio::select! {
+                    biased;
+                    _ = &mut dropped => Err(SandboxError::HostPanic),
+                    done = in_turns(call, &queue, component, ends) => done,
+                }
+            })
+        });
+        task?.await.map_err(|_| SandboxError::HostPanic)?
+    }
 }
 
 #[cfg(test)]
@@ -63,39 +78,49 @@ mod tests {
     use crate::scheduler::admission::{Admission, MAX_HANGING};
     use crate::scheduler::epoch::EpochTicker;
 
-    /// A call whose file call hangs until `ends` receives something.
+    /// A call of a component whose file call hangs until `ends` receives something.
     async fn hang(
         admission: &Arc<Admission>,
         executor: &Executor,
+        component: ComponentId,
         ends: mpsc::Receiver<()>,
     ) -> Result<(), SandboxError> {
-        let slot = Arc::new(CallSlot::acquire(admission, ComponentId(1)).await?);
-        let weak = Arc::downgrade(&slot);
+        let slot = Arc::new(CallSlot::acquire(admission, component).await?);
+        let thread = OwnThread {
+            component,
+            deadline: Duration::from_millis(100),
+            slot: Arc::downgrade(&slot),
+        };
         let file_call = async move {
             let _slot = slot;
             let _ended = ends.recv();
             Err(SandboxError::HostPanic)
         };
         let call = executor.clock.drive(file_call);
-        run_on_own_thread(call, executor, Duration::from_millis(100), &weak).await
+        thread.run(call, executor).await
     }
 
-    #[tokio::test]
-    async fn a_call_that_hangs_in_a_file_call_is_counted_and_its_slot_is_free() {
+    fn admission(live_calls: u32) -> (Executor, Arc<Admission>) {
         let config = SandboxConfig {
-            live_calls: 2,
+            live_calls,
             ..SandboxConfig::default()
         };
         let executor = Executor::start(64).unwrap();
         let memory = Arc::new(Quota::new(u64::MAX, 3));
         let epoch = EpochTicker::spawn(wasmtime::Engine::default().weak()).unwrap();
         let admission = Admission::new(&config, memory, epoch, executor.clock.clone());
-        let admission = Arc::new(admission);
+        (executor, Arc::new(admission))
+    }
+
+    #[tokio::test]
+    async fn a_call_that_hangs_in_a_file_call_is_counted_and_its_slot_is_free() {
+        let (executor, admission) = admission(2);
         let mut ends = Vec::new();
         for hanging in 1..=MAX_HANGING + 1 {
             let (end, ended) = mpsc::channel();
             ends.push(end);
-            let answer = hang(&admission, &executor, ended).await;
+            let component = ComponentId(hanging as u64);
+            let answer = hang(&admission, &executor, component, ended).await;
             assert!(matches!(answer, Err(SandboxError::Timeout { .. })));
             // The first call beyond the limit keeps its permit.
             let free = if hanging > MAX_HANGING { 1 } else { 2 };
@@ -104,6 +129,36 @@ mod tests {
         }
         drop(ends);
         while admission.hanging() > 0 || admission.free() < 2 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_component_whose_files_hang_leaves_hanging_calls_to_others() {
+        let (executor, admission) = admission(8);
+        let (hog, other) = (ComponentId(1), ComponentId(2));
+        let mut ends = Vec::new();
+        while admission.may_hang(hog) {
+            let (end, ended) = mpsc::channel();
+            ends.push(end);
+            let answer = hang(&admission, &executor, hog, ended).await;
+            assert!(matches!(answer, Err(SandboxError::Timeout { .. })));
+            assert_eq!(admission.hanging(), ends.len());
+            assert_eq!(admission.free(), 8);
+        }
+        assert_eq!(admission.hanging(), MAX_HANGING * 3 / 4);
+        assert!(admission.may_hang(other));
+        // A call that ran already keeps its permit, so that at most the live calls of a component hang.
+        for (component, free) in [(hog, 7), (other, 7)] {
+            let (end, ended) = mpsc::channel();
+            ends.push(end);
+            let answer = hang(&admission, &executor, component, ended).await;
+            assert!(matches!(answer, Err(SandboxError::Timeout { .. })));
+            assert_eq!(admission.free(), free, "{component:?}");
+        }
+        assert_eq!(admission.hanging(), MAX_HANGING * 3 / 4 + 1);
+        drop(ends);
+        while admission.hanging() > 0 || admission.free() < 8 {
             tokio::task::yield_now().await;
         }
     }

@@ -4,9 +4,11 @@
 //! one task of the runtime. It polls its calls in turns for one time slice, then yields to the queues of
 //! other components.
 
+use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, mpsc as blocking};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -18,17 +20,21 @@ use crate::scheduler::per_component::PerComponent;
 use crate::scheduler::round_robin::{Job, RoundRobin};
 
 /// Length of a time slice: as long as a guest computes before it yields.
-const TIME_SLICE: Duration = Duration::from_millis(1);
+pub(super) const TIME_SLICE: Duration = Duration::from_millis(1);
+
+/// Longest time for which a time slice on another thread keeps its worker.
+const MAX_LENT: Duration = TIME_SLICE.saturating_mul(2);
 
 /// The worker queues of all components.
+#[derive(Clone)]
 pub(crate) struct FairRunQueue {
     threads: Handle,
     width: usize,
-    components: PerComponent<WorkerQueues>,
+    components: Arc<PerComponent<WorkerQueues>>,
 }
 
 /// The worker queues of one component. They end with its last call.
-struct WorkerQueues {
+pub(super) struct WorkerQueues {
     queues: Vec<mpsc::UnboundedSender<Job>>,
     next: AtomicUsize,
 }
@@ -39,7 +45,7 @@ impl FairRunQueue {
         Self {
             threads,
             width,
-            components: PerComponent::default(),
+            components: Arc::default(),
         }
     }
 
@@ -65,19 +71,19 @@ impl FairRunQueue {
                 let _ = answer.send(done);
             }
         };
-        let queues = self.components.get(component, || self.start_workers());
-        let queue = queues.next.fetch_add(1, Relaxed) % self.width;
-        if let Some(queue) = queues.queues.get(queue) {
-            // The time slice limits how long a job runs, so tokio's budget of the task need not.
-            let job = tokio::task::unconstrained(job);
-            // If the runtime has ended, the job is dropped, and `done` reports that.
-            let _ = queue.send(Box::pin(job));
-        }
+        let queues = self.queues(component);
+        // If the runtime has ended, the job is dropped, and `done` reports that.
+        queues.push(job);
         async move {
             let done = done.await.ok();
             drop(queues);
             done
         }
+    }
+
+    /// Returns a component's worker queues. They end when neither the value nor a call is left.
+    pub(super) fn queues(&self, component: ComponentId) -> Arc<WorkerQueues> {
+        self.components.get(component, || self.start_workers())
     }
 
     fn start_workers(&self) -> WorkerQueues {
@@ -90,6 +96,39 @@ impl FairRunQueue {
             queues: (0..self.width).map(start).collect(),
             next: AtomicUsize::new(0),
         }
+    }
+}
+
+/// A time slice on another thread than the worker's, which waits until it is dropped, or for
+/// [`MAX_LENT`].
+pub(super) struct LentSlice {
+    _ends: blocking::Sender<Infallible>,
+}
+
+impl WorkerQueues {
+    /// Adds a job to one of the queues.
+    fn push(&self, job: impl Future<Output = ()> + Send + 'static) {
+        let queue = self.next.fetch_add(1, Relaxed) % self.queues.len().max(1);
+        if let Some(queue) = self.queues.get(queue) {
+            // The time slice limits how long a job runs, so tokio's budget of the task need not.
+            let job = tokio::task::unconstrained(job);
+            let _ = queue.send(Box::pin(job));
+        }
+    }
+
+    /// Waits for the component's turn, and takes its time slice to another thread. Meanwhile the worker's
+    /// thread is blocked, so that the slice costs the component as much as if the worker had used it.
+    /// Returns none where the runtime has ended.
+    pub(super) fn lend(&self) -> oneshot::Receiver<LentSlice> {
+        let (slice, lent) = oneshot::channel();
+        self.push(async move {
+            let (ends, ended) = blocking::channel();
+            if slice.send(LentSlice { _ends: ends }).is_ok() {
+                // Nothing is sent: it returns when the slice is dropped.
+                let _ = ended.recv_timeout(MAX_LENT);
+            }
+        });
+        lent
     }
 }
 
@@ -115,7 +154,6 @@ async fn work(mut jobs: mpsc::UnboundedReceiver<Job>) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
     use std::task::Poll;
     use std::time::Instant;
