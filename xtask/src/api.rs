@@ -11,10 +11,10 @@ use crate::workspace::Workspace;
 use crate::{child, docs};
 
 mod comparison;
+mod findings;
 mod listing;
 mod version;
 
-use comparison::Comparison;
 use listing::Listing;
 
 /// What to do with the listings.
@@ -73,12 +73,19 @@ pub(crate) fn run(workspace: &Workspace, run: ApiRun) -> Result<()> {
 
 /// Builds the program that makes listings, and returns where it is.
 fn build(workspace: &Workspace) -> Result<PathBuf> {
-    let folder = workspace.root().join("xtask/public-api");
-    let target = workspace.root().join("target/public-api");
-    let mut build = child::guest_cargo(&folder);
-    build.env("CARGO_TARGET_DIR", &target);
-    child::run(build.args(["build", "--quiet", "--locked"]))?;
-    Ok(target.join("debug/toolhost-public-api"))
+    child::run(cargo(workspace).args(["build", "--quiet", "--locked"]))?;
+    Ok(target(workspace).join("debug/toolhost-public-api"))
+}
+
+/// Returns a cargo for the program that makes listings.
+pub(crate) fn cargo(workspace: &Workspace) -> Command {
+    let mut cargo = child::guest_cargo(&workspace.root().join("xtask/public-api"));
+    cargo.env("CARGO_TARGET_DIR", target(workspace));
+    cargo
+}
+
+fn target(workspace: &Workspace) -> PathBuf {
+    workspace.root().join("target/public-api")
 }
 
 fn file(workspace: &Workspace, folder: &str, published: &Published) -> PathBuf {
@@ -105,40 +112,12 @@ fn read(file: &Path) -> Result<Option<String>> {
 
 /// Returns what is wrong with the listing of a crate.
 fn check(workspace: &Workspace, published: &Published, text: &str) -> Result<Vec<String>> {
-    let mut findings = Vec::new();
     let recorded = read(&file(workspace, CURRENT, published))?.unwrap_or_default();
-    let (recorded, current) = (Listing::parse(&recorded), Listing::parse(text));
-    if recorded != current {
-        findings.push(format!(
-            "The public API of {name} is not that of {CURRENT}/{name}.txt:\n{}\n\
-             If this is intended: `cargo xtask api --write`, and commit the file.",
-            Comparison::of(&recorded, &current),
-            name = published.name,
-        ));
-    }
-    if let Some(released) = read(&file(workspace, RELEASED, published))? {
-        findings.extend(unannounced(published, &Listing::parse(&released), &current));
-    }
-    Ok(findings)
-}
-
-/// Returns a finding if the API breaks users of the released version, and the version is one to which cargo
-/// updates them.
-fn unannounced(published: &Published, released: &Listing, current: &Listing) -> Option<String> {
-    let changes = Comparison::of(released, current);
-    let compatible = version::is_compatible(released.version(), current.version());
-    if changes.breaking.is_empty() || !compatible {
-        return None;
-    }
-    Some(format!(
-        "{} {} breaks users of the released {}:\n{changes}\n\
-         Keep the old items, or set the version {} in {}. \
-         If {} was never published: `cargo xtask api --release`.",
-        published.name,
-        current.version(),
-        released.version(),
-        version::next_breaking(released.version()),
-        published.manifest(),
-        released.version(),
-    ))
+    let released = read(&file(workspace, RELEASED, published))?;
+    let current = Listing::parse(text);
+    let outdated = findings::outdated(published, &Listing::parse(&recorded), &current);
+    let unannounced = released.and_then(|released| {
+        findings::unannounced(published, &Listing::parse(&released), &current)
+    });
+    Ok(outdated.into_iter().chain(unannounced).collect())
 }

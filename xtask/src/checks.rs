@@ -21,6 +21,7 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
         mcp_clients::test(workspace)?;
         conformance::test(workspace)?;
         instructions::run(workspace, &[])?;
+        child::run(api::cargo(workspace).args(["test", "--quiet"]))?;
     }
     let nextest = child::works(child::cargo(workspace.root()).args(["nextest", "--version"]));
     if !nextest {
@@ -40,7 +41,7 @@ pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     )
 }
 
-/// Checks the format of all crates, runs clippy on the workspace and the SDK, checks the documentation, the
+/// Checks the format of all crates, runs clippy on the workspace, the SDK and `public-api`, checks the documentation, the
 /// public API and the packages of the published crates, and compiles the modules that the fuzz targets include.
 pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     let root = workspace.root();
@@ -66,6 +67,7 @@ pub(crate) fn lint(workspace: &Workspace) -> Result<()> {
     let mut sdk = child::guest_cargo(&workspace.sdk("rust"));
     sdk.env("CARGO_TARGET_DIR", root.join("target/guests-build/sdk"));
     child::run(sdk.args(clippy))?;
+    child::run(api::cargo(workspace).args(clippy))?;
     api::run(workspace, ApiRun::Check)?;
     package::run(workspace, PackageRun::Contents)?;
     // The fuzz targets include files of the crates; the targets without the engine are compiled.
