@@ -104,22 +104,32 @@ impl Instance {
 
     /// Delivers an event, again after each crash. Breaks if the orchestrator stops.
     async fn deliver(&mut self, entry: &Entry) -> ControlFlow<()> {
-        let mut failed_reads = 0;
+        let (state, id) = (Arc::clone(&self.state), self.mailbox.id.clone());
+        let mut failed_reads = state.failures(&id, &entry.event_id, "an event was not read");
         loop {
             let awaited = self.state.reply_waiters.is_expected(&entry.event_id);
             if entry.obligation == Obligation::WhileAwaited && !awaited {
-                if let Err(error) = self.state.event_store.withdraw(entry.seq).await {
-                    self.report(&entry.event_id, &error, "an event was not withdrawn");
-                }
-                return ControlFlow::Continue(());
+                let (of, id) = (&self.mailbox.id, &*entry.event_id);
+                return match self.state.withdraw_stored(of, id, entry.seq).await {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                };
             }
             let attempt = match self.state.event_store.begin(entry.seq).await {
                 Ok(None) => Attempt::Settled,
                 Ok(Some(delivered)) => self.attempt(&delivered).await,
                 Err(error) => {
-                    self.report(&entry.event_id, &error, "an event was not read");
-                    failed_reads += 1;
-                    self.unread(entry, failed_reads)
+                    failed_reads.add(&error);
+                    self.fail_request(entry, failed_reads.count);
+                    let attempts_max = self.state.config.attempts_max;
+                    if error.is_unreadable_row() && failed_reads.count >= attempts_max {
+                        // It stays in the store. Reading it again cannot help.
+                        Attempt::Settled
+                    } else if failed_reads.pause().await {
+                        continue;
+                    } else {
+                        Attempt::Stopped
+                    }
                 }
             };
             let loss = match attempt {
@@ -202,16 +212,14 @@ impl Instance {
         Attempt::Settled
     }
 
-    /// Handles an event that cannot be read. It stays in the store, and its request fails.
-    fn unread(&self, entry: &Entry, times: u32) -> Attempt {
-        if times < self.state.config.attempts_max {
-            return Attempt::Lost(Loss::Unread);
+    /// Fails the request that waits for an event, after as many failed reads as an event has deliveries.
+    fn fail_request(&self, entry: &Entry, failed_reads: u32) {
+        let waiters = &self.state.reply_waiters;
+        if failed_reads == self.state.config.attempts_max && waiters.is_expected(&entry.event_id) {
+            let failure = self.lost(failed_reads, Loss::Unread);
+            // It may have timed out meanwhile.
+            let _is_received = waiters.reply(&entry.event_id, Err(failure));
         }
-        let failure = self.lost(times, Loss::Unread);
-        self.state
-            .reply_waiters
-            .reply(&entry.event_id, Err(failure));
-        Attempt::Settled
     }
 
     fn lost(&self, attempts: u32, loss: Loss) -> AgentsError {

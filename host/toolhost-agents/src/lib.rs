@@ -40,6 +40,7 @@ mod recovery;
 mod remote_worker;
 mod reply_waiters;
 mod request;
+mod retry;
 mod runtime;
 mod schema;
 mod settle;

@@ -25,8 +25,15 @@ pub(super) struct LocalPort {
     from: InstanceId,
     reach: Reach,
     trace_id: Option<String>,
-    /// Correlation ids of the responses that were taken and not acknowledged.
-    taken: Mutex<Vec<String>>,
+    taken: Mutex<Taken>,
+}
+
+/// The responses that were taken and not acknowledged, by their correlation ids.
+#[derive(Debug, Default)]
+struct Taken {
+    ids: Vec<String>,
+    /// If the turn has ended and not all of them arrived in it: those that did.
+    received: Option<Vec<String>>,
 }
 
 impl LocalPort {
@@ -57,7 +64,19 @@ impl LocalPort {
 
     /// Returns the correlation ids of the responses that were taken and not acknowledged.
     pub(super) fn taken(&self) -> Vec<String> {
-        lock(&self.taken).clone()
+        let taken = lock(&self.taken);
+        let arrived = |id: &&String| taken.received.as_ref().is_none_or(|all| all.contains(id));
+        taken.ids.iter().filter(arrived).cloned().collect()
+    }
+
+    /// Notes that of the responses that were taken so far only these arrived: the others can be taken again.
+    pub(super) fn put_back_all_but(&self, received: &[String]) {
+        lock(&self.taken).ids.retain(|id| received.contains(id));
+    }
+
+    /// Notes that of all responses that this turn takes only these arrive, whatever is still under way.
+    pub(super) fn end_with(&self, received: Vec<String>) {
+        lock(&self.taken).received = Some(received);
     }
 
     /// Returns the oldest stored responses but the known ones, by their correlation ids.

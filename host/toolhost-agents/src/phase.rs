@@ -3,7 +3,7 @@
 use std::future::pending;
 
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// Whether events are accepted.
 #[derive(Debug, Clone, Copy)]
@@ -24,4 +24,10 @@ pub(super) async fn draining(phase: &mut watch::Receiver<Phase>) -> Instant {
             pending::<()>().await;
         }
     }
+}
+
+/// Waits until the orchestrator has stopped and the grace period is over.
+pub(super) async fn drained(phase: &mut watch::Receiver<Phase>) {
+    let until = draining(phase).await;
+    sleep_until(until).await;
 }

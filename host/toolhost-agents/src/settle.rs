@@ -1,7 +1,6 @@
 //! The end of a turn: stored first, then given to the requester.
 
 use std::fmt;
-use std::time::Duration;
 
 use toolhost_contract::{AgentEvent, EventSource, text};
 
@@ -13,15 +12,16 @@ use super::state::OrchestratorState;
 use super::sync::lock;
 use super::{InstanceId, wire};
 
-/// Attempts to store the end of a turn, and the pause after each: another process may lock the database.
-const STORE: (u32, Duration) = (3, Duration::from_secs(1));
+/// Failures to store the end of a turn after which a requester that waits gets the answer all the same.
+const FAILURES_BEFORE_REPLY: u32 = 3;
 
 /// Longest failure in a log, in characters: an agent's own message may have a megabyte.
 const FAILURE_CHARS_MAX: usize = 4 << 10;
 
 impl OrchestratorState {
     /// Closes a turn of `by`: marks its event as handled, stores or gives the reply, and acknowledges the
-    /// responses that the turn took.
+    /// responses that the turn took. While the store fails, it is tried again; if the orchestrator stops
+    /// before, the event is delivered again at the next start.
     pub(super) async fn settle(
         &self,
         by: &InstanceId,
@@ -39,18 +39,27 @@ impl OrchestratorState {
             now_ms: self.now_ms(),
             taken: (by.clone(), taken),
         };
-        let (attempts, pause) = STORE;
-        for _ in 0..attempts {
-            match self.event_store.settle(settled.clone()).await {
-                Ok(()) => break,
-                Err(error) => report(by, event_id, &error, "the end of a turn was not stored"),
-            }
-            tokio::time::sleep(pause).await;
-        }
-        let Some(asker) = asker else {
-            return self.reply(by, delivered, reply);
+        let mut unanswered = match asker {
+            Some(_) => None,
+            None => Some(reply),
         };
-        if asker.mode == ReplyMode::Delegate
+        let mut failures = self.failures(by, event_id, "the end of a turn was not stored");
+        while let Err(error) = self.event_store.settle(settled.clone()).await {
+            failures.add(&error);
+            if failures.count == FAILURES_BEFORE_REPLY
+                && let Some(reply) = unanswered.take()
+            {
+                self.reply(by, delivered, reply);
+            }
+            if !failures.pause().await {
+                break;
+            }
+        }
+        if let Some(reply) = unanswered {
+            return self.reply(by, delivered, reply);
+        }
+        if let Some(asker) = asker
+            && asker.mode == ReplyMode::Delegate
             && let Some(mailbox) = lock(&self.instances).get(&asker.instance)
         {
             mailbox.results.notify_one();

@@ -4,8 +4,10 @@ mod durability;
 mod instances;
 mod limits;
 mod requests;
+mod responses_in_transit;
 mod serve;
 mod shutdown;
+mod store_failures;
 mod transport;
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

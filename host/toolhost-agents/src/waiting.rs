@@ -49,17 +49,29 @@ impl OrchestratorState {
     }
 
     /// Removes an event whose requester no longer waits, if its turn has not begun.
-    pub(super) fn withdraw(&self, to: &InstanceId, event_id: &str) {
+    pub(super) fn withdraw(self: &Arc<Self>, to: &InstanceId, event_id: &str) {
         let mailbox = lock(&self.instances).get(to).cloned();
         let Some(entry) = mailbox.and_then(|mailbox| mailbox.withdraw(event_id)) else {
             return;
         };
-        let event_store = self.event_store.clone();
+        let (own, to, event_id) = (Arc::clone(self), to.clone(), event_id.to_owned());
         self.tasks.spawn(async move {
-            if let Err(error) = event_store.withdraw(entry.seq).await {
-                tracing::error!(target: "toolhost::agents", %error, "an event was not withdrawn");
-            }
+            // If the orchestrator stops before, the event is delivered at the next start.
+            let _is_withdrawn = own.withdraw_stored(&to, &event_id, entry.seq).await;
         });
+    }
+
+    /// Removes an event whose requester no longer waits from the store. Returns false if the orchestrator
+    /// stops before the store works.
+    pub(super) async fn withdraw_stored(&self, of: &InstanceId, event_id: &str, seq: i64) -> bool {
+        let mut failures = self.failures(of, event_id, "an event was not withdrawn");
+        while let Err(error) = self.event_store.withdraw(seq).await {
+            failures.add(&error);
+            if !failures.pause().await {
+                return false;
+            }
+        }
+        true
     }
 }
 

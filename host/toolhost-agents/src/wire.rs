@@ -32,6 +32,10 @@ const EVENT_ID: &str = "eventId";
 const ERROR: &str = "error";
 pub(super) const ATTEMPT: &str = "deliveryAttempt";
 pub(super) const DELIVERY: &str = "delivery";
+const RECEIVED: &str = "received";
+
+/// Correlation ids in one list; a response that is left out is taken again.
+const RECEIVED_MAX: usize = 1000;
 
 /// Whether only the orchestrator may send events of a type. An agent that could send a response could
 /// answer requests of which it is not the target.
@@ -57,6 +61,18 @@ pub(super) fn about(event_id: &str, error: Option<JsonObject>) -> JsonObject {
 /// Returns the id of the event that an event is about.
 pub(super) fn event_id(event: &AgentEvent) -> Option<&str> {
     event.metadata.as_ref()?.get(EVENT_ID)?.as_str()
+}
+
+/// Returns the correlation ids of the responses that a process got, if `object` lists them.
+pub(super) fn received(object: &JsonObject) -> Option<Vec<String>> {
+    let ids = object.get(RECEIVED)?.as_array()?.iter();
+    Some(ids.filter_map(|id| Some(id.as_str()?.to_owned())).collect())
+}
+
+/// Lists the correlation ids of the responses that a process got.
+pub(super) fn received_to_json(ids: &[String]) -> JsonObject {
+    let ids: Vec<&String> = ids.iter().take(RECEIVED_MAX).collect();
+    std::iter::once((RECEIVED.to_owned(), json!(ids))).collect()
 }
 
 pub(super) fn set_attempt(event: &mut AgentEvent, attempt: u32) {

@@ -12,7 +12,7 @@ use toolhost_contract::{AgentEvent, HandlerError};
 
 use super::delivery::bounded;
 use super::local_port::LocalPort;
-use super::phase::{Phase, draining};
+use super::phase::{Phase, drained, draining};
 use super::remote_worker::RemoteWorker;
 use super::setup::Start;
 use super::{AgentRuntime, AgentsClient, Loss, TurnPort, wire};
@@ -90,7 +90,7 @@ impl Worker {
         if let Self::Remote(worker) = self {
             worker.announce_shutdown(until);
         }
-        tokio::time::sleep_until(until).await;
+        drained(&mut phase).await;
     }
 
     /// Whether another turn can be taken.

@@ -96,6 +96,18 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether a row has a value that the reader does not know. Reading it again fails again.
+    #[must_use]
+    pub fn is_unreadable_row(&self) -> bool {
+        let Self::Failed { source, .. } = self else {
+            return false;
+        };
+        matches!(
+            source,
+            rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..)
+        )
+    }
+
     pub(crate) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let code = source.sqlite_error_code();
         let is = |one: ErrorCode, other: ErrorCode| code == Some(one) || code == Some(other);

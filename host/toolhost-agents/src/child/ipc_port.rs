@@ -1,17 +1,18 @@
 //! The operations of [`AgentsClient`](crate::AgentsClient), from an agent's own process.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use toolhost_contract::{AgentEvent, EventSource, IpcMessage, ReplyTo, Timestamp};
+use toolhost_contract::{AgentEvent, EventSource, IpcMessage, JsonObject, ReplyTo, Timestamp};
 
 use crate::client::Port;
 use crate::ids::new_id;
 use crate::lines::LineWriter;
 use crate::reply_waiters::ReplyWaiters;
 use crate::request::{DEFAULT_TIMEOUT, millis};
+use crate::sync::lock;
 use crate::{AgentsError, Undelivered, wire};
 
 /// How much longer this process waits for an answer than the orchestrator.
@@ -65,6 +66,15 @@ pub(super) struct IpcPort {
     client: Arc<Client>,
     agent: String,
     trace_id: Option<String>,
+    received: Mutex<Received>,
+}
+
+/// The responses that the turn got.
+#[derive(Debug, Default)]
+struct Received {
+    ids: Vec<String>,
+    /// Whether others were requested and may be lost on their way.
+    lost_some: bool,
 }
 
 impl IpcPort {
@@ -73,7 +83,58 @@ impl IpcPort {
             client,
             agent,
             trace_id: turn.trace_id.clone(),
+            received: Mutex::default(),
         }
+    }
+
+    /// Returns the list of the responses that the turn got, if others may be lost on their way.
+    pub(super) fn received(&self) -> Option<JsonObject> {
+        let received = lock(&self.received);
+        received
+            .lost_some
+            .then(|| wire::received_to_json(&received.ids))
+    }
+
+    /// Takes responses. If this future is dropped or fails, the orchestrator is asked for them again.
+    async fn take_responses(&self) -> Result<Value, AgentsError> {
+        let input = self.received().map(Value::Object);
+        let mut taking = Taking {
+            received: &self.received,
+            has_arrived: false,
+        };
+        let mut answer = self.request(wire::TAKE_RESPONSES, input).await?;
+        taking.has_arrived = true;
+        let mut received = lock(&self.received);
+        if let Some(responses) = answer.as_array_mut() {
+            responses.retain(|response| {
+                let id = response
+                    .pointer("/metadata/inReplyTo")
+                    .and_then(Value::as_str);
+                // A take that was thought lost may have brought it.
+                let is_new = id.is_none_or(|id| !received.ids.iter().any(|known| known == id));
+                received
+                    .ids
+                    .extend(id.filter(|_| is_new).map(str::to_owned));
+                is_new
+            });
+        }
+        drop(received);
+        Ok(answer)
+    }
+
+    /// Sends a request to the orchestrator itself, and waits for its answer.
+    async fn request(&self, operation: &str, input: Option<Value>) -> Result<Value, AgentsError> {
+        let to = wire::ORCHESTRATOR;
+        let failed = |reason| AgentsError::undelivered(to, reason);
+        let mut event = self.new_event(operation.to_owned()).map_err(failed)?;
+        let correlation_id = new_id().map_err(failed)?;
+        event.input = input;
+        event.reply_to = Some(ReplyTo {
+            target: self.agent.clone(),
+            correlation_id: correlation_id.clone(),
+        });
+        self.exchange(to, &correlation_id, event, DEFAULT_TIMEOUT)
+            .await
     }
 
     /// Sends an event, and waits for the answer or the acceptance of this id.
@@ -131,17 +192,29 @@ impl Port for IpcPort {
     }
 
     async fn operate(&self, operation: &str, input: Value) -> Result<Value, AgentsError> {
-        let to = wire::ORCHESTRATOR;
-        let failed = |reason| AgentsError::undelivered(to, reason);
-        let mut event = self.new_event(operation.to_owned()).map_err(failed)?;
-        let correlation_id = new_id().map_err(failed)?;
-        event.input = (!input.is_null()).then_some(input);
-        event.reply_to = Some(ReplyTo {
-            target: self.agent.clone(),
-            correlation_id: correlation_id.clone(),
-        });
-        self.exchange(to, &correlation_id, event, DEFAULT_TIMEOUT)
-            .await
+        match operation {
+            wire::TAKE_RESPONSES => self.take_responses().await,
+            wire::ACKNOWLEDGE_RESPONSES => {
+                let input = self.received().map(Value::Object);
+                self.request(operation, input).await
+            }
+            _ => {
+                let input = (!input.is_null()).then_some(input);
+                self.request(operation, input).await
+            }
+        }
+    }
+}
+
+/// A request for responses. Unless they have arrived when it is dropped, some may be lost.
+struct Taking<'a> {
+    received: &'a Mutex<Received>,
+    has_arrived: bool,
+}
+
+impl Drop for Taking<'_> {
+    fn drop(&mut self) {
+        lock(self.received).lost_some |= !self.has_arrived;
     }
 }
 

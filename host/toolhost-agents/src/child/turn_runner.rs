@@ -34,7 +34,13 @@ pub(super) struct TurnRunner {
     client: Arc<Client>,
     waiting: VecDeque<Received>,
     turn: JoinSet<Result<Value, HandlerError>>,
-    current: Option<Received>,
+    current: Option<Current>,
+}
+
+/// The event of the running turn, and the turn's connection.
+struct Current {
+    received: Received,
+    port: Arc<IpcPort>,
 }
 
 /// An event, and the protocol of its response.
@@ -53,17 +59,24 @@ pub(super) enum Protocol {
 }
 
 impl Received {
-    /// Makes the message that ends the turn.
-    fn end(self, end: Result<Value, HandlerError>) -> Option<IpcMessage> {
+    /// Makes the message that ends the turn. `responses` lists those that the turn got, if others may be
+    /// lost.
+    fn end(
+        self,
+        end: Result<Value, HandlerError>,
+        responses: Option<JsonObject>,
+    ) -> Option<IpcMessage> {
         let id = new_id().ok()?;
         let source = EventSource::agent(self.to.clone());
         let end = end.map_err(|error| wire::error_to_json(&error));
         let Some(reply_to) = &self.event.reply_to else {
-            let event = end_of_turn(&self.event.id, id, source, end);
+            let mut event = end_of_turn(&self.event.id, id, source, end);
+            add_metadata(&mut event, responses);
             return Some(IpcMessage::event(self.to, wire::ORCHESTRATOR, event));
         };
         let target = reply_to.target.clone();
-        let response = self.event.response(id, now(), source, end)?;
+        let mut response = self.event.response(id, now(), source, end)?;
+        add_metadata(&mut response, responses);
         Some(match self.protocol {
             Protocol::Event => IpcMessage::event(self.to, target, response),
             Protocol::Delegate => {
@@ -107,11 +120,15 @@ impl TurnRunner {
     fn begin(&mut self, received: Received) {
         let event = received.event.clone();
         let port = IpcPort::new(Arc::clone(&self.client), received.to.clone(), &event);
-        let port = TurnPort::new(AgentsClient::new(Arc::new(port)), wire::attempt(&event));
+        let port = Arc::new(port);
+        self.current = Some(Current {
+            received,
+            port: Arc::clone(&port),
+        });
+        let port = TurnPort::new(AgentsClient::new(port), wire::attempt(&event));
         let agent = Arc::clone(&self.agent);
         self.turn
             .spawn(async move { agent.on_event(event, &port).await });
-        self.current = Some(received);
     }
 
     /// Waits for the end of the turn, sends its result, and begins the next.
@@ -120,8 +137,8 @@ impl TurnRunner {
             return pending().await;
         };
         let end = ended.map_err(|_| ServeError::Panicked)?.and_then(bounded);
-        if let Some(received) = self.current.take()
-            && let Some(message) = received.end(end)
+        if let Some(Current { received, port }) = self.current.take()
+            && let Some(message) = received.end(end, port.received())
         {
             // If the orchestrator is gone, the end of the stream is read next.
             let _ = self.client.out.send(&message).await;
@@ -130,6 +147,12 @@ impl TurnRunner {
             self.begin(next);
         }
         Ok(())
+    }
+}
+
+fn add_metadata(event: &mut AgentEvent, more: Option<JsonObject>) {
+    if let Some(more) = more {
+        event.metadata.get_or_insert_default().extend(more);
     }
 }
 

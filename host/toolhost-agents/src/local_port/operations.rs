@@ -48,8 +48,16 @@ impl Port for LocalPort {
             }
             wire::LIST => json!(self.list()?),
             wire::CATALOG => json!(self.catalog()?),
-            wire::TAKE_RESPONSES => json!(self.take_responses().await?),
-            _ => json!(self.acknowledge_responses().await?),
+            wire::TAKE_RESPONSES => {
+                if let Some(received) = input.as_object().and_then(wire::received) {
+                    self.put_back_all_but(&received);
+                }
+                json!(self.take_responses().await?)
+            }
+            _ => {
+                let received = input.as_object().and_then(wire::received);
+                json!(self.acknowledge_responses(received).await?)
+            }
         })
     }
 }
@@ -99,19 +107,26 @@ impl LocalPort {
         let mut taken = lock(&self.taken);
         let new = stored.into_iter().filter_map(|(correlation_id, event)| {
             // A concurrent call may have taken it since it was read.
-            let is_new = !taken.contains(&correlation_id);
+            let is_new = !taken.ids.contains(&correlation_id);
             is_new.then(|| {
-                taken.push(correlation_id);
+                taken.ids.push(correlation_id);
                 event
             })
         });
         Ok(new.collect())
     }
 
-    async fn acknowledge_responses(&self) -> Result<(), AgentsError> {
-        let ids = self.taken();
+    /// Acknowledges the responses that were taken; if `received` is given, only those of them.
+    async fn acknowledge_responses(
+        &self,
+        received: Option<Vec<String>>,
+    ) -> Result<(), AgentsError> {
+        let mut ids = self.taken();
+        if let Some(received) = received {
+            ids.retain(|id| received.contains(id));
+        }
         self.acknowledge(ids.clone()).await?;
-        lock(&self.taken).retain(|id| !ids.contains(id));
+        lock(&self.taken).ids.retain(|id| !ids.contains(id));
         Ok(())
     }
 }

@@ -105,14 +105,25 @@ impl Connection {
         Ok((CurrentTurnGuard(self), end))
     }
 
-    /// Ends a turn. Returns false if it is not the current one.
-    pub(super) fn complete(&self, turn: TurnKey<'_>, result: TurnResult) -> bool {
+    /// Ends a turn. Returns false if it is not the current one. `received` lists the responses that the
+    /// process got in it, if it did not get all that it took.
+    pub(super) fn complete(
+        &self,
+        turn: TurnKey<'_>,
+        received: Option<Vec<String>>,
+        result: TurnResult,
+    ) -> bool {
         let mut current = lock(&self.current);
         let done = current.take_if(|current| match turn {
             TurnKey::Event(id) => current.event_id == id,
             TurnKey::Request(id) => current.correlation_id.as_deref() == Some(id),
         });
-        done.is_some_and(|turn| turn.done.send(result).is_ok())
+        done.is_some_and(|turn| {
+            if let Some(received) = received {
+                turn.local.end_with(received);
+            }
+            turn.done.send(result).is_ok()
+        })
     }
 
     /// Sends `shutdown`, once, if the queue has room for it.

@@ -67,7 +67,7 @@ impl Inbound {
         match message.body {
             IpcBody::Event(event) if event.event_type == RESPONSE_TYPE => {
                 let turn = event.in_reply_to().unwrap_or_default().to_owned();
-                self.end_turn(TurnKey::Request(&turn), turn_result(*event))
+                self.end_turn_with(TurnKey::Request(&turn), *event)
             }
             IpcBody::Event(event) if message.to == wire::ORCHESTRATOR => self.operate(*event),
             IpcBody::Event(_) if self.under_way.len() >= 2 * UNDER_WAY_MAX => Err(BUSY),
@@ -78,7 +78,11 @@ impl Inbound {
             IpcBody::Delegate(delegation) => self.delegate(message.to, delegation),
             IpcBody::DelegateResult(result) => {
                 let turn = result.correlation_id.unwrap_or_default();
-                self.end_turn(TurnKey::Request(&turn), delegated_result(result.payload))
+                self.end_turn(
+                    TurnKey::Request(&turn),
+                    None,
+                    delegated_result(result.payload),
+                )
             }
             IpcBody::ShutdownAck(_) => {
                 let instance = self.connection.instance();
@@ -94,7 +98,7 @@ impl Inbound {
         match event.event_type.as_str() {
             wire::COMPLETED | wire::FAILED => {
                 let id = wire::event_id(&event).unwrap_or_default().to_owned();
-                self.end_turn(TurnKey::Event(&id), turn_result(event))
+                self.end_turn_with(TurnKey::Event(&id), event)
             }
             operation if wire::OPERATIONS.contains(&operation) => {
                 self.check_busy()?;
@@ -111,9 +115,20 @@ impl Inbound {
         }
     }
 
+    /// Ends the current turn with the event that a process sends for that.
+    fn end_turn_with(&self, turn: TurnKey<'_>, event: AgentEvent) -> Result<(), &'static str> {
+        let received = event.metadata.as_ref().and_then(wire::received);
+        self.end_turn(turn, received, turn_result(event))
+    }
+
     /// Ends the current turn. A response to any other request is ignored.
-    fn end_turn(&self, turn: TurnKey<'_>, result: TurnResult) -> Result<(), &'static str> {
-        if self.connection.complete(turn, result) {
+    fn end_turn(
+        &self,
+        turn: TurnKey<'_>,
+        received: Option<Vec<String>>,
+        result: TurnResult,
+    ) -> Result<(), &'static str> {
+        if self.connection.complete(turn, received, result) {
             return Ok(());
         }
         Err("it answers no request of the current turn")
