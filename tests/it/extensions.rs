@@ -1,5 +1,6 @@
 //! What a runtime adds to an agent: turns and steps, middleware, dynamic tools.
 
+mod audit_failures;
 mod catalog;
 mod extend_async;
 mod middleware;

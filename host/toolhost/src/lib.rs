@@ -77,8 +77,8 @@ pub use instance::Instance;
 pub use live_bundle::{BundleChanges, LiveBundle};
 pub use loaded_bundle::{AgentError, Declares, GrantedMcpServer, LoadedBundle, WorkspaceError};
 pub use middleware::{
-    AuditLog, AuditLogError, CallKind, CallOrigin, Metadata, Middleware, MiddlewareContext, Next,
-    StepContext, ToolCallContext, TurnContext,
+    AuditFailure, AuditLog, AuditLogError, CallKind, CallOrigin, Metadata, Middleware,
+    MiddlewareContext, Next, StepContext, ToolCallContext, TurnContext,
 };
 pub use pending::{Completed, Completion, Completions, PollReply};
 pub use step::Step;

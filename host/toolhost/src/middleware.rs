@@ -7,7 +7,7 @@ pub(crate) mod pipeline;
 mod progress;
 mod suspended;
 
-pub use audit::{AuditLog, AuditLogError};
+pub use audit::{AuditFailure, AuditLog, AuditLogError};
 pub use contexts::{
     CallKind, CallOrigin, Metadata, MiddlewareContext, StepContext, ToolCallContext, TurnContext,
 };

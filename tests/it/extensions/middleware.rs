@@ -4,7 +4,9 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolhost::{AuditLog, JsonObject, Next, Redactor, ToolCall, ToolCallContext, ToolStatus, text};
+use toolhost::{
+    AuditFailure, AuditLog, JsonObject, Next, Redactor, ToolCall, ToolCallContext, ToolStatus, text,
+};
 use toolhost_tests::shared_buffer::SharedBuffer;
 use toolhost_tests::test_host::{TestHost, code};
 
@@ -167,20 +169,32 @@ async fn error_messages_from_middleware_are_truncated() {
 }
 
 /// Registers an audit log that writes to `out`.
-fn audit(test_host: &TestHost, priority: i32, out: impl Write + Send + 'static) {
+fn audit(test_host: &TestHost, priority: i32, out: impl Write + Send + 'static) -> AuditLog {
     let log = AuditLog::to(out);
+    let registered = log.clone();
     test_host
         .agent
-        .extend("audit", |api| api.pipeline().tool_call(priority, log))
+        .extend("audit", |api| {
+            api.pipeline().tool_call(priority, registered)
+        })
         .unwrap();
+    log
 }
 
-/// Parses each line of a log.
+/// Parses each line of a log. Returns those with an outcome: each follows one without.
 fn entries(written: &str) -> Vec<Value> {
-    let lines = written.lines();
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    let parsed = |line: &str| -> Value { serde_json::from_str(line).unwrap() };
+    let lines: Vec<Value> = written.lines().map(parsed).collect();
+    let (requested, entries): (Vec<Value>, Vec<Value>) = lines
+        .into_iter()
+        .partition(|line| line["decision"] == "requested");
+    assert_eq!(requested.len(), entries.len());
+    for (requested, entry) in requested.iter().zip(&entries) {
+        assert_eq!(requested["call"], entry["call"]);
+        assert_eq!(requested["time"], entry["time"]);
+        assert!(requested.get("status").is_none(), "{requested}");
+    }
+    entries
 }
 
 #[tokio::test]
@@ -268,10 +282,17 @@ async fn a_partial_line_of_the_audit_log_does_not_damage_another() {
         lines: lines.clone(),
         left: 10,
     };
-    audit(&test_host, 0, full);
+    let log = AuditLog::to(full).on_failure(AuditFailure::Continue);
+    let registered = log.clone();
+    test_host
+        .agent
+        .extend("audit", |api| api.pipeline().tool_call(0, registered))
+        .unwrap();
     for _ in 0..3 {
-        call(&test_host, "text__upper", json!({"text": "x"})).await;
+        let result = call(&test_host, "text__upper", json!({"text": "x"})).await;
+        assert_eq!(result.status(), ToolStatus::Ok, "it runs unrecorded");
     }
+    log.flush().await;
     let written = lines.text();
     let parsed = |line: &str| serde_json::from_str::<Value>(line).is_ok();
     let whole: Vec<bool> = written.lines().map(parsed).collect();
@@ -282,14 +303,17 @@ async fn a_partial_line_of_the_audit_log_does_not_damage_another() {
 async fn a_dropped_call_is_in_the_audit_log() {
     let test_host = TestHost::with_tools(&[("sleep", "sleep_forever", &["run"])], "").await;
     let lines = SharedBuffer::default();
-    audit(&test_host, 0, lines.clone());
+    let log = audit(&test_host, 0, lines.clone());
     let step = test_host.another_step().await;
     let call = toolhost_tests::test_host::tool_call("sleep__run", json!({}));
     let waited = std::time::Duration::from_millis(50);
     let dropped = tokio::time::timeout(waited, step.execute_without_message(call)).await;
     assert!(dropped.is_err());
-    let written = lines.text();
-    let line: Value = serde_json::from_str(&written).unwrap();
+    log.flush().await;
+    let lines = entries(&lines.text());
+    let [line] = lines.as_slice() else {
+        panic!("{lines:?}")
+    };
     assert_eq!(
         (&line["decision"], &line["code"]),
         (&json!("dropped"), &json!("E_TOOL_CANCELLED"))
@@ -370,8 +394,10 @@ async fn the_audit_log_records_the_call_that_ran_before_middleware_changed_its_r
         .unwrap();
     let result = call(&test_host, "text__upper", json!({"text": "x"})).await;
     assert_eq!(code(&result), "E_MIDDLEWARE");
-    let written = lines.text();
-    let line: Value = serde_json::from_str(&written).unwrap();
+    let lines = entries(&lines.text());
+    let [line] = lines.as_slice() else {
+        panic!("{lines:?}")
+    };
     assert_eq!(
         (&line["decision"], &line["code"]),
         (&json!("ran"), &json!("E_MIDDLEWARE"))

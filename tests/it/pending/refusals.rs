@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use toolhost::{AuditLog, ToolCallContext, ToolResult, ToolStatus};
+use toolhost_tests::shared_buffer::SharedBuffer;
 use toolhost_tests::test_host::{TestHost, code};
 
 use super::submit;
@@ -44,9 +45,9 @@ async fn a_submitted_call_that_the_catalog_or_the_schema_refuses_fails_at_once_w
 #[tokio::test]
 async fn middleware_sees_the_refusal_of_a_submitted_call_and_may_repair_the_call() {
     let test_host = test_host().await;
-    let lines: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let lines = SharedBuffer::default();
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let (audit, codes) = (AuditLog::to(Lines(Arc::clone(&lines))), Arc::clone(&seen));
+    let (audit, codes) = (AuditLog::to(lines.clone()), Arc::clone(&seen));
     test_host
         .agent
         .extend("ext", move |api| {
@@ -71,22 +72,9 @@ async fn middleware_sees_the_refusal_of_a_submitted_call_and_may_repair_the_call
     let refused = submit(&step, "c", "text__upper", json!({})).await;
     assert_eq!(code(&refused), "E_TOOL_INVALID_ARGS");
     assert_eq!(*seen.lock().unwrap(), ["E_TOOL_INVALID_ARGS"]);
-    let line = String::from_utf8(lines.lock().unwrap().clone()).unwrap();
-    assert!(line.contains(r#""decision":"refused""#), "{line}");
+    let lines = lines.text();
+    assert!(lines.contains(r#""decision":"refused""#), "{lines}");
 
     let repaired = submit(&step, "d", "text__upper", json!({"repair": 1})).await;
     assert_eq!(repaired.output(), Some(&json!({"text": "OK"})));
-}
-
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }

@@ -1,25 +1,24 @@
-//! The audit log: one JSON line for each tool call, executed or denied.
+//! The audit log: JSON lines for each tool call, executed or denied.
+
+mod entry;
+mod writer;
 
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Instant, SystemTime};
 
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
-use toolhost_contract::text::{self, escape_json};
-use toolhost_contract::{ToolErrorCode, ToolResult, ToolStatus};
+use toolhost_contract::ToolResult;
 
-use super::contexts::{CallKind, ToolCallContext};
+use self::entry::Entry;
+use self::writer::{Slot, Writer};
+use super::contexts::ToolCallContext;
 use super::pipeline::{Middleware, Next};
-use super::progress::Progress;
-use crate::events::Timestamp;
 
-/// Longest id in a line, in characters. Longer ones are truncated.
-const ID_MAX_CHARS: usize = 128;
+/// The message of a call that is refused because it cannot be recorded.
+const NOT_RECORDED: &str = "The call was not run: the audit log cannot record it.";
 
 /// An audit log that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +31,20 @@ pub struct AuditLogError {
     pub source: std::io::Error,
 }
 
-/// A `toolCall` middleware that writes one JSON line for each tool call, also for denied ones.
+/// What happens to a call that an [`AuditLog`] cannot record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum AuditFailure {
+    /// The call is refused with `E_MIDDLEWARE` before it runs. Each call waits until its first line is
+    /// written, and returns once its last line was.
+    #[default]
+    Refuse,
+    /// The call runs. Its only line is written after it, and is lost if that fails.
+    Continue,
+}
+
+/// A `toolCall` middleware that writes JSON lines for each tool call, also for denied ones: one before
+/// the call runs, with the decision `requested`, and one with its outcome.
 ///
 /// ```json
 /// {"time":"2026-11-21T05:00:00.000Z","agent":"coder","instance":"user-1","turn":"turn-1",
@@ -42,45 +54,47 @@ pub struct AuditLogError {
 ///
 /// `decision` is one of:
 ///
+/// - `requested`: the call is about to be decided. The line has no outcome. If no other line follows,
+///   the host ended or the outcome could not be written. [`AuditFailure::Continue`] leaves it out;
 /// - `ran`: the tool was executed. If `inCatalog` is false, the tool is in the registry and the policy
 ///   admits it;
 /// - `polled`: the result of a pending call was requested;
-/// - `refused`: the tool was not executed, because it is not in the catalog, the arguments are invalid
-///   or another middleware denied the call;
+/// - `refused`: the tool was not executed, because it is not in the catalog, the arguments are invalid,
+///   another middleware denied the call or it could not be recorded;
 /// - `dropped`: the caller dropped the call.
 ///
 /// Arguments and outputs are not written because they may contain secrets. An id is truncated after 128
 /// characters and then ends in `…`.
 ///
-/// Each line is written with one write and flushed. A failed write is logged with `tracing`; the next
-/// line starts on a new line.
+/// A thread of the log writes the lines, each with one write that is flushed. At most 16,384 lines wait
+/// for it, those of the calls under way included. A call that cannot be recorded, because a write failed
+/// or too many lines wait, is refused before it runs: see [`AuditFailure`] for the alternative. A failed
+/// write is also logged with `tracing`, and the next line starts on a new line. While a write hangs, calls
+/// wait for it.
 ///
-/// Cheap to clone. Register it with a low priority, so that it sees the decisions of other middleware.
+/// Cheap to clone; clones share the thread. Register it with a low priority, so that it sees the
+/// decisions of other middleware. Before the process ends, [`AuditLog::flush`] waits for the lines of
+/// dropped calls.
 #[derive(Clone)]
 pub struct AuditLog {
-    sink: Arc<Mutex<Sink<dyn Write + Send>>>,
-}
-
-struct Sink<W: ?Sized> {
-    /// Whether the last line may be incomplete.
-    is_incomplete: bool,
-    writer: W,
+    writer: Writer,
+    on_failure: AuditFailure,
 }
 
 impl fmt::Debug for AuditLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AuditLog")
+        f.debug_struct("AuditLog")
+            .field("on_failure", &self.on_failure)
+            .finish_non_exhaustive()
     }
 }
 
 impl AuditLog {
-    /// Creates an audit log that writes to `writer`.
+    /// Creates an audit log that writes to `writer`, on a thread of its own.
     pub fn to(writer: impl Write + Send + 'static) -> Self {
         Self {
-            sink: Arc::new(Mutex::new(Sink {
-                is_incomplete: false,
-                writer,
-            })),
+            writer: Writer::start(writer),
+            on_failure: AuditFailure::default(),
         }
     }
 
@@ -98,17 +112,49 @@ impl AuditLog {
         Ok(Self::to(file))
     }
 
-    fn write(&self, line: &Value) {
-        let json = line.to_string();
-        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
-        let begin = if sink.is_incomplete { "\n" } else { "" };
-        let text = format!("{begin}{}\n", escape_json(&json));
-        let written = sink.writer.write_all(text.as_bytes());
-        let written = written.and_then(|()| sink.writer.flush());
-        sink.is_incomplete = written.is_err();
-        if let Err(error) = written {
-            tracing::error!(target: "toolhost::audit", %error, "cannot write a line of the audit log");
+    /// Sets what happens to a call that cannot be recorded. Default: [`AuditFailure::Refuse`].
+    #[must_use]
+    pub fn on_failure(self, on_failure: AuditFailure) -> Self {
+        Self { on_failure, ..self }
+    }
+
+    /// Waits until the lines of all calls that ended or were dropped before are written, or could not be.
+    pub async fn flush(&self) {
+        self.writer.flush().await;
+    }
+
+    /// Reserves the places of the lines of one call: of the first, if there is one, and of the outcome.
+    fn reserve(&self) -> Option<(Option<Slot>, Slot)> {
+        let first = match self.on_failure {
+            AuditFailure::Refuse => Some(self.writer.reserve()?),
+            AuditFailure::Continue => None,
+        };
+        Some((first, self.writer.reserve()?))
+    }
+
+    async fn record(&self, context: ToolCallContext, next: Next<ToolCallContext>) -> ToolResult {
+        let Some((first, last)) = self.reserve() else {
+            tracing::error!(target: "toolhost::audit", "too many lines of the audit log wait");
+            return match self.on_failure {
+                AuditFailure::Refuse => context.refuse(NOT_RECORDED),
+                AuditFailure::Continue => next.run(context).await,
+            };
+        };
+        let mut entry = Entry::of(&context, last);
+        let requested = entry.begin();
+        let is_recorded = match first {
+            Some(first) => first.send(requested).is_written().await,
+            None => true,
+        };
+        let result = match is_recorded {
+            true => next.run(context).await,
+            false => context.refuse(NOT_RECORDED),
+        };
+        if let (Some(written), AuditFailure::Refuse) = (entry.finish(&result), self.on_failure) {
+            // The call has run: if this line is lost, the first one is left, and later calls are refused.
+            let _is_written = written.is_written().await;
         }
+        result
     }
 }
 
@@ -118,83 +164,9 @@ impl Middleware<ToolCallContext> for AuditLog {
         context: ToolCallContext,
         next: Next<ToolCallContext>,
     ) -> BoxFuture<'_, ToolResult> {
-        Box::pin(async move {
-            let mut entry = Entry::of(&context, self);
-            let result = next.run(context).await;
-            entry.set_result(&result);
-            result
-        })
+        Box::pin(self.record(context, next))
     }
 }
 
-/// Truncates an id. The line escapes its control characters.
-fn bounded_id(id: &str) -> String {
-    let mut bounded = text::cut(id, ID_MAX_CHARS);
-    if bounded.len() < id.len() {
-        bounded.push('…');
-    }
-    bounded
-}
-
-/// The line of a call. It is written when this is dropped.
-struct Entry<'a> {
-    log: &'a AuditLog,
-    call_kind: CallKind,
-    progress: Arc<Progress>,
-    line: Value,
-    started: Instant,
-}
-
-impl<'a> Entry<'a> {
-    fn of(context: &ToolCallContext, log: &'a AuditLog) -> Self {
-        Self {
-            log,
-            call_kind: context.call_kind(),
-            progress: Arc::clone(context.progress()),
-            line: json!({
-                "time": Timestamp(SystemTime::now()),
-                "agent": context.agent_name(),
-                "instance": bounded_id(context.instance_key()),
-                "turn": bounded_id(context.turn_id()),
-                "step": context.step_id(),
-                "trace": bounded_id(context.trace_id()),
-                "call": bounded_id(context.tool_call_id()),
-                "tool": text::shorten(context.tool_name(), 128),
-                "inCatalog": context.call_kind() != CallKind::CallOutsideCatalog,
-                "decision": "dropped",
-                "status": ToolStatus::Error,
-                "code": ToolErrorCode::Cancelled.as_str(),
-                "durationMs": 0.0,
-            }),
-            started: Instant::now(),
-        }
-    }
-
-    /// Sets the outcome of a call that was not dropped.
-    fn set_result(&mut self, result: &ToolResult) {
-        let decision = match (self.progress.has_run(), self.call_kind) {
-            (false, _) => "refused",
-            (true, CallKind::Poll) => "polled",
-            (true, CallKind::Call | CallKind::CallOutsideCatalog) => "ran",
-        };
-        let code = result.tool_error().map(|error| error.code.as_str());
-        self.set("decision", decision);
-        self.set("status", json!(result.status()));
-        self.set("code", code);
-        self.set("usage", json!(result.usage()));
-    }
-
-    fn set(&mut self, key: &str, value: impl Into<Value>) {
-        if let Some(line) = self.line.as_object_mut() {
-            line.insert(key.to_owned(), value.into());
-        }
-    }
-}
-
-impl Drop for Entry<'_> {
-    fn drop(&mut self) {
-        let took = self.started.elapsed().as_secs_f64() * 1000.0;
-        self.set("durationMs", took);
-        self.log.write(&self.line);
-    }
-}
+#[cfg(test)]
+mod tests;
