@@ -9,6 +9,7 @@ mod invalid;
 mod label;
 mod pattern;
 mod random;
+mod reach;
 mod scalars;
 mod values;
 
@@ -21,7 +22,7 @@ use toolhost_manifest::schema::{ArgsSchema, PatternBudget, json};
 
 use crate::generated_case::{GeneratedCase, GeneratedKind};
 use random::Random;
-use values::{DEPTH_MAX, SchemaValues};
+use values::SchemaValues;
 
 /// Most valid cases of one tool. Each runs the tool.
 const VALID_MAX: usize = 48;
@@ -32,19 +33,36 @@ const INVALID_MAX: usize = 200;
 /// Cases with random arguments, for each alternative of a schema.
 const RANDOM_CASES: usize = 8;
 
-/// Generates the cases of every tool, in the order of `tools` and grouped by kind. Hostile cases expect
-/// the bait of a `CaseDir`.
-pub(crate) fn generate(tools: &[ToolCatalogItem], seed: u64) -> Vec<GeneratedCase> {
-    let cases = tools.iter().flat_map(|tool| generate_for(tool, seed));
-    cases.collect()
+/// The cases of some tools.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Generated {
+    /// The cases, in the order of the tools and grouped by kind.
+    pub(crate) cases: Vec<GeneratedCase>,
+    /// The tools whose schemas describe more than the cases cover, and how many parts of each schema, and
+    /// values of them, were left out.
+    pub(crate) left_out: Vec<(ToolName, u32)>,
 }
 
-fn generate_for(tool: &ToolCatalogItem, seed: u64) -> Vec<GeneratedCase> {
+/// Generates the cases of every tool. Hostile cases expect the bait of a `CaseDir`.
+pub(crate) fn generate(tools: &[ToolCatalogItem], seed: u64) -> Generated {
+    let mut all = Generated::default();
+    for tool in tools {
+        let (cases, left_out) = generate_for(tool, seed);
+        all.cases.extend(cases);
+        if left_out > 0 {
+            all.left_out.push((tool.name.clone(), left_out));
+        }
+    }
+    all
+}
+
+/// Generates the cases of a tool. Returns how much of its schema was left out, too.
+fn generate_for(tool: &ToolCatalogItem, seed: u64) -> (Vec<GeneratedCase>, u32) {
     let parameters = tool.parameters.clone();
     let parameters = parameters.unwrap_or_else(JsonSchemaObject::any_object);
     // The schema compiled when the bundle was loaded.
     let Ok(schema) = ArgsSchema::compile(&parameters, &mut PatternBudget::default()) else {
-        return Vec::new();
+        return (Vec::new(), 0);
     };
     let root = parameters.to_value();
     let values = SchemaValues::new(&root);
@@ -54,15 +72,18 @@ fn generate_for(tool: &ToolCatalogItem, seed: u64) -> Vec<GeneratedCase> {
         seen: HashSet::new(),
         all: Vec::new(),
     };
+    let alternatives = values.alternatives();
+    let reach = values.share(alternatives.len());
+    let objects: Vec<_> = alternatives.iter().map(|it| it.values(reach)).collect();
     let mut bases = Vec::new();
-    for object in values.alternatives() {
-        for (name, args) in object.variants(DEPTH_MAX) {
+    for object in &objects {
+        for (name, args) in object.variants() {
             bases.extend(cases.add(GeneratedKind::Valid, &name, args));
         }
     }
     let mut random = Random::new(seed, tool.name.as_str());
     for number in 1..=RANDOM_CASES {
-        for object in values.alternatives() {
+        for object in &objects {
             let args = object.random(&mut random);
             cases.add(GeneratedKind::Valid, &format!("drawn {number}"), args);
         }
@@ -77,7 +98,7 @@ fn generate_for(tool: &ToolCatalogItem, seed: u64) -> Vec<GeneratedCase> {
             cases.add(GeneratedKind::Hostile, &name, args);
         }
     }
-    cases.all
+    (cases.all, values.left_out())
 }
 
 /// The cases of one tool, without repeated arguments.

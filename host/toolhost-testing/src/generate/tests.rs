@@ -14,7 +14,7 @@ fn tool(parameters: Value) -> ToolCatalogItem {
 
 /// The arguments of the cases of a kind.
 fn args(parameters: Value, kind: GeneratedKind) -> Vec<Value> {
-    let all = generate(&[tool(parameters)], 1);
+    let all = generate(&[tool(parameters)], 1).cases;
     let of_kind = all.into_iter().filter(|case| case.kind == kind);
     of_kind.map(|case| Value::Object(case.args)).collect()
 }
@@ -149,4 +149,75 @@ fn every_hostile_text_replaces_each_of_three_texts() {
         assert_eq!(begins(&"x".repeat(64 << 10)), 1, "{at}");
         assert_eq!(begins("; DROP") + begins("'; DROP"), 1, "{at}");
     }
+}
+
+/// An object of twenty properties, each of which is such an object again.
+fn twenty_recursive_properties() -> Value {
+    let names = (0..20).map(|n| format!("p{n}"));
+    let properties: JsonObject = names.map(|name| (name, json!({"$ref": "#"}))).collect();
+    object(Value::Object(properties), json!([]))
+}
+
+#[test]
+fn a_schema_of_twenty_recursive_properties_has_cases_and_what_is_left_out_is_counted() {
+    let generated = generate(&[tool(twenty_recursive_properties())], 1);
+    let [(name, left_out)] = generated.left_out.as_slice() else {
+        panic!("{:?}", generated.left_out)
+    };
+    assert_eq!((name.as_str(), *left_out > 0), ("notes__add", true));
+    let of = |kind| generated.cases.iter().filter(move |case| case.kind == kind);
+    for property in 0..20 {
+        let property = format!("p{property}");
+        let has = |case: &GeneratedCase| case.args.contains_key(&property);
+        assert!(of(GeneratedKind::Valid).any(has), "{property}");
+    }
+    let nested = |case: &GeneratedCase| {
+        let whole = Value::Object(case.args.clone());
+        whole.pointer("/p0/p19").is_some()
+    };
+    assert!(
+        of(GeneratedKind::Valid).any(nested),
+        "it is followed deeper"
+    );
+    assert!(of(GeneratedKind::Invalid).next().is_some());
+    let bytes = |case: &GeneratedCase| serde_json::to_string(&case.args).unwrap().len();
+    let largest = generated.cases.iter().map(bytes).max();
+    assert!(largest.is_some_and(|bytes| bytes <= 2 << 20), "{largest:?}");
+}
+
+#[test]
+fn schemas_that_describe_endless_branches_and_lists_have_cases() {
+    let deeper = json!({"type": "array", "items": {"$ref": "#/$defs/endless"}});
+    let references = vec![deeper; 20];
+    let branches = json!({
+        "type": "object", "properties": {"a": {"type": "string"}, "b": {"$ref": "#/$defs/endless"}},
+        "required": ["a"], "$defs": {"endless": {"anyOf": references}},
+    });
+    let mut list = json!({"type": "string"});
+    for _ in 0..5 {
+        list = json!({"type": "array", "items": list, "minItems": 100});
+    }
+    let lists = object(json!({"a": {"type": "string"}, "b": list}), json!(["a"]));
+    for parameters in [branches, lists] {
+        let generated = generate(&[tool(parameters)], 1);
+        let mut valid = generated
+            .cases
+            .iter()
+            .filter(|case| case.kind == GeneratedKind::Valid);
+        assert!(
+            valid.any(|case| case.args.contains_key("a")),
+            "{generated:?}"
+        );
+        assert_eq!(generated.left_out.len(), 1, "{generated:?}");
+    }
+}
+
+#[test]
+fn nothing_of_a_small_schema_is_left_out() {
+    let properties = json!({
+        "a": {"type": "string", "maxLength": 100_000},
+        "b": {"type": "array", "items": {"type": "object", "properties": {"c": {"type": "integer"}}}},
+    });
+    let generated = generate(&[tool(object(properties, json!(["a"])))], 1);
+    assert_eq!(generated.left_out, []);
 }

@@ -8,11 +8,9 @@ use toolhost_contract::JsonObject;
 
 use super::label::label;
 use super::random::Random;
+use super::reach::{LeftOut, Reach, bytes_of, bytes_of_object};
 use super::scalars::{integers, numbers, texts, types};
 use crate::case_dir::SAMPLE;
-
-/// Deepest nesting of schemas that is followed.
-pub(super) const DEPTH_MAX: usize = 6;
 
 /// Most values of one schema.
 const VALUES_MAX: usize = 16;
@@ -26,6 +24,7 @@ const LIST_MAX: usize = 100;
 /// Makes values of the parts of one schema.
 pub(super) struct SchemaValues<'s> {
     root: &'s Value,
+    left_out: LeftOut,
 }
 
 /// A schema of objects without references and branches.
@@ -37,15 +36,37 @@ pub(super) struct ObjectSchema<'m> {
     is_open: bool,
 }
 
+/// An object schema with values of its properties.
+pub(super) struct ObjectValues<'m> {
+    left_out: &'m LeftOut,
+    reach: Reach,
+    /// Name, values, and whether it is required.
+    members: Vec<(&'m str, Vec<Value>, bool)>,
+    is_open: bool,
+}
+
 impl<'s> SchemaValues<'s> {
     /// `root` is the schema that references are resolved in.
     pub(super) fn new(root: &'s Value) -> Self {
-        Self { root }
+        let left_out = LeftOut::default();
+        Self { root, left_out }
+    }
+
+    /// Returns how many parts of the schema, and values of them, were left out so far because they would
+    /// use too much.
+    pub(super) fn left_out(&self) -> u32 {
+        self.left_out.count()
+    }
+
+    /// Returns what each of so many alternatives of the root may use.
+    pub(super) fn share(&self, alternatives: usize) -> Reach {
+        let share = self.left_out.share(Reach::WHOLE, alternatives);
+        share.unwrap_or(Reach::WHOLE)
     }
 
     /// Returns the objects that the root describes: one for each branch.
     pub(super) fn alternatives(&self) -> Vec<ObjectSchema<'_>> {
-        let branches = self.branches(self.root, DEPTH_MAX);
+        let branches = self.branches(self.root, Reach::WHOLE);
         branches.iter().map(|schema| self.object(schema)).collect()
     }
 
@@ -55,7 +76,7 @@ impl<'s> SchemaValues<'s> {
         let properties = objects.flat_map(|object| object.properties);
         properties
             .filter(|(known, _, _)| known == name)
-            .flat_map(|(_, schema, _)| self.branches(&schema, DEPTH_MAX))
+            .flat_map(|(_, schema, _)| self.branches(&schema, Reach::WHOLE))
             .collect()
     }
 
@@ -81,11 +102,16 @@ impl<'s> SchemaValues<'s> {
     }
 
     /// Returns the schema without references, `allOf`, `anyOf` and `oneOf`: once for each branch.
-    fn branches(&self, schema: &Value, depth: usize) -> Vec<Value> {
+    fn branches(&self, schema: &Value, reach: Reach) -> Vec<Value> {
         let Value::Object(keys) = schema else {
             return vec![schema.clone()];
         };
-        let Some(deeper) = depth.checked_sub(1) else {
+        let Some(deeper) = reach.deeper() else {
+            return Vec::new();
+        };
+        let count = |key: &str| list(schema, key).count();
+        let count = 1 + count("allOf") + count("anyOf") + count("oneOf");
+        let Some(deeper) = self.left_out.share(deeper, count) else {
             return Vec::new();
         };
         let mut own = keys.clone();
@@ -103,8 +129,8 @@ impl<'s> SchemaValues<'s> {
         }
         for key in ["anyOf", "oneOf"] {
             if let Some(Value::Array(branches)) = own.shift_remove(key) {
-                let branches = branches.iter();
-                parts.push(branches.flat_map(|it| self.branches(it, deeper)).collect());
+                let branches = branches.iter().flat_map(|it| self.branches(it, deeper));
+                parts.push(branches.take(BRANCHES_MAX).collect());
             }
         }
         let mut merged = vec![own];
@@ -118,12 +144,20 @@ impl<'s> SchemaValues<'s> {
     }
 
     /// Returns values of a schema, a typical one first.
-    pub(super) fn values(&self, schema: &Value, depth: usize) -> Vec<Value> {
-        let Some(deeper) = depth.checked_sub(1) else {
+    fn values(&self, schema: &Value, reach: Reach) -> Vec<Value> {
+        let Some(deeper) = reach.deeper() else {
+            return Vec::new();
+        };
+        let branches = self.branches(schema, reach);
+        let types_in = |schema: &Value| types(schema).len();
+        let Some(deeper) = self
+            .left_out
+            .share(deeper, branches.iter().map(types_in).sum())
+        else {
             return Vec::new();
         };
         let mut all: Vec<Value> = Vec::new();
-        for schema in self.branches(schema, depth) {
+        for schema in branches {
             all.extend(schema.get("default").cloned());
             all.extend(schema.get("const").cloned());
             all.extend(list(&schema, "examples").cloned());
@@ -135,36 +169,44 @@ impl<'s> SchemaValues<'s> {
             }
         }
         let mut distinct: Vec<Value> = Vec::new();
+        let mut room = self.left_out.room(reach);
         for value in all {
-            if distinct.len() < VALUES_MAX && !distinct.contains(&value) {
+            if distinct.len() < VALUES_MAX
+                && !distinct.contains(&value)
+                && room.take(bytes_of(&value))
+            {
                 distinct.push(value);
             }
         }
         distinct
     }
 
-    fn of_type(&self, name: &str, schema: &Value, depth: usize) -> Vec<Value> {
+    fn of_type(&self, name: &str, schema: &Value, reach: Reach) -> Vec<Value> {
         match name {
             "string" => texts(schema),
             "integer" => integers(schema),
             "number" => numbers(schema),
             "boolean" => vec![true.into(), false.into()],
             "null" => vec![Value::Null],
-            "array" => self.lists(schema, depth),
+            "array" => self.lists(schema, reach),
             "object" => {
-                let variants = self.object(schema).variants(depth).into_iter();
+                let variants = self.object(schema).values(reach).variants().into_iter();
                 variants.map(|(_, args)| Value::Object(args)).collect()
             }
             _ => Vec::new(),
         }
     }
 
-    fn lists(&self, schema: &Value, depth: usize) -> Vec<Value> {
+    fn lists(&self, schema: &Value, reach: Reach) -> Vec<Value> {
         let first = list(schema, "prefixItems");
-        let first = first.filter_map(|schema| self.values(schema, depth).into_iter().next());
+        let Some(share) = self.left_out.share(reach, 1 + first.count()) else {
+            return Vec::new();
+        };
+        let first = list(schema, "prefixItems");
+        let first = first.filter_map(|schema| self.values(schema, share).into_iter().next());
         let first: Vec<Value> = first.collect();
         let items = match schema.get("items") {
-            Some(items) => self.values(items, depth),
+            Some(items) => self.values(items, share),
             None => vec![json!(SAMPLE)],
         };
         let count = |key: &str| {
@@ -172,13 +214,20 @@ impl<'s> SchemaValues<'s> {
             count.map(|count| usize::try_from(count).unwrap_or(usize::MAX))
         };
         let least = count("minItems").unwrap_or(0).min(LIST_MAX);
-        let of = |length: usize| -> Value {
-            let all = first.iter().chain(items.iter().cycle());
-            all.take(length).cloned().collect()
+        let mut room = self.left_out.room(reach);
+        let mut of = |length: usize| -> Option<Value> {
+            let all = || first.iter().chain(items.iter().cycle()).take(length);
+            let bytes = all().map(bytes_of).sum();
+            room.take(bytes).then(|| all().cloned().collect())
         };
         let mut all = vec![of(least.max(1).max(first.len())), of(least)];
-        all.extend(count("maxItems").filter(|most| *most <= LIST_MAX).map(of));
+        all.extend(
+            count("maxItems")
+                .filter(|most| *most <= LIST_MAX)
+                .map(&mut of),
+        );
         all.push(of(items.len() + first.len()));
+        let mut all: Vec<Value> = all.into_iter().flatten().collect();
         all.extend(items.iter().map(|item| json!([item])));
         all
     }
@@ -209,31 +258,57 @@ fn merge(whole: &JsonObject, part: &Value) -> JsonObject {
     whole
 }
 
-impl ObjectSchema<'_> {
-    /// Returns objects that fit, each with what is special about it.
-    pub(super) fn variants(&self, depth: usize) -> Vec<(String, JsonObject)> {
-        let properties = self.properties.iter();
-        let made = properties.map(|(name, schema, is_required)| {
-            (name, self.values.values(schema, depth), *is_required)
+impl<'m> ObjectSchema<'m> {
+    /// Makes values of its properties.
+    pub(super) fn values(&'m self, reach: Reach) -> ObjectValues<'m> {
+        let left_out = &self.values.left_out;
+        let share = match self.properties.len() {
+            0 => None,
+            count => left_out.share(reach, count),
+        };
+        let members = self.properties.iter().map(|(name, schema, is_required)| {
+            let values = share.map(|share| self.values.values(schema, share));
+            (name.as_str(), values.unwrap_or_default(), *is_required)
         });
-        let made: Vec<(&String, Vec<Value>, bool)> = made.collect();
+        ObjectValues {
+            left_out,
+            reach,
+            members: members.collect(),
+            is_open: self.is_open,
+        }
+    }
+}
+
+impl ObjectValues<'_> {
+    /// Returns objects that fit, each with what is special about it.
+    pub(super) fn variants(&self) -> Vec<(String, JsonObject)> {
         let object = |with_optional: bool| -> JsonObject {
-            let made = made.iter();
-            let taken = made.filter(|(_, _, is_required)| *is_required || with_optional);
+            let members = self.members.iter();
+            let taken = members.filter(|(_, _, is_required)| *is_required || with_optional);
             taken
-                .filter_map(|(name, values, _)| Some(((*name).clone(), values.first()?.clone())))
+                .filter_map(|(name, values, _)| Some(((*name).to_owned(), values.first()?.clone())))
                 .collect()
         };
         let least = object(false);
-        let mut all = vec![
-            ("required arguments only".to_owned(), least.clone()),
-            ("every argument".to_owned(), object(true)),
-        ];
-        for (name, values, _) in &made {
+        let least_bytes = bytes_of_object(&least);
+        let mut room = self.left_out.room(self.reach);
+        let mut all = Vec::new();
+        let every = object(true);
+        for (name, args) in [
+            ("required arguments only", least.clone()),
+            ("every argument", every),
+        ] {
+            if room.take(bytes_of_object(&args)) {
+                all.push((name.to_owned(), args));
+            }
+        }
+        for (name, values, _) in &self.members {
             for value in values {
-                let mut args = least.clone();
-                args.insert((*name).clone(), value.clone());
-                all.push((label(name, value), args));
+                if room.take(least_bytes + name.len() + bytes_of(value)) {
+                    let mut args = least.clone();
+                    args.insert((*name).to_owned(), value.clone());
+                    all.push((label(name, value), args));
+                }
             }
         }
         if self.is_open {
@@ -247,13 +322,12 @@ impl ObjectSchema<'_> {
     /// Returns an object with random members.
     pub(super) fn random(&self, random: &mut Random) -> JsonObject {
         let mut args = JsonObject::new();
-        for (name, schema, required) in &self.properties {
+        for (name, values, required) in &self.members {
             if !required && random.coin() {
                 continue;
             }
-            let values = self.values.values(schema, DEPTH_MAX);
-            if let Some(value) = random.one_of(&values) {
-                args.insert(name.clone(), value.clone());
+            if let Some(value) = random.one_of(values) {
+                args.insert((*name).to_owned(), value.clone());
             }
         }
         args

@@ -120,14 +120,25 @@ fn is_of_mcp_server(tool: &ToolCatalogItem) -> bool {
 /// Generates the cases of each tool once, for the first agent that has it.
 fn generate_all(bundle: &LoadedBundle, seed: u64) -> Vec<PlannedCase> {
     let mut planned: Vec<PlannedCase> = Vec::new();
-    let mut known = HashSet::new();
+    let (mut known, mut left_out) = (HashSet::new(), Vec::new());
     for agent in bundle.agents() {
         let mut new = agent.catalog().items().to_vec();
         new.retain(|tool| !is_of_mcp_server(tool) && known.insert(tool.name.clone()));
-        planned.extend(generate(&new, seed).into_iter().map(|case| PlannedCase {
+        let generated = generate(&new, seed);
+        planned.extend(generated.cases.into_iter().map(|case| PlannedCase {
             case: TestCase::Generated(Box::new(case)),
             agent: agent.clone(),
         }));
+        left_out.extend(generated.left_out);
+    }
+    if !left_out.is_empty() {
+        let tools = left_out.iter();
+        let tools = tools.map(|(name, count)| format!("{name} ({count} left out)"));
+        let tools = tools.collect::<Vec<_>>().join(", ");
+        tracing::warn!(
+            tools,
+            "the schemas of some tools describe more arguments than the generated cases cover: write cases for the rest"
+        );
     }
     planned
 }

@@ -143,7 +143,7 @@ impl AuditLog {
         let mut entry = Entry::of(&context, last);
         let requested = entry.begin();
         let is_recorded = match first {
-            Some(first) => first.send(requested).is_written().await,
+            Some(first) => first.send(requested).confirmed().await,
             None => true,
         };
         let result = match is_recorded {
@@ -152,7 +152,7 @@ impl AuditLog {
         };
         if let (Some(written), AuditFailure::Refuse) = (entry.finish(&result), self.on_failure) {
             // The call has run: if this line is lost, the first one is left, and later calls are refused.
-            let _is_written = written.is_written().await;
+            let _is_written = written.confirmed().await;
         }
         result
     }

@@ -65,7 +65,8 @@ impl Slot {
 }
 
 impl Written {
-    pub(super) async fn is_written(self) -> bool {
+    /// Waits until the line is written, or could not be. Returns whether it is.
+    pub(super) async fn confirmed(self) -> bool {
         self.0.await.unwrap_or(false)
     }
 }
