@@ -10,6 +10,7 @@
     reason = "tests fail by panicking and may read the environment"
 )]
 
+mod agent_example;
 mod agents;
 mod architecture;
 mod base_tools;

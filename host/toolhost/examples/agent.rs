@@ -1,0 +1,123 @@
+//! An agent runtime: a loop around a model behind OpenAI's API for chat completions.
+//!
+//! ```sh
+//! cargo xtask guests
+//! export OPENAI_API_KEY=…   # not needed for a server of your own
+//! cargo run -p toolhost --example agent -- \
+//!     guest-examples/base https://api.openai.com/v1 gpt-5-mini "Wait 3 seconds, and tell me the time"
+//! ```
+//!
+//! It prints the answer while the model writes it, and runs the calls of a message at the same time. Calls of
+//! [`BACKGROUND`] tools run in the background: the model gets a handle at once, and the result when it is
+//! there. Ctrl-C cancels the turn, and so does the end of its budget. The workdir is the current directory.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "an example for the terminal"
+)]
+
+#[path = "agent/model.rs"]
+mod model;
+
+use std::error::Error;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use serde_json::json;
+use toolhost::{
+    AssistantMessage, CancellationToken, Host, Instance, Step, ToolCall, ToolResult, ToolStatus,
+    TurnStart,
+};
+
+use model::Model;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// Tools whose calls run in the background, by the beginning of their names.
+const BACKGROUND: &str = "wait__";
+
+/// The budget of a turn.
+const STEPS: usize = 20;
+const TOKENS: u64 = 200_000;
+const TIME: Duration = Duration::from_secs(300);
+
+async fn run(step: &Step, call: &ToolCall, message: &AssistantMessage) -> ToolResult {
+    let result = match call.name.starts_with(BACKGROUND) {
+        true => step.submit(call.clone(), message).await,
+        false => step.execute(call.clone(), message).await,
+    };
+    eprintln!("[{} {}]", call.name, result.to_text());
+    result
+}
+
+/// Waits for the result of a pending call.
+async fn ended(instance: &Instance, handle: String) -> ToolResult {
+    loop {
+        let result = instance.poll(&handle).await;
+        if result.status() != ToolStatus::Pending {
+            return result;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Ok([bundle, url, model, prompt]) = <[String; 4]>::try_from(arguments) else {
+        return Err("usage: agent BUNDLE URL MODEL PROMPT".into());
+    };
+    let host = Host::builder().build()?;
+    let agent = host.load(&bundle).await?.only_agent()?;
+    let model = Model::new(&host, &url, model)?;
+    let instance = agent.instance("user-1", host.workdir(".")?);
+
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    tokio::spawn(async move {
+        let _guard = stop.drop_guard();
+        tokio::time::timeout(TIME, tokio::signal::ctrl_c()).await
+    });
+    let start = TurnStart::new("turn-1").with_cancellation(stopped.clone());
+    let turn = instance.open_turn(start).await?;
+    let mut messages = vec![json!({"role": "user", "content": prompt})];
+    let (mut tokens, mut pending) = (0, FuturesUnordered::new());
+    for _ in 0..STEPS {
+        let step = turn.open_step().await?;
+        let (message, used) = tokio::select! {
+            answered = model.complete(&messages, step.catalog().to_openai()) => answered?,
+            () = stopped.cancelled() => break,
+        };
+        let calls = message.tool_calls();
+        let results = join_all(
+            calls
+                .iter()
+                .map(|call| Box::pin(run(&step, call, &message))),
+        )
+        .await;
+        step.close(()).await?;
+        messages.push(message.to_value());
+        messages.extend(results.iter().map(ToolResult::to_openai));
+        let handles = results.iter().filter_map(ToolResult::handle);
+        pending.extend(handles.map(|handle| ended(&instance, handle.to_owned())));
+
+        tokens += used;
+        if stopped.is_cancelled() || tokens > TOKENS || (results.is_empty() && pending.is_empty()) {
+            break;
+        }
+        // The model has nothing else to do until a result is there.
+        if results.is_empty()
+            && let Some(result) = pending.next().await
+        {
+            let text = format!(
+                "The result of {}: {}",
+                result.tool_call_id(),
+                result.to_text()
+            );
+            messages.push(json!({"role": "user", "content": text}));
+        }
+    }
+    turn.close(json!({"tokens": tokens})).await?;
+    Ok(())
+}
