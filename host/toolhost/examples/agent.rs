@@ -13,7 +13,8 @@
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "an example for the terminal"
+    clippy::disallowed_methods,
+    reason = "a program for the terminal, which reads a key from the environment"
 )]
 
 #[path = "agent/model.rs"]
@@ -70,7 +71,8 @@ async fn main() -> Result<()> {
     };
     let host = Host::builder().build()?;
     let agent = host.load(&bundle).await?.only_agent()?;
-    let model = Model::new(&host, &url, model)?;
+    let key = std::env::var("OPENAI_API_KEY").ok();
+    let model = Model::new(&host, &url, model, key)?;
     let instance = agent.instance("user-1", host.workdir(".")?);
 
     let stop = CancellationToken::new();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use sse_stream::SseStream;
 use toolhost::{
@@ -22,11 +23,10 @@ pub(crate) struct Model {
 
 impl Model {
     /// The host's client reaches this one path. It adds the key to the requests, and nothing else gets it.
-    pub(crate) fn new(host: &Host, base: &str, name: String) -> Result<Self> {
+    pub(crate) fn new(host: &Host, base: &str, name: String, key: Option<String>) -> Result<Self> {
         let url = format!("{}/chat/completions", base.trim_end_matches('/'));
         let path = base.match_indices('/').nth(2).map_or(base.len(), |at| at.0);
         let origin = HttpOrigin::parse(base.get(..path).unwrap_or_default())?.to_string();
-        let key = std::env::var("OPENAI_API_KEY").ok();
         let credential =
             key.map(|key| HttpCredential::new(&origin, "authorization", "Bearer ", &key));
         let grant = HttpGrant {
@@ -64,24 +64,65 @@ impl Model {
             if data == "[DONE]" {
                 break;
             }
-            let chunk: Value = serde_json::from_str(&data)?;
-            tokens = chunk["usage"]["total_tokens"].as_u64().unwrap_or(tokens);
-            let delta = &chunk["choices"][0]["delta"];
-            let piece = delta["content"].as_str().unwrap_or_default();
-            print!("{piece}");
-            std::io::stdout().flush()?;
-            text.push_str(piece);
-            for part in delta["tool_calls"].as_array().into_iter().flatten() {
-                PartialCall::add(&mut calls, part);
+            let chunk: Chunk = serde_json::from_str(&data)?;
+            tokens = chunk.usage.map_or(tokens, |usage| usage.total_tokens);
+            for Choice { delta } in chunk.choices {
+                let piece = delta.content.unwrap_or_default();
+                print!("{piece}");
+                std::io::stdout().flush()?;
+                text.push_str(&piece);
+                for piece in delta.tool_calls.unwrap_or_default() {
+                    PartialCall::add(&mut calls, piece);
+                }
             }
         }
         println!();
-        let mut message = json!({"role": "assistant", "content": text});
-        if !calls.is_empty() {
-            message["tool_calls"] = calls.iter().map(PartialCall::to_value).collect();
-        }
+        let message = match &*calls {
+            [] => json!({"role": "assistant", "content": text}),
+            _ => {
+                let calls: Vec<_> = calls.iter().map(PartialCall::to_value).collect();
+                json!({"role": "assistant", "content": text, "tool_calls": calls})
+            }
+        };
         Ok((AssistantMessage::parse(message)?, tokens))
     }
+}
+
+/// A piece of the answer.
+#[derive(Deserialize)]
+struct Chunk {
+    choices: Vec<Choice>,
+    usage: Option<TokenUsage>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    delta: Delta,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    content: Option<String>,
+    tool_calls: Option<Vec<CallPiece>>,
+}
+
+#[derive(Deserialize)]
+struct CallPiece {
+    index: usize,
+    id: Option<String>,
+    #[serde(default)]
+    function: FunctionPiece,
+}
+
+#[derive(Default, Deserialize)]
+struct FunctionPiece {
+    name: Option<String>,
+    arguments: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct TokenUsage {
+    total_tokens: u64,
 }
 
 /// A tool call, of which the pieces arrive one after another.
@@ -93,19 +134,14 @@ struct PartialCall {
 }
 
 impl PartialCall {
-    fn add(calls: &mut Vec<Self>, part: &Value) {
-        let index = part["index"].as_u64().unwrap_or_default();
-        if index >= calls.len() as u64 {
+    fn add(calls: &mut Vec<Self>, piece: CallPiece) {
+        if piece.index == calls.len() {
             calls.push(Self::default());
         }
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        if let Some(call) = usize::try_from(index)
-            .ok()
-            .and_then(|index| calls.get_mut(index))
-        {
-            call.id += &text(&part["id"]);
-            call.name += &text(&part["function"]["name"]);
-            call.arguments += &text(&part["function"]["arguments"]);
+        if let Some(call) = calls.get_mut(piece.index) {
+            call.id += &piece.id.unwrap_or_default();
+            call.name += &piece.function.name.unwrap_or_default();
+            call.arguments += &piece.function.arguments.unwrap_or_default();
         }
     }
 
