@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::MessageError;
+use super::error::MessageError;
 use crate::{JsonObject, ToolCall};
 
 /// The format of a tool call.
