@@ -3,6 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { BuildFailure } from './failure.mjs';
+import { leftOutWarning } from './left-out.mjs';
 import { SERVED, isBuiltin, notServed, plainName } from './modules.mjs';
 import { versionsOf } from './wit.mjs';
 
@@ -27,19 +28,19 @@ const COMMON = {
   legalComments: 'none',
 };
 
-/** Returns `{engine, features, code, map, inputs, warnings}`. */
-export async function bundle({ entry, wit, engine: wanted }) {
+/** Returns `{engine, features, code, map, inputs, warnings}`. The tool has no handler of the names in `leftOut`. */
+export async function bundle({ entry, wit, engine: wanted }, leftOut = []) {
   let user = await bundleUser(entry, wanted ?? 'qjs');
   const engine = wanted ?? (user.usesFetch ? 'starlingmonkey' : 'qjs');
   if (!wanted && engine !== 'qjs') user = await bundleUser(entry, engine);
-  const whole = await bundleWhole(user, engine, await versionsOf(wit));
+  const whole = await bundleWhole(user, engine, await versionsOf(wit), leftOut);
   return {
     engine,
     features: { polling: user.exports.includes('polling'), agents: user.served.has('toolhost/agents'), fetch: user.usesFetch },
     code: whole.code,
     map: whole.map,
     inputs: user.inputs,
-    warnings: user.warnings,
+    warnings: [...user.warnings, ...leftOut.map((name) => leftOutWarning(entry, name))],
   };
 }
 
@@ -111,7 +112,7 @@ function servedModules(served) {
 }
 
 /** Bundles the runtime around the author's bundle. */
-async function bundleWhole(user, engine, versions) {
+async function bundleWhole(user, engine, versions, leftOut) {
   const names = [...user.served].sort();
   const imports = names.map((name, index) => {
     const { file, name: exported = 'default' } = SERVED[name];
@@ -126,7 +127,7 @@ async function bundleWhole(user, engine, versions) {
     ...imports,
     `import { component } from ${JSON.stringify(`${RUNTIME}adapter.ts`)};`,
     `import load from 'toolhost:user';`,
-    `export const { handlers, polling } = component(load, { ${served.join(', ')} });`,
+    `export const { handlers, polling } = component(load, { ${served.join(', ')} }, ${JSON.stringify(leftOut)});`,
     ...(engine === 'qjs' ? [`export { ${RUN_ASYNC} } from 'toolhost:engine';`] : []),
   ];
   const { outputFiles } = await run({

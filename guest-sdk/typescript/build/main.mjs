@@ -2,6 +2,7 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { BuildFailure, ExitCode, describe } from './failure.mjs';
+import { leftOutOf } from './left-out.mjs';
 import { USAGE, parseOptions } from './options.mjs';
 
 /** Returns the exit code. */
@@ -28,9 +29,17 @@ export async function main(args) {
 async function build(options) {
   const started = performance.now();
   const { bundle } = await import('./bundle.mjs').catch(missingPackage);
-  const bundled = await bundle(options);
+  let bundled = await bundle(options);
   const { componentize } = await import(`./componentize-${bundled.engine}.mjs`).catch(missingPackage);
-  const bytes = await componentize(bundled, options);
+  let bytes;
+  try {
+    bytes = await componentize(bundled, options);
+  } catch (error) {
+    const leftOut = leftOutOf(error);
+    if (!leftOut) throw error;
+    bundled = await bundle(options, leftOut);
+    bytes = await componentize(bundled, options);
+  }
   await mkdir(path.dirname(options.out), { recursive: true });
   // A program that reads `out` meanwhile gets the old component or the new one.
   const partial = `${options.out}.${process.pid}.partial`;

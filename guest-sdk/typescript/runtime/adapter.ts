@@ -11,7 +11,8 @@ import { discardClock } from './web/clock';
 /** Evaluates the bundle of the author's module, given the modules it imports from this runtime. */
 export type Load = (module: { exports: object }, exports: object, require: (name: string) => unknown) => void;
 
-export function component(load: Load, served: Record<string, unknown>) {
+/** `leftOut`: handlers whose names no manifest can export. */
+export function component(load: Load, served: Record<string, unknown>, leftOut: readonly string[]) {
   const evaluate = (): ToolModule => {
     const module = { exports: {} };
     load(module, module.exports, (name) => served[name]);
@@ -19,7 +20,7 @@ export function component(load: Load, served: Record<string, unknown>) {
   };
   prepare(() => answer('', async () => (await null, sampleCall())));
   const { value: built, fresh } = evaluateAtBuild(evaluate);
-  const described = describeModule(built);
+  const described = describeModule(built, leftOut);
   if (fresh) discard();
   discardClock();
   leaveRoom();

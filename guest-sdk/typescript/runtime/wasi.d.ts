@@ -68,6 +68,7 @@ declare module 'wasi:filesystem/types' {
     [Symbol.dispose]?(): void;
   }
   export interface Descriptor {
+    getFlags(): DescriptorFlags;
     read(length: number | bigint, offset: number | bigint): [Uint8Array, boolean];
     write(bytes: Uint8Array, offset: number | bigint): number | bigint;
     stat(): DescriptorStat;

@@ -57,6 +57,18 @@ test('top-level code that fails is said with its place', async () => {
   await refuses(`${HANDLERS}export const exports = [{ name: "b" }];`, { says: /`exports` describes `b`/ });
 });
 
+test('a handler whose name cannot be exported is left out with a note', async () => {
+  const text = 'const shared = { downloadFile: () => 1, "a__b": () => 2 };\nexport const handlers = { ...shared, a: () => 3 };\n';
+  const folder = await sources(text);
+  const args = ['--entry', path.join(folder, 'index.ts'), '--out', path.join(folder, 'tool.wasm'), '--wit', WIT];
+  const { code, stderr } = await run(process.execPath, [path.join(SDK, 'build.mjs'), ...args]);
+  assert.strictEqual(code, 0, stderr);
+  assert.match(stderr, /index\.ts: warning: the handler `downloadFile` is left out: a name is lower-case/);
+  assert.match(stderr, /the handler `a__b` is left out/);
+  const { ok, warnings } = await buildText(text);
+  assert.deepStrictEqual([ok, warnings.length], [true, 2]);
+});
+
 test('the command line is checked', async () => {
   const call = (...args) => run(process.execPath, [path.join(SDK, 'build.mjs'), ...args]);
   const usage = await call('--entry', 'nope.ts', '--out', 'x.wasm', '--wit', WIT);

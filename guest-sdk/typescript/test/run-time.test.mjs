@@ -7,8 +7,10 @@ import { ENGINES, Tool, fixture, temporary } from './toolhost.mjs';
 
 const HANDLERS = [
   'context', 'log', 'throws', 'returns', 'never', 'unhandled', 'uncaught', 'left', 'timers', 'promises', 'random', 'time',
-  'bun', 'files', 'failures', 'escape', 'big', 'values', 'refused',
+  'bun', 'files', 'access', 'failures', 'escape', 'big', 'values', 'refused',
 ];
+
+const READ_ONLY = 'tools:\n  t: { readOnly: true }\n';
 
 for (const [engine, needs] of ENGINES) {
   describe(`on ${engine}`, needs, () => {
@@ -174,6 +176,35 @@ for (const [engine, needs] of ENGINES) {
         type: 'ERR_INVALID_ARG_TYPE',
       });
       assert.strictEqual(output.rename.message, "ENOENT: no such file or directory, rename 'a' -> 'b'");
+    });
+
+    test('access says what the tool may do with a file', async () => {
+      const work = await temporary();
+      await mkdir(path.join(work, 'd'));
+      await writeFile(path.join(work, 'f'), 'kept');
+      const paths = ['d', 'f', 'nope', '../x'];
+      const { codes, wrong, opened } = await tool.output('access', { paths }, work);
+      assert.deepStrictEqual(codes, {
+        d: { F: 'ok', R: 'ok', W: 'ok', X: 'ok', RW: 'ok' },
+        // Nothing can be executed.
+        f: { F: 'ok', R: 'ok', W: 'ok', X: 'EACCES', RW: 'ok' },
+        nope: { F: 'ENOENT', R: 'ENOENT', W: 'ENOENT', X: 'ENOENT', RW: 'ENOENT' },
+        '../x': { F: 'EPERM', R: 'EPERM', W: 'EPERM', X: 'EPERM', RW: 'EPERM' },
+      });
+      assert.deepStrictEqual(wrong.map(({ code }) => code), ['ERR_OUT_OF_RANGE', 'ERR_INVALID_ARG_TYPE']);
+      assert.deepStrictEqual(opened, ['ok', 'EEXIST', 'ok']);
+      assert.strictEqual(await readFile(path.join(work, 'new'), 'utf8'), 'ab');
+      assert.strictEqual(await readFile(path.join(work, 'f'), 'utf8'), 'kept');
+
+      const readOnly = await tool.callWith(READ_ONLY, 'access', { paths: ['d', 'f'] }, work);
+      const refused = { F: 'ok', R: 'ok', W: 'EROFS', RW: 'EROFS' };
+      assert.deepStrictEqual(readOnly.output.codes, { d: { ...refused, X: 'ok' }, f: { ...refused, X: 'EACCES' } });
+    });
+
+    test('a handler whose name cannot be exported is left out', async () => {
+      const [{ text }] = tool.answer.warnings;
+      assert.match(text, /`accessModes` is left out/);
+      assert.strictEqual((await tool.output('context')).workdir, '/');
     });
 
     test('nothing outside the working directory is read', async () => {

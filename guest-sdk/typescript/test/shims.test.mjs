@@ -1,10 +1,13 @@
 // Parts of the runtime that need no sandbox, in Node.
 import assert from 'node:assert';
+import { constants as nodeConstants } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { BuildFailure } from '../build/failure.mjs';
+import { leftOutOf } from '../build/left-out.mjs';
 import { SDK, temporary } from './toolhost.mjs';
 
 const require = createRequire(new URL('../build/package.json', import.meta.url));
@@ -34,6 +37,9 @@ export { toOutcome } from './output';
 export { describeModule } from './module';
 export { console as logConsole } from './console';
 export { realpathSync } from './fs/tree';
+export { constants } from './fs/constants';
+export { default as fsOfNode } from './node/fs';
+export * as promisesOfFs from './node/fs-promises';
 export { SystemError } from './fs/errors';
 export { beneath, pathText } from './fs/root';
 export { pending } from './toolhost';
@@ -256,4 +262,32 @@ test('a module is checked before it is a tool', () => {
   for (const wrong of [{}, { handlers: {} }, { handlers: { a: 1 } }, { handlers, exports: {} }, { handlers, exports: [{ name: 'x' }] }, { handlers, polling: {} }]) {
     assert.throws(() => describeModule(wrong), TypeError);
   }
+});
+
+test('handlers that no manifest can export are reported to the build once, and then left out', () => {
+  const { describeModule } = runtime;
+  const names = ['downloadFile', 'a__b', 'naïve "x"\n]', '\ud800', '__proto__2'];
+  const handlers = { ok: () => 1, ...Object.fromEntries(names.map((name) => [name, () => 2])) };
+  const reported = (() => {
+    try {
+      return describeModule({ handlers });
+    } catch (error) {
+      return leftOutOf(new BuildFailure('source', { text: `at top level: Error: ${error.message}\n  at [x]` }));
+    }
+  })();
+  assert.deepStrictEqual(reported, names);
+  const exports = [{ name: 'downloadFile', description: 'left out with its handler' }];
+  assert.deepStrictEqual(describeModule({ handlers, exports }, names), [{ name: 'ok', description: undefined, parameters: undefined }]);
+  assert.strictEqual(leftOutOf(new BuildFailure('source', { text: 'broken' })), undefined);
+  assert.strictEqual(leftOutOf(new Error('broken')), undefined);
+});
+
+test('fs has the constants of Node on Linux', () => {
+  const { constants, promisesOfFs, fsOfNode } = runtime;
+  const ofNode = Object.entries(nodeConstants).filter(([name]) => /^([FRWX]_OK|COPYFILE_\w+|O_(?!SYMLINK)\w+)$/.test(name));
+  for (const [name, value] of Object.entries(constants)) assert.strictEqual(value, Object.fromEntries(ofNode)[name], name);
+  for (const name of ['F_OK', 'R_OK', 'W_OK', 'X_OK', 'COPYFILE_EXCL', 'O_RDONLY', 'O_WRONLY', 'O_RDWR', 'O_CREAT', 'O_EXCL', 'O_TRUNC', 'O_APPEND']) {
+    assert.ok(name in constants, name);
+  }
+  for (const module of [fsOfNode, fsOfNode.promises, promisesOfFs]) assert.strictEqual(module.constants, constants);
 });

@@ -2,19 +2,29 @@
 import { Buffer } from 'buffer';
 import type { Descriptor, DescriptorFlags, OpenFlags } from 'wasi:filesystem/types';
 import { decodeUtf8, encodeUtf8, u64 } from 'toolhost:engine';
+import { constants } from './constants';
 import { attempt, SystemError } from './errors';
 import { beneath, pathText, release, root, type PathLike } from './root';
 
 export type Data = string | ArrayBufferView | ArrayBuffer;
 export interface FileOptions {
   encoding?: string | null;
-  flag?: string;
+  /** As in `FLAGS`, or of `O_…` in `fs.constants`. */
+  flag?: string | number;
 }
 
 /** The most bytes that one host call reads or writes. */
 const CHUNK_BYTES = 1 << 20;
 
-const FLAGS: Record<string, { open: OpenFlags; access: DescriptorFlags; append?: true }> = {
+interface OpenHow {
+  open: OpenFlags;
+  access: DescriptorFlags;
+  append?: boolean;
+  /** Whether a link is an error. */
+  noFollow?: boolean;
+}
+
+const FLAGS: Record<string, OpenHow> = {
   r: { open: {}, access: { read: true } },
   'r+': { open: {}, access: { read: true, write: true } },
   w: { open: { create: true, truncate: true }, access: { write: true } },
@@ -30,12 +40,25 @@ export function fileOptions(options: string | null | undefined | FileOptions): F
   return typeof options === 'string' ? { encoding: options } : (options ?? {});
 }
 
+/** Returns what `O_…` flags mean. Those that change nothing here are ignored, as `O_NONBLOCK`. */
+function howOf(flags: number): OpenHow {
+  const has = (flag: number) => (flags & flag) !== 0;
+  const { O_RDONLY, O_RDWR, O_WRONLY, O_CREAT, O_EXCL, O_TRUNC, O_DIRECTORY, O_APPEND, O_NOFOLLOW } = constants;
+  const access = flags & (O_WRONLY | O_RDWR);
+  return {
+    open: { create: has(O_CREAT), exclusive: has(O_CREAT) && has(O_EXCL), truncate: has(O_TRUNC), directory: has(O_DIRECTORY) },
+    access: { read: access === O_RDONLY || access === O_RDWR, write: access !== O_RDONLY },
+    append: has(O_APPEND),
+    noFollow: has(O_NOFOLLOW),
+  };
+}
+
 /** Opens a file, passes it to `use` and closes it. */
-function withFile<T>(path: PathLike, flag: string, use: (file: Descriptor, name: string, append: boolean) => T): T {
+function withFile<T>(path: PathLike, flag: string | number, use: (file: Descriptor, name: string, append: boolean) => T): T {
   const name = pathText(path);
-  const how = FLAGS[flag];
+  const how = typeof flag === 'number' ? howOf(flag) : FLAGS[flag];
   if (!how) throw Object.assign(new TypeError(`The argument 'flags' is invalid. Received '${flag}'`), { code: 'ERR_INVALID_ARG_VALUE' });
-  const file = attempt('open', name, () => root().openAt({ symlinkFollow: true }, beneath(name), how.open, how.access));
+  const file = attempt('open', name, () => root().openAt({ symlinkFollow: !how.noFollow }, beneath(name), how.open, how.access));
   try {
     return use(file, name, how.append ?? false);
   } finally {
@@ -43,7 +66,7 @@ function withFile<T>(path: PathLike, flag: string, use: (file: Descriptor, name:
   }
 }
 
-export function readBytes(path: PathLike, flag = 'r'): Uint8Array {
+export function readBytes(path: PathLike, flag: string | number = 'r'): Uint8Array {
   return withFile(path, flag, (file, name) =>
     attempt('read', name, () => {
       const { type, size } = file.stat();

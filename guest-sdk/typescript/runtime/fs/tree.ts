@@ -1,6 +1,7 @@
 /** Lists, creates, moves and removes files, folders and links. */
 import { randomFraction } from '../web/random';
 import { u64 } from 'toolhost:engine';
+import { constants } from './constants';
 import { readBytes, writeFileSync } from './content';
 import { attempt, SystemError } from './errors';
 import { beneath, pathText, release, root, type PathLike } from './root';
@@ -43,9 +44,36 @@ export function existsSync(path: PathLike): boolean {
   }
 }
 
-export function accessSync(path: PathLike, _mode?: number): void {
+const { F_OK, R_OK, W_OK, X_OK, COPYFILE_EXCL } = constants;
+
+/**
+ * Throws unless the tool may use a file as `mode` says. WASI tells no permissions: whether a file can be read or
+ * written is found by opening it. No file can be executed.
+ */
+export function accessSync(path: PathLike, mode: number = F_OK): void {
   const name = pathText(path);
-  attempt('access', name, () => root().statAt({ symlinkFollow: true }, beneath(name)));
+  checkMode(mode);
+  attempt('access', name, () => {
+    const { type } = root().statAt({ symlinkFollow: true }, beneath(name));
+    if (mode & W_OK && !root().getFlags().mutateDirectory) throw new SystemError('read-only', 'access', name);
+    const isFile = type === 'regular-file';
+    if (mode & X_OK && type !== 'directory') throw new SystemError('access', 'access', name);
+    const access = { read: (mode & R_OK) !== 0, write: isFile && (mode & W_OK) !== 0 };
+    if ((isFile || type === 'directory') && (access.read || access.write)) {
+      release(root().openAt({ symlinkFollow: true }, beneath(name), {}, access));
+    }
+  });
+}
+
+function checkMode(mode: unknown): void {
+  if (typeof mode !== 'number') {
+    const error = new TypeError(`The "mode" argument must be of type number. Received ${typeof mode}`);
+    throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' });
+  }
+  const all = R_OK | W_OK | X_OK;
+  if (Number.isInteger(mode) && mode >= F_OK && mode <= all) return;
+  const error = new RangeError(`The value of "mode" is out of range. It must be an integer >= ${F_OK} && <= ${all}. Received ${mode}`);
+  throw Object.assign(error, { code: 'ERR_OUT_OF_RANGE' });
 }
 
 /** Makes a folder. With `recursive` also those above it; then returns the first it made. */
@@ -148,9 +176,6 @@ export function renameSync(from: PathLike, to: PathLike): void {
   const [old, now] = [pathText(from), pathText(to)];
   attempt('rename', old, () => root().renameAt(beneath(old), root(), beneath(now)), now);
 }
-
-/** `fs.constants.COPYFILE_EXCL`. */
-const COPYFILE_EXCL = 1;
 
 export function copyFileSync(from: PathLike, to: PathLike, mode = 0): void {
   const [old, now] = [pathText(from), pathText(to)];

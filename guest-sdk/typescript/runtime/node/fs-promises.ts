@@ -1,4 +1,5 @@
 /** `node:fs/promises`. The host's file calls do not wait, so each is the synchronous one. */
+export { constants } from '../fs/constants';
 import * as content from '../fs/content';
 import * as tree from '../fs/tree';
 

@@ -1,10 +1,9 @@
 /** `node:fs`: the synchronous calls, `promises`, and the same with callbacks. */
+import { constants } from '../fs/constants';
 import * as content from '../fs/content';
 import * as tree from '../fs/tree';
 import { Dirent, Stats } from '../fs/stats';
 import * as promises from './fs-promises';
-
-export const constants = { F_OK: 0, X_OK: 1, W_OK: 2, R_OK: 4, COPYFILE_EXCL: 1 };
 
 type Callback = (error: unknown, value?: unknown) => void;
 
