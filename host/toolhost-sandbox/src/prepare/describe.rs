@@ -39,20 +39,32 @@ pub(super) async fn describe(
     match task.run(Request::Describe).await.0 {
         Ok(Response::Exports(exports)) => check(exports),
         Ok(Response::Outcome(_)) => Err(PrepareError::Host("describe was not called".to_owned())),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Tells what is wrong with the component from what the host or the machine lacks.
+fn failed(error: SandboxError) -> PrepareError {
+    match error {
         // The engine found exports of other types before anything of the guest ran.
-        Err(SandboxError::Host(error)) if error.is::<ExportDiffers>() => {
-            Err(PrepareError::WrongShape {
-                reason: reason(&error),
-            })
+        SandboxError::Host(error) if error.is::<ExportDiffers>() => PrepareError::WrongShape {
+            reason: reason(&error),
+        },
+        // The machine has no memory for an instance, for example.
+        SandboxError::Host(error) => PrepareError::Host(reason(&error)),
+        SandboxError::HostPanic | SandboxError::Busy { .. } | SandboxError::MemoryExhausted => {
+            PrepareError::Host(format!("describe: {error}"))
         }
-        // The machine had no memory for an instance, for example: no fault of the component.
-        Err(SandboxError::Host(error)) => Err(PrepareError::Host(reason(&error))),
-        Err(
-            error @ (SandboxError::HostPanic
-            | SandboxError::Busy { .. }
-            | SandboxError::MemoryExhausted),
-        ) => Err(PrepareError::Host(format!("describe: {error}"))),
-        Err(error) => Err(PrepareError::Describe(error)),
+        SandboxError::Timeout { .. }
+        | SandboxError::OutOfMemory { .. }
+        | SandboxError::Trap { .. }
+        | SandboxError::Exit { .. }
+        | SandboxError::InvalidOutput { .. }
+        | SandboxError::OutputTooDeep { .. }
+        | SandboxError::OutputTooMany { .. }
+        | SandboxError::OutputTooLarge { .. }
+        | SandboxError::HostcallTooLarge { .. }
+        | SandboxError::NoPolling => PrepareError::Describe(error),
     }
 }
 
@@ -92,4 +104,30 @@ fn check(exports: Vec<handlers::ExportSpec>) -> Result<Vec<HandlerSpec>, Prepare
         });
     }
     Ok(specs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn describe_fails_by_the_component_only_where_the_component_is_at_fault() {
+        let host = |reason| SandboxError::Host(wasmtime::Error::msg(reason));
+        for (error, cause) in [
+            (host("cannot add seals to the memfd"), "seals to the memfd"),
+            (SandboxError::HostPanic, "panicked"),
+            (SandboxError::MemoryExhausted, "is used up"),
+            (SandboxError::Busy { reason: "no slot" }, "no slot"),
+        ] {
+            let error = failed(error);
+            assert!(matches!(error, PrepareError::Host(_)), "{error:?}");
+            assert!(error.to_string().contains(cause), "{error}");
+        }
+        let types = wasmtime::Error::msg("expected func").context(ExportDiffers("goondan:tool"));
+        let error = failed(SandboxError::Host(types));
+        assert!(matches!(&error, PrepareError::WrongShape { reason } if reason.contains("func")));
+        let reason = "unreachable".to_owned();
+        let error = failed(SandboxError::Trap { reason });
+        assert!(matches!(error, PrepareError::Describe(_)), "{error:?}");
+    }
 }
