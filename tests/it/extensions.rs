@@ -2,9 +2,11 @@
 
 mod audit_failures;
 mod catalog;
+mod contexts;
 mod extend_async;
 mod middleware;
 mod native_workdir;
+mod open_layers;
 mod tools;
 mod turns;
 mod typed;

@@ -77,7 +77,7 @@ pub use instance::Instance;
 pub use live_bundle::{BundleChanges, LiveBundle};
 pub use loaded_bundle::{AgentError, Declares, GrantedMcpServer, LoadedBundle, WorkspaceError};
 pub use middleware::{
-    AuditFailure, AuditLog, AuditLogError, CallKind, CallOrigin, Metadata, Middleware,
+    AuditFailure, AuditLog, AuditLogError, CallKind, CallOrigin, Extensions, Middleware,
     MiddlewareContext, Next, StepContext, ToolCallContext, TurnContext,
 };
 pub use pending::{Completed, Completion, Completions, PollReply};

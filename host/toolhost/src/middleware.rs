@@ -3,14 +3,17 @@
 mod audit;
 pub(crate) mod catch_unwind;
 mod contexts;
+mod extensions;
 pub(crate) mod pipeline;
 mod progress;
 mod suspended;
 
 pub use audit::{AuditFailure, AuditLog, AuditLogError};
+pub(crate) use contexts::StepOfCall;
 pub use contexts::{
-    CallKind, CallOrigin, Metadata, MiddlewareContext, StepContext, ToolCallContext, TurnContext,
+    CallKind, CallOrigin, MiddlewareContext, StepContext, ToolCallContext, TurnContext,
 };
+pub use extensions::Extensions;
 pub use pipeline::{Middleware, Next};
 pub(crate) use progress::{Progress, sanitize_error_code};
 pub(crate) use suspended::SuspendedPipeline;

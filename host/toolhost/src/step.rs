@@ -17,7 +17,7 @@ use crate::call::scope::{CallScope, TurnScope, unloaded};
 use crate::call::workdir::provider_error;
 use crate::catalog::ToolCatalog;
 use crate::events::Activity;
-use crate::middleware::{StepContext, SuspendedPipeline};
+use crate::middleware::{Extensions, StepContext, SuspendedPipeline};
 use crate::pending::submit;
 use crate::turn::Turn;
 
@@ -124,10 +124,14 @@ impl Turn {
         let step_id: Arc<str> = format!("step-{number}").into();
         let span = self.span.step(&step_id);
         let catalog = agent.step_catalog(&overlay);
+        let mut extensions = None;
         let (catalog, pipeline) = if overlay.added.step.is_empty() {
             (catalog, SuspendedPipeline::empty())
         } else {
-            let context = StepContext::new(catalog.items().to_vec(), &step_id, &turn.origin);
+            let values = Extensions::within(&turn.extensions);
+            extensions = Some(values.clone());
+            let items = catalog.items().to_vec();
+            let context = StepContext::new(items, values, &step_id, &turn.origin);
             let opened = turn.open_layers(&overlay.added.step, context, span.span());
             match opened.await {
                 Ok((context, pipeline)) => (context.tool_catalog.into_iter().collect(), pipeline),
@@ -145,6 +149,7 @@ impl Turn {
         let scope = CallScope {
             catalog,
             step_id,
+            extensions,
             background: None,
             overlay,
             protected: agent.host.protection.snapshot(),

@@ -199,7 +199,7 @@ impl Instance {
         };
         let scope = TurnScope::new(instance, start.id, trace_id, start.options);
         let scope = Arc::new(scope);
-        let context = TurnContext::new(start.input, &scope.origin);
+        let context = TurnContext::new(start.input, scope.extensions.clone(), &scope.origin);
         match scope.open_layers(&layers, context, span.span()).await {
             Ok((context, pipeline)) => Ok(Turn {
                 scope,

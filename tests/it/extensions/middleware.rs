@@ -12,6 +12,9 @@ use toolhost_tests::test_host::{TestHost, code};
 
 use crate::execute::EXAMPLES;
 
+/// What an inner layer leaves for an outer one.
+struct Inner(&'static str);
+
 async fn test_host() -> TestHost {
     TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await
 }
@@ -34,14 +37,14 @@ async fn middleware_changes_arguments_and_results() {
         assert_eq!(context.tool_call_id(), "call-1");
         assert_eq!(context.agent_name(), "default");
         context.args.insert("text".to_owned(), "changed".into());
-        let metadata = context.metadata.clone();
+        let extensions = context.extensions.clone();
         let mut result = next.run(context).await;
         let output = result.output_mut().unwrap();
-        output["by"] = metadata.get("inner").unwrap();
+        output["by"] = extensions.get::<Inner>().unwrap().0.into();
         result
     };
     let inner = |context: ToolCallContext, next: Next<ToolCallContext>| async move {
-        context.metadata.set("inner", "set");
+        context.extensions.insert(Inner("set"));
         next.run(context).await
     };
     test_host

@@ -20,7 +20,7 @@ use super::outcome::{Answer, CallLabel, exit};
 use super::scope::CallScope;
 use super::validate::{ValidCall, admit, validate};
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
-use crate::middleware::{CallKind, Progress, ToolCallContext};
+use crate::middleware::{CallKind, Progress, StepOfCall, ToolCallContext};
 use crate::registry::{RegisteredTool, Runs, ToolRegistry};
 
 /// Executes a call. Never panics; dropping the future stops the guest, and so does cancelling the token of
@@ -72,7 +72,12 @@ async fn run_layers(
         None => CallKind::CallOutsideCatalog,
     };
     let progress = Arc::default();
-    let context = ToolCallContext::new(call, kind, &progress, &scope.step_id, &turn.origin);
+    let step = StepOfCall {
+        id: Arc::clone(&scope.step_id),
+        catalog: scope.catalog.clone(),
+        extensions: scope.extensions().clone(),
+    };
+    let context = ToolCallContext::new(call, kind, step, &progress, &turn.origin);
     let (inner, message, beneath) = (scope.clone(), message.clone(), Arc::clone(&progress));
     let registry = Arc::clone(registry);
     let core = move |context: ToolCallContext| -> BoxFuture<'static, ToolResult> {

@@ -22,7 +22,8 @@ use crate::catalog::ToolCatalog;
 use crate::events::Emitter;
 use crate::middleware::pipeline::Pipeline;
 use crate::middleware::{
-    CallOrigin, MiddlewareContext, SuspendedPipeline, ToolCallContext, sanitize_error_code,
+    CallOrigin, Extensions, MiddlewareContext, SuspendedPipeline, ToolCallContext,
+    sanitize_error_code,
 };
 use crate::pending::PendingCalls;
 use crate::pending::record::{Handle, Owner, PendingCall};
@@ -85,6 +86,8 @@ pub(crate) struct TurnScope {
     /// Receives what the calls log while they run.
     log: Option<LogListener>,
     pub(crate) cancellation: Option<CancellationToken>,
+    /// Values that the layers of the turn share with those of its steps and calls.
+    pub(crate) extensions: Extensions,
     required_succeeded: AtomicBool,
 }
 
@@ -112,6 +115,7 @@ impl TurnScope {
             agents,
             log,
             cancellation,
+            extensions: Extensions::default(),
             required_succeeded: AtomicBool::new(false),
         }
     }
@@ -235,7 +239,9 @@ impl TurnScope {
     where
         C: MiddlewareContext<Answer = Result<Value, ToolError>>,
     {
-        let opened = SuspendedPipeline::open(layers, context).instrument(span.clone());
+        let sandbox = &self.agent().host.sandbox;
+        let opened = SuspendedPipeline::open(layers, context, |task| sandbox.spawn(task));
+        let opened = opened.instrument(span.clone());
         opened.await.map_err(|answer| {
             let error = answer.err().unwrap_or_else(|| {
                 let kind = C::KIND;
@@ -299,6 +305,8 @@ pub(crate) struct CallScope {
     pub(crate) catalog: ToolCatalog,
     pub(crate) step_id: Arc<str>,
     pub(crate) turn: Arc<TurnScope>,
+    /// Values that the layers of the step share; none if it has no layers.
+    pub(crate) extensions: Option<Extensions>,
     /// The handle, if the call runs in the background.
     pub(crate) background: Option<Handle>,
     pub(crate) overlay: Arc<Overlay>,
@@ -323,6 +331,12 @@ impl CallScope {
     pub(crate) fn cancellation(&self) -> Option<&CancellationToken> {
         let token = self.turn.cancellation.as_ref();
         token.filter(|_| self.background.is_none())
+    }
+
+    /// The values that the layers of the call see.
+    pub(crate) fn extensions(&self) -> &Extensions {
+        let of_turn = &self.turn.extensions;
+        self.extensions.as_ref().unwrap_or(of_turn)
     }
 
     pub(crate) fn layers(&self) -> &Pipeline<ToolCallContext> {

@@ -1,13 +1,15 @@
 //! The contexts that middleware gets: of a turn, of a step and of a tool call.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::Value;
 use toolhost_contract::{
     JsonObject, Locale, ToolCall, ToolCatalogItem, ToolError, ToolErrorCode, ToolResult,
 };
 
+use super::extensions::Extensions;
 use super::progress::Progress;
+use crate::catalog::ToolCatalog;
 
 /// What a pipeline runs over: a [`ToolCallContext`](crate::ToolCallContext), a
 /// [`StepContext`](crate::StepContext) or a [`TurnContext`](crate::TurnContext). Sealed: the
@@ -49,37 +51,6 @@ pub struct CallOrigin {
     pub trace_id: String,
     /// Language of the host's suggestions.
     pub locale: Locale,
-}
-
-/// A JSON object that the layers of one turn, step or call share, before and after the rest runs.
-/// Cheap to clone: every clone is the same object.
-///
-/// Spec: tool-spec-v2 §8.3.
-#[derive(Debug, Clone, Default)]
-pub struct Metadata(Arc<Mutex<JsonObject>>);
-
-impl Metadata {
-    /// Returns a copy of a key's value.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<Value> {
-        self.with(|object| object.get(key).cloned())
-    }
-
-    /// Sets a key, and returns its earlier value.
-    pub fn set(&self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
-        let (key, value) = (key.into(), value.into());
-        self.with(|object| object.insert(key, value))
-    }
-
-    /// Returns a copy of the whole object.
-    #[must_use]
-    pub fn to_object(&self) -> JsonObject {
-        self.with(|object| object.clone())
-    }
-
-    fn with<T>(&self, act: impl FnOnce(&mut JsonObject) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 /// Implements what all three contexts have: accessors of their origin, and the refusal.
@@ -172,12 +143,14 @@ pub struct ToolCallContext {
     /// afterwards. They are empty if what the model wrote is not a JSON object: see
     /// [`Self::args_error`].
     pub args: JsonObject,
-    /// Values that the layers of this call share.
-    pub metadata: Metadata,
+    /// Values that the layers of this call share. Those of its step and its turn are seen through it.
+    pub extensions: Extensions,
     args_error: Option<String>,
     id: String,
     name: String,
     kind: CallKind,
+    /// That of the step; empty for a poll.
+    catalog: ToolCatalog,
     progress: Arc<Progress>,
     step_id: Arc<str>,
     origin: Arc<CallOrigin>,
@@ -196,25 +169,34 @@ pub enum CallKind {
     Poll,
 }
 
+/// What a call's layers see of the step: nothing for a poll.
+#[derive(Default)]
+pub(crate) struct StepOfCall {
+    pub(crate) id: Arc<str>,
+    pub(crate) catalog: ToolCatalog,
+    pub(crate) extensions: Extensions,
+}
+
 context!(ToolCallContext);
 
 impl ToolCallContext {
     pub(crate) fn new(
         call: ToolCall,
         kind: CallKind,
+        step: StepOfCall,
         progress: &Arc<Progress>,
-        step_id: &Arc<str>,
         origin: &Arc<CallOrigin>,
     ) -> Self {
         Self {
             args_error: call.args_error().map(str::to_owned),
             args: call.args,
-            metadata: Metadata::default(),
+            extensions: Extensions::within(&step.extensions),
             id: call.id,
             name: call.name,
             kind,
+            catalog: step.catalog,
             progress: Arc::clone(progress),
-            step_id: Arc::clone(step_id),
+            step_id: step.id,
             origin: Arc::clone(origin),
         }
     }
@@ -239,6 +221,13 @@ impl ToolCallContext {
     #[must_use]
     pub fn tool_name(&self) -> &str {
         &self.name
+    }
+
+    /// The definition of the called tool, as the model sees it in the step's catalog. None for a call
+    /// outside the catalog, and for a poll, which has no step.
+    #[must_use]
+    pub fn tool(&self) -> Option<&ToolCatalogItem> {
+        self.catalog.get(&self.name)
     }
 
     /// Why the layers run.
@@ -298,8 +287,8 @@ pub struct StepContext {
     /// are checked against the tool's own schema, whatever the item shows; an item without a tool in
     /// the registry is shown, and calls of it return `E_TOOL_NOT_FOUND`.
     pub tool_catalog: Vec<ToolCatalogItem>,
-    /// Values that the layers of this step share.
-    pub metadata: Metadata,
+    /// Values that the layers of this step and of its calls share. Those of its turn are seen through it.
+    pub extensions: Extensions,
     id: Arc<str>,
     origin: Arc<CallOrigin>,
 }
@@ -309,12 +298,13 @@ context!(StepContext, "step");
 impl StepContext {
     pub(crate) fn new(
         tool_catalog: Vec<ToolCatalogItem>,
+        extensions: Extensions,
         id: &Arc<str>,
         origin: &Arc<CallOrigin>,
     ) -> Self {
         Self {
             tool_catalog,
-            metadata: Metadata::default(),
+            extensions,
             id: Arc::clone(id),
             origin: Arc::clone(origin),
         }
@@ -331,18 +321,18 @@ impl StepContext {
 pub struct TurnContext {
     /// The turn's input, as the runtime gave it. A middleware may change it.
     pub input: Value,
-    /// Values that the layers of this turn share.
-    pub metadata: Metadata,
+    /// Values that the layers of this turn, its steps and their calls share.
+    pub extensions: Extensions,
     origin: Arc<CallOrigin>,
 }
 
 context!(TurnContext, "turn");
 
 impl TurnContext {
-    pub(crate) fn new(input: Value, origin: &Arc<CallOrigin>) -> Self {
+    pub(crate) fn new(input: Value, extensions: Extensions, origin: &Arc<CallOrigin>) -> Self {
         Self {
             input,
-            metadata: Metadata::default(),
+            extensions,
             origin: Arc::clone(origin),
         }
     }

@@ -15,8 +15,13 @@ use super::contexts::{MiddlewareContext, ToolCallContext};
 /// `E_MIDDLEWARE`; so does a panic. The host sets no deadline for a layer. The result that a layer
 /// returns must not have a host code or a handle that the result of `next` did not have.
 ///
-/// Between opening and closing a turn or a step, its layers wait in [`Next::run`] and are not polled:
-/// a timer that a layer awaits beside it does not advance.
+/// Between opening and closing a turn or a step, its layers run on in a task, so that a layer may do other
+/// work beside [`Next::run`], such as `tokio::select!` with a timer or a channel. The task runs on the tokio
+/// runtime in which the turn or the step was opened, or else on the sandbox's threads. Dropping the turn or
+/// the step drops its layers. A layer that ends before has decided the answer: [`Turn::close`] returns it.
+///
+/// [`Turn::close`]: crate::Turn::close
+///
 ///
 /// ```
 /// use toolhost::{Next, ToolCallContext, ToolResult};

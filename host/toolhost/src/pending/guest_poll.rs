@@ -10,7 +10,7 @@ use super::record::PendingCall;
 use crate::call::component::stored_run;
 use crate::call::outcome::Answer;
 use crate::call::scope::TurnScope;
-use crate::middleware::{CallKind, Progress, ToolCallContext};
+use crate::middleware::{CallKind, Progress, StepOfCall, ToolCallContext};
 use crate::registry::RegisteredTool;
 
 /// What the component itself answered, beneath the layers.
@@ -57,7 +57,8 @@ pub(super) async fn poll(
     };
     let polled = ToolCall::new(&*call.call_id, &*call.tool_name, JsonObject::new());
     let kind = CallKind::Poll;
-    let context = ToolCallContext::new(polled, kind, &progress, &"".into(), &turn.origin);
+    let context =
+        ToolCallContext::new(polled, kind, StepOfCall::default(), &progress, &turn.origin);
     let layers = agent.overlay.snapshot().added.tool_call.clone();
     let result = layers.run(context, core).await;
     let result = progress.sanitize_codes(result, turn.locale());

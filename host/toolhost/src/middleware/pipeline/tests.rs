@@ -123,7 +123,7 @@ fn removing_an_extension_removes_all_its_layers() {
 #[tokio::test]
 async fn a_pipeline_is_suspended_while_the_runtime_runs_its_core() {
     let pipeline = with(vec![(0, named("A")), (1, named("B"))]);
-    let opened = SuspendedPipeline::open(&pipeline, Visited(Vec::new())).await;
+    let opened = SuspendedPipeline::open(&pipeline, Visited(Vec::new()), drop).await;
     let Ok((context, suspended)) = opened else {
         panic!("a layer returned an answer")
     };
@@ -141,7 +141,8 @@ async fn a_layer_may_refuse_to_open_a_pipeline() {
             Locale::En,
         ))
     });
-    let opened = SuspendedPipeline::open(&with(vec![(0, refuses)]), Visited(Vec::new())).await;
+    let opened =
+        SuspendedPipeline::open(&with(vec![(0, refuses)]), Visited(Vec::new()), drop).await;
     assert_eq!(
         message(opened.map(|_| Vec::new()).map_err(|e| e.unwrap_err())).1,
         "closed"
@@ -162,7 +163,7 @@ async fn the_second_halves_of_a_dropped_pipeline_do_not_run() {
             }
         });
     let pipeline = with(vec![(0, layer)]);
-    let opened = SuspendedPipeline::open(&pipeline, Visited(Vec::new())).await;
+    let opened = SuspendedPipeline::open(&pipeline, Visited(Vec::new()), drop).await;
     drop(opened);
     assert_eq!(*ended.lock().unwrap(), 0);
 }
