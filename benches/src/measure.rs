@@ -70,10 +70,8 @@ pub(crate) fn workdir() -> TempDir {
 /// Returns a host, with a cache beneath a directory.
 pub(crate) fn host(cache: Option<&Path>) -> Host {
     let cache = cache.map(|top| CacheConfig::new(top.join("cache"), top.join("state/cache.key")));
-    let config = SandboxConfig {
-        cache,
-        ..SandboxConfig::default()
-    };
+    let mut config = SandboxConfig::default();
+    config.cache = cache;
     let sandbox = Sandbox::new(config).unwrap();
     Host::builder().sandbox(sandbox).build().unwrap()
 }

@@ -35,12 +35,13 @@ struct Start {
 /// Starts a sandbox with a cache and loads a bundle in it. Dropping both is not measured.
 fn start(runtime: &Runtime, cache: &Path, bundle: &Path) -> Result<Start, String> {
     let begun = Instant::now();
-    let sandbox = Sandbox::new(SandboxConfig {
-        cache: Some(CacheConfig::new(
+    let sandbox = Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.cache = Some(CacheConfig::new(
             cache.join("cache"),
             cache.join("state/cache.key"),
-        )),
-        ..SandboxConfig::default()
+        ));
+        config
     });
     let sandbox = sandbox.unwrap();
     let started = begun.elapsed();

@@ -17,11 +17,9 @@ const PLACES: u32 = 2;
 const TOLD_MAX: usize = 8 << 10;
 
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
-    let config = SandboxConfig {
-        live_calls: PLACES,
-        describing: Duration::from_millis(200),
-        ..SandboxConfig::default()
-    };
+    let mut config = SandboxConfig::default();
+    config.live_calls = PLACES;
+    config.describing = Duration::from_millis(200);
     Sandbox::new(config).expect("a sandbox starts")
 });
 

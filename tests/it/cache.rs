@@ -20,9 +20,10 @@ fn config(top: &Path) -> CacheConfig {
 }
 
 fn try_sandbox(cache: CacheConfig) -> Result<Sandbox, SandboxStartError> {
-    Sandbox::new(SandboxConfig {
-        cache: Some(cache),
-        ..SandboxConfig::default()
+    Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.cache = Some(cache);
+        config
     })
 }
 

@@ -18,15 +18,16 @@ fn compiler(mode: &str) -> Compiler {
 }
 
 fn sandbox(compiler: Option<Compiler>, time: Duration) -> Sandbox {
-    Sandbox::new(SandboxConfig {
-        live_calls: 4,
-        compile: CompileLimits {
+    Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.live_calls = 4;
+        config.compile = CompileLimits {
             time,
             time_per_mib: Duration::ZERO,
             ..CompileLimits::default()
-        },
-        compiler,
-        ..SandboxConfig::default()
+        };
+        config.compiler = compiler;
+        config
     })
     .unwrap()
 }
@@ -88,10 +89,11 @@ async fn code_compiled_by_the_compiler_process_is_cached_and_used() {
     let top = tempfile::tempdir().unwrap();
     let cached = |compiler| {
         let (dir, key) = (top.path().join("cache"), top.path().join("state/cache.key"));
-        Sandbox::new(SandboxConfig {
-            cache: Some(CacheConfig::new(dir, key)),
-            compiler,
-            ..SandboxConfig::default()
+        Sandbox::new({
+            let mut config = SandboxConfig::default();
+            config.cache = Some(CacheConfig::new(dir, key));
+            config.compiler = compiler;
+            config
         })
         .unwrap()
     };
@@ -150,15 +152,16 @@ async fn cached_components_do_not_queue_and_queueing_does_not_count_as_compile_t
     let top = tempfile::tempdir().unwrap();
     let cached = |mode, time| {
         let (dir, key) = (top.path().join("cache"), top.path().join("state/cache.key"));
-        Sandbox::new(SandboxConfig {
-            cache: Some(CacheConfig::new(dir, key)),
-            compile: CompileLimits {
+        Sandbox::new({
+            let mut config = SandboxConfig::default();
+            config.cache = Some(CacheConfig::new(dir, key));
+            config.compile = CompileLimits {
                 time,
                 time_per_mib: Duration::ZERO,
                 ..CompileLimits::default()
-            },
-            compiler: Some(compiler(mode)),
-            ..SandboxConfig::default()
+            };
+            config.compiler = Some(compiler(mode));
+            config
         })
         .unwrap()
     };
@@ -188,10 +191,8 @@ async fn cached_components_do_not_queue_and_queueing_does_not_count_as_compile_t
 
 #[tokio::test]
 async fn a_compile_beyond_the_memory_limit_is_refused() {
-    let small = Compiler {
-        address_space: 400 << 20,
-        ..compiler("run")
-    };
+    let mut small = compiler("run");
+    small.address_space = 400 << 20;
     let error = refused(small.clone(), MINUTE, large_to_compile()).await;
     assert!(
         matches!(error, PrepareError::OutOfMemory { limit } if limit == small.address_space),

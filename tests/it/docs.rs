@@ -42,6 +42,32 @@ fn the_page_of_error_codes_matches_the_code() {
     check("errors.md", &page);
 }
 
+/// The fields of `SandboxConfig` that the tables describe, and three that are no limits.
+const SANDBOX_FIELDS: [&str; 14] = [
+    "live_calls",
+    "parked_calls",
+    "share_per_free",
+    "describing",
+    "waiting_calls",
+    "queueing",
+    "memory_bytes",
+    "idle_memory_bytes",
+    "spare_instances",
+    "spare_memory_bytes",
+    "compile",
+    "compiler",
+    "cache",
+    "http",
+];
+
+/// Returns the names of the fields in the `{:#?}` text of a struct.
+fn field_names(debug: &str) -> Vec<&str> {
+    let fields = debug.lines().filter_map(|line| line.strip_prefix("    "));
+    let own = fields.filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()));
+    own.filter_map(|line| Some(line.split_once(':')?.0))
+        .collect()
+}
+
 /// The limits of calls, of the sandbox and of compiling, as tables.
 fn limits() -> String {
     let mut page = String::from(
@@ -57,7 +83,9 @@ fn limits() -> String {
         )
         .unwrap();
     }
-    // A new field does not compile here until it is added to a table.
+    // A new field fails here until it is added to a table.
+    let names = field_names(&format!("{:#?}", SandboxConfig::default()));
+    assert_eq!(names, SANDBOX_FIELDS);
     let SandboxConfig {
         live_calls,
         parked_calls,
@@ -70,9 +98,7 @@ fn limits() -> String {
         spare_instances,
         spare_memory_bytes,
         compile,
-        compiler: _,
-        cache: _,
-        http: _,
+        ..
     } = SandboxConfig::default();
     let CompileLimits {
         bytes,

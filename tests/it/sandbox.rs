@@ -126,11 +126,12 @@ async fn a_sandbox_can_be_dropped_in_async_code() {
 
 #[tokio::test]
 async fn a_call_waits_for_a_free_slot_and_is_refused_when_the_queue_is_full() {
-    let sandbox = Sandbox::new(SandboxConfig {
-        live_calls: 1,
-        waiting_calls: 1,
-        queueing: Duration::from_millis(100),
-        ..SandboxConfig::default()
+    let sandbox = Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.live_calls = 1;
+        config.waiting_calls = 1;
+        config.queueing = Duration::from_millis(100);
+        config
     })
     .unwrap();
     let spinner = prepare_in(&sandbox, "sleep_forever").await;
@@ -168,9 +169,10 @@ async fn memory_is_limited_per_call_and_for_all_calls_together() {
     assert!(report.usage.memory_peak <= limit);
     assert!(report.usage.memory_peak > limit / 2);
 
-    let sandbox = Sandbox::new(SandboxConfig {
-        memory_bytes: 64 << 20,
-        ..SandboxConfig::default()
+    let sandbox = Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.memory_bytes = 64 << 20;
+        config
     })
     .unwrap();
     let tool = prepare_in(&sandbox, "eat_memory").await;

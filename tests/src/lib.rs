@@ -56,10 +56,8 @@ pub fn sandbox() -> Sandbox {
 pub fn own_sandbox(change: impl FnOnce(&mut SandboxConfig)) -> Sandbox {
     let key_file = root("target/test-state/cache.key");
     let cache = CacheConfig::new(root("target/test-cache"), key_file);
-    let mut config = SandboxConfig {
-        cache: Some(cache),
-        ..SandboxConfig::default()
-    };
+    let mut config = SandboxConfig::default();
+    config.cache = Some(cache);
     change(&mut config);
     Sandbox::new(config).expect("a sandbox starts")
 }

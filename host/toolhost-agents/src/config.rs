@@ -15,6 +15,7 @@ pub enum Reach {
 
 /// The limits and intervals of an orchestrator.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct OrchestratorConfig {
     /// Events that may wait for one instance. Default: 1,000.
     pub mailbox_capacity: usize,

@@ -15,6 +15,7 @@ use super::{InstanceId, WorkerProcess, WorkerStreams, WorkerTransport};
 /// A program that exchanges [`IpcMessage`](super::IpcMessage)s over its standard input and output, one
 /// process for each instance. See [`child::serve`](super::child::serve).
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ProcessSetup {
     /// The program: an absolute path, since `PATH` is not searched.
     pub program: PathBuf,

@@ -144,11 +144,12 @@ pub(crate) fn note_policy_warnings(
 /// Starts a sandbox, with a cache if there is a place for one.
 pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Failure> {
     let start = |cache| {
-        Sandbox::new(SandboxConfig {
+        Sandbox::new({
+            let mut config = SandboxConfig::default();
             // This program, even if its file has been replaced since it started.
-            compiler: Some(Compiler::new("/proc/self/exe", [COMPILE_ARG])),
-            cache,
-            ..SandboxConfig::default()
+            config.compiler = Some(Compiler::new("/proc/self/exe", [COMPILE_ARG]));
+            config.cache = cache;
+            config
         })
     };
     let cache = cache(settings);

@@ -25,6 +25,7 @@ pub enum WorkdirAccess {
 /// - processes: there is no interface for them
 /// - the host's stdout and stderr: the guest's output is captured
 #[derive(Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Grants {
     /// Access to the workdir. Default: read and write.
     pub workdir: WorkdirAccess,

@@ -11,6 +11,7 @@ use crate::limits::McpLimits;
 
 /// An MCP server whose tools an agent gets.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct McpServerConfig {
     /// Name of the server. The extension that registers its tools is `mcp:NAME`.
     pub name: ResourceName,
@@ -52,6 +53,7 @@ pub enum McpTransport {
 
 /// A process that serves MCP over its standard input and output, a message per line.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct StdioServer {
     /// The program: a path, or a name that is looked up in the `PATH` of `env` (without one in `/bin` and
     /// `/usr/bin`).

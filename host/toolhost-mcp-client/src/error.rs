@@ -47,6 +47,7 @@ pub enum McpError {
 
 /// A tool of a server that is left out, or a tool that the configuration names and the server lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct McpFinding {
     /// The server's name of the tool, escaped, at most 128 characters.
     pub tool: String,

@@ -51,16 +51,13 @@ pub(crate) struct Process {
 impl Process {
     /// Starts a process, and logs its standard error.
     pub(crate) fn start(server: &ResourceName, config: &StdioServer) -> io::Result<(Self, Pipes)> {
-        let setup = ProcessSetup {
-            program: config.program.clone().into(),
-            args: config.args.iter().map(Into::into).collect(),
-            env: config
-                .env
-                .iter()
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
-            dir: config.dir.clone(),
-        };
+        let mut setup = ProcessSetup::new(&config.program);
+        setup.args = config.args.iter().map(Into::into).collect();
+        let env = config.env.iter();
+        setup.env = env
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        setup.dir.clone_from(&config.dir);
         let streams = setup.spawn()?;
         let guardian = ProcessSetup::new("/bin/sh")
             .arg("-c")

@@ -47,6 +47,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The collector, and the service that the spans are of.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct OtelConfig {
     /// URL of the collector: `http://` and a host. A URL without a path gets `/v1/traces`. TLS is not
     /// supported: reach a remote collector through a local one.

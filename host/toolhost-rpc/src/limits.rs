@@ -5,6 +5,7 @@ use std::time::Duration;
 /// What clients may use. A request beyond a limit gets an error; where the client cannot get one, its
 /// connection ends.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RpcLimits {
     /// Bytes of a line. A longer one is skipped and answered with an error. Default 16 MiB.
     pub line_bytes: usize,

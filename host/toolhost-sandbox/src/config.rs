@@ -9,6 +9,7 @@ use crate::host::http::HttpConfig;
 
 /// How a [`Sandbox`](crate::Sandbox) is set up.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct SandboxConfig {
     /// Calls that run at once. Default 1,024.
     pub live_calls: u32,

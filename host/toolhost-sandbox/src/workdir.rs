@@ -145,6 +145,7 @@ fn ancestors(dir: &Dir) -> io::Result<Vec<FileId>> {
 
 /// Where the file operations of a guest run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum FileIo {
     /// On the thread that runs the guest. Right for local disks, where no operation blocks for long.
     #[default]

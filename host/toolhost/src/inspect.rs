@@ -4,6 +4,7 @@ use toolhost_sandbox::{ComponentFacts, HandlerSpec, PrepareError, Sandbox};
 
 /// Description of a component.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Inspection {
     /// Size, digest, imports and exports.
     pub facts: ComponentFacts,

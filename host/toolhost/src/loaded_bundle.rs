@@ -103,6 +103,7 @@ pub(crate) struct LoadedInner {
 
 /// An MCP server of a bundle that the policy grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GrantedMcpServer {
     /// The resource of the bundle.
     pub resource: McpServerResource,

@@ -73,10 +73,8 @@ async fn a_component_with_the_grant_can_use_every_agent_function() {
 #[tokio::test]
 async fn requests_can_nest_deeper_than_the_call_slots() {
     const DEPTH: usize = 8;
-    let config = SandboxConfig {
-        live_calls: 2,
-        ..SandboxConfig::default()
-    };
+    let mut config = SandboxConfig::default();
+    config.live_calls = 2;
     let policy = Policy::parse("tools: {ask: {agents: true}}", "p.yaml").unwrap();
     let host = Host::builder()
         .sandbox(Sandbox::new(config).unwrap())

@@ -16,10 +16,9 @@ use toolhost::agents::{
 const CHILD: &str = env!("CARGO_BIN_EXE_agent_child");
 
 fn config() -> OrchestratorConfig {
-    OrchestratorConfig {
-        backoff_first: Duration::from_millis(1),
-        ..OrchestratorConfig::default()
-    }
+    let mut config = OrchestratorConfig::default();
+    config.backoff_first = Duration::from_millis(1);
+    config
 }
 
 async fn orchestrator(agents: &[&str]) -> Orchestrator {
@@ -533,10 +532,8 @@ async fn a_running_turn_can_end_in_the_grace_period() {
     assert_eq!(orchestrator.stats().await.unwrap().stored_events, 1);
     drop(orchestrator);
 
-    let next = OrchestratorConfig {
-        recovery_interval: Duration::from_millis(5),
-        ..config()
-    };
+    let mut next = config();
+    next.recovery_interval = Duration::from_millis(5);
     let next = Orchestrator::open(root.path(), next).await.unwrap();
     register(&next, "a", ProcessSetup::new(CHILD)).await;
     settles(&next).await;
@@ -555,10 +552,8 @@ async fn dropping_the_orchestrator_kills_its_processes_and_their_children() {
 
 #[tokio::test]
 async fn an_idle_process_is_stopped() {
-    let limits = OrchestratorConfig {
-        idle_after: Duration::from_millis(50),
-        ..config()
-    };
+    let mut limits = config();
+    limits.idle_after = Duration::from_millis(50);
     let orchestrator = with_config(limits, &["a"]).await;
     let first = ask(&orchestrator, "a", json!({"do": "pid"})).await;
     is_gone(pid(&first)).await;

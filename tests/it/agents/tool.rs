@@ -227,10 +227,8 @@ async fn an_agent_reaches_only_its_own_conversation() {
 #[tokio::test]
 async fn an_agent_reaches_any_conversation_if_the_orchestrator_allows_it() {
     let test_host = test_host().await;
-    let config = OrchestratorConfig {
-        reach: Reach::Any,
-        ..OrchestratorConfig::default()
-    };
+    let mut config = OrchestratorConfig::default();
+    config.reach = Reach::Any;
     let orchestrator = callers_of(config, &test_host.agent, &["a", "b"]).await;
     let client = client(&orchestrator);
     let other = orchestrator.client("runtime", "somebody-else", None);

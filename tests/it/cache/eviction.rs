@@ -47,10 +47,8 @@ async fn the_least_recently_used_artifacts_are_evicted() {
 
     let entries = sandbox(top).cache().unwrap().entries().unwrap();
     let size: u64 = entries.iter().map(|entry| entry.bytes).sum();
-    let small = CacheConfig {
-        bytes: size,
-        ..config(top)
-    };
+    let mut small = config(top);
+    small.bytes = size;
     let own = try_sandbox(small).unwrap();
     own.prepare(guest("spin_forever")).await.unwrap();
     assert_eq!(prepare(top, "echo").await, CodeOrigin::Cached);
@@ -61,10 +59,8 @@ async fn the_least_recently_used_artifacts_are_evicted() {
 #[tokio::test]
 async fn the_artifact_just_stored_is_not_evicted() {
     let top = tempfile::tempdir().unwrap();
-    let none = CacheConfig {
-        bytes: 0,
-        ..config(top.path())
-    };
+    let mut none = config(top.path());
+    none.bytes = 0;
     let own = try_sandbox(none).unwrap();
     let echo = prepare_in(&own, "echo").await;
     assert_eq!(count_artifacts(top.path()), 1);

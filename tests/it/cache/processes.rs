@@ -19,10 +19,8 @@ async fn a_process_stores_loads_and_evicts() {
     let top = std::env::var_os(TOP).map_or_else(|| own.path().to_owned(), Into::into);
     for round in 0..4 {
         // Each round evicts artifacts that the others have just stored, and loads theirs.
-        let cache = CacheConfig {
-            bytes: 100_000 * round,
-            ..config(&top)
-        };
+        let mut cache = config(&top);
+        cache.bytes = 100_000 * round;
         let own = try_sandbox(cache).unwrap();
         for name in ["trap", "two_handlers", "echo"] {
             let tool = prepare_in(&own, name).await;

@@ -23,13 +23,14 @@ fn with_custom_section(mut component: Vec<u8>, content: u8) -> Vec<u8> {
 }
 
 fn limited(top: &Path, functions: u64) -> Sandbox {
-    Sandbox::new(SandboxConfig {
-        cache: Some(config(top)),
-        compile: CompileLimits {
+    Sandbox::new({
+        let mut all = SandboxConfig::default();
+        all.cache = Some(config(top));
+        all.compile = CompileLimits {
             functions,
             ..CompileLimits::default()
-        },
-        ..SandboxConfig::default()
+        };
+        all
     })
     .unwrap()
 }

@@ -50,10 +50,8 @@ impl HttpResolver for ScriptedResolver {
 
 async fn web(http: &Value, resolver: &Arc<ScriptedResolver>) -> Web {
     let resolver = Arc::clone(resolver);
-    let config = HttpConfig {
-        resolver,
-        ..HttpConfig::default()
-    };
+    let mut config = HttpConfig::default();
+    config.resolver = resolver;
     Web::of(http, config).await
 }
 

@@ -75,10 +75,8 @@ async fn secure(name: &str, by: &Issuer, change: impl FnOnce(&mut CertificatePar
 
 async fn get(server: &Secure, host: &str, trusted: &Issuer) -> toolhost::ToolResult {
     let url = format!("https://{host}:{}/", server.address.port());
-    let config = HttpConfig {
-        roots: vec![trusted.der().to_vec()],
-        ..HttpConfig::default()
-    };
+    let mut config = HttpConfig::default();
+    config.roots = vec![trusted.der().to_vec()];
     let web = Web::of(&json!({"allow": [url]}), config).await;
     web.fetch(json!({"url": url})).await
 }

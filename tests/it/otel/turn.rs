@@ -16,10 +16,8 @@ pub(super) async fn run(trace: Option<&str>) -> Vec<Arc<RuntimeEvent>> {
         &yaml(&[("text", "text", &["upper"])]),
         &["text"],
     );
-    let events = EventBusConfig {
-        current_traceparent: toolhost_otel::current_traceparent,
-        ..EventBusConfig::default()
-    };
+    let mut events = EventBusConfig::default();
+    events.current_traceparent = toolhost_otel::current_traceparent;
     let host = Host::builder().sandbox(sandbox()).events(events).build();
     let host = host.unwrap();
     let loaded = host.load(bundle.path()).await.unwrap();

@@ -55,10 +55,8 @@ async fn a_subscriber_gets_the_events_of_the_instance_that_it_names() {
 
 #[tokio::test]
 async fn a_slow_subscriber_loses_the_oldest_events_and_learns_how_many() {
-    let events = EventBusConfig {
-        listener_queue: 16,
-        ..EventBusConfig::default()
-    };
+    let mut events = EventBusConfig::default();
+    events.listener_queue = 16;
     let host = Host::builder().sandbox(sandbox()).events(events).build();
     let tools: [(&str, &str, &[&str]); 1] = [("text", "text", &["upper"])];
     let test_host = TestHost::with_tools_in(host.unwrap(), &tools).await;

@@ -81,11 +81,9 @@ async fn a_line_of_10_mb_is_a_request_and_one_beyond_16_mib_is_skipped() {
 #[tokio::test]
 async fn long_lines_of_many_connections_share_the_memory() {
     let test_host = tools("").await;
-    let limits = RpcLimits {
-        line_bytes: 8 << 20,
-        all_bytes: 16 << 20,
-        ..RpcLimits::default()
-    };
+    let mut limits = RpcLimits::default();
+    limits.line_bytes = 8 << 20;
+    limits.all_bytes = 16 << 20;
     let served = serve(config(&test_host).limits(limits));
     let before = ProcessUsage::now().rss;
     let part = vec![b'x'; 1 << 20];
@@ -108,10 +106,8 @@ async fn long_lines_of_many_connections_share_the_memory() {
 #[tokio::test]
 async fn a_line_that_does_not_end_ends_the_connection() {
     let test_host = tools("").await;
-    let limits = RpcLimits {
-        line_timeout: Duration::from_millis(100),
-        ..RpcLimits::default()
-    };
+    let mut limits = RpcLimits::default();
+    limits.line_timeout = Duration::from_millis(100);
     let mut served = serve(config(&test_host).limits(limits));
     served.client.request("host/info", json!({})).await;
     served.client.writer.write_all(b"{\"json").await.unwrap();
@@ -122,10 +118,8 @@ async fn a_line_that_does_not_end_ends_the_connection() {
 #[tokio::test]
 async fn a_client_that_never_reads_is_not_read_and_then_disconnected() {
     let test_host = tools("").await;
-    let limits = RpcLimits {
-        line_timeout: Duration::from_secs(1),
-        ..RpcLimits::default()
-    };
+    let mut limits = RpcLimits::default();
+    limits.line_timeout = Duration::from_secs(1);
     let mut served = serve(config(&test_host).limits(limits));
     let request =
         json!({"jsonrpc": "2.0", "id": 1, "method": "turn/status", "params": {"turn": "x"}});
@@ -147,10 +141,8 @@ async fn a_client_that_never_reads_is_not_read_and_then_disconnected() {
 #[tokio::test]
 async fn answers_that_nobody_reads_are_limited_and_the_connection_ends() {
     let test_host = tools("").await;
-    let limits = RpcLimits {
-        answer_bytes: 1 << 20,
-        ..RpcLimits::default()
-    };
+    let mut limits = RpcLimits::default();
+    limits.answer_bytes = 1 << 20;
     let mut served = serve(config(&test_host).limits(limits));
     for _ in 0..20 {
         let params = call("text__upper", json!({"text": "x".repeat(200_000)}));

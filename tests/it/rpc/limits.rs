@@ -10,11 +10,9 @@ use super::{call, config, connect, error_code, serve, tools};
 #[tokio::test]
 async fn open_turns_and_steps_are_limited() {
     let test_host = tools("").await;
-    let limits = RpcLimits {
-        turns: 2,
-        steps: 3,
-        ..RpcLimits::default()
-    };
+    let mut limits = RpcLimits::default();
+    limits.turns = 2;
+    limits.steps = 3;
     let mut served = serve(config(&test_host).limits(limits));
     let client = &mut served.client;
     let first = client.request("turn/open", json!({})).await["turn"].take();
@@ -37,11 +35,9 @@ async fn open_turns_and_steps_are_limited() {
 #[tokio::test]
 async fn a_turn_that_is_not_used_is_dropped_but_not_one_whose_call_runs() {
     let test_host = tools("").await;
-    let limits = RpcLimits {
-        line_timeout: Duration::from_millis(50),
-        idle_turn: Duration::from_secs(1),
-        ..RpcLimits::default()
-    };
+    let mut limits = RpcLimits::default();
+    limits.line_timeout = Duration::from_millis(50);
+    limits.idle_turn = Duration::from_secs(1);
     let mut served = serve(config(&test_host).limits(limits));
     let client = &mut served.client;
     let idle = client.request("turn/open", json!({})).await["turn"].take();
@@ -59,10 +55,8 @@ async fn a_turn_that_is_not_used_is_dropped_but_not_one_whose_call_runs() {
 #[tokio::test]
 async fn loaded_bundles_are_limited() {
     let test_host = tools("").await;
-    let limits = RpcLimits {
-        bundles: 2,
-        ..RpcLimits::default()
-    };
+    let mut limits = RpcLimits::default();
+    limits.bundles = 2;
     let config = toolhost_rpc::RpcConfig::new(test_host.host.clone()).limits(limits);
     let mut served = serve(config);
     let client = &mut served.client;
@@ -85,10 +79,8 @@ async fn loaded_bundles_are_limited() {
 #[tokio::test]
 async fn requests_beyond_the_limit_are_refused_and_those_that_run_are_answered() {
     let test_host = tools("").await;
-    let limits = RpcLimits {
-        requests: 3,
-        ..RpcLimits::default()
-    };
+    let mut limits = RpcLimits::default();
+    limits.requests = 3;
     let mut served = serve(config(&test_host).limits(limits));
     let client = &mut served.client;
     let mut running = Vec::new();
@@ -110,10 +102,8 @@ async fn requests_beyond_the_limit_are_refused_and_those_that_run_are_answered()
 #[tokio::test]
 async fn requests_that_take_too_much_memory_are_refused() {
     let test_host = tools("").await;
-    let limits = RpcLimits {
-        request_bytes: 64 << 10,
-        ..RpcLimits::default()
-    };
+    let mut limits = RpcLimits::default();
+    limits.request_bytes = 64 << 10;
     let mut served = serve(config(&test_host).limits(limits));
     let client = &mut served.client;
     let large = |seconds: f64| {
@@ -139,10 +129,8 @@ async fn requests_that_take_too_much_memory_are_refused() {
 #[tokio::test]
 async fn a_connection_beyond_the_limit_gets_an_error_and_ends() {
     let test_host = tools("").await;
-    let limits = RpcLimits {
-        connections: 1,
-        ..RpcLimits::default()
-    };
+    let mut limits = RpcLimits::default();
+    limits.connections = 1;
     let mut served = serve(config(&test_host).limits(limits));
     served.client.request("host/info", json!({})).await;
     let (mut other, end) = connect(&served.server, 1 << 16);

@@ -12,10 +12,11 @@ use super::agents_port::Port;
 use super::{output, wat};
 
 fn sandbox(waiting_calls: usize) -> Sandbox {
-    Sandbox::new(SandboxConfig {
-        live_calls: 8,
-        waiting_calls,
-        ..SandboxConfig::default()
+    Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.live_calls = 8;
+        config.waiting_calls = waiting_calls;
+        config
     })
     .unwrap()
 }
@@ -100,10 +101,11 @@ async fn a_tool_cannot_fill_the_whole_queue() {
 
 #[tokio::test]
 async fn without_a_quota_a_tool_can_take_every_slot() {
-    let sandbox = Sandbox::new(SandboxConfig {
-        live_calls: 8,
-        share_per_free: u32::MAX,
-        ..SandboxConfig::default()
+    let sandbox = Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.live_calls = 8;
+        config.share_per_free = u32::MAX;
+        config
     })
     .unwrap();
     let greedy = prepare_in(&sandbox, "sleep_forever").await;
@@ -121,9 +123,10 @@ fn same_program(name: &str) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_cannot_take_all_the_memory() {
     const MOST: u64 = 256 << 20;
-    let sandbox = Sandbox::new(SandboxConfig {
-        memory_bytes: MOST,
-        ..SandboxConfig::default()
+    let sandbox = Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.memory_bytes = MOST;
+        config
     })
     .unwrap();
     let greedy = prepare_in(&sandbox, "sleep_forever").await;
@@ -149,10 +152,11 @@ async fn a_tool_cannot_take_all_the_memory() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_cannot_take_every_parking_slot() {
-    let sandbox = Sandbox::new(SandboxConfig {
-        live_calls: 32,
-        parked_calls: 8,
-        ..SandboxConfig::default()
+    let sandbox = Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.live_calls = 32;
+        config.parked_calls = 8;
+        config
     })
     .unwrap();
     let greedy = prepare_in(&sandbox, "ask_agents").await;
@@ -203,9 +207,10 @@ fn counts(rounds: u32) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_computing_calls_of_one_tool_do_not_starve_another_tool() {
-    let sandbox = Sandbox::new(SandboxConfig {
-        live_calls: 200,
-        ..SandboxConfig::default()
+    let sandbox = Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.live_calls = 200;
+        config
     });
     let sandbox = sandbox.unwrap();
     let spinner = prepare_in(&sandbox, "spin_forever").await;

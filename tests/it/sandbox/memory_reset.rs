@@ -86,12 +86,13 @@ async fn prepare_beside(
 
 /// Returns a sandbox whose idle slots keep at most `idle_mib` resident.
 fn sandbox_keeping(idle_mib: u64) -> Sandbox {
-    let sandbox = Sandbox::new(SandboxConfig {
-        live_calls: u32::try_from(CALLS).unwrap(),
-        parked_calls: 0,
-        share_per_free: u32::MAX,
-        idle_memory_bytes: idle_mib << 20,
-        ..SandboxConfig::default()
+    let sandbox = Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.live_calls = u32::try_from(CALLS).unwrap();
+        config.parked_calls = 0;
+        config.share_per_free = u32::MAX;
+        config.idle_memory_bytes = idle_mib << 20;
+        config
     });
     sandbox.unwrap()
 }

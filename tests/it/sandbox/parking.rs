@@ -12,10 +12,11 @@ use super::agents_port::Port;
 use super::output;
 
 fn sandbox(live_calls: u32, parked_calls: u32) -> Sandbox {
-    Sandbox::new(SandboxConfig {
-        live_calls,
-        parked_calls,
-        ..SandboxConfig::default()
+    Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.live_calls = live_calls;
+        config.parked_calls = parked_calls;
+        config
     })
     .unwrap()
 }
@@ -212,11 +213,12 @@ async fn a_parked_call_resumes_before_queued_calls_start() {
 #[tokio::test]
 async fn calls_that_wait_for_memory_do_not_block_a_parked_call() {
     // There is one slot, and the parked call holds so much memory that no other call can start.
-    let sandbox = Sandbox::new(SandboxConfig {
-        live_calls: 1,
-        parked_calls: 1,
-        memory_bytes: (16 << 20) + (64 << 10),
-        ..SandboxConfig::default()
+    let sandbox = Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.live_calls = 1;
+        config.parked_calls = 1;
+        config.memory_bytes = (16 << 20) + (64 << 10);
+        config
     })
     .unwrap();
     let tool = prepare_in(&sandbox, "ask_agents").await;

@@ -34,10 +34,11 @@ pub(crate) fn component_of(guest: &str, beside: &str) -> Vec<u8> {
 }
 
 pub(super) fn small_sandbox() -> Sandbox {
-    Sandbox::new(SandboxConfig {
-        live_calls: 4,
-        describing: Duration::from_millis(200),
-        ..SandboxConfig::default()
+    Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.live_calls = 4;
+        config.describing = Duration::from_millis(200);
+        config
     })
     .unwrap()
 }

@@ -15,9 +15,10 @@ const PAGE: u64 = 4096;
 
 fn sandbox(top: &Path) -> Sandbox {
     let cache = CacheConfig::new(top.join("cache"), top.join("keys/key"));
-    Sandbox::new(SandboxConfig {
-        cache: Some(cache),
-        ..SandboxConfig::default()
+    Sandbox::new({
+        let mut config = SandboxConfig::default();
+        config.cache = Some(cache);
+        config
     })
     .unwrap()
 }

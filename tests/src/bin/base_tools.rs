@@ -106,10 +106,8 @@ fn newest(folder: &Path) -> Option<PathBuf> {
 
 /// Returns a sandbox with its own cache.
 fn sandbox(top: &Path) -> Sandbox {
-    let config = SandboxConfig {
-        cache: Some(CacheConfig::new(top.join("cache"), top.join("cache.key"))),
-        ..SandboxConfig::default()
-    };
+    let mut config = SandboxConfig::default();
+    config.cache = Some(CacheConfig::new(top.join("cache"), top.join("cache.key")));
     Sandbox::new(config).expect("a sandbox starts")
 }
 

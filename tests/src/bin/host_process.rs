@@ -62,9 +62,11 @@ impl HostProcess {
             "start" => {
                 let sandbox = match text("cache") {
                     "" => toolhost_tests::sandbox(),
-                    dir => Sandbox::new(SandboxConfig {
-                        cache: Some(CacheConfig::new(dir, Path::new(text("keys")).join("key"))),
-                        ..SandboxConfig::default()
+                    dir => Sandbox::new({
+                        let mut config = SandboxConfig::default();
+                        config.cache =
+                            Some(CacheConfig::new(dir, Path::new(text("keys")).join("key")));
+                        config
                     })?,
                 };
                 let host = Host::builder().sandbox(sandbox).state_root(text("state"));

@@ -114,13 +114,11 @@ impl Tools {
 
 fn host() -> Host {
     let folder = root("target/peers");
-    let config = SandboxConfig {
-        cache: Some(CacheConfig::new(
-            folder.join("cache"),
-            folder.join("state/cache.key"),
-        )),
-        ..SandboxConfig::default()
-    };
+    let mut config = SandboxConfig::default();
+    config.cache = Some(CacheConfig::new(
+        folder.join("cache"),
+        folder.join("state/cache.key"),
+    ));
     Host::builder()
         .sandbox(Sandbox::new(config).unwrap())
         .build()

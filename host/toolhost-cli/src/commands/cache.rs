@@ -24,9 +24,10 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
         Failure::from(error).hint("Set HOME, or XDG_CACHE_HOME and TOOLHOST_STATE_ROOT.")
     })?;
     let (dir, limit) = (config.dir.to_string_lossy().into_owned(), config.bytes);
-    let sandbox = Sandbox::new(SandboxConfig {
-        cache: Some(config),
-        ..SandboxConfig::default()
+    let sandbox = Sandbox::new({
+        let mut all = SandboxConfig::default();
+        all.cache = Some(config);
+        all
     });
     let sandbox = sandbox.map_err(|error| {
         if let SandboxStartError::Cache(error) = error {

@@ -139,6 +139,7 @@ fn as_text(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareErro
         facts,
         import_descriptions,
         handlers,
+        ..
     }) = found
     else {
         return text;

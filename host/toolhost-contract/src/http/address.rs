@@ -11,6 +11,7 @@ pub struct AddressBlock(IpNet);
 
 /// A text that is not a block of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AddressBlockError {
     /// The text is neither an address nor an address with a prefix length.
     #[error("it is neither an IP address nor a block such as 10.0.0.0/8")]

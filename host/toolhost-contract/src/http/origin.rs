@@ -176,6 +176,7 @@ pub(crate) fn split(scheme: Scheme, authority: &str) -> Result<(&str, u16), Orig
 
 /// A text that is not an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OriginError {
     /// The scheme is neither `http` nor `https`.
     #[error("it must begin with http:// or https://")]

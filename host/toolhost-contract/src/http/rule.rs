@@ -40,6 +40,7 @@ enum PathPattern {
 
 /// A text that is not a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum HttpRuleError {
     /// The method is invalid or never allowed.
     #[error(

@@ -22,6 +22,7 @@ pub(super) enum Unit {
 
 /// A key of a policy's `limits`.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct LimitInfo {
     /// The key.
     pub name: &'static str,

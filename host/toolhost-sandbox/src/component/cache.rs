@@ -36,6 +36,7 @@ pub(crate) use record::ComponentRecord;
 
 /// Where compiled components are kept.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CacheConfig {
     /// Directory of the artifacts; made where it is missing.
     pub dir: PathBuf,
@@ -72,6 +73,7 @@ pub struct ComponentCache {
 
 /// One compiled component on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CacheEntry {
     /// Its name in the directory.
     pub file_name: String,
@@ -138,6 +140,7 @@ impl CacheVerdict {
 
 /// What clearing a cache removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CacheCleared {
     /// Files: artifacts, and what was left of half-written ones.
     pub files: u64,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 /// Whether the compiled code came from the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CodeOrigin {
     /// Compiled now.
     Compiled,

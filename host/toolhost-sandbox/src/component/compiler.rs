@@ -33,6 +33,7 @@ const POLL: Duration = Duration::from_millis(2);
 /// [`CompileLimits`](crate::CompileLimits) allow. It is killed when its caller no longer waits. The host
 /// signs and stores the artifact itself: the process never sees the key of the cache.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Compiler {
     /// The program, most simply this one: `/proc/self/exe`.
     pub program: PathBuf,

@@ -7,6 +7,7 @@ use crate::component::inspect::ComponentInfo;
 
 /// What a component is, for people to look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ComponentFacts {
     /// Size in bytes.
     pub bytes: u64,

@@ -17,6 +17,7 @@ use crate::broadcast_stream::BroadcastStream;
 
 /// Configuration of an [`EventBus`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct EventBusConfig {
     /// Events queued per subscriber before it loses the oldest, rounded up to a power of two.
     /// Default: 1,024.

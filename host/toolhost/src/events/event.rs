@@ -50,6 +50,7 @@ pub enum EventKind {
 
 /// Error of a failed turn, step or call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct EventError {
     /// Error code. A dropped turn or step has `E_CANCELLED`.
     #[serde(serialize_with = "shared")]

@@ -158,6 +158,7 @@ pub struct ToolCallContext {
 
 /// Why the layers of a call run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CallKind {
     /// A call of a tool in the step's catalog.
     Call,

@@ -21,9 +21,10 @@ impl Library {
             served.cache_home.join("toolhost"),
             state_root.join("cache.key"),
         );
-        let sandbox = Sandbox::new(SandboxConfig {
-            cache: Some(cache),
-            ..SandboxConfig::default()
+        let sandbox = Sandbox::new({
+            let mut config = SandboxConfig::default();
+            config.cache = Some(cache);
+            config
         });
         let policy = std::fs::read_to_string(&served.policy).unwrap();
         let host = Host::builder()

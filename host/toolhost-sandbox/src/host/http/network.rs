@@ -43,6 +43,7 @@ impl HttpResolver for SystemResolver {
 /// How requests of guests find and trust their servers. Proxy variables of the environment are
 /// ignored.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct HttpConfig {
     /// Resolves names. Default: [`SystemResolver`].
     pub resolver: Arc<dyn HttpResolver>,
