@@ -8,7 +8,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use toolhost::{
-    AssistantMessage, CacheConfig, Host, Sandbox, SandboxConfig, Step, ToolCall, ToolStatus,
+    AssistantMessage, Host, Sandbox, SandboxConfig, Step, ToolCall, ToolStatus,
+    sandbox::CacheConfig,
 };
 
 /// Returns a call of a tool. `args` is a JSON object.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use toolhost::{CacheConfig, Host, LoadProgress, Sandbox, SandboxConfig};
+use toolhost::{Host, LoadProgress, Sandbox, SandboxConfig, sandbox::CacheConfig};
 use toolhost_tests::root;
 
 use crate::measure::{median, processor_time};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolhost::{Agent, Host, Limits, Policy, Step, ToolCall, ToolResult, Workdir};
+use toolhost::{Agent, Host, Policy, Step, ToolCall, ToolResult, Workdir, sandbox::Limits};
 
 type Error = Box<dyn std::error::Error>;
 

@@ -45,6 +45,7 @@ const ORDER: [(&str, &[&str]); 13] = [
             "toolhost",
             "toolhost-contract",
             "toolhost-features",
+            "toolhost-manifest",
             "toolhost-mcp",
             "toolhost-rpc",
             "toolhost-mcp-client",

@@ -84,8 +84,8 @@ fn limits() -> String {
         .unwrap();
     }
     // A new field fails here until it is added to a table.
-    let names = field_names(&format!("{:#?}", SandboxConfig::default()));
-    assert_eq!(names, SANDBOX_FIELDS);
+    let debug = format!("{:#?}", SandboxConfig::default());
+    assert_eq!(field_names(&debug), SANDBOX_FIELDS);
     let SandboxConfig {
         live_calls,
         parked_calls,

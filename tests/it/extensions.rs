@@ -12,7 +12,7 @@ mod turns;
 mod typed;
 
 use serde_json::{Value, json};
-use toolhost::{HandlerContext, HandlerError, JsonObject, ToolCatalogItem};
+use toolhost::{HandlerError, JsonObject, ToolCatalogItem, extension::HandlerContext};
 
 /// Returns a catalog item of this name, for any arguments.
 pub(crate) fn item(name: &str) -> ToolCatalogItem {

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolhost::{
-    CallKind, HandlerContext, HandlerError, Host, JsonObject, LiveBundle, Next, ToolCallContext,
-    ToolCatalogItem,
+    HandlerError, Host, JsonObject, LiveBundle, ToolCatalogItem,
+    extension::HandlerContext,
+    middleware::{CallKind, Next, ToolCallContext},
 };
 use toolhost_mcp::{McpConfig, McpServer, ServedAgent};
 use toolhost_tests::own_sandbox;

@@ -11,7 +11,7 @@ mod timeouts;
 mod tls;
 
 use serde_json::{Value, json};
-use toolhost::{Host, HttpConfig, Policy, ToolResult};
+use toolhost::{Host, Policy, ToolResult, http::HttpConfig};
 use toolhost_tests::test_host::TestHost;
 use toolhost_tests::{own_sandbox, sandbox};
 

@@ -11,7 +11,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use toolhost::{
-    CodeOrigin, Declares, Denial, Diagnostic, Host, LoadError, LoadProgress, Severity, ToolStatus,
+    Host, LoadError, LoadProgress, ToolStatus,
+    manifest::{Declares, Diagnostic, Severity},
+    sandbox::CodeOrigin,
+    tool::Denial,
 };
 use toolhost_tests::test_host::{TestHost, code, write_bundle, yaml};
 use toolhost_tests::{guest, sandbox};

@@ -9,7 +9,9 @@ mod store;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolhost::{AssistantMessage, Completed, Host, Instance, Step, ToolResult, ToolStatus};
+use toolhost::{
+    AssistantMessage, Host, Instance, Step, ToolResult, ToolStatus, pending::Completed,
+};
 use toolhost_tests::test_host::{TestHost, code, open_step, tool_call_of};
 use toolhost_tests::{Work, sandbox};
 
@@ -258,7 +260,7 @@ async fn a_call_of_an_extension_tool_can_be_submitted() {
                 serde_json::from_value(json!({"name": "dyn__slow"})).map_err(|e| api.error(e))?;
             api.tools().register(
                 item,
-                async |_: toolhost::HandlerContext, _: toolhost::JsonObject| {
+                async |_: toolhost::extension::HandlerContext, _: toolhost::JsonObject| {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                     Ok::<_, toolhost::HandlerError>(json!("slept"))
                 },

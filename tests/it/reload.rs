@@ -12,7 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use toolhost::{Agent, Diagnostic, Host, HostBuilder, LiveBundle, LoadedBundle, ToolResult};
+use toolhost::{
+    Agent, Host, HostBuilder, LiveBundle, LoadedBundle, ToolResult, manifest::Diagnostic,
+};
 use toolhost_tests::test_host::{open_step, tool_call, write_bundle};
 use toolhost_tests::{Work, guest, sandbox};
 

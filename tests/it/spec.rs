@@ -8,8 +8,9 @@ use toolhost::agents::{
     AgentEvent, AgentRuntime, AgentSetup, HandlerError, Orchestrator, OrchestratorConfig, TurnPort,
 };
 use toolhost::{
-    HandlerContext, JsonObject, Next, ResourceName, StepContext, ToolCatalogItem, ToolStatus,
-    TurnStart, agents_tool,
+    JsonObject, ResourceName, ToolCatalogItem, ToolStatus, TurnStart, agents_tool,
+    extension::HandlerContext,
+    middleware::{Next, StepContext},
 };
 use toolhost_tests::root;
 use toolhost_tests::test_host::{TestHost, code, tool_call};

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolhost::message::ToolMessage;
 use toolhost::{
-    Agent, AssistantMessage, HandlerContext, HandlerError, Host, JsonObject, Sandbox,
-    SandboxConfig, Step, ToolCatalog, ToolCatalogItem, ToolResult, ToolStatus, Turn,
+    Agent, AssistantMessage, HandlerError, Host, JsonObject, Sandbox, SandboxConfig, Step,
+    ToolCatalog, ToolCatalogItem, ToolResult, ToolStatus, Turn, extension::HandlerContext,
 };
 use toolhost_tests::root;
 use toolhost_tests::test_host::tool_call;

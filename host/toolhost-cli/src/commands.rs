@@ -28,7 +28,7 @@ pub(crate) use rpc::rpc;
 pub(crate) use serve::serve;
 pub(crate) use test::test;
 
-use toolhost::{Agent, Declares, LoadedBundle};
+use toolhost::{Agent, LoadedBundle, manifest::Declares};
 
 use crate::failure::Failure;
 use crate::settings::Settings;

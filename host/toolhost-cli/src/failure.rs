@@ -1,7 +1,10 @@
 //! Errors of commands: what is wrong, where, and a hint.
 
 use serde_json::{Value, json};
-use toolhost::{Diagnostic, LoadError, YamlSource};
+use toolhost::{
+    LoadError,
+    manifest::{Diagnostic, YamlSource},
+};
 
 use crate::exit::Exit;
 use crate::terminal::{Style, diagnostics, stderr, text};

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use toolhost::{
-    CacheConfig, Compiler, Diagnostic, Host, HostBuilder, HostError, LoadedBundle, Policy, Sandbox,
-    SandboxConfig, SandboxStartError, Severity, YamlSource,
+    Host, HostBuilder, HostError, LoadedBundle, Policy, Sandbox, SandboxConfig,
+    manifest::{Diagnostic, Severity, YamlSource},
+    sandbox::{CacheConfig, Compiler, SandboxStartError},
 };
 
 use crate::failure::Failure;

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         .nth(1)
         .is_some_and(|word| word == host_context::COMPILE_ARG)
     {
-        return toolhost::Compiler::run();
+        return toolhost::sandbox::Compiler::run();
     }
     run::run().into()
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::anyhow;
-use toolhost::{Policy, SecretSource, YamlSource};
+use toolhost::{Policy, credentials::SecretSource, manifest::YamlSource};
 
 use crate::environment;
 use crate::failure::Failure;

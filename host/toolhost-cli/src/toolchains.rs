@@ -13,7 +13,7 @@ mod typescript;
 
 use std::path::Path;
 
-use toolhost::bundle::built::Language;
+use toolhost_manifest::bundle::built::Language;
 
 use kit::Kit;
 pub(crate) use python::write_editor_types;

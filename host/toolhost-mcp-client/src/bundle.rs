@@ -2,7 +2,10 @@
 
 use futures_util::future::join_all;
 use tokio::runtime::Handle;
-use toolhost::{Agent, GrantedMcpServer, LoadedBundle, McpReach, Sandbox};
+use toolhost::{
+    Agent, LoadedBundle, Sandbox,
+    mcp::{GrantedMcpServer, McpReach},
+};
 
 use crate::config::{McpServerConfig, McpTransport, StdioServer};
 use crate::error::McpError;

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use rmcp::model::Tool;
 use serde_json::Value;
 use toolhost::{
-    ExportName, ExtensionApi, ExtensionError, JsonSchemaObject, McpSource, SourceType,
-    ToolCatalogItem, ToolName, ToolSource,
+    ToolCatalogItem, ToolName,
+    extension::{ExtensionApi, ExtensionError},
+    mcp::McpSource,
+    tool::{ExportName, JsonSchemaObject, SourceType, ToolSource},
 };
 
 use crate::config::McpServerConfig;

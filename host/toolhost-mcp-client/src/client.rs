@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost::{HttpClient, HttpCredential, HttpGrant, HttpOrigin, Limits, Sandbox};
+use toolhost::{
+    Sandbox,
+    http::{HttpClient, HttpCredential, HttpGrant, HttpOrigin},
+    sandbox::Limits,
+};
 
 /// Returns a client that reaches what the grant allows, and adds the token to requests to the URL's origin and
 /// to no other.

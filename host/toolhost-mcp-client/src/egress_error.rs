@@ -2,7 +2,7 @@
 
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
-use toolhost::HttpClientError;
+use toolhost::http::HttpClientError;
 
 use crate::unauthorized::Unauthorized;
 

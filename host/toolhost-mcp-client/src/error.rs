@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use toolhost::{ExtensionError, HandlerError, HttpRuleError, ResourceName, text};
+use toolhost::{HandlerError, ResourceName, extension::ExtensionError, http::HttpRuleError, text};
 
 /// Longest text of a server in an error, in characters.
 const TEXT_CHARS_MAX: usize = 500;

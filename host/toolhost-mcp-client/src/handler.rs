@@ -6,7 +6,8 @@ use rmcp::ServiceError;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
 use serde_json::Value;
 use toolhost::{
-    BoxFuture, HandlerContext, HandlerError, HandlerFailure, JsonObject, ResourceName, ToolHandler,
+    BoxFuture, HandlerError, JsonObject, ResourceName,
+    extension::{HandlerContext, HandlerFailure, ToolHandler},
 };
 
 use crate::egress_error::unauthorized;

@@ -22,7 +22,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpResponseLimits,
 };
 use sse_stream::Sse;
-use toolhost::{HttpClient, HttpClientBody};
+use toolhost::http::{HttpClient, HttpClientBody};
 
 use crate::egress_error::EgressError;
 use crate::guard::Watch;

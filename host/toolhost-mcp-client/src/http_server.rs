@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use toolhost::{HttpClient, HttpGrant, HttpRule, HttpRuleError, McpOAuth, ResourceName, Sandbox};
+use toolhost::{
+    ResourceName, Sandbox,
+    http::{HttpClient, HttpGrant, HttpRule, HttpRuleError},
+    mcp::McpOAuth,
+};
 
 use crate::challenge::Challenge;
 use crate::client::client;

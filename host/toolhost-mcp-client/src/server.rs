@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use toolhost::{Agent, ExtensionApi};
+use toolhost::{Agent, extension::ExtensionApi};
 
 use crate::catalog::Catalog;
 use crate::config::McpServerConfig;

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Value, json};
-use toolhost::{Agent, JsonObject, JsonSchemaObject, ToolAccess, ToolCatalogItem};
+use toolhost::{
+    Agent, JsonObject, ToolCatalogItem,
+    tool::{JsonSchemaObject, ToolAccess},
+};
 
 /// Returns the tool of a catalog item: the same name, description and schema. Its annotations follow from
 /// what its component imports and what the policy grants to it. A tool that can return pending results has no

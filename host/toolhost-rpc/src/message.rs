@@ -1,7 +1,7 @@
 //! Messages: requests and notifications of the client, responses and notifications of the server.
 
 use serde_json::{Map, Value, json};
-use toolhost::{JsonShape, text};
+use toolhost::{text, tool::JsonShape};
 
 use crate::error::{RpcError, RpcErrorCode};
 use crate::memory;

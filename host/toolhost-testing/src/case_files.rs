@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use crate::case_file::CaseFile;
-use toolhost::bundle::MANIFEST;
-use toolhost::{Diagnostic, YamlSource};
+use toolhost::manifest::{Diagnostic, YamlSource};
+use toolhost_manifest::bundle::MANIFEST;
 
 /// The folder of case files, beside the manifest.
 const FOLDER: &str = "tests";

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::judge::LogLine;
 use crate::mismatch::Mismatch;
 use serde_json::{Value, json};
-use toolhost::Denial;
+use toolhost::tool::Denial;
 
 use crate::planned_case::TestCase;
 

@@ -11,7 +11,7 @@ use toolhost_contract::{
 
 use crate::agent::Agent;
 use crate::catalog::descriptions;
-use crate::handler::{Logger, ToolHandler};
+pub use crate::handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 use crate::middleware::Middleware;
 use crate::middleware::{StepContext, ToolCallContext, TurnContext};
 use crate::registry::additions::Additions;
@@ -97,7 +97,7 @@ pub enum ExtensionError {
 /// ```
 /// # fn example(agent: &toolhost::Agent) -> Result<(), Box<dyn std::error::Error>> {
 /// use serde_json::json;
-/// use toolhost::{HandlerContext, HandlerError, JsonObject, ToolCatalogItem};
+/// use toolhost::{HandlerError, JsonObject, ToolCatalogItem, extension::HandlerContext};
 ///
 /// agent.extend("weather-ext", |api| {
 ///     let item: ToolCatalogItem = serde_json::from_value(json!({

@@ -65,7 +65,7 @@ type OnProgress = Arc<dyn Fn(&LoadProgress) + Send + Sync>;
 ///
 /// ```no_run
 /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use toolhost::{CacheConfig, Host, Policy, Sandbox, SandboxConfig};
+/// use toolhost::{Host, Policy, Sandbox, SandboxConfig, sandbox::CacheConfig};
 ///
 /// let mut config = SandboxConfig::default();
 /// config.cache = Some(CacheConfig::new("/var/cache/agent", "/var/lib/agent/cache.key"));

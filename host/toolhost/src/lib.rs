@@ -5,6 +5,12 @@
 //! whose only filesystem is one directory, within limits. Every call returns a [`ToolResult`], also if
 //! it fails.
 //!
+//! The root has what each runtime uses. The rest is in modules by subject: [`extension`] and
+//! [`middleware`] for what a runtime adds to an agent, [`events`], [`pending`] and [`message`] for what it
+//! receives and returns, [`sandbox`], [`manifest`], [`http`], [`mcp`] and [`tool`] for what it can look at
+//! and configure, [`workdir`] and [`credentials`] for parts that it can replace, [`agents`] for agents that
+//! talk to each other.
+//!
 //! ```text
 //! Host::load ▶ LoadedBundle ▶ Agent ▶ Instance ▶ Turn ▶ Step ── execute(ToolCall, &AssistantMessage) ▶ ToolResult
 //! ```
@@ -41,76 +47,50 @@ mod agents_tool;
 mod broadcast_stream;
 mod call;
 mod catalog;
+pub mod credentials;
 pub mod events;
-mod extension;
+pub mod extension;
 mod handler;
 mod host;
+pub mod http;
 mod inspect;
 mod instance;
 mod live_bundle;
 mod load;
 mod loaded_bundle;
+pub mod manifest;
+pub mod mcp;
 pub mod message;
-mod middleware;
-mod pending;
+pub mod middleware;
+pub mod pending;
 mod registry;
+pub mod sandbox;
 mod step;
+pub mod tool;
 mod tool_access;
 mod turn;
 mod watch;
+pub mod workdir;
 mod workspace;
 
 pub use agent::Agent;
 pub use agents_tool::agents_tool;
-pub use call::failure::prepare_error_code;
-pub use call::live_log::CallLogRecord;
-pub use call::workdir::{
-    CallWorkdir, InstanceWorkdir, OpenWorkdir, WorkdirProvider, WorkdirProviderError,
-    WorkdirRequest, WorkdirTransaction,
-};
 pub use catalog::ToolCatalog;
-pub use extension::{ExtensionApi, ExtensionError, PipelineApi, ToolsApi};
-pub use handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
 pub use host::{Host, HostBuilder, HostError, LoadProgress};
-pub use inspect::{Inspection, inspect};
 pub use instance::Instance;
 pub use live_bundle::{BundleChanges, LiveBundle};
-pub use loaded_bundle::{AgentError, Declares, GrantedMcpServer, LoadedBundle, WorkspaceError};
-pub use middleware::{
-    AuditFailure, AuditLog, AuditLogError, CallKind, CallOrigin, Extensions, Middleware,
-    MiddlewareContext, Next, StepContext, ToolCallContext, TurnContext,
-};
-pub use pending::{Completed, Completion, Completions, PollReply};
+pub use loaded_bundle::{AgentError, LoadedBundle, WorkspaceError};
 pub use step::Step;
-pub use tool_access::ToolAccess;
 pub use turn::{Turn, TurnStart};
 pub use watch::BundleWatch;
 
 pub use futures_util::future::BoxFuture;
 pub use tokio_util::sync::CancellationToken;
 pub use toolhost_agents as agents;
-pub use toolhost_contract::http::{
-    Host as HttpHost, Origin as HttpOrigin, Scheme as HttpScheme, non_public_block,
-};
 pub use toolhost_contract::{
-    AddressBlock, AssistantMessage, Denial, ErrorCode, ExportName, HandlerError, HttpCredential,
-    HttpCredentialError, HttpGrant, HttpRule, HttpRuleError, JsonObject, JsonSchemaObject,
-    JsonShape, Locale, McpServerResource, McpServerSpec, McpSource, McpTransportSpec, MessageError,
-    NameError, Redactor, ResourceName, SourceType, ToolCall, ToolCatalogItem, ToolContext,
-    ToolError, ToolErrorCode, ToolName, ToolResource, ToolResult, ToolSource, ToolStatus, Usage,
+    AssistantMessage, ErrorCode, HandlerError, JsonObject, Locale, MessageError, ResourceName,
+    ToolCall, ToolCatalogItem, ToolError, ToolErrorCode, ToolName, ToolResult, ToolStatus, Usage,
     text,
 };
-pub use toolhost_manifest::bundle::component_source::{
-    BundleDirectory, ComponentSource, EntryFuture,
-};
-pub use toolhost_manifest::{
-    Bundle, CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse,
-    Credentials, Diagnostic, LimitInfo, LoadError, McpGrant, McpOAuth, McpOAuthGrant, McpReach,
-    Policy, PolicyError, SecretSource, Severity, YamlSource, bundle, manifest,
-};
-pub use toolhost_sandbox::{
-    CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler, ComponentFacts,
-    FileIo, Grants, HandlerSpec, HttpClient, HttpClientBody, HttpClientError, HttpConfig,
-    HttpResolveFuture, HttpResolver, Limits, LogLevel, PrepareError, PreparedCount, Sandbox,
-    SandboxConfig, SandboxStartError, SpareCount, Workdir, WorkdirAccess, WorkdirError,
-};
+pub use toolhost_manifest::{LoadError, Policy, PolicyError};
+pub use toolhost_sandbox::{Sandbox, SandboxConfig, Workdir, WorkdirError};

@@ -17,3 +17,4 @@ pub use extensions::Extensions;
 pub use pipeline::{Middleware, Next};
 pub(crate) use progress::{Progress, sanitize_error_code};
 pub(crate) use suspended::SuspendedPipeline;
+pub use toolhost_contract::Redactor;

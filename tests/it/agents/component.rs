@@ -147,7 +147,7 @@ async fn a_network_import_is_a_note_that_no_policy_grants_it() {
     let [note] = test_host.loaded.diagnostics() else {
         panic!("one note: {:?}", test_host.loaded.diagnostics())
     };
-    assert_eq!(note.severity, toolhost::Severity::Note);
+    assert_eq!(note.severity, toolhost::manifest::Severity::Note);
     assert_eq!(
         note.message,
         "tool dial: it imports interfaces that no policy can grant: network: dns, network: tcp, network: udp"

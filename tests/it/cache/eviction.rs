@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
-use toolhost_sandbox::{CacheConfig, CodeOrigin};
+use toolhost_sandbox::CodeOrigin;
 use toolhost_tests::{guest, invocation, prepare_in};
 
 use super::{config, prepare, sandbox, try_sandbox};

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use serde_json::json;
-use toolhost_sandbox::{CacheConfig, CacheVerdict};
+use toolhost_sandbox::CacheVerdict;
 use toolhost_tests::{invocation, prepare_in};
 
 use super::{config, sandbox, try_sandbox};

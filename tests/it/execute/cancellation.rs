@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use serde_json::{Value, json};
 use toolhost::{
-    AssistantMessage, CancellationToken, Completed, HandlerContext, HandlerError, Instance,
-    JsonObject, Next, Step, ToolCallContext, ToolResult, ToolStatus, TurnStart,
+    AssistantMessage, CancellationToken, HandlerError, Instance, JsonObject, Step, ToolResult,
+    ToolStatus, TurnStart,
+    extension::HandlerContext,
+    middleware::{Next, ToolCallContext},
+    pending::Completed,
 };
 use toolhost_tests::test_host::{TestHost, code, tool_call};
 use toolhost_tests::{eventually, own_sandbox};

@@ -2,7 +2,7 @@
 //! denial ended the call.
 
 use serde_json::{Value, json};
-use toolhost::{Denial, ToolResult, ToolStatus};
+use toolhost::{ToolResult, ToolStatus, tool::Denial};
 use toolhost_tests::test_host::{TestHost, code};
 
 use super::EXAMPLES;

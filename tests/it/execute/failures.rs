@@ -1,7 +1,7 @@
 //! Every way in which a call can fail, and the error that the model gets.
 
 use serde_json::{Value, json};
-use toolhost::Denial;
+use toolhost::tool::Denial;
 use toolhost_tests::test_host::{TestHost, code};
 
 use super::EXAMPLES;

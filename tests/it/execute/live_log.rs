@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolhost::{
-    Agent, HandlerContext, HandlerError, JsonObject, LogLevel, Logger, Step, TurnStart,
+    Agent, HandlerError, JsonObject, Step, TurnStart,
+    extension::{HandlerContext, Logger},
+    sandbox::LogLevel,
 };
 use toolhost_tests::eventually;
 use toolhost_tests::test_host::{TestHost, TestTool, code, tool_call, tool_call_of};

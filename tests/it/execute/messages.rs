@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 use toolhost::{
-    AssistantMessage, HandlerContext, HandlerError, JsonObject, Next, ToolCallContext, ToolResult,
+    AssistantMessage, HandlerError, JsonObject, ToolResult,
+    extension::HandlerContext,
+    middleware::{Next, ToolCallContext},
 };
 use toolhost_tests::test_host::{TestHost, code};
 

@@ -1,7 +1,7 @@
 //! Outputs that are checked against the `outputSchema` of their tool.
 
 use serde_json::{Value, json};
-use toolhost::{HandlerContext, HandlerError, JsonObject, ToolResult, ToolStatus};
+use toolhost::{HandlerError, JsonObject, ToolResult, ToolStatus, extension::HandlerContext};
 use toolhost_tests::test_host::{TestHost, code};
 
 /// The guest `echo_raw` returns the text in its input, and `pending` is done with the output in its handle.

@@ -4,8 +4,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::json;
-use toolhost::bundle::built::{Source, Stamp};
 use toolhost::{Host, Step, WorkdirError};
+use toolhost_manifest::bundle::built::{Source, Stamp};
 use toolhost_tests::test_host::{TestHost, open_step, tool_call, write_bundle, yaml};
 use toolhost_tests::{guest, sandbox};
 

@@ -7,7 +7,11 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolhost::{AuditFailure, AuditLog, HandlerContext, HandlerError, JsonObject, ToolStatus};
+use toolhost::{
+    HandlerError, JsonObject, ToolStatus,
+    extension::HandlerContext,
+    middleware::{AuditFailure, AuditLog},
+};
 use toolhost_tests::test_host::{TestHost, code, tool_call};
 
 /// A disk that is full.

@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use serde_json::json;
-use toolhost::{Next, StepContext, ToolStatus};
+use toolhost::{
+    ToolStatus,
+    middleware::{Next, StepContext},
+};
 use toolhost_tests::test_host::{TestHost, code, tool_call};
 
 use super::{echo, item};

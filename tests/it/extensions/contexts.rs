@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolhost::{Next, StepContext, ToolCallContext, ToolError, TurnContext};
+use toolhost::{
+    ToolError,
+    middleware::{Next, StepContext, ToolCallContext, TurnContext},
+};
 use toolhost_tests::test_host::{TestHost, code, tool_call};
 
 use crate::execute::EXAMPLES;

@@ -7,7 +7,11 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use tokio::sync::Notify;
-use toolhost::{Agent, ExtensionApi, ExtensionError, Next, ToolCallContext, ToolStatus};
+use toolhost::{
+    Agent, ToolStatus,
+    extension::{ExtensionApi, ExtensionError},
+    middleware::{Next, ToolCallContext},
+};
 use toolhost_tests::test_host::{TestHost, code, tool_call};
 
 use super::{echo, item};

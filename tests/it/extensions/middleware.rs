@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolhost::{
-    AuditFailure, AuditLog, JsonObject, Next, Redactor, ToolCall, ToolCallContext, ToolStatus, text,
+    JsonObject, ToolCall, ToolStatus,
+    middleware::{AuditFailure, AuditLog, Next, Redactor, ToolCallContext},
+    text,
 };
 use toolhost_tests::shared_buffer::SharedBuffer;
 use toolhost_tests::test_host::{TestHost, code};

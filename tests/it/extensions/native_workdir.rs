@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolhost::{HandlerContext, HandlerError, JsonObject};
+use toolhost::{HandlerError, JsonObject, extension::HandlerContext};
 use toolhost_tests::test_host::{TestHost, open_step, tool_call};
 
 use super::item;

@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc};
-use toolhost::{Instance, Next, StepContext, ToolError, TurnContext};
+use toolhost::{
+    Instance, ToolError,
+    middleware::{Next, StepContext, TurnContext},
+};
 use toolhost_tests::test_host::{TestHost, tool_call};
 
 use crate::execute::EXAMPLES;

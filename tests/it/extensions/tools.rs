@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolhost::{HandlerContext, HandlerError, JsonObject, ToolStatus};
+use toolhost::{HandlerError, JsonObject, ToolStatus, extension::HandlerContext};
 use toolhost_tests::test_host::{TestHost, code};
 
 use super::{echo, item};
@@ -76,7 +76,9 @@ async fn a_registered_name_cannot_be_taken_by_another_extension() {
         .unwrap();
     let others = agent.extend("b", |api| {
         api.pipeline()
-            .step(0, |context, next: toolhost::Next<_>| next.run(context))?;
+            .step(0, |context, next: toolhost::middleware::Next<_>| {
+                next.run(context)
+            })?;
         api.tools().register(item("dyn__y"), echo)?;
         api.tools().register(item("dyn__x"), echo)
     });
@@ -177,12 +179,12 @@ async fn a_native_handler_has_the_same_limits_as_a_component() {
 #[tokio::test]
 async fn a_panic_in_the_deadline_of_a_handler_is_reported_as_a_trap() {
     struct PanickingDeadline;
-    impl toolhost::ToolHandler for PanickingDeadline {
+    impl toolhost::extension::ToolHandler for PanickingDeadline {
         fn call(
             &self,
             _: HandlerContext,
             input: JsonObject,
-        ) -> toolhost::BoxFuture<'_, Result<Value, toolhost::HandlerFailure>> {
+        ) -> toolhost::BoxFuture<'_, Result<Value, toolhost::extension::HandlerFailure>> {
             Box::pin(async { Ok(Value::Object(input)) })
         }
 
@@ -197,7 +199,9 @@ async fn a_panic_in_the_deadline_of_a_handler_is_reported_as_a_trap() {
         .extend("ext", |api| {
             // The sandbox is not affected.
             api.pipeline()
-                .tool_call(0, |context, next: toolhost::Next<_>| next.run(context))?;
+                .tool_call(0, |context, next: toolhost::middleware::Next<_>| {
+                    next.run(context)
+                })?;
             api.tools()
                 .register(item("dyn__restless"), PanickingDeadline)
         })
@@ -264,7 +268,7 @@ async fn a_stored_api_can_register_later_and_does_not_keep_the_agent_alive() {
 async fn the_api_of_a_removed_extension_registers_nothing() {
     let test_host = test_host("").await;
     let mut kept = None;
-    let mut keep = |api: &toolhost::ExtensionApi| {
+    let mut keep = |api: &toolhost::extension::ExtensionApi| {
         kept = Some(api.clone());
         Ok(())
     };
@@ -291,12 +295,12 @@ async fn the_api_of_a_removed_extension_registers_nothing() {
 #[tokio::test]
 async fn a_handler_cannot_exceed_the_deadline_of_the_policy() {
     struct LongDeadline;
-    impl toolhost::ToolHandler for LongDeadline {
+    impl toolhost::extension::ToolHandler for LongDeadline {
         fn call(
             &self,
             _: HandlerContext,
             _: JsonObject,
-        ) -> toolhost::BoxFuture<'_, Result<Value, toolhost::HandlerFailure>> {
+        ) -> toolhost::BoxFuture<'_, Result<Value, toolhost::extension::HandlerFailure>> {
             Box::pin(std::future::pending())
         }
 

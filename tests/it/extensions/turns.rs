@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolhost::{
-    HandlerError, Locale, Next, StepContext, ToolError, ToolErrorCode, TurnContext, TurnStart,
+    HandlerError, Locale, ToolError, ToolErrorCode, TurnStart,
+    middleware::{Next, StepContext, TurnContext},
 };
 use toolhost_tests::test_host::{TestHost, code, tool_call, yaml};
 

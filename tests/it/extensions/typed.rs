@@ -5,7 +5,10 @@ use std::fs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolhost::{ExtensionError, HandlerContext, HandlerError};
+use toolhost::{
+    HandlerError,
+    extension::{ExtensionError, HandlerContext},
+};
 use toolhost_tests::test_host::{TestHost, code, tool_call};
 
 use crate::execute::EXAMPLES;

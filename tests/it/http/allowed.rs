@@ -1,7 +1,7 @@
 //! The rules that allow requests.
 
 use serde_json::json;
-use toolhost::{Denial, ToolStatus};
+use toolhost::{ToolStatus, tool::Denial};
 use toolhost_tests::test_host::TestHost;
 
 use super::server::{Server, ok};

@@ -6,7 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use serde_json::{Value, json};
-use toolhost::{Denial, HttpConfig, HttpResolveFuture, HttpResolver, Policy};
+use toolhost::{
+    Policy,
+    http::{HttpConfig, HttpResolveFuture, HttpResolver},
+    tool::Denial,
+};
 
 use super::server::{Server, ok};
 use super::{Web, answer, error, fetch};

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-use toolhost::HttpConfig;
+use toolhost::http::HttpConfig;
 
 use super::server::ok;
 use super::{Web, answer, error};

@@ -5,8 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::json;
-use toolhost::bundle::built::{Source, Stamp};
-use toolhost::{Diagnostic, LoadError};
+use toolhost::{LoadError, manifest::Diagnostic};
+use toolhost_manifest::bundle::built::{Source, Stamp};
 use toolhost_tests::test_host::{code, open_step, tool_call};
 use toolhost_tests::{Work, guest};
 

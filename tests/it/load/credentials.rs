@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use serde_json::json;
-use toolhost::{CredentialProvider, CredentialResponse, Credentials, Host, Policy, ResourceName};
+use toolhost::{
+    Host, Policy, ResourceName,
+    credentials::{CredentialProvider, CredentialResponse, Credentials},
+};
 use toolhost_tests::sandbox;
 use toolhost_tests::test_host::{TestHost, TestTool, code};
 

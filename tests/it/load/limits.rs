@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use toolhost::YamlSource;
-use toolhost::bundle::Bundle;
+use toolhost::manifest::YamlSource;
+use toolhost_manifest::bundle::Bundle;
 
 use super::*;
 use crate::sandbox::wat::component_of;

@@ -2,8 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use toolhost::bundle::OpenBundle;
-use toolhost::{BundleDirectory, ComponentSource, EntryFuture, ResourceName, ToolResource};
+use toolhost::{
+    ResourceName,
+    manifest::{BundleDirectory, ComponentSource, EntryFuture, ToolResource},
+};
+use toolhost_manifest::bundle::OpenBundle;
 
 use super::*;
 

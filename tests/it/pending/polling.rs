@@ -73,7 +73,8 @@ async fn a_later_result_passes_through_middleware_and_redaction() {
         .extend("ext", |api| {
             api.pipeline().tool_call(
                 0,
-                |context: toolhost::ToolCallContext, next: toolhost::Next<_>| async move {
+                |context: toolhost::middleware::ToolCallContext,
+                 next: toolhost::middleware::Next<_>| async move {
                     let mut result: ToolResult = next.run(context).await;
                     if let Some(Value::Object(output)) = result.output_mut() {
                         output.insert("seen".to_owned(), true.into());
@@ -143,7 +144,7 @@ async fn a_submitted_call_has_one_handle_if_its_component_is_pending() {
     assert_eq!(code(&instance.cancel(handle).await), "E_TOOL_CANCELLED");
     let guest_handle = std::fs::read_to_string(test_host.work.path("cancelled")).unwrap();
     assert_eq!(guest_handle, "not yet", "the component is called");
-    let Some(toolhost::Completed::Call(completed)) = completions.next().await else {
+    let Some(toolhost::pending::Completed::Call(completed)) = completions.next().await else {
         panic!("a completion arrives")
     };
     assert_eq!(

@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use toolhost::{AuditLog, ToolCallContext, ToolResult, ToolStatus};
+use toolhost::{
+    ToolResult, ToolStatus,
+    middleware::{AuditLog, ToolCallContext},
+};
 use toolhost_tests::shared_buffer::SharedBuffer;
 use toolhost_tests::test_host::{TestHost, code};
 
@@ -36,7 +39,7 @@ async fn a_submitted_call_that_the_catalog_or_the_schema_refuses_fails_at_once_w
     }
     // Of all these calls only this one has run in the background.
     submit(&test_host.step, "last", "text__upper", json!({"text": "x"})).await;
-    let Some(toolhost::Completed::Call(completed)) = completions.next().await else {
+    let Some(toolhost::pending::Completed::Call(completed)) = completions.next().await else {
         panic!("a completion arrives")
     };
     assert_eq!(completed.result.tool_call_id(), "last");
@@ -54,7 +57,7 @@ async fn middleware_sees_the_refusal_of_a_submitted_call_and_may_repair_the_call
             api.pipeline().tool_call(-1, audit)?;
             api.pipeline().tool_call(
                 0,
-                move |mut context: ToolCallContext, next: toolhost::Next<_>| {
+                move |mut context: ToolCallContext, next: toolhost::middleware::Next<_>| {
                     let codes = Arc::clone(&codes);
                     async move {
                         if context.args.contains_key("repair") {

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use toolhost::{CodeOrigin, LoadError, LoadProgress, ToolStatus};
+use toolhost::{LoadError, LoadProgress, ToolStatus, sandbox::CodeOrigin};
 use toolhost_tests::test_host::{open_step, tool_call, write_bundle};
 
 use super::{Fixture, builder, documents, errors, tool};

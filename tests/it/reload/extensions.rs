@@ -4,7 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost::{ExtensionApi, ExtensionError, LoadError, Next, ToolCallContext, ToolStatus};
+use toolhost::{
+    LoadError, ToolStatus,
+    extension::{ExtensionApi, ExtensionError},
+    middleware::{Next, ToolCallContext},
+};
 use toolhost_tests::test_host::code;
 
 use super::{Fixture, agent, documents, errors, tool};

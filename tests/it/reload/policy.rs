@@ -98,7 +98,9 @@ async fn pending_calls_and_events_continue_under_another_policy() {
         Some(&json!({"a": 1}))
     );
     let completed = completions.next().await;
-    assert!(matches!(completed, Some(toolhost::Completed::Call(call)) if call.handle == handle));
+    assert!(
+        matches!(completed, Some(toolhost::pending::Completed::Call(call)) if call.handle == handle)
+    );
 }
 
 #[tokio::test]

@@ -28,7 +28,8 @@ fn instance(fixture: &Fixture) -> Instance {
 #[tokio::test]
 async fn an_unloaded_bundle_refuses_turns_steps_and_calls_until_it_is_loaded_again() {
     let fixture = fixture().await;
-    let registered = |api: &toolhost::ExtensionApi| api.tools().register(item("ext__one"), echo);
+    let registered =
+        |api: &toolhost::extension::ExtensionApi| api.tools().register(item("ext__one"), echo);
     fixture.agent().extend("ext", registered).unwrap();
     let turn = instance(&fixture).open_turn("turn-1").await.unwrap();
     let step = turn.open_step().await.unwrap();

@@ -4,7 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost::{CacheConfig, CacheVerdict, Host, Sandbox, SandboxConfig, ToolStatus};
+use toolhost::{
+    Host, Sandbox, SandboxConfig, ToolStatus,
+    sandbox::{CacheConfig, CacheVerdict},
+};
 use toolhost_tests::test_host::code;
 
 use crate::pending::ended;

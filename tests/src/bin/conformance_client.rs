@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolhost::{
-    AddressBlock, BoxFuture, Host, HttpGrant, HttpRule, Limits, Policy, Sandbox, ToolCall,
-    ToolCatalogItem,
+    BoxFuture, Host, Policy, Sandbox, ToolCall, ToolCatalogItem,
+    http::{AddressBlock, HttpGrant, HttpRule},
+    sandbox::Limits,
 };
 use toolhost_mcp_client::{
     McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpCredentialFiles, McpServers,

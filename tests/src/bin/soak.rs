@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolhost::{
-    Agent, AssistantMessage, HandlerContext, HandlerError, Host, Instance, JsonObject, Policy,
-    Step, ToolCall, ToolResult, ToolStatus, TurnStart,
+    Agent, AssistantMessage, HandlerError, Host, Instance, JsonObject, Policy, Step, ToolCall,
+    ToolResult, ToolStatus, TurnStart, extension::HandlerContext,
 };
 use toolhost_tests::own_sandbox;
 use toolhost_tests::process_usage::ProcessUsage;

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use tokio::runtime::Runtime;
-use toolhost::{CacheConfig, Host, Sandbox, SandboxConfig, Step, ToolStatus};
+use toolhost::{Host, Sandbox, SandboxConfig, Step, ToolStatus, sandbox::CacheConfig};
 use toolhost_tests::test_host::open_step;
 use toolhost_tests::{guest, root};
 

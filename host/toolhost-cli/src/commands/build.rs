@@ -7,8 +7,8 @@ use std::time::Instant;
 use anyhow::anyhow;
 use serde::Serialize;
 use serde_json::json;
-use toolhost::Bundle;
-use toolhost::bundle::SourceEntry;
+use toolhost::manifest::Bundle;
+use toolhost_manifest::bundle::SourceEntry;
 
 use crate::args::BuildArgs;
 use crate::exit::Exit;

@@ -5,7 +5,10 @@ use std::time::SystemTime;
 use anyhow::anyhow;
 use serde_json::{Value, json};
 use toolhost::events::Timestamp;
-use toolhost::{CacheEntry, CacheError, CacheVerdict, Sandbox, SandboxConfig, SandboxStartError};
+use toolhost::{
+    Sandbox, SandboxConfig,
+    sandbox::{CacheEntry, CacheError, CacheVerdict, SandboxStartError},
+};
 
 use crate::args::{CacheAction, CacheArgs};
 use crate::exit::Exit;

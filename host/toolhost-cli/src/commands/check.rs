@@ -1,7 +1,7 @@
 //! `toolhost check`: checks that a bundle loads.
 
 use serde_json::{Value, json};
-use toolhost::{Diagnostic, LoadedBundle};
+use toolhost::{LoadedBundle, manifest::Diagnostic};
 
 use crate::args::CheckArgs;
 use crate::exit::Exit;
@@ -93,7 +93,7 @@ fn summary(bundle: &LoadedBundle) -> String {
 }
 
 fn remark_word(remarks: &[Diagnostic]) -> &'static str {
-    let warns = |remark: &Diagnostic| remark.severity == toolhost::Severity::Warning;
+    let warns = |remark: &Diagnostic| remark.severity == toolhost::manifest::Severity::Warning;
     match (remarks.iter().all(warns), remarks.iter().any(warns)) {
         (true, _) => "warning",
         (false, true) => "remark",

@@ -5,7 +5,10 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
-use toolhost::{HandlerSpec, Inspection, Locale, PrepareError, prepare_error_code};
+use toolhost::{
+    Locale,
+    sandbox::{HandlerSpec, Inspection, PrepareError, prepare_error_code},
+};
 
 use crate::args::InspectArgs;
 use crate::exit::Exit;
@@ -28,7 +31,7 @@ pub(crate) async fn inspect(args: &InspectArgs, settings: &Settings) -> Result<E
         let progress = Progress::start(settings.verbosity);
         let name = args.file.file_name().unwrap_or_default().to_string_lossy();
         progress.compiling(&name, bytes.len() as u64);
-        toolhost::inspect(&sandbox, bytes).await
+        toolhost::sandbox::inspect(&sandbox, bytes).await
     };
     let (found, refusal) = match &found {
         Ok(found) => (Some(found), found.handlers.as_ref().err()),
@@ -80,7 +83,7 @@ fn manifest(
     }
     let handlers = found.and_then(|found| found.handlers.as_ref().ok());
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let manifest = handlers.and_then(|handlers| toolhost::manifest(&name, handlers));
+    let manifest = handlers.and_then(|handlers| toolhost_manifest::manifest(&name, handlers));
     let manifest = manifest.ok_or_else(|| {
         let error = anyhow!("{path} has no handler that a model can call");
         Failure::from(error).hint("Its handlers' names are too long, or begin with '_'.")

@@ -6,7 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use toolhost::{HttpGrant, McpOAuth, McpOAuthGrant, McpReach, ResourceName};
+use toolhost::{
+    ResourceName,
+    http::HttpGrant,
+    mcp::{McpOAuth, McpOAuthGrant, McpReach},
+};
 use toolhost_mcp_client::{
     HttpServer, McpAuthorization, McpCredentialFiles, McpCredentialKey, McpCredentialStore,
     McpLimits,

@@ -5,9 +5,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use toolhost::bundle::built::Language;
 use toolhost::text::shell_word;
 use toolhost::{ResourceName, ToolName};
+use toolhost_manifest::bundle::built::Language;
 
 use crate::args::{Lang, NewArgs};
 use crate::exit::Exit;

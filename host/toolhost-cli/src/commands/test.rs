@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use anyhow::{Context, anyhow};
 use tempfile::TempDir;
+use toolhost::manifest::{Diagnostic, YamlSource};
 use toolhost::text::shell_word;
-use toolhost::{Diagnostic, YamlSource};
 use toolhost_testing::{
     CaseFiles, CaseFilesError, FileUpdate, OpenError, Report, Runner, Selection,
 };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource};
 use miette::{ThemeCharacters, ThemeStyles};
-use toolhost::bundle::{Place, Position};
-use toolhost::{Diagnostic, Severity, YamlSource};
+use toolhost::manifest::{Diagnostic, Severity, YamlSource};
+use toolhost_manifest::bundle::{Place, Position};
 
 use crate::environment;
 use crate::terminal::{stderr, text};

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use toolhost::bundle::built::Language;
+use toolhost_manifest::bundle::built::Language;
 
 /// Path and bytes of each file. The path begins with the folder of a kit or of the contract.
 static EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
@@ -54,7 +54,8 @@ impl Kit {
     /// Name and digest of the build files and the contract. Any change of a file changes it.
     pub(crate) fn id(self) -> String {
         let files = self.builder().chain(contract());
-        let digest = toolhost::bundle::built::digest_of(files.map(|file| (file.path, file.bytes)));
+        let digest =
+            toolhost_manifest::bundle::built::digest_of(files.map(|file| (file.path, file.bytes)));
         let short: String = digest.chars().take(16).collect();
         format!("{}-{short}", self.name)
     }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use tokio::process::Command;
-use toolhost::bundle::built::{Language, Source};
+use toolhost_manifest::bundle::built::{Language, Source};
 
 use super::build_error::{BuildError, Fault};
 use super::job::{BuildOptions, BuiltComponent};

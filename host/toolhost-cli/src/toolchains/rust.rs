@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use tokio::process::Command;
-use toolhost::bundle::built::Language;
+use toolhost_manifest::bundle::built::Language;
 
 use super::build_error::{BuildError, ErrorCause, Fault};
 use super::job::{BuildOptions, BuiltComponent, TargetDir};

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 use tokio::process::Command;
-use toolhost::bundle::built::Language;
+use toolhost_manifest::bundle::built::Language;
 
 use super::build_error::{BuildError, Fault};
 use super::job::{BuildOptions, BuiltComponent, Engine};

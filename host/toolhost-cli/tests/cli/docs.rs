@@ -5,7 +5,10 @@ mod shell;
 
 use std::fs;
 
-use toolhost::{Bundle, Policy, YamlSource};
+use toolhost::{
+    Policy,
+    manifest::{Bundle, YamlSource},
+};
 use toolhost_testing::CaseFile;
 
 use crate::terminal::root;
@@ -106,7 +109,7 @@ fn each_yaml_snippet_is_a_bundle_a_policy_or_cases() {
                 .map(drop)
                 .map_err(|e| format!("{e:?}"))
         } else {
-            let secret = |_: toolhost::SecretSource<'_>| Ok("a secret".to_owned());
+            let secret = |_: toolhost::credentials::SecretSource<'_>| Ok("a secret".to_owned());
             Policy::parse_with(&text, &page, &secret)
                 .map(drop)
                 .map_err(|e| e.to_string())

@@ -9,7 +9,7 @@ use futures_util::stream::BoxStream;
 use http_body_util::BodyExt;
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
-use toolhost::{HttpClientBody, HttpClientError};
+use toolhost::http::{HttpClientBody, HttpClientError};
 
 use crate::guard::Watch;
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use toolhost::{AddressBlock, HttpGrant, HttpHost, HttpOrigin, HttpScheme, non_public_block};
+use toolhost::http::{AddressBlock, HttpGrant, HttpHost, HttpOrigin, HttpScheme, non_public_block};
 
 use crate::client::origin_of;
 

@@ -11,7 +11,11 @@ use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest,
 };
 use tokio::time::timeout;
-use toolhost::{HttpGrant, HttpRule, Limits, Sandbox};
+use toolhost::{
+    Sandbox,
+    http::{HttpGrant, HttpRule},
+    sandbox::Limits,
+};
 
 use super::check::UrlCheck;
 use super::settings::OAuthSettings;

@@ -9,7 +9,7 @@ use http::{Request, Response};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use toolhost::{HttpClient, HttpClientBody};
+use toolhost::http::{HttpClient, HttpClientBody};
 
 use super::flow::{self, NotRenewed};
 use super::record::Record;

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost::{HttpClient, HttpGrant, McpOAuth, McpOAuthGrant, ResourceName, Sandbox};
+use toolhost::{
+    ResourceName, Sandbox,
+    http::{HttpClient, HttpGrant},
+    mcp::{McpOAuth, McpOAuthGrant},
+};
 
 use super::authorizer::McpAuthorization;
 use super::check::UrlCheck;

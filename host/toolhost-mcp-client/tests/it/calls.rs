@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolhost::SourceType;
+use toolhost::tool::SourceType;
 use toolhost_mcp_client::McpStatus;
 
 use crate::support::{Place, until};

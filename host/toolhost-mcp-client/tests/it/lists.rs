@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost::{HandlerContext, HandlerError, JsonObject, ToolCatalogItem};
+use toolhost::{HandlerError, JsonObject, ToolCatalogItem, extension::HandlerContext};
 use toolhost_mcp_client::McpStatus;
 
 use crate::support::{Place, until};
@@ -12,7 +12,7 @@ use crate::support::{Place, until};
 async fn a_tool_with_an_illegal_name_or_schema_is_left_out_and_the_others_stay() {
     let place = Place::new().await;
     let taken: ToolCatalogItem = serde_json::from_value(json!({"name": "srv__taken"})).unwrap();
-    let register = |api: &toolhost::ExtensionApi| {
+    let register = |api: &toolhost::extension::ExtensionApi| {
         api.tools()
             .register(taken, async |_: HandlerContext, _: JsonObject| {
                 Ok::<_, HandlerError>(json!("ours"))

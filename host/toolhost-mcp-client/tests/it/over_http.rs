@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolhost::{
-    AddressBlock, HttpCredential, HttpGrant, HttpResolveFuture, HttpResolver, Sandbox,
-    SandboxConfig,
+    Sandbox, SandboxConfig,
+    http::{AddressBlock, HttpCredential, HttpGrant, HttpResolveFuture, HttpResolver},
 };
 use toolhost_mcp_client::{HttpServer, McpServer, McpStatus, McpTransport};
 

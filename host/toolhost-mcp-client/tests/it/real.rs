@@ -108,7 +108,7 @@ async fn server_everything_works_over_http() {
     let http = toolhost_mcp_client::HttpServer::new(
         place.host.sandbox(),
         &url,
-        toolhost::HttpGrant::default(),
+        toolhost::http::HttpGrant::default(),
     );
     let config = config("srv", McpTransport::Http(http.unwrap()));
     let server = McpServer::start(config, [place.agent()]).await.unwrap();

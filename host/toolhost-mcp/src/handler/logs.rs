@@ -10,7 +10,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext};
 use serde_json::json;
 use tokio::sync::mpsc;
-use toolhost::{CallLogRecord, LogLevel, TurnStart};
+use toolhost::{TurnStart, sandbox::LogLevel, tool::CallLogRecord};
 
 use super::progress::Progress;
 

@@ -9,7 +9,7 @@ use rmcp::RoleServer;
 use rmcp::model::{DetailedTask, ErrorData, GetTaskResult, Task, TaskPayload, TaskStatus};
 use rmcp::service::RequestContext;
 use serde_json::Value;
-use toolhost::{ErrorCode, Instance, PollReply, ToolErrorCode, ToolResult};
+use toolhost::{ErrorCode, Instance, ToolErrorCode, ToolResult, pending::PollReply};
 
 use super::answer::{answer_of, revision};
 use crate::shared::{Admitted, Shared};

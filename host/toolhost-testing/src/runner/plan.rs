@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use toolhost::{
-    Agent, Diagnostic, LoadedBundle, Severity, SourceType, ToolCatalogItem, ToolErrorCode,
+    Agent, LoadedBundle, ToolCatalogItem, ToolErrorCode,
+    manifest::{Diagnostic, Severity},
+    tool::SourceType,
 };
 
 use super::session::Runner;

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use toolhost::{
-    AssistantMessage, Denial, Instance, JsonObject, ToolCall, ToolError, ToolResult, ToolStatus,
-    TurnStart,
+    AssistantMessage, Instance, JsonObject, ToolCall, ToolError, ToolResult, ToolStatus, TurnStart,
+    tool::Denial,
 };
 use tracing::instrument::WithSubscriber;
 

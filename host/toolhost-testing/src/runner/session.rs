@@ -8,8 +8,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use toolhost::bundle::LoadError;
 use toolhost::{Agent, Host, HostError, LoadedBundle, Policy};
+use toolhost_manifest::bundle::LoadError;
 
 use super::stub_server::StubServer;
 use crate::planned_case::{PlannedCase, TestCase};

@@ -9,7 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sse_stream::SseStream;
 use toolhost::{
-    AssistantMessage, Host, HttpClient, HttpCredential, HttpGrant, HttpOrigin, HttpRule, Limits,
+    AssistantMessage, Host,
+    http::{HttpClient, HttpCredential, HttpGrant, HttpOrigin, HttpRule},
+    sandbox::Limits,
 };
 
 use crate::Result;

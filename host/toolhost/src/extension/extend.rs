@@ -35,9 +35,9 @@ impl Agent {
     /// stays. Meanwhile its name, and the names of its tools, are taken.
     ///
     /// ```
-    /// # async fn example(agent: &toolhost::Agent) -> Result<(), toolhost::ExtensionError> {
+    /// # async fn example(agent: &toolhost::Agent) -> Result<(), toolhost::extension::ExtensionError> {
     /// use serde_json::json;
-    /// use toolhost::{ExtensionApi, HandlerContext, HandlerError, JsonObject, ToolCatalogItem};
+    /// use toolhost::{HandlerError, JsonObject, ToolCatalogItem, extension::{ExtensionApi, HandlerContext}};
     ///
     /// async fn items_of_a_server() -> Result<Vec<ToolCatalogItem>, std::io::Error> {
     ///     Ok(vec![]) // a request to a server

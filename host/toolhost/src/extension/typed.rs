@@ -23,8 +23,8 @@ impl ToolsApi<'_> {
     /// message.
     ///
     /// ```
-    /// # fn example(agent: &toolhost::Agent) -> Result<(), toolhost::ExtensionError> {
-    /// use toolhost::HandlerContext;
+    /// # fn example(agent: &toolhost::Agent) -> Result<(), toolhost::extension::ExtensionError> {
+    /// use toolhost::extension::HandlerContext;
     ///
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]
     /// #[serde(deny_unknown_fields)]

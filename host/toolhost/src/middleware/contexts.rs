@@ -11,8 +11,8 @@ use super::extensions::Extensions;
 use super::progress::Progress;
 use crate::catalog::ToolCatalog;
 
-/// What a pipeline runs over: a [`ToolCallContext`](crate::ToolCallContext), a
-/// [`StepContext`](crate::StepContext) or a [`TurnContext`](crate::TurnContext). Sealed: the
+/// What a pipeline runs over: a [`ToolCallContext`](crate::middleware::ToolCallContext), a
+/// [`StepContext`](crate::middleware::StepContext) or a [`TurnContext`](crate::middleware::TurnContext). Sealed: the
 /// specification defines these three kinds.
 pub trait MiddlewareContext: sealed::Sealed + Send + Sized + 'static {
     /// What the pipeline returns.

@@ -24,7 +24,7 @@ use super::contexts::{MiddlewareContext, ToolCallContext};
 ///
 ///
 /// ```
-/// use toolhost::{Next, ToolCallContext, ToolResult};
+/// use toolhost::{ToolResult, middleware::{Next, ToolCallContext}};
 ///
 /// async fn shout(mut call: ToolCallContext, next: Next<ToolCallContext>) -> ToolResult {
 ///     call.args.insert("loud".to_owned(), true.into()); // before

@@ -38,7 +38,7 @@ pub struct Completion {
 /// ```
 /// # async fn example(host: toolhost::Host) -> Result<(), toolhost::ToolError> {
 /// use futures_util::StreamExt; // or that of `futures` or `tokio-stream`
-/// use toolhost::Completed;
+/// use toolhost::pending::Completed;
 ///
 /// let handles = host.completions().await?.filter_map(async |completed| match completed {
 ///     Completed::Call(completion) => Some(completion.handle.clone()),

@@ -6,8 +6,8 @@ use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use toolhost::bundle::built::{FOLDER, SOURCE_DEPTH_MAX, SOURCES_MAX, Source, Stamp};
-use toolhost::bundle::{OpenBundle, SourceEntry};
+use toolhost_manifest::bundle::built::{FOLDER, SOURCE_DEPTH_MAX, SOURCES_MAX, Source, Stamp};
+use toolhost_manifest::bundle::{OpenBundle, SourceEntry};
 
 use crate::args::BuildArgs;
 use crate::files::{self, replace};

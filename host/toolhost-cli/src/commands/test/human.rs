@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
-use toolhost::Denial;
 use toolhost::text::{escape_json, shell_word};
+use toolhost::tool::Denial;
 use toolhost_testing::{CaseReport, LogLine, Mismatch, PlannedCase, Report, TestCase, Verdict};
 
 use crate::terminal::{Style, text};

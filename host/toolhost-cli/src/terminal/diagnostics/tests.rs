@@ -1,5 +1,5 @@
 use toolhost::ToolErrorCode;
-use toolhost::bundle::Span;
+use toolhost_manifest::bundle::Span;
 
 use super::*;
 

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use toolhost::{
-    AssistantMessage, CacheConfig, Host, Instance, Policy, Sandbox, SandboxConfig, Step, ToolCall,
+    AssistantMessage, Host, Instance, Policy, Sandbox, SandboxConfig, Step, ToolCall,
+    sandbox::CacheConfig,
 };
 
 use super::{FrontEnd, INSTANCE, Served};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolhost::{McpOAuth, ToolResult};
+use toolhost::{ToolResult, mcp::McpOAuth};
 use toolhost_mcp_client::{McpAuthorization, McpServer, McpStatus};
 
 use super::servers::{Person, Servers, count, reason, received};

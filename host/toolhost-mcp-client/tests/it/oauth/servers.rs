@@ -9,7 +9,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::Notify;
-use toolhost::{AddressBlock, BoxFuture, HttpGrant, McpOAuth};
+use toolhost::{
+    BoxFuture,
+    http::{AddressBlock, HttpGrant},
+    mcp::McpOAuth,
+};
 use toolhost_mcp_client::{
     HttpServer, McpAuthorization, McpAuthorizationRequest, McpAuthorizer, McpCredentialFiles,
     McpServer, McpServerConfig, McpStatus, McpTransport,

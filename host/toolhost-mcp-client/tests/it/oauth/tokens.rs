@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost::{McpOAuth, McpOAuthGrant, McpReach, Policy, ResourceName};
+use toolhost::{
+    Policy, ResourceName,
+    mcp::{McpOAuth, McpOAuthGrant, McpReach},
+};
 use toolhost_mcp_client::{McpAuthorization, McpLimits, McpServer, McpStatus};
 use zeroize::Zeroizing;
 

@@ -1,7 +1,7 @@
 //! Configuration of the authorization server whose tokens are valid.
 
 use http::Uri;
-use toolhost::HttpRuleError;
+use toolhost::http::HttpRuleError;
 
 /// What the path of the metadata begins with (RFC 9728 §3.1).
 pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";

@@ -9,7 +9,11 @@ use hyper::body::Bytes;
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use toolhost::{HttpClientError, HttpGrant, HttpRule, Limits, Sandbox};
+use toolhost::{
+    Sandbox,
+    http::{HttpClientError, HttpGrant, HttpRule},
+    sandbox::Limits,
+};
 
 use super::claims::Header;
 use super::config::{OAuthConfig, OAuthConfigError, OAuthKeys, checked, checked_with_query};

@@ -1,0 +1,9 @@
+//! The resources of a bundle, the findings in them, and where the bytes of components come from: see
+//! [`HostBuilder::component_source`](crate::HostBuilder::component_source).
+
+pub use crate::loaded_bundle::Declares;
+pub use toolhost_contract::ToolResource;
+pub use toolhost_manifest::bundle::component_source::{
+    BundleDirectory, ComponentSource, EntryFuture,
+};
+pub use toolhost_manifest::{Bundle, Diagnostic, LimitInfo, Severity, YamlSource};

@@ -1,0 +1,9 @@
+//! Settings of the sandbox, its cache of compiled components, and what it reports of a component.
+
+pub use crate::call::failure::prepare_error_code;
+pub use crate::inspect::{Inspection, inspect};
+pub use toolhost_sandbox::{
+    CacheConfig, CacheEntry, CacheError, CacheVerdict, CodeOrigin, Compiler, ComponentFacts,
+    FileIo, Grants, HandlerSpec, Limits, LogLevel, PrepareError, PreparedCount, SandboxStartError,
+    SpareCount,
+};

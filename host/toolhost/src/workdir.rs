@@ -1,0 +1,8 @@
+//! Which directory a call sees as `/`: see
+//! [`HostBuilder::workdir_provider`](crate::HostBuilder::workdir_provider).
+
+pub use crate::call::workdir::{
+    CallWorkdir, InstanceWorkdir, OpenWorkdir, WorkdirProvider, WorkdirProviderError,
+    WorkdirRequest, WorkdirTransaction,
+};
+pub use toolhost_sandbox::WorkdirAccess;
