@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost_contract::{Redactor, ResourceName, ToolError};
+use toolhost_contract::{Redactor, ResourceName};
 use toolhost_sandbox::{
     CodeOrigin, Sandbox, SandboxConfig, SandboxStartError, Workdir, WorkdirError, WorkdirRules,
 };
@@ -14,7 +14,7 @@ use toolhost_store::make_private;
 use crate::call::workdir::{InstanceWorkdir, WorkdirProvider};
 use crate::call::write_protection::WriteProtection;
 use crate::events::{EventBus, EventBusConfig};
-use crate::pending::{Completions, EXPIRY, PendingCalls};
+use crate::pending::{Completions, CompletionsError, EXPIRY, PendingCalls};
 use toolhost_manifest::bundle::component_source::ComponentSource;
 use toolhost_manifest::policy::{CredentialProvider, Policy};
 
@@ -330,10 +330,10 @@ impl Host {
     /// accepted. A component's own pending call ends when it is polled.
     ///
     /// # Errors
-    /// `E_HOST` if the store of pending calls cannot be opened.
+    /// [`CompletionsError`] if the store of pending calls cannot be opened.
     ///
     /// Spec: tool-spec-v2 §10.2.
-    pub async fn completions(&self) -> Result<Completions, ToolError> {
+    pub async fn completions(&self) -> Result<Completions, CompletionsError> {
         self.0.pending.completions().await
     }
 

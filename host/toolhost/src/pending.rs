@@ -14,6 +14,6 @@ pub(crate) mod record;
 mod submit;
 
 pub(crate) use calls::{EXPIRY, PendingCalls};
-pub use completion::{Completed, Completion, Completions};
+pub use completion::{Completed, Completion, Completions, CompletionsError};
 pub use poll::PollReply;
 pub(crate) use submit::submit;

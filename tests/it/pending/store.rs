@@ -115,3 +115,16 @@ async fn the_completion_of_a_large_result_has_only_its_handle() {
         assert!(whole.output().unwrap().to_string().len() > bytes);
     }
 }
+
+#[tokio::test]
+async fn completions_of_a_store_that_cannot_be_opened_are_an_error_with_its_cause() {
+    let state = tempfile::tempdir().unwrap();
+    std::fs::write(state.path().join("toolhost.db"), [0xff; 4096]).unwrap();
+    let host = Host::builder().sandbox(sandbox()).state_root(state.path());
+    let error = host.build().unwrap().completions().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the store of pending calls cannot be opened"
+    );
+    assert!(std::error::Error::source(&error).is_some());
+}

@@ -11,7 +11,7 @@ use toolhost_contract::{Locale, ToolError, ToolErrorCode};
 use toolhost_sandbox::Sandbox;
 use toolhost_store::{Store, StoreError};
 
-use super::completion::{Completion, Completions, announce, channel};
+use super::completion::{Completion, Completions, CompletionsError, announce, channel};
 use super::per_handle_lock::HandleLocks;
 use super::record::{AcceptError, Handle, NewRecord, Owner, PendingCall, Records, SCHEMA, State};
 
@@ -58,17 +58,21 @@ impl PendingCalls {
 
     /// Returns the records. Opens the store first, once.
     pub(super) async fn records(&self) -> Result<&Records, ToolError> {
-        let opened = self.records.get_or_try_init(async || {
-            let store = self.open_store().await?;
-            Ok(Records::new(store, self.locale))
-        });
-        opened.await.map_err(|error: Option<StoreError>| {
+        self.opened_records().await.map_err(|error| {
             tracing::error!(?error, "the store of pending calls could not be opened");
             self.error(
                 ToolErrorCode::Host,
                 "The host cannot keep pending calls now.",
             )
         })
+    }
+
+    async fn opened_records(&self) -> Result<&Records, Option<StoreError>> {
+        let opened = self.records.get_or_try_init(async || {
+            let store = self.open_store().await?;
+            Ok(Records::new(store, self.locale))
+        });
+        opened.await
     }
 
     /// Opens the store on a thread that may wait for another process. The error is none if that thread
@@ -91,8 +95,10 @@ impl PendingCalls {
     }
 
     /// Subscribes to completions, and looks for calls that dead processes left running.
-    pub(crate) async fn completions(self: &Arc<Self>) -> Result<Completions, ToolError> {
-        let (own, records) = (Arc::clone(self), self.records().await?.clone());
+    pub(crate) async fn completions(self: &Arc<Self>) -> Result<Completions, CompletionsError> {
+        let records = self.opened_records().await;
+        let records = records.map_err(|source| CompletionsError { source })?;
+        let (own, records) = (Arc::clone(self), records.clone());
         let completions = Completions::of(&self.listeners);
         self.sandbox
             .spawn(async move { own.tidy(&records, SystemTime::now()).await });

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use futures_util::{Stream, StreamExt};
 use tokio::sync::broadcast::{self, error::RecvError};
 use toolhost_contract::ToolResult;
+use toolhost_store::StoreError;
 
 use super::record::Handle;
 use crate::broadcast_stream::BroadcastStream;
@@ -36,7 +37,7 @@ pub struct Completion {
 /// is dropped. Dropping it unsubscribes.
 ///
 /// ```
-/// # async fn example(host: toolhost::Host) -> Result<(), toolhost::ToolError> {
+/// # async fn example(host: toolhost::Host) -> Result<(), toolhost::pending::CompletionsError> {
 /// use futures_util::StreamExt; // or that of `futures` or `tokio-stream`
 /// use toolhost::pending::Completed;
 ///
@@ -83,6 +84,14 @@ impl Stream for Completions {
             Err(RecvError::Closed) => None,
         })
     }
+}
+
+/// The store of pending calls cannot be opened, so that completions cannot be received.
+#[derive(Debug, thiserror::Error)]
+#[error("the store of pending calls cannot be opened")]
+pub struct CompletionsError {
+    /// None if the thread that opened it panicked.
+    pub(super) source: Option<StoreError>,
 }
 
 /// Creates the sender of completions.

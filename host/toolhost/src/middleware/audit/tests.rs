@@ -4,7 +4,7 @@ use std::sync::Arc;
 use toolhost_contract::{JsonObject, Locale, ToolCall, ToolStatus};
 
 use super::*;
-use crate::middleware::contexts::{CallKind, CallOrigin};
+use crate::middleware::contexts::{CallKind, CallOrigin, StepOfCall};
 use crate::middleware::pipeline::Pipeline;
 use crate::middleware::progress::Progress;
 
@@ -20,13 +20,12 @@ async fn call(log: &AuditLog) -> ToolResult {
     };
     let progress: Arc<Progress> = Arc::default();
     let called = ToolCall::new("c", "text__upper", JsonObject::new());
-    let context = ToolCallContext::new(
-        called,
-        CallKind::Call,
-        &progress,
-        &"step-1".into(),
-        &Arc::new(origin),
-    );
+    let step = StepOfCall {
+        id: "step-1".into(),
+        ..StepOfCall::default()
+    };
+    let origin = Arc::new(origin);
+    let context = ToolCallContext::new(called, CallKind::Call, step, &progress, &origin);
     let core = |_: ToolCallContext| -> BoxFuture<'static, ToolResult> {
         Box::pin(async { ToolResult::ok("c", "text__upper", "ran".into()) })
     };
