@@ -1,8 +1,8 @@
 //! Stops the calls of a turn when its token is cancelled.
 
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolResult};
 
@@ -12,7 +12,7 @@ use super::outcome::CallLabel;
 /// this returns none. A call whose token is cancelled already does not begin.
 pub(super) async fn run_until_cancelled(
     token: &CancellationToken,
-    mut call: Pin<Box<impl Future<Output = ToolResult>>>,
+    mut call: BoxFuture<'_, ToolResult>,
 ) -> Option<ToolResult> {
     if !token.is_cancelled() {
         tokio::select! {

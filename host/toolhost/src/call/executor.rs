@@ -40,18 +40,35 @@ pub(crate) async fn execute(
     let limit = tool.map_or(ErrorMessageLimit::DEFAULT, |tool| tool.error_message_limit);
     let registry = &running.registry;
     let result = match scope.cancellation() {
-        None => pin!(run_layers(scope, registry, call, label, message)).await,
         Some(token) => {
-            // Boxed, so that calls without a token have the smaller future.
-            let running = Box::pin(run_layers(scope, registry, call, label, message));
+            let running = boxed(scope, registry, call, label, message);
             let result = run_until_cancelled(token, running).await;
             result.unwrap_or_else(|| cancelled_result(label, turn.locale()))
         }
+        // Pinned where it is: these futures are large, and each move copies them.
+        None if scope.layers().is_empty() => {
+            pin!(run_admitted(scope, registry, call, label, message, None)).await
+        }
+        None => run_layers(scope, registry, call, label, message).await,
     };
     let redactor = &turn.agent().host.redactor;
     let result = exit(redactor, result, limit);
     turn.record_result(&result);
     result
+}
+
+/// Returns a call in a box, so that the futures of calls that nothing can cancel are smaller.
+fn boxed<'a>(
+    scope: &'a CallScope,
+    registry: &'a Arc<ToolRegistry>,
+    call: ToolCall,
+    label: &'a CallLabel,
+    message: &'a AssistantMessage,
+) -> BoxFuture<'a, ToolResult> {
+    if scope.layers().is_empty() {
+        return Box::pin(run_admitted(scope, registry, call, label, message, None));
+    }
+    Box::pin(run_layers(scope, registry, call, label, message))
 }
 
 /// Runs the `toolCall` middleware around the call.
@@ -63,10 +80,6 @@ async fn run_layers(
     message: &AssistantMessage,
 ) -> ToolResult {
     let turn = &scope.turn;
-    if scope.layers().is_empty() {
-        // Pinned where it is: these futures are large, and each move copies them.
-        return pin!(run_admitted(scope, registry, call, label, message, None)).await;
-    }
     let kind = match scope.catalog.get(&call.name) {
         Some(_) => CallKind::Call,
         None => CallKind::CallOutsideCatalog,
