@@ -209,9 +209,9 @@ impl Sandbox {
     }
 
     /// Calls that were answered at their deadline while a file call of theirs had not returned. Each keeps
-    /// a thread, its files and its memory until it returns. While there are 32, or as many of one component as
-    /// its share allows, no other call of all components, or of this one, starts whose workdir is
-    /// [`FileIo::Offload`](crate::FileIo::Offload).
+    /// a thread, its files and its memory until it returns. There are at most 32; with the default
+    /// [`share_per_free`](SandboxConfig::share_per_free), one component has at most 24 of them. A component
+    /// that has as many as it may starts no call whose workdir is [`FileIo::Offload`](crate::FileIo::Offload).
     #[must_use]
     pub fn hanging_calls(&self) -> usize {
         self.0.admission.hanging()
