@@ -2,6 +2,7 @@
 //! cargo.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -222,4 +223,42 @@ fn each_selection_of_crates_builds_the_dependencies_with_the_same_features() {
             );
         }
     }
+}
+
+/// The Rust files of a folder, but those of its tests.
+fn rust_files(dir: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_stem().is_some_and(|name| name == "tests") {
+            continue;
+        }
+        if path.is_dir() {
+            all.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            all.push(path);
+        }
+    }
+    all
+}
+
+#[test]
+fn only_the_lease_of_the_store_learns_from_a_file_lock_whether_a_process_is_alive() {
+    let mut with_locks = BTreeSet::new();
+    for name in [
+        "toolhost",
+        "toolhost-agents",
+        "toolhost-store",
+        "toolhost-testing",
+    ] {
+        let host = root("host");
+        for file in rust_files(&host.join(name).join("src")) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            if text.contains("flock") || text.contains(".try_lock(") {
+                with_locks.insert(file.strip_prefix(&host).unwrap().to_owned());
+            }
+        }
+    }
+    let lease = PathBuf::from("toolhost-store/src/lease.rs");
+    assert_eq!(with_locks, BTreeSet::from([lease]));
 }

@@ -4,6 +4,7 @@ mod owners;
 mod polling;
 mod refusals;
 mod restart;
+mod resumed;
 mod store;
 
 use std::time::Duration;

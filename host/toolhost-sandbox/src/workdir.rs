@@ -7,6 +7,7 @@ mod usage;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -193,15 +194,23 @@ impl Workdir {
     /// is valid in this process as long as the handle is held.
     #[must_use]
     pub fn path(&self) -> String {
-        let fd = self.dir.as_fd().as_raw_fd();
-        let handle = format!("/proc/{}/fd/{fd}", std::process::id());
-        // The kernel's answer: it follows renames, and opens nothing.
-        let path = std::fs::read_link(&handle)
-            .ok()
-            .map(PathBuf::into_os_string);
+        let path = self.real_path().map(PathBuf::into_os_string);
         let path = path.and_then(|path| path.into_string().ok());
-        let is_valid = |path: &String| path.starts_with('/') && !path.ends_with(" (deleted)");
-        path.filter(is_valid).unwrap_or(handle)
+        path.unwrap_or_else(|| self.handle_path())
+    }
+
+    /// Returns the path that the directory has now; none if it was removed.
+    #[must_use]
+    pub fn real_path(&self) -> Option<PathBuf> {
+        // The kernel's answer: it follows renames, and opens nothing.
+        let path = std::fs::read_link(self.handle_path()).ok()?;
+        let is_removed = path.as_os_str().as_bytes().ends_with(b" (deleted)");
+        (path.is_absolute() && !is_removed).then_some(path)
+    }
+
+    fn handle_path(&self) -> String {
+        let fd = self.dir.as_fd().as_raw_fd();
+        format!("/proc/{}/fd/{fd}", std::process::id())
     }
 
     fn from_dir(dir: Dir, usages: &WorkdirUsages) -> Self {

@@ -19,7 +19,10 @@ pub struct Inspection {
 /// # Errors
 /// [`PrepareError`] if the bytes are not a component.
 pub async fn inspect(sandbox: &Sandbox, bytes: Vec<u8>) -> Result<Inspection, PrepareError> {
-    let facts = sandbox.read_facts(&bytes)?;
+    let reader = sandbox.clone();
+    let read = move || reader.read_facts(&bytes).map(|facts| (facts, bytes));
+    let read = sandbox.compute(read).await;
+    let (facts, bytes) = read.map_err(|error| PrepareError::Host(error.to_string()))??;
     let handlers = sandbox.prepare(bytes).await;
     Ok(Inspection {
         import_descriptions: describe_imports(&facts.imports),

@@ -213,7 +213,8 @@ impl LoadedBundle {
     }
 
     /// Opens an instance's own workspace beneath the state root, and creates it if missing. Any key is
-    /// valid; no two keys share a workspace.
+    /// valid; no two keys share a workspace. Makes a few system calls on the caller's thread: use
+    /// `spawn_blocking` if the state root is on a network file system.
     ///
     /// # Errors
     /// [`WorkspaceError`] if there is no state root, or the workspace cannot be created or opened.

@@ -11,6 +11,7 @@ mod guest_poll;
 mod per_handle_lock;
 mod poll;
 pub(crate) mod record;
+mod resumed;
 mod submit;
 
 pub(crate) use calls::{EXPIRY, PendingCalls};

@@ -197,3 +197,53 @@ async fn tools_of_one_source_share_its_built_component() {
     assert_eq!(loaded.components().len(), 2);
     assert!(!Path::new(&project.path(".toolhost/other.wasm")).exists());
 }
+
+/// Counts how often another task of this thread runs until `future` is ready.
+async fn turns_beside<T>(future: impl Future<Output = T>) -> (T, usize) {
+    let turns = std::cell::Cell::new(0_usize);
+    let beside = async {
+        loop {
+            turns.set(turns.get() + 1);
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        done = future => (done, turns.get()),
+        () = beside => unreachable!("it never ends"),
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn other_tasks_of_the_thread_run_while_the_files_of_a_bundle_are_read_and_hashed() {
+    let project = Project::new();
+    project.build(&Project::stamp());
+    let host = host();
+    let loaded = host.load(project.dir.path()).await.unwrap();
+    // The source is another one now, which is known only once all of it was hashed.
+    let source = fs::File::create(project.path("src/index.ts")).unwrap();
+    source.set_len(64 << 20).unwrap();
+    let (refused, turns) = turns_beside(host.load(project.dir.path())).await;
+    refused.unwrap_err();
+    assert!(turns > 100, "{turns} while it was loaded");
+    let (refused, turns) = turns_beside(loaded.reload()).await;
+    refused.unwrap_err();
+    assert!(turns > 100, "{turns} while it was loaded again");
+    let live = toolhost::LiveBundle::new(loaded);
+    let (refused, turns) = turns_beside(live.reload()).await;
+    refused.unwrap_err();
+    assert!(turns > 100, "{turns} while the current load was replaced");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_component_is_inspected_on_another_thread() {
+    let mut bytes = guest("text");
+    // It is known to be damaged only once all of it was read.
+    bytes.truncate(bytes.len() - 1);
+    let sandbox = toolhost_tests::sandbox();
+    let mut inspected = std::pin::pin!(toolhost::inspect(&sandbox, bytes));
+    let first =
+        std::future::poll_fn(|cx| std::task::Poll::Ready(inspected.as_mut().poll(cx).is_pending()));
+    assert!(first.await, "it is read on the thread of the caller");
+    inspected.await.unwrap_err();
+}

@@ -26,7 +26,7 @@ use crate::middleware::{
     sanitize_error_code,
 };
 use crate::pending::PendingCalls;
-use crate::pending::record::{Handle, Owner, PendingCall};
+use crate::pending::record::{self as pending, Handle, Owner, PendingCall};
 use crate::registry::loaded_tools::RunningCall;
 use crate::registry::overlay::Overlay;
 use crate::registry::{RegisteredTool, ToolRegistry};
@@ -52,6 +52,16 @@ impl InstanceScope {
             agent: self.agent.0.name.clone(),
             instance_key: self.key.clone(),
         }
+    }
+
+    /// Returns this instance with another workdir.
+    pub(crate) fn in_workdir(&self, workdir: Workdir) -> Arc<Self> {
+        Arc::new(Self {
+            agent: self.agent.clone(),
+            key: self.key.clone(),
+            workdir,
+            emitter: self.emitter.clone(),
+        })
     }
 
     /// Prepares the result of a pending call to leave the host. The policy may have got new secrets
@@ -186,6 +196,7 @@ impl TurnScope {
             turn_id: self.origin.turn_id.clone(),
             trace_id: Some(self.origin.trace_id.clone()),
             message: message.clone(),
+            workdir: pending::CallWorkdir::of(&self.instance.workdir),
         }
     }
 

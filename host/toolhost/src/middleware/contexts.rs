@@ -165,8 +165,9 @@ pub enum CallKind {
     /// A call of a tool outside the step's catalog. It is refused, unless the policy allows calls of
     /// any tool in the registry.
     CallOutsideCatalog,
-    /// A poll for the result of a pending call, whose layers ran when the call was made. It has no
-    /// arguments and no step, and its result may be `pending` again.
+    /// A poll for the result of a pending call, whose layers ran when the call was made. Its arguments are
+    /// those of the call in the assistant message, before any layer changed them; what a layer makes of
+    /// them has no effect. It has no step, and its result may be `pending` again.
     Poll,
 }
 

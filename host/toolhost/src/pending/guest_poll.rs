@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
-use toolhost_contract::{JsonObject, ToolCall, ToolError, ToolErrorCode, ToolResult};
+use toolhost_contract::{ToolCall, ToolError, ToolErrorCode, ToolResult};
 use toolhost_sandbox::Operation;
 
 use super::record::PendingCall;
@@ -55,7 +55,10 @@ pub(super) async fn poll(
             })
         }
     };
-    let polled = ToolCall::new(&*call.call_id, &*call.tool_name, JsonObject::new());
+    let mut calls = call.message.tool_calls().iter();
+    let args = calls.find(|one| one.id == call.call_id);
+    let args = args.map(|one| one.args.clone()).unwrap_or_default();
+    let polled = ToolCall::new(&*call.call_id, &*call.tool_name, args);
     let kind = CallKind::Poll;
     let context =
         ToolCallContext::new(polled, kind, StepOfCall::default(), &progress, &turn.origin);

@@ -5,12 +5,15 @@ use std::time::SystemTime;
 
 use tokio::sync::oneshot;
 use toolhost_contract::{ErrorCode, ToolError, ToolErrorCode, ToolResult, text};
+use tracing::Instrument;
+use tracing::instrument::WithSubscriber;
 
 use super::background::{announce, settle};
 use super::calls::PendingCalls;
 use super::guest_poll::{self, PollOutcome};
 use super::per_handle_lock::lock_handle;
 use super::record::{Handle, Record, State};
+use super::resumed::instance_of;
 use crate::call::component;
 use crate::call::scope::{InstanceScope, TurnScope};
 
@@ -54,12 +57,15 @@ impl PendingCalls {
         let locked = lock_handle(&self.polled, &handle).await;
         let (own, scope) = (Arc::clone(self), Arc::clone(instance));
         let (send, polled) = oneshot::channel();
-        self.sandbox.spawn(async move {
+        let polling = async move {
             let polled = own.poll_locked(&scope, &handle).await;
             drop(locked);
             // The receiver may have been dropped.
             let _is_received = send.send(polled).is_ok();
-        });
+        };
+        // What is logged belongs to whoever polls.
+        let polling = polling.in_current_span().with_current_subscriber();
+        self.sandbox.spawn(polling);
         polled.await.unwrap_or_else(|_| {
             let message = "The host could not poll the result.";
             Err(self.error(ToolErrorCode::Host, message))
@@ -100,6 +106,17 @@ impl PendingCalls {
         let State::Waiting { guest_handle } = &record.state else {
             return Ok(self.status_of(&record));
         };
+        let Some(own) = instance_of(instance, &record.call).await else {
+            let name = &record.call.tool_name;
+            let message = format!(
+                "Tool '{name}' cannot be polled: the working directory of its call is not there."
+            );
+            return Ok(PollReply {
+                result: failed(&record, self.error(ToolErrorCode::Host, message)),
+                has_ended: false,
+            });
+        };
+        let turn = TurnScope::resumed(&own, &record.call);
         let polled = guest_poll::poll(&turn, &record.call, guest_handle.clone());
         let (result, outcome) = polled.await;
         match outcome {
@@ -178,7 +195,19 @@ impl PendingCalls {
         announce(&turn, &record.handle, &result);
         self.stop(&record.handle);
         if let State::Waiting { guest_handle } = &record.state {
-            component::cancel(&turn, &record.call, guest_handle.clone()).await;
+            match instance_of(instance, &record.call).await {
+                Some(own) => {
+                    let turn = TurnScope::resumed(&own, &record.call);
+                    component::cancel(&turn, &record.call, guest_handle.clone()).await;
+                }
+                None => {
+                    let tool = &*record.call.tool_name;
+                    tracing::warn!(
+                        tool,
+                        "the cancellation of a call did not reach its component: the workdir of the call is gone"
+                    );
+                }
+            }
         }
         Ok(result)
     }

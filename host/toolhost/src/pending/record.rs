@@ -5,6 +5,7 @@
 //! Waiting ─┴▶ Cancelled   the component is polled with its own handle
 //! ```
 
+mod call_workdir;
 mod records;
 mod row;
 mod schema;
@@ -16,6 +17,7 @@ use toolhost_store::rusqlite::types::ToSqlOutput;
 use toolhost_store::rusqlite::{self, ToSql};
 use toolhost_store::{is_random_text, random_text};
 
+pub(crate) use self::call_workdir::CallWorkdir;
 pub(crate) use self::records::{AcceptError, Records};
 pub(crate) use self::schema::SCHEMA;
 
@@ -70,6 +72,9 @@ pub(crate) struct PendingCall {
     pub(crate) trace_id: Option<String>,
     /// The assistant message with the call. Once the call has ended, it has only id and name.
     pub(crate) message: AssistantMessage,
+    /// The workdir of the instance that called. None if it was removed meanwhile, and in records of earlier
+    /// releases.
+    pub(crate) workdir: Option<CallWorkdir>,
 }
 
 /// A record to insert.

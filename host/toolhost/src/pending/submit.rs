@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use toolhost_contract::{AssistantMessage, ToolCall, ToolError, ToolErrorCode, ToolResult};
+use tracing::instrument::WithSubscriber;
 use tracing::{Instrument, Span};
 
 use super::background::BackgroundCall;
@@ -70,7 +71,7 @@ async fn start(
     let turn = Arc::clone(&scope.turn);
     let (send, accepted) = oneshot::channel();
     // One task from the record to its end, so that dropping the caller leaves nothing half done.
-    turn.agent().host.sandbox.spawn(async move {
+    let running = async move {
         let (turn, name) = (&scope.turn, display_name(&call.name));
         let (owner, stored) = (
             turn.instance.owner(),
@@ -96,7 +97,10 @@ async fn start(
             ..scope
         };
         run(background, background_scope, call, &message, span).await;
-    });
+    };
+    // What the call logs belongs to whoever submitted it.
+    let running = running.with_current_subscriber();
+    turn.agent().host.sandbox.spawn(running);
     accepted.await.unwrap_or_else(|_| {
         let message = "The call could not be run in the background.";
         Err(ToolError::host(ToolErrorCode::Host, message, turn.locale()))

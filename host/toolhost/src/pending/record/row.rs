@@ -1,5 +1,8 @@
 //! Reads and writes rows of the table `pending`.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
 use serde_json::Value;
 use toolhost_contract::{
     AssistantMessage, JsonObject, Locale, ToolCall, ToolError, ToolErrorCode, ToolResult,
@@ -8,7 +11,7 @@ use toolhost_contract::{
 use toolhost_store::rusqlite::types::Type;
 use toolhost_store::rusqlite::{self, OptionalExtension, Row, Transaction, named_params};
 
-use super::{Handle, NewRecord, Owner, PendingCall, Record, State};
+use super::{CallWorkdir, Handle, NewRecord, Owner, PendingCall, Record, State};
 
 /// Deepest nesting that `serde_json` can parse.
 pub(super) const JSON_DEPTH_MAX: usize = 127;
@@ -32,11 +35,14 @@ pub(super) fn insert(
         Some(_) => ("waiting", None),
         None => ("running", Some(run_id)),
     };
+    let workdir = new.call.workdir.as_ref();
     tx.prepare_cached(
         "INSERT INTO pending (handle, bundle, agent, instance_key, call_id, tool_name, turn_id,
-             trace_id, message, guest_handle, run_id, state, created_ms, expires_ms)
+             trace_id, message, workdir, workdir_inode, guest_handle, run_id, state, created_ms,
+             expires_ms)
          VALUES (:handle, :bundle, :agent, :instance_key, :call_id, :tool_name, :turn_id,
-             :trace_id, :message, :guest_handle, :run_id, :state, :created_ms, :expires_ms)",
+             :trace_id, :message, :workdir, :workdir_inode, :guest_handle, :run_id, :state,
+             :created_ms, :expires_ms)",
     )?
     .execute(named_params! {
         ":handle": handle,
@@ -48,6 +54,8 @@ pub(super) fn insert(
         ":turn_id": new.call.turn_id,
         ":trace_id": new.call.trace_id,
         ":message": new.call.message.as_json(),
+        ":workdir": workdir.map(|workdir| workdir.path.as_os_str().as_bytes()),
+        ":workdir_inode": workdir.map(|workdir| workdir.inode.cast_signed()),
         ":guest_handle": new.guest_handle,
         ":run_id": run_id,
         ":state": state,
@@ -138,9 +146,20 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
             turn_id: row.get("turn_id")?,
             trace_id: row.get("trace_id")?,
             message: message.ok_or_else(|| unreadable(row, "message"))?,
+            workdir: workdir(row)?,
         },
         state,
     })
+}
+
+fn workdir(row: &Row<'_>) -> rusqlite::Result<Option<CallWorkdir>> {
+    let path: Option<Vec<u8>> = row.get("workdir")?;
+    let inode: Option<i64> = row.get("workdir_inode")?;
+    let workdir = path.zip(inode).map(|(path, inode)| CallWorkdir {
+        path: OsString::from_vec(path).into(),
+        inode: inode.cast_unsigned(),
+    });
+    Ok(workdir)
 }
 
 fn state(row: &Row<'_>) -> rusqlite::Result<State> {

@@ -5,7 +5,7 @@ use toolhost_store::Schema;
 /// Schema of pending calls, as migration steps.
 pub(crate) const SCHEMA: Schema = Schema {
     owner: "pending",
-    steps: &[PENDING, PENDING_BYTES],
+    steps: &[PENDING, PENDING_BYTES, PENDING_WORKDIR],
     legacy_versions: &[1, 3],
 };
 
@@ -73,4 +73,10 @@ CREATE TRIGGER pending_removed AFTER DELETE ON pending BEGIN
     WHERE bundle = old.bundle AND agent = old.agent AND instance_key = old.instance_key
         AND bytes <= 0;
 END;
+";
+
+/// The workdir of each call: the bytes of its path, and its inode number.
+const PENDING_WORKDIR: &str = "
+ALTER TABLE pending ADD COLUMN workdir BLOB;
+ALTER TABLE pending ADD COLUMN workdir_inode INTEGER;
 ";

@@ -5,6 +5,8 @@ mod lookup;
 mod second_process;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -51,6 +53,10 @@ fn call(id: &str) -> PendingCall {
         turn_id: "turn_1".to_owned(),
         trace_id: Some("trace_1".to_owned()),
         message: AssistantMessage::for_call(&call),
+        workdir: Some(CallWorkdir {
+            path: OsString::from_vec(b"/srv/\xff".to_vec()).into(),
+            inode: u64::MAX,
+        }),
     }
 }
 

@@ -128,3 +128,40 @@ async fn one_sweep_removes_many_expired_records() {
     assert_eq!(records.sweep(at(200)).await.unwrap(), 1100);
     assert_eq!(records.sweep(at(200)).await.unwrap(), 0);
 }
+
+#[tokio::test]
+async fn a_record_has_the_workdir_of_its_call_and_one_of_an_earlier_release_has_none() {
+    let root = state_root();
+    let earlier = toolhost_store::Schema {
+        steps: SCHEMA.steps.get(..2).unwrap(),
+        ..SCHEMA
+    };
+    let old = Handle::random().unwrap();
+    let (handle, text) = (
+        old.as_str().to_owned(),
+        call("call_1").message.as_json().clone(),
+    );
+    let store = Store::open(root.path(), &earlier).unwrap();
+    let inserted = store.write(move |tx| {
+        tx.execute(
+            "INSERT INTO pending (handle, bundle, agent, instance_key, call_id, tool_name, turn_id,
+                 message, guest_handle, state, created_ms, expires_ms)
+             VALUES (?1, '/b/goondan.yaml', 'coder', 'user-1', 'call_1', 'build__run', 't', ?2,
+                 'job 7', 'waiting', 100000, 200000)",
+            (handle, text),
+        )
+    });
+    inserted.await.unwrap();
+    drop(store);
+
+    let records = records_in(root.path());
+    let new = accept(&records, guest()).await;
+    for (handle, workdir) in [(old, None), (new, call("call_1").workdir)] {
+        let found = records.find(&handle, &owner(), at(150)).await.unwrap();
+        let found = found.expect("the record is there");
+        assert_eq!(
+            (found.call.workdir, found.state),
+            (workdir, state_waiting())
+        );
+    }
+}
