@@ -241,7 +241,7 @@ async fn a_component_is_inspected_on_another_thread() {
     // It is known to be damaged only once all of it was read.
     bytes.truncate(bytes.len() - 1);
     let sandbox = toolhost_tests::sandbox();
-    let mut inspected = std::pin::pin!(toolhost::inspect(&sandbox, bytes));
+    let mut inspected = std::pin::pin!(toolhost::sandbox::inspect(&sandbox, bytes));
     let first =
         std::future::poll_fn(|cx| std::task::Poll::Ready(inspected.as_mut().poll(cx).is_pending()));
     assert!(first.await, "it is read on the thread of the caller");

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use toolhost::{
-    CallKind, CallWorkdir, Host, JsonObject, Next, OpenWorkdir, ToolCallContext, ToolResult,
-    ToolStatus, WorkdirProvider, WorkdirRequest,
-};
+use toolhost::middleware::{CallKind, Next, ToolCallContext};
+use toolhost::workdir::{CallWorkdir, OpenWorkdir, WorkdirProvider, WorkdirRequest};
+use toolhost::{Host, JsonObject, ToolResult, ToolStatus};
 use toolhost_tests::sandbox;
 use toolhost_tests::shared_buffer::SharedBuffer;
 use toolhost_tests::test_host::{TestHost, code, open_step, tool_call};

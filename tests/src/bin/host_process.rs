@@ -35,7 +35,7 @@ fn findings(error: LoadError) -> Box<dyn Error> {
             let findings: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
             findings.join("\n").into()
         }
-        _ => error.into(),
+        LoadError::Read { .. } | LoadError::NoManifest { .. } | _ => error.into(),
     }
 }
 
