@@ -53,3 +53,44 @@ pub(crate) fn host_packages() -> impl Iterator<Item = &'static str> {
     HOST.iter()
         .flat_map(|published| ["--package", published.name])
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{HOST, all};
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn every_crate_of_the_host_is_published_or_says_that_it_is_not() {
+        let root = Workspace::find().root().to_path_buf();
+        for entry in fs::read_dir(root.join("host")).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let manifest =
+                fs::read_to_string(root.join(format!("host/{name}/Cargo.toml"))).unwrap();
+            let is_private = manifest.contains("publish.workspace = true");
+            let is_listed = HOST.iter().any(|published| published.name == name);
+            assert!(
+                is_private != is_listed,
+                "{name}: `publish` or xtask/src/published.rs is wrong"
+            );
+        }
+    }
+
+    #[test]
+    fn the_page_of_published_crates_names_each_and_each_has_a_listing() {
+        let root = Workspace::find().root().to_path_buf();
+        let page = fs::read_to_string(root.join("docs/crates.md")).unwrap();
+        for published in all() {
+            let name = published.name;
+            assert!(
+                page.contains(&format!("`{name}`")),
+                "docs/crates.md does not name {name}"
+            );
+            assert!(
+                root.join(format!("docs/api/{name}.txt")).exists(),
+                "run `cargo xtask api --write`"
+            );
+        }
+    }
+}
