@@ -11,6 +11,10 @@
 //! and configure, [`workdir`] and [`credentials`] for parts that it can replace, [`agents`] for agents that
 //! talk to each other.
 //!
+//! Each operation has an error type of its own, such as [`HostError`] or [`LoadError`]. [`ToolError`] is
+//! shared by what a model may read: results of calls, and the ends of turns and steps, to which middleware
+//! contributes. [`extension::ExtensionError`] is shared by all that an extension registers.
+//!
 //! ```text
 //! Host::load ▶ LoadedBundle ▶ Agent ▶ Instance ▶ Turn ▶ Step ── execute(ToolCall, &AssistantMessage) ▶ ToolResult
 //! ```

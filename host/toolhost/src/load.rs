@@ -53,7 +53,8 @@ impl Host {
 impl LoadedBundle {
     /// Loads the bundle again, whole or not at all, from the path that [`Host::load`] got, and returns it
     /// as another `LoadedBundle`. This one does not change: agents, instances, turns and calls that came
-    /// from it continue with its tools, and its files stay protected until the last of them is dropped.
+    /// from it continue with its tools, and its files stay protected until the last of them is dropped, or
+    /// [`Self::unload`] has ended.
     ///
     /// A component whose bytes have not changed is used as it is. Others are compiled, or mapped from the
     /// sandbox's cache.
