@@ -206,6 +206,28 @@ async fn completions_are_delivered_as_events() {
 }
 
 #[tokio::test]
+async fn completions_are_a_stream_that_ends_with_the_host() {
+    use futures_util::StreamExt;
+
+    let test_host = TestHost::with_tools(&[("echo", "echo", &["say"])], "").await;
+    let completions = test_host.host.completions().await.unwrap();
+    let mut submitted = Vec::new();
+    for number in 0..3 {
+        let accepted = submit(&test_host.step, "c", "echo__say", json!({"n": number})).await;
+        let handle = accepted.handle().unwrap().to_owned();
+        ended(&instance(&test_host), &handle).await;
+        submitted.push(handle);
+    }
+    drop(test_host);
+    let handles = completions.filter_map(async |completed| match completed {
+        Completed::Call(completion) => Some(completion.handle.clone()),
+        Completed::Lost(_) => None,
+    });
+    let handles: Vec<_> = handles.collect().await;
+    assert_eq!(handles, submitted);
+}
+
+#[tokio::test]
 async fn a_handle_expires() {
     let bundle = tempfile::tempdir().unwrap();
     let manifest = toolhost_tests::test_host::yaml(&[("text", "text", EXAMPLES)]);

@@ -61,7 +61,7 @@ pub enum AuditFailure {
 /// - `polled`: the result of a pending call was requested;
 /// - `refused`: the tool was not executed, because it is not in the catalog, the arguments are invalid,
 ///   another middleware denied the call or it could not be recorded;
-/// - `dropped`: the caller dropped the call.
+/// - `dropped`: the caller dropped the call, or its turn was cancelled.
 ///
 /// Arguments and outputs are not written because they may contain secrets. An id is truncated after 128
 /// characters and then ends in `…`.
