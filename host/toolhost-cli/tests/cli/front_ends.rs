@@ -116,6 +116,10 @@ fn a_handle_has_one_result_whoever_made_it_and_whoever_polls_it() {
     let failing = json!({"message": "key=sk-table-secret", "code": "MINE"});
     let endless = json!({"seconds": 1e9});
     let pending = "pending__run";
+    let refused = library.submit("text__nope", &json!({}));
+    Expected::Error("E_TOOL_NOT_IN_CATALOG").check("submit", &refused);
+    let over_rpc = json_rpc.submit("text__nope", &json!({}));
+    assert_eq!(normalized(over_rpc), normalized(refused));
     let made = [
         (library.call(pending, &later("done:[1]")), Expected::Output),
         (
@@ -136,10 +140,6 @@ fn a_handle_has_one_result_whoever_made_it_and_whoever_polls_it() {
         (
             library.submit("fails__run", &failing),
             Expected::Error("MINE"),
-        ),
-        (
-            library.submit("text__nope", &json!({})),
-            Expected::Error("E_TOOL_NOT_IN_CATALOG"),
         ),
         (
             cancelled(&mut library, |front_end, result| front_end.cancel(result)),
