@@ -254,7 +254,8 @@ fn only_the_lease_of_the_store_learns_from_a_file_lock_whether_a_process_is_aliv
         let host = root("host");
         for file in rust_files(&host.join(name).join("src")) {
             let text = std::fs::read_to_string(&file).unwrap();
-            if text.contains("flock") || text.contains(".try_lock(") {
+            let locks_files = text.contains("fs::File") && text.contains(".try_lock(");
+            if text.contains("flock") || locks_files {
                 with_locks.insert(file.strip_prefix(&host).unwrap().to_owned());
             }
         }
