@@ -69,15 +69,17 @@ impl Failure {
     pub(crate) fn of_bundle(error: LoadError, policy: Option<&YamlSource>) -> Self {
         let hint = error.help();
         let (mut sources, mut findings) = (Vec::new(), Vec::new());
-        if let LoadError::Invalid { yaml, diagnostics } = &error {
-            findings.clone_from(diagnostics);
-            sources.push(yaml.clone());
-            sources.extend(policy.cloned());
-        }
+        let LoadError::Invalid { yaml, diagnostics } = &error else {
+            return Self::of(error).hint(hint);
+        };
+        findings.clone_from(diagnostics);
+        sources.push(yaml.clone());
+        sources.extend(policy.cloned());
+        // The findings are printed apart.
         Self {
             findings,
             sources,
-            ..Self::of(error).hint(hint)
+            ..Self::from(anyhow::anyhow!(error.summary())).hint(hint)
         }
     }
 

@@ -23,7 +23,20 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// Creates a call.
+    /// Creates a call. [`AssistantMessage::tool_calls`](crate::AssistantMessage::tool_calls) returns those of
+    /// a model's message.
+    ///
+    /// ```
+    /// use toolhost_contract::ToolCall;
+    ///
+    /// let args = [("text".to_owned(), "hello".into())].into_iter().collect();
+    /// let call = ToolCall::new("call_1", "text__upper", args);
+    /// let same: ToolCall = serde_json::from_value(serde_json::json!({
+    ///     "id": "call_1", "name": "text__upper", "args": {"text": "hello"},
+    /// }))?;
+    /// assert_eq!(call, same);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn new(id: impl Into<String>, name: impl Into<String>, args: JsonObject) -> Self {
         Self {
             id: id.into(),

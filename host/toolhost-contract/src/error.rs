@@ -161,7 +161,9 @@ impl HandlerError {
         (self.message.len() + more.sum::<usize>()) as u64
     }
 
-    /// Sets the code.
+    /// Sets the code: 1 to 64 of the characters `A`-`Z`, `a`-`z`, `0`-`9`, `_`, `.` and `-`, such as `NO_CITY`.
+    /// The host replaces any other code, and its own (`E_TOOL…`, `E_HOST…`, `E_CONFIG_…`, `E_COMPONENT_…`,
+    /// `E_MIDDLEWARE…`, `AGENT_…`, `IPC_…`, `CIRCULAR_…`), by `E_TOOL`.
     #[must_use]
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
@@ -182,7 +184,9 @@ impl fmt::Display for HandlerError {
     }
 }
 
-/// Uses the error's text as message, so that `?` converts any error. If the error is a [`ToolError`], or one of
+/// Uses the error's text as message, so that `?` converts any error that implements
+/// [`Error`](std::error::Error). `Box<dyn Error>` and `anyhow::Error` do not: convert them with
+/// `map_err(|error| HandlerError::new(error.to_string()))`. If the error is a [`ToolError`], or one of
 /// its [sources](std::error::Error::source) is, its code, suggestion and page are kept:
 /// [`ToolError::into_handler_error`].
 ///

@@ -12,7 +12,8 @@ use crate::{JsonObject, ToolCall, json_depth};
 
 pub use error::MessageError;
 
-/// An assistant's message, as the provider of the model returned it.
+/// An assistant's message, as the provider of the model returned it: `choices[0].message` of OpenAI's
+/// chat completions, the whole response of Anthropic. OpenAI's Responses API has no such message.
 ///
 /// Accepts the specification's Message (`{id, data: {role, content}, …}`) and the messages of providers.
 /// Tool calls are found in:

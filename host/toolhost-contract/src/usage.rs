@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer};
 
 use crate::Denial;
 
-/// Resources used by one call, measured by the host. Also accurate after a trap, a timeout or a
-/// cancelled call.
+/// Resources used by one call, measured by the host. Also accurate after a trap or a timeout. Zero for a call
+/// that was cancelled: it ends without a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

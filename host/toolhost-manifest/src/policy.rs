@@ -71,6 +71,9 @@ pub use variable::{SecretSource, Secrets};
 ///       bash: {readOnly: false}
 /// ```
 ///
+/// A key of `tools` is the name of a Tool resource: the part of a tool's name before `__`. For a native tool it
+/// limits the calls in the same way, although a warning says that the bundle has no such tool.
+///
 /// Each key of an agent's `limits` replaces the tool's. Its `env` and its `http` replace those of the tool
 /// as a whole, so that they can also revoke grants.
 ///

@@ -165,7 +165,7 @@ impl From<WorkspaceError> for RpcError {
 
 impl From<LoadError> for RpcError {
     fn from(error: LoadError) -> Self {
-        let mut wrong = Self::new(RpcErrorCode::Bundle, error.to_string()).suggesting(error.help());
+        let mut wrong = Self::new(RpcErrorCode::Bundle, error.summary()).suggesting(error.help());
         if let LoadError::Invalid { diagnostics, .. } = error {
             wrong.0.diagnostics = Some(json!(diagnostics));
         }

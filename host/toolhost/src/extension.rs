@@ -365,7 +365,9 @@ impl PipelineApi<'_> {
     );
     register!(
         /// Adds a layer around every tool call, from the next step on, and around every poll of a
-        /// pending call: see [`ToolCallContext::call_kind`].
+        /// component's own pending call: see [`ToolCallContext::call_kind`]. A layer that asks for an
+        /// approval should let polls pass. A call that [`Step::submit`](crate::Step::submit) runs in the
+        /// background runs through the layers once, and polls for its result do not.
         tool_call,
         ToolCallContext
     );

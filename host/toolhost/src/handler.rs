@@ -76,7 +76,8 @@ impl From<HandlerError> for HandlerFailure {
 /// Handles the calls of one tool in this process. A closure
 /// `Fn(HandlerContext, JsonObject) -> impl Future<Output = Result<Value, HandlerError>>` is one.
 ///
-/// Its future is dropped at the tool's deadline; its output has the same limits as a component's; a
+/// It is polled where the call is awaited: a handler that uses timers or sockets of tokio needs a caller in a
+/// tokio runtime, also if the call is submitted. Its future is dropped at the tool's deadline; its output has the same limits as a component's; a
 /// panic is `E_TOOL_TRAP`. Its memory, CPU time and system calls are not limited: an extension is the
 /// runtime's own code.
 ///

@@ -126,7 +126,8 @@ impl HostBuilder {
     }
 
     /// Sets the directory for instances' workspaces, event logs and pending calls. It is created if
-    /// missing. No workdir may contain it or lie in it. Default: none; then every instance needs a
+    /// missing. No workdir may contain it or lie in it. Several hosts, also in other processes, may share it.
+    /// Default: none; then every instance needs a
     /// workdir of the caller's, and pending calls end with the host.
     #[must_use]
     pub fn state_root(mut self, dir: impl Into<PathBuf>) -> Self {
@@ -230,6 +231,14 @@ impl HostBuilder {
 }
 
 /// Loads bundles and opens workdirs. Cheap to clone.
+///
+/// # Shutting down
+///
+/// There is nothing to call: when the last handle is dropped, what it holds is freed. To end in order, stop the
+/// calls that run (the token of [`TurnStart::with_cancellation`](crate::TurnStart::with_cancellation), or wait
+/// for them), close the turns, [unload](crate::LoadedBundle::unload) the bundles, and wait until the events are
+/// in their files ([`EventBus::flush`]). Calls in the background whose process ends are `E_TOOL_INTERRUPTED`
+/// when they are polled by the next.
 ///
 /// ```no_run
 /// # async fn example(call: toolhost::ToolCall) -> Result<(), Box<dyn std::error::Error>> {

@@ -11,6 +11,7 @@ use toolhost_contract::{
 };
 use tracing::Instrument;
 
+use crate::call::cancellation::{cancelled_result, run_until};
 use crate::call::executor;
 use crate::call::outcome::CallLabel;
 use crate::call::scope::{CallScope, TurnScope, unloaded};
@@ -24,7 +25,14 @@ use crate::turn::Turn;
 /// How many calls of one message run at the same time.
 const CALLS_AT_ONCE: usize = 64;
 
-/// An open step. Its calls may run at the same time: share it by reference or in an [`Arc`].
+/// Why a call ends whose `stop` has ended.
+const STOPPED: &str = "the runtime stopped it";
+
+/// An open step. Its calls may run at the same time: share it by reference, such as with
+/// [`execute_all`](Self::execute_all) or `join!`, or in an [`Arc`]; [`Arc::into_inner`] returns it to be closed
+/// once the other tasks have ended.
+///
+/// It holds all that it needs: it stays usable while the host, the bundle or the turn is dropped.
 ///
 /// [`Step::close`] ends it well, [`Step::fail`] with an error. Dropping it counts as a failure, and the
 /// second halves of its middleware do not run.
@@ -190,6 +198,9 @@ impl Step {
 
     /// Executes a call that `message` contains. Every failure is a [`ToolResult`] too.
     ///
+    /// The message must contain a call with this id. Name and arguments are those of `call`, so that a
+    /// runtime may have repaired them; take it from [`AssistantMessage::tool_calls`] otherwise.
+    ///
     /// Runs where it is awaited, on any executor. Calls of one step may run at the same time. Dropping
     /// the future stops the guest and releases its resources.
     ///
@@ -199,6 +210,35 @@ impl Step {
         let activity = self.span.call(&label);
         let executed = pin!(executor::execute(&self.scope, call, &label, message));
         let result = executed.instrument(activity.span()).await;
+        activity.end(&result);
+        result
+    }
+
+    /// Executes a call until `stop` ends; then the call ends as [`Self::execute`] does when its future is
+    /// dropped, and the result is `E_TOOL_CANCELLED`.
+    ///
+    /// ```
+    /// # use toolhost::{AssistantMessage, Step, ToolCall, ToolResult};
+    /// # async fn example(step: &Step, call: ToolCall, message: &AssistantMessage) -> ToolResult {
+    /// use std::time::Duration;
+    ///
+    /// // A shorter deadline than the policy's; `token.cancelled()` of a `CancellationToken` stops it too.
+    /// let stop = tokio::time::sleep(Duration::from_secs(5));
+    /// step.execute_until(call, message, stop).await
+    /// # }
+    /// ```
+    pub async fn execute_until(
+        &self,
+        call: ToolCall,
+        message: &AssistantMessage,
+        stop: impl Future<Output = ()>,
+    ) -> ToolResult {
+        let label = CallLabel::of(&call);
+        let activity = self.span.call(&label);
+        let executed = executor::execute(&self.scope, call, &label, message);
+        let executed = Box::pin(executed.instrument(activity.span()));
+        let stopped = || cancelled_result(&label, STOPPED, self.scope.turn.locale());
+        let result = run_until(stop, executed).await.unwrap_or_else(stopped);
         activity.end(&result);
         result
     }

@@ -169,3 +169,41 @@ async fn a_submitted_call_goes_on_when_its_turn_is_cancelled_and_can_be_cancelle
     assert_eq!(instance.poll(endless).await.status(), ToolStatus::Pending);
     assert_eq!(code(&instance.cancel(endless).await), "E_TOOL_CANCELLED");
 }
+
+#[tokio::test]
+async fn a_call_whose_stop_ends_is_stopped_alone() {
+    let test_host = test_host().await;
+    let sandbox = test_host.host.sandbox();
+    let slots = sandbox.free_call_slots();
+    let stop = CancellationToken::new();
+    let [endless, other] =
+        ["spin__run", "text__upper"].map(|name| tool_call(name, json!({"text": "a"})));
+    let message = AssistantMessage::for_call(&endless);
+    let stopped = test_host
+        .step
+        .execute_until(endless.clone(), &message, stop.cancelled());
+    let others = async {
+        eventually("the guest runs", || sandbox.free_call_slots() == slots - 1).await;
+        stop.cancel();
+    };
+    let (result, ()) = tokio::join!(stopped, others);
+    assert_cancelled(&result, "spin__run");
+    assert_eq!(
+        result.tool_error().unwrap().message,
+        "The call of 'spin__run' ended: the runtime stopped it."
+    );
+    assert_eq!(sandbox.free_call_slots(), slots, "its slot is free again");
+    // The turn goes on, and a call that ends before its stop is not affected.
+    let message = AssistantMessage::for_call(&other);
+    let result = test_host
+        .step
+        .execute_until(other.clone(), &message, std::future::pending())
+        .await;
+    assert_eq!(result.output(), Some(&json!({"text": "A"})));
+    // A stop that has ended already: the call does not begin.
+    let result = test_host
+        .step
+        .execute_until(other, &message, stop.cancelled())
+        .await;
+    assert_cancelled(&result, "text__upper");
+}

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolhost::{
-    JsonObject, ToolCall, ToolStatus,
+    HandlerError, JsonObject, ToolCall, ToolStatus,
     middleware::{AuditFailure, AuditLog, Next, Redactor, ToolCallContext},
     text,
 };
@@ -28,6 +28,32 @@ async fn call(test_host: &TestHost, tool: &str, args: Value) -> toolhost::ToolRe
         .await
         .execute_without_message(call)
         .await
+}
+
+#[tokio::test]
+async fn a_refusal_has_the_middlewares_own_code_and_suggestion_and_no_code_of_the_host() {
+    // tool-spec-v2 §8.1
+    let test_host = test_host().await;
+    let refuse = |context: ToolCallContext, _: Next<ToolCallContext>| async move {
+        let error = HandlerError::new("the user declined").with_suggestion("Ask first.");
+        let code = context.args["text"].as_str().unwrap_or_default().to_owned();
+        context.refuse_with(error.with_code(code))
+    };
+    let extended = test_host
+        .agent
+        .extend("ask", |api| api.pipeline().tool_call(0, refuse));
+    extended.unwrap();
+    for (given, expected) in [
+        ("DECLINED", "DECLINED"),
+        ("E_TOOL_DENIED", "E_MIDDLEWARE"),
+        ("", "E_MIDDLEWARE"),
+    ] {
+        let result = call(&test_host, "text__upper", json!({"text": given})).await;
+        let error = result.tool_error().unwrap();
+        assert_eq!(error.code.as_str(), expected);
+        assert_eq!(error.message, "the user declined");
+        assert_eq!(error.suggestion.as_deref(), Some("Ask first."));
+    }
 }
 
 #[tokio::test]

@@ -9,9 +9,7 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolhost::{
-    Agent, AssistantMessage, Host, LoadError, Sandbox, SandboxConfig, Step, ToolResult, Workdir,
-};
+use toolhost::{Agent, AssistantMessage, Host, Sandbox, SandboxConfig, Step, ToolResult, Workdir};
 use toolhost_sandbox::CacheConfig;
 use toolhost_tests::test_host::{open_step, tool_call_of};
 
@@ -26,17 +24,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         print(&done.unwrap_or_else(|error| json!({"error": error.to_string()})))?;
     }
     Ok(())
-}
-
-/// Returns the findings of a bundle that does not load.
-fn findings(error: LoadError) -> Box<dyn Error> {
-    match &error {
-        LoadError::Invalid { diagnostics, .. } => {
-            let findings: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
-            findings.join("\n").into()
-        }
-        LoadError::Read { .. } | LoadError::NoManifest { .. } | _ => error.into(),
-    }
 }
 
 fn print(answer: &Value) -> std::io::Result<()> {
@@ -75,7 +62,7 @@ impl HostProcess {
             // Loads a bundle and opens a step in a workdir.
             "load" => {
                 let host = self.host.as_ref().ok_or("no host")?;
-                let loaded = host.load(text("bundle")).await.map_err(findings)?;
+                let loaded = host.load(text("bundle")).await?;
                 let agent = loaded.only_agent()?;
                 let workdir = host.workdir(text("work"))?;
                 self.step = Some(open_step(&agent, "instance", &workdir).await);

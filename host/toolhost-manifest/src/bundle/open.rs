@@ -27,7 +27,8 @@ const OTHER_SOURCE_EXTENSIONS: [&str; 5] = ["rs", "cts", "cjs", "go", "c"];
 /// Maximum length of a path in a message, in characters.
 const PATH_SHOWN: usize = 200;
 
-/// An error when a bundle is opened or loaded.
+/// An error when a bundle is opened or loaded. The text of one with findings lists the errors, a line each;
+/// [`Self::summary`] is its first line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -47,7 +48,7 @@ pub enum LoadError {
         dir: PathBuf,
     },
     /// The bundle has errors.
-    #[error("{} holds {}", .yaml.name(), counted(.diagnostics))]
+    #[error("{}:{}", counted(.yaml, .diagnostics), listed(.diagnostics))]
     Invalid {
         /// The manifest, for displaying its lines.
         yaml: YamlSource,
@@ -57,6 +58,16 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// Returns the error in one line, such as `goondan.yaml holds 2 errors`, for callers that print the
+    /// findings themselves.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Invalid { yaml, diagnostics } => counted(yaml, diagnostics),
+            Self::Read { .. } | Self::NoManifest { .. } => self.to_string(),
+        }
+    }
+
     /// Returns the next step for the reader.
     #[must_use]
     pub fn help(&self) -> String {
@@ -79,12 +90,19 @@ impl LoadError {
     }
 }
 
-fn counted(diagnostics: &[Diagnostic]) -> String {
-    let errors = diagnostics.iter().filter(|finding| finding.is_error());
-    match errors.count() {
-        1 => "1 error".to_owned(),
-        errors => format!("{errors} errors"),
-    }
+fn counted(yaml: &YamlSource, diagnostics: &[Diagnostic]) -> String {
+    let (name, errors) = (yaml.name(), errors(diagnostics).count());
+    let plural = if errors == 1 { "" } else { "s" };
+    format!("{name} holds {errors} error{plural}")
+}
+
+fn listed(diagnostics: &[Diagnostic]) -> String {
+    let line = |finding: &Diagnostic| format!("\n  {finding}");
+    errors(diagnostics).map(line).collect()
+}
+
+fn errors(diagnostics: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
+    diagnostics.iter().filter(|finding| finding.is_error())
 }
 
 /// A bundle, and its directory.

@@ -13,7 +13,7 @@ use toolhost_contract::{
 };
 use toolhost_sandbox::Operation;
 
-use super::cancellation::{cancelled_result, run_until_cancelled};
+use super::cancellation::{TURN_CANCELLED, cancelled_result, run_until};
 use super::component::{self, ComponentRun};
 use super::native;
 use super::outcome::{Answer, CallLabel, exit};
@@ -42,8 +42,8 @@ pub(crate) async fn execute(
     let result = match scope.cancellation() {
         Some(token) => {
             let running = boxed(scope, registry, call, label, message);
-            let result = run_until_cancelled(token, running).await;
-            result.unwrap_or_else(|| cancelled_result(label, turn.locale()))
+            let result = run_until(token.cancelled(), running).await;
+            result.unwrap_or_else(|| cancelled_result(label, TURN_CANCELLED, turn.locale()))
         }
         // Pinned where it is: these futures are large, and each move copies them.
         None if scope.layers().is_empty() => {

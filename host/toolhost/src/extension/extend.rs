@@ -13,6 +13,11 @@ impl Agent {
     /// The agent of this name keeps it when the bundle is loaded again: see
     /// [`LoadedBundle::reload`](crate::LoadedBundle::reload).
     ///
+    /// The agent holds the extension's handlers and layers. If one of them holds the [`Agent`], its
+    /// [`LoadedBundle`](crate::LoadedBundle) or the [`Host`](crate::Host), they keep each other alive until the
+    /// extension is [removed](ExtensionApi::remove): let it hold an [`ExtensionApi`], which does not, or read
+    /// what it needs from its context.
+    ///
     /// # Errors
     /// [`ExtensionError`] if the name is taken, or `register` fails.
     ///

@@ -47,6 +47,33 @@ impl ToolsApi<'_> {
     /// # }
     /// ```
     ///
+    /// The types need the crates `serde` and `schemars` (version 1) as dependencies. A handler with state clones
+    /// it for each call:
+    ///
+    /// ```
+    /// # fn example(api: &toolhost::extension::ExtensionApi) -> Result<(), toolhost::extension::ExtensionError> {
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// use toolhost::extension::HandlerContext;
+    ///
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Note {
+    ///     text: String,
+    /// }
+    ///
+    /// let notes = Arc::new(Mutex::new(Vec::new()));
+    /// let add = move |_: HandlerContext, note: Note| {
+    ///     let notes = Arc::clone(&notes);
+    ///     async move {
+    ///         let mut notes = notes.lock().map_err(|_| toolhost::HandlerError::new("the notes are lost"))?;
+    ///         notes.push(note.text);
+    ///         Ok(notes.len())
+    ///     }
+    /// };
+    /// api.tools().register_typed("notes__add", "Adds a note", add)
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`ExtensionError`] if the name is malformed or taken, or `I` is not an object.
     pub fn register_typed<I, O, F, Fut>(

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolhost_contract::{
-    JsonObject, Locale, ToolCall, ToolCatalogItem, ToolError, ToolErrorCode, ToolResult,
+    ErrorMessageLimit, HandlerCode, HandlerError, JsonObject, Locale, ToolCall, ToolCatalogItem,
+    ToolError, ToolErrorCode, ToolResult, normalise_error,
 };
 
 use super::extensions::Extensions;
@@ -90,6 +91,18 @@ macro_rules! context {
                     ..ToolError::host(ToolErrorCode::Middleware, message, self.origin.locale)
                 }
             }
+
+            /// Returns the middleware's own error, as [`Self::refuse_with`] documents.
+            fn own_refusal(&self, error: HandlerError) -> ToolError {
+                if error.code.as_deref().and_then(HandlerCode::parse).is_some() {
+                    return normalise_error(error, ErrorMessageLimit::DEFAULT, self.origin.locale);
+                }
+                ToolError {
+                    suggestion: error.suggestion,
+                    help_url: error.help_url,
+                    ..self.refusal(error.message)
+                }
+            }
         }
 
         impl sealed::Sealed for $context {}
@@ -113,6 +126,15 @@ macro_rules! context {
             /// Always: `E_MIDDLEWARE` with this message.
             pub fn refuse(&self, message: impl Into<String>) -> Result<Value, ToolError> {
                 Err(self.refusal(message))
+            }
+
+            /// As [`Self::refuse`], with a code, a suggestion and a page of the middleware's own.
+            ///
+            /// # Errors
+            /// Always: this error. Without a code, or with one that
+            /// [`HandlerError::with_code`] does not allow, it is `E_MIDDLEWARE`.
+            pub fn refuse_with(&self, error: HandlerError) -> Result<Value, ToolError> {
+                Err(self.own_refusal(error))
             }
         }
 
@@ -260,6 +282,27 @@ impl ToolCallContext {
     #[must_use]
     pub fn refuse(&self, message: impl Into<String>) -> ToolResult {
         ToolResult::error(&self.id, &self.name, self.refusal(message))
+    }
+
+    /// As [`Self::refuse`], with the middleware's own code and suggestion for the model. Without a code, or
+    /// with one that [`HandlerError::with_code`] does not allow, the code is `E_MIDDLEWARE`.
+    ///
+    /// ```
+    /// use toolhost::middleware::{Next, ToolCallContext};
+    /// use toolhost::{HandlerError, ToolResult};
+    ///
+    /// async fn approve(call: ToolCallContext, next: Next<ToolCallContext>) -> ToolResult {
+    ///     if call.tool_name() == "file-system__write" {
+    ///         let error = HandlerError::new("the user declined").with_code("DECLINED");
+    ///         return call.refuse_with(error.with_suggestion("Ask the user what to do instead."));
+    ///     }
+    ///     next.run(call).await
+    /// }
+    /// # let _ = approve;
+    /// ```
+    #[must_use]
+    pub fn refuse_with(&self, error: HandlerError) -> ToolResult {
+        ToolResult::error(&self.id, &self.name, self.own_refusal(error))
     }
 }
 

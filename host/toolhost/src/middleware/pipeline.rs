@@ -20,8 +20,10 @@ use super::contexts::{MiddlewareContext, ToolCallContext};
 /// runtime in which the turn or the step was opened, or else on the sandbox's threads. Dropping the turn or
 /// the step drops its layers. A layer that ends before has decided the answer: [`Turn::close`] returns it.
 ///
-/// [`Turn::close`]: crate::Turn::close
+/// If the turn or the step is dropped, the second half of a layer does not run; the events of the turn have
+/// its duration in any case.
 ///
+/// [`Turn::close`]: crate::Turn::close
 ///
 /// ```
 /// use toolhost::{ToolResult, middleware::{Next, ToolCallContext}};
@@ -34,6 +36,26 @@ use super::contexts::{MiddlewareContext, ToolCallContext};
 ///     }
 ///     result
 /// }
+/// ```
+///
+/// A closure with state clones it for each call, and names the types of its parameters:
+///
+/// ```
+/// # fn example(api: &toolhost::extension::ExtensionApi) -> Result<(), toolhost::extension::ExtensionError> {
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+///
+/// use toolhost::middleware::{Next, ToolCallContext};
+///
+/// let calls = Arc::new(AtomicU64::new(0));
+/// api.pipeline().tool_call(0, move |call: ToolCallContext, next: Next<ToolCallContext>| {
+///     let calls = Arc::clone(&calls);
+///     async move {
+///         calls.fetch_add(1, Relaxed);
+///         next.run(call).await
+///     }
+/// })
+/// # }
 /// ```
 ///
 /// Spec: tool-spec-v2 §8.

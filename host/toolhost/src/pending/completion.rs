@@ -34,7 +34,8 @@ pub struct Completion {
 }
 
 /// Receives the completions of this process as they happen, also as a [`Stream`], which ends when the host
-/// is dropped. Dropping it unsubscribes.
+/// is dropped. Dropping it unsubscribes. A component's own pending call ends when it is
+/// [polled](crate::Instance::poll); without polls it has no completion.
 ///
 /// ```
 /// # async fn example(host: toolhost::Host) -> Result<(), toolhost::pending::CompletionsError> {

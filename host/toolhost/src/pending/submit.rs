@@ -12,7 +12,7 @@ use tracing::{Instrument, Span};
 
 use super::background::BackgroundCall;
 use super::record::Handle;
-use crate::call::cancellation::cancelled_result;
+use crate::call::cancellation::{TURN_CANCELLED, cancelled_result};
 use crate::call::outcome::{CallLabel, display_name};
 use crate::call::scope::CallScope;
 use crate::call::{executor, validate};
@@ -39,7 +39,8 @@ pub(crate) async fn submit(
         .cancellation()
         .is_some_and(CancellationToken::is_cancelled)
     {
-        let cancelled = cancelled_result(&CallLabel::of(&call), scope.turn.locale());
+        let cancelled =
+            cancelled_result(&CallLabel::of(&call), TURN_CANCELLED, scope.turn.locale());
         return scope.turn.instance.exit(cancelled);
     }
     let running = match scope.turn.begin_call() {

@@ -142,7 +142,9 @@ fn a_manifest_that_is_not_text_or_too_large_is_a_finding() {
             panic!("{error}");
         };
         assert_eq!(yaml.name(), path.to_string_lossy());
-        assert!(error.to_string().ends_with("holds 1 error"), "{error}");
+        assert!(error.summary().ends_with("holds 1 error"), "{error}");
+        let listed = format!("{}:\n  {}", error.summary(), diagnostics[0]);
+        assert_eq!(error.to_string(), listed);
         let codes: Vec<_> = diagnostics
             .iter()
             .map(|finding| finding.code.as_str())
