@@ -11,8 +11,8 @@ use super::contexts::{MiddlewareContext, ToolCallContext};
 
 /// One layer of a pipeline. A closure `Fn(C, Next<C>) -> impl Future<Output = C::Answer>` is one.
 ///
-/// A layer must run [`Next`]. If it does not, its answer must be an error, which becomes
-/// `E_MIDDLEWARE`; so does a panic. The host sets no deadline for a layer. The result that a layer
+/// A layer must run [`Next`]. If it does not, its answer must be an error with a code of its own, such as of
+/// [`ToolCallContext::refuse_with`], or `E_MIDDLEWARE`, which any other answer becomes; so does a panic. The host sets no deadline for a layer. The result that a layer
 /// returns must not have a host code or a handle that the result of `next` did not have.
 ///
 /// Between opening and closing a turn or a step, its layers run on in a task, so that a layer may do other
@@ -132,7 +132,7 @@ impl<C: MiddlewareContext> Layer<C> {
             Err(Panicked) => C::failed(self.fault("panicked", locale)),
             Ok(answer) if ran.load(Relaxed) => answer,
             Ok(answer) => C::failed(match C::error_of(answer) {
-                Some(error) if error.code == ErrorCode::Host(ToolErrorCode::Middleware) => error,
+                Some(error) if is_own(&error.code) => error,
                 Some(error) => ToolError::host(ToolErrorCode::Middleware, error.message, locale),
                 None => self.fault("answered without running the rest", locale),
             }),
@@ -142,6 +142,14 @@ impl<C: MiddlewareContext> Layer<C> {
     fn fault(&self, what: &str, locale: Locale) -> ToolError {
         let message = format!("The {} middleware of '{}' {what}.", C::KIND, self.owner);
         ToolError::host(ToolErrorCode::Middleware, message, locale)
+    }
+}
+
+/// Returns whether a middleware may return an error with this code.
+fn is_own(code: &ErrorCode) -> bool {
+    match code {
+        ErrorCode::Handler(_) => true,
+        ErrorCode::Host(code) => *code == ToolErrorCode::Middleware,
     }
 }
 
