@@ -10,6 +10,8 @@ use toolhost_agents::AgentsClient;
 use toolhost_contract::{HandlerError, JsonObject, ToolContext, ToolErrorCode};
 use toolhost_sandbox::{LiveLog, LogLevel, Workdir};
 
+use crate::middleware::Extensions;
+
 /// What a native handler gets with a call.
 ///
 /// Spec: tool-spec-v2 §7.3.
@@ -24,6 +26,7 @@ pub struct HandlerContext {
     pub(crate) workdir: Workdir,
     pub(crate) logger: Logger,
     pub(crate) agents: Option<AgentsClient>,
+    pub(crate) extensions: Extensions,
 }
 
 impl HandlerContext {
@@ -38,6 +41,13 @@ impl HandlerContext {
     #[must_use]
     pub fn agents(&self) -> Option<&AgentsClient> {
         self.agents.as_ref()
+    }
+
+    /// The values of the turn ([`TurnStart::with_extension`](crate::TurnStart::with_extension)), and what the
+    /// layers around the call have inserted.
+    #[must_use]
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
     }
 
     /// Logs for the extension.

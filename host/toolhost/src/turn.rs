@@ -12,7 +12,7 @@ use crate::call::live_log::{CallLogRecord, LogListener};
 use crate::call::scope::{TurnOptions, TurnScope, unloaded};
 use crate::events::Activity;
 use crate::instance::Instance;
-use crate::middleware::{SuspendedPipeline, TurnContext};
+use crate::middleware::{Extensions, SuspendedPipeline, TurnContext};
 
 /// What a turn starts with. A string converts to the id of a turn without anything else.
 #[derive(Debug, Clone)]
@@ -49,6 +49,35 @@ impl TurnStart {
     #[must_use]
     pub fn with_input(mut self, input: impl Into<Value>) -> Self {
         self.input = input.into();
+        self
+    }
+
+    /// Adds a value that the middleware and the native handlers of the turn read by its type, such as the user
+    /// of the turn: `context.extensions.get::<T>()`. Default: none.
+    ///
+    /// ```
+    /// use toolhost::extension::HandlerContext;
+    /// use toolhost::{HandlerError, JsonObject, TurnStart};
+    ///
+    /// struct User(String);
+    ///
+    /// async fn greet(context: HandlerContext, _: JsonObject) -> Result<serde_json::Value, HandlerError> {
+    ///     let user = context.extensions().get::<User>();
+    ///     let user = user.ok_or_else(|| HandlerError::new("the turn has no user"))?;
+    ///     Ok(format!("Hello {}", user.0).into())
+    /// }
+    ///
+    /// let start = TurnStart::new("turn-1").with_extension(User("ada".to_owned()));
+    /// # let _ = (start, greet);
+    /// ```
+    #[must_use]
+    pub fn with_extension<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        // A clone of this start keeps the values that it has.
+        let earlier = self.options.extensions.take();
+        let extensions =
+            earlier.map_or_else(Extensions::default, |given| Extensions::within(&given));
+        extensions.insert(value);
+        self.options.extensions = Some(extensions);
         self
     }
 

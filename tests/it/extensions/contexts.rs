@@ -4,12 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolhost::{
-    ToolError,
+    HandlerError, JsonObject, ToolError, TurnStart,
+    extension::HandlerContext,
     middleware::{Next, StepContext, ToolCallContext, TurnContext},
 };
 use toolhost_tests::test_host::{TestHost, code, tool_call};
 
 use crate::execute::EXAMPLES;
+use crate::extensions::item;
 
 async fn test_host() -> TestHost {
     TestHost::with_tools(&[("text", "text", EXAMPLES)], "").await
@@ -113,4 +115,55 @@ async fn a_call_has_the_definition_of_its_tool_as_the_catalog_of_the_step_shows_
     assert_eq!(code(&refused), "E_TOOL_NOT_IN_CATALOG");
     let upper = Some(("text__upper".to_owned(), Some("changed".to_owned())));
     assert_eq!(*seen.lock().unwrap(), [upper, None]);
+}
+
+#[tokio::test]
+async fn the_values_of_a_turn_reach_its_layers_and_native_handlers_and_no_other_turn() {
+    let test_host = test_host().await;
+    let extended = test_host.agent.extend("values", |api| {
+        let of_call = |call: ToolCallContext, next: Next<ToolCallContext>| async move {
+            let turn = call.extensions.get::<OfTurn>().map(|value| value.0);
+            call.extensions.insert(OfCall(turn.unwrap_or(7)));
+            next.run(call).await
+        };
+        api.pipeline().tool_call(0, of_call)?;
+        api.tools().register(
+            item("values__get"),
+            async |context: HandlerContext, _: JsonObject| {
+                let (turn, call) = (
+                    context.extensions().get::<OfTurn>(),
+                    context.extensions().get::<OfCall>(),
+                );
+                context.extensions().insert(OfTurn(8));
+                Ok::<_, HandlerError>(json!([
+                    turn.map(|value| value.0),
+                    call.map(|value| value.0)
+                ]))
+            },
+        )
+    });
+    extended.unwrap();
+    let get = async |start: TurnStart| {
+        let workdir = test_host.work.workdir.clone();
+        let turn = test_host
+            .agent
+            .instance("instance", workdir)
+            .open_turn(start)
+            .await
+            .unwrap();
+        let step = turn.open_step().await.unwrap();
+        let result = step
+            .execute_without_message(tool_call("values__get", json!({})))
+            .await;
+        result.output().cloned().unwrap()
+    };
+    let plain = TurnStart::new("turn-1");
+    let with_value = plain.clone().with_extension(OfTurn(1));
+    assert_eq!(get(with_value.clone()).await, json!([1, 1]));
+    assert_eq!(
+        get(with_value.clone().with_extension(OfTurn(2))).await,
+        json!([2, 2])
+    );
+    assert_eq!(get(with_value).await, json!([1, 1]));
+    assert_eq!(get(plain).await, json!([null, 7]));
 }

@@ -91,10 +91,11 @@ async fn run_layers(
         extensions: scope.extensions().clone(),
     };
     let context = ToolCallContext::new(call, kind, step, &progress, &turn.origin);
-    let (inner, message, beneath) = (scope.clone(), message.clone(), Arc::clone(&progress));
+    let (mut inner, message, beneath) = (scope.clone(), message.clone(), Arc::clone(&progress));
     let registry = Arc::clone(registry);
     let core = move |context: ToolCallContext| -> BoxFuture<'static, ToolResult> {
         Box::pin(async move {
+            inner.extensions = Some(context.extensions.clone());
             let call = context.into_call();
             let label = CallLabel::of(&call);
             let running = pin!(run_admitted(

@@ -44,6 +44,7 @@ pub(super) async fn run(
         workdir: directory.workdir,
         logger: Logger::of_call(owner, live_log.as_ref()),
         agents: scope.turn.agents.clone(),
+        extensions: scope.extensions().clone(),
     };
     let tool = valid.tool;
     let answer = call(scope, valid, context, handler, &mut usage).await;

@@ -85,6 +85,7 @@ pub(crate) struct TurnOptions {
     pub(crate) log: Option<LogListener>,
     /// Stops the calls.
     pub(crate) cancellation: Option<CancellationToken>,
+    pub(crate) extensions: Option<Extensions>,
 }
 
 /// What calls need of their turn. Its steps and calls share it.
@@ -112,7 +113,11 @@ impl TurnScope {
             agents,
             log,
             cancellation,
+            extensions,
         } = options;
+        // What the layers of this turn insert is not seen by another turn with the same options.
+        let extensions =
+            extensions.map_or_else(Extensions::default, |given| Extensions::within(&given));
         Self {
             origin: Arc::new(CallOrigin {
                 agent_name: instance.agent.0.name.clone(),
@@ -125,7 +130,7 @@ impl TurnScope {
             agents,
             log,
             cancellation,
-            extensions: Extensions::default(),
+            extensions,
             required_succeeded: AtomicBool::new(false),
         }
     }

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// A layer sees what outer and inner layers of the same turn, step or call have inserted. The layers of a
 /// step see those of its turn too, and the layers of a call those of its step and its turn. A value of a
-/// call is not seen by its step, nor one of a step by its turn.
+/// call is not seen by its step, nor one of a step by its turn. A native handler sees those of its call:
+/// [`HandlerContext::extensions`](crate::extension::HandlerContext::extensions). The runtime gives a turn
+/// its first values: [`TurnStart::with_extension`](crate::TurnStart::with_extension).
 ///
 /// ```
 /// use toolhost::middleware::{Next, ToolCallContext, TurnContext};
