@@ -93,6 +93,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
         answer["result"].take()
     }
 
+    /// Opens a turn and a step of it, and returns their ids.
+    pub(crate) async fn open_step(&mut self) -> (Value, Value) {
+        let turn = self.request("turn/open", json!({})).await["turn"].take();
+        let opened = self.request("step/open", json!({"turn": turn})).await;
+        let step = opened["step"].clone();
+        (turn, step)
+    }
+
     /// Sends a request that must fail. Returns its `data.code`.
     async fn fails(&mut self, method: &str, params: Value) -> String {
         let id = self.send(method, params).await;

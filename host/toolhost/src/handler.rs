@@ -44,7 +44,7 @@ impl HandlerContext {
     }
 
     /// The values of the turn ([`TurnStart::with_extension`](crate::TurnStart::with_extension)), and what the
-    /// layers around the call have inserted.
+    /// layers around the call have inserted. What the handler inserts is its own.
     #[must_use]
     pub fn extensions(&self) -> &Extensions {
         &self.extensions

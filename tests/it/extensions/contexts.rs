@@ -167,3 +167,31 @@ async fn the_values_of_a_turn_reach_its_layers_and_native_handlers_and_no_other_
     assert_eq!(get(with_value).await, json!([1, 1]));
     assert_eq!(get(plain).await, json!([null, 7]));
 }
+
+#[tokio::test]
+async fn what_a_native_handler_inserts_is_not_seen_by_the_next_call() {
+    let test_host = test_host().await;
+    let extended = test_host.agent.extend("values", |api| {
+        let get = async |context: HandlerContext, _: JsonObject| {
+            let seen = context.extensions().get::<OfTurn>().map(|value| value.0);
+            context.extensions().insert(OfTurn(8));
+            Ok::<_, HandlerError>(json!(seen))
+        };
+        api.tools().register(item("values__get"), get)
+    });
+    extended.unwrap();
+    let workdir = test_host.work.workdir.clone();
+    let start = TurnStart::new("turn-1").with_extension(OfTurn(1));
+    let turn = test_host
+        .agent
+        .instance("instance", workdir)
+        .open_turn(start)
+        .await
+        .unwrap();
+    let step = turn.open_step().await.unwrap();
+    for _ in 0..2 {
+        let call = tool_call("values__get", json!({}));
+        let result = step.execute_without_message(call).await;
+        assert_eq!(result.output(), Some(&json!(1)));
+    }
+}

@@ -152,7 +152,7 @@ async fn arguments_that_only_the_type_refuses_do_not_reach_the_handler() {
     assert!(!marker.exists());
     let even = step.execute_without_message(call(4)).await;
     assert_eq!(even.output(), Some(&json!(2)));
-    // A number is no object: the tool has no output schema.
+    // Only an output that is an object has a schema in the catalog.
     let item = step.catalog().get("even__halve").unwrap();
     assert!(item.output_schema.is_none());
 }

@@ -23,8 +23,7 @@ async fn calls_of_one_step_run_at_once_and_the_step_closes_after_them() {
     let test_host = tools("").await;
     let mut served = serve(config(&test_host));
     let client = &mut served.client;
-    let turn = client.request("turn/open", json!({})).await["turn"].take();
-    let step = client.request("step/open", json!({"turn": turn})).await["step"].take();
+    let (_, step) = client.open_step().await;
     let in_step = |mut params: Value| {
         params["step"] = step.clone();
         params
@@ -74,8 +73,7 @@ async fn the_calls_of_a_message_run_and_are_answered_in_the_format_of_its_provid
     let test_host = tools("").await;
     let mut served = serve(config(&test_host));
     let client = &mut served.client;
-    let turn = client.request("turn/open", json!({})).await["turn"].take();
-    let step = client.request("step/open", json!({"turn": turn})).await["step"].take();
+    let (_, step) = client.open_step().await;
     let message = json!({"role": "assistant", "content": [
         {"type": "tool_use", "id": "a", "name": "text__upper", "input": {"text": "x"}},
         {"type": "tool_use", "id": "b", "name": "none__run", "input": {}},
@@ -144,8 +142,7 @@ async fn a_pending_call_of_a_turn_is_polled_in_the_turn() {
     let test_host = tools("").await;
     let mut served = serve(config(&test_host));
     let client = &mut served.client;
-    let turn = client.request("turn/open", json!({})).await["turn"].take();
-    let step = client.request("step/open", json!({"turn": turn})).await["step"].take();
+    let (turn, step) = client.open_step().await;
     let mut params = call("pending__run", json!({"handle": "done:{\"n\":1}"}));
     params["step"] = step;
     let pending = client.request("call/execute", params).await;

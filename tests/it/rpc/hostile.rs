@@ -160,8 +160,7 @@ async fn a_client_that_vanishes_takes_its_calls_with_it() {
     let test_host = tools("").await;
     let mut served = serve(config(&test_host));
     let client = &mut served.client;
-    let turn = client.request("turn/open", json!({})).await["turn"].take();
-    let step = client.request("step/open", json!({"turn": turn})).await["step"].take();
+    let (_, step) = client.open_step().await;
     let mut params = endless_call();
     params["step"] = step;
     client.send("call/execute", params).await;

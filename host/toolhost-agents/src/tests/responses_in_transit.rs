@@ -3,47 +3,21 @@
 use std::future::Future;
 use std::io;
 use std::pin::pin;
-use std::process::ExitStatus;
 use std::task::Poll;
 
-use tokio::task::JoinSet;
-
+use super::transport::serve_in_memory;
 use super::*;
 
 /// Serves a script in a task, over streams in memory.
 #[derive(Debug)]
 struct InMemory<F>(F);
 
-#[derive(Debug)]
-struct ServeTask(JoinSet<()>);
-
 impl<F> WorkerTransport for InMemory<F>
 where
     F: Fn(AgentEvent, TurnPort) -> Turned + Clone + Send + Sync + std::fmt::Debug + 'static,
 {
     fn start(&self, _: &InstanceId) -> io::Result<WorkerStreams> {
-        let (stdin, input) = tokio::io::duplex(1 << 16);
-        let (output, stdout) = tokio::io::duplex(1 << 16);
-        let agent = Arc::new(Scripted(self.0.clone()));
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            let _ = child::serve(agent, input, output).await;
-        });
-        Ok(WorkerStreams {
-            pid: 0,
-            stdin: Box::new(stdin),
-            stdout: Box::new(stdout),
-            stderr: Box::new(tokio::io::empty()),
-            process: Box::new(ServeTask(tasks)),
-        })
-    }
-}
-
-#[async_trait]
-impl WorkerProcess for ServeTask {
-    async fn ended(&mut self) -> Option<ExitStatus> {
-        self.0.join_next().await;
-        None
+        Ok(serve_in_memory(Scripted(self.0.clone())))
     }
 }
 

@@ -18,23 +18,28 @@ impl WorkerTransport for InMemory {
     fn start(&self, instance: &InstanceId) -> io::Result<WorkerStreams> {
         assert_eq!(instance, &InstanceId::new("remote", "k"));
         self.started.fetch_add(1, SeqCst);
-        let (stdin, input) = tokio::io::duplex(1 << 16);
-        let (output, stdout) = tokio::io::duplex(1 << 16);
         let agent = Scripted(|event: AgentEvent, _| -> Turned {
             assert_ne!(event.input, Some(json!("panic")));
             Box::pin(async move { Ok(event.input.unwrap_or_default()) })
         });
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            let _ = child::serve(Arc::new(agent), input, output).await;
-        });
-        Ok(WorkerStreams {
-            pid: 0,
-            stdin: Box::new(stdin),
-            stdout: Box::new(stdout),
-            stderr: Box::new(tokio::io::empty()),
-            process: Box::new(ServeTask(tasks)),
-        })
+        Ok(serve_in_memory(agent))
+    }
+}
+
+/// Serves an agent in a task that ends with the streams.
+pub(super) fn serve_in_memory(agent: impl AgentRuntime + 'static) -> WorkerStreams {
+    let (stdin, input) = tokio::io::duplex(1 << 16);
+    let (output, stdout) = tokio::io::duplex(1 << 16);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let _ = child::serve(Arc::new(agent), input, output).await;
+    });
+    WorkerStreams {
+        pid: 0,
+        stdin: Box::new(stdin),
+        stdout: Box::new(stdout),
+        stderr: Box::new(tokio::io::empty()),
+        process: Box::new(ServeTask(tasks)),
     }
 }
 

@@ -93,7 +93,8 @@ pub(super) struct Room<'l> {
 }
 
 impl Room<'_> {
-    /// Takes the bytes of a value. Returns false if there is no room for it: it is left out.
+    /// Takes the bytes of a value from what is left. Returns false, and counts the value as left out, if they
+    /// exceed that or the limit of one value.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
         let left = self.left.checked_sub(bytes);
         match left.filter(|_| bytes <= VALUE_BYTES_MAX) {

@@ -13,6 +13,7 @@ use super::scope::CallScope;
 use super::validate::ValidCall;
 use super::{output_schema, workdir};
 use crate::handler::{HandlerContext, HandlerFailure, Logger, ToolHandler};
+use crate::middleware::Extensions;
 use crate::middleware::catch_unwind::{Panicked, catch_unwind};
 use toolhost_manifest::schema::json;
 
@@ -44,7 +45,8 @@ pub(super) async fn run(
         workdir: directory.workdir,
         logger: Logger::of_call(owner, live_log.as_ref()),
         agents: scope.turn.agents.clone(),
-        extensions: scope.extensions().clone(),
+        // Without layers, the scope has those of the step or the turn.
+        extensions: Extensions::within(scope.extensions()),
     };
     let tool = valid.tool;
     let answer = call(scope, valid, context, handler, &mut usage).await;

@@ -45,7 +45,7 @@ impl WriteProtection {
         let own = Arc::new(own);
         WriteProtected::refreshed_by(move || {
             let mut all = vec![Arc::clone(&own)];
-            // A bundle that was unloaded meanwhile is no longer protected.
+            // Bundles that were unloaded are skipped.
             for bundle in bundles.iter().filter_map(Weak::upgrade) {
                 match bundle.now() {
                     Ok(found) => all.push(found),

@@ -30,7 +30,7 @@ enum Job {
 pub(super) struct Written(oneshot::Receiver<bool>);
 
 impl Writer {
-    /// Starts the thread. If that fails, there is no place in the queue.
+    /// Starts the thread. If it cannot be started, every [`Self::reserve`] fails.
     pub(super) fn start(writer: impl Write + Send + 'static) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUE_LINES);
         let thread = std::thread::Builder::new().name("toolhost-audit".to_owned());
