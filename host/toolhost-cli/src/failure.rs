@@ -68,13 +68,15 @@ impl Failure {
     /// The failure of a bundle that does not load under a policy.
     pub(crate) fn of_bundle(error: LoadError, policy: Option<&YamlSource>) -> Self {
         let hint = error.help();
-        let (mut sources, mut findings) = (Vec::new(), Vec::new());
-        let LoadError::Invalid { yaml, diagnostics } = &error else {
+        let LoadError::Invalid {
+            sources,
+            diagnostics,
+        } = &error
+        else {
             return Self::of(error).hint(hint);
         };
-        findings.clone_from(diagnostics);
-        sources.push(yaml.clone());
-        sources.extend(policy.cloned());
+        let findings = diagnostics.clone();
+        let sources = sources.iter().chain(policy).cloned().collect();
         // The findings are printed apart.
         Self {
             findings,

@@ -146,6 +146,9 @@ codes! {
     ConfigEntry = "E_CONFIG_ENTRY_NOT_FOUND", "ConfigError",
         "Build the component, or correct spec.entry; it is relative to the bundle's directory and lies beneath it.",
         "컴포넌트를 빌드하거나 spec.entry를 수정하세요. 경로는 번들 디렉터리를 기준으로 하며, 그 안에 있어야 합니다.";
+    ConfigInclude = "E_CONFIG_INCLUDE", "ConfigError",
+        "Correct the path: it is relative to the file that includes it, and names a bundle beneath its directory.",
+        "경로를 수정하세요. 포함하는 파일을 기준으로 한 상대 경로이며, 그 디렉터리 안의 번들이어야 합니다.";
     ConfigTooLarge = "E_CONFIG_FILE_TOO_LARGE", "ConfigError",
         "Split the file or make it smaller.",
         "파일을 나누거나 줄이세요.";

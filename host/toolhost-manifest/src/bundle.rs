@@ -1,29 +1,34 @@
-//! Bundles: the resources of a YAML file.
+//! Bundles: the resources of a YAML file, and of those that it includes.
 //!
 //! Parsing does no I/O, and returns all findings at once. A bundle with an error is not loaded. Opening
-//! reads the file; all files that the bundle names are opened beneath its directory.
+//! reads the files; all files that the bundle names are opened beneath its directory.
 
 mod agent;
 pub mod built;
 pub mod component_source;
 mod document;
 mod guarded;
+mod manifests;
 mod mcp_server;
 mod open;
 mod read;
 mod resources;
 mod tool;
 
+use std::path::PathBuf;
+
 use toolhost_contract::{AgentResource, McpServerResource, ResourceName, ToolResource};
 
 pub use guarded::WriteGuard;
-pub use open::{Entry, LoadError, MANIFEST, OpenBundle, SourceEntry};
+pub use manifests::MANIFEST;
+pub use open::{Entry, LoadError, OpenBundle, SourceEntry};
 pub use read::ReadError;
 pub use tool::ToolPlaces;
 
 pub use crate::diagnostic::{Diagnostic, Place, Position, Related, Severity, Span};
 pub use crate::yaml::YamlSource;
-use resources::Resources;
+use manifests::{Manifest, ManifestError};
+use resources::{Include, Resources};
 
 /// The name of the agent of a bundle without Agents.
 pub const IMPLICIT_AGENT: &str = "default";
@@ -54,17 +59,26 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Parses a bundle.
+    /// Parses a bundle that includes no others: [`Bundle::open`] reads those.
     ///
     /// # Errors
     /// All findings in the order of the file, with warnings and notes, if at least one is an error.
     pub fn parse(source: &YamlSource) -> Result<Self, Vec<Diagnostic>> {
+        let manifest = Manifest {
+            path: PathBuf::from(MANIFEST),
+            yaml: source.clone(),
+        };
+        Self::of(manifest, &mut |_| Err(ManifestError::NoDirectory))
+    }
+
+    /// Parses a manifest, and those that it includes.
+    fn of(manifest: Manifest, include: &mut Include<'_>) -> Result<Self, Vec<Diagnostic>> {
         let Resources {
             tools,
             agents,
             mcp_servers,
             findings,
-        } = resources::read(source);
+        } = resources::read(manifest, include);
         if findings.iter().any(Diagnostic::is_error) {
             return Err(findings);
         }

@@ -12,10 +12,13 @@ use crate::schema::PatternBudget;
 use crate::suggest::did_you_mean;
 use crate::yaml::{self, Key, Mark, Node, Value, YamlSource};
 
-/// The findings about a file.
+/// The findings about a file, or about several that are read as one.
 #[derive(Debug)]
 pub struct Findings {
+    /// The file that is being read.
     source: YamlSource,
+    /// The names of the files before it.
+    earlier: Vec<String>,
     list: DiagnosticList,
     /// The remaining budget for the patterns of all schemas in the file.
     pub patterns: PatternBudget,
@@ -31,9 +34,16 @@ impl Findings {
     pub fn new(source: &YamlSource) -> Self {
         Self {
             source: source.clone(),
+            earlier: Vec::new(),
             list: DiagnosticList::default(),
             patterns: PatternBudget::default(),
         }
+    }
+
+    /// Continues with the next file. The limits apply to all files together.
+    pub(crate) fn next_file(&mut self, source: &YamlSource) {
+        let before = std::mem::replace(&mut self.source, source.clone());
+        self.earlier.push(before.name().to_owned());
     }
 
     /// Reads the documents of the file, at most `max`, without empty ones. `None` is a document that is
@@ -144,12 +154,17 @@ impl Findings {
         self.source.place(at.mark, &at.path)
     }
 
-    /// Returns the findings in the order of the file. Those about the whole file come first.
+    /// Returns the findings in the order of the files, and of their places in them. Those about a whole
+    /// file come first.
     pub fn into_list(self) -> Vec<Diagnostic> {
-        let mut list = self.list.into_vec(self.source.name());
+        let Self { earlier, list, .. } = self;
+        let first = earlier.first().map_or(self.source.name(), String::as_str);
+        let mut list = list.into_vec(first);
         list.sort_by_key(|finding| {
+            let mut files = earlier.iter();
+            let file = files.position(|name| *name == finding.place.file);
             let offset = finding.place.position.map(|at| at.span.offset);
-            (offset, !finding.is_error())
+            (file.unwrap_or(earlier.len()), offset, !finding.is_error())
         });
         list
     }

@@ -129,8 +129,8 @@ fn assemble(
         Err(finding) => {
             found.diagnostics.extend(finding.map(|finding| *finding));
             return Err(LoadError::Invalid {
-                yaml: open.yaml().clone(),
-                diagnostics: found.diagnostics.into_vec(open.yaml().name()),
+                sources: open.sources(),
+                diagnostics: found.diagnostics.into_vec(open.name()),
             });
         }
     };
@@ -149,13 +149,13 @@ fn assemble(
         host: Arc::clone(host),
         source,
         bundle: open.bundle().clone(),
-        yaml: open.yaml().clone(),
+        sources: open.sources(),
         agents,
         tools,
         declares,
         components: found.components,
         mcp_servers,
-        diagnostics: found.diagnostics.into_vec(open.yaml().name()),
+        diagnostics: found.diagnostics.into_vec(open.name()),
         path,
         overlays,
     })))
@@ -199,7 +199,7 @@ fn guard(
         Ok(_) => Ok(guard),
         Err(error) => {
             let message = format!("the files of the bundle cannot be write-protected: {error}");
-            let place = Place::file(open.yaml().name());
+            let place = Place::file(open.name());
             let code = ToolErrorCode::ConfigEntry;
             Err(Some(Box::new(Diagnostic::error(code, place, message))))
         }

@@ -90,7 +90,7 @@ pub(crate) struct LoadedInner {
     /// The manifest when the bundle was first loaded. It names the workspaces of the instances.
     pub(crate) path: PathBuf,
     pub(crate) bundle: Bundle,
-    pub(crate) yaml: YamlSource,
+    pub(crate) sources: Vec<YamlSource>,
     pub(crate) agents: Vec<Agent>,
     pub(crate) tools: Arc<LoadedTools>,
     pub(crate) declares: Declares,
@@ -187,10 +187,11 @@ impl LoadedBundle {
         &self.0.bundle
     }
 
-    /// The manifest's text, for showing its lines.
+    /// Returns the texts of the manifest and of those that it includes, for displaying their lines. The
+    /// manifest is the first.
     #[must_use]
-    pub fn yaml(&self) -> &YamlSource {
-        &self.0.yaml
+    pub fn sources(&self) -> &[YamlSource] {
+        &self.0.sources
     }
 
     /// The name of each Tool, and the facts of its component.

@@ -1,7 +1,8 @@
 //! `toolhost check`: checks that a bundle loads.
 
 use serde_json::{Value, json};
-use toolhost::{LoadedBundle, manifest::Diagnostic};
+use toolhost::LoadedBundle;
+use toolhost::manifest::{Diagnostic, YamlSource};
 
 use crate::args::CheckArgs;
 use crate::exit::Exit;
@@ -17,7 +18,7 @@ pub(crate) async fn check(args: &CheckArgs, settings: &Settings) -> Result<Exit,
             Ok(Exit::Done)
         }
         Ok((context, bundle)) => {
-            let mut sources = vec![bundle.yaml().clone()];
+            let mut sources = bundle.sources().to_vec();
             sources.extend(context.policy);
             let remarks = diagnostics::render(bundle.diagnostics(), &sources, settings.style);
             if !remarks.is_empty() {
@@ -85,11 +86,8 @@ fn summary(bundle: &LoadedBundle) -> String {
     if remarks > 0 {
         parts.push(text::counted(remarks, remark_word(bundle.diagnostics())));
     }
-    format!(
-        "{}: ok: {}",
-        text::line(bundle.yaml().name()),
-        parts.join(", ")
-    )
+    let manifest = bundle.sources().first().map_or("", YamlSource::name);
+    format!("{}: ok: {}", text::line(manifest), parts.join(", "))
 }
 
 fn remark_word(remarks: &[Diagnostic]) -> &'static str {

@@ -17,6 +17,7 @@ mod check;
 mod docs;
 mod front_ends;
 mod help;
+mod include;
 mod inspect;
 mod list;
 mod mcp_login;

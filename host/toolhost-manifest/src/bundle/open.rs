@@ -7,25 +7,19 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use toolhost_contract::text::{self, shell_word};
+use toolhost_contract::text::shell_word;
 use toolhost_contract::{Protected, ToolErrorCode, ToolResource};
 
 use super::Bundle;
 use super::built::{self, Budget, Language, Source, Stale, Stamp};
 use super::guarded::WriteGuard;
+use super::manifests::{MANIFEST, Manifest, ManifestError, Manifests, shown};
 use super::read::{ReadError, ids_to_the_root, read_beneath};
-use super::resources::FILE_MAX;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::yaml::YamlSource;
 
-/// The file that is read if the path of a bundle is a directory.
-pub const MANIFEST: &str = "goondan.yaml";
-
 /// Extensions of source files that `toolhost build` does not build.
 const OTHER_SOURCE_EXTENSIONS: [&str; 5] = ["rs", "cts", "cjs", "go", "c"];
-
-/// Maximum length of a path in a message, in characters.
-const PATH_SHOWN: usize = 200;
 
 /// An error when a bundle is opened or loaded. The text of one with findings lists the errors, a line each;
 /// [`Self::summary`] is its first line.
@@ -48,10 +42,10 @@ pub enum LoadError {
         dir: PathBuf,
     },
     /// The bundle has errors.
-    #[error("{}:{}", counted(.yaml, .diagnostics), listed(.diagnostics))]
+    #[error("{}:{}", counted(.sources, .diagnostics), listed(.diagnostics))]
     Invalid {
-        /// The manifest, for displaying its lines.
-        yaml: YamlSource,
+        /// The manifest, and those that it includes, for displaying their lines.
+        sources: Vec<YamlSource>,
         /// All findings.
         diagnostics: Vec<Diagnostic>,
     },
@@ -63,7 +57,10 @@ impl LoadError {
     #[must_use]
     pub fn summary(&self) -> String {
         match self {
-            Self::Invalid { yaml, diagnostics } => counted(yaml, diagnostics),
+            Self::Invalid {
+                sources,
+                diagnostics,
+            } => counted(sources, diagnostics),
             Self::Read { .. } | Self::NoManifest { .. } => self.to_string(),
         }
     }
@@ -90,8 +87,9 @@ impl LoadError {
     }
 }
 
-fn counted(yaml: &YamlSource, diagnostics: &[Diagnostic]) -> String {
-    let (name, errors) = (yaml.name(), errors(diagnostics).count());
+fn counted(sources: &[YamlSource], diagnostics: &[Diagnostic]) -> String {
+    let name = sources.first().map_or(MANIFEST, YamlSource::name);
+    let errors = errors(diagnostics).count();
     let plural = if errors == 1 { "" } else { "s" };
     format!("{name} holds {errors} error{plural}")
 }
@@ -109,12 +107,11 @@ fn errors(diagnostics: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
 #[derive(Debug)]
 pub struct OpenBundle {
     bundle: Bundle,
-    yaml: YamlSource,
+    /// The manifest, and those that it includes.
+    manifests: Vec<Manifest>,
     dir: Arc<Dir>,
     /// The path of the directory, as the operator wrote it.
     dir_path: PathBuf,
-    /// The name of the manifest in the directory.
-    manifest: PathBuf,
     /// The directory, all directories above it, and the links on its path.
     folders: Protected,
     /// The remaining budget for reading sources.
@@ -153,45 +150,60 @@ impl Bundle {
             source,
         };
         let (dir, dir_path, manifest) = open_dir(path).map_err(unreadable)?;
-        let name = shown(&dir_path.join(&manifest));
-        let invalid = |code, message: &str| LoadError::Invalid {
-            yaml: YamlSource::new(name.as_str(), ""),
-            diagnostics: vec![Diagnostic::error(code, Place::file(&name), message)],
-        };
-        let bytes = match read_beneath(&dir, &manifest, FILE_MAX as u64) {
-            Ok(bytes) => bytes,
-            Err(ReadError::NotFound) => return Err(LoadError::NoManifest { dir: dir_path }),
-            Err(error @ ReadError::TooLarge { .. }) => {
-                let message = format!("the file cannot be read: {error}");
-                return Err(invalid(ToolErrorCode::ConfigTooLarge, &message));
+        let mut manifests = Manifests::new(&dir, &dir_path);
+        let first = match manifests.read(&manifest) {
+            Ok(first) => first,
+            Err(ManifestError::Read(ReadError::NotFound)) => {
+                return Err(LoadError::NoManifest { dir: dir_path });
             }
-            Err(source) => {
+            Err(ManifestError::Read(error @ ReadError::TooLarge { .. })) => {
+                let message = format!("the file cannot be read: {error}");
+                return Err(not_parsed(
+                    &shown(&dir_path.join(manifest)),
+                    ToolErrorCode::ConfigTooLarge,
+                    message,
+                ));
+            }
+            Err(ManifestError::Read(source)) => {
                 let path = dir_path.join(manifest);
                 return Err(LoadError::Read { path, source });
             }
+            Err(error) => {
+                let name = shown(&dir_path.join(manifest));
+                let message = error.to_string();
+                return Err(not_parsed(&name, ToolErrorCode::ConfigParse, message));
+            }
         };
-        let text = std::str::from_utf8(&bytes);
-        let text =
-            text.map_err(|_| invalid(ToolErrorCode::ConfigParse, "the file is not UTF-8 text"))?;
-        let yaml = YamlSource::new(name.as_str(), text);
         let mut folders = Protected::default();
         for id in ids_to_the_root(&dir).map_err(unreadable)? {
             folders.add(id);
         }
         let target = folders.add_path_chain(&dir_path);
         target.map_err(|error| unreadable(error.into()))?;
-        match Bundle::parse(&yaml) {
+        let parsed = Self::of(first, &mut |path| manifests.include(path));
+        let manifests = manifests.into_vec();
+        match parsed {
             Ok(bundle) => Ok(OpenBundle {
                 bundle,
-                yaml,
+                manifests,
                 dir: Arc::new(dir),
                 dir_path,
-                manifest,
                 folders,
                 budget: Budget::default(),
             }),
-            Err(diagnostics) => Err(LoadError::Invalid { yaml, diagnostics }),
+            Err(diagnostics) => Err(LoadError::Invalid {
+                sources: manifests.into_iter().map(|read| read.yaml).collect(),
+                diagnostics,
+            }),
         }
+    }
+}
+
+/// Creates the error of a manifest that is not text, or too large.
+fn not_parsed(name: &str, code: ToolErrorCode, message: String) -> LoadError {
+    LoadError::Invalid {
+        sources: vec![YamlSource::new(name, "")],
+        diagnostics: vec![Diagnostic::error(code, Place::file(name), message)],
     }
 }
 
@@ -209,12 +221,6 @@ fn open_dir(path: &Path) -> Result<(Dir, PathBuf, PathBuf), ReadError> {
     }
 }
 
-fn shown(path: &Path) -> String {
-    let path = path.strip_prefix(".").unwrap_or(path).to_string_lossy();
-    let name = if path.is_empty() { "." } else { &path };
-    text::shorten(name, PATH_SHOWN)
-}
-
 impl OpenBundle {
     /// Returns the resources of the bundle.
     #[must_use]
@@ -222,10 +228,19 @@ impl OpenBundle {
         &self.bundle
     }
 
-    /// Returns the text of the manifest.
+    /// Returns the text of the manifest, and of those that it includes, in the order in which they are
+    /// read.
     #[must_use]
-    pub fn yaml(&self) -> &YamlSource {
-        &self.yaml
+    pub fn sources(&self) -> Vec<YamlSource> {
+        let sources = self.manifests.iter();
+        sources.map(|manifest| manifest.yaml.clone()).collect()
+    }
+
+    /// Returns the name of the manifest in messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        let first = self.manifests.first();
+        first.map_or(MANIFEST, |manifest| manifest.yaml.name())
     }
 
     /// Returns the path of the bundle's directory, as it was opened.
@@ -234,7 +249,7 @@ impl OpenBundle {
         &self.dir_path
     }
 
-    /// Returns the paths of the manifest and of the components that the bundle names, which may not exist.
+    /// Returns the paths of the manifests and of the components that the bundle names, which may not exist.
     /// For source code it is the component that `toolhost build` builds.
     #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
@@ -243,8 +258,13 @@ impl OpenBundle {
             None => PathBuf::from(&tool.spec.entry),
         };
         let components = self.bundle.tools().iter().map(component);
-        let files = std::iter::once(self.manifest.clone()).chain(components);
+        let files = self.manifest_paths().chain(components);
         files.map(|file| self.dir_path.join(file)).collect()
+    }
+
+    /// Returns the paths of the manifests, from the bundle's directory.
+    fn manifest_paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.manifests.iter().map(|manifest| manifest.path.clone())
     }
 
     /// Protects the files of the bundle against changes by guests. `sources` are those of
@@ -252,7 +272,7 @@ impl OpenBundle {
     pub fn guarded(&self, sources: Vec<PathBuf>) -> WriteGuard {
         let tools = self.bundle.tools().iter();
         let entries = tools.map(|tool| PathBuf::from(&tool.spec.entry));
-        let files = std::iter::once(self.manifest.clone()).chain(entries);
+        let files = self.manifest_paths().chain(entries);
         let (dir, folders) = (Arc::clone(&self.dir), self.folders.clone());
         WriteGuard::new(dir, &self.dir_path, folders, files.collect(), sources)
     }
@@ -370,9 +390,9 @@ impl OpenBundle {
 
     /// Returns the command that builds the entries of this bundle.
     fn build_command(&self) -> String {
-        let path = match self.manifest.as_os_str() == MANIFEST {
-            true => &self.dir_path,
-            false => &self.dir_path.join(&self.manifest),
+        let path = match self.manifests.first() {
+            Some(own) if own.path.as_os_str() != MANIFEST => &self.dir_path.join(&own.path),
+            _ => &self.dir_path,
         };
         match shown(path).as_str() {
             "." => "toolhost build".to_owned(),
@@ -422,7 +442,7 @@ impl OpenBundle {
     pub fn entry_place(&self, tool: &ToolResource) -> Place {
         match self.bundle.places(&tool.metadata.name) {
             Some(places) => places.entry.clone(),
-            None => Place::file(self.yaml.name()),
+            None => Place::file(self.name()),
         }
     }
 }

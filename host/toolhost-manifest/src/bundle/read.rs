@@ -19,7 +19,7 @@ use toolhost_contract::{FileId, Protected};
 const LINKS_MAX: usize = 40;
 
 /// Maximum number of components of a path, with those of the links on it.
-const STEPS_MAX: usize = 256;
+pub(super) const STEPS_MAX: usize = 256;
 
 /// Bytes of a file from which two threads read it.
 const LARGE: u64 = 1 << 20;
@@ -28,7 +28,7 @@ const LARGE: u64 = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Folder {
     /// The path without links.
-    path: PathBuf,
+    pub(super) path: PathBuf,
     id: FileId,
 }
 

@@ -1,6 +1,7 @@
 //! Reads the resources of a bundle, and checks their names and references.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
 
 use toolhost_contract::{
     AgentResource, AgentSpec, McpServerResource, ResourceMetadata, ResourceName, ToolErrorCode,
@@ -9,16 +10,14 @@ use toolhost_contract::{
 
 use super::agent::{self, Declared, References};
 use super::document::{self, Kind, Named};
+use super::manifests::{FILE_MAX, Manifest, ManifestError};
 use super::mcp_server;
 use super::tool::{self, ToolPlaces};
 use crate::diagnostic::{Diagnostic, Place};
+use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
-use crate::yaml::{Node, YamlSource};
 
-/// Maximum size of a file, in bytes.
-pub(super) const FILE_MAX: usize = 1 << 20;
-
-/// Maximum number of documents, without empty ones.
+/// Maximum number of documents of all manifests together, without empty ones.
 const DOCUMENTS_MAX: usize = 100;
 
 /// The resources without errors, and all findings.
@@ -31,10 +30,17 @@ pub(super) struct Resources {
     pub(super) findings: Vec<Diagnostic>,
 }
 
-/// Reads a file.
-pub(super) fn read(source: &YamlSource) -> Resources {
+/// Reads the manifest of a bundle at a path that is relative to the directory of the bundle that includes it.
+pub(super) type Include<'a> = dyn FnMut(&Path) -> Result<Manifest, ManifestError> + 'a;
+
+/// Reads a manifest, and then those that it includes.
+pub(super) fn read(manifest: Manifest, include: &mut Include<'_>) -> Resources {
     let mut reading = Reading {
-        findings: Findings::new(source),
+        findings: Findings::new(&manifest.yaml),
+        manifest,
+        include,
+        included: VecDeque::new(),
+        count: 0,
         tool_names: HashMap::new(),
         agent_names: HashMap::new(),
         mcp_server_names: HashMap::new(),
@@ -43,18 +49,24 @@ pub(super) fn read(source: &YamlSource) -> Resources {
         mcp_servers: Vec::new(),
         is_complete: true,
     };
-    let too_many = format!("the file holds more than {DOCUMENTS_MAX} documents");
-    let documents = reading
-        .findings
-        .documents(FILE_MAX, DOCUMENTS_MAX, &too_many, None);
-    if let Ok(documents) = documents {
-        reading.documents(&documents);
+    reading.documents();
+    while let Some(manifest) = reading.included.pop_front() {
+        reading.findings.next_file(&manifest.yaml);
+        reading.manifest = manifest;
+        reading.documents();
     }
     reading.finish()
 }
 
-struct Reading {
+struct Reading<'a> {
     findings: Findings,
+    /// The manifest that is being read.
+    manifest: Manifest,
+    include: &'a mut Include<'a>,
+    /// The manifests to be read next.
+    included: VecDeque<Manifest>,
+    /// Number of documents.
+    count: usize,
     /// The names of all Tools, also of those with an invalid spec, with the place of the first.
     tool_names: HashMap<ResourceName, Place>,
     agent_names: HashMap<ResourceName, Place>,
@@ -66,23 +78,71 @@ struct Reading {
     is_complete: bool,
 }
 
-impl Reading {
-    fn documents(&mut self, documents: &[Option<Node>]) {
+impl Reading<'_> {
+    /// Reads the documents of the current manifest.
+    fn documents(&mut self) {
+        let too_many = format!("the bundle holds more than {DOCUMENTS_MAX} documents");
+        let findings = &mut self.findings;
+        let documents = findings.documents(FILE_MAX, DOCUMENTS_MAX, &too_many, None);
+        let Ok(mut documents) = documents else {
+            self.is_complete = false;
+            return;
+        };
+        let left = DOCUMENTS_MAX - self.count;
+        if documents.len() > left {
+            let code = ToolErrorCode::ConfigTooMany;
+            self.findings.error_of_file(code, &too_many, None);
+            documents.truncate(left);
+            self.is_complete = false;
+        }
+        self.count += documents.len();
         for (index, document) in documents.iter().enumerate() {
             match document {
                 Some(node) => self.document(&Cursor::new(node, format!("documents[{index}]"))),
                 None => self.is_complete = false,
             }
         }
-        let is_empty = self.tool_names.is_empty() && self.mcp_server_names.is_empty();
-        if is_empty && self.is_complete {
-            let help = Some("Add a document with kind: Tool.");
-            let (code, message) = (ToolErrorCode::ConfigSchema, "the bundle declares no Tool");
-            self.findings.error_of_file(code, message, help);
+    }
+
+    /// Reads the paths of other bundles.
+    fn includes(&mut self, at: &Cursor<'_>) {
+        let fields = at.known_fields(&["include"], &mut self.findings);
+        let items = fields.and_then(|fields| fields.get("include")?.items(&mut self.findings));
+        let Some(items) = items else {
+            self.is_complete = false;
+            return;
+        };
+        for item in items {
+            match self.included(&item) {
+                Some(manifest) => self.included.push_back(manifest),
+                None => self.is_complete = false,
+            }
         }
     }
 
+    /// Reads the manifest that an item of `include` names, or records why it cannot be read.
+    fn included(&mut self, item: &Cursor<'_>) -> Option<Manifest> {
+        let path = item.text(&mut self.findings)?;
+        let code = ToolErrorCode::ConfigInclude;
+        if let Some(problem) = tool::path_problem(path) {
+            let message = format!("the included bundle '{}' {problem}", short(path));
+            self.findings.error(code, item, message);
+            return None;
+        }
+        let read = (self.include)(Path::new(&self.manifest.resolve(path)));
+        read.map_err(|error| {
+            let message = format!("the included bundle '{}': {error}", short(path));
+            let place = self.findings.place(item);
+            let finding = Diagnostic::error(code, place, message).with_help(error.help());
+            self.findings.add(finding);
+        })
+        .ok()
+    }
+
     fn document(&mut self, at: &Cursor<'_>) {
+        if at.node.get("include").is_some() && at.node.get("kind").is_none() {
+            return self.includes(at);
+        }
         let Some((kind, fields)) = document::read(at, &mut self.findings) else {
             return;
         };
@@ -101,8 +161,9 @@ impl Reading {
             return;
         };
         let is_first = check_unique("Tool", &named, &mut self.tool_names, &mut self.findings);
-        if let Some((spec, places)) = spec.filter(|_| is_first) {
+        if let Some((mut spec, places)) = spec.filter(|_| is_first) {
             let metadata = named.metadata;
+            spec.entry = self.manifest.resolve(&spec.entry);
             self.tools.push((ToolResource { metadata, spec }, places));
         }
     }
@@ -154,6 +215,12 @@ impl Reading {
 
     /// Resolves references, when all names are known.
     fn finish(mut self) -> Resources {
+        let is_empty = self.tool_names.is_empty() && self.mcp_server_names.is_empty();
+        if is_empty && self.is_complete {
+            let help = Some("Add a document with kind: Tool.");
+            let (code, message) = (ToolErrorCode::ConfigSchema, "the bundle declares no Tool");
+            self.findings.error_of_file(code, message, help);
+        }
         self.check_prefixes();
         let readable: Vec<&ToolResource> = self.tools.iter().map(|(tool, _)| tool).collect();
         let servers: Vec<&McpServerResource> =
@@ -194,7 +261,11 @@ fn check_unique(
         return true;
     };
     let line = first.position.map_or(0, |at| at.line);
-    let message = format!("duplicate {kind}/{name}: the first is in line {line}");
+    let file = match first.file == named.place.file {
+        true => String::new(),
+        false => format!(" of {}", first.file),
+    };
+    let message = format!("duplicate {kind}/{name}: the first is in line {line}{file}");
     let code = ToolErrorCode::ConfigDuplicate;
     let duplicate = Diagnostic::error(code, named.place.clone(), message);
     findings.add(duplicate.with_related("declared here first", first.clone()));

@@ -280,7 +280,7 @@ fn a_bundle_declares_at_least_one_tool() {
 
 #[test]
 fn a_bundle_is_small() {
-    let long = format!("# {}\n{BASH}", "x".repeat(resources::FILE_MAX));
+    let long = format!("# {}\n{BASH}", "x".repeat(manifests::FILE_MAX));
     check(
         &long,
         &["error[E_CONFIG_FILE_TOO_LARGE] the file is larger than 1048576 bytes"],
@@ -292,7 +292,7 @@ fn a_bundle_is_small() {
     };
     check(
         &tools(101),
-        &["error[E_CONFIG_TOO_MANY_DOCUMENTS] the file holds more than 100 documents"],
+        &["error[E_CONFIG_TOO_MANY_DOCUMENTS] the bundle holds more than 100 documents"],
     );
     assert_eq!(parse(&tools(100)).unwrap().tools().len(), 100);
 }

@@ -73,20 +73,30 @@ fn refuse_removed(spec: &Fields<'_>, findings: &mut Findings) {
 /// Reads the path of the component. A missing file is found when it is opened.
 fn read_entry(at: &Cursor<'_>, findings: &mut Findings) -> Option<String> {
     let entry = at.text(findings)?;
-    let problem = if entry.trim().is_empty() {
+    if entry.trim().is_empty() {
         return at.refused("'entry' is empty", findings);
-    } else if entry.contains('\0') {
-        "contains a NUL character"
-    } else if entry.starts_with(['/', '\\']) {
-        "is absolute: it must be relative to the bundle's directory"
-    } else if entry.split(['/', '\\']).any(|part| part == "..") {
-        "contains '..': it must lie beneath the bundle's directory"
-    } else {
+    }
+    let Some(problem) = path_problem(entry) else {
         return Some(entry.to_owned());
     };
     let message = format!("entry '{}' {problem}", short(entry));
     findings.error(ToolErrorCode::ConfigEntry, at, message);
     None
+}
+
+/// Returns why a path names nothing beneath the bundle's directory, whatever the directory contains.
+pub(super) fn path_problem(path: &str) -> Option<&'static str> {
+    if path.trim().is_empty() {
+        Some("is empty")
+    } else if path.contains('\0') {
+        Some("contains a NUL character")
+    } else if path.starts_with(['/', '\\']) {
+        Some("is absolute: it must be relative to the bundle's directory")
+    } else if path.split(['/', '\\']).any(|part| part == "..") {
+        Some("contains '..': it must lie beneath the bundle's directory")
+    } else {
+        None
+    }
 }
 
 /// Reads a positive integer. `1e3` is a decimal number in YAML, and `"10"` a string.

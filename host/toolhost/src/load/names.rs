@@ -47,7 +47,7 @@ fn finding(open: &OpenBundle, agent: &str, taken: &TakenName) -> Diagnostic {
     let TakenName { tool, extension } = taken;
     let message =
         format!("the tool name {tool} is taken by extension '{extension}' of agent {agent}");
-    let place = place(open, taken).unwrap_or_else(|| Place::file(open.yaml().name()));
+    let place = place(open, taken).unwrap_or_else(|| Place::file(open.name()));
     Diagnostic::error(ToolErrorCode::ConfigDuplicate, place, message)
         .with_help("Rename the Tool or its export, or remove the extension.")
 }

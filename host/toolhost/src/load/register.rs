@@ -44,7 +44,7 @@ pub(super) fn register(
     let at = open.bundle().places(name);
     for (index, export) in tool.spec.exports.iter().enumerate() {
         let place = at.and_then(|p| p.exports.get(index)).cloned();
-        let place = place.unwrap_or_else(|| Place::file(open.yaml().name()));
+        let place = place.unwrap_or_else(|| Place::file(open.name()));
         let handler = component.handlers().iter().find(|h| h.name == export.name);
         let registered = match handler {
             Some(handler) => registered(tool, export, handler, component, &mut found.patterns)

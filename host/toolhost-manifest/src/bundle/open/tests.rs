@@ -64,10 +64,7 @@ fn opens_a_file_or_a_directory_that_holds_a_manifest() {
     for path in [dir.path().to_owned(), dir.path().join(MANIFEST)] {
         let open = Bundle::open(&path).unwrap();
         assert_eq!(open.bundle().tools().len(), 1);
-        assert_eq!(
-            open.yaml().name(),
-            dir.path().join(MANIFEST).to_string_lossy()
-        );
+        assert_eq!(open.name(), dir.path().join(MANIFEST).to_string_lossy());
     }
     let own_name = dir.path().join("own.yml");
     fs::rename(dir.path().join(MANIFEST), &own_name).unwrap();
@@ -138,10 +135,14 @@ fn a_manifest_that_is_not_text_or_too_large_is_a_finding() {
     let found = |bytes: &[u8]| {
         fs::write(&path, bytes).unwrap();
         let error = Bundle::open(&path).unwrap_err();
-        let LoadError::Invalid { diagnostics, yaml } = &error else {
+        let LoadError::Invalid {
+            diagnostics,
+            sources,
+        } = &error
+        else {
             panic!("{error}");
         };
-        assert_eq!(yaml.name(), path.to_string_lossy());
+        assert_eq!(sources[0].name(), path.to_string_lossy());
         assert!(error.summary().ends_with("holds 1 error"), "{error}");
         let listed = format!("{}:\n  {}", error.summary(), diagnostics[0]);
         assert_eq!(error.to_string(), listed);
