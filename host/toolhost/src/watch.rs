@@ -21,10 +21,10 @@ const SETTLED: Duration = Duration::from_millis(200);
 /// Longest wait until the files have settled.
 const SETTLING_MAX: Duration = Duration::from_secs(3);
 
-/// Notices changes of a bundle's manifest, of the components that it names, and of other files, such as
-/// the policy.
+/// Notices changes of a bundle's manifest, of those that it includes, of the components that they name, and
+/// of other files, such as the policy.
 ///
-/// It looks at the metadata of these files twice a second: at most 103 of a bundle, and those given. So
+/// It looks at the metadata of these files twice a second: at most 202 of a bundle, and those given. So
 /// it works on every file system, in containers and over networks, and needs no resources of the system.
 /// A file counts as changed if it appears, disappears, or has another identity, size or time; links are
 /// followed. Thus it notices editors that rename a new file over the old one, links that are swapped,
