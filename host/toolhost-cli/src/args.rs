@@ -2,6 +2,7 @@
 
 mod help;
 mod mcp;
+mod parse;
 mod rpc;
 mod serve;
 mod tool_arguments;
@@ -11,13 +12,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use toolhost::ToolName;
 
 use crate::failure::Failure;
-use crate::terminal::Verbosity;
+use crate::terminal::{ColorChoice, Verbosity};
 use crate::toolchains::Engine;
 
 pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
+pub(crate) use parse::parse;
 pub(crate) use rpc::RpcArgs;
 pub(crate) use serve::{Client, ServeArgs};
 pub(crate) use tool_arguments::ArgsFrom;
@@ -48,6 +51,16 @@ pub(crate) struct Global {
     /// Print nothing but errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
+    /// When to print colours: auto, always or never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        global = true,
+        hide_possible_values = true
+    )]
+    pub(crate) color: ColorChoice,
 }
 
 impl Global {
@@ -118,6 +131,12 @@ pub(crate) enum Command {
     /// List, verify or remove cached components
     #[command(after_long_help = help::CACHE)]
     Cache(CacheArgs),
+    /// Print a script that completes commands and options in a shell
+    #[command(after_long_help = help::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Write a man page for each command
+    #[command(after_long_help = help::MAN)]
+    Man(ManArgs),
 }
 
 impl Command {
@@ -130,11 +149,11 @@ impl Command {
 #[derive(Debug, Args)]
 pub(crate) struct NewArgs {
     /// Name of the tool: lower-case letters, digits, - and _
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) name: Option<String>,
     /// Language of the tool
-    #[arg(long, value_enum)]
-    pub(crate) lang: Lang,
+    #[arg(long, value_enum, required = true)]
+    pub(crate) lang: Option<Lang>,
     /// Folder of the new tool [default: a folder of that name]
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
@@ -152,7 +171,7 @@ pub(crate) enum Lang {
     Python,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct BuildArgs {
     /// Bundle file, or directory that holds a goondan.yaml
     #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
@@ -160,6 +179,9 @@ pub(crate) struct BuildArgs {
     /// Build also components that are up to date
     #[arg(long)]
     pub(crate) force: bool,
+    /// Build again whenever a source changes, until Ctrl-C
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) watch: bool,
     /// JavaScript engine [default: starlingmonkey for tools that use fetch, else qjs]
     #[arg(long, value_enum)]
     pub(crate) engine: Option<Engine>,
@@ -385,6 +407,20 @@ pub(crate) enum CacheAction {
     Verify,
     /// Remove all cached components; they are compiled again when needed
     Clear,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Folder of the pages; created if it is missing
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub(crate) fn value(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Whether `NO_COLOR` is set, or `TERM` names a terminal without colours.
-pub(crate) fn is_colourless() -> bool {
-    value("NO_COLOR").is_some() || value("TERM").is_some_and(|term| term == "dumb")
+/// Whether `TERM` names a terminal that cannot move the cursor.
+pub(crate) fn is_dumb_terminal() -> bool {
+    value("TERM").is_some_and(|term| term == "dumb")
 }

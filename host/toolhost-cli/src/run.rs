@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinError;
 
-use crate::args::{Cli, Command};
+use crate::args::{self, Command};
 use crate::commands;
 use crate::environment;
 use crate::exit::Exit;
@@ -16,7 +15,7 @@ use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::state_dirs::StateDirs;
 use crate::stop_request::StopRequest;
-use crate::terminal::{Style, log, stderr, text};
+use crate::terminal::{Style, log, stderr};
 use crate::toolchains::TargetDir;
 
 /// How long a stopped command has to release what it holds. Work that does not yield, such as a blocked
@@ -28,24 +27,15 @@ const STACK_BYTES: usize = 8 << 20;
 
 /// Runs the command in the arguments of the process.
 pub(crate) fn run() -> Exit {
-    let cli = match Cli::try_parse() {
+    let cli = match args::parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            // The message quotes the arguments, which may come from a model.
-            if error.use_stderr() {
-                let message = error.to_string();
-                let lines: Vec<String> = message.lines().map(text::line).collect();
-                stderr::write(&lines.join("\n"));
-                return Exit::Unusable;
-            }
-            // Help goes to stdout, which may be closed.
-            let _ = error.print();
-            return Exit::Done;
-        }
+        Err(exit) => return exit,
     };
+    let color = cli.global.color;
     let settings = Arc::new(Settings {
         verbosity: cli.global.verbosity(),
-        style: Style::of_stderr(),
+        style: Style::of_stderr(color),
+        stdout_style: Style::of_stdout(color),
         target_dir: match environment::value("CARGO_TARGET_DIR") {
             Some(_) => TargetDir::FromEnvironment,
             None => TargetDir::Cache,
@@ -53,7 +43,10 @@ pub(crate) fn run() -> Exit {
         dirs: StateDirs::find(cli.global.state_root, environment::value),
     });
     log::start(settings.verbosity);
-    match run_until_signal(cli.command, &settings) {
+    let done = run_until_signal(cli.command, &settings);
+    // Work that did not stop in time may still be displayed.
+    stderr::close_progress();
+    match done {
         Ok(exit) => exit,
         Err(failure) => {
             failure.print(settings.style);
@@ -113,7 +106,7 @@ async fn execute(
     stop: &StopRequest,
 ) -> Result<Exit, Failure> {
     match command {
-        Command::New(args) => commands::new(&args),
+        Command::New(args) => commands::new(&args, settings).await,
         Command::Build(args) => commands::build(&args, settings).await,
         Command::Check(args) => commands::check(&args, settings).await,
         Command::List(args) => commands::list(&args, settings).await,
@@ -127,6 +120,8 @@ async fn execute(
         Command::Test(args) => commands::test(&args, settings).await,
         Command::Inspect(args) => commands::inspect(&args, settings).await,
         Command::Cache(args) => commands::cache(&args, settings),
+        Command::Completions(args) => commands::completions(&args),
+        Command::Man(args) => commands::man(&args),
     }
 }
 

@@ -12,6 +12,8 @@ pub(crate) struct Settings {
     pub(crate) verbosity: Verbosity,
     /// Colours and width of stderr.
     pub(crate) style: Style,
+    /// Colours and width of stdout.
+    pub(crate) stdout_style: Style,
     /// Where cargo builds.
     pub(crate) target_dir: TargetDir,
 }

@@ -26,13 +26,18 @@ Directories:
   cache  $XDG_CACHE_HOME/toolhost, else ~/.cache/toolhost: compiled components, at most
          2 GiB, see `toolhost cache`; the build tools, in kits/; may be deleted
 
-Results go to stdout, everything else to stderr. NO_COLOR switches colours off.";
+Results go to stdout, everything else to stderr. On a terminal, slow work is displayed as a line that is
+erased before anything else is printed; not with --quiet, and not if TERM is dumb.
+
+Colours: `--color auto` prints them on terminals, unless NO_COLOR is set or TERM is dumb;
+with CLICOLOR_FORCE also elsewhere.";
 
 pub(crate) const NEW: &str = "\
 Examples:
   toolhost new notes --lang typescript
   toolhost new word-count --lang rust --path tools/word-count
   toolhost new table --lang python
+  toolhost new                             on a terminal: asks for the name and the language
 
 The folder has a manifest (goondan.yaml), one handler, a test of the handler, and a README. The tool
 builds and passes its test unchanged. A folder that exists must be empty.
@@ -43,6 +48,7 @@ pub(crate) const BUILD: &str = "\
 Examples:
   toolhost build                           goondan.yaml in the current directory
   toolhost build my-bundle --force
+  toolhost build my-bundle --watch         builds again whenever a source changes, until Ctrl-C
   toolhost build my-bundle --json | jq '.tools[] | select(.state == \"failed\")'
 
 The entry in the manifest decides what is built:
@@ -56,6 +62,10 @@ The component is written to .toolhost/<tool>.wasm beside the manifest. It is bui
 or the kit of this toolhost have changed. Other commands never build: they refuse a component that is
 missing or older than its sources. A build may run code of the sources, such as a build.rs, outside any
 sandbox: build only sources that you trust.
+
+With --watch, a source is a file in the folder of an entry or beneath it, or a file that was built from
+elsewhere, and the manifest. Folders named target, node_modules or __pycache__, and names that begin with a
+dot, are left out. A build that fails is printed, and the next change builds again.
 
 The build tools are downloaded once into the cache (see Directories in `toolhost --help`): from npm for
 TypeScript, from PyPI for Python. Rust needs cargo and `rustup target add wasm32-wasip2`; TypeScript
@@ -225,3 +235,20 @@ With --json: {\"dir\", \"bytes\", \"limitBytes\", \"entries\": [{\"file\", \"sha
 
 Exit codes: 0 done; for verify: all are valid or other-engine · 1 verify: one is not ·
 2 the cache cannot be used";
+
+pub(crate) const COMPLETIONS: &str = "\
+Examples:
+  toolhost completions bash > ~/.local/share/bash-completion/completions/toolhost
+  toolhost completions zsh > ~/.zfunc/_toolhost     with `fpath+=~/.zfunc` before `compinit` in ~/.zshrc
+  toolhost completions fish > ~/.config/fish/completions/toolhost.fish
+
+Exit codes: 0 printed · 2 the shell is not known";
+
+pub(crate) const MAN: &str = "\
+Examples:
+  toolhost man ~/.local/share/man/man1
+  toolhost man . && man ./toolhost-call.1
+
+Writes toolhost.1 and a page for each command, such as toolhost-call.1. Pages that exist are replaced.
+
+Exit codes: 0 written · 2 the folder cannot be written";

@@ -1,6 +1,7 @@
 //! `toolhost build`: builds the components of tools whose entries are source.
 
 mod session;
+mod watch;
 
 use std::time::Instant;
 
@@ -39,8 +40,24 @@ enum State {
     Failed(BuildError),
 }
 
+/// A build of a bundle that is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Round {
+    /// The first build, or the only one.
+    First,
+    /// A later one: what is up to date is not printed again.
+    Again,
+}
+
 pub(crate) async fn build(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let outcomes = match build_all(args, settings).await {
+    match args.watch {
+        true => watch::watch(args, settings).await,
+        false => once(args, settings, Round::First).await,
+    }
+}
+
+async fn once(args: &BuildArgs, settings: &Settings, round: Round) -> Result<Exit, Failure> {
+    let outcomes = match build_all(args, settings, round).await {
         Ok(outcomes) => outcomes,
         Err(failure) if args.json => {
             stdout::json(&failure.to_json())?;
@@ -56,7 +73,11 @@ pub(crate) async fn build(args: &BuildArgs, settings: &Settings) -> Result<Exit,
     Ok(exit(&outcomes))
 }
 
-async fn build_all(args: &BuildArgs, settings: &Settings) -> Result<Vec<Outcome>, Failure> {
+async fn build_all(
+    args: &BuildArgs,
+    settings: &Settings,
+    round: Round,
+) -> Result<Vec<Outcome>, Failure> {
     let open = Bundle::open(&args.bundle);
     let open = open.map_err(|error| Failure::of_bundle(error, None))?;
     let mut outcomes = Vec::new();
@@ -78,8 +99,8 @@ async fn build_all(args: &BuildArgs, settings: &Settings) -> Result<Vec<Outcome>
     let session = BuildSession::start(&open, args, options).await?;
     for source in open.source_entries() {
         let outcome = one(&session, &source).await;
-        progress.idle();
-        if !args.json {
+        let is_known = round == Round::Again && matches!(outcome.state, State::Current { .. });
+        if !args.json && !is_known {
             print(&outcome, settings)?;
         }
         outcomes.push(outcome);

@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host_context::StateRoot;
 use crate::settings::Settings;
+use crate::terminal::progress::Progress;
 
 /// Id of the call.
 const CALL_ID: &str = "call_1";
@@ -25,7 +26,11 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
         .map_err(Failure::of)?;
     let step = turn.open_step().await.map_err(Failure::of)?;
     let call = ToolCall::new(CALL_ID, tool.as_ref(), input);
-    let result = step.execute_without_message(call).await;
+    let result = {
+        let progress = Progress::start(settings.verbosity);
+        let _phase = progress.calling(&tool);
+        step.execute_without_message(call).await
+    };
     caller::print(&result, &args.caller)?;
     let bundle = bundle.display();
     if host_code(&result) == Some(ToolErrorCode::NotInCatalog) {
@@ -52,7 +57,11 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
 pub(crate) async fn poll(args: &PendingArgs, settings: &Settings) -> Result<Exit, Failure> {
     let (bundle, handle) = args.target();
     let caller = caller::open(bundle, &args.caller, StateRoot::Needed, settings).await?;
-    let result = caller.instance.poll(&handle).await;
+    let result = {
+        let progress = Progress::start(settings.verbosity);
+        let _phase = progress.waiting("polling");
+        caller.instance.poll(&handle).await
+    };
     caller::print(&result, &args.caller)?;
     Ok(caller::exit(&result))
 }

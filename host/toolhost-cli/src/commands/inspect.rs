@@ -30,7 +30,7 @@ pub(crate) async fn inspect(args: &InspectArgs, settings: &Settings) -> Result<E
     let found = {
         let progress = Progress::start(settings.verbosity);
         let name = args.file.file_name().unwrap_or_default().to_string_lossy();
-        progress.compiling(&name, bytes.len() as u64);
+        let _phase = progress.compiling(&name, bytes.len() as u64);
         toolhost::sandbox::inspect(&sandbox, bytes).await
     };
     let (found, refusal) = match &found {

@@ -7,6 +7,7 @@ use toolhost_mcp_client::{McpError, McpServers};
 use super::mcp;
 use crate::failure::Failure;
 use crate::settings::Settings;
+use crate::terminal::progress::Progress;
 
 /// Starts the servers, and notes those that are not granted or not available and the tools that are left
 /// out.
@@ -14,8 +15,15 @@ pub(super) async fn start(
     bundle: &LoadedBundle,
     settings: &Settings,
 ) -> Result<McpServers, Failure> {
-    let servers = start_quietly(bundle, settings).await;
-    let servers = servers.map_err(Failure::of)?;
+    let servers = {
+        let progress = Progress::start(settings.verbosity);
+        let servers = bundle.mcp_servers().iter();
+        let names = servers.map(|server| server.resource.metadata.name.as_str());
+        let names: Vec<_> = names.collect();
+        let what = format!("starting MCP servers: {}", names.join(", "));
+        let _phase = (!names.is_empty()).then(|| progress.waiting(&what));
+        start_quietly(bundle, settings).await.map_err(Failure::of)?
+    };
     note_warnings(bundle, &servers, settings);
     Ok(servers)
 }

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
+use clap::ValueEnum;
 use toolhost::text::shell_word;
 use toolhost::{ResourceName, ToolName};
 use toolhost_manifest::bundle::built::Language;
@@ -12,7 +13,8 @@ use toolhost_manifest::bundle::built::Language;
 use crate::args::{Lang, NewArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::terminal::{stdout, text};
+use crate::settings::Settings;
+use crate::terminal::{stdin, stdout, text};
 use crate::toolchains::kit::{Kit, KitFile};
 use crate::toolchains::{write_editor_types, write_sdk};
 
@@ -22,14 +24,25 @@ const NAME: &str = "{{name}}";
 /// The export of every template.
 const EXPORT: &str = "count";
 
-pub(crate) fn new(args: &NewArgs) -> Result<Exit, Failure> {
-    let name = parse_name(&args.name, args.lang)?;
+/// The name in the question about a name.
+const DEFAULT_NAME: &str = "my-tool";
+
+pub(crate) async fn new(args: &NewArgs, settings: &Settings) -> Result<Exit, Failure> {
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => ask_name(args.lang, settings).await?,
+    };
+    let lang = match args.lang {
+        Some(lang) => lang,
+        None => ask_lang(settings).await?,
+    };
+    let name = parse_name(&name, Some(lang))?;
     let folder = match &args.path {
         Some(path) => path.clone(),
         None => PathBuf::from(name.as_str()),
     };
     check_empty(&folder)?;
-    create(&folder, &name, args.lang)?;
+    create(&folder, &name, lang)?;
     let display = text::line(&folder.to_string_lossy());
     let word = text::line(&shell_word(&folder.to_string_lossy()));
     stdout::write(&format!(
@@ -38,7 +51,43 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn parse_name(name: &str, lang: Lang) -> Result<ResourceName, Failure> {
+/// Asks for a name until it is valid.
+async fn ask_name(lang: Option<Lang>, settings: &Settings) -> Result<String, Failure> {
+    loop {
+        let name = stdin::ask("name of the tool", DEFAULT_NAME).await?;
+        match parse_name(&name, lang) {
+            Ok(_) => return Ok(name),
+            Err(failure) => failure.print(settings.style),
+        }
+    }
+}
+
+/// Asks for a language until it is one.
+async fn ask_lang(settings: &Settings) -> Result<Lang, Failure> {
+    let names = Lang::value_variants()
+        .iter()
+        .filter_map(Lang::to_possible_value)
+        .map(|value| value.get_name().to_owned());
+    let names: Vec<_> = names.collect();
+    let (question, default) = (
+        format!("language: {}", names.join(", ")),
+        names.first().map_or("", String::as_str),
+    );
+    loop {
+        let answer = stdin::ask(&question, default).await?;
+        match Lang::from_str(&answer, true) {
+            Ok(lang) => return Ok(lang),
+            Err(_) => {
+                let error = anyhow!("'{}' is not a language of tools", text::line(&answer));
+                let hint = format!("Write one of {}.", names.join(", "));
+                Failure::from(error).hint(hint).print(settings.style);
+            }
+        }
+    }
+}
+
+/// Parses a name. The rules of a language apply if it is known.
+fn parse_name(name: &str, lang: Option<Lang>) -> Result<ResourceName, Failure> {
     let refused = |why: String| {
         let error = anyhow!("'{}' is not a valid tool name: {why}", text::line(name));
         Failure::from(error).hint("Write lower-case letters, digits, - and _, such as word-count.")
@@ -46,7 +95,7 @@ fn parse_name(name: &str, lang: Lang) -> Result<ResourceName, Failure> {
     let parsed = ResourceName::parse(name).map_err(|error| refused(error.to_string()))?;
     let whole = format!("{name}__{EXPORT}");
     ToolName::parse(&whole).map_err(|error| refused(error.to_string()))?;
-    if lang == Lang::Rust {
+    if lang == Some(Lang::Rust) {
         if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
             return Err(refused("a Cargo package begins with a letter".to_owned()));
         }

@@ -68,7 +68,11 @@ pub(crate) async fn test(args: &TestArgs, settings: &Settings) -> Result<Exit, F
     if args.json {
         stdout::json(&report.to_json())?;
     } else {
-        stdout::write(&human::report(&report, &call_command(args), settings.style))?;
+        stdout::write(&human::report(
+            &report,
+            &call_command(args),
+            settings.stdout_style,
+        ))?;
     }
     Ok(match report.has_failed() {
         true => Exit::Refused,

@@ -9,7 +9,8 @@ use toolhost::manifest::{Diagnostic, Severity, YamlSource};
 use toolhost_manifest::bundle::{Place, Position};
 
 use crate::environment;
-use crate::terminal::{stderr, text};
+use crate::terminal::colours::{ColorChoice, Colours};
+use crate::terminal::{stderr, stdout, text};
 
 /// Longest line that is quoted, in bytes. For a longer line only the place is given.
 const LINE_MAX: usize = 400;
@@ -20,36 +21,47 @@ const PATH_MAX: usize = 100;
 /// Most findings with quoted lines: each one scans the whole file.
 const QUOTED_MAX: usize = 100;
 
-/// Colours and width of stderr.
+/// Colours and width of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     colours: Colours,
-    /// Columns to wrap at; `None` if stderr is not a terminal.
+    /// Columns to wrap at; `None` if the stream is not a terminal.
     columns: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Colours {
-    Plain,
-    Ansi,
-}
-
 impl Style {
-    /// Uses colours on a terminal, unless the environment forbids them.
-    pub(crate) fn of_stderr() -> Self {
-        let colours = match stderr::is_terminal() && !environment::is_colourless() {
-            true => Colours::Ansi,
-            false => Colours::Plain,
-        };
+    pub(crate) fn of_stderr(choice: ColorChoice) -> Self {
         Self {
-            colours,
+            colours: choice.decide(stderr::is_terminal(), environment::value),
             columns: stderr::columns(),
         }
+    }
+
+    pub(crate) fn of_stdout(choice: ColorChoice) -> Self {
+        Self {
+            colours: choice.decide(stdout::is_terminal(), environment::value),
+            columns: stdout::columns(),
+        }
+    }
+
+    /// Whether words have colours.
+    pub(crate) fn is_coloured(self) -> bool {
+        self.colours == Colours::Ansi
     }
 
     /// Formats a word about an error.
     pub(crate) fn red(self, word: &str) -> String {
         self.sgr("1;31", word)
+    }
+
+    /// Formats a word about a success.
+    pub(crate) fn green(self, word: &str) -> String {
+        self.sgr("32", word)
+    }
+
+    /// Formats a word about a warning.
+    pub(crate) fn yellow(self, word: &str) -> String {
+        self.sgr("33", word)
     }
 
     /// Formats a word about a note or a hint.

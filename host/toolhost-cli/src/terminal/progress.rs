@@ -1,6 +1,11 @@
-//! Displays slow work: on a terminal as a progress line that is erased afterwards, elsewhere as one line
-//! for work that takes very long.
+//! Displays slow work as a line on a terminal, which is erased before anything else is printed.
+//!
+//! Nothing is displayed with `--quiet`, if stderr is not a terminal, or if `TERM` is `dumb`.
 
+mod work;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -9,88 +14,52 @@ use std::time::{Duration, Instant};
 use toolhost::LoadProgress;
 
 use crate::terminal::{Verbosity, stderr, text};
+pub(crate) use work::size;
+use work::{Amount, AtOnce, Work};
 
 /// Time between two updates of the line.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Work that takes longer is displayed.
-const SLOW: Duration = Duration::from_millis(500);
+/// Time between two measurements of a folder, which may hold thousands of files.
+const MEASURE: Duration = Duration::from_secs(1);
 
-/// Work that takes longer gets a line where stderr is not a terminal.
-const VERY_SLOW: Duration = Duration::from_secs(5);
-
-/// Compiling a larger component is displayed at once.
-const LARGE_BYTES: u64 = 1 << 20;
+/// One frame of the spinner for each update.
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// Displays the current work until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Progress {
     current: Current,
-    ticking: Option<(Sender<()>, JoinHandle<()>)>,
+    painter: Option<Painter>,
 }
 
-/// The current work, in the order begun. The first is displayed.
+/// The work that is not done yet, in the order begun.
 type Current = Arc<Mutex<Vec<Work>>>;
 
-/// Work that is not done yet.
+/// The thread that writes the line. It ends when the sender is dropped.
+type Painter = (Sender<()>, JoinHandle<()>);
+
+/// One piece of work. Dropping it ends its display.
 #[derive(Debug)]
-struct Work {
-    /// The tool whose component is compiled. Empty for other work.
-    tool: String,
-    what: String,
-    /// Whether to display it at once.
-    is_long: bool,
-    /// Whether its line was written, where stderr is not a terminal.
-    is_written: bool,
-    since: Instant,
-}
-
-impl Work {
-    fn new(what: impl Into<String>, is_long: bool) -> Self {
-        Self {
-            tool: String::new(),
-            what: text::line(&what.into()),
-            is_long,
-            is_written: false,
-            since: Instant::now(),
-        }
-    }
-
-    fn compiling(name: &str, bytes: u64) -> Self {
-        let what = format!("compiling {name} ({})", size(bytes));
-        Self {
-            tool: name.to_owned(),
-            ..Self::new(what, bytes > LARGE_BYTES)
-        }
-    }
-
-    /// Returns the progress line after this time, if it is to be displayed.
-    fn line(&self, elapsed: Duration) -> Option<String> {
-        let is_displayed = self.is_long || elapsed >= SLOW;
-        is_displayed.then(|| format!("{}, {} s", self.what, elapsed.as_secs()))
-    }
-
-    /// Returns the note about very slow work, once.
-    fn note(&mut self, elapsed: Duration) -> Option<String> {
-        let is_due = !self.is_written && elapsed >= VERY_SLOW;
-        self.is_written |= is_due;
-        is_due.then(|| format!("note: {}: it takes a while", self.what))
-    }
+#[must_use = "dropping a phase ends its display"]
+pub(crate) struct Phase {
+    current: Current,
+    id: u64,
 }
 
 impl Progress {
-    /// Starts. With [`Verbosity::Quiet`] nothing is displayed.
     pub(crate) fn start(verbosity: Verbosity) -> Self {
         let current = Current::default();
-        let ticking = (verbosity > Verbosity::Quiet).then(|| {
+        let is_displayed = verbosity > Verbosity::Quiet && stderr::has_progress();
+        let painter = is_displayed.then(|| {
             let (stop, stopped) = channel();
-            let watching = Arc::clone(&current);
-            (stop, std::thread::spawn(move || watch(&watching, &stopped)))
+            let current = Arc::clone(&current);
+            (stop, std::thread::spawn(move || paint(&current, &stopped)))
         });
-        Self { current, ticking }
+        Self { current, painter }
     }
 
-    /// Returns a listener for a host that loads bundles.
+    /// Returns a listener for a host that loads bundles: it displays the components that are compiled.
     pub(crate) fn listener(&self) -> impl Fn(&LoadProgress) + Send + Sync + 'static {
         let current = Arc::clone(&self.current);
         move |progress| match progress {
@@ -98,32 +67,92 @@ impl Progress {
                 lock(&current).push(Work::compiling(tool.as_str(), *bytes));
             }
             LoadProgress::Prepared { tool, .. } => {
-                lock(&current).retain(|work| work.tool != tool.as_str());
+                lock(&current).retain(|work| !work.compiles(tool.as_str()));
             }
             // The library's enum may grow.
             _ => {}
         }
     }
 
-    /// Ends the display of the current work.
+    /// Ends the display of components that are compiled.
     pub(crate) fn idle(&self) {
-        lock(&self.current).clear();
+        lock(&self.current).retain(|work| !work.is_component());
     }
 
     /// Displays that a component is compiled.
-    pub(crate) fn compiling(&self, name: &str, bytes: u64) {
-        *lock(&self.current) = vec![Work::compiling(name, bytes)];
+    pub(crate) fn compiling(&self, name: &str, bytes: u64) -> Phase {
+        self.begin(Work::compiling(name, bytes))
     }
 
     /// Displays work at once.
-    pub(crate) fn working(&self, what: &str) {
-        *lock(&self.current) = vec![Work::new(what, true)];
+    pub(crate) fn working(&self, what: &str) -> Phase {
+        self.begin(Work::new(what, AtOnce::Yes))
+    }
+
+    /// Displays work that takes longer than half a second.
+    pub(crate) fn waiting(&self, what: &str) -> Phase {
+        self.begin(Work::new(what, AtOnce::IfSlow))
+    }
+
+    /// Displays a call that takes longer than a second.
+    pub(crate) fn calling(&self, tool: &str) -> Phase {
+        self.begin(Work::new(&format!("calling {tool}"), AtOnce::IfSlowCall))
+    }
+
+    /// Displays at once how many of `total` parts are done; [`Phase::advance`] counts them. `part` is the
+    /// singular of a part: `testing: 3 of 12 cases, 4 s`.
+    pub(crate) fn counting(&self, what: &str, part: &str, total: usize) -> Phase {
+        let amount = Amount::Parts {
+            done: 0,
+            total,
+            part: part.to_owned(),
+        };
+        self.begin(Work::new(what, AtOnce::Yes).with(amount))
+    }
+
+    /// Displays at once how large a folder is that a program downloads into. `about` is the size at the
+    /// end, in bytes, if it is known roughly.
+    pub(crate) fn downloading(&self, what: &str, folder: &Path, about: Option<u64>) -> Phase {
+        let amount = Amount::Folder {
+            folder: folder.to_owned(),
+            bytes: 0,
+            about,
+        };
+        self.begin(Work::new(&format!("downloading {what}"), AtOnce::Yes).with(amount))
+    }
+
+    fn begin(&self, mut work: Work) -> Phase {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        work.phase = Some(id);
+        lock(&self.current).push(work);
+        Phase {
+            current: Arc::clone(&self.current),
+            id,
+        }
+    }
+}
+
+impl Phase {
+    /// Counts one more part as done.
+    pub(crate) fn advance(&self) {
+        let mut current = lock(&self.current);
+        let own = current.iter_mut().find(|work| work.phase == Some(self.id));
+        if let Some(Amount::Parts { done, .. }) = own.map(|work| &mut work.amount) {
+            *done += 1;
+        }
+    }
+}
+
+impl Drop for Phase {
+    fn drop(&mut self) {
+        lock(&self.current).retain(|work| work.phase != Some(self.id));
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some((stop, thread)) = self.ticking.take() {
+        if let Some((stop, thread)) = self.painter.take() {
             drop(stop);
             // The thread ends after at most one write.
             let _ = thread.join();
@@ -135,36 +164,60 @@ fn lock(current: &Current) -> MutexGuard<'_, Vec<Work>> {
     current.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Displays the current work until `stopped` is closed.
-fn watch(current: &Current, stopped: &Receiver<()>) {
-    let is_terminal = stderr::is_terminal();
+/// Returns the work that is displayed: the last phase, else the component that has been compiled for the
+/// longest time.
+fn displayed(current: &mut [Work]) -> Option<&mut Work> {
+    let last = current.iter().rposition(|work| work.phase.is_some());
+    current.get_mut(last.unwrap_or(0))
+}
+
+/// Writes the line until `stopped` is closed.
+fn paint(current: &Current, stopped: &Receiver<()>) {
+    let mut frames = SPINNER.iter().cycle();
+    let mut is_written = false;
+    let mut measured: Option<Instant> = None;
     while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-        let text = {
-            let mut current = lock(current);
-            current.first_mut().and_then(|work| match is_terminal {
-                true => work.line(work.since.elapsed()),
-                false => work.note(work.since.elapsed()),
-            })
-        };
+        if measured.is_none_or(|at| at.elapsed() >= MEASURE) {
+            measure(current);
+            measured = Some(Instant::now());
+        }
+        let line = displayed(&mut lock(current)).and_then(|work| work.line(work.since.elapsed()));
         // Not under the lock: a write to stderr may block.
-        if is_terminal {
-            let columns = stderr::columns().unwrap_or(80);
-            stderr::progress(text.map(|line| text::cut(&line, columns)).as_deref());
-        } else if let Some(note) = text {
-            stderr::write(&note);
+        match line {
+            Some(line) => {
+                let frame = frames.next().copied().unwrap_or_default();
+                let columns = stderr::columns().unwrap_or(80).saturating_sub(1);
+                let line = text::cut(&format!("{frame} {line}"), columns.max(1));
+                stderr::progress(Some(&line));
+                is_written = true;
+            }
+            // Only its own line: another `Progress` may have written the one that is there.
+            None if is_written => {
+                stderr::progress(None);
+                is_written = false;
+            }
+            None => {}
         }
     }
-    if is_terminal {
+    if is_written {
         stderr::progress(None);
     }
 }
 
-/// Formats a size for people.
-pub(crate) fn size(bytes: u64) -> String {
-    match bytes {
-        0..=9_999 => format!("{bytes} bytes"),
-        10_000..=999_999 => format!("{} KB", bytes / 1_000),
-        _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
+/// Measures the folder of the work that is displayed, without the lock.
+fn measure(current: &Current) {
+    let found = displayed(&mut lock(current)).and_then(|work| match &work.amount {
+        Amount::Folder { folder, .. } => Some((work.phase, folder.clone())),
+        Amount::None | Amount::Parts { .. } => None,
+    });
+    let Some((phase, folder)) = found else {
+        return;
+    };
+    let size = work::folder_bytes(&folder);
+    let mut current = lock(current);
+    let work = current.iter_mut().find(|work| work.phase == phase);
+    if let Some(Amount::Folder { bytes, .. }) = work.map(|work| &mut work.amount) {
+        *bytes = size;
     }
 }
 
@@ -172,28 +225,47 @@ pub(crate) fn size(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn large_or_slow_work_has_a_line() {
-        let check = |bytes: u64, millis: u64, expected: Option<&str>| {
-            let work = Work::compiling("bash", bytes);
-            let line = work.line(Duration::from_millis(millis));
-            assert_eq!(line.as_deref(), expected, "{bytes} {millis}");
-        };
-        check(170_000, 100, None);
-        check(170_000, 500, Some("compiling bash (170 KB), 0 s"));
-        check(18_700_000, 0, Some("compiling bash (18.7 MB), 0 s"));
-        check(18_700_000, 12_300, Some("compiling bash (18.7 MB), 12 s"));
+    fn line(progress: &Progress) -> Option<String> {
+        let mut current = lock(&progress.current);
+        displayed(&mut current).and_then(|work| work.line(Duration::from_secs(4)))
     }
 
     #[test]
-    fn a_size_is_short() {
-        for (bytes, expected) in [
-            (0, "0 bytes"),
-            (9_999, "9999 bytes"),
-            (167_432, "167 KB"),
-            (1_050_000, "1.0 MB"),
-        ] {
-            assert_eq!(size(bytes), expected);
+    fn the_last_phase_is_displayed_until_it_ends() {
+        let progress = Progress::start(Verbosity::Quiet);
+        assert_eq!(line(&progress), None);
+        let building = progress.working("building notes");
+        assert_eq!(line(&progress).as_deref(), Some("building notes, 4 s"));
+        let dir = tempfile::tempdir().unwrap();
+        let downloading = progress.downloading("the kit", dir.path(), None);
+        let expected = "downloading the kit: 0 bytes so far, 4 s";
+        assert_eq!(line(&progress).as_deref(), Some(expected));
+        drop(downloading);
+        assert_eq!(line(&progress).as_deref(), Some("building notes, 4 s"));
+        drop(building);
+        assert_eq!(line(&progress), None);
+    }
+
+    #[test]
+    fn parts_that_are_done_are_counted() {
+        let progress = Progress::start(Verbosity::Quiet);
+        let testing = progress.counting("testing", "case", 12);
+        for _ in 0..3 {
+            testing.advance();
         }
+        let expected = "testing: 3 of 12 cases, 4 s";
+        assert_eq!(line(&progress).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_folder_is_measured_while_it_is_downloaded() {
+        let progress = Progress::start(Verbosity::Quiet);
+        let dir = tempfile::tempdir().unwrap();
+        let _phase = progress.downloading("the kit", dir.path(), Some(80_000_000));
+        std::fs::create_dir(dir.path().join("a")).unwrap();
+        std::fs::write(dir.path().join("a/b"), vec![0; 20_000_000]).unwrap();
+        measure(&progress.current);
+        let expected = "downloading the kit: 20.0 MB of about 80.0 MB (25%), 4 s";
+        assert_eq!(line(&progress).as_deref(), Some(expected));
     }
 }

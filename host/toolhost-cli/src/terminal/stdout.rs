@@ -10,7 +10,7 @@ use crate::terminal::stderr;
 
 /// Writes JSON: on several lines to a terminal, else on one line.
 pub(crate) fn json(value: &Value) -> Result<()> {
-    let json = if std::io::stdout().is_terminal() {
+    let json = if is_terminal() {
         format!("{value:#}")
     } else {
         value.to_string()
@@ -29,16 +29,26 @@ pub(crate) fn set(json: &mut Value, name: &str, value: impl Into<Value>) {
 ///
 /// A closed pipe is no error.
 pub(crate) fn write(text: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout
-        .write_all(format!("{text}\n").as_bytes())
-        .and_then(|()| stdout.flush());
+    let print = || {
+        let mut stdout = std::io::stdout().lock();
+        let written = stdout.write_all(format!("{text}\n").as_bytes());
+        written.and_then(|()| stdout.flush())
+    };
+    // Anything but a terminal may block for long, and has no progress line to erase.
+    let written = match is_terminal() {
+        true => stderr::without_progress(print),
+        false => print(),
+    };
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(error).context("stdout cannot be written")
         }
         _ => Ok(()),
     }
+}
+
+pub(crate) fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
 }
 
 /// Columns of the terminal, if stdout is one.

@@ -19,6 +19,9 @@ const KIT: Kit = Kit::of(Language::Python);
 
 const GET_PYTHON: &str = "Install Python 3.10 or newer: https://www.python.org";
 
+/// Size of the virtual environment with the packages of the kit, in bytes.
+const VENV_BYTES: u64 = 72_000_000;
+
 /// Deepest nesting of folders in a package.
 const DEPTH_MAX: usize = 32;
 
@@ -65,9 +68,8 @@ async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, B
     }
     let requirements = kit.join("requirements.txt");
     let fill = async |folder: &Path| {
-        options
-            .progress
-            .working("downloading the build tools for Python, once");
+        let what = "the build tools for Python, once";
+        let _phase = options.progress.downloading(what, folder, Some(VENV_BYTES));
         let mut venv = Command::new("python3");
         venv.args(["-m", "venv"]).arg(folder);
         let output = process::run(&mut venv, GET_PYTHON).await?;
@@ -77,12 +79,19 @@ async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, B
             let next = "On Debian and Ubuntu: apt install python3-venv";
             return Err(BuildError::machine(fault.detail(text).next(next)));
         }
+        let downloads = folder.join("downloads");
+        let cannot = || format!("{} cannot be created", downloads.display());
+        fs::create_dir(&downloads).with_context(cannot)?;
         let mut pip = Command::new(folder.join("bin/python"));
         pip.args(["-m", "pip", "install", "--disable-pip-version-check"])
             .args(["--quiet", "--require-hashes", "--only-binary=:all:", "-r"])
-            .arg(&requirements);
+            .arg(&requirements)
+            // Where pip downloads, so that the folder grows meanwhile.
+            .env("TMPDIR", &downloads);
         let output = process::run(&mut pip, GET_PYTHON).await?;
         if output.is_ok {
+            let cannot = || format!("{} cannot be removed", downloads.display());
+            fs::remove_dir_all(&downloads).with_context(cannot)?;
             return Ok(());
         }
         let fault = Fault::new("`pip install` of componentize-py failed");

@@ -25,6 +25,12 @@ const GET_NODE: &str = "Install Node 20 or newer, with npm: https://nodejs.org";
 /// The folder of the kit with the packages for tools that use `fetch`.
 const STARLINGMONKEY: &str = "build/starlingmonkey";
 
+/// Size of the kit with its packages, in bytes.
+const KIT_BYTES: u64 = 53_000_000;
+
+/// Size of the packages for tools that use `fetch`, in bytes.
+const STARLINGMONKEY_BYTES: u64 = 187_000_000;
+
 pub(super) async fn build(
     entry: &Path,
     options: BuildOptions<'_>,
@@ -82,10 +88,10 @@ async fn run_kit(
 async fn kit(options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
     check_node().await?;
     let install = async |folder: &Path| {
-        options
-            .progress
-            .working("downloading the build tools for TypeScript, once");
-        npm_ci(&folder.join("build")).await
+        let folder = folder.join("build");
+        let what = "the build tools for TypeScript, once";
+        let _phase = options.progress.downloading(what, &folder, Some(KIT_BYTES));
+        npm_ci(&folder).await
     };
     options.kit_cache.builder(KIT, install).await
 }
@@ -93,9 +99,9 @@ async fn kit(options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
 /// Installs the packages for tools that use `fetch`.
 async fn starlingmonkey(kit: &Path, options: BuildOptions<'_>) -> Result<(), BuildError> {
     let install = async |folder: &Path| {
-        options
-            .progress
-            .working("downloading the build tools for `fetch`, once (187 MB)");
+        let what = "the build tools for `fetch`, once";
+        let about = Some(STARLINGMONKEY_BYTES);
+        let _phase = options.progress.downloading(what, folder, about);
         let own = KIT.builder().filter_map(|file| {
             let path = file.path.strip_prefix(STARLINGMONKEY)?.strip_prefix('/')?;
             Some(KitFile { path, ..file })

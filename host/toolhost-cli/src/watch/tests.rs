@@ -5,7 +5,7 @@ use toolhost::Host;
 
 use super::*;
 use crate::state_dirs::StateDirs;
-use crate::terminal::{Style, Verbosity};
+use crate::terminal::{ColorChoice, Style, Verbosity};
 use crate::toolchains::TargetDir;
 
 /// Longest wait for a reload.
@@ -26,7 +26,8 @@ fn settings() -> Arc<Settings> {
             home: None,
         },
         verbosity: Verbosity::Quiet,
-        style: Style::of_stderr(),
+        style: Style::of_stderr(ColorChoice::Never),
+        stdout_style: Style::of_stdout(ColorChoice::Never),
         target_dir: TargetDir::Cache,
     })
 }

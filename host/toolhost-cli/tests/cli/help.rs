@@ -12,27 +12,31 @@ nothing else
 Usage: toolhost [OPTIONS] <COMMAND>
 
 Commands:
-  new      Create a folder with a new tool, ready to build and test
-  build    Build the tools whose entries are source: Rust, TypeScript, JavaScript, Python
-  check    Check that a bundle loads: its resources, its components, and a policy
-  list     List the tools of an agent
-  call     Call a tool and print its ToolResult
-  poll     Poll a pending call for its result
-  cancel   Cancel a pending call
-  play     Play a script: agents that call tools and each other, without a model
-  rpc      Serve the tools to a program in another language: JSON-RPC over stdio or a Unix socket
-  serve    Serve the tools to MCP clients: over stdin and stdout, or HTTP
-  mcp      Authorize this host at MCP servers that require OAuth
-  test     Run the test cases of a bundle's tools, and cases generated from their schemas
-  inspect  Show the exports and imports of a component, and whether it would load
-  cache    List, verify or remove cached components
-  help     Print this message or the help of the given subcommand(s)
+  new          Create a folder with a new tool, ready to build and test
+  build        Build the tools whose entries are source: Rust, TypeScript, JavaScript, Python
+  check        Check that a bundle loads: its resources, its components, and a policy
+  list         List the tools of an agent
+  call         Call a tool and print its ToolResult
+  poll         Poll a pending call for its result
+  cancel       Cancel a pending call
+  play         Play a script: agents that call tools and each other, without a model
+  rpc          Serve the tools to a program in another language: JSON-RPC over stdio or a Unix
+               socket
+  serve        Serve the tools to MCP clients: over stdin and stdout, or HTTP
+  mcp          Authorize this host at MCP servers that require OAuth
+  test         Run the test cases of a bundle's tools, and cases generated from their schemas
+  inspect      Show the exports and imports of a component, and whether it would load
+  cache        List, verify or remove cached components
+  completions  Print a script that completes commands and options in a shell
+  man          Write a man page for each command
+  help         Print this message or the help of the given subcommand(s)
 
 Options:
       --state-root <DIR>  Directory of instances' workspaces and of the cache key
   -v, --verbose...        Print more: what tools print and log at debug level; twice for the host's
                           own steps
   -q, --quiet             Print nothing but errors
+      --color <WHEN>      When to print colours: auto, always or never [default: auto]
   -h, --help              Print help (see more with '--help')
   -V, --version           Print version
 ");
@@ -42,8 +46,22 @@ Options:
 fn every_command_has_examples_and_exit_codes() {
     let terminal = Terminal::new();
     for command in [
-        "new", "build", "check", "list", "call", "poll", "cancel", "play", "rpc", "serve", "mcp",
-        "test", "inspect", "cache",
+        "new",
+        "build",
+        "check",
+        "list",
+        "call",
+        "poll",
+        "cancel",
+        "play",
+        "rpc",
+        "serve",
+        "mcp",
+        "test",
+        "inspect",
+        "cache",
+        "completions",
+        "man",
     ] {
         let help = terminal.run([command, "--help"]).exits(0).stdout;
         assert!(

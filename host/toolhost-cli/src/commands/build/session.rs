@@ -38,9 +38,10 @@ impl<'a> BuildSession<'a> {
         let cannot = || format!("{} cannot be found", open.dir().display());
         let dir = open.dir().canonicalize().with_context(cannot)?;
         let folder = make_folder(&dir)?;
-        options.progress.working("waiting for another build");
-        let lock = files::lock(&folder.join("build.lock")).await?;
-        options.progress.idle();
+        let lock = {
+            let _phase = options.progress.waiting("waiting for another build");
+            files::lock(&folder.join("build.lock")).await?
+        };
         Ok(Self {
             open,
             dir,
@@ -76,7 +77,7 @@ impl<'a> BuildSession<'a> {
     ) -> Result<(u64, Vec<Fault>), BuildError> {
         let tool = &source.tool.metadata.name;
         let entry = self.entry(source)?;
-        self.options.progress.working(&format!("building {tool}"));
+        let _phase = self.options.progress.working(&format!("building {tool}"));
         let built = toolchains::build(source.language, &entry, self.options);
         let mut made = built.await?;
         if !made.component.starts_with(COMPONENT) {

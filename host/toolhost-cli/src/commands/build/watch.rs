@@ -1,0 +1,252 @@
+//! Builds a bundle again whenever its sources change.
+//!
+//! Looks at the metadata of the files twice a second, so that it works on every file system.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use toolhost::manifest::Bundle;
+use toolhost_manifest::bundle::MANIFEST;
+use toolhost_manifest::bundle::built::{SOURCE_DEPTH_MAX, Stamp};
+
+use super::{Round, once};
+use crate::args::BuildArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::files::{self, spawn_blocking};
+use crate::settings::Settings;
+
+/// Time between two looks at the files.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// How long the files must stay as they are before they are built.
+const SETTLED: Duration = Duration::from_millis(200);
+
+/// Longest wait until the files have settled.
+const SETTLING_MAX: Duration = Duration::from_secs(3);
+
+/// Most files of the folders with sources.
+const FILES_MAX: usize = 20_000;
+
+/// Largest component whose stamp is read, in bytes.
+const COMPONENT_BYTES_MAX: u64 = 256 << 20;
+
+/// Folders that hold no sources, besides those whose names begin with a dot.
+const NO_SOURCES: [&str; 3] = ["target", "node_modules", "__pycache__"];
+
+/// The file that cargo writes while it builds.
+const CARGO_LOCK: &str = "Cargo.lock";
+
+/// Builds, and builds again whenever a source changes. Returns only if the bundle cannot be read at first:
+/// a signal ends the command.
+pub(super) async fn watch(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
+    let mut args = args.clone();
+    let mut round = Round::First;
+    loop {
+        // Before the build, so that no change is missed.
+        let before = look(&args.bundle).await?;
+        if let Err(failure) = once(&args, settings, round).await {
+            if round == Round::First && failure.findings.is_empty() {
+                return Err(failure);
+            }
+            failure.print(settings.style);
+        }
+        let known = known(before, look(&args.bundle).await?);
+        if round == Round::First {
+            settings.note("building again when a source changes; Ctrl-C ends it");
+        }
+        changed(&args.bundle, &known).await?;
+        args.force = false;
+        round = Round::Again;
+    }
+}
+
+/// The states of files. A file that does not exist has none.
+type Files = BTreeMap<PathBuf, FileState>;
+
+/// What changes when a file does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FileState {
+    modified: Option<SystemTime>,
+    bytes: u64,
+    inode: u64,
+}
+
+impl FileState {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            modified: found.modified().ok(),
+            bytes: found.len(),
+            inode: found.ino(),
+        }
+    }
+}
+
+/// Waits until a file differs from what is known, and the files have settled.
+async fn changed(bundle: &Path, known: &Files) -> anyhow::Result<()> {
+    loop {
+        tokio::time::sleep(INTERVAL).await;
+        let mut found = look(bundle).await?;
+        if found == *known {
+            continue;
+        }
+        let started = Instant::now();
+        while started.elapsed() < SETTLING_MAX {
+            tokio::time::sleep(SETTLED).await;
+            let next = look(bundle).await?;
+            if next == found {
+                break;
+            }
+            found = next;
+        }
+        return Ok(());
+    }
+}
+
+/// Returns the files that were built, from looks before and after the build. A file that was found only
+/// afterwards, such as a source outside the bundle, is as it was then.
+fn known(mut before: Files, after: Files) -> Files {
+    for (path, state) in after {
+        let is_written = path.file_name().is_some_and(|name| name == CARGO_LOCK);
+        match before.get(&path) {
+            Some(_) if !is_written => {}
+            Some(_) | None => drop(before.insert(path, state)),
+        }
+    }
+    before
+}
+
+async fn look(bundle: &Path) -> anyhow::Result<Files> {
+    let bundle = bundle.to_owned();
+    spawn_blocking(move || Ok(files_of(&bundle))).await
+}
+
+/// Looks at the manifest, the folders of the entries, and the sources of the components that were built.
+fn files_of(bundle: &Path) -> Files {
+    let mut files = Files::new();
+    add(&mut files, bundle.to_owned());
+    add(&mut files, bundle.join(MANIFEST));
+    let Ok(open) = Bundle::open(bundle) else {
+        return files;
+    };
+    for source in open.source_entries() {
+        let entry = open.dir().join(&source.tool.spec.entry);
+        let component = open.dir().join(&source.component);
+        let component = files::read("the component", &component, COMPONENT_BYTES_MAX);
+        let stamp = component.ok().and_then(|bytes| Stamp::read(&bytes));
+        for source in stamp.iter().flat_map(|stamp| &stamp.sources) {
+            add(&mut files, open.dir().join(&source.path));
+        }
+        let folder = entry.parent().unwrap_or(open.dir());
+        add_folder(&mut files, folder, SOURCE_DEPTH_MAX);
+    }
+    files
+}
+
+/// Adds a file. Follows links: the target is what is built.
+fn add(files: &mut Files, path: PathBuf) {
+    if let Ok(found) = fs::metadata(&path)
+        && found.is_file()
+    {
+        files.insert(path, FileState::of(&found));
+    }
+}
+
+fn add_folder(files: &mut Files, folder: &Path, depth: usize) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        // Editors write beside a file, and rename.
+        if name.starts_with('.') || name.ends_with('~') || files.len() >= FILES_MAX {
+            continue;
+        }
+        match entry.file_type() {
+            Ok(found) if found.is_dir() => {
+                if depth > 0 && !NO_SOURCES.contains(&name.as_ref()) {
+                    add_folder(files, &entry.path(), depth - 1);
+                }
+            }
+            Ok(_) => add(files, entry.path()),
+            Err(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let manifest = "{apiVersion: goondan.ai/v1, kind: Tool, metadata: {name: notes}, \
+                        spec: {entry: ./src/tool.py, exports: [{name: count}]}}";
+        fs::write(dir.path().join(MANIFEST), manifest).unwrap();
+        for folder in [
+            "src/own/__pycache__",
+            "src/node_modules",
+            "other",
+            "src/.venv",
+        ] {
+            fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        fs::write(dir.path().join("src/tool.py"), "handlers = {}").unwrap();
+        dir
+    }
+
+    #[test]
+    fn changes_of_the_manifest_and_of_sources_are_noticed_and_others_are_not() {
+        let dir = bundle();
+        for (path, is_source) in [
+            (MANIFEST, true),
+            ("src/tool.py", true),
+            ("src/own/new.py", true),
+            ("src/requirements.txt", true),
+            ("src/own/__pycache__/x.pyc", false),
+            ("src/node_modules/x.js", false),
+            ("src/.venv/x.py", false),
+            ("src/.tool.py.swp", false),
+            ("src/tool.py~", false),
+            ("other/x.py", false),
+        ] {
+            let before = files_of(dir.path());
+            let path = dir.path().join(path);
+            let mut text = fs::read_to_string(&path).unwrap_or_default();
+            text.push_str("\n# more");
+            fs::write(&path, text).unwrap();
+            assert_eq!(files_of(dir.path()) != before, is_source, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn a_removed_source_is_a_change() {
+        let dir = bundle();
+        let before = files_of(dir.path());
+        fs::remove_file(dir.path().join("src/tool.py")).unwrap();
+        assert_ne!(known(before, files_of(dir.path())), files_of(dir.path()));
+    }
+
+    #[test]
+    fn the_lock_file_of_the_build_itself_is_no_change() {
+        let state = |bytes| FileState {
+            modified: None,
+            bytes,
+            inode: 0,
+        };
+        let files = |list: &[(&str, u64)]| -> Files {
+            let files = list.iter();
+            files
+                .map(|(path, bytes)| (PathBuf::from(path), state(*bytes)))
+                .collect()
+        };
+        let before = files(&[("a/lib.rs", 1), ("a/Cargo.lock", 1)]);
+        let after = files(&[("a/lib.rs", 2), ("a/Cargo.lock", 2), ("../other.rs", 2)]);
+        let expected = files(&[("a/lib.rs", 1), ("a/Cargo.lock", 2), ("../other.rs", 2)]);
+        assert_eq!(known(before, after), expected);
+    }
+}

@@ -1,0 +1,222 @@
+//! One piece of slow work, and its line.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::terminal::text;
+
+/// Work that takes longer is displayed.
+const SLOW: Duration = Duration::from_millis(500);
+
+/// A call that takes longer is displayed.
+const SLOW_CALL: Duration = Duration::from_secs(1);
+
+/// Compiling a larger component is displayed at once.
+const LARGE_BYTES: u64 = 1 << 20;
+
+/// Most entries of a folder that are measured. The kits have some thousand.
+const ENTRIES_MAX: usize = 100_000;
+
+#[derive(Debug)]
+pub(super) struct Work {
+    /// The id of its phase. None for a component that a host prepares.
+    pub(super) phase: Option<u64>,
+    /// The tool whose component is compiled. Empty for other work.
+    tool: String,
+    what: String,
+    at_once: AtOnce,
+    pub(super) amount: Amount,
+    pub(super) since: Instant,
+}
+
+/// When work is displayed first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AtOnce {
+    Yes,
+    IfSlow,
+    IfSlowCall,
+}
+
+/// How much of the work is done.
+#[derive(Debug)]
+pub(super) enum Amount {
+    None,
+    /// Parts of a known number.
+    Parts {
+        done: usize,
+        total: usize,
+        part: String,
+    },
+    /// The size of a folder that another program fills.
+    Folder {
+        folder: PathBuf,
+        bytes: u64,
+        /// The size at the end, roughly.
+        about: Option<u64>,
+    },
+}
+
+impl Work {
+    pub(super) fn new(what: &str, at_once: AtOnce) -> Self {
+        Self {
+            phase: None,
+            tool: String::new(),
+            what: text::line(what),
+            at_once,
+            amount: Amount::None,
+            since: Instant::now(),
+        }
+    }
+
+    pub(super) fn compiling(name: &str, bytes: u64) -> Self {
+        let at_once = match bytes > LARGE_BYTES {
+            true => AtOnce::Yes,
+            false => AtOnce::IfSlow,
+        };
+        let what = format!("compiling {name} ({})", size(bytes));
+        Self {
+            tool: name.to_owned(),
+            ..Self::new(&what, at_once)
+        }
+    }
+
+    pub(super) fn with(self, amount: Amount) -> Self {
+        Self { amount, ..self }
+    }
+
+    /// Whether a host prepares a component.
+    pub(super) fn is_component(&self) -> bool {
+        self.phase.is_none()
+    }
+
+    /// Whether a host prepares the component of this tool.
+    pub(super) fn compiles(&self, tool: &str) -> bool {
+        self.is_component() && self.tool == tool
+    }
+
+    /// Returns the line after this time, if it is to be displayed.
+    pub(super) fn line(&self, elapsed: Duration) -> Option<String> {
+        let is_displayed = match self.at_once {
+            AtOnce::Yes => true,
+            AtOnce::IfSlow => elapsed >= SLOW,
+            AtOnce::IfSlowCall => elapsed >= SLOW_CALL,
+        };
+        let (what, amount, seconds) = (&self.what, self.amount.text(), elapsed.as_secs());
+        is_displayed.then(|| format!("{what}{amount}, {seconds} s"))
+    }
+}
+
+impl Amount {
+    fn text(&self) -> String {
+        match self {
+            Self::None => String::new(),
+            Self::Parts { done, total, part } => {
+                format!(": {done} of {}", text::counted(*total, part))
+            }
+            Self::Folder {
+                bytes,
+                about: Some(about),
+                ..
+            } => {
+                // What is left is not known exactly.
+                let percent = (bytes * 100 / (*about).max(1)).min(99);
+                format!(": {} of about {} ({percent}%)", size(*bytes), size(*about))
+            }
+            Self::Folder {
+                bytes, about: None, ..
+            } => format!(": {} so far", size(*bytes)),
+        }
+    }
+}
+
+/// Adds up the sizes of the files in a folder. Follows no links, and leaves out what cannot be read.
+pub(crate) fn folder_bytes(folder: &Path) -> u64 {
+    let (mut bytes, mut entries) = (0_u64, 0);
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(listed) = std::fs::read_dir(folder) else {
+            continue;
+        };
+        for entry in listed.flatten() {
+            entries += 1;
+            if entries > ENTRIES_MAX {
+                return bytes;
+            }
+            match entry.metadata() {
+                Ok(found) if found.is_dir() => folders.push(entry.path()),
+                Ok(found) if found.is_file() => bytes = bytes.saturating_add(found.len()),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+    bytes
+}
+
+/// Formats a size for people.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..=9_999 => format!("{bytes} bytes"),
+        10_000..=999_999 => format!("{} KB", bytes / 1_000),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_or_slow_work_has_a_line() {
+        let check = |work: &Work, millis: u64, expected: Option<&str>| {
+            let line = work.line(Duration::from_millis(millis));
+            assert_eq!(line.as_deref(), expected, "{work:?} {millis}");
+        };
+        let small = Work::compiling("bash", 170_000);
+        check(&small, 100, None);
+        check(&small, 500, Some("compiling bash (170 KB), 0 s"));
+        let large = Work::compiling("bash", 18_700_000);
+        check(&large, 0, Some("compiling bash (18.7 MB), 0 s"));
+        check(&large, 12_300, Some("compiling bash (18.7 MB), 12 s"));
+        let call = Work::new("calling wait__seconds", AtOnce::IfSlowCall);
+        check(&call, 999, None);
+        check(&call, 3_000, Some("calling wait__seconds, 3 s"));
+    }
+
+    #[test]
+    fn a_download_is_never_said_to_be_complete() {
+        let amount = |bytes, about| {
+            let folder = PathBuf::new();
+            Amount::Folder {
+                folder,
+                bytes,
+                about,
+            }
+            .text()
+        };
+        assert_eq!(
+            amount(90_000_000, Some(80_000_000)),
+            ": 90.0 MB of about 80.0 MB (99%)"
+        );
+        assert_eq!(amount(0, Some(0)), ": 0 bytes of about 0 bytes (0%)");
+        assert_eq!(amount(1_200_000, None), ": 1.2 MB so far");
+    }
+
+    #[test]
+    fn the_name_of_a_tool_cannot_control_the_terminal() {
+        let work = Work::new("calling a\u{1b}[2J\n", AtOnce::Yes);
+        let line = work.line(Duration::ZERO).unwrap();
+        assert!(!line.contains(toolhost::text::needs_escape), "{line:?}");
+    }
+
+    #[test]
+    fn a_size_is_short() {
+        for (bytes, expected) in [
+            (0, "0 bytes"),
+            (9_999, "9999 bytes"),
+            (167_432, "167 KB"),
+            (1_050_000, "1.0 MB"),
+        ] {
+            assert_eq!(size(bytes), expected);
+        }
+    }
+}
