@@ -5,6 +5,7 @@ mod mcp;
 mod parse;
 mod rpc;
 mod serve;
+mod test;
 mod tool_arguments;
 
 use std::borrow::Cow;
@@ -23,6 +24,7 @@ pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
 pub(crate) use parse::parse;
 pub(crate) use rpc::RpcArgs;
 pub(crate) use serve::{Client, ServeArgs};
+pub(crate) use test::TestArgs;
 pub(crate) use tool_arguments::ArgsFrom;
 
 /// Name of the bundle where none is given: in the current directory.
@@ -123,7 +125,10 @@ pub(crate) enum Command {
     #[command(after_long_help = mcp::HELP)]
     Mcp(McpArgs),
     /// Run the test cases of a bundle's tools, and cases generated from their schemas
-    #[command(after_long_help = help::TEST)]
+    #[command(
+        after_long_help = test::HELP,
+        override_usage = "toolhost test [OPTIONS] [BUNDLE] [FILTER]..."
+    )]
     Test(TestArgs),
     /// Show the exports and imports of a component, and whether it would load
     #[command(after_long_help = help::INSPECT)]
@@ -188,6 +193,19 @@ pub(crate) struct BuildArgs {
     /// Print the results as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl BuildArgs {
+    /// Builds what is not up to date, and prints nothing on stdout.
+    pub(crate) fn of(bundle: &Path) -> Self {
+        Self {
+            bundle: bundle.to_owned(),
+            force: false,
+            watch: false,
+            engine: None,
+            json: true,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -339,38 +357,6 @@ pub(crate) struct PlayArgs {
     /// Directory in which workspaces, events and pending calls are kept [default: a temporary directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TestArgs {
-    /// Bundle file, or directory that holds a goondan.yaml; its cases are in tests/*.yaml beside it, those
-    /// of a NAME.yaml in tests/NAME/*.yaml
-    #[arg(value_name = "BUNDLE", default_value = BUNDLE)]
-    pub(crate) bundle: PathBuf,
-    /// The operator's policy, for cases without a policy of their own
-    #[arg(long, value_name = "FILE")]
-    pub(crate) policy: Option<PathBuf>,
-    /// Run only cases whose file, name or tool contains this text
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) filter: Option<String>,
-    /// List the cases without running them
-    #[arg(long)]
-    pub(crate) list: bool,
-    /// Leave out generated cases
-    #[arg(long)]
-    pub(crate) no_generated: bool,
-    /// Seed of random arguments
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Update the case files to expect the actual results
-    #[arg(long, conflicts_with = "list")]
-    pub(crate) update: bool,
-    /// Print the report as JSON
-    #[arg(long, conflicts_with = "list")]
-    pub(crate) json: bool,
-    /// Also write the report as JUnit XML
-    #[arg(long, value_name = "FILE", conflicts_with = "list")]
-    pub(crate) junit: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::state_dirs::StateDirs;
 use crate::stop_request::StopRequest;
-use crate::terminal::{Style, log, stderr};
+use crate::terminal::{Style, log, stderr, workflow};
 use crate::toolchains::TargetDir;
 
 /// How long a stopped command has to release what it holds. Work that does not yield, such as a blocked
@@ -27,6 +27,7 @@ const STACK_BYTES: usize = 8 << 20;
 
 /// Runs the command in the arguments of the process.
 pub(crate) fn run() -> Exit {
+    workflow::start_if_present();
     let cli = match args::parse() {
         Ok(cli) => cli,
         Err(exit) => return exit,

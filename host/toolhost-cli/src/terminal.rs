@@ -8,6 +8,7 @@ pub(crate) mod stderr;
 pub(crate) mod stdin;
 pub(crate) mod stdout;
 pub(crate) mod text;
+pub(crate) mod workflow;
 
 pub(crate) use colours::ColorChoice;
 pub(crate) use diagnostics::Style;

@@ -52,6 +52,7 @@ pub enum CaseFilesError {
 /// The case files of a bundle, sorted by path.
 #[derive(Debug)]
 pub struct CaseFiles {
+    directory: PathBuf,
     folder: PathBuf,
     files: Vec<(PathBuf, CaseFile)>,
 }
@@ -80,12 +81,30 @@ impl CaseFiles {
             }
         }
         if diagnostics.is_empty() {
-            return Ok(Self { folder, files });
+            return Ok(Self {
+                directory: directory(bundle).to_owned(),
+                folder,
+                files,
+            });
         }
         Err(CaseFilesError::Invalid {
             diagnostics,
             sources,
         })
+    }
+
+    /// Lists the paths of all case files of a bundle, without reading them. Blocks on the filesystem.
+    ///
+    /// # Errors
+    /// The folder cannot be listed, or a case file is a link.
+    pub fn list(bundle: &Path) -> Result<Vec<PathBuf>, CaseFilesError> {
+        list(&folder(bundle), bundle)
+    }
+
+    /// The directory of the bundle.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// The folder that case files are read from. It need not exist.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::judge::LogLine;
 use crate::mismatch::Mismatch;
 use serde_json::{Value, json};
+use toolhost::ToolName;
 use toolhost::tool::Denial;
 
 use crate::planned_case::TestCase;
@@ -68,6 +69,20 @@ impl CaseReport {
         }
     }
 
+    /// Returns each denied operation that a policy can grant, with the line of the policy.
+    #[must_use]
+    pub fn policy_lines(&self) -> Vec<(&Denial, String)> {
+        let Ok(tool) = ToolName::parse(self.case.tool()) else {
+            return Vec::new();
+        };
+        let denials = self.denials.iter();
+        let lines = denials.filter_map(|denial| {
+            let line = denial.policy_line(tool.resource())?;
+            Some((denial, line))
+        });
+        lines.collect()
+    }
+
     pub(crate) fn to_json(&self) -> Value {
         let mut json = json!({
             "file": self.case.file(),
@@ -80,7 +95,18 @@ impl CaseReport {
             "problems": self.mismatches,
             "usage": self.usage,
         });
-        if let (Value::Object(members), TestCase::Generated(case)) = (&mut json, &self.case) {
+        let Value::Object(members) = &mut json else {
+            return json;
+        };
+        if self.verdict() == Verdict::Failed {
+            let lines = self.policy_lines().into_iter();
+            let lines = lines.map(|(denial, line)| json!({"denied": denial, "policy": line}));
+            let lines: Vec<Value> = lines.collect();
+            if !lines.is_empty() {
+                members.insert("grants".to_owned(), lines.into());
+            }
+        }
+        if let TestCase::Generated(case) = &self.case {
             members.insert("kind".to_owned(), case.kind.as_str().into());
             members.insert("args".to_owned(), json!(case.args));
         }

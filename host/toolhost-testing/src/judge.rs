@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use toolhost_contract::{ToolResult, text};
 
 use crate::case::{ErrorIs, Expect, FileIs, LogIs, TextIs};
-use crate::mismatch::{Mismatch, SHOWN_MAX};
+use crate::mismatch::{Mismatch, SHOWN_MAX, equal};
 use crate::work_tree::{FileState, WorkTree};
-use values::{NOTHING, equal, judge_part};
+use values::{NOTHING, judge_part};
 
 /// Most log lines listed if a line is missing.
 const LINES_SHOWN: usize = 20;
@@ -154,8 +154,12 @@ fn judge_error(expected: &ErrorIs, result: &ToolResult, found: &mut Vec<Mismatch
     if let Some(code) = code.filter(|code| error.code.as_str() != *code) {
         let got = format!("{} ({})", error.code, error.message);
         let mismatch = Mismatch::new("error.code", code, &got);
-        let path = ["expect", "error", "code"];
-        found.push(mismatch.accepting(&path, error.code.as_str().into()));
+        // `error: CODE` stays as short as the author wrote it.
+        let path: &[&str] = match expected.is_code_alone {
+            true => &["expect", "error"],
+            false => &["expect", "error", "code"],
+        };
+        found.push(mismatch.accepting(path, error.code.as_str().into()));
     }
     let suggestion = error.suggestion.as_deref().unwrap_or_default();
     for (key, expected, actual) in [

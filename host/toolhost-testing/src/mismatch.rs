@@ -1,10 +1,14 @@
 //! What differs from the expectations of a case, and the change with which the case would pass.
 
+mod differences;
+
 use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
 use toolhost_contract::text;
+
+pub(crate) use differences::equal;
 
 /// Longest value on one line, in characters.
 pub(crate) const SHOWN_MAX: usize = 200;
@@ -21,12 +25,26 @@ pub struct Mismatch {
     pub expected: String,
     /// The actual value, on one line.
     pub got: String,
-    /// Both as texts of several lines, if they are worth comparing.
+    /// Both as texts, if they are worth comparing line by line.
     #[serde(skip)]
     pub texts: Option<(String, String)>,
+    /// Where two mappings or lists differ. Empty for other values.
+    #[serde(skip)]
+    pub differences: Vec<ValueDifference>,
     /// What to write into the case so that it passes.
     #[serde(skip)]
     pub change: Option<Change>,
+}
+
+/// A difference within a value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValueDifference {
+    /// The JSON pointer from the whole value: `/items/0/name`.
+    pub pointer: String,
+    /// What was expected there. None if nothing was.
+    pub expected: Option<Value>,
+    /// What is there. None if nothing is.
+    pub got: Option<Value>,
 }
 
 /// A value to be written into a case.
@@ -57,6 +75,7 @@ impl Mismatch {
             expected: text::shorten(expected, SHOWN_MAX),
             got: text::shorten(got, SHOWN_MAX),
             texts: None,
+            differences: Vec::new(),
             change: None,
         }
     }
@@ -70,12 +89,14 @@ impl Mismatch {
     }
 
     pub(crate) fn of_values(what: String, expected: &Value, got: &Value) -> Self {
-        let pretty = |value: &Value| match value.as_str() {
-            Some(text) => text.to_owned(),
-            None => format!("{value:#}"),
-        };
-        Self::new(what, &expected.to_string(), &got.to_string())
-            .comparing(pretty(expected), pretty(got))
+        let mismatch = Self::new(what, &expected.to_string(), &got.to_string());
+        if let (Some(expected), Some(got)) = (expected.as_str(), got.as_str()) {
+            return mismatch.comparing(expected.to_owned(), got.to_owned());
+        }
+        Self {
+            differences: differences::within(expected, got),
+            ..mismatch
+        }
     }
 
     pub(crate) fn accepting(mut self, path: &[&str], value: Value) -> Self {

@@ -17,8 +17,10 @@ pub use update::FileUpdate;
 pub struct Report {
     /// The seed of generated arguments.
     pub seed: u64,
-    /// Each case, in the order planned.
+    /// Each case that ran, in the order planned.
     pub cases: Vec<CaseReport>,
+    /// How many planned cases were not started, after one had failed.
+    pub not_run: usize,
     /// How long the run took.
     pub took: Duration,
 }
@@ -46,15 +48,18 @@ impl Report {
     pub fn to_json(&self) -> Value {
         let failed = |case: &&CaseReport| case.verdict() == Verdict::Failed;
         let written = |verdict| count(self.written(), verdict);
+        let generated: Duration = self.generated().map(|case| case.took).sum();
         json!({
             "ok": !self.has_failed(),
             "passed": written(Verdict::Passed),
             "failed": written(Verdict::Failed),
             "updated": written(Verdict::Updated),
+            "notRun": self.not_run,
             "ms": milliseconds(self.took),
             "cases": self.written().map(CaseReport::to_json).collect::<Vec<_>>(),
             "generated": {
                 "seed": self.seed,
+                "ms": milliseconds(generated),
                 "passed": count(self.generated(), Verdict::Passed),
                 "failed": self.generated().filter(failed).map(CaseReport::to_json).collect::<Vec<_>>(),
             },

@@ -6,5 +6,5 @@ mod run;
 mod session;
 mod stub_server;
 
-pub use plan::Selection;
+pub use run::RunOptions;
 pub use session::{OpenError, Runner};

@@ -82,33 +82,39 @@ impl BundleWatch {
 
     /// Waits until a file has changed since this was last returned, or since [`Self::new`], and has stayed
     /// as it is for 200 ms; if files keep changing, for 3 s at most. Changes meanwhile are reported as one.
+    /// Returns the paths of the files that have changed.
     ///
     /// Runs on any executor; uses the timer and the threads of `sandbox`. Cancel-safe: dropping the future
     /// loses no change.
-    pub async fn changed(&mut self, sandbox: &Sandbox) {
+    pub async fn changed(&mut self, sandbox: &Sandbox) -> Vec<PathBuf> {
         loop {
             pause(sandbox, INTERVAL).await;
             let Some(found) = self.look(sandbox).await else {
                 continue;
             };
             if found != self.known {
-                self.settle(sandbox, found).await;
+                let found = self.settle(sandbox, found).await;
+                let changed = found
+                    .iter()
+                    .filter(|(file, state)| self.known.get(*file) != Some(state));
+                let changed = changed.map(|(file, _)| file.clone()).collect();
                 self.name_files(sandbox).await;
-                return;
+                return changed;
             }
         }
     }
 
-    /// Waits until the files stay as they are.
-    async fn settle(&self, sandbox: &Sandbox, mut found: Files) {
+    /// Waits until the files stay as they are, and returns their states.
+    async fn settle(&self, sandbox: &Sandbox, mut found: Files) -> Files {
         let started = Instant::now();
         while started.elapsed() < SETTLING_MAX {
             pause(sandbox, SETTLED).await;
             match self.look(sandbox).await {
                 Some(next) if next != found => found = next,
-                Some(_) | None => return,
+                Some(_) | None => break,
             }
         }
+        found
     }
 
     /// Returns the states of the known files. None if the system has no thread.

@@ -176,31 +176,6 @@ Every agent also has the `agents` tool. Events are printed on stderr, the answer
 
 Exit codes: 0 answered · 1 a turn failed · 2 wrong usage, or the bundle does not load";
 
-pub(crate) const TEST: &str = "\
-Examples:
-  toolhost test                             goondan.yaml here, with its tests/*.yaml
-  toolhost test my-bundle --filter notes__  only cases with this text in file, name or tool
-  toolhost test my-bundle --update          accept the actual results
-  toolhost test my-bundle --junit report.xml --json > report.json
-
-A case file is a list of cases:
-  - name: counts a text file
-    tool: notes__count
-    args: { path: poem.txt }
-    files: { poem.txt: \"one two\\nthree\\n\" }
-    expect:
-      output: { lines: 2, words: 3 }
-
-Each case runs in a fresh workdir, under the limits and grants of production. Every export is also
-called with arguments generated from its schema: valid ones, invalid ones, and hostile texts. With any
-arguments a tool must return a result, must not crash, and must change nothing outside its workdir.
-
-With --json: {\"ok\", \"passed\", \"failed\", \"updated\", \"ms\", \"cases\": [{\"file\", \"line\", \"name\", \"tool\",
-\"status\", \"ms\", \"runs\", \"problems\": [{\"what\", \"expected\", \"got\"}], \"usage\"}], \"generated\":
-{\"seed\", \"passed\", \"failed\": [like cases, with \"kind\" and \"args\"]}}.
-
-Exit codes: 0 all passed · 1 a case failed · 2 wrong usage, or the bundle or a case file is invalid";
-
 pub(crate) const INSPECT: &str = "\
 Examples:
   toolhost inspect my-tool.wasm

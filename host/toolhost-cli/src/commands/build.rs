@@ -3,6 +3,7 @@
 mod session;
 mod watch;
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::anyhow;
@@ -71,6 +72,23 @@ async fn once(args: &BuildArgs, settings: &Settings, round: Round) -> Result<Exi
         settings.note("nothing to build: every entry is a built component");
     }
     Ok(exit(&outcomes))
+}
+
+/// Builds what is not up to date, before another command runs. Writes what it built to stderr. Returns
+/// whether everything is up to date now.
+pub(crate) async fn refresh(bundle: &Path, settings: &Settings) -> Result<bool, Failure> {
+    let outcomes = build_all(&BuildArgs::of(bundle), settings, Round::Again).await?;
+    for outcome in &outcomes {
+        match &outcome.state {
+            State::Current { .. } => {}
+            State::Built { .. } => {
+                let (tool, seconds) = (&outcome.tool, outcome.seconds);
+                settings.note(&format!("built {tool} in {seconds:.1} s"));
+            }
+            State::Failed(_) => print(outcome, settings)?,
+        }
+    }
+    Ok(exit(&outcomes) == Exit::Done)
 }
 
 async fn build_all(

@@ -1,8 +1,11 @@
 //! `toolhost test`: runs the cases of a bundle's tools, and cases generated from their schemas.
 
+mod difference;
+mod github;
 mod human;
+mod watch;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -11,7 +14,8 @@ use tempfile::TempDir;
 use toolhost::manifest::{Diagnostic, YamlSource};
 use toolhost::text::shell_word;
 use toolhost_testing::{
-    CaseFiles, CaseFilesError, FileUpdate, OpenError, Report, Runner, Selection,
+    CaseFiles, CaseFilesError, FileUpdate, NoMatch, OpenError, PlanError, PlannedCase, Report,
+    RunOptions, Runner, Selection, Verdict,
 };
 
 use super::mcp_servers;
@@ -23,61 +27,208 @@ use crate::host_context::{self, HostFactory, note_policy_warnings};
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::state_dirs::StateDirs;
-use crate::terminal::{stdout, text};
+use crate::terminal::{stdout, text, workflow};
 
 pub(crate) async fn test(args: &TestArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let started = Instant::now();
-    let case_files = read_case_files(&args.bundle).await?;
+    if args.github {
+        workflow::start();
+    }
+    let is_annotated = workflow::start_if_present() || args.github;
+    let (bundle, words) = args.target();
     let (_cache, settings) = &with_cache(settings)?;
-    let runner = open(args, settings).await?;
-    let selection = Selection {
-        filter: args.filter.clone(),
-        generated: (!args.no_generated).then_some(args.seed),
+    let tests = Tests {
+        bundle,
+        words,
+        is_annotated,
+        args,
+        settings,
     };
-    let planned = runner.plan(&case_files, &selection);
-    let planned = planned.map_err(|findings| invalid(findings, case_files.sources()))?;
-    if planned.is_empty() {
-        return Err(nothing_to_run(args));
+    match args.watch {
+        true => watch::run(&tests).await,
+        false => tests.run(&[]).await,
     }
-    if args.list {
-        stdout::write(&human::list(&planned))?;
-        return Ok(Exit::Done);
+}
+
+/// The tests of one bundle, as the user selected them.
+struct Tests<'a> {
+    bundle: PathBuf,
+    /// The filters.
+    words: Vec<String>,
+    /// Whether errors become annotations.
+    is_annotated: bool,
+    args: &'a TestArgs,
+    settings: &'a Settings,
+}
+
+impl Tests<'_> {
+    /// Runs the selected cases; if `only` names case files, those that are in one of them.
+    async fn run(&self, only: &[PathBuf]) -> Result<Exit, Failure> {
+        let done = self.run_once(only).await;
+        if let (Err(failure), true) = (&done, self.is_annotated) {
+            github::annotate_findings(&failure.findings);
+        }
+        done
     }
-    if case_files.all().is_empty() && args.filter.is_none() {
-        settings.note(&first_case(&case_files));
+
+    async fn run_once(&self, only: &[PathBuf]) -> Result<Exit, Failure> {
+        let (args, settings) = (self.args, self.settings);
+        let started = Instant::now();
+        let case_files = read_case_files(&self.bundle).await?;
+        let (runner, factory) = self.open().await?;
+        let planned = self.plan(&runner, &case_files, only)?;
+        if args.list {
+            stdout::write(&human::list(&planned))?;
+            return Ok(Exit::Done);
+        }
+        if case_files.all().is_empty() && self.words.is_empty() && args.filter.is_none() {
+            settings.note(&first_case(&case_files));
+        }
+        let count = planned.len();
+        let options = self.options();
+        let testing = factory.progress.counting("testing", "case", count);
+        let cases = runner.run(planned, options, |report| match report.verdict() {
+            Verdict::Passed | Verdict::Updated => testing.advance(),
+            Verdict::Failed => testing.advance_failed(),
+        });
+        let cases = cases.await;
+        drop(testing);
+        let mut report = Report {
+            seed: args.seed,
+            not_run: count - cases.len(),
+            cases,
+            took: started.elapsed(),
+        };
+        if args.update {
+            for update in report.accept_results(&case_files) {
+                write_update(update, settings).await?;
+            }
+        }
+        self.write(&report).await?;
+        Ok(match report.has_failed() {
+            true => Exit::Refused,
+            false => Exit::Done,
+        })
     }
-    let cases = runner.run(planned).await;
-    let mut report = Report {
-        seed: args.seed,
-        cases,
-        took: started.elapsed(),
-    };
-    if args.update {
-        for update in report.accept_results(&case_files) {
-            write_update(update, settings).await?;
+
+    fn plan(
+        &self,
+        runner: &Runner,
+        files: &CaseFiles,
+        only: &[PathBuf],
+    ) -> Result<Vec<PlannedCase>, Failure> {
+        let args = self.args;
+        let mut selection = Selection {
+            filter: args.filter.clone(),
+            generated: (!args.no_generated).then_some(args.seed),
+            shard: args.shard,
+            ..Selection::default()
+        };
+        for word in &self.words {
+            selection.add_word(word, files);
+        }
+        if !only.is_empty() && selection.files.is_empty() {
+            let mut narrow = selection.clone();
+            for path in only {
+                narrow.add_word(&path.to_string_lossy(), files);
+            }
+            if let Ok(planned) = runner.plan(files, &narrow) {
+                return Ok(planned);
+            }
+        }
+        let planned = runner
+            .plan(files, &selection)
+            .map_err(|error| match error {
+                PlanError::Invalid(findings) => invalid(findings, files.sources()),
+                PlanError::NoMatch(none) => self.no_match(&none),
+                // The library's enum may grow.
+                error => Failure::of(error),
+            })?;
+        match planned.is_empty() && args.shard.is_none() {
+            true => Err(self.nothing_to_run()),
+            false => Ok(planned),
         }
     }
-    if let Some(path) = &args.junit {
-        let (path, xml) = (path.clone(), report.to_junit());
-        files::spawn_blocking(move || {
-            let cannot = || format!("the report {} cannot be written", path.display());
-            std::fs::write(&path, xml).with_context(cannot)
+
+    fn options(&self) -> RunOptions {
+        let default = RunOptions::default();
+        RunOptions {
+            jobs: self.args.jobs.unwrap_or(default.jobs),
+            fail_fast: self.args.fail_fast,
+        }
+    }
+
+    /// Writes the report to stdout, the JUnit report to its file and annotations to stderr.
+    async fn write(&self, report: &Report) -> Result<(), Failure> {
+        let (args, settings) = (self.args, self.settings);
+        if let Some(path) = &args.junit {
+            let (path, xml) = (path.clone(), report.to_junit());
+            files::spawn_blocking(move || {
+                let cannot = || format!("the report {} cannot be written", path.display());
+                std::fs::write(&path, xml).with_context(cannot)
+            })
+            .await?;
+        }
+        if args.json {
+            stdout::json(&report.to_json())?;
+        } else {
+            let style = settings.stdout_style;
+            let call = self.call_command();
+            stdout::write(&human::report(report, &call, settings.verbosity, style))?;
+        }
+        if self.is_annotated {
+            github::annotate_failures(report, &self.bundle);
+        }
+        Ok(())
+    }
+
+    async fn open(&self) -> Result<(Runner, Arc<HostFactory>), Failure> {
+        let (args, settings) = (self.args, self.settings);
+        let policy = PolicyFile::read(args.policy.as_deref()).await?;
+        let factory = Arc::new(HostFactory::start(settings, &policy)?);
+        let PolicyFile { policy, source, .. } = policy;
+        let policy = source.is_some().then_some(policy);
+        let make_host = {
+            let factory = Arc::clone(&factory);
+            move |policy| factory.builder(policy).build()
+        };
+        let runner = Runner::open(&self.bundle, policy, make_host).await;
+        factory.progress.idle();
+        let runner = runner.map_err(|error| {
+            if let OpenError::Load(error) = error {
+                Failure::of_bundle(error, source.as_ref())
+            } else {
+                Failure::of(error)
+            }
+        })?;
+        note_policy_warnings(source.as_ref(), runner.bundle(), settings);
+        let runner = with_mcp_servers(runner, settings).await?;
+        Ok((runner, factory))
+    }
+
+    fn no_match(&self, none: &NoMatch) -> Failure {
+        let bundle = self.bundle.display();
+        let error = anyhow!("no case of {bundle} {}", none.what);
+        let list = "`toolhost test --list` lists the cases there are.";
+        Failure::from(error).hint(match &none.closest {
+            Some(closest) => format!("Did you mean '{closest}'? {list}"),
+            None => list.to_owned(),
         })
-        .await?;
     }
-    if args.json {
-        stdout::json(&report.to_json())?;
-    } else {
-        stdout::write(&human::report(
-            &report,
-            &call_command(args),
-            settings.stdout_style,
-        ))?;
+
+    fn nothing_to_run(&self) -> Failure {
+        let error = anyhow!("{} has no case to run", self.bundle.display());
+        Failure::from(error).hint("`toolhost test --list` lists the cases there are.")
     }
-    Ok(match report.has_failed() {
-        true => Exit::Refused,
-        false => Exit::Done,
-    })
+
+    /// The command that calls a tool of the bundle under the policy of the run, up to the tool's name.
+    fn call_command(&self) -> String {
+        let word = |path: &Path| shell_word(&path.to_string_lossy()).into_owned();
+        let mut command = format!("toolhost call {}", word(&self.bundle));
+        if let Some(policy) = &self.args.policy {
+            command += &format!(" --policy {}", word(policy));
+        }
+        command
+    }
 }
 
 async fn read_case_files(bundle: &Path) -> Result<CaseFiles, Failure> {
@@ -120,28 +271,6 @@ fn with_cache(settings: &Settings) -> Result<(Option<TempDir>, Settings), Failur
     Ok((Some(dir), settings))
 }
 
-async fn open(args: &TestArgs, settings: &Settings) -> Result<Runner, Failure> {
-    let policy = PolicyFile::read(args.policy.as_deref()).await?;
-    let factory = Arc::new(HostFactory::start(settings, &policy)?);
-    let PolicyFile { policy, source, .. } = policy;
-    let policy = source.is_some().then_some(policy);
-    let make_host = {
-        let factory = Arc::clone(&factory);
-        move |policy| factory.builder(policy).build()
-    };
-    let runner = Runner::open(&args.bundle, policy, make_host).await;
-    factory.progress.idle();
-    let runner = runner.map_err(|error| {
-        if let OpenError::Load(error) = error {
-            Failure::of_bundle(error, source.as_ref())
-        } else {
-            Failure::of(error)
-        }
-    })?;
-    note_policy_warnings(source.as_ref(), runner.bundle(), settings);
-    with_mcp_servers(runner, settings).await
-}
-
 /// Starts the MCP servers that the policy of the run grants, for the run and for each case with a host of its
 /// own. The policy of a case grants none.
 async fn with_mcp_servers(runner: Runner, settings: &Settings) -> Result<Runner, Failure> {
@@ -163,15 +292,6 @@ async fn with_mcp_servers(runner: Runner, settings: &Settings) -> Result<Runner,
         }
     });
     attached.await.map_err(|error| anyhow!("{error}").into())
-}
-
-fn nothing_to_run(args: &TestArgs) -> Failure {
-    let bundle = args.bundle.display();
-    let error = match &args.filter {
-        Some(filter) => anyhow!("no case of {bundle} has '{filter}' in its file, name or tool"),
-        None => anyhow!("{bundle} has no case to run"),
-    };
-    Failure::from(error).hint("`toolhost test --list` lists the cases there are.")
 }
 
 fn first_case(files: &CaseFiles) -> String {
@@ -199,14 +319,4 @@ async fn write_update(update: FileUpdate, settings: &Settings) -> Result<(), Fai
     let cases = text::counted(update.cases, "case");
     settings.note(&format!("{}: {cases} updated", update.path.display()));
     Ok(())
-}
-
-/// The command that calls a tool of the bundle under the policy of the run, up to the tool's name.
-fn call_command(args: &TestArgs) -> String {
-    let word = |path: &Path| shell_word(&path.to_string_lossy()).into_owned();
-    let mut command = format!("toolhost call {}", word(&args.bundle));
-    if let Some(policy) = &args.policy {
-        command += &format!(" --policy {}", word(policy));
-    }
-    command
 }

@@ -69,6 +69,16 @@ impl Style {
         self.sgr("36", word)
     }
 
+    /// Formats a line of a difference that was expected.
+    pub(crate) fn expected(self, line: &str) -> String {
+        self.sgr("31", line)
+    }
+
+    /// Formats a line of a difference that is there.
+    pub(crate) fn actual(self, line: &str) -> String {
+        self.sgr("32", line)
+    }
+
     fn sgr(self, code: &str, word: &str) -> String {
         match self.colours {
             Colours::Ansi => format!("\u{1b}[{code}m{word}\u{1b}[0m"),

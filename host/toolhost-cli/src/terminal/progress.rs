@@ -104,6 +104,7 @@ impl Progress {
     pub(crate) fn counting(&self, what: &str, part: &str, total: usize) -> Phase {
         let amount = Amount::Parts {
             done: 0,
+            failed: 0,
             total,
             part: part.to_owned(),
         };
@@ -136,10 +137,20 @@ impl Progress {
 impl Phase {
     /// Counts one more part as done.
     pub(crate) fn advance(&self) {
+        self.count(0);
+    }
+
+    /// Counts one more part as done that has failed.
+    pub(crate) fn advance_failed(&self) {
+        self.count(1);
+    }
+
+    fn count(&self, failures: usize) {
         let mut current = lock(&self.current);
         let own = current.iter_mut().find(|work| work.phase == Some(self.id));
-        if let Some(Amount::Parts { done, .. }) = own.map(|work| &mut work.amount) {
+        if let Some(Amount::Parts { done, failed, .. }) = own.map(|work| &mut work.amount) {
             *done += 1;
+            *failed += failures;
         }
     }
 }

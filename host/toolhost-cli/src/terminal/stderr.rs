@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::environment;
+use crate::terminal::workflow::{self, Annotation};
 
 /// How much is written to stderr besides errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +38,15 @@ const ERASE: &str = "\r\u{1b}[K";
 
 /// Writes text, with a line break at the end. Ignores errors, as stderr may be closed.
 pub(crate) fn write(text: &str) {
+    write_raw(&workflow::plain(text));
+}
+
+/// Writes an annotation on a line of its own.
+pub(crate) fn annotate(annotation: &Annotation) {
+    write_raw(&annotation.to_string());
+}
+
+fn write_raw(text: &str) {
     let mut line = lock();
     let before = leave(&mut line);
     let end = if text.ends_with('\n') { "" } else { "\n" };

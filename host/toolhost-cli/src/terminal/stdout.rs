@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use toolhost::text;
 
-use crate::terminal::stderr;
+use crate::terminal::{stderr, workflow};
 
 /// Writes JSON: on several lines to a terminal, else on one line.
 pub(crate) fn json(value: &Value) -> Result<()> {
@@ -15,7 +15,7 @@ pub(crate) fn json(value: &Value) -> Result<()> {
     } else {
         value.to_string()
     };
-    write(&text::escape_json(&json))
+    write_raw(&workflow::plain_json(&text::escape_json(&json)))
 }
 
 /// Adds a member to a JSON object; leaves another value as it is.
@@ -29,6 +29,10 @@ pub(crate) fn set(json: &mut Value, name: &str, value: impl Into<Value>) {
 ///
 /// A closed pipe is no error.
 pub(crate) fn write(text: &str) -> Result<()> {
+    write_raw(&workflow::plain(text))
+}
+
+fn write_raw(text: &str) -> Result<()> {
     let print = || {
         let mut stdout = std::io::stdout().lock();
         let written = stdout.write_all(format!("{text}\n").as_bytes());

@@ -2,10 +2,13 @@
 
 mod expectations;
 mod generated;
+mod github;
 mod http;
 mod options;
 mod reports;
+mod selected;
 mod updates;
+mod watch;
 
 use std::fs;
 use std::path::PathBuf;

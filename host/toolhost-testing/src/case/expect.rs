@@ -78,6 +78,8 @@ pub struct ErrorIs {
     pub message: Option<TextIs>,
     /// Its suggestion.
     pub suggestion: Option<TextIs>,
+    /// Whether it is written as a code, `error: CODE`, and not as a mapping.
+    pub is_code_alone: bool,
 }
 
 impl ErrorIs {

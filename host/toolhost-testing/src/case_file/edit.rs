@@ -87,6 +87,11 @@ fn parse(source: &YamlSource) -> Option<Node> {
 /// Returns the document as JSON, with the change made.
 fn intended(mut document: Json, change: &Change) -> Option<Json> {
     let mut at = document.get_mut(change.case)?;
+    if let [only] = change.path.as_slice() {
+        let case = at.as_object_mut()?;
+        case.insert(only.clone(), change.value.clone());
+        return Some(document);
+    }
     for key in &change.path {
         at = at.as_object_mut()?.get_mut(key)?;
     }
@@ -124,18 +129,53 @@ fn is_braced(source: &YamlSource, node: &Node) -> bool {
     text.is_some_and(|text| text.starts_with(['{', '[']))
 }
 
-/// Returns the text with the value of a key replaced.
+/// Returns the text with the value of a key replaced, or with a key of the case added.
 fn replaced(source: &YamlSource, document: &Node, change: &Change) -> Option<String> {
-    let (key, value, braced) = find(source, document, change)?;
-    let (start, end) = extent::of_value(source, key, value, braced)?;
-    let indent = usize::try_from(key.mark.column).ok()?.checked_sub(1)?;
-    let written = if braced {
-        format!(" {}", write::inline(&change.value))
-    } else {
-        write::value(&change.value, indent)
+    let Some((key, value, braced)) = find(source, document, change) else {
+        return added(source, document, change);
     };
+    let (start, end) = extent::of_value(source, key, value, braced)?;
+    let written = written(&change.value, key, braced)?;
     let (before, after) = (source.text().get(..start)?, source.text().get(end..)?);
     Some(format!("{before}{written}{after}"))
+}
+
+/// Returns the text with a key added after the last one of the case.
+fn added(source: &YamlSource, document: &Node, change: &Change) -> Option<String> {
+    let ([name], Value::List(cases)) = (change.path.as_slice(), &document.value) else {
+        return None;
+    };
+    let case = cases.get(change.case)?;
+    let Value::Map(entries) = &case.value else {
+        return None;
+    };
+    let (key, value) = entries.last()?;
+    let braced = is_braced(source, document) || is_braced(source, case);
+    let (_, end) = extent::of_value(source, key, value, braced)?;
+    let written = written(&change.value, key, braced)?;
+    let text = source.text();
+    if braced {
+        let (before, after) = (text.get(..end)?, text.get(end..)?);
+        return Some(format!("{before}, {name}:{written}{after}"));
+    }
+    // Behind a comment on the last line of the value.
+    let line = text.get(end..)?.find('\n').unwrap_or(text.len() - end);
+    let (before, after) = (text.get(..end + line)?, text.get(end + line..)?);
+    let indent = column(key)?;
+    Some(format!("{before}\n{:indent$}{name}:{written}{after}", ""))
+}
+
+/// Formats a value, to stand behind the colon of a key that is indented as `key` is.
+fn written(value: &Json, key: &Key, braced: bool) -> Option<String> {
+    match braced {
+        true => Some(format!(" {}", write::inline(value))),
+        false => Some(write::value(value, column(key)?)),
+    }
+}
+
+/// Returns how many columns a key is indented.
+fn column(key: &Key) -> Option<usize> {
+    usize::try_from(key.mark.column).ok()?.checked_sub(1)
 }
 
 #[cfg(test)]

@@ -51,7 +51,9 @@ fn write_case(report: &CaseReport, xml: &mut String) {
         xml.push_str("/>\n");
         return;
     }
-    let problems: Vec<String> = report.mismatches.iter().map(ToString::to_string).collect();
+    let mut problems: Vec<String> = report.mismatches.iter().map(ToString::to_string).collect();
+    let grants = report.policy_lines().into_iter();
+    problems.extend(grants.map(|(denial, line)| format!("denied: {denial}; granted by: {line}")));
     let first = escaped(problems.first().map_or("", String::as_str));
     let all = escaped(&problems.join("\n"));
     let _ = writeln!(xml, ">\n      <failure message=\"{first}\">{all}</failure>");

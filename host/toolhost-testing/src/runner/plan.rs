@@ -13,30 +13,18 @@ use crate::case::Case;
 use crate::case_files::CaseFiles;
 use crate::generate::generate;
 use crate::planned_case::{PlannedCase, TestCase};
-
-/// Which cases to run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selection {
-    /// Only cases that contain this text in their file, name or tool.
-    pub filter: Option<String>,
-    /// The seed of generated cases; `None` leaves them out.
-    pub generated: Option<u64>,
-}
+use crate::selection::{PlanError, Selection};
 
 impl Runner {
     /// Returns the selected cases: those of the case files, then those generated from schemas.
     ///
     /// # Errors
-    /// Findings, if a case names a tool or an agent that the bundle lacks.
+    /// [`PlanError`] if a case names a tool or an agent that the bundle lacks, or a filter matches no case.
     pub fn plan(
         &self,
         files: &CaseFiles,
         selection: &Selection,
-    ) -> Result<Vec<PlannedCase>, Vec<Diagnostic>> {
-        let is_selected = |case: &TestCase| {
-            let filter = selection.filter.as_ref();
-            filter.is_none_or(|text| case.matches(text))
-        };
+    ) -> Result<Vec<PlannedCase>, PlanError> {
         let (mut planned, mut findings) = (Vec::new(), Vec::new());
         for (file, (_, cases)) in files.all().iter().enumerate() {
             for (index, case) in cases.cases().iter().enumerate() {
@@ -54,13 +42,12 @@ impl Runner {
             }
         }
         if findings.iter().any(Diagnostic::is_error) {
-            return Err(findings);
+            return Err(PlanError::Invalid(findings));
         }
         if let Some(seed) = selection.generated {
             planned.extend(generate_all(&self.bundle, seed));
         }
-        planned.retain(|planned| is_selected(&planned.case));
-        Ok(planned)
+        selection.select(planned).map_err(PlanError::NoMatch)
     }
 }
 

@@ -2,6 +2,7 @@
 //! in production.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,6 @@ use crate::judge::{LogLine, Outcome};
 use crate::mismatch::Mismatch;
 use crate::work_tree::WorkTree;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use toolhost::{
     AssistantMessage, Instance, JsonObject, ToolCall, ToolError, ToolResult, ToolStatus, TurnStart,
@@ -40,22 +40,58 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Longest time that a pending call is polled.
 const PENDING_MAX: Duration = Duration::from_secs(120);
 
-impl Runner {
-    /// Runs cases, as many at once as there are processors. Returns the results in the order of `cases`.
-    pub async fn run(&self, cases: Vec<PlannedCase>) -> Vec<CaseReport> {
-        let at_once = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        let permits = Arc::new(Semaphore::new(at_once));
-        let numbers = Arc::new(AtomicU64::new(0));
-        let mut running = JoinSet::new();
-        for (order, planned) in cases.into_iter().enumerate() {
-            let (permits, numbers) = (Arc::clone(&permits), Arc::clone(&numbers));
-            let runner = self.clone();
-            running.spawn(async move {
-                let _permit = permits.acquire_owned().await;
-                (order, run_case(planned, &runner, &numbers).await)
-            });
+/// How cases run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Most cases that run at the same time. Default: the number of processors.
+    pub jobs: NonZeroUsize,
+    /// Whether no further case is started once a case has failed. Default: no.
+    pub fail_fast: bool,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        let two = NonZeroUsize::MIN.saturating_add(1);
+        Self {
+            jobs: std::thread::available_parallelism().unwrap_or(two),
+            fail_fast: false,
         }
-        let mut reports = running.join_all().await;
+    }
+}
+
+impl Runner {
+    /// Runs cases, and calls `on_report` with each report as soon as the case has ended. Returns the reports
+    /// in the order of `cases`. With [`RunOptions::fail_fast`] the cases that were not started have none.
+    pub async fn run(
+        &self,
+        cases: Vec<PlannedCase>,
+        options: RunOptions,
+        mut on_report: impl FnMut(&CaseReport) + Send,
+    ) -> Vec<CaseReport> {
+        let numbers = Arc::new(AtomicU64::new(0));
+        let mut waiting = cases.into_iter().enumerate();
+        let mut running = JoinSet::new();
+        let mut reports = Vec::new();
+        let mut is_stopped = false;
+        loop {
+            let free = options.jobs.get().saturating_sub(running.len());
+            let next = waiting.by_ref().take(if is_stopped { 0 } else { free });
+            for (order, planned) in next {
+                let (runner, numbers) = (self.clone(), Arc::clone(&numbers));
+                running.spawn(async move { (order, run_case(planned, &runner, &numbers).await) });
+            }
+            let (order, report) = match running.join_next().await {
+                None => break,
+                Some(Ok(done)) => done,
+                Some(Err(error)) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(_cancelled) => continue,
+                },
+            };
+            on_report(&report);
+            is_stopped |= options.fail_fast && report.failed > 0;
+            reports.push((order, report));
+        }
         reports.sort_by_key(|(order, _)| *order);
         reports.into_iter().map(|(_, report)| report).collect()
     }

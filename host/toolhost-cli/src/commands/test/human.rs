@@ -1,24 +1,30 @@
-//! The report for people: for each failed case a line and what differed, then one summary line.
+//! The report for people: with -v a line for each case, for each failed case a line and what differed, then
+//! one summary line.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde_json::Value;
-use similar::{ChangeTag, TextDiff};
 use toolhost::text::{escape_json, shell_word};
 use toolhost::tool::Denial;
 use toolhost_testing::{CaseReport, LogLine, Mismatch, PlannedCase, Report, TestCase, Verdict};
 
-use crate::terminal::{Style, text};
-
-/// Most lines displayed of a difference.
-const DIFF_MAX: usize = 40;
+use super::difference;
+use crate::terminal::{Style, Verbosity, text};
 
 /// Most lines displayed of a log.
 const LOG_MAX: usize = 10;
 
 /// Longest command displayed for repeating a call.
 const COMMAND_MAX: usize = 400;
+
+/// A case that takes longer is named in the summary.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Most slow cases named.
+const SLOW_MAX: usize = 3;
 
 /// Indents what belongs to the line above.
 const INDENT: &str = "     ";
@@ -43,15 +49,53 @@ pub(super) fn list(cases: &[PlannedCase]) -> String {
 }
 
 /// Writes the report. `call` is the command that calls a tool of the bundle, up to the tool's name.
-pub(super) fn report(report: &Report, call: &str, style: Style) -> String {
+pub(super) fn report(report: &Report, call: &str, verbosity: Verbosity, style: Style) -> String {
     let mut out = String::new();
+    if verbosity >= Verbosity::Verbose {
+        for case in &report.cases {
+            let _ = writeln!(out, "{}", verdict_line(case, style));
+        }
+    }
     for case in &report.cases {
         if case.verdict() == Verdict::Failed {
             write_failed(case, call, style, &mut out);
         }
     }
     write_denials(report, &mut out);
+    write_slowest(report, &mut out);
     out + &summary(report)
+}
+
+/// How one case ended: `ok 3 ms tests/a.yaml:2 says it back`.
+fn verdict_line(report: &CaseReport, style: Style) -> String {
+    let verdict = match report.verdict() {
+        Verdict::Passed => style.green("ok     "),
+        Verdict::Failed => style.red("FAILED "),
+        Verdict::Updated => style.cyan("updated"),
+    };
+    let (took, name) = (duration(report.took), text::line(&report.case.name()));
+    let place = text::line(&report.case.location());
+    format!("{verdict} {took:>8}  {place} {name}")
+}
+
+/// Formats a time: `12 ms`, `1.25 s`.
+fn duration(time: Duration) -> String {
+    match time < SLOW {
+        true => format!("{} ms", time.as_millis()),
+        false => format!("{:.2} s", time.as_secs_f64()),
+    }
+}
+
+/// Names the cases that took longest, if any took long.
+fn write_slowest(report: &Report, out: &mut String) {
+    let mut slow: Vec<&CaseReport> = report.cases.iter().collect();
+    slow.retain(|case| case.took >= SLOW);
+    slow.sort_by_key(|case| Reverse(case.took));
+    for case in slow.into_iter().take(SLOW_MAX) {
+        let (took, name) = (duration(case.took), text::line(&case.case.name()));
+        let place = text::line(&case.case.location());
+        let _ = writeln!(out, "slow: {took}  {place} {name}");
+    }
 }
 
 fn write_failed(report: &CaseReport, call: &str, style: Style, out: &mut String) {
@@ -70,49 +114,24 @@ fn write_failed(report: &CaseReport, call: &str, style: Style, out: &mut String)
         let _ = writeln!(out, "{INDENT}{line}");
     }
     for mismatch in &report.mismatches {
-        write_difference(mismatch, out);
+        for line in difference::lines(mismatch, style) {
+            let _ = writeln!(out, "{INDENT}{line}");
+        }
+    }
+    for (denial, line) in report.policy_lines() {
+        let (denial, line) = (text::line(&denial.to_string()), text::line(&line));
+        let _ = writeln!(out, "{INDENT}denied: {denial}");
+        let _ = writeln!(
+            out,
+            "{INDENT}granted by this line in `policy` of the case, or in --policy FILE:"
+        );
+        let _ = writeln!(out, "{INDENT}  {}", style.cyan(&line));
     }
     for line in log_lines(&report.log) {
         let _ = writeln!(out, "{INDENT}| {line}");
     }
     if let Some(command) = call_again(report, call) {
         let _ = writeln!(out, "{INDENT}again: {command}");
-    }
-}
-
-/// Writes the lines that differ: `-` is expected, `+` is the actual text.
-fn write_difference(mismatch: &Mismatch, out: &mut String) {
-    let Some((expected, got)) = &mismatch.texts else {
-        return;
-    };
-    let what = text::line(&mismatch.what);
-    let _ = writeln!(out, "{INDENT}{what} (- expected, + got):");
-    let ends_differ = expected.ends_with('\n') != got.ends_with('\n');
-    let diff = TextDiff::from_lines(expected.as_str(), got.as_str());
-    let mut lines = Vec::new();
-    for group in diff.grouped_ops(2) {
-        if !lines.is_empty() {
-            lines.push("  …".to_owned());
-        }
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let sign = match change.tag() {
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-                ChangeTag::Equal => ' ',
-            };
-            let line = text::line(change.value().trim_end_matches('\n'));
-            let end = match ends_differ && change.missing_newline() {
-                true => "  (no line break at the end)",
-                false => "",
-            };
-            lines.push(format!("{sign} {line}{end}"));
-        }
-    }
-    for line in lines.iter().take(DIFF_MAX) {
-        let _ = writeln!(out, "{INDENT}  {line}");
-    }
-    if lines.len() > DIFF_MAX {
-        let _ = writeln!(out, "{INDENT}  … {} more lines", lines.len() - DIFF_MAX);
     }
 }
 
@@ -173,6 +192,12 @@ fn summary(report: &Report) -> String {
         let verdicts = verdicts(report.generated());
         let seed = report.seed;
         parts.push(format!("{generated} generated (seed {seed}): {verdicts}"));
+    }
+    if report.cases.is_empty() {
+        parts.push("no case in this part".to_owned());
+    }
+    if report.not_run > 0 {
+        parts.push(format!("{} not run", report.not_run));
     }
     parts.push(format!("{:.2} s", report.took.as_secs_f64()));
     parts.join(" · ")

@@ -44,6 +44,8 @@ pub(super) enum Amount {
     /// Parts of a known number.
     Parts {
         done: usize,
+        /// How many of those that are done have failed.
+        failed: usize,
         total: usize,
         part: String,
     },
@@ -110,8 +112,17 @@ impl Amount {
     fn text(&self) -> String {
         match self {
             Self::None => String::new(),
-            Self::Parts { done, total, part } => {
-                format!(": {done} of {}", text::counted(*total, part))
+            Self::Parts {
+                done,
+                failed,
+                total,
+                part,
+            } => {
+                let failed = match failed {
+                    0 => String::new(),
+                    failed => format!(", {failed} failed"),
+                };
+                format!(": {done} of {}{failed}", text::counted(*total, part))
             }
             Self::Folder {
                 bytes,

@@ -76,3 +76,41 @@ fn an_answer_does_not_grant_the_request() {
     );
     assert_eq!(report["ok"], true, "{report:#}");
 }
+
+#[test]
+fn a_case_that_lacks_a_policy_fails_with_the_line_that_grants_what_was_denied() {
+    let terminal = Terminal::new();
+    hostile(&terminal, "fetch", "{type: object}");
+    let case = "- name: forgotten
+  tool: x__run
+  args: {url: 'https://api.example.com/v1'}
+  http: [{url: 'https://api.example.com/v1', body: hi}]
+  expect: {outputAt: {/answers/0/status: 200}}
+";
+    terminal.write("here/tests/a.yaml", case);
+    let line = r#"tools: {x: {http: {allow: ["GET https://api.example.com/v1"]}}}"#;
+    let ran = terminal.run(["test", "--no-generated", "-q"]).exits(1);
+    let mut lines = ran.stdout.lines().map(str::trim);
+    assert!(
+        lines.any(|shown| shown == "denied: http: GET https://api.example.com/v1"),
+        "{ran:?}"
+    );
+    assert!(lines.any(|shown| shown == line), "{ran:?}");
+    let report = terminal.run(["test", "--no-generated", "-q", "--json"]);
+    let report = report.exits(1).json();
+    assert_eq!(
+        report["cases"][0]["grants"][0]["policy"], line,
+        "{report:#}"
+    );
+    let junit = ["test", "--no-generated", "-q", "--junit", "r.xml"];
+    terminal.run(junit).exits(1);
+    let junit = std::fs::read_to_string(terminal.path("here/r.xml")).unwrap();
+    assert!(junit.contains("granted by: tools: {x: {http: "), "{junit}");
+
+    // With the line, the case passes.
+    terminal.write(
+        "here/tests/a.yaml",
+        format!("{case}  policy:\n    {line}\n"),
+    );
+    terminal.run(["test", "--no-generated", "-q"]).exits(0);
+}

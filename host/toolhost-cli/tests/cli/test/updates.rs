@@ -141,3 +141,67 @@ fn a_case_file_outside_the_bundle_is_neither_read_nor_written() {
     ran.fails(2, "resolves outside the bundle's directory");
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), BEFORE);
 }
+
+#[test]
+fn update_accepts_another_code_a_result_in_its_place_and_an_unexpected_error() {
+    let terminal = Terminal::new();
+    let before = r#"- name: another code # of the host
+  tool: text__upper
+  args: {}
+  expect: { error: MINE }   # short
+
+- name: another code below
+  tool: text__upper
+  expect:
+    # why
+    error: MINE # code
+    denials: []
+- name: no error
+  tool: echo__say
+  expect: { error: MINE }
+- name: no expectation
+  tool: text__upper
+  args: {} # none
+- {name: in braces, tool: text__upper} # all
+- name: in a mapping
+  tool: text__upper
+  expect: { error: { code: MINE, suggestion: { matches: arguments } } }
+"#;
+    let after = r#"- name: another code # of the host
+  tool: text__upper
+  args: {}
+  expect: { error: "E_TOOL_INVALID_ARGS" }   # short
+
+- name: another code below
+  tool: text__upper
+  expect:
+    # why
+    error: "E_TOOL_INVALID_ARGS" # code
+    denials: []
+- name: no error
+  tool: echo__say
+  expect: { output: {} }
+- name: no expectation
+  tool: text__upper
+  args: {} # none
+  expect:
+    error:
+      code: "E_TOOL_INVALID_ARGS"
+      message: "Invalid arguments for tool 'text__upper': args.text: required property is missing"
+- {name: in braces, tool: text__upper, expect: { error: { code: "E_TOOL_INVALID_ARGS", message: "Invalid arguments for tool 'text__upper': args.text: required property is missing" } }} # all
+- name: in a mapping
+  tool: text__upper
+  expect: { error: { code: "E_TOOL_INVALID_ARGS", suggestion: { matches: arguments } } }
+"#;
+    let file = bundle(&terminal, before);
+    let ran = terminal
+        .run(["test", "--no-generated", "--update"])
+        .exits(0);
+    assert_eq!(
+        timeless(&ran.stdout),
+        "6 cases: 0 passed, 6 updated · [time]"
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), after);
+    let again = terminal.run(["test", "--no-generated"]).exits(0);
+    assert_eq!(timeless(&again.stdout), "6 cases: 6 passed · [time]");
+}

@@ -124,3 +124,34 @@ fn a_value_that_cannot_be_replaced_alone_is_left() {
         None,
     );
 }
+
+#[test]
+fn a_case_without_expectations_gets_them_below_its_last_key() {
+    let error = || json!({"error": {"code": "A"}});
+    let expect = ["expect"];
+    check(
+        "  args: {a: 1} # what\n\n- name: c\n  tool: d__e\n",
+        &expect,
+        error(),
+        Some(
+            "  args: {a: 1} # what\n  expect: { error: { code: \"A\" } }\n\n- name: c\n  tool: d__e\n",
+        ),
+    );
+    check(
+        "  args:\n    a: |\n      one\n",
+        &expect,
+        error(),
+        Some("  args:\n    a: |\n      one\n  expect: { error: { code: \"A\" } }\n"),
+    );
+    let source = YamlSource::new("a.yaml", "- {name: a, tool: a__b}   # short");
+    let change = Change {
+        case: 0,
+        path: vec!["expect".to_owned()],
+        value: error(),
+    };
+    let edited = CaseFile::parse(&source).unwrap().edited(&[change]).unwrap();
+    assert_eq!(
+        edited.text,
+        "- {name: a, tool: a__b, expect: { error: { code: \"A\" } }}   # short"
+    );
+}

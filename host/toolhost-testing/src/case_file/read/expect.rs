@@ -114,6 +114,7 @@ fn error(at: &Cursor<'_>, findings: &mut Findings) -> Option<ErrorIs> {
     if let Value::Text(code) = &at.node.value {
         return Some(ErrorIs {
             code: Some(code.clone()),
+            is_code_alone: true,
             ..ErrorIs::default()
         });
     }
@@ -126,6 +127,7 @@ fn error(at: &Cursor<'_>, findings: &mut Findings) -> Option<ErrorIs> {
         code: optional(&fields, "code", findings, string),
         message: optional(&fields, "message", findings, text_is),
         suggestion: optional(&fields, "suggestion", findings, text_is),
+        is_code_alone: false,
     })
 }
 

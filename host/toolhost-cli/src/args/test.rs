@@ -1,0 +1,233 @@
+//! The arguments of `toolhost test`.
+
+use std::ffi::OsStr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use toolhost_testing::Shard;
+
+use super::BUNDLE;
+
+/// Folder of case files, beside the manifest.
+const CASES: &str = "tests";
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Bundle file, or directory that holds a goondan.yaml [default: goondan.yaml]; its cases are in
+    /// tests/*.yaml beside it, those of a NAME.yaml in tests/NAME/*.yaml
+    #[arg(value_name = "BUNDLE")]
+    first: Option<PathBuf>,
+    /// Run only these cases: paths of case files, also with `:LINE`, or texts in the file, the name or the
+    /// tool of a case
+    #[arg(value_name = "FILTER")]
+    rest: Vec<String>,
+    /// The operator's policy, for cases without a policy of their own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Of these cases, run only those whose file, name or tool contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// List the cases without running them
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Run at most this many cases at the same time [default: the number of processors]
+    #[arg(short, long, value_name = "NUMBER")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Start no further case once one has failed
+    #[arg(long)]
+    pub(crate) fail_fast: bool,
+    /// Run the K-th of N parts of the cases: `2/3`
+    #[arg(long, value_name = "K/N")]
+    pub(crate) shard: Option<Shard>,
+    /// Build and run again whenever the manifest, a source, a component, a case file or the policy changes
+    #[arg(long, conflicts_with_all = ["list", "update"])]
+    pub(crate) watch: bool,
+    /// Leave out generated cases
+    #[arg(long)]
+    pub(crate) no_generated: bool,
+    /// Seed of random arguments
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Update the case files to expect the actual results
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) update: bool,
+    /// Print the report as JSON
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) json: bool,
+    /// Also write the report as JUnit XML
+    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Also write failed cases to stderr as annotations of GitHub Actions [default: if GITHUB_ACTIONS is
+    /// `true`]
+    #[arg(long)]
+    pub(crate) github: bool,
+}
+
+impl TestArgs {
+    /// Returns the bundle and the filters. The first word is the bundle if it names a manifest or a
+    /// directory that holds one; if it is the path of a case file, the bundle is that of the file.
+    pub(crate) fn target(&self) -> (PathBuf, Vec<String>) {
+        let default = || PathBuf::from(BUNDLE);
+        let Some(first) = &self.first else {
+            return (default(), self.rest.clone());
+        };
+        let word = first.to_string_lossy().into_owned();
+        let filters = || {
+            [word.clone()]
+                .into_iter()
+                .chain(self.rest.clone())
+                .collect()
+        };
+        if first.join(BUNDLE).exists() {
+            return (first.clone(), self.rest.clone());
+        }
+        if let Some(bundle) = bundle_of(&without_line(first)) {
+            return (bundle, filters());
+        }
+        // Without a bundle here, an error about the word is of more use than one about a missing file.
+        if first.is_file() || !default().exists() {
+            return (first.clone(), self.rest.clone());
+        }
+        (default(), filters())
+    }
+}
+
+/// Returns a path without `:LINE` at its end.
+fn without_line(path: &Path) -> PathBuf {
+    match path.to_string_lossy().rsplit_once(':') {
+        Some((before, line)) if !path.exists() && line.parse::<u32>().is_ok() => before.into(),
+        Some(_) | None => path.to_owned(),
+    }
+}
+
+/// Returns the bundle of an existing case file, or of a folder of case files.
+fn bundle_of(path: &Path) -> Option<PathBuf> {
+    let is_case_file = path.is_file()
+        && matches!(
+            path.extension().and_then(OsStr::to_str),
+            Some("yaml" | "yml")
+        )
+        && !path.ends_with(BUNDLE);
+    let folder = match path.is_dir() {
+        true => path,
+        false if is_case_file => path.parent()?,
+        false => return None,
+    };
+    let manifest = |cases: &Path, name: &Path| {
+        let manifest = cases.parent()?.join(name);
+        manifest.is_file().then_some(manifest)
+    };
+    if folder.ends_with(CASES) {
+        return manifest(folder, Path::new(BUNDLE));
+    }
+    let cases = folder.parent().filter(|cases| cases.ends_with(CASES))?;
+    let mut name = folder.file_name()?.to_owned();
+    name.push(".yaml");
+    manifest(cases, Path::new(&name))
+}
+
+pub(crate) const HELP: &str = "\
+Examples:
+  toolhost test                             goondan.yaml here, with its tests/*.yaml
+  toolhost test my-bundle upper             only cases with this text in file, name or tool
+  toolhost test tests/count.yaml            only the cases of this file
+  toolhost test my-bundle tests/count.yaml:12   only the case at this line
+  toolhost test -v --jobs 1 --fail-fast     one after another, until one fails
+  toolhost test --watch                     builds and runs again after each change
+  toolhost test my-bundle --update          accept the actual results
+  toolhost test my-bundle --shard 2/3       the second third, for one of three jobs
+  toolhost test my-bundle --junit report.xml --json > report.json
+
+The first argument is the bundle if it names a manifest or a directory that holds a goondan.yaml. All
+others are filters. A case runs if it is in one of the named files, if any are named, and contains one of
+the texts, if any are given. A filter without a match is an error.
+
+A case file is a list of cases:
+  - name: counts a text file
+    tool: notes__count
+    args: { path: poem.txt }
+    files: { poem.txt: \"one two\\nthree\\n\" }
+    expect:
+      output: { lines: 2, words: 3 }
+
+Each case runs in a fresh workdir, under the limits and grants of production. Every export is also
+called with arguments generated from its schema: valid ones, invalid ones, and hostile texts. With any
+arguments a tool must return a result, must not crash, and must change nothing outside its workdir.
+
+The report lists failed cases, with -v all cases and how long each took. Its order does not depend on
+--jobs. A case of --shard K/N is in the same part whatever other cases there are. Under GitHub Actions,
+failed cases become annotations, and no output of a tool is read as a workflow command.
+
+With --json: {\"ok\", \"passed\", \"failed\", \"updated\", \"notRun\", \"ms\", \"cases\": [{\"file\", \"line\", \"name\",
+\"tool\", \"status\", \"ms\", \"runs\", \"problems\": [{\"what\", \"expected\", \"got\"}], \"usage\", \"grants\"?: [{\"denied\",
+\"policy\"}]}], \"generated\": {\"seed\", \"ms\", \"passed\", \"failed\": [like cases, with \"kind\" and \"args\"]}}.
+
+Exit codes: 0 all passed · 1 a case failed · 2 wrong usage, no case matches, or the bundle or a case file
+is invalid · 130 stopped by Ctrl-C, also with --watch";
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser;
+
+    use crate::args::{Cli, Command};
+
+    #[test]
+    fn the_first_word_is_the_bundle_or_a_filter() {
+        let dir = tempfile::tempdir().unwrap();
+        for file in [
+            "goondan.yaml",
+            "other.yaml",
+            "tests/a.yaml",
+            "tests/other/b.yaml",
+            "tests/fixture/goondan.yaml",
+            "tests/data.txt",
+            "empty/x",
+        ] {
+            let path = dir.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let check = |first: &str, bundle: &str, is_filter: bool| {
+            let first = dir.path().join(first).to_string_lossy().into_owned();
+            let words = ["toolhost", "test", first.as_str(), "more"];
+            let Command::Test(args) = Cli::try_parse_from(words).unwrap().command else {
+                panic!("not a test");
+            };
+            let (found, filters) = args.target();
+            let expected = if is_filter {
+                vec![first.as_str(), "more"]
+            } else {
+                vec!["more"]
+            };
+            assert_eq!(
+                (found, filters),
+                (
+                    dir.path().join(bundle),
+                    expected.iter().map(|word| (*word).to_owned()).collect()
+                ),
+                "{first}"
+            );
+        };
+        check("", "", false);
+        check("goondan.yaml", "goondan.yaml", false);
+        check("other.yaml", "other.yaml", false);
+        check("tests", "goondan.yaml", true);
+        check("tests/a.yaml", "goondan.yaml", true);
+        check("tests/a.yaml:12", "goondan.yaml", true);
+        check("tests/other", "other.yaml", true);
+        check("tests/other/b.yaml", "other.yaml", true);
+        check("tests/fixture", "tests/fixture", false);
+        check(
+            "tests/fixture/goondan.yaml",
+            "tests/fixture/goondan.yaml",
+            false,
+        );
+        // Not a bundle: the error says so, as there is none in the current directory.
+        check("empty", "empty", false);
+        check("nowhere", "nowhere", false);
+        check("tests/data.txt", "tests/data.txt", false);
+    }
+}

@@ -1,0 +1,217 @@
+//! Runs tests again when a file changes that they depend on.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toolhost::BundleWatch;
+use toolhost::manifest::Bundle;
+use toolhost_manifest::bundle::OpenBundle;
+use toolhost_manifest::bundle::built::Stamp;
+use toolhost_testing::CaseFiles;
+
+use super::Tests;
+use crate::commands::build;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::files;
+use crate::host_context;
+use crate::policy_file::PolicyFile;
+use crate::terminal::text;
+
+/// Time between two looks for new case files.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// Largest component whose sources are read, in bytes.
+const COMPONENT_MAX: u64 = 256 << 20;
+
+/// Most files of a folder of sources.
+const SOURCES_MAX: usize = 2_000;
+
+/// Deepest folder of sources.
+const DEPTH_MAX: usize = 16;
+
+/// Most changed files named on a line.
+const NAMED_MAX: usize = 5;
+
+/// Builds and tests, and again after each change. Ends with the signal that stops the command.
+pub(super) async fn run(tests: &Tests<'_>) -> Result<Exit, Failure> {
+    let sandbox = host_context::sandbox(tests.settings)?;
+    let mut watch = BundleWatch::new(&tests.bundle);
+    let mut watched = Watched::default();
+    let mut only = Vec::new();
+    loop {
+        // Before they are read, so that no change is missed.
+        watched.look(tests).await?;
+        watch.set_also(watched.files());
+        if watched.build(tests).await {
+            watch.set_also(watched.files());
+            if let Err(failure) = tests.run(&only).await {
+                failure.print(tests.settings.style);
+            }
+        } else {
+            watch.set_also(watched.files());
+        }
+        tests.settings.note("waiting for changes; Ctrl-C ends it");
+        let changed = loop {
+            let changed = tokio::select! {
+                changed = watch.changed(&sandbox) => changed,
+                new = new_case_files(&tests.bundle, &watched.cases) => new,
+            };
+            let changed = watched.relevant(changed);
+            if !changed.is_empty() {
+                break changed;
+            }
+        };
+        let names: Vec<String> = changed
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let names = toolhost::text::listed(names.iter().map(String::as_str), NAMED_MAX);
+        let count = text::counted(changed.len(), "file");
+        tests.settings.note(&format!("{count} changed: {names}"));
+        let are_cases = changed.iter().all(|path| watched.is_case_file(path));
+        only = if are_cases { changed } else { Vec::new() };
+    }
+}
+
+/// The files that a run depends on, besides the manifest and the components that it names.
+#[derive(Debug, Default)]
+struct Watched {
+    cases: Vec<PathBuf>,
+    /// The policy and the files of its secrets.
+    policy: Vec<PathBuf>,
+    sources: BTreeSet<PathBuf>,
+    /// The components that builds write, from the bundle's directory.
+    built: Vec<PathBuf>,
+}
+
+impl Watched {
+    fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let files = self.cases.iter().chain(&self.policy).chain(&self.sources);
+        files.cloned().collect::<Vec<_>>().into_iter()
+    }
+
+    /// Finds the files.
+    async fn look(&mut self, tests: &Tests<'_>) -> Result<(), Failure> {
+        self.cases = case_files(&tests.bundle).await;
+        let policy = tests.args.policy.as_deref();
+        self.policy = policy.iter().map(|path| path.to_path_buf()).collect();
+        // An error in the policy is reported by the run.
+        if let Ok(file) = PolicyFile::read(policy).await {
+            self.policy.extend(file.secret_files);
+        }
+        self.look_for_sources(tests, Sources::Built).await
+    }
+
+    /// Builds what is not up to date. Returns whether the tests can run.
+    async fn build(&mut self, tests: &Tests<'_>) -> bool {
+        let built = build::refresh(&tests.bundle, tests.settings).await;
+        let is_built = match built {
+            Ok(is_built) => is_built,
+            // The run reports an error in the manifest.
+            Err(_) => return true,
+        };
+        let sources = match is_built {
+            true => Sources::Built,
+            // The build may have failed for a file that no component is built from.
+            false => Sources::All,
+        };
+        self.look_for_sources(tests, sources).await.is_ok() && is_built
+    }
+
+    /// Finds the sources. If the manifest cannot be read, those found before stay.
+    async fn look_for_sources(&mut self, tests: &Tests<'_>, which: Sources) -> Result<(), Failure> {
+        let bundle = tests.bundle.clone();
+        let found = files::spawn_blocking(move || {
+            let open = Bundle::open(&bundle).ok();
+            Ok(open.map(|open| sources(&open, which)))
+        });
+        if let Some((sources, built)) = found.await? {
+            (self.sources, self.built) = (sources, built);
+        }
+        Ok(())
+    }
+
+    /// Leaves out the components that builds write: their sources are watched.
+    fn relevant(&self, mut changed: Vec<PathBuf>) -> Vec<PathBuf> {
+        changed.retain(|path| !self.built.iter().any(|built| path.ends_with(built)));
+        changed
+    }
+
+    fn is_case_file(&self, path: &PathBuf) -> bool {
+        let folder = self.cases.first().and_then(|case| case.parent());
+        self.cases.contains(path) || folder.is_some_and(|folder| path.parent() == Some(folder))
+    }
+}
+
+/// Which files are sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sources {
+    /// Those that components were built from.
+    Built,
+    /// Also all others in the folders of the entries.
+    All,
+}
+
+/// Returns the sources of a bundle, and the components that are built from them.
+fn sources(open: &OpenBundle, which: Sources) -> (BTreeSet<PathBuf>, Vec<PathBuf>) {
+    let (mut sources, mut built) = (BTreeSet::new(), Vec::new());
+    for source in open.source_entries() {
+        let entry = open.dir().join(&source.tool.spec.entry);
+        let component = open.dir().join(&source.component);
+        let component = files::read("the component", &component, COMPONENT_MAX);
+        let stamp = component.ok().and_then(|component| Stamp::read(&component));
+        let known = stamp.iter().flat_map(|stamp| &stamp.sources);
+        sources.extend(known.map(|known| open.dir().join(&known.path)));
+        if let (Sources::All, Some(folder)) = (which, entry.parent()) {
+            add_files(folder, DEPTH_MAX, &mut sources);
+        }
+        sources.insert(entry);
+        built.push(source.component);
+    }
+    (sources, built)
+}
+
+/// Adds the files of a folder, without those that tools make. Follows no links.
+fn add_files(folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let (name, path) = (entry.file_name(), entry.path());
+        let made = ["target", "node_modules", "__pycache__"];
+        let is_made = made.iter().any(|made| name == *made);
+        if found.len() >= SOURCES_MAX || is_made || name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 0 => add_files(&path, depth - 1, found),
+            Ok(kind) if kind.is_file() => {
+                found.insert(path);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+/// The paths of the case files. An error is reported by the run.
+async fn case_files(bundle: &Path) -> Vec<PathBuf> {
+    let bundle = bundle.to_owned();
+    let listed = files::spawn_blocking(move || Ok(CaseFiles::list(&bundle)?)).await;
+    listed.unwrap_or_default()
+}
+
+/// Waits until there are case files that are not known.
+async fn new_case_files(bundle: &Path, known: &[PathBuf]) -> Vec<PathBuf> {
+    loop {
+        tokio::time::sleep(INTERVAL).await;
+        let mut found = case_files(bundle).await;
+        found.retain(|path| !known.contains(path));
+        if !found.is_empty() {
+            // An editor may still be writing.
+            tokio::time::sleep(INTERVAL).await;
+            return found;
+        }
+    }
+}
