@@ -62,6 +62,8 @@ pub enum PlanError {
 pub struct NoMatch {
     /// What no case does: `has 'abc' in its file, name or tool`.
     pub what: String,
+    /// The filter that matches no case by itself. None if only all filters together match none.
+    pub filter: Option<String>,
     /// The word that was probably meant.
     pub closest: Option<String>,
 }
@@ -100,6 +102,7 @@ impl Selection {
             let what = format!("matches all of: {}", text::listed(words, 10));
             return Err(NoMatch {
                 what,
+                filter: None,
                 closest: None,
             });
         }
@@ -202,6 +205,7 @@ impl NoMatch {
         let quoted = text::shorten(word, QUOTED_MAX);
         Self {
             what: format!("has '{quoted}' in its file, name or tool"),
+            filter: Some(word.to_owned()),
             closest: closest(word, &known).map(str::to_owned),
         }
     }

@@ -91,6 +91,12 @@ impl TestArgs {
         }
         (default(), filters())
     }
+
+    /// Whether the first word may be meant as the bundle, although it names none.
+    pub(crate) fn may_be_bundle(&self) -> bool {
+        let first = self.first.as_ref();
+        first.is_some_and(|first| *first != self.target().0)
+    }
 }
 
 /// Returns a path without `:LINE` at its end.

@@ -206,8 +206,13 @@ impl Tests<'_> {
     }
 
     fn no_match(&self, none: &NoMatch) -> Failure {
-        let bundle = self.bundle.display();
-        let error = anyhow!("no case of {bundle} {}", none.what);
+        let (bundle, what) = (self.bundle.display(), &none.what);
+        // The first word may be meant as a bundle.
+        let is_first = none.filter.is_some() && none.filter.as_ref() == self.words.first();
+        let error = match is_first && self.args.may_be_bundle() {
+            true => anyhow!("no case of {bundle} {what}, and there is no bundle of that name"),
+            false => anyhow!("no case of {bundle} {what}"),
+        };
         let list = "`toolhost test --list` lists the cases there are.";
         Failure::from(error).hint(match &none.closest {
             Some(closest) => format!("Did you mean '{closest}'? {list}"),

@@ -3,6 +3,7 @@
 mod colours;
 mod questions;
 mod screen;
+mod testing;
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
