@@ -8,7 +8,7 @@ mod options;
 mod reports;
 mod selected;
 mod updates;
-mod watch;
+pub(crate) mod watch;
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,6 +1,8 @@
 //! `toolhost build`, with the real compilers. Each test takes a core and much memory: nextest
 //! runs them one at a time.
 
+mod watch;
+
 use std::fs;
 use std::process::{Command, Stdio};
 

@@ -9,18 +9,17 @@ use std::time::{Duration, Instant};
 use super::bundle;
 use crate::terminal::{Terminal, root};
 
-/// Longest wait for a line.
-const SOON: Duration = Duration::from_secs(60);
+/// Longest wait for a line. A source may be built first.
+const SOON: Duration = Duration::from_secs(300);
 
 /// A running `toolhost test --watch`, and the lines of both streams.
-struct Watching {
+pub(crate) struct Watching {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Watching {
-    fn start(terminal: &Terminal, words: &[&str]) -> Self {
-        let mut command = terminal.toolhost(["test", "--watch"].iter().chain(words));
+    pub(crate) fn start(command: &mut Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (send, lines) = channel();
@@ -40,7 +39,7 @@ impl Watching {
     }
 
     /// Waits for all of these texts, in any order. Returns the lines.
-    fn until(&self, says: &[&str]) -> Vec<String> {
+    pub(crate) fn until(&self, says: &[&str]) -> Vec<String> {
         let started = Instant::now();
         let mut seen: Vec<String> = Vec::new();
         while !says
@@ -57,7 +56,7 @@ impl Watching {
     }
 
     /// Interrupts it. Returns the exit code.
-    fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(mut self) -> Option<i32> {
         let kill = format!("kill -INT {}", self.child.id());
         assert!(
             Command::new("sh")
@@ -70,7 +69,7 @@ impl Watching {
     }
 }
 
-const WAITING: &str = "waiting for changes";
+pub(crate) const WAITING: &str = "waiting for changes";
 
 #[test]
 fn tests_run_again_when_a_file_changes_and_ctrl_c_ends_it() {
@@ -81,8 +80,14 @@ fn tests_run_again_when_a_file_changes_and_ctrl_c_ends_it() {
     );
     terminal.write("here/tests/b.yaml", "- {name: b, tool: echo__say}\n");
     terminal.write("policy.yaml", "locale: en");
-    let words = ["--no-generated", "--policy", "../policy.yaml"];
-    let watching = Watching::start(&terminal, &words);
+    let words = [
+        "test",
+        "--watch",
+        "--no-generated",
+        "--policy",
+        "../policy.yaml",
+    ];
+    let watching = Watching::start(&mut terminal.toolhost(words));
     watching.until(&["2 cases: 2 passed", WAITING]);
 
     // Only the cases of a changed file run.
