@@ -136,6 +136,9 @@ pub(crate) enum Command {
     /// List, verify or remove cached components
     #[command(after_long_help = help::CACHE)]
     Cache(CacheArgs),
+    /// Examine this machine: compilers, kits, the kernel, the directories, the network, the terminal
+    #[command(after_long_help = help::DOCTOR)]
+    Doctor(DoctorArgs),
     /// Print a script that completes commands and options in a shell
     #[command(after_long_help = help::COMPLETIONS)]
     Completions(CompletionsArgs),
@@ -393,6 +396,13 @@ pub(crate) enum CacheAction {
     Verify,
     /// Remove all cached components; they are compiled again when needed
     Clear,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

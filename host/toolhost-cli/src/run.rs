@@ -121,6 +121,7 @@ async fn execute(
         Command::Test(args) => commands::test(&args, settings).await,
         Command::Inspect(args) => commands::inspect(&args, settings).await,
         Command::Cache(args) => commands::cache(&args, settings),
+        Command::Doctor(args) => commands::doctor(&args, settings).await,
         Command::Completions(args) => commands::completions(&args),
         Command::Man(args) => commands::man(&args),
     }

@@ -2,10 +2,12 @@
 //! bundle's author outside a sandbox.
 
 mod build_error;
+mod installed;
 mod job;
 pub(crate) mod kit;
 mod kit_cache;
 mod kit_reply;
+pub(crate) mod probe;
 mod process;
 mod python;
 mod rust;
@@ -19,6 +21,7 @@ use kit::Kit;
 pub(crate) use python::write_editor_types;
 
 pub(crate) use build_error::{BuildError, ErrorCause, Fault};
+pub(crate) use installed::{InstalledKit, KitState, installed_kits, outdated_kits};
 pub(crate) use job::{BuildOptions, BuiltComponent, Engine, TargetDir};
 pub(crate) use kit_cache::KitCache;
 pub(crate) use rust::write_sdk;

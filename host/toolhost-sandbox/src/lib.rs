@@ -15,6 +15,7 @@ mod config;
 mod engine;
 mod error;
 mod host;
+mod kernel_features;
 mod prepare;
 mod sandbox;
 mod scheduler;
@@ -40,6 +41,7 @@ pub use host::http::{
     HttpClient, HttpClientBody, HttpClientError, HttpConfig, HttpResolveFuture, HttpResolver,
     SystemResolver,
 };
+pub use kernel_features::KernelFeatures;
 pub use sandbox::Sandbox;
 pub use tool::PreparedTool;
 pub use workdir::{FileIo, Workdir, WorkdirError, WorkdirRules, WriteProtected};

@@ -211,6 +211,23 @@ With --json: {\"dir\", \"bytes\", \"limitBytes\", \"entries\": [{\"file\", \"sha
 Exit codes: 0 done; for verify: all are valid or other-engine · 1 verify: one is not ·
 2 the cache cannot be used";
 
+pub(crate) const DOCTOR: &str = "\
+Examples:
+  toolhost doctor
+  toolhost doctor --state-root ./state
+  toolhost doctor --json | jq '.checks[] | select(.state != \"ok\")'
+
+Each line has a state, the name of what was examined, and its value. For a warning or an error the next
+line names the next move. Compilers that are missing are warnings: you need those of your languages alone.
+Nothing is changed on disk, and nothing is downloaded. A copy of the database is opened in a temporary
+directory.
+
+With --json: {\"ok\", \"version\", \"checks\": [{\"area\": \"compilers\" | \"kits\" | \"kernel\" | \"cache\" |
+\"state\" | \"network\" | \"terminal\", \"name\", \"state\": \"ok\" | \"warning\" | \"error\", \"value\", \"neededFor\",
+\"next\"}]}
+
+Exit codes: 0 no errors · 1 an error · 2 wrong usage";
+
 pub(crate) const COMPLETIONS: &str = "\
 Examples:
   toolhost completions bash > ~/.local/share/bash-completion/completions/toolhost

@@ -20,6 +20,7 @@ use crate::terminal::progress::{Progress, size};
 use crate::terminal::{stderr, stdout, text};
 use crate::toolchains::{BuildError, BuildOptions, ErrorCause, Fault, KitCache};
 use session::BuildSession;
+use watch::SourceWatch;
 
 /// The result of one source entry.
 #[derive(Debug, Serialize)]
@@ -41,6 +42,13 @@ enum State {
     Failed(BuildError),
 }
 
+pub(crate) async fn build(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
+    match args.watch {
+        true => watch(args, settings).await,
+        false => once(args, settings, Round::First).await,
+    }
+}
+
 /// A build of a bundle that is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Round {
@@ -50,10 +58,26 @@ enum Round {
     Again,
 }
 
-pub(crate) async fn build(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
-    match args.watch {
-        true => watch::watch(args, settings).await,
-        false => once(args, settings, Round::First).await,
+/// Builds, and builds again whenever a source changes. Returns only if the bundle cannot be read at first:
+/// a signal ends the command.
+async fn watch(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
+    let mut args = args.clone();
+    let mut round = Round::First;
+    loop {
+        let bundle = args.bundle.clone();
+        let sources = SourceWatch::new(&bundle).await?;
+        if let Err(failure) = once(&args, settings, round).await {
+            if round == Round::First && failure.findings.is_empty() {
+                return Err(failure);
+            }
+            failure.print(settings.style);
+        }
+        if round == Round::First {
+            settings.note("building again when a source changes; Ctrl-C ends it");
+        }
+        sources.changed().await?;
+        args.force = false;
+        round = Round::Again;
     }
 }
 

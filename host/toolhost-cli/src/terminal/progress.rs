@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use toolhost::LoadProgress;
 
 use crate::terminal::{Verbosity, stderr, text};
-pub(crate) use work::size;
 use work::{Amount, AtOnce, Work};
+pub(crate) use work::{folder_bytes, size};
 
 /// Time between two updates of the line.
 const TICK: Duration = Duration::from_millis(100);
@@ -224,7 +224,7 @@ fn measure(current: &Current) {
     let Some((phase, folder)) = found else {
         return;
     };
-    let size = work::folder_bytes(&folder);
+    let size = folder_bytes(&folder);
     let mut current = lock(current);
     let work = current.iter_mut().find(|work| work.phase == phase);
     if let Some(Amount::Folder { bytes, .. }) = work.map(|work| &mut work.amount) {

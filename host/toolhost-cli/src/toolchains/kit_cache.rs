@@ -23,6 +23,15 @@ impl KitCache {
         }
     }
 
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether a folder was filled.
+    pub(crate) fn is_complete(folder: &Path) -> bool {
+        folder.join(COMPLETE).exists()
+    }
+
     /// Returns a folder for build programs to use.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.dir.join(name);

@@ -11,13 +11,27 @@ use toolhost_manifest::bundle::built::{Language, Source};
 use super::build_error::{BuildError, Fault};
 use super::job::{BuildOptions, BuiltComponent};
 use super::kit::{self, Kit, KitFile};
-use super::kit_cache::contract_dir;
+use super::kit_cache::{KitCache, contract_dir};
 use super::kit_reply::KitReply;
 use super::process;
 
 const KIT: Kit = Kit::of(Language::Python);
 
-const GET_PYTHON: &str = "Install Python 3.10 or newer: https://www.python.org";
+pub(super) const GET_PYTHON: &str = "Install Python 3.10 or newer: https://www.python.org";
+
+pub(super) const GET_VENV: &str = "On Debian and Ubuntu: apt install python3-venv";
+
+/// A program that fails in a Python that is too old.
+pub(super) const CHECK: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
+
+/// Folder of the virtual environments in the cache of kits.
+pub(super) const VENVS: &str = "python-venvs";
+
+/// Folder of the packages of tools in the cache of kits.
+pub(super) const PACKAGES: &str = "python-packages";
+
+/// The packages of the kit.
+const REQUIREMENTS: &str = "requirements.txt";
 
 /// Size of the virtual environment with the packages of the kit, in bytes.
 const VENV_BYTES: u64 = 72_000_000;
@@ -46,7 +60,7 @@ pub(super) async fn build(
         .arg("--wit")
         .arg(contract_dir(&kit))
         .arg("--work")
-        .arg(options.kit_cache.folder("python-packages")?)
+        .arg(options.kit_cache.folder(PACKAGES)?)
         .arg("--json")
         // Python would write into the folder of the kit.
         .env("PYTHONDONTWRITEBYTECODE", "1");
@@ -59,14 +73,13 @@ pub(super) async fn build(
 
 /// Returns a Python in a virtual environment with the packages of the kit.
 async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
-    let check = "import sys; sys.exit(sys.version_info < (3, 10))";
     let mut python = Command::new("python3");
-    let output = process::run(python.args(["-c", check]), GET_PYTHON).await?;
+    let output = process::run(python.args(["-c", CHECK]), GET_PYTHON).await?;
     if !output.is_ok {
         let what = "python3 is older than 3.10";
         return Err(BuildError::machine(Fault::new(what).next(GET_PYTHON)));
     }
-    let requirements = kit.join("requirements.txt");
+    let requirements = kit.join(REQUIREMENTS);
     let fill = async |folder: &Path| {
         let what = "the build tools for Python, once";
         let _phase = options.progress.downloading(what, folder, Some(VENV_BYTES));
@@ -76,8 +89,7 @@ async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, B
         if !output.is_ok {
             let fault = Fault::new("python3 cannot make a virtual environment");
             let text = format!("{}\n{}", output.stdout.trim(), output.stderr_end());
-            let next = "On Debian and Ubuntu: apt install python3-venv";
-            return Err(BuildError::machine(fault.detail(text).next(next)));
+            return Err(BuildError::machine(fault.detail(text).next(GET_VENV)));
         }
         let downloads = folder.join("downloads");
         let cannot = || format!("{} cannot be created", downloads.display());
@@ -100,12 +112,24 @@ async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, B
         let fault = fault.detail(output.stderr_end()).next(next);
         Err(BuildError::machine(fault))
     };
-    let digest = fs::read(&requirements).context("the kit is incomplete")?;
-    let digest = Source::new("", &digest).sha256;
-    let name = digest.get(..16).unwrap_or(&digest);
-    let venv = options.kit_cache.folder("python-venvs")?.join(name);
+    options.kit_cache.folder(VENVS)?;
+    let venv = venv(options.kit_cache);
     let venv = options.kit_cache.complete(venv, fill).await?;
-    Ok(venv.join("bin/python"))
+    Ok(in_venv(&venv))
+}
+
+/// Returns the folder of the virtual environment, by the digest of the packages of the kit.
+pub(super) fn venv(kit_cache: &KitCache) -> PathBuf {
+    let mut requirements = KIT.builder().filter(|file| file.path == REQUIREMENTS);
+    let digest = requirements.next().map_or(&[][..], |file| file.bytes);
+    let digest = Source::new("", digest).sha256;
+    let name = digest.get(..16).unwrap_or(&digest);
+    kit_cache.dir().join(VENVS).join(name)
+}
+
+/// Returns the interpreter of a virtual environment.
+pub(super) fn in_venv(venv: &Path) -> PathBuf {
+    venv.join("bin/python")
 }
 
 /// Writes the types for editors, if the project's pyrightconfig.json names them.

@@ -17,9 +17,9 @@ use super::process::{self, ProcessOutput};
 use crate::files;
 use cargo_messages::Messages;
 
-const TARGET: &str = "wasm32-wasip2";
+pub(super) const TARGET: &str = "wasm32-wasip2";
 
-const GET_RUST: &str = "Install Rust: https://rustup.rs";
+pub(super) const GET_RUST: &str = "Install Rust: https://rustup.rs";
 
 /// The folder of the SDK in a package, as its `Cargo.toml` names it.
 const SDK: &str = ".toolhost/sdk/rust";

@@ -18,12 +18,12 @@ use super::process;
 const KIT: Kit = Kit::of(Language::TypeScript);
 
 /// The oldest version of Node that the kit supports.
-const NODE: u32 = 20;
+pub(super) const NODE: u32 = 20;
 
-const GET_NODE: &str = "Install Node 20 or newer, with npm: https://nodejs.org";
+pub(super) const GET_NODE: &str = "Install Node 20 or newer, with npm: https://nodejs.org";
 
 /// The folder of the kit with the packages for tools that use `fetch`.
-const STARLINGMONKEY: &str = "build/starlingmonkey";
+pub(super) const STARLINGMONKEY: &str = "build/starlingmonkey";
 
 /// Size of the kit with its packages, in bytes.
 const KIT_BYTES: u64 = 53_000_000;
@@ -132,12 +132,16 @@ async fn check_node() -> Result<(), BuildError> {
     let mut node = Command::new("node");
     let output = process::run(node.arg("--version"), GET_NODE).await?;
     let version = output.stdout.trim();
-    let major = version.trim_start_matches('v').split('.').next();
-    match major.and_then(|major| major.parse::<u32>().ok()) {
-        Some(major) if major >= NODE => Ok(()),
-        _ => {
-            let what = format!("node is {version}; tools are built with Node {NODE} or newer");
-            Err(BuildError::machine(Fault::new(what).next(GET_NODE)))
-        }
+    if is_supported(version) {
+        return Ok(());
     }
+    let what = format!("node is {version}; tools are built with Node {NODE} or newer");
+    Err(BuildError::machine(Fault::new(what).next(GET_NODE)))
+}
+
+/// Whether the kit supports this version of Node, such as `v22.1.0`.
+pub(super) fn is_supported(version: &str) -> bool {
+    let major = version.trim_start_matches('v').split('.').next();
+    let major = major.and_then(|major| major.parse::<u32>().ok());
+    major.is_some_and(|major| major >= NODE)
 }

@@ -4,6 +4,7 @@
 mod builds;
 mod made;
 mod missing;
+mod watch;
 
 use std::fs;
 use std::path::{Path, PathBuf};

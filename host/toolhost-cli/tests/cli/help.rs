@@ -27,6 +27,8 @@ Commands:
   test         Run the test cases of a bundle's tools, and cases generated from their schemas
   inspect      Show the exports and imports of a component, and whether it would load
   cache        List, verify or remove cached components
+  doctor       Examine this machine: compilers, kits, the kernel, the directories, the network, the
+               terminal
   completions  Print a script that completes commands and options in a shell
   man          Write a man page for each command
   help         Print this message or the help of the given subcommand(s)
@@ -60,6 +62,7 @@ fn every_command_has_examples_and_exit_codes() {
         "test",
         "inspect",
         "cache",
+        "doctor",
         "completions",
         "man",
     ] {

@@ -15,6 +15,7 @@ mod cache;
 mod call;
 mod check;
 mod docs;
+mod doctor;
 mod front_ends;
 mod help;
 mod include;

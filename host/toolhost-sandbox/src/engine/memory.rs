@@ -11,7 +11,7 @@ pub(in crate::engine) mod address_space;
 pub(crate) mod creator;
 mod idle;
 pub(crate) mod image;
-mod page_scan;
+pub(crate) mod page_scan;
 mod slot;
 pub(crate) mod source;
 

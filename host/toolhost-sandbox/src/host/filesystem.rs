@@ -11,7 +11,7 @@
 //! long, and those run on other threads. See [`FileIo::Offload`](crate::FileIo) for other disks.
 
 mod attributes;
-mod beneath;
+pub(crate) mod beneath;
 mod budget;
 mod context;
 mod descriptor;

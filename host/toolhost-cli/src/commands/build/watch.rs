@@ -1,4 +1,4 @@
-//! Builds a bundle again whenever its sources change.
+//! Notices when the sources of a bundle change.
 //!
 //! Looks at the metadata of the files twice a second, so that it works on every file system.
 
@@ -8,16 +8,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use toolhost::manifest::Bundle;
+use toolhost::LoadError;
+use toolhost::manifest::{Bundle, YamlSource};
 use toolhost_manifest::bundle::MANIFEST;
-use toolhost_manifest::bundle::built::{SOURCE_DEPTH_MAX, Stamp};
+use toolhost_manifest::bundle::built::{FOLDER, SOURCE_DEPTH_MAX, Stamp};
 
-use super::{Round, once};
-use crate::args::BuildArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
 use crate::files::{self, spawn_blocking};
-use crate::settings::Settings;
 
 /// Time between two looks at the files.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -40,27 +36,25 @@ const NO_SOURCES: [&str; 3] = ["target", "node_modules", "__pycache__"];
 /// The file that cargo writes while it builds.
 const CARGO_LOCK: &str = "Cargo.lock";
 
-/// Builds, and builds again whenever a source changes. Returns only if the bundle cannot be read at first:
-/// a signal ends the command.
-pub(super) async fn watch(args: &BuildArgs, settings: &Settings) -> Result<Exit, Failure> {
-    let mut args = args.clone();
-    let mut round = Round::First;
-    loop {
-        // Before the build, so that no change is missed.
-        let before = look(&args.bundle).await?;
-        if let Err(failure) = once(&args, settings, round).await {
-            if round == Round::First && failure.findings.is_empty() {
-                return Err(failure);
-            }
-            failure.print(settings.style);
-        }
-        let known = known(before, look(&args.bundle).await?);
-        if round == Round::First {
-            settings.note("building again when a source changes; Ctrl-C ends it");
-        }
-        changed(&args.bundle, &known).await?;
-        args.force = false;
-        round = Round::Again;
+/// Watches the sources of a bundle from one build to the next.
+#[derive(Debug)]
+pub(super) struct SourceWatch<'a> {
+    bundle: &'a Path,
+    /// The files before the build.
+    before: Files,
+}
+
+impl<'a> SourceWatch<'a> {
+    /// Looks at the files. Do this before the build, so that no change is missed.
+    pub(super) async fn new(bundle: &'a Path) -> anyhow::Result<Self> {
+        let before = look(bundle).await?;
+        Ok(Self { bundle, before })
+    }
+
+    /// Waits, after the build, until a file differs from the one that was built.
+    pub(super) async fn changed(self) -> anyhow::Result<()> {
+        let known = known(self.before, look(self.bundle).await?);
+        changed(self.bundle, &known).await
     }
 }
 
@@ -129,9 +123,23 @@ fn files_of(bundle: &Path) -> Files {
     let mut files = Files::new();
     add(&mut files, bundle.to_owned());
     add(&mut files, bundle.join(MANIFEST));
-    let Ok(open) = Bundle::open(bundle) else {
-        return files;
+    let open = match Bundle::open(bundle) {
+        Ok(open) => open,
+        Err(LoadError::Invalid { sources, .. }) => {
+            // One of the bundles that it includes may have the error.
+            let names = sources.iter().map(YamlSource::name);
+            names.for_each(|name| add(&mut files, PathBuf::from(name)));
+            return files;
+        }
+        Err(_) => return files,
     };
+    for path in open.paths() {
+        // The build writes the components in this folder.
+        let is_built = path.components().any(|part| part.as_os_str() == FOLDER);
+        if !is_built {
+            add(&mut files, path);
+        }
+    }
     for source in open.source_entries() {
         let entry = open.dir().join(&source.tool.spec.entry);
         let component = open.dir().join(&source.component);
@@ -220,6 +228,19 @@ mod tests {
             text.push_str("\n# more");
             fs::write(&path, text).unwrap();
             assert_eq!(files_of(dir.path()) != before, is_source, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn an_included_manifest_is_watched_also_while_it_has_an_error() {
+        let (top, included) = (tempfile::tempdir().unwrap(), bundle());
+        let inner = top.path().join("inner");
+        fs::rename(included.path(), &inner).unwrap();
+        fs::write(top.path().join(MANIFEST), "include: [./inner]").unwrap();
+        for text in ["kind: [", "kind: Nothing", "{}"] {
+            let before = files_of(top.path());
+            fs::write(inner.join(MANIFEST), text).unwrap();
+            assert_ne!(files_of(top.path()), before, "{text}");
         }
     }
 

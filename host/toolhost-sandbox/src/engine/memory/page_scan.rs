@@ -59,6 +59,11 @@ struct Request {
     returned: u64,
 }
 
+/// Whether this process can scan its pages.
+pub(crate) fn is_available() -> bool {
+    PageScan::new().is_some()
+}
+
 impl PageScan {
     /// None where the kernel has no such request, or answers a mapping of known pages otherwise than
     /// expected.

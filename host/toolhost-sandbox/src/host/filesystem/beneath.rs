@@ -40,7 +40,7 @@ pub(super) fn open_beneath(dir: &Dir, path: &str, flags: OFlags) -> Result<File,
 }
 
 /// Whether the kernel has `openat2` and no system call filter blocks it; a filter may return EPERM.
-fn has_openat2() -> bool {
+pub(crate) fn has_openat2() -> bool {
     static HAS_OPENAT2: OnceLock<bool> = OnceLock::new();
     *HAS_OPENAT2.get_or_init(|| {
         let opened = openat2(CWD, ".", OFlags::PATH, Mode::empty(), ResolveFlags::empty());

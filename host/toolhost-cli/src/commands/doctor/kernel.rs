@@ -1,0 +1,190 @@
+//! The kernel's features that the sandbox uses, and the limits of this process.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Resource, getrlimit};
+use toolhost::{Sandbox, SandboxConfig, sandbox::KernelFeatures};
+
+use super::finding::Finding;
+use crate::terminal::progress::size;
+
+const AREA: &str = "kernel";
+
+/// Address space that a call needs at least, in bytes: 4 GiB are reserved for each memory.
+const ADDRESSES_MIN: u64 = 8 << 30;
+
+/// Open files that a command needs at least.
+const FILES_MIN: u64 = 64;
+
+/// Open files that many calls at the same time need.
+const FILES_MANY: u64 = 1024;
+
+/// Size of files that compiled components and downloads need, in bytes.
+const FILE_BYTES_MIN: u64 = 1 << 30;
+
+/// Memory that compiling a large component needs, in bytes.
+const MEMORY_MIN: u64 = 1 << 30;
+
+pub(super) fn examine() -> Vec<Finding> {
+    let limit = |resource| getrlimit(resource).current;
+    let mut findings = vec![version()];
+    findings.extend(features(KernelFeatures::detect()));
+    findings.push(sandbox());
+    findings.push(addresses(limit(Resource::As)));
+    findings.push(open_files(limit(Resource::Nofile)));
+    findings.push(file_bytes(limit(Resource::Fsize)));
+    findings.push(memory(cgroup_memory(Path::new("/"))));
+    findings
+}
+
+fn version() -> Finding {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    Finding::ok(AREA, "version", release.trim())
+}
+
+fn features(found: KernelFeatures) -> [Finding; 2] {
+    let feature = |name, is_there, since: &str, without: &str| {
+        let value = if is_there { "available" } else { without };
+        let finding = Finding::ok(AREA, name, value);
+        match is_there {
+            true => finding,
+            false => finding.warning(format!(
+                "Use Linux {since} or newer; in a container, allow the system call."
+            )),
+        }
+    };
+    [
+        feature(
+            "openat2",
+            found.openat2,
+            "5.6",
+            "missing: tools open files more slowly",
+        ),
+        feature(
+            "PAGEMAP_SCAN",
+            found.pagemap_scan,
+            "6.7",
+            "missing: calls of tools with much memory end more slowly",
+        ),
+    ]
+}
+
+/// Starts a sandbox, without a cache.
+fn sandbox() -> Finding {
+    match Sandbox::new(SandboxConfig::default()) {
+        Ok(_) => Finding::ok(AREA, "sandbox", "starts"),
+        Err(error) => {
+            let cause = anyhow::Error::new(error);
+            let found = Finding::ok(AREA, "sandbox", format!("does not start: {cause:#}"));
+            found.error("Raise the limits of this process: see `ulimit -a`.")
+        }
+    }
+}
+
+fn addresses(limit: Option<u64>) -> Finding {
+    let found = |value: String| Finding::ok(AREA, "address space", value);
+    let next = "ulimit -v unlimited";
+    match limit {
+        None => found("unlimited".to_owned()),
+        Some(bytes) if bytes < ADDRESSES_MIN => {
+            let needed = size(ADDRESSES_MIN);
+            found(format!("{}: a call needs {needed} or more", size(bytes))).error(next)
+        }
+        Some(bytes) => {
+            let what = "it limits the calls at the same time";
+            found(format!("{}: {what}", size(bytes))).warning(next)
+        }
+    }
+}
+
+fn open_files(limit: Option<u64>) -> Finding {
+    let found = |value: String| Finding::ok(AREA, "open files", value);
+    match limit {
+        None => found("unlimited".to_owned()),
+        Some(files) if files < FILES_MIN => {
+            let what = format!("{files}: a command needs {FILES_MIN} or more");
+            found(what).error("ulimit -n 4096")
+        }
+        Some(files) if files < FILES_MANY => {
+            let what = format!("{files}: it limits the calls at the same time");
+            found(what).warning("ulimit -n 4096")
+        }
+        Some(files) => found(files.to_string()),
+    }
+}
+
+fn file_bytes(limit: Option<u64>) -> Finding {
+    let found = |value: String| Finding::ok(AREA, "file size", value);
+    match limit {
+        None => found("unlimited".to_owned()),
+        Some(bytes) if bytes < FILE_BYTES_MIN => {
+            let what = "large components and the kits do not fit";
+            found(format!("{}: {what}", size(bytes))).warning("ulimit -f unlimited")
+        }
+        Some(bytes) => found(size(bytes)),
+    }
+}
+
+fn memory(limit: Option<u64>) -> Finding {
+    let found = |value: String| Finding::ok(AREA, "memory", value);
+    match limit {
+        None => found("no limit of a control group".to_owned()),
+        Some(bytes) if bytes < MEMORY_MIN => {
+            let what = "limit of the control group: large components cannot be compiled";
+            found(format!("{}, {what}", size(bytes)))
+                .warning("Raise the memory of the container, such as `docker run --memory 2g`.")
+        }
+        Some(bytes) => found(format!("{}, limit of the control group", size(bytes))),
+    }
+}
+
+/// Returns the lowest memory limit of the control groups (version 2) of this process. `root` is `/`.
+fn cgroup_memory(root: &Path) -> Option<u64> {
+    let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let all = root.join("sys/fs/cgroup");
+    let limits = Path::new(group).ancestors().filter_map(|group| {
+        let limit = fs::read_to_string(all.join(group).join("memory.max")).ok()?;
+        limit.trim().parse::<u64>().ok()
+    });
+    limits.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::State;
+    use super::*;
+
+    #[test]
+    fn a_limit_that_stops_calls_is_an_error_and_one_that_slows_them_is_a_warning() {
+        let check = |found: Finding, state| assert_eq!(found.state, state, "{found:?}");
+        check(addresses(None), State::Ok);
+        check(addresses(Some(64 << 30)), State::Warning);
+        check(addresses(Some(2 << 30)), State::Error);
+        check(open_files(Some(1_048_576)), State::Ok);
+        check(open_files(Some(256)), State::Warning);
+        check(open_files(Some(6)), State::Error);
+        check(file_bytes(None), State::Ok);
+        check(file_bytes(Some(1 << 20)), State::Warning);
+        check(memory(None), State::Ok);
+        check(memory(Some(4 << 30)), State::Ok);
+        check(memory(Some(256 << 20)), State::Warning);
+    }
+
+    #[test]
+    fn the_lowest_limit_of_the_control_groups_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        assert_eq!(cgroup_memory(root.path()), None);
+        write("proc/self/cgroup", "0::/a/b\n");
+        write("sys/fs/cgroup/a/b/memory.max", "max\n");
+        assert_eq!(cgroup_memory(root.path()), None);
+        write("sys/fs/cgroup/a/memory.max", "1073741824\n");
+        assert_eq!(cgroup_memory(root.path()), Some(1 << 30));
+    }
+}
