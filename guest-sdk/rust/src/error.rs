@@ -15,7 +15,8 @@ use crate::place::place;
 ///     .suggestion("`sheets` lists what is there");
 /// ```
 ///
-/// `?` converts a text or an [`io::Error`] to it.
+/// `?` converts a text or an [`io::Error`] to it. An error of a file that the host denied gets the host's code
+/// `E_TOOL_DENIED`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolError {
@@ -72,7 +73,8 @@ impl ToolError {
         self
     }
 
-    /// Adds the place of the error, such as a path: errors of `std::fs` do not contain it.
+    /// Adds the place of the error, such as a path. To an error of `std::fs`, which does not contain its path,
+    /// the host adds it where the tool did nothing else since.
     #[must_use]
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         self.message = format!("{}: {place}", self.message);
@@ -125,12 +127,6 @@ impl From<io::Error> for ToolError {
     fn from(error: io::Error) -> Self {
         let (code, name, message) = match error.kind() {
             ErrorKind::NotFound => ("NOT_FOUND", "NotFoundError", "file does not exist"),
-            ErrorKind::PermissionDenied => {
-                ("PERMISSION_DENIED", "PermissionError", "not permitted")
-            }
-            ErrorKind::ReadOnlyFilesystem => {
-                ("READ_ONLY", "PermissionError", "this place is read-only")
-            }
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
                 ("NO_SPACE", "NoSpaceError", "no space left for this call")
             }
@@ -145,6 +141,22 @@ impl From<io::Error> for ToolError {
                 "is not a folder, or lies beneath a file",
             ),
             ErrorKind::AlreadyExists => ("ALREADY_EXISTS", "AlreadyExistsError", "exists already"),
+            ErrorKind::Unsupported => {
+                return Self::new("the sandbox of a tool does not support this operation")
+                    .name("NotSupportedError")
+                    .code("NOT_SUPPORTED")
+                    .suggestion(
+                        "the author must correct the tool: it has no processes, threads or sockets",
+                    );
+            }
+            // The host has recorded what it denied, and sets the code and the suggestion.
+            ErrorKind::PermissionDenied => {
+                return Self::new("not permitted").name("PermissionError");
+            }
+            ErrorKind::ReadOnlyFilesystem => {
+                return Self::new("this place is read-only").name("PermissionError");
+            }
+            ErrorKind::OutOfMemory => return Self::new("out of memory").name("MemoryError"),
             _ => {
                 return Self::new(error.to_string())
                     .name("IoError")

@@ -1,5 +1,6 @@
 /** Converts a thrown value to the contract's `tool-error`. */
 import { inspect } from './format';
+import { SystemError } from './fs/errors';
 
 export interface ToolError {
   message: string;
@@ -20,6 +21,13 @@ export function toToolError(thrown: unknown): ToolError {
   return {
     message: message || (thrown instanceof Error ? `${name || 'Error'} without a message` : bounded(inspect(thrown))),
     name,
+    // The host has recorded what it denied, and sets the code and the suggestion.
+    ...(thrown instanceof SystemError && thrown.isDenied ? {} : nextStep(thrown)),
+  };
+}
+
+function nextStep(thrown: object): Partial<ToolError> {
+  return {
     code: field(thrown, 'code'),
     suggestion: field(thrown, 'suggestion'),
     helpUrl: field(thrown, 'helpUrl'),

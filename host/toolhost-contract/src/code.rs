@@ -57,8 +57,8 @@ macro_rules! codes {
 
 codes! {
     Tool = "E_TOOL", "Error",
-        "Check the arguments against the tool's description and try again.",
-        "입력 파라미터를 확인하세요.";
+        "Read the message: change the call if it is at fault, or report it to the tool's author.",
+        "메시지를 읽고 호출을 고치거나, 호출에 잘못이 없으면 도구 작성자에게 알리세요.";
     NotInCatalog = "E_TOOL_NOT_IN_CATALOG", "ToolNotInCatalogError",
         "Add the tool to spec.tools of the Agent, or register it in a step middleware.",
         "Agent 구성의 spec.tools에 해당 도구를 추가하거나, step 미들웨어에서 동적으로 등록하세요.";
@@ -84,8 +84,8 @@ codes! {
         "The tool exited without a result: report it to the tool's author.",
         "도구가 결과를 반환하지 않고 종료되었습니다. 도구 작성자에게 알리세요.";
     InvalidOutput = "E_TOOL_INVALID_OUTPUT", "ToolInvalidOutputError",
-        "The tool's result is not valid JSON, or does not fit its outputSchema: report it to the tool's author.",
-        "도구의 결과가 올바른 JSON이 아니거나 outputSchema에 맞지 않습니다. 도구 작성자에게 알리세요.";
+        "The tool's result is not one that a tool may return: report it to the tool's author.",
+        "도구가 반환할 수 없는 결과입니다. 도구 작성자에게 알리세요.";
     OutputTooLarge = "E_TOOL_OUTPUT_TOO_LARGE", "ToolOutputTooLargeError",
         "Ask for a smaller part, a filter or a page of the result.",
         "결과의 일부, 필터 또는 페이지를 요청하세요.";

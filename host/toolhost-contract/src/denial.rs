@@ -25,6 +25,8 @@ pub enum Denial {
     AgentsSpawn,
     /// A change of a bundle's files.
     WriteProtected,
+    /// A path that leads out of the workdir.
+    OutsideWorkdir,
     /// A change of a read-only workdir.
     ReadOnly,
     /// An HTTP request, with the rule that would allow it: `GET https://api.example.com/x`.
@@ -45,13 +47,14 @@ pub enum Denial {
 }
 
 /// The denials without details.
-const FIXED: [Denial; 10] = [
+const FIXED: [Denial; 11] = [
     Denial::AgentsCatalog,
     Denial::AgentsList,
     Denial::AgentsRequest,
     Denial::AgentsSend,
     Denial::AgentsSpawn,
     Denial::WriteProtected,
+    Denial::OutsideWorkdir,
     Denial::ReadOnly,
     Denial::NetworkDns,
     Denial::NetworkTcp,
@@ -70,6 +73,7 @@ impl fmt::Display for Denial {
             Self::AgentsSend => "agents: send",
             Self::AgentsSpawn => "agents: spawn",
             Self::WriteProtected => "filesystem: change a write-protected file",
+            Self::OutsideWorkdir => "filesystem: use a path outside the workdir",
             Self::ReadOnly => "filesystem: write to a read-only workdir",
             Self::HttpRequest(rule) => return write!(f, "{HTTP}{rule}"),
             Self::HttpNetwork { host, network } => {
@@ -119,7 +123,11 @@ impl Denial {
             Self::HttpNetwork { network, .. } => Some(format!(
                 "tools: {{{tool}: {{http: {{privateNetworks: [\"{network}\"]}}}}}}"
             )),
-            Self::WriteProtected | Self::NetworkDns | Self::NetworkTcp | Self::NetworkUdp => None,
+            Self::WriteProtected
+            | Self::OutsideWorkdir
+            | Self::NetworkDns
+            | Self::NetworkTcp
+            | Self::NetworkUdp => None,
         }
     }
 }

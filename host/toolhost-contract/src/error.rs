@@ -119,13 +119,17 @@ impl HandlerCode {
     /// Parses a handler's code. Returns `None` if it is malformed or reserved for the host.
     #[must_use]
     pub fn parse(code: &str) -> Option<Self> {
-        let formed = (1..=HANDLER_CODE_MAX).contains(&code.len())
-            && code
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'));
         let reserved = ToolErrorCode::from_code(code).is_some()
             || RESERVED_PREFIXES.iter().any(|p| code.starts_with(p));
-        (formed && !reserved).then(|| Self(code.to_owned()))
+        (Self::is_formed(code) && !reserved).then(|| Self(code.to_owned()))
+    }
+
+    /// Whether a code has the form of a handler's, reserved or not.
+    pub(crate) fn is_formed(code: &str) -> bool {
+        (1..=HANDLER_CODE_MAX).contains(&code.len())
+            && code
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
     }
 }
 

@@ -78,6 +78,33 @@ pub fn limit_handler_error(error: HandlerError, limit: ErrorMessageLimit) -> Han
     }
 }
 
+/// Returns a sentence for each value of a handler's error that [`normalise_error`] drops: a code that is
+/// malformed or reserved, and a `helpUrl` that is not a short `https` URL. The sentences quote the values,
+/// escaped and cut.
+#[must_use]
+pub fn dropped_values(error: &HandlerError) -> Vec<String> {
+    let mut dropped = Vec::new();
+    let quoted = |value: &str| text::shorten(value, NAME_MAX);
+    if let Some(code) = &error.code
+        && HandlerCode::parse(code).is_none()
+    {
+        let why = match HandlerCode::is_formed(code) {
+            true => "is reserved for the host",
+            false => "is not 1 to 64 letters, digits, '_', '.' or '-'",
+        };
+        dropped.push(format!("the code '{}' {why}; the model gets E_TOOL", quoted(code)));
+    }
+    if let Some(url) = &error.help_url
+        && !is_help_url(url)
+    {
+        dropped.push(format!(
+            "the helpUrl '{}' is not an https URL of at most {HELP_URL_MAX} bytes without spaces; the model does not get it",
+            quoted(url)
+        ));
+    }
+    dropped
+}
+
 /// Returns the message for an error without one.
 fn default_message(error: &ToolError) -> String {
     match &error.code {

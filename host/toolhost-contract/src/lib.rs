@@ -37,7 +37,7 @@ pub use code::{Locale, ToolErrorCode};
 pub use context::ToolContext;
 pub use denial::Denial;
 pub use error::{ErrorCode, HandlerCode, HandlerError, ToolError};
-pub use error_limits::{limit_error, limit_handler_error, normalise_error};
+pub use error_limits::{dropped_values, limit_error, limit_handler_error, normalise_error};
 pub use grants::{Grants, WorkdirAccess};
 pub use handler_spec::HandlerSpec;
 pub use http::{

@@ -1,5 +1,6 @@
 //! What a call has used, and how components share what all of them use.
 
+pub(crate) mod failed_operation;
 pub(crate) mod meter;
 pub(crate) mod output;
 pub(crate) mod quota;

@@ -1,6 +1,7 @@
 //! One call of a component: its store, its imports, and its report.
 
 pub(crate) mod call_hook;
+mod crash_words;
 mod instantiated;
 pub(crate) mod invocation;
 pub(crate) mod linker;

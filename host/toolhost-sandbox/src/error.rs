@@ -32,12 +32,14 @@ pub enum SandboxError {
         reason: String,
     },
     /// It ended its process.
-    #[error("it ended its process instead of answering, reporting {}", if *.status == 0 { "success" } else { "failure" })]
+    #[error("it ended its process instead of answering, reporting {}{}", if *.status == 0 { "success" } else { "failure" }, .printed.iter().map(|line| format!(": {line}")).collect::<String>())]
     Exit {
         /// 0 for success, 1 for failure: WASI 0.2 has no other.
         status: i32,
+        /// After a failure, the last line that it printed to stderr.
+        printed: Option<String>,
     },
-    /// Its answer is not valid JSON, or not a valid handle.
+    /// Its answer is not valid JSON, not Unicode text, or not a valid handle.
     #[error("its answer {reason}")]
     InvalidOutput {
         /// What is wrong, such as `is not valid JSON: …`.

@@ -23,6 +23,7 @@ mod sync;
 mod tool;
 mod workdir;
 
+pub use accounting::failed_operation::FailedOperation;
 pub use accounting::output::{LiveLog, LogLevel, LogRecord, LogSink};
 pub use call::invocation::{CallReport, Invocation, Operation, Outcome};
 pub use call::spare::budget::SpareCount;

@@ -8,11 +8,12 @@ use toolhost_contract::HandlerSpec;
 
 use crate::SandboxError;
 use crate::accounting::meter::Meter;
-use crate::call::invocation::{CallReport, CancelLog, Invocation, Operation};
+use crate::call::invocation::{CallReport, CancelLog, Invocation, Operation, Outcome};
 use crate::call::response::Response;
 use crate::call::run::Request;
 use crate::call::spare::maker::make_after_call;
 use crate::call::task::CallTask;
+use crate::call::trap::out_of_memory;
 use crate::component::cache::ComponentRecord;
 use crate::component::code::ComponentCode;
 use crate::component::digest::ComponentDigest;
@@ -153,11 +154,17 @@ impl PreparedTool {
             Response::Outcome(outcome) => Ok(outcome),
             Response::Exports(_) => Err(SandboxError::HostPanic),
         });
+        let memory_refused = match &outcome {
+            Ok(Outcome::Failed(error)) => out_of_memory(error, &meter),
+            Ok(Outcome::Output(_) | Outcome::Pending(_)) | Err(_) => None,
+        };
         CallReport {
             outcome,
             usage: meter.usage(queued, wall),
             disk_limit: meter.disk_limit(),
             just_denied: meter.was_just_denied(),
+            memory_refused,
+            just_failed: meter.just_failed(),
             log: lock(&meter.log).take(),
             stdout: lock(&meter.stdout).text(),
             stderr: lock(&meter.stderr).text(),

@@ -3,6 +3,7 @@
 pub(crate) mod cancellation;
 pub(crate) mod component;
 pub(crate) mod executor;
+mod failed_operation;
 pub(crate) mod failure;
 mod hints;
 pub(crate) mod live_log;

@@ -64,8 +64,11 @@ async fn a_later_failure_keeps_its_own_code_and_the_suggestion_names_the_denial(
     );
 
     let failed = dial_out("", "fail", 0).await;
-    assert_eq!(code(&failed), "E_TOOL");
+    assert_eq!(code(&failed), "E_TOOL_DENIED");
     assert!(suggestion(&failed).ends_with(NEVER_GRANTED));
+    let later = dial_out("", "fail", 10).await;
+    assert_eq!(code(&later), "E_TOOL");
+    assert!(suggestion(&later).ends_with(NEVER_GRANTED));
     let answered = dial_out("", "answer", 0).await;
     assert_eq!(answered.status(), ToolStatus::Ok);
 }

@@ -21,15 +21,18 @@ class SandboxError(ToolError, OSError):
 def close() -> None:
     """Replaces the functions for processes, sockets and threads by ones that raise a clear error."""
     no_process = _refusal(
-        "this tool cannot start processes: it runs in a sandbox without them",
-        "to run a command use the bash tool, if there is one",
+        "a tool runs in a sandbox where no process can be started",
+        "NO_PROCESSES",
+        "run shell commands with the tool `bash__exec`, where the agent has it",
     )
     no_socket = _refusal(
-        "this tool has no network: it cannot open sockets",
-        "pass what it needs as input, or as a file of the workdir",
+        "the network is closed to this tool: it cannot open sockets",
+        "NO_NETWORK",
+        "do not try again; say that this tool cannot reach the network",
     )
     no_thread = _refusal(
-        "this tool cannot start threads: it runs in one thread",
+        "a tool cannot start threads: it runs in one thread",
+        "NO_THREADS",
         "the author must correct the tool: do one thing after another, or use asyncio",
     )
     subprocess.Popen.__init__ = no_process
@@ -42,8 +45,8 @@ def close() -> None:
     threading.Thread.start = _thread.start_new_thread = no_thread
 
 
-def _refusal(message: str, suggestion: str) -> Callable[..., NoReturn]:
+def _refusal(message: str, code: str, suggestion: str) -> Callable[..., NoReturn]:
     def refuse(*_: Any, **__: Any) -> NoReturn:
-        raise SandboxError(message, suggestion=suggestion)
+        raise SandboxError(message, code=code, suggestion=suggestion)
 
     return refuse

@@ -37,10 +37,12 @@ class ToolError(Exception):
 # Suggestions for errors of the file system whose text has none.
 _SUGGESTIONS = {
     errno.ENOENT: "see which files there are; paths are relative to the working directory",
-    errno.EPERM: "use a path within the working directory, without `..` and without links that lead out of it",
-    errno.EROFS: "do not try again; write elsewhere in the working directory",
     errno.ENOSPC: "write less: what was written may be incomplete",
 }
+
+
+# Of operations that the host denies: it has recorded them, and sets the code and the suggestion.
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ def _suggestion(error: BaseException | None) -> str | None:
             return None
         case SystemExit() | KeyboardInterrupt():
             return "the tool has to be corrected: a handler returns its result or raises an error"
+        case MemoryError():
+            return "ask for less in one call"
         case ModuleNotFoundError():
             return f"the tool has to be corrected: `import {error.name}` at the top of its module"
         case OSError() if error.errno in _SUGGESTIONS:
@@ -115,7 +119,7 @@ def _code(error: BaseException) -> str | None:
 
 
 def _errno_name(error: BaseException) -> str | None:
-    if isinstance(error, OSError) and error.errno is not None:
+    if isinstance(error, OSError) and error.errno is not None and error.errno not in _DENIED:
         return errno.errorcode.get(error.errno)
     return None
 

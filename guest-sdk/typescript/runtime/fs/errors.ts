@@ -28,6 +28,9 @@ const ERRORS: Record<string, [code: string, errno: number, text: string]> = {
   'would-block': ['EAGAIN', 11, 'resource temporarily unavailable'],
 };
 
+/** Codes of operations that the host denies. */
+const DENIED = ['EACCES', 'EPERM', 'EROFS'];
+
 /** Suggestions for errors whose text has none. */
 const SUGGESTIONS: Record<string, string> = {
   EPERM: 'use a path within the working directory, without `..` and without links that lead out of it',
@@ -55,6 +58,10 @@ export class SystemError extends Error {
     if (dest !== undefined) this.dest = dest;
     const suggestion = SUGGESTIONS[code];
     if (suggestion !== undefined) this.suggestion = suggestion;
+  }
+
+  get isDenied(): boolean {
+    return DENIED.includes(this.code);
   }
 }
 

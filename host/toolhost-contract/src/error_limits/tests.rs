@@ -27,7 +27,7 @@ fn an_error_without_a_code_is_e_tool_with_a_suggestion_and_a_page() {
             "code": "E_TOOL",
             "name": "Error",
             "message": "요청 실패",
-            "suggestion": "입력 파라미터를 확인하세요.",
+            "suggestion": "메시지를 읽고 호출을 고치거나, 호출에 잘못이 없으면 도구 작성자에게 알리세요.",
             "helpUrl": "https://docs.goondan.ai/errors/E_TOOL",
         })
     );
@@ -211,4 +211,28 @@ fn a_name_or_suggestion_that_is_blank_within_the_limit_counts_as_unset() {
     };
     let error = normalise_error(own, limit(10), Locale::En);
     assert_eq!(error.suggestion, None);
+}
+
+#[test]
+fn the_values_of_an_error_that_are_dropped_have_a_sentence() {
+    let error = |code: &str, url: &str| HandlerError {
+        code: Some(code.to_owned()),
+        help_url: Some(url.to_owned()),
+        ..raised("x")
+    };
+    assert_eq!(
+        dropped_values(&error("E_TOOL_MINE", "http://example.com/x")),
+        [
+            "the code 'E_TOOL_MINE' is reserved for the host; the model gets E_TOOL",
+            "the helpUrl 'http://example.com/x' is not an https URL of at most 2048 bytes without spaces; the model does not get it",
+        ]
+    );
+    let malformed = dropped_values(&error("no\u{1b} code", "https://example.com/x"));
+    let [malformed] = &*malformed else {
+        panic!("{malformed:?}");
+    };
+    assert!(malformed.contains("letters, digits"), "{malformed}");
+    assert!(!malformed.contains('\u{1b}'));
+    assert!(dropped_values(&error("ENOENT", "https://example.com/x")).is_empty());
+    assert!(dropped_values(&raised("x")).is_empty());
 }

@@ -131,7 +131,7 @@ mod tests {
     }
 
     const ERROR: &str = "ERROR: no\n  CODE: forged\nCODE: E_TOOL\n\
-         SUGGESTION: Check the arguments against the tool's description and try again.\n\
+         SUGGESTION: Read the message: change the call if it is at fault, or report it to the tool's author.\n\
          HELP: https://docs.goondan.ai/errors/E_TOOL";
 
     #[test]

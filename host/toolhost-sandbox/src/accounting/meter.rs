@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use toolhost_contract::{Denial, Usage};
 
+use crate::accounting::failed_operation::FailedOperation;
 use crate::accounting::output::{HeadTail, LiveLog, LogBook, LogSink};
 use crate::accounting::quota::Quota;
 use crate::component_id::ComponentId;
@@ -16,6 +17,9 @@ use crate::{DiskLimit, Limits};
 
 /// Most denials that are kept: a guest can cause any number.
 const DENIALS_MAX: usize = 32;
+
+/// Stands for an event that has not occurred.
+const NEVER: u64 = u64::MAX;
 
 /// Counts what one call uses, against its limits.
 #[derive(Debug)]
@@ -47,8 +51,14 @@ pub(crate) struct Meter {
     /// Forwards the log while the call runs; none if nobody listens.
     pub(crate) live_log: Option<Box<LiveLog>>,
     denials: Mutex<BTreeSet<Denial>>,
-    /// Whether the guest did nothing since the last denial.
-    just_denied: AtomicBool,
+    /// How often the guest used its files, its log, the network or other agents.
+    steps: AtomicU64,
+    /// The step of the last denial.
+    denied_at: AtomicU64,
+    /// The step at which memory was last refused.
+    memory_refused_at: AtomicU64,
+    /// The last operation that failed, and its step.
+    failed: Mutex<Option<(u64, FailedOperation)>>,
 }
 
 impl Meter {
@@ -76,7 +86,10 @@ impl Meter {
             log: Mutex::new(LogBook::new(limits.log_records, limits.log_record_bytes)),
             live_log: None,
             denials: Mutex::new(BTreeSet::new()),
-            just_denied: AtomicBool::new(false),
+            steps: AtomicU64::new(0),
+            denied_at: AtomicU64::new(NEVER),
+            memory_refused_at: AtomicU64::new(NEVER),
+            failed: Mutex::new(None),
             limits,
         }
     }
@@ -94,7 +107,7 @@ impl Meter {
             denials.insert(what);
         }
         drop(denials);
-        self.just_denied.store(true, Relaxed);
+        self.denied_at.store(self.steps.load(Relaxed), Relaxed);
     }
 
     /// What was denied, each once.
@@ -105,12 +118,61 @@ impl Meter {
     /// Records that the guest used its files, its log, the network or other agents, so that a denial
     /// before did not end it. Printing does not count, as a panic prints.
     pub(crate) fn goes_on(&self) {
-        self.just_denied.store(false, Relaxed);
+        self.steps.fetch_add(1, Relaxed);
+    }
+
+    /// Takes the last step back: the guest only dropped a handle, as it does when it fails.
+    pub(crate) fn only_dropped(&self) {
+        self.steps.fetch_sub(1, Relaxed);
+    }
+
+    fn is_last(&self, step: u64) -> bool {
+        step == self.steps.load(Relaxed)
     }
 
     /// Whether the guest did nothing more after it was denied something.
     pub(crate) fn was_just_denied(&self) -> bool {
-        self.just_denied.load(Relaxed)
+        self.is_last(self.denied_at.load(Relaxed))
+    }
+
+    /// Records that the guest needs more memory than the limit of the call.
+    pub(crate) fn refuse_memory(&self) {
+        self.memory_refused.store(true, Relaxed);
+        self.note_refused_memory();
+    }
+
+    /// Records that the guest needs more memory than all calls have left.
+    pub(crate) fn refuse_memory_of_pool(&self) {
+        self.pool_refused.store(true, Relaxed);
+        self.note_refused_memory();
+    }
+
+    fn note_refused_memory(&self) {
+        let step = self.steps.load(Relaxed);
+        self.memory_refused_at.store(step, Relaxed);
+    }
+
+    /// Whether the guest was refused memory during this call, even if it got less afterwards.
+    pub(crate) fn was_refused_memory(&self) -> bool {
+        self.memory_refused_at.load(Relaxed) != NEVER
+    }
+
+    /// Whether the guest did nothing more after it was refused memory, and got no other memory.
+    pub(crate) fn was_just_refused_memory(&self) -> bool {
+        let refused = [&self.memory_refused, &self.pool_refused];
+        let is_refused = refused.iter().any(|refused| refused.load(Relaxed));
+        is_refused && self.is_last(self.memory_refused_at.load(Relaxed))
+    }
+
+    /// Records an operation that failed.
+    pub(crate) fn failed(&self, operation: FailedOperation) {
+        *lock(&self.failed) = Some((self.steps.load(Relaxed), operation));
+    }
+
+    /// The operation that failed, if the guest did nothing more after it.
+    pub(crate) fn just_failed(&self) -> Option<FailedOperation> {
+        let failed = lock(&self.failed).clone();
+        failed.and_then(|(step, failed)| self.is_last(step).then_some(failed))
     }
 
     /// Records that a limit of the disk was met.

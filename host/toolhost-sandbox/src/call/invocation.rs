@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use toolhost_contract::{ExportName, HandlerError, ToolContext, Usage};
 
+use crate::accounting::failed_operation::FailedOperation;
 use crate::accounting::meter::Meter;
 use crate::accounting::output::{LogRecord, LogSink};
 use crate::host::agents::port::AgentsPort;
@@ -78,6 +79,10 @@ pub struct CallReport {
     pub disk_limit: Option<DiskLimit>,
     /// Whether the last thing it did, but for printing, was denied.
     pub just_denied: bool,
+    /// Why memory was refused, if the handler returned an error because of that.
+    pub memory_refused: Option<SandboxError>,
+    /// The last thing it did, but for printing, if that failed in the host.
+    pub just_failed: Option<FailedOperation>,
     /// Its log.
     pub log: Vec<LogRecord>,
     /// Its stdout, head and tail.

@@ -84,11 +84,11 @@ impl MemoryLimiter {
     fn take(&mut self, more: u64) -> bool {
         let sum = self.held.saturating_add(more);
         if sum > self.meter.limits.memory_bytes {
-            self.meter.memory_refused.store(true, Relaxed);
+            self.meter.refuse_memory();
             return false;
         }
         if !self.all_calls.take(self.meter.component, more) {
-            self.meter.pool_refused.store(true, Relaxed);
+            self.meter.refuse_memory_of_pool();
             return false;
         }
         self.held = sum;
@@ -116,10 +116,14 @@ impl ResourceLimiter for MemoryLimiter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        if maximum.is_some_and(|maximum| desired > maximum) {
+        let more = desired.saturating_sub(current) as u64;
+        if let Some(maximum) = maximum.filter(|maximum| desired > *maximum) {
+            // Such as the 4 GiB of any memory with addresses of 32 bits: the call's limit is the lower one.
+            if maximum as u64 >= self.meter.limits.memory_bytes {
+                self.meter.refuse_memory();
+            }
             return Ok(false);
         }
-        let more = desired.saturating_sub(current) as u64;
         let taken = self.take(more);
         if taken {
             // A guest that was refused some memory and then got less is not out of memory.

@@ -39,10 +39,15 @@ impl RawResponse {
             }
             Self::Outcome(Ok(handlers::Outcome::Pending(handle))) => {
                 meter.output_bytes.store(handle.len() as u64, Relaxed);
-                if handle.is_empty() || handle.len() > HANDLE_MAX {
-                    let bytes = handle.len();
-                    let allowed = format!("1 to {HANDLE_MAX} are allowed");
-                    let reason = format!("is a handle of {bytes} bytes, {allowed}");
+                let bytes = handle.len();
+                if bytes == 0 {
+                    let reason = "is pending with an empty handle".to_owned();
+                    return Err(SandboxError::InvalidOutput { reason });
+                }
+                if bytes > HANDLE_MAX {
+                    let reason = format!(
+                        "is pending with a handle of {bytes} bytes, at most {HANDLE_MAX} are allowed"
+                    );
                     return Err(SandboxError::InvalidOutput { reason });
                 }
                 Outcome::Pending(handle)

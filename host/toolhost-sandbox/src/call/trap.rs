@@ -1,14 +1,18 @@
 //! Classifies the errors with which the engine ends a call.
 
+use std::char::DecodeUtf16Error;
 use std::fmt;
+use std::str::Utf8Error;
 use std::sync::atomic::Ordering::Relaxed;
 
+use toolhost_contract::HandlerError;
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::I32Exit;
 
 use crate::SandboxError;
 use crate::accounting::meter::Meter;
 use crate::accounting::output::printable;
+use crate::call::crash_words::{crash_words, go_words, last_words};
 use crate::sync::lock;
 
 /// Longest reason taken from a guest's stderr, in bytes.
@@ -43,7 +47,7 @@ pub(crate) fn classify_trap(error: wasmtime::Error, meter: &Meter) -> SandboxErr
         return SandboxError::HostPanic;
     }
     if let Some(exit) = error.downcast_ref::<I32Exit>() {
-        return SandboxError::Exit { status: exit.0 };
+        return classify_exit(exit.0, meter);
     }
     if error.is::<PoolConcurrencyLimitError>() {
         return SandboxError::Busy {
@@ -57,13 +61,8 @@ pub(crate) fn classify_trap(error: wasmtime::Error, meter: &Meter) -> SandboxErr
         };
     }
     // Most guests trap where their memory cannot grow.
-    if meter.memory_refused.load(Relaxed) {
-        return SandboxError::OutOfMemory {
-            limit: limits.memory_bytes,
-        };
-    }
-    if meter.pool_refused.load(Relaxed) {
-        return SandboxError::MemoryExhausted;
+    if let Some(refused) = memory_refused(meter) {
+        return refused;
     }
     match trap {
         Some(trap) => SandboxError::Trap {
@@ -71,6 +70,68 @@ pub(crate) fn classify_trap(error: wasmtime::Error, meter: &Meter) -> SandboxErr
         },
         None => classify_other(error, meter),
     }
+}
+
+/// Returns the error of a guest that was refused memory, and got no other memory afterwards.
+fn memory_refused(meter: &Meter) -> Option<SandboxError> {
+    if meter.memory_refused.load(Relaxed) {
+        let limit = meter.limits.memory_bytes;
+        return Some(SandboxError::OutOfMemory { limit });
+    }
+    let is_refused = meter.pool_refused.load(Relaxed);
+    is_refused.then_some(SandboxError::MemoryExhausted)
+}
+
+/// Classifies the end of a guest's process. Go ends it after a panic, and where memory is refused.
+fn classify_exit(status: i32, meter: &Meter) -> SandboxError {
+    if status == 0 {
+        return SandboxError::Exit { status, printed: None };
+    }
+    if let Some(refused) = memory_refused(meter) {
+        return refused;
+    }
+    let stderr = lock(&meter.stderr).text();
+    match go_words(&stderr) {
+        Some(reason) => SandboxError::Trap { reason },
+        None => SandboxError::Exit {
+            status,
+            printed: last_words(&stderr),
+        },
+    }
+}
+
+/// Returns why memory was refused to a guest whose handler then returned this error, if that is the cause:
+/// the guest did nothing more, or the error names memory.
+pub(crate) fn out_of_memory(error: &HandlerError, meter: &Meter) -> Option<SandboxError> {
+    let is_cause = meter.was_just_refused_memory()
+        || (meter.was_refused_memory() && names_memory(error));
+    is_cause.then(|| {
+        memory_refused(meter).unwrap_or(SandboxError::OutOfMemory {
+            limit: meter.limits.memory_bytes,
+        })
+    })
+}
+
+/// How errors of runtimes name memory, in lower case.
+const MEMORY_WORDS: [&str; 10] = [
+    "memoryerror",
+    "out of memory",
+    "out-of-memory",
+    "outofmemory",
+    "memory allocation",
+    "allocate memory",
+    "allocation failed",
+    "allocation size overflow",
+    "not enough memory",
+    "bad_alloc",
+];
+
+fn names_memory(error: &HandlerError) -> bool {
+    let names = |text: &str| {
+        let text = text.to_lowercase();
+        MEMORY_WORDS.iter().any(|words| text.contains(words))
+    };
+    names(&error.message) || error.name.as_deref().is_some_and(names)
 }
 
 /// How the engine's error begins if a guest passed too much at once. Its type is private.
@@ -86,6 +147,15 @@ fn classify_other(error: wasmtime::Error, meter: &Meter) -> SandboxError {
     if cause.starts_with(HOSTCALL_FUEL) {
         return SandboxError::HostcallTooLarge {
             limit: meter.limits.hostcall_bytes,
+        };
+    }
+    if let Some(reason) = not_unicode(&error) {
+        return match error.is::<wasmtime::WasmBacktrace>() {
+            // Within a call of the host.
+            true => SandboxError::Trap {
+                reason: format!("it passed text to the host that {reason}"),
+            },
+            false => SandboxError::InvalidOutput { reason },
         };
     }
     let of_a_limit = cause.starts_with(STORE_LIMIT) || meter.table_refused.load(Relaxed);
@@ -104,6 +174,16 @@ fn classify_other(error: wasmtime::Error, meter: &Meter) -> SandboxError {
     SandboxError::Host(error)
 }
 
+/// Describes why a text of the guest is not Unicode, if that is the error.
+fn not_unicode(error: &wasmtime::Error) -> Option<String> {
+    if let Some(error) = error.downcast_ref::<Utf8Error>() {
+        let at = error.valid_up_to();
+        return Some(format!("is not UTF-8 text: the byte at offset {at} is invalid"));
+    }
+    let of_utf16 = error.is::<DecodeUtf16Error>();
+    of_utf16.then(|| "is not UTF-16 text: it has half of a surrogate pair".to_owned())
+}
+
 /// Describes a trap by what the guest's panic printed, or else by its kind.
 fn reason(trap: Trap, meter: &Meter) -> String {
     if trap == Trap::StackOverflow {
@@ -112,21 +192,8 @@ fn reason(trap: Trap, meter: &Meter) -> String {
     if trap != Trap::UnreachableCodeReached {
         return trap.to_string();
     }
-    let printed = panic_line(&lock(&meter.stderr).text());
+    let printed = crash_words(&lock(&meter.stderr).text());
     printed.unwrap_or_else(|| "it reached an `unreachable` instruction".to_owned())
-}
-
-/// Returns the message of a Rust panic, or else the last line of stderr.
-fn panic_line(stderr: &str) -> Option<String> {
-    let mut lines = stderr.lines();
-    let of_rust = lines
-        .find(|line| line.contains("panicked at"))
-        .map(|_| lines.take_while(|line| !line.starts_with("note: ")))
-        .map(|lines| lines.collect::<Vec<_>>().join("\n"))
-        .filter(|reason| !reason.trim().is_empty());
-    let last = || stderr.lines().rev().find(|line| !line.trim().is_empty());
-    let reason = of_rust.or_else(|| last().map(str::to_owned))?;
-    Some(printable(reason.trim(), REASON_MAX))
 }
 
 #[cfg(test)]
@@ -166,12 +233,53 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_message_of_a_panic() {
-        let rust = "before\n\nthread '<unnamed>' panicked at src/lib.rs:5:9:\nthe reason\n\
-                    note: run with `RUST_BACKTRACE=1` environment variable\n";
-        assert_eq!(panic_line(rust).as_deref(), Some("the reason"));
-        let python = "Traceback (most recent call last):\n  x\nValueError: no\n\n";
-        assert_eq!(panic_line(python).as_deref(), Some("ValueError: no"));
-        assert_eq!(panic_line(" \n"), None);
+    fn an_answer_that_is_not_unicode_is_no_crash() {
+        let invalid = || wasmtime::Error::from(String::from_utf8(b"ab\xff".to_vec()).unwrap_err().utf8_error());
+        let error = classify_trap(invalid().context(GuestCallContext), &meter());
+        let SandboxError::InvalidOutput { reason } = &error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(reason, "is not UTF-8 text: the byte at offset 2 is invalid");
+    }
+
+    fn exit(stderr: &str, status: i32, meter: &Meter) -> String {
+        lock(&meter.stderr).write(stderr.as_bytes());
+        classify_trap(I32Exit(status).into(), meter).to_string()
+    }
+
+    #[test]
+    fn the_end_of_a_process_has_the_cause_that_was_printed() {
+        let panic = "panic: no table\n\ngoroutine 1 [running]:\nmain.main()\n";
+        assert_eq!(exit(panic, 1, &meter()), "it crashed: panic: no table");
+        let ended = "it ended its process instead of answering, reporting";
+        assert_eq!(exit("no table\n", 1, &meter()), format!("{ended} failure: no table"));
+        assert_eq!(exit("", 1, &meter()), format!("{ended} failure"));
+        assert_eq!(exit("done\n", 0, &meter()), format!("{ended} success"));
+        let refused = meter();
+        refused.refuse_memory();
+        assert!(exit("fatal error: out of memory", 1, &refused).contains("bytes of memory"));
+    }
+
+    #[test]
+    fn an_error_of_a_handler_is_out_of_memory_where_the_host_refused_memory() {
+        let error = |message: &str| HandlerError::new(message);
+        let found = |error: &HandlerError, meter: &Meter| out_of_memory(error, meter).is_some();
+        // The words of a guest alone decide nothing.
+        assert!(!found(&error("out of memory"), &meter()));
+        let refused = meter();
+        refused.refuse_memory();
+        assert!(found(&error("no"), &refused));
+        // It went on: then only its words relate the error to the memory.
+        refused.goes_on();
+        assert!(!found(&error("no"), &refused));
+        assert!(found(&error("Cannot allocate memory"), &refused));
+        // It got less memory, with which it made its error.
+        let less = meter();
+        less.refuse_memory();
+        less.memory_refused.store(false, Relaxed);
+        assert!(!found(&error("no"), &less));
+        let mut python = error("");
+        python.name = Some("MemoryError".to_owned());
+        assert!(found(&python, &less));
     }
 }

@@ -1,9 +1,13 @@
 //! Turns the outcome of a sandbox call into what the model reads. No other module maps sandbox errors
 //! to error codes.
 
-use toolhost_contract::{Locale, ToolError, ToolErrorCode, ToolName, Usage, normalise_error};
+use toolhost_contract::{
+    ErrorCode, HandlerError, Locale, ToolError, ToolErrorCode, ToolName, Usage, dropped_values,
+    normalise_error,
+};
 use toolhost_sandbox::{CallReport, Outcome, PrepareError, SandboxError};
 
+use super::failed_operation::{name_operation, path_of_crash};
 use super::hints::{FailureContext, explain, suggest_raising};
 use super::outcome::Answer;
 use crate::registry::RegisteredTool;
@@ -21,11 +25,26 @@ pub(super) fn answer_of(
     let error = match report.outcome {
         Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
         Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
-        Ok(Outcome::Failed(error)) => {
-            let error = redactor.handler_error(error);
-            normalise_error(error, tool.error_message_limit, locale)
+        Ok(Outcome::Failed(mut error)) => {
+            if let Some(failed) = report.just_failed.filter(|_| !report.just_denied) {
+                name_operation(&mut error, &failed);
+            }
+            let error = normalised(redactor.handler_error(error), tool, locale);
+            match report.memory_refused {
+                Some(refused) => out_of_memory(error, name, &refused, locale),
+                None => error,
+            }
         }
-        Err(error) => failure(name, &error, locale),
+        Err(error) => {
+            let mut failed = failure(name, &error, locale);
+            if let SandboxError::Trap { reason } = &error
+                && let Some(operation) = &report.just_failed
+                && let Some(path) = path_of_crash(reason, operation)
+            {
+                failed.message = format!("{} The path was '{path}'.", failed.message);
+            }
+            failed
+        }
     };
     let context = FailureContext {
         disk_limit: report.disk_limit,
@@ -34,6 +53,38 @@ pub(super) fn answer_of(
     };
     let error = explain(error, &context, name.resource(), locale);
     (Err(error), report.usage)
+}
+
+/// Converts the error of a component's or an extension's handler. Values that the model does not get are
+/// logged at the level `debug`.
+pub(super) fn normalised(error: HandlerError, tool: &RegisteredTool, locale: Locale) -> ToolError {
+    for dropped in dropped_values(&error) {
+        let tool = tool.item.name.as_str();
+        tracing::debug!(tool, "the error of the handler: {dropped}");
+    }
+    normalise_error(error, tool.error_message_limit, locale)
+}
+
+/// Guests' words for a lack of memory that say no more than the host's, in lower case.
+const BARE_WORDS: [&str; 3] = ["", "memoryerror", "out of memory"];
+
+/// Returns the error of a call whose handler was refused memory, with the handler's own words. Keeps an
+/// error with a code of the handler's own.
+fn out_of_memory(
+    error: ToolError,
+    tool: &ToolName,
+    refused: &SandboxError,
+    locale: Locale,
+) -> ToolError {
+    if error.code != ErrorCode::Host(ToolErrorCode::Tool) {
+        return error;
+    }
+    let mut failed = failure(tool, refused, locale);
+    let words = error.message.trim();
+    if !BARE_WORDS.contains(&words.to_lowercase().as_str()) {
+        failed.message = format!("{} It reported: {words}", failed.message);
+    }
+    failed
 }
 
 /// Turns a sandbox error into the model's. The cause of a host error is logged, and not part of it.

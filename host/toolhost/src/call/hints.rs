@@ -23,13 +23,28 @@ pub(crate) fn explain(
     if let Some(limit) = context.disk_limit {
         error = blame_disk_limit(error, limit, locale);
     }
-    if context.just_denied && error.code == ErrorCode::Host(ToolErrorCode::Trap) {
-        error = ToolError::host(ToolErrorCode::Denied, error.message, locale);
+    if context.just_denied {
+        error = blame_denial(error, locale);
     }
     if let Some(denials) = describe_denials(context.denials, tool, locale) {
         suggest_also(&mut error, &denials);
     }
     error
+}
+
+/// Replaces the guest's own failure with `E_TOOL_DENIED`, as what it did last was denied. Keeps its message,
+/// and the suggestion of an error without a code.
+fn blame_denial(error: ToolError, locale: Locale) -> ToolError {
+    use ToolErrorCode::{Exit, Tool, Trap};
+    let ErrorCode::Host(code @ (Tool | Trap | Exit)) = error.code else {
+        return error;
+    };
+    let own = error.suggestion.filter(|own| own != code.suggestion(locale));
+    let denied = ToolError::host(ToolErrorCode::Denied, error.message, locale);
+    ToolError {
+        suggestion: own.or(denied.suggestion),
+        ..denied
+    }
 }
 
 /// Suggests that the operator raises a limit of the policy.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
-use toolhost_contract::{ToolContext, ToolError, ToolErrorCode, Usage, normalise_error};
+use toolhost_contract::{ToolContext, ToolError, ToolErrorCode, Usage};
 use toolhost_sandbox::{Limits, LiveLog, SandboxError};
 
-use super::failure::failure;
+use super::failure::{failure, normalised};
 use super::outcome::Answer;
 use super::scope::CallScope;
 use super::validate::ValidCall;
@@ -109,7 +109,7 @@ async fn call(
                 failure(name, &SandboxError::OutputTooLarge { bytes, limit }, locale)
             } else {
                 let error = host.redactor.handler_error(error);
-                normalise_error(error, valid.tool.error_message_limit, locale)
+                normalised(error, valid.tool, locale)
             })
         }
     }

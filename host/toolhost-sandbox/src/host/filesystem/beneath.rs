@@ -8,7 +8,7 @@ use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-use super::error::errno_of;
+use super::error::{FsError, FsResult, of_resolution};
 
 /// Maximum attempts: any rename on this machine makes the kernel give up on a path with `..`.
 const ATTEMPTS_MAX: usize = 64;
@@ -16,12 +16,12 @@ const ATTEMPTS_MAX: usize = 64;
 /// Opens an existing file for nothing but its metadata and its path (`O_PATH`).
 ///
 /// With `O_NOFOLLOW` in `flags` it opens a symlink itself.
-pub(super) fn open_path(dir: &Dir, path: &str, flags: OFlags) -> Result<File, Errno> {
+pub(super) fn open_path(dir: &Dir, path: &str, flags: OFlags) -> FsResult<File> {
     open_beneath(dir, path, OFlags::PATH | flags)
 }
 
 /// Opens an existing file beneath `dir`. Uses one descriptor, whatever the length of the path.
-pub(super) fn open_beneath(dir: &Dir, path: &str, flags: OFlags) -> Result<File, Errno> {
+pub(super) fn open_beneath(dir: &Dir, path: &str, flags: OFlags) -> FsResult<File> {
     if !has_openat2() {
         return open_by_component(dir, path, flags);
     }
@@ -32,11 +32,11 @@ pub(super) fn open_beneath(dir: &Dir, path: &str, flags: OFlags) -> Result<File,
             Ok(opened) => return Ok(opened.into()),
             Err(Errno::AGAIN | Errno::INTR) => {}
             // The path leaves `dir`.
-            Err(Errno::XDEV) => return Err(Errno::PERM),
-            Err(errno) => return Err(errno),
+            Err(Errno::XDEV) => return Err(FsError::Outside),
+            Err(errno) => return Err(errno.into()),
         }
     }
-    Err(Errno::AGAIN)
+    Err(Errno::AGAIN.into())
 }
 
 /// Whether the kernel has `openat2` and no system call filter blocks it; a filter may return EPERM.
@@ -53,7 +53,7 @@ pub(crate) fn has_openat2() -> bool {
 }
 
 /// Opens the path with cap-std, which opens every directory on it.
-fn open_by_component(dir: &Dir, path: &str, flags: OFlags) -> Result<File, Errno> {
+fn open_by_component(dir: &Dir, path: &str, flags: OFlags) -> FsResult<File> {
     let access = flags & OFlags::RWMODE;
     let follow = match flags.contains(OFlags::NOFOLLOW) {
         true => FollowSymlinks::No,
@@ -67,5 +67,5 @@ fn open_by_component(dir: &Dir, path: &str, flags: OFlags) -> Result<File, Errno
         .custom_flags(i32::try_from(custom.bits()).unwrap_or(0))
         .follow(follow);
     let opened = dir.open_with(path, &options);
-    Ok(opened.map_err(|error| errno_of(&error))?.into_std())
+    Ok(opened.map_err(|error| of_resolution(&error))?.into_std())
 }

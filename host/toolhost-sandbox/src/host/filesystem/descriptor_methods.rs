@@ -16,7 +16,7 @@ use super::attributes::{metadata_hash, stat, timestamps};
 use super::beneath::open_path;
 use super::descriptor::Descriptor;
 use super::dir_entry::{DirEntryRef, OpenEntry};
-use super::error::FsResult;
+use super::error::{FsError, FsResult};
 use super::file::CHUNK;
 use super::found::find;
 use super::listing::Listing;
@@ -214,8 +214,11 @@ impl HostDescriptor for FilesystemView<'_> {
     }
 
     fn create_directory_at(&mut self, handle: Handle, path: String) -> FsResult<()> {
-        let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
-        self.create_name(&entry, || entry.create_dir())
+        let run = || -> FsResult<()> {
+            let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
+            self.create_name(&entry, || entry.create_dir())
+        };
+        run().map_err(|error| error.of_path(&*path))
     }
 
     fn stat(&mut self, handle: Handle) -> FsResult<DescriptorStat> {
@@ -228,7 +231,10 @@ impl HostDescriptor for FilesystemView<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
-        Ok(stat(&self.metadata_at(&handle, flags, &path)?))
+        let run = || -> FsResult<DescriptorStat> {
+            Ok(stat(&self.metadata_at(&handle, flags, &path)?))
+        };
+        run().map_err(|error| error.of_path(&*path))
     }
 
     fn set_times_at(
@@ -239,11 +245,14 @@ impl HostDescriptor for FilesystemView<'_> {
         accessed: NewTimestamp,
         modified: NewTimestamp,
     ) -> FsResult<()> {
-        let dir = self.dir_to_change(&handle)?;
-        let times = timestamps(accessed, modified)?;
-        let found = find(dir, &path, follow(flags))?;
-        self.fs.check_path_unprotected(&path, &found)?;
-        Ok(set_times_by_path(&found.handle, &times)?)
+        let run = || -> FsResult<()> {
+            let dir = self.dir_to_change(&handle)?;
+            let times = timestamps(accessed, modified)?;
+            let found = find(dir, &path, follow(flags))?;
+            self.fs.check_path_unprotected(&path, &found)?;
+            Ok(set_times_by_path(&found.handle, &times)?)
+        };
+        run().map_err(|error| error.of_path(&*path))
     }
 
     fn link_at(
@@ -254,18 +263,21 @@ impl HostDescriptor for FilesystemView<'_> {
         new_handle: Handle,
         new_path: String,
     ) -> FsResult<()> {
-        if flags.contains(PathFlags::SYMLINK_FOLLOW) {
-            return Err(Errno::INVAL.into());
-        }
-        let (from, to) = (self.dir_to_change(&handle)?, self.dir(&new_handle)?);
-        let from = DirEntryRef::new(from, &path)?;
-        let to = DirEntryRef::new(to, &new_path)?;
-        let linked = self.fs.open_unprotected(&from)?.ok_or(Errno::NOENT)?;
-        // Checked before the system does, which follows a symlink if a slash follows its name.
-        if linked.metadata.is_dir() {
-            return Err(Errno::PERM.into());
-        }
-        self.create_name(&to, || from.hard_link(&to))
+        let run = || -> FsResult<()> {
+            if flags.contains(PathFlags::SYMLINK_FOLLOW) {
+                return Err(Errno::INVAL.into());
+            }
+            let (from, to) = (self.dir_to_change(&handle)?, self.dir(&new_handle)?);
+            let from = DirEntryRef::new(from, &path)?;
+            let to = DirEntryRef::new(to, &new_path)?;
+            let linked = self.fs.open_unprotected(&from)?.ok_or(Errno::NOENT)?;
+            // Checked before the system does, which follows a symlink if a slash follows its name.
+            if linked.metadata.is_dir() {
+                return Err(Errno::PERM.into());
+            }
+            self.create_name(&to, || from.hard_link(&to))
+        };
+        run().map_err(|error| error.of_path(format!("{path} -> {new_path}")))
     }
 
     fn open_at(
@@ -276,33 +288,42 @@ impl HostDescriptor for FilesystemView<'_> {
         how: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Handle> {
-        let dir = self.dir(&handle)?;
-        let opened = self.fs.open(dir, path_flags, &path, how, flags)?;
-        Ok(self.table.push(opened)?)
+        let mut run = || -> FsResult<Handle> {
+            let dir = self.dir(&handle)?;
+            let opened = self.fs.open(dir, path_flags, &path, how, flags)?;
+            Ok(self.table.push(opened)?)
+        };
+        run().map_err(|error| error.of_path(&*path))
     }
 
     fn readlink_at(&mut self, handle: Handle, path: String) -> FsResult<String> {
-        let entry = DirEntryRef::new(self.dir(&handle)?, &path)?;
-        // Checked before the system does, which follows a symlink if a slash follows its name.
-        let link = entry.open()?.ok_or(Errno::NOENT)?;
-        if !link.metadata.is_symlink() {
-            return Err(Errno::INVAL.into());
-        }
-        let target = entry.read_link()?;
-        // An absolute target would show a path of the host.
-        if target.starts_with(b"/") {
-            return Err(Errno::PERM.into());
-        }
-        String::from_utf8(target).map_err(|_| Errno::ILSEQ.into())
+        let run = || -> FsResult<String> {
+            let entry = DirEntryRef::new(self.dir(&handle)?, &path)?;
+            // Checked before the system does, which follows a symlink if a slash follows its name.
+            let link = entry.open()?.ok_or(Errno::NOENT)?;
+            if !link.metadata.is_symlink() {
+                return Err(Errno::INVAL.into());
+            }
+            let target = entry.read_link()?;
+            // An absolute target would show a path of the host.
+            if target.starts_with(b"/") {
+                return Err(Errno::PERM.into());
+            }
+            String::from_utf8(target).map_err(|_| Errno::ILSEQ.into())
+        };
+        run().map_err(|error| error.of_path(&*path))
     }
 
     fn remove_directory_at(&mut self, handle: Handle, path: String) -> FsResult<()> {
-        let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
-        let _name = self.fs.budget.usage.lock([entry.target()?]);
-        self.fs.open_unprotected(&entry)?;
-        entry.remove_dir()?;
-        self.fs.budget.removed(FreedSpace::default());
-        Ok(())
+        let run = || -> FsResult<()> {
+            let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
+            let _name = self.fs.budget.usage.lock([entry.target()?]);
+            self.fs.open_unprotected(&entry)?;
+            entry.remove_dir()?;
+            self.fs.budget.removed(FreedSpace::default());
+            Ok(())
+        };
+        run().map_err(|error| error.of_path(&*path))
     }
 
     fn rename_at(
@@ -312,45 +333,54 @@ impl HostDescriptor for FilesystemView<'_> {
         new_handle: Handle,
         new_path: String,
     ) -> FsResult<()> {
-        let (from, to) = (self.dir_to_change(&handle)?, self.dir(&new_handle)?);
-        let from = DirEntryRef::new(from, &path)?;
-        let to = DirEntryRef::new(to, &new_path)?;
-        let usage = &self.fs.budget.usage;
-        let _names = usage.lock([from.target()?, to.target()?]);
-        let moved = self.fs.open_unprotected(&from)?;
-        let replaced = self.fs.open_unprotected(&to)?;
-        // The system keeps both names if they are of one file.
-        let moved = moved.map(|moved| moved.id());
-        let mut replaced = replaced.filter(|replaced| moved != Some(replaced.id()));
-        let lock = |replaced: &mut OpenEntry| replaced.lock_size(usage);
-        let _size = replaced.as_mut().map(lock).transpose()?;
-        from.rename(&to)?;
-        if let Some(replaced) = replaced {
-            self.fs.budget.removed(replaced.freed());
-        }
-        Ok(())
+        let run = || -> FsResult<()> {
+            let (from, to) = (self.dir_to_change(&handle)?, self.dir(&new_handle)?);
+            let from = DirEntryRef::new(from, &path)?;
+            let to = DirEntryRef::new(to, &new_path)?;
+            let usage = &self.fs.budget.usage;
+            let _names = usage.lock([from.target()?, to.target()?]);
+            let moved = self.fs.open_unprotected(&from)?;
+            let replaced = self.fs.open_unprotected(&to)?;
+            // The system keeps both names if they are of one file.
+            let moved = moved.map(|moved| moved.id());
+            let mut replaced = replaced.filter(|replaced| moved != Some(replaced.id()));
+            let lock = |replaced: &mut OpenEntry| replaced.lock_size(usage);
+            let _size = replaced.as_mut().map(lock).transpose()?;
+            from.rename(&to)?;
+            if let Some(replaced) = replaced {
+                self.fs.budget.removed(replaced.freed());
+            }
+            Ok(())
+        };
+        run().map_err(|error| error.of_path(format!("{path} -> {new_path}")))
     }
 
     fn symlink_at(&mut self, handle: Handle, target: String, path: String) -> FsResult<()> {
-        let dir = self.dir_to_change(&handle)?;
-        if target.starts_with('/') {
-            return Err(Errno::PERM.into());
-        }
-        let entry = DirEntryRef::new(dir, &path)?;
-        self.create_name(&entry, || entry.create_symlink(&target))
+        let run = || -> FsResult<()> {
+            let dir = self.dir_to_change(&handle)?;
+            if target.starts_with('/') {
+                return Err(FsError::Outside);
+            }
+            let entry = DirEntryRef::new(dir, &path)?;
+            self.create_name(&entry, || entry.create_symlink(&target))
+        };
+        run().map_err(|error| error.of_path(&*path))
     }
 
     fn unlink_file_at(&mut self, handle: Handle, path: String) -> FsResult<()> {
-        let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
-        let usage = &self.fs.budget.usage;
-        let _name = usage.lock([entry.target()?]);
-        let mut removed = self.fs.open_unprotected(&entry)?;
-        let lock = |removed: &mut OpenEntry| removed.lock_size(usage);
-        let _size = removed.as_mut().map(lock).transpose()?;
-        entry.remove_file()?;
-        let freed = removed.as_ref().map(OpenEntry::freed);
-        self.fs.budget.removed(freed.unwrap_or_default());
-        Ok(())
+        let run = || -> FsResult<()> {
+            let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
+            let usage = &self.fs.budget.usage;
+            let _name = usage.lock([entry.target()?]);
+            let mut removed = self.fs.open_unprotected(&entry)?;
+            let lock = |removed: &mut OpenEntry| removed.lock_size(usage);
+            let _size = removed.as_mut().map(lock).transpose()?;
+            entry.remove_file()?;
+            let freed = removed.as_ref().map(OpenEntry::freed);
+            self.fs.budget.removed(freed.unwrap_or_default());
+            Ok(())
+        };
+        run().map_err(|error| error.of_path(&*path))
     }
 
     fn is_same_object(&mut self, handle: Handle, other: Handle) -> wasmtime::Result<bool> {
@@ -371,10 +401,14 @@ impl HostDescriptor for FilesystemView<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<MetadataHashValue> {
-        Ok(metadata_hash(&self.metadata_at(&handle, flags, &path)?))
+        let run = || -> FsResult<MetadataHashValue> {
+            Ok(metadata_hash(&self.metadata_at(&handle, flags, &path)?))
+        };
+        run().map_err(|error| error.of_path(&*path))
     }
 
     fn drop(&mut self, handle: Handle) -> wasmtime::Result<()> {
+        self.fs.budget.meter.only_dropped();
         self.table.delete(handle)?;
         Ok(())
     }

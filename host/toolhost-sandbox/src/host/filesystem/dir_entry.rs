@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use toolhost_contract::FileId;
 
 use super::beneath::{open_beneath, open_path};
+use super::error::{FsError, FsResult};
 use crate::workdir::{ChangeGuard, FreedSpace, Target, WorkdirUsage, file_id};
 
 /// A name in an open directory. Its parent is resolved once and kept open, so that the entry that was
@@ -41,7 +42,7 @@ pub(super) fn last_name(path: &str) -> &str {
 
 impl<'a> DirEntryRef<'a> {
     /// Resolves the parent of `path`, beneath `start`.
-    pub(super) fn new(start: &'a Dir, path: &'a str) -> Result<Self, Errno> {
+    pub(super) fn new(start: &'a Dir, path: &'a str) -> FsResult<Self> {
         let (parent_path, name) = split(path);
         let opened = if parent_path.is_empty() && !path.is_empty() {
             None
@@ -88,10 +89,10 @@ impl<'a> DirEntryRef<'a> {
     }
 
     /// Opens the entry itself, without following a symlink. None if it does not exist.
-    pub(super) fn open(&self) -> io::Result<Option<OpenEntry>> {
+    pub(super) fn open(&self) -> FsResult<Option<OpenEntry>> {
         match open_path(self.parent(), self.name, OFlags::NOFOLLOW) {
-            Err(Errno::NOENT) => Ok(None),
-            opened => OpenEntry::new(opened?).map(Some),
+            Err(FsError::Errno(Errno::NOENT)) => Ok(None),
+            opened => Ok(Some(OpenEntry::new(opened?)?)),
         }
     }
 

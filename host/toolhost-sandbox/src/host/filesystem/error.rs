@@ -10,11 +10,32 @@ use wasmtime::component::ResourceTableError;
 pub(crate) enum FsError {
     /// The guest gets the WASI code of this error number, and nothing else of the host's error.
     Errno(Errno),
+    /// The path leads out of the workdir.
+    Outside,
+    /// The operation on this path failed.
+    OfPath(Box<FsError>, Box<str>),
     /// The call ends.
     Trap(wasmtime::Error),
 }
 
 pub(crate) type FsResult<T> = Result<T, FsError>;
+
+impl FsError {
+    /// Adds the path of the operation.
+    pub(super) fn of_path(self, path: impl Into<Box<str>>) -> Self {
+        Self::OfPath(Box::new(self), path.into())
+    }
+
+    /// The error number that the guest gets. None if the call ends.
+    pub(super) fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Errno(errno) => Some(*errno),
+            Self::Outside => Some(Errno::PERM),
+            Self::OfPath(error, _) => error.errno(),
+            Self::Trap(_) => None,
+        }
+    }
+}
 
 impl From<Errno> for FsError {
     fn from(errno: Errno) -> Self {
@@ -25,6 +46,16 @@ impl From<Errno> for FsError {
 impl From<io::Error> for FsError {
     fn from(error: io::Error) -> Self {
         Self::Errno(errno_of(&error))
+    }
+}
+
+/// Converts an error of cap-std's path resolution, which has no error number where a path leads out of the
+/// directory.
+pub(super) fn of_resolution(error: &io::Error) -> FsError {
+    let has_errno = Errno::from_io_error(error).is_some();
+    match error.kind() == io::ErrorKind::PermissionDenied && !has_errno {
+        true => FsError::Outside,
+        false => FsError::Errno(errno_of(error)),
     }
 }
 

@@ -4,10 +4,9 @@ use std::fs::File;
 
 use cap_std::fs::{Dir, Metadata};
 use rustix::fs::OFlags;
-use rustix::io::Errno;
 
 use super::beneath::open_path;
-use super::error::errno_of;
+use super::error::FsResult;
 
 /// An entry that exists, opened for its metadata.
 pub(super) struct Found {
@@ -19,8 +18,8 @@ pub(super) struct Found {
 }
 
 impl Found {
-    fn new(handle: File, was_link: bool) -> Result<Self, Errno> {
-        let metadata = Metadata::from_file(&handle).map_err(|error| errno_of(&error))?;
+    fn new(handle: File, was_link: bool) -> FsResult<Self> {
+        let metadata = Metadata::from_file(&handle)?;
         Ok(Self {
             handle,
             metadata,
@@ -30,7 +29,7 @@ impl Found {
 }
 
 /// Finds an existing file or directory. A last symlink is followed unless `flags` has `O_NOFOLLOW`.
-pub(super) fn find(dir: &Dir, path: &str, flags: OFlags) -> Result<Found, Errno> {
+pub(super) fn find(dir: &Dir, path: &str, flags: OFlags) -> FsResult<Found> {
     // With the first flag no link is followed. With the second it does not matter: only files are written.
     if flags.intersects(OFlags::NOFOLLOW | OFlags::DIRECTORY) {
         return Found::new(open_path(dir, path, flags)?, false);

@@ -13,7 +13,7 @@ use super::budget::OpenSlot;
 use super::context::Filesystem;
 use super::descriptor::Descriptor;
 use super::dir_entry::DirEntryRef;
-use super::error::FsResult;
+use super::error::{FsError, FsResult};
 use super::file::{FileAccess, OpenFile};
 use super::found::{Found, find};
 use crate::host::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
@@ -183,7 +183,7 @@ fn find_existing(dir: &Dir, request: &OpenRequest<'_>) -> FsResult<Option<Found>
         flags |= OFlags::DIRECTORY;
     }
     match find(dir, request.path, flags) {
-        Err(Errno::NOENT) if request.how.contains(OpenFlags::CREATE) => Ok(None),
+        Err(FsError::Errno(Errno::NOENT)) if request.how.contains(OpenFlags::CREATE) => Ok(None),
         found => Ok(Some(found?)),
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use rustix::io::Errno;
+use toolhost_contract::Denial;
 use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::p2::IoError;
 
@@ -12,6 +13,7 @@ use super::context::Filesystem;
 use super::descriptor::Descriptor;
 use super::error::{FsError, FsResult, errno_of};
 use super::listing::Listing;
+use crate::accounting::failed_operation::FailedOperation;
 use crate::host::bindings::filesystem::preopens;
 use crate::host::bindings::filesystem::types::{self, DirectoryEntry, ErrorCode};
 
@@ -52,6 +54,7 @@ impl types::HostDirectoryEntryStream for FilesystemView<'_> {
     }
 
     fn drop(&mut self, stream: Resource<Listing>) -> wasmtime::Result<()> {
+        self.fs.budget.meter.only_dropped();
         self.table.delete(stream)?;
         Ok(())
     }
@@ -63,6 +66,18 @@ impl types::Host for FilesystemView<'_> {
             FsError::Errno(errno) => {
                 self.fs.budget.failed(errno);
                 Ok(error_code(errno))
+            }
+            FsError::Outside => {
+                self.fs.budget.meter.deny(Denial::OutsideWorkdir);
+                Ok(ErrorCode::NotPermitted)
+            }
+            FsError::OfPath(error, path) => {
+                if let Some(errno) = error.errno() {
+                    let kind = io::Error::from(errno).kind();
+                    let failed = FailedOperation::file(&path, kind);
+                    self.fs.budget.meter.failed(failed);
+                }
+                self.convert_error_code(*error)
             }
             FsError::Trap(error) => Err(error),
         }

@@ -1,8 +1,8 @@
 //! Checks each outgoing HTTP request against the grants and limits of the call, before any name is
 //! resolved.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use http::{HeaderName, HeaderValue, Request, header};
@@ -182,6 +182,7 @@ impl HttpHooks {
                 grant,
                 network: Arc::clone(&self.network),
                 meter: Arc::clone(&self.meter),
+                certificate_fault: OnceLock::new(),
             },
         })
     }

@@ -75,6 +75,16 @@ impl OutboundRequest {
             slots,
             timeouts,
         } = self;
+        let exchanged = Self::exchange_by(&route, request, slots, timeouts).await;
+        exchanged.inspect_err(|error| route.failed(error))
+    }
+
+    async fn exchange_by(
+        route: &Route,
+        request: Request<SharedBody>,
+        slots: Arc<Semaphore>,
+        timeouts: Timeouts,
+    ) -> Result<(Response<WasiBody>, JoinSet<()>), Error> {
         let connect_by = Instant::now() + timeouts.connect;
         let slot = timeout_at(connect_by, slots.acquire_owned()).await;
         let slot = slot.map_err(|_| Error::ConnectionLimitReached)?;
@@ -96,7 +106,7 @@ impl OutboundRequest {
             // The response and its body report how the connection ended.
             let _ended = connection.await;
         });
-        let request = with_host_headers(request, &route)?;
+        let request = with_host_headers(request, route)?;
         let response = timeout(timeouts.first_byte, sender.send_request(request)).await;
         let response = response.map_err(|_| Error::ConnectionReadTimeout)?;
         let response = response.map_err(|error| from_hyper(&error))?;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -13,8 +13,9 @@ use toolhost_contract::Denial;
 use toolhost_contract::http::{Host, HttpGrant, Origin, Scheme, non_public_block};
 use wasmtime_wasi_http::Error;
 
-use super::error::from_tls;
+use super::error::{cause, fault_of_certificate, from_tls};
 use super::network::Network;
+use crate::accounting::failed_operation::FailedOperation;
 use crate::accounting::meter::Meter;
 
 /// Maximum addresses of one name that are tried.
@@ -26,6 +27,8 @@ pub(super) struct Route {
     pub(super) grant: Arc<HttpGrant>,
     pub(super) network: Arc<Network>,
     pub(super) meter: Arc<Meter>,
+    /// What is wrong with the certificate of the server.
+    pub(super) certificate_fault: OnceLock<&'static str>,
 }
 
 /// A TCP connection, with or without TLS.
@@ -53,7 +56,24 @@ impl Route {
         let handshake = TlsConnector::from(config).connect(name, stream);
         let stream = timeout_at(by, handshake).await;
         let stream = stream.map_err(|_| Error::ConnectionTimeout)?;
-        Ok(Box::new(stream.map_err(|error| from_tls(&error))?))
+        Ok(Box::new(stream.map_err(|error| self.tls_failed(&error))?))
+    }
+
+    fn tls_failed(&self, error: &io::Error) -> Error {
+        if let Some(fault) = fault_of_certificate(error) {
+            let _is_first = self.certificate_fault.set(fault).is_ok();
+        }
+        from_tls(error)
+    }
+
+    /// Records that the request got no response: a guest's own error seldom has the cause.
+    pub(super) fn failed(&self, error: &Error) {
+        let mut cause = cause(error);
+        if let Some(fault) = self.certificate_fault.get() {
+            cause = format!("{cause}: {fault}");
+        }
+        let failed = FailedOperation::http(&self.origin.to_string(), cause);
+        self.meter.failed(failed);
     }
 
     /// Returns the addresses that may be connected to. A name is resolved once, so that the addresses
