@@ -1,15 +1,18 @@
 """What a handler returns and raises, without a component."""
 
+import contextlib
+import io
 import sys
 import unittest
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "sdk"))
 
 from toolhost import ToolError
 from toolhost._answer import to_json
-from toolhost._failure import failure_of
+from toolhost._failure import failure_of, print_traceback
 
 
 class Answers(unittest.TestCase):
@@ -46,6 +49,7 @@ class Failures(unittest.TestCase):
             (ToolError("m", code="C", name="N"), ("m", "N", "C")),
             (NotThere("m"), ("m", "NotThere", "NOT_THERE")),
             (FileNotFoundError(2, "No such file", "a.txt"), ("No such file: a.txt", "FileNotFoundError", "ENOENT")),
+            (PermissionError(1, "Operation not permitted", "../x"), ("Operation not permitted: ../x", "PermissionError", None)),
             (SystemExit(3), ("the handler ended the program (sys.exit) with 3", "SystemExit", None)),
             (SystemExit("why"), ("the handler ended the program (sys.exit): why", "SystemExit", None)),
             (KeyboardInterrupt(), ("the handler raised KeyboardInterrupt", "KeyboardInterrupt", None)),
@@ -63,6 +67,22 @@ class Failures(unittest.TestCase):
         outer = ValueError("outer")
         outer.__cause__ = ToolError("inner", suggestion="do this")
         self.assertEqual(failure_of(outer).suggestion, "do this")
+
+    def test_prints_the_traceback_with_the_authors_paths(self) -> None:
+        code = compile("def f():\n    raise ValueError('no')\n", "/0/pkg/tool.py", "exec")
+        scope: dict[str, Any] = {}
+        exec(code, scope)
+        with contextlib.redirect_stderr(io.StringIO()) as stderr:
+            try:
+                try:
+                    scope["f"]()
+                except ValueError as error:
+                    raise KeyError("k") from error
+            except KeyError as error:
+                print_traceback(error, "/sdk/", "/0/")
+        self.assertIn('File "pkg/tool.py", line 2, in f', stderr.getvalue())
+        self.assertIn("ValueError: no", stderr.getvalue())
+        self.assertNotIn("/0/", stderr.getvalue())
 
 
 if __name__ == "__main__":

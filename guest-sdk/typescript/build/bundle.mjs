@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { authorMapStatement } from './author-map.mjs';
 import { BuildFailure } from './failure.mjs';
 import { leftOutWarning } from './left-out.mjs';
 import { SERVED, isBuiltin, notServed, plainName } from './modules.mjs';
@@ -144,7 +145,8 @@ async function bundleWhole(user, engine, versions, leftOut) {
     plugins: [virtualModules(user.code, engine, versions)],
   });
   const [map, code] = outputFiles.map(({ text }) => text);
-  return { code: engine === 'qjs' ? withOwnAsync(code) : code, map: JSON.parse(map) };
+  const whole = JSON.parse(map);
+  return { code: (engine === 'qjs' ? withOwnAsync(code) : code) + authorMapStatement(whole, AUTHOR), map: whole };
 }
 
 /** esbuild's helper for async functions that are compiled to generators. */

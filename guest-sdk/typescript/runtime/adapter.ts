@@ -6,6 +6,7 @@ import { toToolError } from './failure';
 import { describeModule, type ExportSpec, type ToolModule } from './module';
 import { toOutcome, type Outcome } from './output';
 import { evaluateAtBuild } from './snapshot';
+import { logStack } from './stack';
 import { discardClock } from './web/clock';
 
 /** Evaluates the bundle of the author's module, given the modules it imports from this runtime. */
@@ -63,6 +64,7 @@ function answer(name: string, act: () => unknown): Outcome | Promise<Outcome> {
 }
 
 function failed(error: unknown): never {
+  logStack(error);
   throw toToolError(error);
 }
 

@@ -84,8 +84,8 @@ codes! {
         "The tool exited without a result: report it to the tool's author.",
         "도구가 결과를 반환하지 않고 종료되었습니다. 도구 작성자에게 알리세요.";
     InvalidOutput = "E_TOOL_INVALID_OUTPUT", "ToolInvalidOutputError",
-        "The tool's result is not one that a tool may return: report it to the tool's author.",
-        "도구가 반환할 수 없는 결과입니다. 도구 작성자에게 알리세요.";
+        "The tool's result does not fit the contract or its outputSchema: report it to the tool's author.",
+        "도구의 결과가 계약이나 outputSchema에 맞지 않습니다. 도구 작성자에게 알리세요.";
     OutputTooLarge = "E_TOOL_OUTPUT_TOO_LARGE", "ToolOutputTooLargeError",
         "Ask for a smaller part, a filter or a page of the result.",
         "결과의 일부, 필터 또는 페이지를 요청하세요.";

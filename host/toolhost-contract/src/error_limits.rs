@@ -92,7 +92,10 @@ pub fn dropped_values(error: &HandlerError) -> Vec<String> {
             true => "is reserved for the host",
             false => "is not 1 to 64 letters, digits, '_', '.' or '-'",
         };
-        dropped.push(format!("the code '{}' {why}; the model gets E_TOOL", quoted(code)));
+        dropped.push(format!(
+            "the code '{}' {why}; the model gets E_TOOL",
+            quoted(code)
+        ));
     }
     if let Some(url) = &error.help_url
         && !is_help_url(url)

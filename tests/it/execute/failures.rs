@@ -239,3 +239,160 @@ async fn a_tool_error_caused_by_a_disk_limit_has_the_code_of_the_limit() {
         assert!(expected.is_some() || written == 5_000, "{limit}: {written}");
     }
 }
+
+/// Calls a handler of the guest that fails as tools in several languages do.
+async fn fail(handler: &str, args: Value) -> toolhost::ToolError {
+    let handlers: &[_] = &[
+        "read", "unwrap", "reserve", "print", "invalid", "spawn", "raise",
+    ];
+    let policy = "tools: {fail: {limits: {memoryBytes: 32MiB}}}";
+    let test_host = TestHost::with_tools(&[("fail", "fail_in_words", handlers)], policy).await;
+    std::fs::write(test_host.work.path("there"), "x").unwrap();
+    let result = test_host.call(&format!("fail__{handler}"), args).await;
+    result.tool_error().unwrap().clone()
+}
+
+#[tokio::test]
+async fn an_error_after_memory_was_refused_is_out_of_memory_in_every_language() {
+    let most = 33_554_432;
+    let limit = format!("it needed more than the {most} bytes of memory a call may use.");
+    for (say, reported) in [
+        // Python and JavaScript.
+        ("MemoryError", ""),
+        ("out of memory", ""),
+        // An author in C.
+        (
+            "cannot load the table",
+            " It reported: cannot load the table",
+        ),
+    ] {
+        let error = fail("reserve", json!({"bytes": 64 << 20, "say": say})).await;
+        assert_eq!(error.code.as_str(), "E_TOOL_OUT_OF_MEMORY", "{error:?}");
+        assert_eq!(
+            error.message,
+            format!("Tool 'fail__reserve' failed: {limit}{reported}")
+        );
+        assert!(error.suggestion.unwrap().contains("memoryBytes"));
+    }
+    // It went on: then the words decide.
+    let later = |say: &str| json!({"bytes": 64 << 20, "say": say, "path": "there"});
+    let error = fail("reserve", later("no such city")).await;
+    assert_eq!(
+        (error.code.as_str(), &*error.message),
+        ("E_TOOL", "no such city")
+    );
+    let error = fail("reserve", later("Cannot allocate memory")).await;
+    assert_eq!(error.code.as_str(), "E_TOOL_OUT_OF_MEMORY");
+    // Words without a refusal are words.
+    let error = fail("print", json!({"stderr": "out of memory"})).await;
+    assert_eq!(error.code.as_str(), "E_TOOL_TRAP");
+}
+
+#[tokio::test]
+async fn an_error_of_a_file_names_its_path() {
+    let error = fail("read", json!({"path": "data/none.txt"})).await;
+    assert_eq!(error.code.as_str(), "NOT_FOUND");
+    assert_eq!(error.message, "file does not exist: data/none.txt");
+    let error = fail("unwrap", json!({"path": "data/none.txt"})).await;
+    assert_eq!(error.code.as_str(), "E_TOOL_TRAP");
+    assert!(
+        error.message.contains("No such file or directory"),
+        "{error}"
+    );
+    assert!(
+        error.message.ends_with("The path was 'data/none.txt'."),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_path_outside_the_workdir_is_denied_whether_the_tool_returns_an_error_or_panics() {
+    for handler in ["read", "unwrap"] {
+        let error = fail(handler, json!({"path": "../x"})).await;
+        assert_eq!(error.code.as_str(), "E_TOOL_DENIED", "{handler}: {error:?}");
+        assert_eq!(error.name.as_deref(), Some("ToolDeniedError"));
+        assert_eq!(
+            error.suggestion.as_deref(),
+            Some(
+                "The operator's policy does not allow this; do it another way or ask the operator. \
+                 The tool attempted operations that are not granted: filesystem: use a path outside \
+                 the workdir (no policy grants it)."
+            )
+        );
+    }
+    let error = fail("read", json!({"path": "../x"})).await;
+    assert_eq!(error.message, "not permitted: ../x");
+}
+
+#[tokio::test]
+async fn a_crash_has_the_words_of_its_runtime() {
+    for (stderr, exits, words) in [
+        (
+            "Traceback (most recent call last):\n  File \"/0/app.py\", line 3, in call\nValueError: no \
+             city\n\nthread '<unnamed>' panicked at runtime/src/lib.rs:1:1:\nunexpected exception\n",
+            false,
+            "it crashed: ValueError: no city.",
+        ),
+        (
+            "panic: no city\n\ngoroutine 1 [running]:\nmain.main()\n\t/main.go:3\n",
+            true,
+            "it crashed: panic: no city.",
+        ),
+        (
+            "Error: no city\nStack:\n  find@tool.js:3:11\n",
+            false,
+            "it crashed: Error: no city.",
+        ),
+        (
+            "Assertion failed: city (tool.c: run: 12)\n",
+            false,
+            "it crashed: Assertion failed: city (tool.c: run: 12).",
+        ),
+        (
+            "no city\n",
+            true,
+            "it ended its process instead of answering, reporting failure: no city.",
+        ),
+    ] {
+        let error = fail("print", json!({"stderr": stderr, "exits": exits})).await;
+        assert_eq!(error.message, format!("Tool 'fail__print' failed: {words}"));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_allowed_says_what_it_is() {
+    let error = fail("invalid", json!({})).await;
+    assert_eq!(error.code.as_str(), "E_TOOL_INVALID_OUTPUT");
+    assert_eq!(
+        error.message,
+        "Tool 'fail__invalid' failed: its answer is not UTF-8 text: the byte at offset 3 is invalid."
+    );
+    for (guest, args, words) in [
+        (
+            "pending",
+            json!({"handle": ""}),
+            "its answer is pending with an empty handle.",
+        ),
+        (
+            "echo_raw",
+            json!({"depth": 1_000}),
+            "its answer is nested 1000 deep, at most 64 is allowed.",
+        ),
+    ] {
+        let test_host = TestHost::with_tools(&[("t", guest, &["run"])], "").await;
+        let result = test_host.call("t__run", args).await;
+        let error = result.tool_error().unwrap();
+        assert_eq!(error.code.as_str(), "E_TOOL_INVALID_OUTPUT");
+        assert_eq!(error.message, format!("Tool 't__run' failed: {words}"));
+        assert!(
+            !error.suggestion.as_deref().unwrap().contains("JSON"),
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_a_tool_starts_is_not_supported() {
+    let error = fail("spawn", json!({})).await;
+    assert_eq!(error.code.as_str(), "NOT_SUPPORTED", "{error:?}");
+}

@@ -68,17 +68,31 @@ def failure_of(error: BaseException) -> Failure:
     )
 
 
-def print_traceback(error: BaseException, sdk: str) -> None:
+def print_traceback(error: BaseException, sdk: str, folder: str) -> None:
     """Prints the traceback of an exception to stderr, without the frames of the SDK.
 
-    A ToolError has no traceback: the tool raised it on purpose.
+    Files of the tool's `folder` have their paths within it, as the author knows them. A ToolError has no
+    traceback: the tool raised it on purpose.
     """
     if isinstance(error, ToolError):
         return
     trace = error.__traceback__
     while trace and trace.tb_frame.f_code.co_filename.startswith(sdk):
         trace = trace.tb_next
-    traceback.print_exception(type(error), error, trace, file=sys.stderr)
+    printed = traceback.TracebackException(type(error), error, trace)
+    _name_files(printed, folder)
+    sys.stderr.write("".join(printed.format()))
+
+
+def _name_files(printed: traceback.TracebackException, folder: str) -> None:
+    """Removes the tool's folder from the files of a traceback and of those it is chained with."""
+    waiting: list[traceback.TracebackException | None] = [printed]
+    while waiting:
+        if (one := waiting.pop()) is None:
+            continue
+        for frame in one.stack:
+            frame.filename = frame.filename.removeprefix(folder)
+        waiting += [one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ())]
 
 
 def _message(error: BaseException) -> str:

@@ -24,6 +24,8 @@ class Tool:
     def __init__(self, module: ModuleType, polls: bool) -> None:
         self.handlers: dict[str, Handler] = handlers_of(module)
         self._polling = polling_of(module, polls)
+        # Of the entry.
+        self._folder = os.path.dirname(module.__file__ or "") + "/"
 
     def call(self, name: str, context: Context, input: str) -> str | Pending:
         """Runs a handler; returns its result as JSON text."""
@@ -51,7 +53,7 @@ class Tool:
                 return self._pending(result)
             return to_json(result)
         except BaseException as error:
-            print_traceback(error, _SDK)
+            print_traceback(error, _SDK, self._folder)
             raise
         finally:
             sys.stdout.flush()

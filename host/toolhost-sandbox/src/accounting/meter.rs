@@ -51,7 +51,7 @@ pub(crate) struct Meter {
     /// Forwards the log while the call runs; none if nobody listens.
     pub(crate) live_log: Option<Box<LiveLog>>,
     denials: Mutex<BTreeSet<Denial>>,
-    /// How often the guest used its files, its log, the network or other agents.
+    /// How often the guest used its files, the network or other agents.
     steps: AtomicU64,
     /// The step of the last denial.
     denied_at: AtomicU64,
@@ -115,8 +115,8 @@ impl Meter {
         lock(&self.denials).iter().cloned().collect()
     }
 
-    /// Records that the guest used its files, its log, the network or other agents, so that a denial
-    /// before did not end it. Printing does not count, as a panic prints.
+    /// Records that the guest used its files, the network or other agents, so that a denial before did not
+    /// end it. Printing and logging do not count, as a panic prints, and a handler of errors logs.
     pub(crate) fn goes_on(&self) {
         self.steps.fetch_add(1, Relaxed);
     }

@@ -57,7 +57,8 @@ fn python_exception(lines: &[&str]) -> Option<String> {
 /// A Go panic or fatal error: the lines before the goroutines' stacks.
 fn go_panic(stderr: &str) -> Option<String> {
     let is_header = |line: &&str| line.starts_with("panic: ") || line.starts_with("fatal error: ");
-    let is_stack = |line: &&str| line.starts_with("goroutine ") || line.starts_with("runtime stack:");
+    let is_stack =
+        |line: &&str| line.starts_with("goroutine ") || line.starts_with("runtime stack:");
     stderr.lines().find(is_stack)?;
     let lines = stderr.lines().skip_while(|line| !is_header(line));
     let ends = |line: &&str| !line.is_empty() && !is_stack(line) && !line.starts_with("[signal ");
@@ -80,8 +81,10 @@ fn before_stack(stderr: &str) -> Option<String> {
 }
 
 fn last_line(stderr: &str) -> Option<String> {
-    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
-    last.map(str::to_owned)
+    // What StarlingMonkey prints after the cause.
+    let is_cause =
+        |line: &&str| !line.trim().is_empty() && !line.starts_with("Redirecting call to abort()");
+    stderr.lines().rev().find(is_cause).map(str::to_owned)
 }
 
 /// Joins lines. None if they are blank.
@@ -95,7 +98,7 @@ mod tests {
     use super::*;
 
     /// What runtimes print when a guest crashes, and the cause in it.
-    const PRINTED: [(&str, &str, &str); 13] = [
+    const PRINTED: [(&str, &str, &str); 14] = [
         (
             "Rust",
             "before\n\nthread '<unnamed>' panicked at src/lib.rs:5:9:\nthe reason\n\
@@ -156,11 +159,20 @@ mod tests {
             "Error: no such city",
         ),
         (
+            "StarlingMonkey, abort",
+            "\"out of memory\"\nRedirecting call to abort() to mozalloc_abort\n\n",
+            "\"out of memory\"",
+        ),
+        (
             "C, assert",
             "Assertion failed: n < 3 (tool.c: run: 12)\n",
             "Assertion failed: n < 3 (tool.c: run: 12)",
         ),
-        ("C, abort after a message", "one\nfatal: no table\n\n", "fatal: no table"),
+        (
+            "C, abort after a message",
+            "one\nfatal: no table\n\n",
+            "fatal: no table",
+        ),
         (
             "a line of a tool that begins like one of Go",
             "panic: not really\nthe end\n",

@@ -77,11 +77,11 @@ pub struct CallReport {
     pub usage: Usage,
     /// The first limit of the disk that refused a change.
     pub disk_limit: Option<DiskLimit>,
-    /// Whether the last thing it did, but for printing, was denied.
+    /// Whether the last thing it did, but for printing and logging, was denied.
     pub just_denied: bool,
     /// Why memory was refused, if the handler returned an error because of that.
     pub memory_refused: Option<SandboxError>,
-    /// The last thing it did, but for printing, if that failed in the host.
+    /// The last thing it did, but for printing and logging, if that failed in the host.
     pub just_failed: Option<FailedOperation>,
     /// Its log.
     pub log: Vec<LogRecord>,

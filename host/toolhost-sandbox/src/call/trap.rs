@@ -61,7 +61,7 @@ pub(crate) fn classify_trap(error: wasmtime::Error, meter: &Meter) -> SandboxErr
         };
     }
     // Most guests trap where their memory cannot grow.
-    if let Some(refused) = memory_refused(meter) {
+    if let Some(refused) = memory_refused(meter).or_else(|| printed_memory(meter)) {
         return refused;
     }
     match trap {
@@ -82,12 +82,23 @@ fn memory_refused(meter: &Meter) -> Option<SandboxError> {
     is_refused.then_some(SandboxError::MemoryExhausted)
 }
 
+/// Returns the error of a guest that was refused memory, got less afterwards, and printed that it has too
+/// little, as StarlingMonkey does.
+fn printed_memory(meter: &Meter) -> Option<SandboxError> {
+    let limit = meter.limits.memory_bytes;
+    let is_cause = meter.was_refused_memory() && names_memory(&lock(&meter.stderr).text());
+    is_cause.then_some(SandboxError::OutOfMemory { limit })
+}
+
 /// Classifies the end of a guest's process. Go ends it after a panic, and where memory is refused.
 fn classify_exit(status: i32, meter: &Meter) -> SandboxError {
     if status == 0 {
-        return SandboxError::Exit { status, printed: None };
+        return SandboxError::Exit {
+            status,
+            printed: None,
+        };
     }
-    if let Some(refused) = memory_refused(meter) {
+    if let Some(refused) = memory_refused(meter).or_else(|| printed_memory(meter)) {
         return refused;
     }
     let stderr = lock(&meter.stderr).text();
@@ -103,8 +114,11 @@ fn classify_exit(status: i32, meter: &Meter) -> SandboxError {
 /// Returns why memory was refused to a guest whose handler then returned this error, if that is the cause:
 /// the guest did nothing more, or the error names memory.
 pub(crate) fn out_of_memory(error: &HandlerError, meter: &Meter) -> Option<SandboxError> {
-    let is_cause = meter.was_just_refused_memory()
-        || (meter.was_refused_memory() && names_memory(error));
+    let names = || {
+        let name = error.name.as_deref();
+        names_memory(&error.message) || name.is_some_and(names_memory)
+    };
+    let is_cause = meter.was_just_refused_memory() || (meter.was_refused_memory() && names());
     is_cause.then(|| {
         memory_refused(meter).unwrap_or(SandboxError::OutOfMemory {
             limit: meter.limits.memory_bytes,
@@ -126,12 +140,9 @@ const MEMORY_WORDS: [&str; 10] = [
     "bad_alloc",
 ];
 
-fn names_memory(error: &HandlerError) -> bool {
-    let names = |text: &str| {
-        let text = text.to_lowercase();
-        MEMORY_WORDS.iter().any(|words| text.contains(words))
-    };
-    names(&error.message) || error.name.as_deref().is_some_and(names)
+fn names_memory(text: &str) -> bool {
+    let text = text.to_lowercase();
+    MEMORY_WORDS.iter().any(|words| text.contains(words))
 }
 
 /// How the engine's error begins if a guest passed too much at once. Its type is private.
@@ -178,7 +189,9 @@ fn classify_other(error: wasmtime::Error, meter: &Meter) -> SandboxError {
 fn not_unicode(error: &wasmtime::Error) -> Option<String> {
     if let Some(error) = error.downcast_ref::<Utf8Error>() {
         let at = error.valid_up_to();
-        return Some(format!("is not UTF-8 text: the byte at offset {at} is invalid"));
+        return Some(format!(
+            "is not UTF-8 text: the byte at offset {at} is invalid"
+        ));
     }
     let of_utf16 = error.is::<DecodeUtf16Error>();
     of_utf16.then(|| "is not UTF-16 text: it has half of a surrogate pair".to_owned())
@@ -234,7 +247,13 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_not_unicode_is_no_crash() {
-        let invalid = || wasmtime::Error::from(String::from_utf8(b"ab\xff".to_vec()).unwrap_err().utf8_error());
+        let invalid = || {
+            wasmtime::Error::from(
+                String::from_utf8(b"ab\xff".to_vec())
+                    .unwrap_err()
+                    .utf8_error(),
+            )
+        };
         let error = classify_trap(invalid().context(GuestCallContext), &meter());
         let SandboxError::InvalidOutput { reason } = &error else {
             panic!("{error:?}");
@@ -252,11 +271,15 @@ mod tests {
         let panic = "panic: no table\n\ngoroutine 1 [running]:\nmain.main()\n";
         assert_eq!(exit(panic, 1, &meter()), "it crashed: panic: no table");
         let ended = "it ended its process instead of answering, reporting";
-        assert_eq!(exit("no table\n", 1, &meter()), format!("{ended} failure: no table"));
+        assert_eq!(
+            exit("no table\n", 1, &meter()),
+            format!("{ended} failure: no table")
+        );
         assert_eq!(exit("", 1, &meter()), format!("{ended} failure"));
         assert_eq!(exit("done\n", 0, &meter()), format!("{ended} success"));
         let refused = meter();
         refused.refuse_memory();
+        refused.memory_refused.store(false, Relaxed);
         assert!(exit("fatal error: out of memory", 1, &refused).contains("bytes of memory"));
     }
 

@@ -97,13 +97,38 @@ mod tests {
         for (message, path, kind, expected) in [
             // The Rust SDK, Rust, anyhow, C.
             ("file does not exist", "a/b.txt", NotFound, Some("a/b.txt")),
-            ("No such file or directory (os error 44)", "b.txt", NotFound, Some("b.txt")),
-            ("cannot load: No such file or directory (os error 44)", "b", NotFound, Some("b")),
+            (
+                "No such file or directory (os error 44)",
+                "b.txt",
+                NotFound,
+                Some("b.txt"),
+            ),
+            (
+                "cannot load: No such file or directory (os error 44)",
+                "b",
+                NotFound,
+                Some("b"),
+            ),
             ("not permitted", "../x", PermissionDenied, Some("../x")),
             // Go, Python and JavaScript name it.
-            ("open a/b.txt: no such file or directory", "a/b.txt", NotFound, None),
-            ("[Errno 44] No such file or directory: 'b.txt'", "b.txt", NotFound, None),
-            ("ENOENT: no such file or directory, open 'b.txt'", "b.txt", NotFound, None),
+            (
+                "open a/b.txt: no such file or directory",
+                "a/b.txt",
+                NotFound,
+                None,
+            ),
+            (
+                "[Errno 44] No such file or directory: 'b.txt'",
+                "b.txt",
+                NotFound,
+                None,
+            ),
+            (
+                "ENOENT: no such file or directory, open 'b.txt'",
+                "b.txt",
+                NotFound,
+                None,
+            ),
             // The error is about something else.
             ("no such city", "b.txt", NotFound, None),
             ("file does not exist", "b.txt", PermissionDenied, None),
@@ -112,7 +137,11 @@ mod tests {
             let failed = FailedOperation::file(path, kind);
             name_operation(&mut error, &failed);
             let added = expected.map(|path| format!("{message}: {path}"));
-            assert_eq!(error.message, added.as_deref().unwrap_or(message), "{message}");
+            assert_eq!(
+                error.message,
+                added.as_deref().unwrap_or(message),
+                "{message}"
+            );
         }
     }
 
@@ -129,7 +158,8 @@ mod tests {
 
     #[test]
     fn the_server_and_the_cause_are_added_to_an_error_of_a_request() {
-        let failed = FailedOperation::http("https://a.example", "the connection was refused".to_owned());
+        let failed =
+            FailedOperation::http("https://a.example", "the connection was refused".to_owned());
         for (message, code, expected) in [
             (
                 "NetworkError when attempting to fetch resource.",

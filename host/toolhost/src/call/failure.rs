@@ -5,7 +5,7 @@ use toolhost_contract::{
     ErrorCode, HandlerError, Locale, ToolError, ToolErrorCode, ToolName, Usage, dropped_values,
     normalise_error,
 };
-use toolhost_sandbox::{CallReport, Outcome, PrepareError, SandboxError};
+use toolhost_sandbox::{CallReport, FailedOperation, Outcome, PrepareError, SandboxError};
 
 use super::failed_operation::{name_operation, path_of_crash};
 use super::hints::{FailureContext, explain, suggest_raising};
@@ -26,7 +26,13 @@ pub(super) fn answer_of(
         Ok(Outcome::Output(output)) => return (Ok(Answer::Output(output)), report.usage),
         Ok(Outcome::Pending(handle)) => return (Ok(Answer::Pending(handle)), report.usage),
         Ok(Outcome::Failed(mut error)) => {
-            if let Some(failed) = report.just_failed.filter(|_| !report.just_denied) {
+            let is_denied_request = |failed: &FailedOperation| {
+                report.just_denied && matches!(failed, FailedOperation::Http { .. })
+            };
+            if let Some(failed) = report
+                .just_failed
+                .filter(|failed| !is_denied_request(failed))
+            {
                 name_operation(&mut error, &failed);
             }
             let error = normalised(redactor.handler_error(error), tool, locale);

@@ -39,7 +39,9 @@ fn blame_denial(error: ToolError, locale: Locale) -> ToolError {
     let ErrorCode::Host(code @ (Tool | Trap | Exit)) = error.code else {
         return error;
     };
-    let own = error.suggestion.filter(|own| own != code.suggestion(locale));
+    let own = error
+        .suggestion
+        .filter(|own| own != code.suggestion(locale));
     let denied = ToolError::host(ToolErrorCode::Denied, error.message, locale);
     ToolError {
         suggestion: own.or(denied.suggestion),

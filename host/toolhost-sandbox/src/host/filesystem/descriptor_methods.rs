@@ -231,9 +231,8 @@ impl HostDescriptor for FilesystemView<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
-        let run = || -> FsResult<DescriptorStat> {
-            Ok(stat(&self.metadata_at(&handle, flags, &path)?))
-        };
+        let run =
+            || -> FsResult<DescriptorStat> { Ok(stat(&self.metadata_at(&handle, flags, &path)?)) };
         run().map_err(|error| error.of_path(&*path))
     }
 
