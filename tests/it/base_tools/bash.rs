@@ -96,7 +96,7 @@ async fn invalid_input_gives_an_error_that_names_the_problem() {
         (
             "script",
             json!({"path": "../x.sh"}),
-            "PERMISSION_DENIED",
+            "E_TOOL_DENIED",
             "../x.sh",
         ),
         (

@@ -154,7 +154,7 @@ async fn errors_in_a_query_or_a_document_name_the_position() {
         ),
         (
             json!({"query": ".", "path": "../x.json"}),
-            "PERMISSION_DENIED",
+            "E_TOOL_DENIED",
             "../x.json",
         ),
         (json!({"query": "."}), "INVALID_INPUT", "`path` or `json`"),
