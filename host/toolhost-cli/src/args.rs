@@ -1,5 +1,6 @@
 //! The arguments of the command line.
 
+mod bundle;
 mod help;
 mod mcp;
 mod parse;
@@ -20,15 +21,13 @@ use crate::failure::Failure;
 use crate::terminal::{ColorChoice, Verbosity};
 use crate::toolchains::Engine;
 
+use bundle::BUNDLE;
 pub(crate) use mcp::{LoginArgs, McpAction, McpArgs};
 pub(crate) use parse::parse;
 pub(crate) use rpc::RpcArgs;
 pub(crate) use serve::{Client, ServeArgs};
 pub(crate) use test::TestArgs;
 pub(crate) use tool_arguments::ArgsFrom;
-
-/// Name of the bundle where none is given: in the current directory.
-const BUNDLE: &str = "goondan.yaml";
 
 /// Runs AI agents' tools as WASI components: each call in a fresh sandbox, with one directory and
 /// nothing else.

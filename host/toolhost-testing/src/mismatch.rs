@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use toolhost_contract::text;
 
+pub use differences::ValueDifference;
 pub(crate) use differences::equal;
 
 /// Longest value on one line, in characters.
@@ -34,17 +35,6 @@ pub struct Mismatch {
     /// What to write into the case so that it passes.
     #[serde(skip)]
     pub change: Option<Change>,
-}
-
-/// A difference within a value.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ValueDifference {
-    /// The JSON pointer from the whole value: `/items/0/name`.
-    pub pointer: String,
-    /// What was expected there. None if nothing was.
-    pub expected: Option<Value>,
-    /// What is there. None if nothing is.
-    pub got: Option<Value>,
 }
 
 /// A value to be written into a case.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use toolhost_testing::Shard;
 
-use super::BUNDLE;
+use super::bundle::BUNDLE;
 
 /// Folder of case files, beside the manifest.
 const CASES: &str = "tests";
@@ -178,7 +178,13 @@ mod tests {
 
     use clap::Parser;
 
-    use crate::args::{Cli, Command};
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: TestArgs,
+    }
 
     #[test]
     fn the_first_word_is_the_bundle_or_a_filter() {
@@ -198,11 +204,8 @@ mod tests {
         }
         let check = |first: &str, bundle: &str, is_filter: bool| {
             let first = dir.path().join(first).to_string_lossy().into_owned();
-            let words = ["toolhost", "test", first.as_str(), "more"];
-            let Command::Test(args) = Cli::try_parse_from(words).unwrap().command else {
-                panic!("not a test");
-            };
-            let (found, filters) = args.target();
+            let words = ["test", first.as_str(), "more"];
+            let (found, filters) = Line::try_parse_from(words).unwrap().args.target();
             let expected = if is_filter {
                 vec![first.as_str(), "more"]
             } else {

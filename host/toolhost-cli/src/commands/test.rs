@@ -18,6 +18,7 @@ use toolhost_testing::{
     RunOptions, Runner, Selection, Verdict,
 };
 
+use self::watch::Watch;
 use super::mcp_servers;
 use crate::args::TestArgs;
 use crate::exit::Exit;
@@ -43,9 +44,17 @@ pub(crate) async fn test(args: &TestArgs, settings: &Settings) -> Result<Exit, F
         args,
         settings,
     };
-    match args.watch {
-        true => watch::run(&tests).await,
-        false => tests.run(&[]).await,
+    if !args.watch {
+        return tests.run(&[]).await;
+    }
+    let mut watch = Watch::start(&tests.bundle, args.policy.as_deref(), settings)?;
+    loop {
+        let is_built = watch.build().await?;
+        if is_built && let Err(failure) = tests.run(watch.changed_cases()).await {
+            failure.print(settings.style);
+        }
+        settings.note("waiting for changes; Ctrl-C ends it");
+        watch.wait().await;
     }
 }
 

@@ -3,10 +3,19 @@
 use serde_json::Value;
 use toolhost_manifest::json_pointer;
 
-use super::ValueDifference;
-
 /// Most differences of one value.
 const DIFFERENCES_MAX: usize = 100;
+
+/// A difference within a value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValueDifference {
+    /// The JSON pointer from the whole value: `/items/0/name`.
+    pub pointer: String,
+    /// What was expected there. None if nothing was.
+    pub expected: Option<Value>,
+    /// What is there. None if nothing is.
+    pub got: Option<Value>,
+}
 
 /// Whether two values are equal; 2 equals 2.0.
 pub(crate) fn equal(left: &Value, right: &Value) -> bool {

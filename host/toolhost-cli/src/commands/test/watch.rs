@@ -4,19 +4,18 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use toolhost::BundleWatch;
 use toolhost::manifest::Bundle;
+use toolhost::{BundleWatch, Sandbox};
 use toolhost_manifest::bundle::OpenBundle;
 use toolhost_manifest::bundle::built::Stamp;
 use toolhost_testing::CaseFiles;
 
-use super::Tests;
 use crate::commands::build;
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files;
 use crate::host_context;
 use crate::policy_file::PolicyFile;
+use crate::settings::Settings;
 use crate::terminal::text;
 
 /// Time between two looks for new case files.
@@ -34,44 +33,69 @@ const DEPTH_MAX: usize = 16;
 /// Most changed files named on a line.
 const NAMED_MAX: usize = 5;
 
-/// Builds and tests, and again after each change. Ends with the signal that stops the command.
-pub(super) async fn run(tests: &Tests<'_>) -> Result<Exit, Failure> {
-    let sandbox = host_context::sandbox(tests.settings)?;
-    let mut watch = BundleWatch::new(&tests.bundle);
-    let mut watched = Watched::default();
-    let mut only = Vec::new();
-    loop {
+/// Watches the files that the tests of a bundle depend on, and builds its sources.
+pub(super) struct Watch<'a> {
+    bundle: &'a Path,
+    policy: Option<&'a Path>,
+    settings: &'a Settings,
+    sandbox: Sandbox,
+    files: BundleWatch,
+    watched: Watched,
+    /// The case files that have changed, if nothing else has.
+    changed_cases: Vec<PathBuf>,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn start(
+        bundle: &'a Path,
+        policy: Option<&'a Path>,
+        settings: &'a Settings,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            bundle,
+            policy,
+            settings,
+            sandbox: host_context::sandbox(settings)?,
+            files: BundleWatch::new(bundle),
+            watched: Watched::default(),
+            changed_cases: Vec::new(),
+        })
+    }
+
+    /// Looks at the files, and builds what is not up to date. Returns whether the tests can run.
+    pub(super) async fn build(&mut self) -> Result<bool, Failure> {
         // Before they are read, so that no change is missed.
-        watched.look(tests).await?;
-        watch.set_also(watched.files());
-        if watched.build(tests).await {
-            watch.set_also(watched.files());
-            if let Err(failure) = tests.run(&only).await {
-                failure.print(tests.settings.style);
-            }
-        } else {
-            watch.set_also(watched.files());
-        }
-        tests.settings.note("waiting for changes; Ctrl-C ends it");
+        self.watched.look(self.bundle, self.policy).await?;
+        self.files.set_also(self.watched.files());
+        let is_built = self.watched.build(self.bundle, self.settings).await;
+        self.files.set_also(self.watched.files());
+        Ok(is_built)
+    }
+
+    /// Returns the case files that have changed, if nothing else has. Empty: all cases may have changed.
+    pub(super) fn changed_cases(&self) -> &[PathBuf] {
+        &self.changed_cases
+    }
+
+    /// Waits until files have changed, and notes which.
+    pub(super) async fn wait(&mut self) {
         let changed = loop {
             let changed = tokio::select! {
-                changed = watch.changed(&sandbox) => changed,
-                new = new_case_files(&tests.bundle, &watched.cases) => new,
+                changed = self.files.changed(&self.sandbox) => changed,
+                new = new_case_files(self.bundle, &self.watched.cases) => new,
             };
-            let changed = watched.relevant(changed);
+            let changed = self.watched.relevant(changed);
             if !changed.is_empty() {
                 break changed;
             }
         };
-        let names: Vec<String> = changed
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
+        let names = changed.iter().map(|path| path.display().to_string());
+        let names: Vec<String> = names.collect();
         let names = toolhost::text::listed(names.iter().map(String::as_str), NAMED_MAX);
         let count = text::counted(changed.len(), "file");
-        tests.settings.note(&format!("{count} changed: {names}"));
-        let are_cases = changed.iter().all(|path| watched.is_case_file(path));
-        only = if are_cases { changed } else { Vec::new() };
+        self.settings.note(&format!("{count} changed: {names}"));
+        let are_cases = changed.iter().all(|path| self.watched.is_case_file(path));
+        self.changed_cases = if are_cases { changed } else { Vec::new() };
     }
 }
 
@@ -93,20 +117,19 @@ impl Watched {
     }
 
     /// Finds the files.
-    async fn look(&mut self, tests: &Tests<'_>) -> Result<(), Failure> {
-        self.cases = case_files(&tests.bundle).await;
-        let policy = tests.args.policy.as_deref();
+    async fn look(&mut self, bundle: &Path, policy: Option<&Path>) -> Result<(), Failure> {
+        self.cases = case_files(bundle).await;
         self.policy = policy.iter().map(|path| path.to_path_buf()).collect();
         // An error in the policy is reported by the run.
         if let Ok(file) = PolicyFile::read(policy).await {
             self.policy.extend(file.secret_files);
         }
-        self.look_for_sources(tests, Sources::Built).await
+        self.look_for_sources(bundle, Sources::Built).await
     }
 
     /// Builds what is not up to date. Returns whether the tests can run.
-    async fn build(&mut self, tests: &Tests<'_>) -> bool {
-        let built = build::refresh(&tests.bundle, tests.settings).await;
+    async fn build(&mut self, bundle: &Path, settings: &Settings) -> bool {
+        let built = build::refresh(bundle, settings).await;
         let is_built = match built {
             Ok(is_built) => is_built,
             // The run reports an error in the manifest.
@@ -117,12 +140,12 @@ impl Watched {
             // The build may have failed for a file that no component is built from.
             false => Sources::All,
         };
-        self.look_for_sources(tests, sources).await.is_ok() && is_built
+        self.look_for_sources(bundle, sources).await.is_ok() && is_built
     }
 
     /// Finds the sources. If the manifest cannot be read, those found before stay.
-    async fn look_for_sources(&mut self, tests: &Tests<'_>, which: Sources) -> Result<(), Failure> {
-        let bundle = tests.bundle.clone();
+    async fn look_for_sources(&mut self, bundle: &Path, which: Sources) -> Result<(), Failure> {
+        let bundle = bundle.to_owned();
         let found = files::spawn_blocking(move || {
             let open = Bundle::open(&bundle).ok();
             Ok(open.map(|open| sources(&open, which)))
