@@ -175,7 +175,7 @@ fn directories_and_keys_that_others_can_write_or_own_are_refused() {
         let Err(error) = try_sandbox(config(top.path())) else {
             panic!("accepted: {what}");
         };
-        let says = "belongs to another user or is writable by others";
+        let says = "belongs to another user, is writable by others";
         assert!(error.to_string().contains(says), "{what}: {error}");
     };
     let mode = |path: &Path, mode| {

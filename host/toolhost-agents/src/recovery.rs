@@ -20,9 +20,11 @@ pub(super) async fn run_recovery(state: Arc<OrchestratorState>) {
             () = tokio::time::sleep(state.config.recovery_interval) => {}
         }
         if let Err(error) = state.recover().await {
+            let error = error.with_causes();
             tracing::error!(target: "toolhost::agents", %error, "lost events were not recovered");
         }
         if let Err(error) = state.remove_old_responses().await {
+            let error = error.with_causes();
             tracing::error!(target: "toolhost::agents", %error, "old responses were not removed");
         }
     }

@@ -35,7 +35,7 @@ impl Failures<'_> {
     /// Logs a failure and counts it.
     pub(super) fn add(&mut self, error: &StoreError) {
         let (instance, event_id, what) = self.of;
-        report(instance, event_id, error, what);
+        report(instance, event_id, &error.with_causes(), what);
         self.count = self.count.saturating_add(1);
     }
 

@@ -10,20 +10,30 @@ pub(crate) enum Exit {
     Refused,
     /// 2: wrong usage, or a file could not be read or loaded.
     Unusable,
+    /// 129: stopped by SIGHUP: its terminal was closed.
+    HungUp,
     /// 130: stopped by SIGINT (Ctrl-C).
     Interrupted,
     /// 143: stopped by SIGTERM.
     Terminated,
 }
 
+impl Exit {
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Refused => 1,
+            Self::Unusable => 2,
+            Self::HungUp => 129,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Refused => 1,
-            Exit::Unusable => 2,
-            Exit::Interrupted => 130,
-            Exit::Terminated => 143,
-        })
+        Self::from(exit.code())
     }
 }

@@ -41,9 +41,10 @@ impl Failure {
 
     /// The failure of a command that a signal stopped. `exit` is the exit code for the signal.
     pub(crate) fn stopped(exit: Exit) -> Self {
-        let how = match exit == Exit::Terminated {
-            true => "terminated",
-            false => "interrupted",
+        let how = match exit {
+            Exit::Terminated => "terminated",
+            Exit::HungUp => "the terminal was closed",
+            Exit::Done | Exit::Refused | Exit::Unusable | Exit::Interrupted => "interrupted",
         };
         let error = anyhow::anyhow!("{how}; what was running has been stopped");
         Self {

@@ -104,6 +104,20 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a file as [`replace`] does, and refuses what is not a regular file in its place: a link may lead
+/// to a file of someone else.
+pub(crate) fn write_over_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => {
+            bail!("it is a symbolic link; remove it, or name the file that it leads to")
+        }
+        Ok(found) if !found.is_file() => bail!("it is not a regular file; name another path"),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+        Ok(_) | Err(_) => {}
+    }
+    Ok(replace(path, bytes)?)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -128,5 +142,28 @@ mod tests {
         assert!(fs::symlink_metadata(&file).unwrap().is_file());
         assert_eq!(fs::read(&other).unwrap(), b"other");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn only_a_regular_file_is_written_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        write_over_file(&path("a"), b"new").unwrap();
+        write_over_file(&path("a"), b"newer").unwrap();
+        assert_eq!(fs::read(path("a")).unwrap(), b"newer");
+        for (name, target) in [
+            ("link", "a"),
+            ("dangling", "missing"),
+            ("null", "/dev/null"),
+        ] {
+            symlink(target, path(name)).unwrap();
+            let refused = write_over_file(&path(name), b"x").unwrap_err();
+            assert!(refused.to_string().contains("symbolic link"), "{refused}");
+            assert!(fs::symlink_metadata(path(name)).unwrap().is_symlink());
+        }
+        fs::create_dir(path("dir")).unwrap();
+        write_over_file(&path("dir"), b"x").unwrap_err();
+        assert_eq!(fs::read(path("a")).unwrap(), b"newer");
+        assert!(!path("missing").exists());
     }
 }

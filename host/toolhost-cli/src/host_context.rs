@@ -72,6 +72,8 @@ pub(crate) struct HostContext {
     pub(crate) host: Host,
     /// The policy file, for displaying lines.
     pub(crate) policy: Option<YamlSource>,
+    /// Whether the host has a state root, so that another command can poll a pending call.
+    pub(crate) keeps_state: bool,
     progress: Progress,
 }
 
@@ -95,9 +97,11 @@ impl HostContext {
         state_root: StateRoot,
     ) -> Result<Self, Failure> {
         let factory = HostFactory::start(settings, &policy)?;
-        let host = host(|| factory.builder(policy.policy.clone()), root, state_root)?;
+        let builder = || factory.builder(policy.policy.clone());
+        let (host, keeps_state) = host(builder, root, state_root)?;
         Ok(Self {
             host,
+            keeps_state,
             policy: policy.source,
             progress: factory.progress,
         })
@@ -175,29 +179,30 @@ pub(crate) fn cache(settings: &Settings) -> Option<CacheConfig> {
     Some(CacheConfig::new(settings.dirs.cache.clone()?, key_file))
 }
 
+/// Builds a host, and returns whether it has a state root.
 fn host(
     builder: impl Fn() -> HostBuilder,
     root: Option<&Path>,
     state_root: StateRoot,
-) -> Result<Host, Failure> {
+) -> Result<(Host, bool), Failure> {
     let Some(root) = root else {
         if state_root == StateRoot::Needed {
             let error = anyhow!("the directory for the instance's workspace is not known");
             let hint = "Pass --workdir DIR or --state-root DIR, or set HOME.";
             return Err(Failure::from(error).hint(hint));
         }
-        return builder().build().map_err(Failure::of);
+        return Ok((builder().build().map_err(Failure::of)?, false));
     };
     match builder().state_root(root).build() {
         // The command keeps nothing in the state root: only keep tools out of it.
         Err(HostError::StateRoot { .. }) if state_root == StateRoot::Optional => {
             let builder = builder().keep_private("the state root", root);
-            builder.build().map_err(Failure::of)
+            Ok((builder.build().map_err(Failure::of)?, false))
         }
         Err(error @ HostError::StateRoot { .. }) => {
             let hint = "Pass --workdir DIR, or --state-root DIR with a directory you can write.";
             Err(Failure::of(error).hint(hint))
         }
-        built => built.map_err(Failure::of),
+        built => Ok((built.map_err(Failure::of)?, true)),
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Builder;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinError;
 
 use crate::args::{self, Command};
@@ -12,7 +11,9 @@ use crate::commands;
 use crate::environment;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::process_limits;
 use crate::settings::Settings;
+use crate::signals::{self, StopSignals};
 use crate::state_dirs::StateDirs;
 use crate::stop_request::StopRequest;
 use crate::terminal::{Style, log, stderr, workflow};
@@ -44,7 +45,8 @@ pub(crate) fn run() -> Exit {
         dirs: StateDirs::find(cli.global.state_root, environment::value),
     });
     log::start(settings.verbosity);
-    let done = run_until_signal(cli.command, &settings);
+    process_limits::report_missing_threads(settings.style);
+    let done = process_limits::prepare().and_then(|()| run_until_signal(cli.command, &settings));
     // Work that did not stop in time may still be displayed.
     stderr::close_progress();
     match done {
@@ -69,6 +71,7 @@ fn run_until_signal(command: Command, settings: &Arc<Settings>) -> Result<Exit, 
     })?;
     let settings = Arc::clone(settings);
     let done = runtime.block_on(async {
+        signals::survive_file_size_limit();
         let mut signals = StopSignals::listen();
         let (stop, drains) = (StopRequest::new(), command.drains());
         let stopping = stop.clone();
@@ -132,35 +135,5 @@ fn joined(done: Result<Result<Exit, Failure>, JoinError>) -> Result<Exit, Failur
         Ok(done) => done,
         Err(Ok(panic)) => std::panic::resume_unwind(panic),
         Err(Err(error)) => Err(Failure::of(error)),
-    }
-}
-
-/// The signals that stop a command. A signal without a listener ends the process.
-struct StopSignals {
-    interrupt: Option<Signal>,
-    terminate: Option<Signal>,
-}
-
-impl StopSignals {
-    fn listen() -> Self {
-        Self {
-            interrupt: signal(SignalKind::interrupt()).ok(),
-            terminate: signal(SignalKind::terminate()).ok(),
-        }
-    }
-
-    /// Waits for a signal. Returns the exit code for it.
-    async fn next(&mut self) -> Exit {
-        tokio::select! {
-            () = received(&mut self.interrupt) => Exit::Interrupted,
-            () = received(&mut self.terminate) => Exit::Terminated,
-        }
-    }
-}
-
-async fn received(signals: &mut Option<Signal>) {
-    match signals {
-        Some(signals) => drop(signals.recv().await),
-        None => std::future::pending().await,
     }
 }

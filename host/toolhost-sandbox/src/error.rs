@@ -216,8 +216,13 @@ pub enum CacheError {
         /// Why.
         source: io::Error,
     },
-    /// Others could write it.
-    #[error("{} belongs to another user or is writable by others", .0.display())]
+    /// Others could write it, or it is a link.
+    #[error(
+        "{} belongs to another user, is writable by others, or is not a file or directory: \
+         if it is yours, run `chmod go-rwx '{}'`",
+        .0.display(),
+        .0.to_string_lossy().replace('\'', r"'\''")
+    )]
     NotPrivate(PathBuf),
     /// The key is invalid.
     #[error("{} is not a key of 32 bytes; delete it to make a new one", .0.display())]

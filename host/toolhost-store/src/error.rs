@@ -12,8 +12,9 @@ pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The state root or the database's file cannot be created.
-    #[error("{} cannot be created", .path.display())]
+    /// The state root or the database's file cannot be created, or is not this user's: see
+    /// [`NotPrivate`](crate::NotPrivate).
+    #[error("{} cannot be used", .path.display())]
     Make {
         /// The path.
         path: PathBuf,
@@ -22,7 +23,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// The lock that marks this run of the store as alive cannot be taken.
-    #[error("the run's lock in {} cannot be taken", .dir.display())]
+    #[error("the lock of this process in {} cannot be taken", .dir.display())]
     Lease {
         /// The directory of the locks.
         dir: PathBuf,
@@ -50,8 +51,12 @@ pub enum StoreError {
         /// The latest version known here.
         known: i64,
     },
-    /// The file is damaged, or not an SQLite database.
-    #[error("the database {} is damaged or not an SQLite database", .path.display())]
+    /// The file is damaged, or not an SQLite database. It is left unchanged.
+    #[error(
+        "the database {} is damaged or not an SQLite database: restore a copy of the state root, or move \
+         the database and its -wal and -shm files away, which loses the pending calls and events in it",
+        .path.display()
+    )]
     Corrupt {
         /// The database.
         path: PathBuf,
@@ -59,9 +64,22 @@ pub enum StoreError {
         #[source]
         source: rusqlite::Error,
     },
+    /// The log that belongs to the database is damaged, so that SQLite would lose writes in it without an
+    /// error. Both files are left unchanged.
+    #[error(
+        "the log {} of the database is damaged ({fault}): restore a copy of the state root, or move the \
+         log away, which loses the pending calls and events that were stored last",
+        .path.display()
+    )]
+    DamagedLog {
+        /// The log.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: String,
+    },
     /// Another process held the lock of the database for longer than the store waits.
     #[error(
-        "the database {} was locked by another process for {} s",
+        "the database {} was locked by another process for {} s: try again, or end that process",
         .path.display(),
         BUSY_TIMEOUT.as_secs()
     )]
@@ -73,7 +91,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// SQLite failed otherwise: the disk is full, a file is read-only, a row has an unexpected value.
-    #[error("the database {} failed", .path.display())]
+    #[error("the database {} cannot be read or written", .path.display())]
     Failed {
         /// The database.
         path: PathBuf,
@@ -106,6 +124,22 @@ impl StoreError {
             source,
             rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..)
         )
+    }
+
+    /// Returns the error and its causes on one line.
+    #[must_use]
+    pub fn with_causes(&self) -> String {
+        let first: &dyn std::error::Error = self;
+        let causes = std::iter::successors(Some(first), |error| error.source());
+        let mut text = String::new();
+        for cause in causes.map(ToString::to_string) {
+            if text.is_empty() {
+                text = cause;
+            } else if !text.ends_with(&cause) {
+                text = format!("{text}: {cause}");
+            }
+        }
+        text
     }
 
     pub(crate) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {

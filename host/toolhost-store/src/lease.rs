@@ -1,6 +1,6 @@
 //! Which runs of the store are alive.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::error::StoreError;
-use super::private_dir::make_private;
+use super::private::{make_private_beneath, open_own};
 use super::random::{is_random_text, random_text};
 
 /// Letters of a run's id: 80 random bits.
@@ -17,6 +17,13 @@ const ID_LETTERS: usize = 16;
 
 /// Attempts to take a lock. An attempt fails only if another process tests the lock in that moment.
 const ATTEMPTS: usize = 16;
+
+/// Entries of the directory of locks that the start of a run looks at: a directory with many more is not
+/// only this program's.
+const ENTRIES_MAX: usize = 10_000;
+
+/// End of the name of a lock.
+const LOCK: &str = ".lock";
 
 /// Marks one run of a store as alive until it is dropped, and tells which other runs are alive.
 ///
@@ -53,7 +60,7 @@ impl FileLease {
             dir: dir.clone(),
             source,
         };
-        make_private(&dir).map_err(failed)?;
+        make_private_beneath(state_root, &dir).map_err(failed)?;
         for _ in 0..ATTEMPTS {
             let run_id = random_text::<ID_LETTERS>()?;
             if let Some(file) = lock_new(&lock_path(&dir, &run_id)).map_err(failed)? {
@@ -106,7 +113,7 @@ impl Lease for LocalLease {
 }
 
 fn lock_path(dir: &Path, run_id: &str) -> PathBuf {
-    dir.join(format!("{run_id}.lock"))
+    dir.join(format!("{run_id}{LOCK}"))
 }
 
 /// Makes and locks a file; none where another process tested or removed it in that moment.
@@ -125,12 +132,10 @@ fn lock_new(path: &Path) -> io::Result<Option<File>> {
     Ok((!removed).then_some(file))
 }
 
-/// Whether no process holds this lock. Tests with a shared lock, so that several tests do not conflict.
+/// Whether no process holds this lock.
 fn is_dead(path: &Path) -> bool {
-    let locked =
-        File::open(path).and_then(|file| Ok(flock(&file, FlockOperation::NonBlockingLockShared)?));
-    match locked {
-        Ok(()) => true,
+    match lock_shared(path) {
+        Ok(_) => true,
         Err(error) if error.kind() == io::ErrorKind::NotFound => true,
         Err(error) => {
             if error.kind() != io::ErrorKind::WouldBlock {
@@ -142,15 +147,32 @@ fn is_dead(path: &Path) -> bool {
     }
 }
 
-/// Removes the lock files of dead runs. A file that remains does no harm.
+/// Takes a lock with others that test it, so that several tests do not conflict. Opens nothing but a regular
+/// file of this user's.
+fn lock_shared(path: &Path) -> io::Result<File> {
+    let file = open_own(path)?;
+    flock(&file, FlockOperation::NonBlockingLockShared)?;
+    Ok(file)
+}
+
+/// Removes the lock files of dead runs, and no other files. A file that remains does no harm.
 fn remove_dead(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else {
         return;
     };
-    for entry in entries.flatten() {
+    for entry in entries.flatten().take(ENTRIES_MAX).filter(is_named_lock) {
         let path = entry.path();
-        if path.extension().is_some_and(|end| end == "lock") && is_dead(&path) {
+        // A lock is empty.
+        let is_empty = |file: File| file.metadata().is_ok_and(|found| found.len() == 0);
+        if lock_shared(&path).is_ok_and(is_empty) {
             let _ = fs::remove_file(&path);
         }
     }
+}
+
+/// Whether an entry has a name that [`lock_path`] makes.
+fn is_named_lock(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let run_id = name.to_str().and_then(|name| name.strip_suffix(LOCK));
+    run_id.is_some_and(is_random_text::<ID_LETTERS>)
 }

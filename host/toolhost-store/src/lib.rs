@@ -7,14 +7,15 @@
 mod error;
 mod lease;
 mod open;
-mod private_dir;
+mod private;
 mod random;
 mod schema;
 mod store;
+mod wal;
 
 pub use error::StoreError;
 pub use lease::{FileLease, Lease, LocalLease};
-pub use private_dir::make_private;
+pub use private::{NotPrivate, check_private_beneath, make_private, make_private_beneath};
 pub use random::{is_random_text, random_text};
 pub use rusqlite;
 pub use schema::Schema;

@@ -1,23 +1,43 @@
-//! Opening a database: created for this user alone, refused if it is newer, brought up to date.
+//! Opening a database: created for this user alone, refused if it is newer or damaged, brought up to date.
 
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, ffi};
 
 use super::error::{BUSY_TIMEOUT, StoreError};
+use super::private::{open_own, own_file};
 use super::random::random_text;
 use super::schema::{FORMAT, Schema, Version};
+use super::wal::{self, Fault};
 
 /// Pause between two attempts to open a database that other processes open at the same time.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
+/// Files that SQLite makes beside a database, as what follows its name.
+const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// Largest database that is checked as a whole when it is opened, in bytes: the check takes time in
+/// proportion. In a larger one damage is found when it is read.
+const CHECKED_BYTES: i64 = 4 << 20;
+
+/// Largest damaged log that is copied, in bytes.
+const COPIED_BYTES: u64 = 64 << 20;
+
+/// Opens the database at a path without links.
 pub(super) fn file(path: &Path, schema: &Schema) -> Result<Connection, StoreError> {
+    own_files(path).map_err(|source| StoreError::Make {
+        path: path.to_owned(),
+        source,
+    })?;
+    check_log(path)?;
     make_file(path)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let sqlite = |source| StoreError::sqlite(path, source);
     let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
     let give_up = Instant::now() + BUSY_TIMEOUT;
@@ -39,6 +59,65 @@ pub(super) fn memory(path: &Path, schema: &Schema) -> Result<Connection, StoreEr
     Ok(connection)
 }
 
+/// Checks that the files of a database are regular files of this user's, where they exist.
+fn own_files(path: &Path) -> io::Result<()> {
+    own_file(path)?;
+    for end in BESIDE {
+        let mut beside = path.to_owned().into_os_string();
+        beside.push(end);
+        own_file(Path::new(&beside))?;
+    }
+    Ok(())
+}
+
+/// Refuses a database whose log is damaged. Logs a write that was cut off, and keeps a copy of the log.
+fn check_log(path: &Path) -> Result<(), StoreError> {
+    let log = wal::path_of(path);
+    let found = wal::fault_of(path).map_err(|source| StoreError::Make {
+        path: log.clone(),
+        source,
+    })?;
+    match found {
+        None => Ok(()),
+        Some(fault @ (Fault::Header | Fault::Frame { .. } | Fault::NoDatabase)) => {
+            Err(StoreError::DamagedLog {
+                path: log,
+                fault: fault.to_string(),
+            })
+        }
+        Some(fault @ Fault::LastFrame { .. }) => {
+            let copy = log.with_extension("db-wal.damaged");
+            let copied = keep_copy(&log, &copy);
+            let copied =
+                copied.map_or_else(|error| error.to_string(), |()| copy.display().to_string());
+            tracing::error!(
+                log = %log.display(), %fault, %copied,
+                "the last write to the database was cut off or is damaged, and is lost; its log was copied"
+            );
+            Ok(())
+        }
+    }
+}
+
+/// Copies a file, in the place of an earlier copy.
+fn keep_copy(file: &Path, copy: &Path) -> io::Result<()> {
+    let mut from = open_own(file)?;
+    if from.metadata()?.len() > COPIED_BYTES {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    match fs::remove_file(copy) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut to = new_private(copy)?;
+    io::copy(&mut from, &mut to).map(drop)
+}
+
+fn new_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path)
+}
+
 /// Creates a missing file, readable for this user alone. SQLite gives its other files the same mode.
 ///
 /// The file is created under another name and linked: closing a handle on the database itself would
@@ -48,14 +127,9 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
         path: path.to_owned(),
         source,
     };
-    if !path.exists() {
+    if own_file(path).map_err(failed)?.is_none() {
         let fresh = path.with_extension(format!("{}.new", random_text::<16>()?));
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&fresh)
-            .map_err(failed)?;
+        new_private(&fresh).map_err(failed)?;
         let linked = fs::hard_link(&fresh, path);
         fs::remove_file(&fresh).map_err(failed)?;
         match linked {
@@ -65,7 +139,12 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
             Ok(()) | Err(_) => {}
         }
     }
-    fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)
+    match own_file(path).map_err(failed)? {
+        Some(found) if found.permissions().mode() & 0o077 != 0 => {
+            fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Sets a connection up; reads the version before anything is written.
@@ -73,6 +152,7 @@ fn prepare(connection: &mut Connection, path: &Path, schema: &Schema) -> Result<
     let sqlite = |source| StoreError::sqlite(path, source);
     connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
     known_version(connection, path, schema)?;
+    check_pages(connection, path)?;
     // `auto_vacuum` has an effect in a new database only.
     connection
         .pragma_update(None, "auto_vacuum", "INCREMENTAL")
@@ -88,6 +168,26 @@ fn prepare(connection: &mut Connection, path: &Path, schema: &Schema) -> Result<
     let version = known_version(&transaction, path, schema)?;
     schema.migrate(&transaction, version).map_err(sqlite)?;
     transaction.commit().map_err(sqlite)
+}
+
+/// Checks all pages, and that each index has the rows of its table: SQLite reads a damaged index without
+/// an error, and finds nothing in it.
+fn check_pages(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let sqlite = |source| StoreError::sqlite(path, source);
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let pages = number("page_count").map_err(sqlite)?;
+    if pages.saturating_mul(number("page_size").map_err(sqlite)?) > CHECKED_BYTES {
+        return Ok(());
+    }
+    let checked = connection.query_row("PRAGMA integrity_check(1)", (), |row| row.get(0));
+    let found: String = checked.map_err(sqlite)?;
+    if found == "ok" {
+        return Ok(());
+    }
+    let damaged = ffi::Error::new(ffi::SQLITE_CORRUPT);
+    // The line before the last names the database.
+    let found = found.lines().next_back().map(str::to_owned);
+    Err(sqlite(rusqlite::Error::SqliteFailure(damaged, found)))
 }
 
 /// Reads the version of a database; refuses one that a later toolhost wrote.

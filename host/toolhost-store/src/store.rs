@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::error::StoreError;
 use super::lease::{FileLease, Lease, LocalLease};
 use super::open;
-use super::private_dir::make_private;
+use super::private::make_private;
 use super::schema::Schema;
 
 pub(super) const FILE_NAME: &str = "toolhost.db";
@@ -49,17 +49,22 @@ impl Store {
     /// date; makes both, readable for this user alone, where they are missing. Several processes may
     /// share a state root. Blocks, for some seconds at most if another process locks the database.
     ///
+    /// The state root must be this user's, and nobody else may be able to write it. In it no link is
+    /// followed, and only regular files are opened.
+    ///
     /// # Errors
-    /// [`StoreError`] where a file or a lock cannot be made, or the database is damaged, locked or of
-    /// a newer version.
+    /// [`StoreError`] where a file or a lock cannot be made or is not this user's, or the database is
+    /// damaged, locked or of a newer version.
     pub fn open(state_root: &Path, schema: &Schema) -> Result<Self, StoreError> {
-        let path = state_root.join(FILE_NAME);
-        make_private(state_root).map_err(|source| StoreError::Make {
+        // SQLite refuses links anywhere in the path.
+        let real = make_private(state_root).and_then(|()| state_root.canonicalize());
+        let state_root = real.map_err(|source| StoreError::Make {
             path: state_root.to_owned(),
             source,
         })?;
+        let path = state_root.join(FILE_NAME);
         let connection = open::file(&path, schema)?;
-        Self::start(path, connection, Arc::new(FileLease::acquire(state_root)?))
+        Self::start(path, connection, Arc::new(FileLease::acquire(&state_root)?))
     }
 
     /// Makes a store that lives as long as its clones.

@@ -1,3 +1,5 @@
+mod damaged_log;
+mod foreign_files;
 mod formats;
 mod second_process;
 

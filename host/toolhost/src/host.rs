@@ -25,8 +25,8 @@ pub enum HostError {
     /// The sandbox could not start.
     #[error("the sandbox could not start")]
     Sandbox(#[from] SandboxStartError),
-    /// The state root could not be created.
-    #[error("the state root {} could not be created", .path.display())]
+    /// The state root could not be created, belongs to another user, or can be written by others.
+    #[error("the state root {} cannot be used", .path.display())]
     StateRoot {
         /// Path of the state root.
         path: PathBuf,
@@ -126,7 +126,8 @@ impl HostBuilder {
     }
 
     /// Sets the directory for instances' workspaces, event logs and pending calls. It is created if
-    /// missing. No workdir may contain it or lie in it. Several hosts, also in other processes, may share it.
+    /// missing, and refused if it belongs to another user or others can write it. Links in it are not
+    /// followed. No workdir may contain it or lie in it. Several hosts, also in other processes, may share it.
     /// Default: none; then every instance needs a
     /// workdir of the caller's, and pending calls end with the host.
     #[must_use]
@@ -190,7 +191,8 @@ impl HostBuilder {
     /// Builds the host.
     ///
     /// # Errors
-    /// [`HostError`] if the sandbox cannot start or the state root cannot be created.
+    /// [`HostError`] if the sandbox cannot start, or the state root cannot be created, belongs to another user
+    /// or can be written by others.
     pub fn build(self) -> Result<Host, HostError> {
         let sandbox = match self.sandbox {
             Some(sandbox) => sandbox,

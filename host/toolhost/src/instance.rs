@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolhost_contract::ToolResult;
 use toolhost_sandbox::Workdir;
-use toolhost_store::make_private;
+use toolhost_store::{NotPrivate, make_private_beneath};
 
 use crate::agent::Agent;
 use crate::call::scope::InstanceScope;
@@ -41,11 +41,16 @@ impl Agent {
     #[must_use]
     pub fn instance(&self, key: impl Into<String>, workdir: Workdir) -> Instance {
         let (key, host) = (key.into(), &self.0.host);
-        let directory = host.state_root.as_ref().map(|root| {
+        let directory = host.state_root.as_ref().and_then(|root| {
             let directory = instance_directory(root, &self.0.bundle, &key);
-            // The event log reports a directory that is missing.
-            let _is_missing = make_private(&directory).is_err();
-            directory
+            match make_private_beneath(root, &directory) {
+                Err(error) if error.get_ref().is_some_and(|it| it.is::<NotPrivate>()) => {
+                    tracing::warn!(%error, "the events of an instance are not logged");
+                    None
+                }
+                // The event log reports a directory that is missing.
+                Ok(()) | Err(_) => Some(directory),
+            }
         });
         let events = &host.events;
         Instance(Arc::new(InstanceScope {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use toolhost_contract::McpServerResource;
 use toolhost_sandbox::{ComponentFacts, Workdir, WorkdirError};
-use toolhost_store::make_private;
+use toolhost_store::make_private_beneath;
 
 use crate::agent::Agent;
 use crate::host::{Host, HostInner};
@@ -43,8 +43,9 @@ pub enum WorkspaceError {
     /// The host was built without a state root.
     #[error("the host has no state root for workspaces")]
     NoStateRoot,
-    /// The directory could not be created.
-    #[error("the workspace {} could not be created", .path.display())]
+    /// The directory could not be created, or one on the path to it from the state root is a link, belongs to
+    /// another user or can be written by others.
+    #[error("the workspace {} cannot be used", .path.display())]
     Make {
         /// Path of the workspace.
         path: PathBuf,
@@ -222,8 +223,10 @@ impl LoadedBundle {
     ///
     /// Spec: tool-spec-v2 §2.5(1).
     pub fn instance_workspace(&self, instance_key: &str) -> Result<Workdir, WorkspaceError> {
+        let root = self.0.host.state_root.as_ref();
+        let root = root.ok_or(WorkspaceError::NoStateRoot)?;
         let path = self.instance_path(instance_key)?;
-        match make_private(&path) {
+        match make_private_beneath(root, &path) {
             Ok(()) => Ok(self.0.host.sandbox.open_own_workdir(&path)?),
             Err(source) => Err(WorkspaceError::Make { path, source }),
         }

@@ -78,7 +78,10 @@ pub(crate) fn cache(args: &CacheArgs, settings: &Settings) -> Result<Exit, Failu
 fn unusable(error: CacheError) -> Failure {
     let hint = match &error {
         CacheError::NotPrivate(path) => {
-            format!("See that only you can write {}.", path.display())
+            format!(
+                "See that {} is yours, and no link, or name another directory.",
+                path.display()
+            )
         }
         CacheError::BadKey(path) => format!("Delete {}; all is compiled again.", path.display()),
         CacheError::Io { .. } | _ => "See that you can read and write it.".to_owned(),

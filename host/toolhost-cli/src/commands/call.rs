@@ -42,10 +42,10 @@ pub(crate) async fn call(args: &CallArgs, settings: &Settings) -> Result<Exit, F
     }
     if result.status() == ToolStatus::Pending {
         let handle = result.handle().unwrap_or_default();
-        settings.note(&if settings.dirs.state_root.is_some() {
+        settings.note(&if caller.keeps_state {
             format!("`toolhost poll {bundle} {handle}` polls for the result; pass the same --agent, --instance and --workdir")
         } else {
-            "the handle is lost: pass --state-root DIR to keep it".to_owned()
+            "the handle is lost: pass --state-root DIR, with a directory that only you can write, to keep it".to_owned()
         });
     }
     step.close(()).await.map_err(Failure::of)?;

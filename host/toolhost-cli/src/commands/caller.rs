@@ -18,6 +18,8 @@ use crate::terminal::stdout;
 pub(super) struct Caller {
     pub(super) instance: Instance,
     pub(super) bundle: LoadedBundle,
+    /// Whether another command can poll a pending call.
+    pub(super) keeps_state: bool,
 }
 
 /// Loads the bundle and opens the instance. Without `--workdir` the state root is needed in any case.
@@ -44,6 +46,7 @@ pub(super) async fn open(
     Ok(Caller {
         instance: agent.instance(args.instance.as_str(), workdir),
         bundle,
+        keeps_state: context.keeps_state,
     })
 }
 

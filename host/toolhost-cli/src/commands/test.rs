@@ -173,7 +173,7 @@ impl Tests<'_> {
             let (path, xml) = (path.clone(), report.to_junit());
             files::spawn_blocking(move || {
                 let cannot = || format!("the report {} cannot be written", path.display());
-                std::fs::write(&path, xml).with_context(cannot)
+                files::write_over_file(&path, xml.as_bytes()).with_context(cannot)
             })
             .await?;
         }

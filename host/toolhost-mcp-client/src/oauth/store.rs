@@ -95,9 +95,50 @@ impl McpCredentialFiles {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(&self.dir)
+            .create(&self.dir)?;
+        self.check_dir()
+    }
+
+    /// Refuses a directory that others can write, or exchange. A missing one is valid.
+    fn check_dir(&self) -> io::Result<()> {
+        let refuse = |path: &Path, reason: &str| {
+            let text = format!("{} {reason}", path.display());
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
+        };
+        let found = match fs::symlink_metadata(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            found => found?,
+        };
+        if !found.is_dir() {
+            return refuse(&self.dir, "is a link or a file, not a directory: remove it");
+        }
+        if found.uid() != rustix::process::geteuid().as_raw() {
+            return refuse(
+                &self.dir,
+                "belongs to another user: name another state root",
+            );
+        }
+        let parent = self
+            .dir
+            .parent()
+            .map(|parent| (parent, fs::metadata(parent)));
+        let parent = parent.map(|(path, found)| Ok::<_, io::Error>((path, found?.mode())));
+        for (path, mode) in std::iter::once((self.dir.as_path(), found.mode()))
+            .chain(parent.transpose()?.filter(|(_, mode)| mode & STICKY == 0))
+        {
+            if mode & WRITABLE != 0 {
+                return refuse(path, "can be written by others: run `chmod go-w` on it");
+            }
+        }
+        Ok(())
     }
 }
+
+/// Permission bits with which the group or others can write.
+const WRITABLE: u32 = 0o022;
+
+/// Permission bit of a directory in which nobody can rename what belongs to another user, such as `/tmp`.
+const STICKY: u32 = 0o1000;
 
 /// Returns 16 hexadecimal digits that differ between URLs. Each file holds the whole URL.
 fn hex_digest(text: &str) -> String {
@@ -109,14 +150,18 @@ fn hex_digest(text: &str) -> String {
         .collect()
 }
 
+/// Flags that refuse a link, and do not wait for the other end of a pipe.
+fn no_link_no_wait() -> i32 {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    flags.bits().cast_signed()
+}
+
 /// Opens a file that this user alone may read, and follows no link.
 fn open_private(path: &Path) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
-    // O_NOFOLLOW and O_NONBLOCK: neither a link nor a FIFO in its place.
-    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
     let opened = options
         .read(true)
-        .custom_flags(flags.cast_signed())
+        .custom_flags(no_link_no_wait())
         .open(path);
     let file = match opened {
         Ok(file) => file,
@@ -139,6 +184,7 @@ fn open_private(path: &Path) -> io::Result<Option<File>> {
 
 impl McpCredentialStore for McpCredentialFiles {
     fn load(&self, key: &McpCredentialKey) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+        self.check_dir()?;
         let Some(file) = open_private(&self.path(key, "json"))? else {
             return Ok(None);
         };
@@ -166,6 +212,7 @@ impl McpCredentialStore for McpCredentialFiles {
     }
 
     fn remove(&self, key: &McpCredentialKey) -> io::Result<bool> {
+        self.check_dir()?;
         match fs::remove_file(self.path(key, "json")) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -177,6 +224,7 @@ impl McpCredentialStore for McpCredentialFiles {
         self.make_dir()?;
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(false).mode(0o600);
+        let options = options.custom_flags(no_link_no_wait());
         let file = options.open(self.path(key, "lock"))?;
         let started = Instant::now();
         loop {
@@ -239,6 +287,32 @@ mod tests {
         fs::set_permissions(&target, fs::Permissions::from_mode(0o600)).unwrap();
         std::os::unix::fs::symlink(&target, &path).unwrap();
         assert!(store.load(&one).is_err());
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_or_a_link_is_refused() {
+        let top = tempfile::tempdir().unwrap();
+        let victim = tempfile::tempdir().unwrap();
+        let root = top.path().join("root");
+        let store = McpCredentialFiles::new(root.join("mcp-credentials"));
+        let one = key("https://a.example/");
+        let all_refuse = || {
+            assert!(store.load(&one).is_err() && store.save(&one, b"2").is_err());
+            assert!(store.remove(&one).is_err() && store.lock(&one).is_err());
+        };
+        store.save(&one, b"1").unwrap();
+        for path in [&root, &store.dir] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+            all_refuse();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
+            assert_eq!(*store.load(&one).unwrap().unwrap(), b"1");
+        }
+        let moved = victim.path().join("moved");
+        fs::rename(&store.dir, &moved).unwrap();
+        std::os::unix::fs::symlink(&moved, &store.dir).unwrap();
+        all_refuse();
+        let left = fs::read_dir(&moved).unwrap().count();
+        assert_eq!(left, 1, "nothing was written through the link");
     }
 
     #[test]

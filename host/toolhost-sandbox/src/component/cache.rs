@@ -313,7 +313,8 @@ impl ComponentCache {
 
         let dir = &self.config.dir;
         let path = dir.join(name.to_string());
-        write_new(dir, &bytes, 0o400)?.persist(&path)?;
+        let written = eviction::write_with_room(dir, || write_new(dir, &bytes, 0o400))?;
+        written.persist(&path)?;
         Ok(eviction::sweep(dir, &path, self.config.bytes)?)
     }
 

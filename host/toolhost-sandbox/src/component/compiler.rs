@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::MemfdFlags;
-use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use wasmtime::Engine;
 
 use crate::PrepareError;
@@ -123,9 +123,11 @@ impl Compiler {
             (Resource::Fsize, ARTIFACT_MAX, ARTIFACT_MAX),
             (Resource::Core, 0, 0),
         ] {
+            // A process may lower its own limits, and not raise them.
+            let own = getrlimit(resource).maximum.unwrap_or(u64::MAX);
             let limit = Rlimit {
-                current: Some(soft),
-                maximum: Some(hard),
+                current: Some(soft.min(own)),
+                maximum: Some(hard.min(own)),
             };
             match prlimit(Some(pid), resource, limit) {
                 // It has ended, and its process id is not reused before it is waited for.

@@ -158,3 +158,39 @@ async fn a_damaged_database_is_named_in_the_error() {
     };
     assert!(matches!(read, Err(StoreError::Corrupt { .. })), "{read:?}");
 }
+
+#[tokio::test]
+async fn an_index_that_lost_its_rows_is_found_when_the_database_is_opened() {
+    let root = state_root();
+    let store = open(root.path()).unwrap();
+    let watched = File::open(lock_of(root.path(), store.run_id())).unwrap();
+    let made = store.write(|tx| {
+        tx.execute_batch("CREATE TABLE t (k TEXT PRIMARY KEY); INSERT INTO t VALUES ('kept')")?;
+        let page = "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_t_1'";
+        tx.query_row(page, [], |row| row.get::<_, u32>(0))
+    });
+    let page = usize::try_from(made.await.unwrap()).unwrap();
+    drop(store);
+    flock(&watched, FlockOperation::LockShared).unwrap();
+
+    // The number of cells of the page. SQLite finds no row with it, and reports nothing.
+    let mut bytes = fs::read(database(&root)).unwrap();
+    let cells = (page - 1) * 4096 + 3;
+    bytes[cells..cells + 2].fill(0);
+    fs::write(database(&root), &bytes).unwrap();
+    let found = Connection::open(database(&root)).unwrap();
+    let count = "SELECT count(*) FROM t WHERE k = 'kept'";
+    let count: i64 = found.query_row(count, [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 0);
+    drop(found);
+
+    let refused = open(root.path()).unwrap_err();
+    assert!(matches!(refused, StoreError::Corrupt { .. }), "{refused:?}");
+    let text = refused.with_causes();
+    assert!(
+        text.contains("move the database and its -wal and -shm files away"),
+        "{text}"
+    );
+    assert!(text.ends_with(&format!(" on page {page}")), "{text}");
+    assert_eq!(fs::read(database(&root)).unwrap(), bytes);
+}

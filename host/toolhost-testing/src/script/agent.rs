@@ -1,6 +1,7 @@
 //! An agent that runs a script.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,7 +95,8 @@ impl AgentRuntime for ScriptedAgent {
         let workdir = self.bundle.instance_workspace(&self.key);
         let workdir = workdir.map_err(|error| {
             // The path is for the operator, not for the agent that sent the event.
-            tracing::error!(target: "toolhost::agents", agent = self.agent.name(), ?error, "{error}");
+            let cause = error.source().map(ToString::to_string);
+            tracing::error!(target: "toolhost::agents", agent = self.agent.name(), cause, "{error}");
             HandlerError::new("the workspace cannot be opened")
         })?;
         let instance = self.agent.instance(self.key.as_str(), workdir);

@@ -59,7 +59,14 @@ impl PendingCalls {
     /// Returns the records. Opens the store first, once.
     pub(super) async fn records(&self) -> Result<&Records, ToolError> {
         self.opened_records().await.map_err(|error| {
-            tracing::error!(?error, "the store of pending calls could not be opened");
+            match error {
+                Some(error) => {
+                    tracing::error!("pending calls cannot be kept: {}", error.with_causes());
+                }
+                None => tracing::error!(
+                    "pending calls cannot be kept: the thread that opens their database panicked"
+                ),
+            }
             self.error(
                 ToolErrorCode::Host,
                 "The host cannot keep pending calls now.",
@@ -150,6 +157,7 @@ impl PendingCalls {
     /// Removes expired records, and ends the calls that dead processes left running.
     async fn tidy(&self, records: &Records, now: SystemTime) {
         if let Err(error) = records.sweep(now).await {
+            let error = error.with_causes();
             tracing::warn!(%error, "expired pending calls could not be removed");
         }
         match records.interrupt_dead_runs().await {
@@ -168,7 +176,10 @@ impl PendingCalls {
                     );
                 }
             }),
-            Err(error) => tracing::warn!(%error, "interrupted calls could not be recorded"),
+            Err(error) => {
+                let error = error.with_causes();
+                tracing::warn!(%error, "interrupted calls could not be recorded");
+            }
         }
     }
 
@@ -178,7 +189,7 @@ impl PendingCalls {
 
     /// Logs why the store failed, and returns an error without that reason.
     pub(super) fn store_error(&self, error: &StoreError) -> ToolError {
-        tracing::error!(?error, "the store of pending calls failed");
+        tracing::error!("pending calls cannot be looked up: {}", error.with_causes());
         let message = "The host cannot look up its pending calls now.";
         self.error(ToolErrorCode::Host, message)
     }
@@ -194,7 +205,11 @@ impl PendingCalls {
             AcceptError::MessageOfAnotherCall { .. }
             | AcceptError::Random(_)
             | AcceptError::Store(_) => {
-                tracing::error!(?error, "a pending call could not be stored");
+                let reason = match error {
+                    AcceptError::Store(error) => error.with_causes(),
+                    other => other.to_string(),
+                };
+                tracing::error!("a pending call could not be stored: {reason}");
                 ToolErrorCode::Host
             }
         };

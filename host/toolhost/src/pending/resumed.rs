@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolhost_sandbox::Workdir;
+use toolhost_store::check_private_beneath;
 
 use super::record::{CallWorkdir, PendingCall};
 use crate::call::scope::InstanceScope;
@@ -50,7 +51,10 @@ fn reopen(instance: &InstanceScope, workdir: &CallWorkdir) -> Option<Workdir> {
 /// Returns whether a path is that of the instance's workspace, which lies within the state root.
 fn is_own_workspace(instance: &InstanceScope, path: &Path) -> bool {
     let agent = &instance.agent.0;
-    let own = |root| instance_workspace(root, &agent.bundle, &instance.key).canonicalize();
-    let root = agent.host.state_root.as_deref();
-    root.is_some_and(|root| own(root).is_ok_and(|own| own == path))
+    let is_own = |root: &Path| {
+        let own = instance_workspace(root, &agent.bundle, &instance.key);
+        // A link in its place leads to a directory of someone else.
+        check_private_beneath(root, &own).is_ok() && own.canonicalize().is_ok_and(|own| own == path)
+    };
+    agent.host.state_root.as_deref().is_some_and(is_own)
 }

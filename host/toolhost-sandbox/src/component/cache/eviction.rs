@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
+use tempfile::NamedTempFile;
 
 use super::artifact::Name;
+use super::private_file::write_new;
 
 /// Age at which a half-written artifact counts as abandoned: writing the largest takes seconds.
 const HALF_WRITTEN: Duration = Duration::from_secs(60 * 60);
@@ -89,14 +91,7 @@ pub(super) fn sweep(dir: &Path, just_stored: &Path, limit: u64) -> io::Result<()
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    let (mut artifacts, half_written): (Vec<_>, Vec<_>) =
-        list(dir)?.into_iter().partition(|i| i.artifact.is_some());
-    for item in half_written {
-        let age = now.duration_since(item.last_used).unwrap_or_default();
-        if age > HALF_WRITTEN {
-            remove(&item.path)?;
-        }
-    }
+    let mut artifacts = without_abandoned(list(dir)?, now)?;
     let mut sum: u64 = artifacts.iter().map(|item| item.bytes).sum();
     if sum <= limit {
         return Ok(());
@@ -113,10 +108,93 @@ pub(super) fn sweep(dir: &Path, just_stored: &Path, limit: u64) -> io::Result<()
     Ok(())
 }
 
+/// Writes a file. If that fails, such as on a full disk, removes the half-written artifacts of processes that
+/// ended, and writes it again.
+pub(super) fn write_with_room(
+    dir: &Path,
+    write: impl Fn() -> io::Result<NamedTempFile>,
+) -> io::Result<NamedTempFile> {
+    write().or_else(|_| {
+        remove_abandoned(dir)?;
+        write()
+    })
+}
+
+/// Removes abandoned half-written artifacts.
+pub(super) fn remove_abandoned(dir: &Path) -> io::Result<()> {
+    // An empty file takes no space of a full disk, and has the time of the file system.
+    let now = write_new(dir, b"", 0o600)?
+        .as_file()
+        .metadata()?
+        .modified()?;
+    without_abandoned(list(dir)?, now).map(drop)
+}
+
+/// Removes abandoned half-written artifacts. Returns the complete ones.
+fn without_abandoned(items: Vec<Item>, now: SystemTime) -> io::Result<Vec<Item>> {
+    let (artifacts, half_written): (Vec<_>, Vec<_>) =
+        items.into_iter().partition(|item| item.artifact.is_some());
+    for item in half_written {
+        let age = now.duration_since(item.last_used).unwrap_or_default();
+        if age > HALF_WRITTEN {
+            remove(&item.path)?;
+        }
+    }
+    Ok(artifacts)
+}
+
 /// Removes a file; another process may have been first.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_write_that_fails_is_repeated_without_abandoned_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let old = SystemTime::now() - 2 * HALF_WRITTEN;
+        let names = [
+            ".0123456789abcdef.tmp",
+            ".notes.tmp",
+            ".fedcba9876543210.tmp",
+        ];
+        for name in names {
+            fs::write(path(name), "half").unwrap();
+        }
+        for name in &names[..2] {
+            let file = File::options().write(true).open(path(name)).unwrap();
+            file.set_modified(old).unwrap();
+        }
+        let outside = tempfile::NamedTempFile::new().unwrap();
+        outside.as_file().set_modified(old).unwrap();
+        symlink(outside.path(), path(".aaaaaaaaaaaaaaaa.tmp")).unwrap();
+
+        let attempts = Cell::new(0);
+        let write = || {
+            attempts.set(attempts.get() + 1);
+            match attempts.get() {
+                1 => Err(io::ErrorKind::StorageFull.into()),
+                _ => write_new(dir.path(), b"whole", 0o400),
+            }
+        };
+        let written = write_with_room(dir.path(), write).unwrap();
+        assert_eq!(fs::read(written.path()).unwrap(), b"whole");
+        assert!(!path(names[0]).exists());
+        assert!(
+            path(names[1]).exists(),
+            "the cache does not make such names"
+        );
+        assert!(path(names[2]).exists(), "another process may write it now");
+        assert!(outside.path().exists());
     }
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 use crate::CacheError;
@@ -42,6 +43,7 @@ pub(super) fn read_or_make_key(path: &Path) -> Result<[u8; blake3::KEY_LEN], Cac
         path: path.to_owned(),
         source,
     };
+    let refused = || CacheError::NotPrivate(path.to_owned());
     if !path.exists() {
         let mut fresh = [0; blake3::KEY_LEN];
         getrandom::fill(&mut fresh).map_err(|e| io(io::Error::other(e.to_string())))?;
@@ -50,10 +52,15 @@ pub(super) fn read_or_make_key(path: &Path) -> Result<[u8; blake3::KEY_LEN], Cac
         // Fails where another process was first. Its key is read below.
         let _ = written.persist_noclobber(path);
     }
-    let mut file = open(path).map_err(|error| io(error.into()))?;
+    let mut file = open(path).map_err(|error| match error {
+        // A symbolic link, and a socket.
+        Errno::LOOP | Errno::NXIO => refused(),
+        _ => io(error.into()),
+    })?;
     let metadata = file.metadata().map_err(io)?;
-    if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o077 != 0 {
-        return Err(CacheError::NotPrivate(path.to_owned()));
+    let ours = metadata.is_file() && metadata.uid() == rustix::process::geteuid().as_raw();
+    if !ours || metadata.mode() & 0o077 != 0 {
+        return Err(refused());
     }
     let mut key = [0; blake3::KEY_LEN];
     let whole = metadata.len() == key.len() as u64;

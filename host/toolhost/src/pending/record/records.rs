@@ -267,6 +267,7 @@ impl Records {
                     Err(error) if ended.is_empty() => return Err(error),
                     // The next call ends the rest.
                     Err(error) => {
+                        let error = error.with_causes();
                         tracing::warn!(%error, "cannot end all interrupted calls; the rest is tried again later");
                         return Ok(ended);
                     }
