@@ -18,7 +18,7 @@ Exit codes:
   0    done; for call: the ToolResult is ok or pending
   1    refused: the ToolResult is an error, the bundle or component would not load
   2    failed: wrong usage, or a file could not be read or loaded
-  130  stopped by Ctrl-C; 143 by SIGTERM
+  130  stopped by Ctrl-C; 143 by SIGTERM; 129 by SIGHUP: the terminal was closed
 
 Directories:
   state  --state-root, else TOOLHOST_STATE_ROOT, else $XDG_STATE_HOME/toolhost,
@@ -125,7 +125,7 @@ else: network, environment, processes.
 
 Exit codes: 0 ok or pending · 1 the ToolResult is an error ·
 2 wrong usage, or the bundle does not load ·
-130 stopped by Ctrl-C, 143 by SIGTERM";
+130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP";
 
 pub(crate) const POLL: &str = "\
 Examples:

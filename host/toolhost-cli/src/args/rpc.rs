@@ -23,7 +23,7 @@ Ctrl-C or SIGTERM: no new requests are accepted, calls that run end, then the se
 signal stops them.
 
 Exit codes: 0 ended by the client, or drained · 2 wrong usage, or the bundle does not load, or the
-client stopped reading · 130, 143 stopped by a second signal";
+client stopped reading · 129, 130, 143 stopped by a second signal";
 
 #[derive(Debug, Args)]
 pub(crate) struct RpcArgs {

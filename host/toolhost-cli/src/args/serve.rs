@@ -34,7 +34,7 @@ with the earlier one. If the change is wrong, the reason is printed and the earl
 docs/mcp.md has the configuration of each client.
 
 Exit codes: 0 ended by the client, or drained · 2 wrong usage, or the bundle does not load, or the
-address cannot be used · 130, 143 stopped by a second signal";
+address cannot be used · 129, 130, 143 stopped by a second signal";
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {

@@ -79,7 +79,7 @@ fn unusable(error: CacheError) -> Failure {
     let hint = match &error {
         CacheError::NotPrivate(path) => {
             format!(
-                "See that {} is yours, and no link, or name another directory.",
+                "If {} is not yours, name another directory: XDG_CACHE_HOME, --state-root.",
                 path.display()
             )
         }

@@ -50,12 +50,9 @@ pub(crate) struct Phase {
 impl Progress {
     pub(crate) fn start(verbosity: Verbosity) -> Self {
         let current = Current::default();
+        let watching = Arc::clone(&current);
         let is_displayed = verbosity > Verbosity::Quiet && stderr::has_progress();
-        let painter = is_displayed.then(|| {
-            let (stop, stopped) = channel();
-            let current = Arc::clone(&current);
-            (stop, std::thread::spawn(move || paint(&current, &stopped)))
-        });
+        let painter = is_displayed.then(|| start_painter(watching)).flatten();
         Self { current, painter }
     }
 
@@ -169,6 +166,13 @@ impl Drop for Progress {
             let _ = thread.join();
         }
     }
+}
+
+/// Starts the thread that displays the work. None where the system has no thread for it.
+fn start_painter(current: Current) -> Option<(Sender<()>, JoinHandle<()>)> {
+    let (stop, stopped) = channel();
+    let thread = std::thread::Builder::new().spawn(move || paint(&current, &stopped));
+    Some((stop, thread.ok()?))
 }
 
 fn lock(current: &Current) -> MutexGuard<'_, Vec<Work>> {

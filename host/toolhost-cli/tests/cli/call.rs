@@ -208,6 +208,7 @@ fn the_limits_of_the_policy_apply_to_a_call() {
 fn a_signal_stops_the_guest() {
     stopped_by("INT", 130, "error: interrupted");
     stopped_by("TERM", 143, "error: terminated");
+    stopped_by("HUP", 129, "error: the terminal was closed");
 }
 
 fn stopped_by(signal: &str, code: i32, says: &str) {

@@ -166,7 +166,7 @@ fn a_signal_ends_the_agents_and_leaves_no_process_or_directory() {
          - asked: {tool: agents__request, args: {target: spinner, input: 1}}\n  spinner:\n    steps:\n      \
          - spun: {tool: spin_forever__run}\n",
     );
-    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let temporary = terminal.path(&format!("tmp{signal}"));
         fs::create_dir(&temporary).expect("it is made");
         let mut play = terminal.toolhost(["play"]);

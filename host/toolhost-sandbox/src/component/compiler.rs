@@ -160,6 +160,11 @@ impl Compiler {
                 limit: self.address_space,
             };
         }
+        // The panic of the compiler's thread pool.
+        if stderr.contains("ThreadPoolBuildError") {
+            let reason = "the system starts no further thread for the compiler";
+            return PrepareError::Host(reason.to_owned());
+        }
         let reason = match (status.code(), answer.is_empty()) {
             (Some(1), false) => answer,
             _ => format!("the compiler ended with {status}: {stderr}"),

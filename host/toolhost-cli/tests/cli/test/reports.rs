@@ -122,3 +122,22 @@ fn the_json_report_has_every_case() {
     assert!(short["usage"]["memoryPeak"].as_u64().unwrap() > 0);
     assert_eq!(report["generated"]["passed"], 0);
 }
+
+#[test]
+fn a_junit_report_is_not_written_through_a_link() {
+    let terminal = Terminal::new();
+    bundle(&terminal, "- {name: says it back, tool: echo__say}\n");
+    let victim = terminal.write("victim", "mine");
+    let link = terminal.path("here/report.xml");
+    std::os::unix::fs::symlink(&victim, &link).unwrap();
+    let words = ["test", "--no-generated", "--junit", "report.xml"];
+    let ran = terminal.run(words).exits(2);
+    assert!(ran.stderr.contains("it is a symbolic link"), "{ran:?}");
+    assert_eq!(std::fs::read(&victim).unwrap(), b"mine");
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+
+    std::fs::remove_file(&link).unwrap();
+    std::fs::write(&link, "an earlier report").unwrap();
+    terminal.run(words).exits(0);
+    assert!(std::fs::read_to_string(&link).unwrap().starts_with("<?xml"));
+}
