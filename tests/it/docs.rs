@@ -233,7 +233,7 @@ fn the_files_in_which_to_add_something_exist() {
 }
 
 /// The source folder of each crate or test binary that the pages name.
-const SOURCES: [(&str, &str); 12] = [
+const SOURCES: [(&str, &str); 13] = [
     ("toolhost-contract", "host/toolhost-contract/src"),
     ("toolhost-sandbox", "host/toolhost-sandbox/src"),
     ("toolhost-store", "host/toolhost-store/src"),
@@ -246,6 +246,7 @@ const SOURCES: [(&str, &str); 12] = [
     ("bin/toolhost", "host/toolhost-cli/src"),
     ("it", "tests/it"),
     ("mcp-client", "host/toolhost-mcp-client/tests/it"),
+    ("toolhost-mcp-client", "host/toolhost-mcp-client/src"),
 ];
 
 const LEVELS: [&str; 4] = ["MUST", "MUST NOT", "SHOULD", "MAY"];
