@@ -66,6 +66,10 @@ fn check_addresses(limit: Option<u64>) -> Result<(), Failure> {
 
 /// Reports that the system starts no further thread as an error, not as a panic. Ends the process where the
 /// panic is within tokio, which then has too few threads to go on; the host catches its own.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a runtime without its threads waits for them for ever when it is dropped"
+)]
 pub(crate) fn report_missing_threads(style: Style) {
     let others = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {

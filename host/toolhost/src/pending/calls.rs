@@ -205,9 +205,10 @@ impl PendingCalls {
             AcceptError::MessageOfAnotherCall { .. }
             | AcceptError::Random(_)
             | AcceptError::Store(_) => {
-                let reason = match error {
-                    AcceptError::Store(error) => error.with_causes(),
-                    other => other.to_string(),
+                let reason = if let AcceptError::Store(error) = error {
+                    error.with_causes()
+                } else {
+                    error.to_string()
                 };
                 tracing::error!("a pending call could not be stored: {reason}");
                 ToolErrorCode::Host
