@@ -81,7 +81,7 @@ async fn interpreter(kit: &Path, options: BuildOptions<'_>) -> Result<PathBuf, B
     }
     let requirements = kit.join(REQUIREMENTS);
     let fill = async |folder: &Path| {
-        let what = "the build tools for Python, once";
+        let what = "the kit for Python";
         let _phase = options.progress.downloading(what, folder, Some(VENV_BYTES));
         let mut venv = Command::new("python3");
         venv.args(["-m", "venv"]).arg(folder);

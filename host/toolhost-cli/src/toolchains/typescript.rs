@@ -89,7 +89,7 @@ async fn kit(options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
     check_node().await?;
     let install = async |folder: &Path| {
         let folder = folder.join("build");
-        let what = "the build tools for TypeScript, once";
+        let what = "the kit for TypeScript";
         let _phase = options.progress.downloading(what, &folder, Some(KIT_BYTES));
         npm_ci(&folder).await
     };
@@ -99,7 +99,7 @@ async fn kit(options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
 /// Installs the packages for tools that use `fetch`.
 async fn starlingmonkey(kit: &Path, options: BuildOptions<'_>) -> Result<(), BuildError> {
     let install = async |folder: &Path| {
-        let what = "the build tools for `fetch`, once";
+        let what = "the kit for `fetch`";
         let about = Some(STARLINGMONKEY_BYTES);
         let _phase = options.progress.downloading(what, folder, about);
         let own = KIT.builder().filter_map(|file| {

@@ -124,13 +124,13 @@ fn a_compiler_that_is_too_old_is_a_warning() {
 fn doctor_changes_nothing_on_disk() {
     let terminal = Terminal::new();
     use_them(&terminal);
-    let path = std::env::var("PATH").unwrap();
+    let path = env!("PATH");
     let before = tree(&terminal.path(""));
-    let ran = Ran::of(&mut doctor(&terminal, &path));
+    let ran = Ran::of(&mut doctor(&terminal, path));
     assert_eq!(tree(&terminal.path("")), before, "{ran:?}");
     let fresh = Terminal::new();
     let before = tree(&fresh.path(""));
-    let ran = Ran::of(&mut doctor(&fresh, &path));
+    let ran = Ran::of(&mut doctor(&fresh, path));
     assert_eq!(tree(&fresh.path("")), before, "{ran:?}");
 }
 

@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::terminal::{Ran, Terminal};
+use crate::terminal::{Ran, Terminal, guest};
 use screen::{screen, without_notes};
 
 /// Longest wait for a text.
@@ -161,6 +161,46 @@ fn there_is_no_progress_when_quiet_on_a_dumb_terminal_or_without_a_terminal() {
         );
         assert!(!ran.stdout.contains('\u{1b}'), "{options:?} {term} {ran:?}");
     }
+}
+
+#[test]
+fn a_component_that_is_compiled_is_displayed() {
+    let terminal = Terminal::new();
+    let mut inspect = terminal.toolhost(["inspect"]);
+    inspect
+        .arg(guest("json-query"))
+        .env("XDG_CACHE_HOME", terminal.path("cold"));
+    let ran = on_terminal(&inspect, "", "xterm").exits(0);
+    assert!(
+        ran.stdout.contains(" compiling json-query.wasm (2."),
+        "{ran:?}"
+    );
+    let left = screen(&ran.stdout);
+    assert!(!left.contains("compiling"), "{left}");
+    assert!(left.contains("handlers"), "{left}");
+}
+
+#[test]
+fn the_mcp_servers_that_start_are_displayed() {
+    let terminal = Terminal::new();
+    let command = "command: [sleep, '2']";
+    let bundle = terminal.write(
+        "b.yaml",
+        format!(
+            "apiVersion: goondan.ai/v1\nkind: McpServer\nmetadata: {{name: slow}}\n\
+             spec: {{transport: {{stdio: {{{command}}}}}}}\n"
+        ),
+    );
+    let policy = format!("mcpServers: {{slow: {{{command}, inheritEnv: [PATH]}}}}\n");
+    let policy = terminal.write("p.yaml", policy);
+    let mut list = terminal.toolhost(["list", "--policy"]);
+    list.arg(policy).arg(bundle).env("PATH", env!("PATH"));
+    let ran = on_terminal(&list, "", "xterm");
+    assert!(
+        ran.stdout.contains(" starting MCP servers: slow, 1 s"),
+        "{ran:?}"
+    );
+    assert!(!screen(&ran.stdout).contains("starting"), "{ran:?}");
 }
 
 #[test]

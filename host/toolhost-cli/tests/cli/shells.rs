@@ -51,7 +51,13 @@ fn there_is_a_man_page_for_every_command() {
     );
     let call = terminal.path("here/pages/new/toolhost-call.1");
     let call = std::fs::read_to_string(call).unwrap();
-    for says in [".TH", "Call a tool", "workdir", "Exit codes"] {
+    for says in [
+        ".TH",
+        "Call a tool",
+        "workdir",
+        "DETAILS\n.nf\nExamples:",
+        "Exit codes",
+    ] {
         assert!(call.contains(says), "{says}: {call}");
     }
 }

@@ -10,9 +10,8 @@ pub(super) fn without_notes(screen: &str) -> String {
 /// returns, erasing to the end of the line, and colours.
 pub(super) fn screen(written: &str) -> String {
     let (mut done, mut line, mut column) = (String::new(), Vec::new(), 0);
-    let mut rest = written;
-    while let Some(c) = rest.chars().next() {
-        rest = &rest[c.len_utf8()..];
+    let mut written = written.chars();
+    while let Some(c) = written.next() {
         match c {
             '\n' => {
                 done.extend(line.drain(..));
@@ -21,16 +20,17 @@ pub(super) fn screen(written: &str) -> String {
             }
             '\r' => column = 0,
             '\u{1b}' => {
-                let end = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap();
-                match &rest[..=end] {
+                let mut sequence = String::new();
+                while !sequence.ends_with(|c: char| c.is_ascii_alphabetic()) {
+                    sequence.push(written.next().expect("the sequence ends"));
+                }
+                match sequence.as_str() {
                     "[K" => line.truncate(column),
                     colour if colour.ends_with('m') => {}
                     other => panic!("the terminal of this test does not know {other:?}"),
                 }
-                rest = &rest[end + 1..];
             }
             c => {
-                line.truncate(column.max(line.len()));
                 match line.get_mut(column) {
                     Some(old) => *old = c,
                     None => line.push(c),
