@@ -151,6 +151,11 @@ impl Command {
     pub(crate) fn drains(&self) -> bool {
         matches!(self, Self::Rpc(_) | Self::Serve(_))
     }
+
+    /// Whether the command reports limits of this process that are too low, where others refuse to run.
+    pub(crate) fn reports_limits(&self) -> bool {
+        matches!(self, Self::Doctor(_))
+    }
 }
 
 #[derive(Debug, Args)]

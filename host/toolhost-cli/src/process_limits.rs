@@ -11,10 +11,10 @@ use crate::failure::Failure;
 use crate::terminal::Style;
 
 /// Descriptors that a command opens for itself. Each tool needs two more, and each call some.
-const FREE_DESCRIPTORS: u64 = 48;
+pub(crate) const FREE_DESCRIPTORS: u64 = 48;
 
 /// Fewest bytes of address space: a memory of a tool reserves 4 GiB of addresses.
-const ADDRESS_BYTES: u64 = 8 << 30;
+pub(crate) const ADDRESS_BYTES: u64 = 8 << 30;
 
 /// Beginning of the panic of tokio where the system starts no further thread.
 const NO_THREAD: &str = "OS can't spawn worker thread";

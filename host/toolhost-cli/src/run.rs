@@ -46,7 +46,10 @@ pub(crate) fn run() -> Exit {
     });
     log::start(settings.verbosity);
     process_limits::report_missing_threads(settings.style);
-    let done = process_limits::prepare().and_then(|()| run_until_signal(cli.command, &settings));
+    let done = match process_limits::prepare() {
+        Err(failure) if !cli.command.reports_limits() => Err(failure),
+        Ok(()) | Err(_) => run_until_signal(cli.command, &settings),
+    };
     // Work that did not stop in time may still be displayed.
     stderr::close_progress();
     match done {

@@ -188,6 +188,28 @@ fn what_is_wrong_with_the_state_root_is_an_error_with_the_next_move() {
 }
 
 #[test]
+fn limits_that_stop_other_commands_are_reported() {
+    let terminal = Terminal::new();
+    let doctor = doctor(&terminal, "/nowhere");
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", r#"ulimit -v 4000000; ulimit -f 1000; exec "$0" "$@""#]);
+    shell.arg(doctor.get_program()).args(doctor.get_args());
+    shell.env_clear().current_dir(terminal.path("here"));
+    shell.envs(
+        doctor
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    let report = Ran::of(&mut shell).exits(1).json();
+    let addresses = check(&report, "kernel", "address space");
+    assert_eq!(addresses["state"], "error");
+    assert_eq!(addresses["next"], "ulimit -v unlimited");
+    let files = check(&report, "kernel", "file size");
+    assert_eq!(files["state"], "warning");
+    assert_eq!(files["next"], "ulimit -f unlimited");
+}
+
+#[test]
 fn the_text_names_each_area_and_counts_what_is_wrong() {
     let terminal = Terminal::new();
     let mut command = terminal.toolhost(["doctor"]);

@@ -23,6 +23,9 @@ const FREE_MIN: u64 = 500_000_000;
 /// Bytes of the key that signs compiled components.
 const KEY_BYTES: u64 = 32;
 
+/// Folders of a state root.
+const FOLDERS: [&str; 3] = ["runs", "workspaces", "mcp-credentials"];
+
 /// File systems by the numbers of `statfs`, and whether they are on another machine.
 const FILE_SYSTEMS: [(u64, &str, bool); 15] = [
     (0xef53, "ext4", false),
@@ -73,6 +76,7 @@ pub(super) fn state_root(settings: &Settings) -> Vec<Finding> {
     };
     let mut findings = vec![directory(STATE, dir, Readers::Owner)];
     if dir.is_dir() {
+        findings.extend(FOLDERS.iter().filter_map(|name| folder(dir, name)));
         findings.push(file_system(dir));
         findings.push(free_space(STATE, dir));
     }
@@ -108,8 +112,9 @@ fn directory(area: &'static str, dir: &Path, readers: Readers) -> Finding {
     let value = format!("{display}, owner {}, mode {mode:04o}", metadata.uid());
     if !metadata.is_dir() {
         found(format!("{display} is not a directory")).error(other(area))
-    } else if metadata.uid() != rustix::process::geteuid().as_raw() {
-        found(format!("{value}: it belongs to another user")).error(other(area))
+    } else if metadata.uid() != user() {
+        let next = format!("sudo chown -R {} {word}", user());
+        found(format!("{value}: it belongs to another user")).error(next)
     } else if mode & 0o022 != 0 {
         found(format!("{value}: other users can write to it")).error(format!("chmod go-w {word}"))
     } else if !is_writable(dir) {
@@ -119,6 +124,32 @@ fn directory(area: &'static str, dir: &Path, readers: Readers) -> Finding {
     } else {
         found(value)
     }
+}
+
+/// Examines a folder of the state root: the host follows no links there.
+fn folder(root: &Path, name: &'static str) -> Option<Finding> {
+    let path = root.join(name);
+    let metadata = fs::symlink_metadata(&path).ok()?;
+    let word = shell_word(&path.to_string_lossy()).into_owned();
+    let found = |wrong: &str| Finding::ok(STATE, name, format!("{} {wrong}", path.display()));
+    if metadata.is_symlink() {
+        Some(found("is a link, which is not followed").error(format!("rm {word}")))
+    } else if !metadata.is_dir() {
+        Some(found("is not a directory").error(format!("mv {word} {word}.bad")))
+    } else if metadata.uid() != user() {
+        let next = format!("sudo chown -R {} {word}", user());
+        Some(found("belongs to another user").error(next))
+    } else if metadata.mode() & 0o022 != 0 {
+        let next = format!("chmod go-w {word}");
+        Some(found("can be written by other users").error(next))
+    } else {
+        None
+    }
+}
+
+/// The user of this process.
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 /// How to use another directory.
@@ -194,7 +225,7 @@ fn key(path: &Path) -> Finding {
     let mode = metadata.mode() & 0o7777;
     if !metadata.is_file() {
         found(format!("{display} is not a file")).error(remove)
-    } else if metadata.uid() != rustix::process::geteuid().as_raw() {
+    } else if metadata.uid() != user() {
         found(format!("{display} belongs to another user")).error(remove)
     } else if mode & 0o077 != 0 {
         // Whoever has read it can sign components.
@@ -230,6 +261,22 @@ mod tests {
         check(0o755, Readers::Anybody, State::Ok);
         check(0o777, Readers::Owner, State::Error);
         check(0o770, Readers::Anybody, State::Error);
+    }
+
+    #[test]
+    fn a_folder_of_the_state_root_that_is_a_link_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = || folder(dir.path(), "runs").map(|found| found.state);
+        assert_eq!(state(), None);
+        fs::create_dir(dir.path().join("elsewhere")).unwrap();
+        symlink("elsewhere", dir.path().join("runs")).unwrap();
+        assert_eq!(state(), Some(State::Error));
+        fs::remove_file(dir.path().join("runs")).unwrap();
+        fs::rename(dir.path().join("elsewhere"), dir.path().join("runs")).unwrap();
+        assert_eq!(state(), None);
+        let open = Permissions::from_mode(0o777);
+        fs::set_permissions(dir.path().join("runs"), open).unwrap();
+        assert_eq!(state(), Some(State::Error));
     }
 
     #[test]

@@ -7,15 +7,10 @@ use rustix::process::{Resource, getrlimit};
 use toolhost::{Sandbox, SandboxConfig, sandbox::KernelFeatures};
 
 use super::finding::Finding;
+use crate::process_limits::{ADDRESS_BYTES, FREE_DESCRIPTORS};
 use crate::terminal::progress::size;
 
 const AREA: &str = "kernel";
-
-/// Address space that a call needs at least, in bytes: 4 GiB are reserved for each memory.
-const ADDRESSES_MIN: u64 = 8 << 30;
-
-/// Open files that a command needs at least.
-const FILES_MIN: u64 = 64;
 
 /// Open files that many calls at the same time need.
 const FILES_MANY: u64 = 1024;
@@ -87,9 +82,10 @@ fn addresses(limit: Option<u64>) -> Finding {
     let next = "ulimit -v unlimited";
     match limit {
         None => found("unlimited".to_owned()),
-        Some(bytes) if bytes < ADDRESSES_MIN => {
-            let needed = size(ADDRESSES_MIN);
-            found(format!("{}: a call needs {needed} or more", size(bytes))).error(next)
+        Some(bytes) if bytes < ADDRESS_BYTES => {
+            let needed = size(ADDRESS_BYTES);
+            let what = format!("{}: commands need {needed} or more", size(bytes));
+            found(what).error(next)
         }
         Some(bytes) => {
             let what = "it limits the calls at the same time";
@@ -102,8 +98,8 @@ fn open_files(limit: Option<u64>) -> Finding {
     let found = |value: String| Finding::ok(AREA, "open files", value);
     match limit {
         None => found("unlimited".to_owned()),
-        Some(files) if files < FILES_MIN => {
-            let what = format!("{files}: a command needs {FILES_MIN} or more");
+        Some(files) if files < FREE_DESCRIPTORS => {
+            let what = format!("{files}: commands need {FREE_DESCRIPTORS} or more");
             found(what).error("ulimit -n 4096")
         }
         Some(files) if files < FILES_MANY => {
