@@ -69,13 +69,20 @@ impl CaseReport {
         }
     }
 
-    /// Returns each denied operation that a policy can grant, with the line of the policy.
+    /// Returns each denied operation that the case does not expect and that a policy can grant, with the line
+    /// of the policy.
     #[must_use]
     pub fn policy_lines(&self) -> Vec<(&Denial, String)> {
         let Ok(tool) = ToolName::parse(self.case.tool()) else {
             return Vec::new();
         };
+        let expected = match &self.case {
+            TestCase::Written { case, .. } => case.expect.denials.as_deref(),
+            TestCase::Generated(_) => None,
+        };
+        let expected = expected.unwrap_or_default();
         let denials = self.denials.iter();
+        let denials = denials.filter(|denial| !expected.contains(&denial.to_string()));
         let lines = denials.filter_map(|denial| {
             let line = denial.policy_line(tool.resource())?;
             Some((denial, line))

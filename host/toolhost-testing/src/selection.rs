@@ -16,6 +16,9 @@ pub use shard::{InvalidShard, Shard};
 /// Most words that a filter without a match is compared with.
 const WORDS_MAX: usize = 10_000;
 
+/// Longest word that a filter without a match is compared with, in bytes.
+const WORD_MAX: usize = 100;
+
 /// Longest filter that is quoted in an error, in characters.
 const QUOTED_MAX: usize = 80;
 
@@ -199,6 +202,7 @@ impl NoMatch {
                 known.extend([resource.to_owned(), export.to_owned()]);
             }
         }
+        known.retain(|word| word.len() <= WORD_MAX);
         known.sort_unstable();
         known.dedup();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();

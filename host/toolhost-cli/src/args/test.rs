@@ -1,7 +1,6 @@
 //! The arguments of `toolhost test`.
 
 use std::ffi::OsStr;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -32,8 +31,8 @@ pub(crate) struct TestArgs {
     #[arg(long)]
     pub(crate) list: bool,
     /// Run at most this many cases at the same time [default: the number of processors]
-    #[arg(short, long, value_name = "NUMBER")]
-    pub(crate) jobs: Option<NonZeroUsize>,
+    #[arg(short, long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
     /// Start no further case once one has failed
     #[arg(long)]
     pub(crate) fail_fast: bool,

@@ -5,6 +5,7 @@ mod github;
 mod human;
 mod watch;
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -160,8 +161,10 @@ impl Tests<'_> {
 
     fn options(&self) -> RunOptions {
         let default = RunOptions::default();
+        let jobs = self.args.jobs;
+        let jobs = jobs.and_then(|jobs| NonZeroUsize::new(usize::from(jobs)));
         RunOptions {
-            jobs: self.args.jobs.unwrap_or(default.jobs),
+            jobs: jobs.unwrap_or(default.jobs),
             fail_fast: self.args.fail_fast,
         }
     }

@@ -20,6 +20,15 @@ const START: &str = "::";
 /// What an older kind of command begins with.
 const OLD_START: &str = "##[";
 
+/// Longest title of an annotation, in columns.
+const TITLE_MAX: usize = 200;
+
+/// Longest line of an annotation, in columns.
+const LINE_MAX: usize = 1_000;
+
+/// Most lines of an annotation.
+const LINES_MAX: usize = 30;
+
 /// From now on, no output but an [`Annotation`] is a command.
 pub(crate) fn start() {
     IS_READ.store(true, Ordering::Relaxed);
@@ -90,9 +99,11 @@ impl fmt::Display for Annotation {
         if let Some(line) = self.line {
             write!(f, ",line={line}")?;
         }
-        let lines: Vec<String> = self.message.lines().map(text::line).collect();
+        let line = |line: &str| text::cut(&text::line(line), LINE_MAX);
+        let lines: Vec<String> = self.message.lines().take(LINES_MAX).map(line).collect();
         let message = data(&lines.join("\n"));
-        write!(f, ",title={}::{message}", property(&self.title))
+        let title = text::cut(&self.title, TITLE_MAX);
+        write!(f, ",title={}::{message}", property(&title))
     }
 }
 

@@ -63,6 +63,18 @@ fn control_characters_of_a_tool_are_escaped() {
 }
 
 #[test]
+fn a_result_in_github_actions_has_no_workflow_command_and_the_same_value() {
+    let terminal = Terminal::new();
+    let args = r###"{"##[error]a":"##[error]b","c":["::error::d\n::error::e"]}"###;
+    let mut call = terminal.toolhost(["call", "--workdir", "../D"]);
+    call.arg(examples()).args(["echo__say", "--args", args]);
+    let ran = Ran::of(call.env("GITHUB_ACTIONS", "true")).exits(0);
+    assert!(!ran.stdout.contains("##["), "{ran:?}");
+    let args: serde_json::Value = serde_json::from_str(args).unwrap();
+    assert_eq!(ran.json()["output"], args);
+}
+
+#[test]
 fn a_closed_stdout_pipe_is_not_an_error() {
     let terminal = Terminal::new();
     let mut command = terminal.toolhost(["list", "--json"]);

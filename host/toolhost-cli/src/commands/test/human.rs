@@ -1,7 +1,6 @@
 //! The report for people: with -v a line for each case, for each failed case a line and what differed, then
 //! one summary line.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
@@ -23,8 +22,8 @@ const COMMAND_MAX: usize = 400;
 /// A case that takes longer is named in the summary.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// Most slow cases named.
-const SLOW_MAX: usize = 3;
+/// Longest name in the summary, in columns.
+const NAME_MAX: usize = 100;
 
 /// Indents what belongs to the line above.
 const INDENT: &str = "     ";
@@ -62,7 +61,6 @@ pub(super) fn report(report: &Report, call: &str, verbosity: Verbosity, style: S
         }
     }
     write_denials(report, &mut out);
-    write_slowest(report, &mut out);
     out + &summary(report)
 }
 
@@ -86,16 +84,15 @@ fn duration(time: Duration) -> String {
     }
 }
 
-/// Names the cases that took longest, if any took long.
-fn write_slowest(report: &Report, out: &mut String) {
-    let mut slow: Vec<&CaseReport> = report.cases.iter().collect();
-    slow.retain(|case| case.took >= SLOW);
-    slow.sort_by_key(|case| Reverse(case.took));
-    for case in slow.into_iter().take(SLOW_MAX) {
-        let (took, name) = (duration(case.took), text::line(&case.case.name()));
-        let place = text::line(&case.case.location());
-        let _ = writeln!(out, "slow: {took}  {place} {name}");
-    }
+/// Names the case that took longest, if it took long: `, slowest 1.25 s: tests/a.yaml:2 waits`.
+fn slowest(report: &Report) -> String {
+    let slowest = report.cases.iter().max_by_key(|case| case.took);
+    let Some(slowest) = slowest.filter(|case| case.took >= SLOW) else {
+        return String::new();
+    };
+    let (took, place) = (duration(slowest.took), slowest.case.location());
+    let name = text::line(&format!("{place} {}", slowest.case.name()));
+    format!(", slowest {took}: {}", text::cut(&name, NAME_MAX))
 }
 
 fn write_failed(report: &CaseReport, call: &str, style: Style, out: &mut String) {
@@ -118,9 +115,15 @@ fn write_failed(report: &CaseReport, call: &str, style: Style, out: &mut String)
             let _ = writeln!(out, "{INDENT}{line}");
         }
     }
-    for (denial, line) in report.policy_lines() {
-        let (denial, line) = (text::line(&denial.to_string()), text::line(&line));
-        let _ = writeln!(out, "{INDENT}denied: {denial}");
+    let lines = report.policy_lines();
+    // Several operations may be granted by one line.
+    for group in lines.chunk_by(|(_, one), (_, next)| one == next) {
+        for (denial, _) in group {
+            let denial = text::line(&denial.to_string());
+            let _ = writeln!(out, "{INDENT}denied: {denial}");
+        }
+        let line = group.first().map_or("", |(_, line)| line.as_str());
+        let line = text::line(line);
         let _ = writeln!(
             out,
             "{INDENT}granted by this line in `policy` of the case, or in --policy FILE:"
@@ -199,7 +202,8 @@ fn summary(report: &Report) -> String {
     if report.not_run > 0 {
         parts.push(format!("{} not run", report.not_run));
     }
-    parts.push(format!("{:.2} s", report.took.as_secs_f64()));
+    let took = report.took.as_secs_f64();
+    parts.push(format!("{took:.2} s{}", slowest(report)));
     parts.join(" · ")
 }
 

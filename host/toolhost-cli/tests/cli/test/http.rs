@@ -107,6 +107,15 @@ fn a_case_that_lacks_a_policy_fails_with_the_line_that_grants_what_was_denied() 
     let junit = std::fs::read_to_string(terminal.path("here/r.xml")).unwrap();
     assert!(junit.contains("granted by: tools: {x: {http: "), "{junit}");
 
+    // A denial that the case expects is no hint.
+    let expected = case.replace(
+        "expect: {",
+        "expect: {denials: ['http: GET https://api.example.com/v1'], ",
+    );
+    terminal.write("here/tests/a.yaml", expected);
+    let ran = terminal.run(["test", "--no-generated", "-q"]).exits(1);
+    assert!(!ran.stdout.contains("denied: "), "{ran:?}");
+
     // With the line, the case passes.
     terminal.write(
         "here/tests/a.yaml",
