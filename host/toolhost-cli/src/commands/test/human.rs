@@ -8,7 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 use toolhost::text::{escape_json, shell_word};
 use toolhost::tool::Denial;
-use toolhost_testing::{CaseReport, LogLine, Mismatch, PlannedCase, Report, TestCase, Verdict};
+use toolhost_testing::{
+    CaseReport, GeneratedKind, LogLine, Mismatch, PlannedCase, Report, TestCase, Verdict,
+};
 
 use super::difference;
 use crate::terminal::{Style, Verbosity, text};
@@ -173,7 +175,11 @@ fn call_again(report: &CaseReport, call: &str) -> Option<String> {
 fn write_denials(report: &Report, out: &mut String) {
     let mut counts: BTreeMap<(&str, &Denial), usize> = BTreeMap::new();
     for case in report.generated() {
-        for denial in &case.denials {
+        for denial in case
+            .denials
+            .iter()
+            .filter(|denial| !is_expected(case, denial))
+        {
             *counts.entry((case.case.tool(), denial)).or_default() += 1;
         }
     }
@@ -181,6 +187,15 @@ fn write_denials(report: &Report, out: &mut String) {
         let cases = text::counted(count, "generated case");
         let _ = writeln!(out, "note: {tool} was denied '{denial}' in {cases}");
     }
+}
+
+/// Whether a generated case attempts what was denied: hostile paths lead out of the workdir.
+fn is_expected(report: &CaseReport, denial: &Denial) -> bool {
+    let is_hostile = match &report.case {
+        TestCase::Generated(case) => case.kind == GeneratedKind::Hostile,
+        TestCase::Written { .. } => false,
+    };
+    is_hostile && *denial == Denial::OutsideWorkdir
 }
 
 fn summary(report: &Report) -> String {
