@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -27,10 +27,37 @@ pub(crate) async fn stdin(max: u64) -> Result<String> {
     String::from_utf8(spawn_blocking(read).await?).context("stdin is not UTF-8 text")
 }
 
-/// Reads a file of at most `max` bytes on this thread.
+/// Reads a file of at most `max` bytes on this thread. Refuses a named pipe, which might block for ever; the pipes
+/// of a shell's `<(…)` lie in `/dev` or `/proc`.
 pub(crate) fn read(what: &str, path: &Path, max: u64) -> Result<Vec<u8>> {
+    let is_of_shell = ["/dev", "/proc"].iter().any(|dir| path.starts_with(dir));
+    let flags = match is_of_shell {
+        true => OFlags::empty(),
+        // Opening does not wait for a writer.
+        false => OFlags::NONBLOCK,
+    };
+    let flags = flags.bits().cast_signed();
+    let opened = File::options().read(true).custom_flags(flags).open(path);
+    let file = opened.with_context(|| format!("{what} {} cannot be read", path.display()))?;
+    if !is_of_shell
+        && file
+            .metadata()
+            .is_ok_and(|found| found.file_type().is_fifo())
+    {
+        bail!("{what} {} is a named pipe, not a file", path.display());
+    }
+    read_open(what, path, file, max)
+}
+
+/// Reads a file or a pipe of at most `max` bytes on this thread. Waits for the writer of a pipe.
+pub(crate) fn read_or_wait(what: &str, path: &Path, max: u64) -> Result<Vec<u8>> {
+    let file = File::open(path);
+    let file = file.with_context(|| format!("{what} {} cannot be read", path.display()))?;
+    read_open(what, path, file, max)
+}
+
+fn read_open(what: &str, path: &Path, file: File, max: u64) -> Result<Vec<u8>> {
     let cannot = || format!("{what} {} cannot be read", path.display());
-    let file = File::open(path).with_context(cannot)?;
     if file.metadata().with_context(cannot)?.is_dir() {
         bail!("{what} {} is a directory, not a file", path.display());
     }

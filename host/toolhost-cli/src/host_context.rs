@@ -32,6 +32,7 @@ pub(crate) struct HostFactory {
     sandbox: Sandbox,
     home: Option<PathBuf>,
     policy_path: Option<PathBuf>,
+    secret_files: Vec<PathBuf>,
     cache: Option<PathBuf>,
     /// Displays what is compiled.
     pub(crate) progress: Progress,
@@ -43,6 +44,7 @@ impl HostFactory {
             sandbox: sandbox(settings)?,
             home: settings.dirs.home.clone(),
             policy_path: policy.path.clone(),
+            secret_files: policy.secret_files.clone(),
             cache: settings.dirs.cache.clone(),
             progress: Progress::start(settings.verbosity),
         })
@@ -59,6 +61,9 @@ impl HostFactory {
         }
         if let Some(path) = &self.policy_path {
             builder = builder.keep_out_of("the policy file", path);
+        }
+        for path in &self.secret_files {
+            builder = builder.keep_out_of("a file with a secret", path);
         }
         if let Some(cache) = &self.cache {
             builder = builder.keep_private("the cache of compiled components", cache);
@@ -85,6 +90,15 @@ impl HostContext {
         state_root: StateRoot,
     ) -> Result<Self, Failure> {
         let policy = PolicyFile::read(policy).await?;
+        Self::open_with(settings, policy, state_root)
+    }
+
+    /// Builds a host with the user's state root and a policy that was read.
+    pub(crate) fn open_with(
+        settings: &Settings,
+        policy: PolicyFile,
+        state_root: StateRoot,
+    ) -> Result<Self, Failure> {
         let root = settings.dirs.state_root.as_deref();
         Self::open_at(settings, policy, root, state_root)
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use toolhost::{Policy, credentials::SecretSource, manifest::YamlSource};
@@ -15,6 +16,9 @@ const POLICY_BYTES_MAX: u64 = 1 << 20;
 
 /// Largest file that holds a secret, in bytes.
 const SECRET_BYTES_MAX: u64 = 64 << 10;
+
+/// How long reading the secrets of a policy may take: one may be a pipe that nobody writes to.
+const SECRETS_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the policy of a script may not do.
 const OPERATORS_ONLY: &str = "only the operator may, with --policy";
@@ -30,7 +34,7 @@ pub(crate) struct PolicyFile {
     /// The file's text without its secrets, for displaying lines.
     pub(crate) source: Option<YamlSource>,
     pub(crate) path: Option<PathBuf>,
-    /// The files of its secrets.
+    /// The files of its secrets, and other files with secrets of the command: no workdir may contain one.
     pub(crate) secret_files: Vec<PathBuf>,
 }
 
@@ -101,7 +105,8 @@ async fn read(
     let source = Policy::masked(&text, &name);
     let parse = move || Ok(Policy::parse_with(&text, &name, &secrets));
     // Reading a secret may block, such as on a pipe.
-    match files::spawn_blocking(parse).await? {
+    let parsed = tokio::time::timeout(SECRETS_TIMEOUT, files::spawn_blocking(parse)).await;
+    match parsed.map_err(|_| too_slow())?? {
         Ok(policy) => Ok(PolicyFile {
             policy,
             source,
@@ -117,6 +122,12 @@ async fn read(
     }
 }
 
+fn too_slow() -> Failure {
+    let limit = SECRETS_TIMEOUT.as_secs();
+    let error = anyhow!("the secrets of the policy could not be read within {limit} s");
+    Failure::from(error).hint("Name files as secrets that can be read at once, and no pipes.")
+}
+
 /// Reads a secret that the policy names. The last line break of a file is removed.
 fn secret(source: SecretSource<'_>, folder: &Path) -> Result<String, String> {
     match source {
@@ -126,7 +137,7 @@ fn secret(source: SecretSource<'_>, folder: &Path) -> Result<String, String> {
             text.map_err(|_| format!("{name} is not UTF-8"))
         }
         SecretSource::File(path) => {
-            let bytes = files::read("the secret", &folder.join(path), SECRET_BYTES_MAX);
+            let bytes = files::read_or_wait("the secret", &folder.join(path), SECRET_BYTES_MAX);
             let bytes = bytes.map_err(|error| format!("{error:#}"))?;
             let text = String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8"))?;
             let line = text.strip_suffix('\n').unwrap_or(&text);

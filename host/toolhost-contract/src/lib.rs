@@ -48,7 +48,7 @@ pub use json::{JsonShape, json_depth};
 pub use limits::{DiskLimit, Limits};
 pub use message::{AssistantMessage, MessageError};
 pub use name::{ExportName, NameError, ResourceName, ToolName};
-pub use protected::{FileId, Protected};
+pub use protected::{CASES_FOLDER, FileId, NameChange, Protected};
 pub use redact::Redactor;
 pub use resource::{
     AgentResource, AgentSpec, ErrorMessageLimit, McpServerResource, McpServerSpec,

@@ -12,6 +12,23 @@ const DEPTH_MAX: usize = 4096;
 /// Maximum symbolic links followed, as in the kernel.
 const LINKS_MAX: usize = 40;
 
+/// The folder of a bundle's test cases, beside the manifest. Its YAML files, and those of folders in it, are case
+/// files: `toolhost test` reads them.
+pub const CASES_FOLDER: &str = "tests";
+
+/// What a guest does to a name in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameChange {
+    /// Removes it, or moves away what has it.
+    Remove,
+    /// Makes an empty folder.
+    NewFolder,
+    /// Makes a file, or gives the name to one.
+    File,
+    /// Makes a link, or moves a folder or a link to the name: files come with it.
+    FolderOrLink,
+}
+
 /// Identity of a file or directory. Renaming does not change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId {
@@ -28,6 +45,18 @@ pub struct Protected {
     /// Each name in lower case, with the directories in which it is protected.
     names: HashMap<String, HashSet<FileId>>,
     closed: HashSet<FileId>,
+    cases: CaseFolders,
+}
+
+/// Directories with case files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct CaseFolders {
+    /// The directories of bundles, in which [`CASES_FOLDER`] may lie.
+    bundles: HashSet<FileId>,
+    /// The folders called [`CASES_FOLDER`].
+    tops: HashSet<FileId>,
+    /// These and the folders in them.
+    all: HashSet<FileId>,
 }
 
 impl Protected {
@@ -49,6 +78,23 @@ impl Protected {
         self.closed.insert(dir);
     }
 
+    /// Adds the directory of a bundle: [`CASES_FOLDER`] in it may only be made as an empty folder.
+    pub fn add_bundle_dir(&mut self, dir: FileId) {
+        self.cases.bundles.insert(dir);
+    }
+
+    /// Adds a folder called [`CASES_FOLDER`]: no YAML file in it may be made, moved or removed, and neither
+    /// a folder nor a link may be moved into it.
+    pub fn add_cases(&mut self, dir: FileId) {
+        self.cases.tops.insert(dir);
+        self.cases.all.insert(dir);
+    }
+
+    /// Adds a folder in a folder called [`CASES_FOLDER`]: no YAML file in it may be made, moved or removed.
+    pub fn add_cases_beneath(&mut self, dir: FileId) {
+        self.cases.all.insert(dir);
+    }
+
     /// Adds everything in another list.
     pub fn extend(&mut self, other: &Self) {
         self.ids.extend(&other.ids);
@@ -56,6 +102,9 @@ impl Protected {
             self.names.entry(name.clone()).or_default().extend(dirs);
         }
         self.closed.extend(&other.closed);
+        self.cases.bundles.extend(&other.cases.bundles);
+        self.cases.tops.extend(&other.cases.tops);
+        self.cases.all.extend(&other.cases.all);
     }
 
     /// Adds the target of a path and all its parent directories. Also adds each symlink on the path with
@@ -153,6 +202,31 @@ impl Protected {
         self.is_closed(dir) || dirs.is_some_and(|dirs| dirs.contains(&dir))
     }
 
+    /// Returns whether a change of a name in this directory is forbidden.
+    #[must_use]
+    pub fn forbids(&self, dir: FileId, name: &str, change: NameChange) -> bool {
+        let name = folded(name);
+        let cases = &self.cases;
+        let is_case = cases.all.contains(&dir) && is_yaml(&name);
+        let is_folder = name == CASES_FOLDER && cases.bundles.contains(&dir);
+        let brings_cases = change == NameChange::FolderOrLink && cases.tops.contains(&dir);
+        is_case
+            || (is_folder && change != NameChange::NewFolder)
+            || brings_cases
+            || self.contains_name(dir, &name)
+    }
+
+    /// Returns whether a change of a name is forbidden in some directory, because case files lie there. Which
+    /// directories these are may have changed since.
+    #[must_use]
+    pub fn may_change_cases(&self, name: &str, change: NameChange) -> bool {
+        if self.cases.bundles.is_empty() {
+            return false;
+        }
+        let name = folded(name);
+        is_yaml(&name) || name == CASES_FOLDER || change == NameChange::FolderOrLink
+    }
+
     /// Returns whether a name was added in any directory.
     #[must_use]
     pub fn has_name(&self, name: &str) -> bool {
@@ -234,6 +308,11 @@ fn id_of(metadata: &fs::Metadata) -> FileId {
 /// Returns a name in lower case, for case-insensitive file systems.
 fn folded(name: &str) -> String {
     name.to_lowercase()
+}
+
+/// Returns whether a name in lower case is that of a YAML file.
+fn is_yaml(name: &str) -> bool {
+    name.ends_with(".yaml") || name.ends_with(".yml")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod agent;
 pub mod built;
+mod cases;
 pub mod component_source;
 mod document;
 mod guarded;

@@ -1,7 +1,9 @@
 //! The directory that a call gets as its `/`, held by handle.
 
 mod changes;
+mod file_system;
 mod identity;
+mod open_files;
 mod protected;
 mod usage;
 
@@ -16,6 +18,7 @@ use cap_std::fs::Dir;
 use toolhost_contract::{FileId, Protected};
 
 pub(crate) use changes::{ChangeGuard, Target};
+pub(crate) use file_system::kernel_file_system;
 pub(crate) use identity::file_id;
 pub use protected::WriteProtected;
 pub(crate) use usage::{FreedSpace, WorkdirUsage, WorkdirUsages};
@@ -57,6 +60,14 @@ pub enum WorkdirError {
         path: PathBuf,
         /// What it lies within.
         what: &'static str,
+    },
+    /// It lies in a file system whose files are no data but interfaces of the kernel, such as `/proc`.
+    #[error("the workdir {} is refused: it lies in {file_system}, a file system of the kernel", .path.display())]
+    OfKernel {
+        /// The path.
+        path: PathBuf,
+        /// The file system, such as `proc`.
+        file_system: &'static str,
     },
 }
 
@@ -238,7 +249,13 @@ impl AsFd for Workdir {
 
 fn open_dir(path: &Path) -> Result<Dir, WorkdirError> {
     let opened = Dir::open_ambient_dir(path, ambient_authority());
-    opened.map_err(|source| WorkdirError::new(path, source))
+    let dir = opened.map_err(|source| WorkdirError::new(path, source))?;
+    let found = kernel_file_system(&dir).map_err(|errno| WorkdirError::new(path, errno.into()))?;
+    let Some(file_system) = found else {
+        return Ok(dir);
+    };
+    let path = path.to_owned();
+    Err(WorkdirError::OfKernel { path, file_system })
 }
 
 #[cfg(test)]

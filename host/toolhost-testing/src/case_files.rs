@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use crate::case_file::CaseFile;
 use toolhost::manifest::{Diagnostic, YamlSource};
+use toolhost_contract::CASES_FOLDER;
 use toolhost_manifest::bundle::MANIFEST;
 
-/// The folder of case files, beside the manifest.
-const FOLDER: &str = "tests";
-
-/// Largest case file, in bytes.
+/// Most bytes of all case files of a bundle together. Read, they take some hundred times as much memory at worst.
 const BYTES_MAX: u64 = 16 << 20;
+
+/// Most case files of a bundle.
+const FILES_MAX: usize = 2_000;
 
 /// Why the case files of a bundle cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,12 @@ pub enum CaseFilesError {
     /// A link of the folder resolves outside the bundle's directory.
     #[error("the folder {} resolves outside the bundle's directory", path.display())]
     OutsideBundle {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder has too many case files.
+    #[error("the folder {} has more than {FILES_MAX} case files: join some of them", path.display())]
+    TooMany {
         /// The folder.
         path: PathBuf,
     },
@@ -65,11 +72,13 @@ impl CaseFiles {
     pub fn read(bundle: &Path) -> Result<Self, CaseFilesError> {
         let folder = folder(bundle);
         let (mut files, mut diagnostics, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+        let mut left = BYTES_MAX;
         for path in list(&folder, bundle)? {
-            let text = read_text(&path).map_err(|source| CaseFilesError::Read {
+            let text = read_text(&path, left).map_err(|source| CaseFilesError::Read {
                 path: path.clone(),
                 source,
             })?;
+            left = left.saturating_sub(text.len() as u64);
             let name = path.strip_prefix(".").unwrap_or(&path);
             let source = YamlSource::new(name.display().to_string(), &text);
             match CaseFile::parse(&source) {
@@ -136,7 +145,7 @@ fn directory(bundle: &Path) -> &Path {
 }
 
 fn folder(bundle: &Path) -> PathBuf {
-    let folder = directory(bundle).join(FOLDER);
+    let folder = directory(bundle).join(CASES_FOLDER);
     match bundle.file_stem() {
         Some(name) if !bundle.is_dir() && !bundle.ends_with(MANIFEST) => folder.join(name),
         _ => folder,
@@ -177,17 +186,23 @@ fn list(folder: &Path, bundle: &Path) -> Result<Vec<PathBuf>, CaseFilesError> {
         if kind.is_file() {
             paths.push(path);
         }
+        if paths.len() > FILES_MAX {
+            return Err(CaseFilesError::TooMany {
+                path: folder.to_owned(),
+            });
+        }
     }
     paths.sort();
     Ok(paths)
 }
 
-fn read_text(path: &Path) -> io::Result<String> {
+/// Reads a case file of at most `max` bytes.
+fn read_text(path: &Path, max: u64) -> io::Result<String> {
     let mut text = String::new();
     let file = File::open(path)?;
-    file.take(BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > BYTES_MAX {
-        let message = format!("the file has more than {BYTES_MAX} bytes");
+    file.take(max.saturating_add(1)).read_to_string(&mut text)?;
+    if text.len() as u64 > max {
+        let message = format!("the case files together have more than {BYTES_MAX} bytes");
         return Err(io::Error::new(ErrorKind::FileTooLarge, message));
     }
     Ok(text)

@@ -4,6 +4,8 @@
 //! Deterministic: the same schema and seed give the same cases. The validator that checks real calls
 //! decides whether arguments fit, so that no case is wrong about it.
 
+mod budget;
+mod change;
 mod hostile;
 mod invalid;
 mod label;
@@ -13,16 +15,21 @@ mod reach;
 mod scalars;
 mod values;
 
-use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 use toolhost_contract::{JsonObject, JsonSchemaObject, ToolCatalogItem, ToolName};
 use toolhost_manifest::schema::{ArgsSchema, PatternBudget, json};
 
 use crate::generated_case::{GeneratedCase, GeneratedKind};
+use budget::{Allowance, Budget, Size};
+use change::Change;
 use random::Random;
-use values::SchemaValues;
+use reach::VALUE_BYTES_MAX;
+use values::{ObjectSchema, SchemaValues};
+
+pub use budget::LeftOut;
 
 /// Most valid cases of one tool. Each runs the tool.
 const VALID_MAX: usize = 48;
@@ -38,99 +45,174 @@ const RANDOM_CASES: usize = 8;
 pub(crate) struct Generated {
     /// The cases, in the order of the tools and grouped by kind.
     pub(crate) cases: Vec<GeneratedCase>,
-    /// The tools whose schemas describe more than the cases cover, and how many parts of each schema, and
-    /// values of them, were left out.
-    pub(crate) left_out: Vec<(ToolName, u32)>,
+    /// What the cases leave out.
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
-/// Generates the cases of every tool. Hostile cases expect the bait of a `CaseDir`.
+/// Generates the cases of every tool, within a budget of values, bytes and time. Hostile cases expect the
+/// bait of a `CaseDir`.
 pub(crate) fn generate(tools: &[ToolCatalogItem], seed: u64) -> Generated {
     let mut all = Generated::default();
-    for tool in tools {
-        let (cases, left_out) = generate_for(tool, seed);
-        all.cases.extend(cases);
-        if left_out > 0 {
-            all.left_out.push((tool.name.clone(), left_out));
-        }
+    let mut allowance = Allowance::default();
+    for (index, tool) in tools.iter().enumerate() {
+        generate_for(tool, seed, tools.len() - index, &mut allowance, &mut all);
     }
     all
 }
 
-/// Generates the cases of a tool. Returns how much of its schema was left out, too.
-fn generate_for(tool: &ToolCatalogItem, seed: u64) -> (Vec<GeneratedCase>, u32) {
+/// Generates the cases of a tool. `tools` is the number of tools that are left, with this one.
+fn generate_for(
+    tool: &ToolCatalogItem,
+    seed: u64,
+    tools: usize,
+    allowance: &mut Allowance,
+    all: &mut Generated,
+) {
     let parameters = tool.parameters.clone();
     let parameters = parameters.unwrap_or_else(JsonSchemaObject::any_object);
     // The schema compiled when the bundle was loaded.
     let Ok(schema) = ArgsSchema::compile(&parameters, &mut PatternBudget::default()) else {
-        return (Vec::new(), 0);
+        return;
     };
     let root = parameters.to_value();
-    let values = SchemaValues::new(&root);
+    let (memory, until) = allowance.share(tools);
+    // One for each kind, so that none leaves the others without.
+    let budgets = [(); 3].map(|()| Budget::new(until));
+    let [valid, invalid, hostile] = &budgets;
     let mut cases = Cases {
         tool: &tool.name,
         schema: &schema,
         seen: HashSet::new(),
         all: Vec::new(),
+        kept: 0,
+        most: memory / 2,
     };
-    let alternatives = values.alternatives();
-    let reach = values.share(alternatives.len());
-    let objects: Vec<_> = alternatives.iter().map(|it| it.values(reach)).collect();
-    let mut bases = Vec::new();
-    for object in &objects {
-        for (name, args) in object.variants() {
-            bases.extend(cases.add(GeneratedKind::Valid, &name, args));
-        }
+    let values = SchemaValues::new(&root, valid);
+    let objects = values.alternatives();
+    if let Some(base) = cases.add_valid(&values, &objects, seed, valid) {
+        cases.most = memory - memory / 4;
+        let values = SchemaValues::new(&root, invalid);
+        let changes = invalid::changes(&values, &objects, &base, invalid);
+        cases.add_changed(GeneratedKind::Invalid, &base, changes, invalid);
+        cases.most = memory;
+        let changes = hostile::changes(&base);
+        cases.add_changed(GeneratedKind::Hostile, &base, changes, hostile);
     }
-    let mut random = Random::new(seed, tool.name.as_str());
-    for number in 1..=RANDOM_CASES {
-        for object in &objects {
-            let args = object.random(&mut random);
-            cases.add(GeneratedKind::Valid, &format!("drawn {number}"), args);
-        }
+    allowance.take(cases.kept);
+    all.cases.extend(cases.all);
+    let left_out = budgets.iter().map(Budget::left_out);
+    let count = left_out.fold(0, u32::saturating_add);
+    if count > 0 {
+        all.left_out.push(LeftOut {
+            tool: tool.name.clone(),
+            count,
+            is_late: budgets.iter().any(Budget::is_late),
+        });
     }
-    // The object with the most members has the most texts to replace.
-    bases.sort_by_key(|args| Reverse(args.len()));
-    if let Some(base) = bases.first() {
-        for (name, args) in invalid::variants(&values, base) {
-            cases.add(GeneratedKind::Invalid, &name, args);
-        }
-        for (name, args) in hostile::variants(base) {
-            cases.add(GeneratedKind::Hostile, &name, args);
-        }
-    }
-    (cases.all, values.left_out())
 }
 
 /// The cases of one tool, without repeated arguments.
 struct Cases<'a> {
     tool: &'a ToolName,
     schema: &'a ArgsSchema,
-    seen: HashSet<String>,
+    /// The hashes of the arguments.
+    seen: HashSet<u64>,
     all: Vec<GeneratedCase>,
+    /// The memory of the cases, in bytes.
+    kept: usize,
+    /// The most memory that they may take.
+    most: usize,
 }
 
 impl Cases<'_> {
+    /// Adds cases with arguments that fit. Returns the arguments with the most members: they have the most
+    /// texts to replace.
+    fn add_valid(
+        &mut self,
+        values: &SchemaValues<'_>,
+        objects: &[ObjectSchema<'_>],
+        seed: u64,
+        budget: &Budget,
+    ) -> Option<JsonObject> {
+        let reach = values.share(objects.len());
+        let objects = objects.iter().map(|it| it.values(values, reach));
+        let objects: Vec<_> = objects.collect();
+        let mut base: Option<JsonObject> = None;
+        for object in &objects {
+            for (name, args) in object.variants() {
+                let added = self.add(GeneratedKind::Valid, &name, args, budget);
+                let most = base.as_ref().map(JsonObject::len);
+                let larger = added.filter(|args| most.is_none_or(|most| args.len() > most));
+                base = larger.or(base);
+            }
+        }
+        let mut random = Random::new(seed, self.tool.as_str());
+        for number in 1..=RANDOM_CASES {
+            for object in &objects {
+                let args = object.random(&mut random);
+                if budget.spend(Size::of_object(&args)) {
+                    let name = format!("drawn {number}");
+                    self.add(GeneratedKind::Valid, &name, args, budget);
+                }
+            }
+        }
+        base
+    }
+
+    /// Adds a case for each change of arguments that fit.
+    fn add_changed(
+        &mut self,
+        kind: GeneratedKind,
+        base: &JsonObject,
+        changes: impl IntoIterator<Item = Change>,
+        budget: &Budget,
+    ) {
+        let size = Size::of_object(base);
+        for change in changes {
+            if self.is_full(kind) {
+                break;
+            }
+            if budget.spend(size.and(change.size())) {
+                let name = change.name.clone();
+                self.add(kind, &name, change.apply(base), budget);
+            }
+        }
+    }
+
     /// Adds a case, unless its arguments are valid where the kind wants invalid ones or the reverse.
     /// Returns the arguments if they are as the kind wants them.
-    fn add(&mut self, kind: GeneratedKind, name: &str, args: JsonObject) -> Option<JsonObject> {
+    fn add(
+        &mut self,
+        kind: GeneratedKind,
+        name: &str,
+        args: JsonObject,
+        budget: &Budget,
+    ) -> Option<JsonObject> {
+        let size = Size::of_object(&args);
+        if size.bytes > VALUE_BYTES_MAX {
+            budget.leave_out();
+            return None;
+        }
+        // Checks the time: some schemas are slow to validate.
+        if !budget.spend(Size::default()) {
+            return None;
+        }
         let value = Value::Object(args);
-        let size = json::measure(&value);
-        let is_valid = self.schema.validate(self.tool, &value, size).is_ok();
+        let measure = json::measure(&value);
+        let is_valid = self.schema.validate(self.tool, &value, measure).is_ok();
         let Value::Object(args) = value else {
             return None;
         };
         if is_valid == (kind == GeneratedKind::Invalid) {
             return None;
         }
-        let count = self.all.iter().filter(|case| case.kind == kind).count();
-        let most = match kind {
-            GeneratedKind::Invalid => INVALID_MAX,
-            GeneratedKind::Valid => VALID_MAX,
-            // The list of hostile texts bounds them.
-            GeneratedKind::Hostile => usize::MAX,
-        };
-        let json = serde_json::to_string(&args).unwrap_or_default();
-        if self.seen.insert(json) && count < most {
+        if !self.is_full(kind) && self.seen.insert(hash(&args)) {
+            let kept = self.kept.saturating_add(size.memory());
+            if kept > self.most {
+                budget.leave_out();
+                return Some(args);
+            }
+            self.kept = kept;
             self.all.push(GeneratedCase {
                 tool: self.tool.clone(),
                 name: name.to_owned(),
@@ -140,6 +222,24 @@ impl Cases<'_> {
         }
         Some(args)
     }
+
+    /// Returns whether there are as many cases of a kind as there may be.
+    fn is_full(&self, kind: GeneratedKind) -> bool {
+        let count = self.all.iter().filter(|case| case.kind == kind).count();
+        match kind {
+            GeneratedKind::Invalid => count >= INVALID_MAX,
+            GeneratedKind::Valid => count >= VALID_MAX,
+            // The list of hostile texts bounds them.
+            GeneratedKind::Hostile => false,
+        }
+    }
+}
+
+fn hash(args: &JsonObject) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let json = serde_json::to_string(args).unwrap_or_default();
+    json.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]

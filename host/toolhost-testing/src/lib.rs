@@ -24,11 +24,12 @@ pub use case::{Case, CaseContext, ErrorIs, Expect, FileIs, LogIs, StubResponse, 
 pub use case_file::{CaseFile, EditError, Edited};
 pub use case_files::{CaseFiles, CaseFilesError};
 pub use case_report::{CaseReport, Verdict};
+pub use generate::LeftOut;
 pub use generated_case::{GeneratedCase, GeneratedKind};
 pub use judge::LogLine;
 pub use mismatch::{Change, Mismatch, ValueDifference};
 pub use planned_case::{PlannedCase, TestCase};
 pub use report::{FileUpdate, Report};
-pub use runner::{OpenError, RunOptions, Runner};
+pub use runner::{OpenError, Plan, RunOptions, Runner};
 pub use selection::{FileFilter, InvalidShard, NoMatch, PlanError, Selection, Shard};
 pub use work_tree::Content;

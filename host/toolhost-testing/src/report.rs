@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::case_files::CaseFiles;
 use crate::case_report::{CaseReport, Verdict, milliseconds};
+use crate::generate::LeftOut;
 
 pub use update::FileUpdate;
 
@@ -23,6 +24,8 @@ pub struct Report {
     pub not_run: usize,
     /// How long the run took.
     pub took: Duration,
+    /// What the generated cases leave out.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Report {
@@ -62,6 +65,7 @@ impl Report {
                 "ms": milliseconds(generated),
                 "passed": count(self.generated(), Verdict::Passed),
                 "failed": self.generated().filter(failed).map(CaseReport::to_json).collect::<Vec<_>>(),
+                "leftOut": self.left_out.iter().map(left_out).collect::<Vec<_>>(),
             },
         })
     }
@@ -77,6 +81,10 @@ impl Report {
     pub fn accept_results(&mut self, files: &CaseFiles) -> Vec<FileUpdate> {
         update::accept(files, &mut self.cases)
     }
+}
+
+fn left_out(left_out: &LeftOut) -> Value {
+    json!({"tool": left_out.tool, "count": left_out.count, "timeIsUp": left_out.is_late})
 }
 
 fn count<'r>(cases: impl Iterator<Item = &'r CaseReport>, verdict: Verdict) -> usize {

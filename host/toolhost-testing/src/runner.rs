@@ -6,5 +6,6 @@ mod run;
 mod session;
 mod stub_server;
 
+pub use plan::Plan;
 pub use run::RunOptions;
 pub use session::{OpenError, Runner};

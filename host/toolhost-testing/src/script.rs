@@ -29,7 +29,8 @@
 //!
 //! A call is `{tool, args?, expect?, background?}`; `{poll: HANDLE}` polls a pending call until it ends,
 //! and `{cancel: HANDLE}` cancels it. `expect` is `ok` (the default), `pending`, `error`, or an error
-//! code; any other result fails the turn.
+//! code; any other result fails the turn. A step makes at most 256 calls, its references are replaced by at
+//! most 32 MiB, and the results of a turn hold at most 64 MiB.
 
 mod agent;
 mod reference;
@@ -47,6 +48,9 @@ pub use reference::ReferenceError;
 
 /// Largest script, in bytes.
 const SCRIPT_MAX: usize = 1 << 20;
+
+/// Most calls of one step. They run at the same time.
+const CALLS_MAX: usize = 256;
 
 /// Why a script cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -150,6 +154,13 @@ impl Script {
         for (agent, script) in &self.agents {
             let mut named = BTreeSet::new();
             for (index, step) in script.steps.iter().enumerate() {
+                if step.len() > CALLS_MAX {
+                    let calls = step.len();
+                    return Err(format!(
+                        "agents.{agent}.steps[{index}] makes {calls} calls at the same time: make at most \
+                         {CALLS_MAX} in a step"
+                    ));
+                }
                 for (name, call) in step {
                     let place = format!("agents.{agent}.steps[{index}].{name}");
                     let at = |reason: String| format!("{place}: {reason}");

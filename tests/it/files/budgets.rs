@@ -525,6 +525,39 @@ async fn a_new_workdir_does_not_inherit_the_growth_of_a_removed_one() {
     });
 }
 
+#[tokio::test]
+async fn a_file_that_was_removed_counts_until_it_is_closed() {
+    let size = |slot: u64| json!({ "op": "set-size", "on": slot, "size": LIMIT });
+    let make = |path: &str, slot: u64| {
+        let mut step = open(path, &["create"], &["write"]);
+        step["as"] = json!(slot);
+        step
+    };
+    for remove in [
+        json!({ "op": "unlink-file-at", "path": "f" }),
+        json!({ "op": "rename-at", "path": "empty", "to": "f" }),
+    ] {
+        let work = Work::new();
+        let steps = [
+            make("f", 1),
+            size(1),
+            make("empty", 2),
+            remove,
+            make("g", 3),
+            size(3),
+            json!({ "op": "close", "on": 1 }),
+            size(3),
+        ];
+        let ran = limited(&work.workdir, &steps, |limits| {
+            limits.workdir_bytes = LIMIT + 3 * NAME;
+        })
+        .await;
+        let mut codes = vec!["ok"; steps.len()];
+        codes[5] = "insufficient-space";
+        assert_codes(&steps, &ran, &codes);
+    }
+}
+
 /// Runs steps in a workdir, then returns how many more bytes fit into 1,000, not counting names.
 async fn bytes_left_after(work: &Work, steps: &[Value]) -> u64 {
     let ran = limited(&work.workdir, steps, |limits| {

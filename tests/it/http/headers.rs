@@ -24,6 +24,8 @@ async fn a_guest_cannot_set_connection_headers() {
         "http2-settings",
         "x-http-method-override",
         "X-Original-URL",
+        "x_http_method_override",
+        "X_Original-URL",
     ] {
         let input = json!({"url": server.origin(), "headers": {name: "x"}});
         let result = fetch(&http, input).await;

@@ -166,7 +166,8 @@ failed cases become annotations, and no output of a tool is read as a workflow c
 
 With --json: {\"ok\", \"passed\", \"failed\", \"updated\", \"notRun\", \"ms\", \"cases\": [{\"file\", \"line\", \"name\",
 \"tool\", \"status\", \"ms\", \"runs\", \"problems\": [{\"what\", \"expected\", \"got\"}], \"usage\", \"grants\"?: [{\"denied\",
-\"policy\"}]}], \"generated\": {\"seed\", \"ms\", \"passed\", \"failed\": [like cases, with \"kind\" and \"args\"]}}.
+\"policy\"}]}], \"generated\": {\"seed\", \"ms\", \"passed\", \"failed\": [like cases, with \"kind\" and \"args\"],
+\"leftOut\": [{\"tool\", \"count\", \"timeIsUp\"}]}}.
 
 Exit codes: 0 all passed · 1 a case failed · 2 wrong usage, no case matches, or the bundle or a case file
 is invalid · 130 stopped by Ctrl-C, also with --watch";

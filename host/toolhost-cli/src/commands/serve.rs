@@ -21,6 +21,7 @@ use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host_context::{HostContext, StateRoot};
+use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::stop_request::StopRequest;
 use crate::terminal::stderr;
@@ -43,7 +44,9 @@ pub(crate) async fn serve(
     let watch = args
         .watch
         .then(|| Watch::new(&args.bundle, args.policy.as_deref()));
-    let context = HostContext::open(settings, args.policy.as_deref(), state_root).await?;
+    let mut policy = PolicyFile::read(args.policy.as_deref()).await?;
+    policy.secret_files.extend(args.tokens.clone());
+    let context = HostContext::open_with(settings, policy, state_root)?;
     // Before the bundle, which may take long to load.
     let workdir = args.workdir.as_deref();
     let workdir = workdir.map(|dir| caller::workdir(&context.host, dir));

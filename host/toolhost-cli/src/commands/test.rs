@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use toolhost::manifest::{Diagnostic, YamlSource};
 use toolhost::text::shell_word;
 use toolhost_testing::{
-    CaseFiles, CaseFilesError, FileUpdate, NoMatch, OpenError, PlanError, PlannedCase, Report,
+    CaseFiles, CaseFilesError, FileUpdate, LeftOut, NoMatch, OpenError, Plan, PlanError, Report,
     RunOptions, Runner, Selection, Verdict,
 };
 
@@ -85,18 +85,18 @@ impl Tests<'_> {
         let started = Instant::now();
         let case_files = read_case_files(&self.bundle).await?;
         let (runner, factory) = self.open().await?;
-        let planned = self.plan(&runner, &case_files, only)?;
+        let Plan { cases, left_out } = self.plan(&runner, &case_files, only)?;
         if args.list {
-            stdout::write(&human::list(&planned))?;
+            stdout::write(&human::list(&cases, &left_out))?;
             return Ok(Exit::Done);
         }
         if case_files.all().is_empty() && self.words.is_empty() && args.filter.is_none() {
             settings.note(&first_case(&case_files));
         }
-        let count = planned.len();
+        let count = cases.len();
         let options = self.options();
         let testing = factory.progress.counting("testing", "case", count);
-        let cases = runner.run(planned, options, |report| match report.verdict() {
+        let cases = runner.run(cases, options, |report| match report.verdict() {
             Verdict::Passed | Verdict::Updated => testing.advance(),
             Verdict::Failed => testing.advance_failed(),
         });
@@ -107,6 +107,7 @@ impl Tests<'_> {
             not_run: count - cases.len(),
             cases,
             took: started.elapsed(),
+            left_out,
         };
         if args.update {
             for update in report.accept_results(&case_files) {
@@ -120,12 +121,7 @@ impl Tests<'_> {
         })
     }
 
-    fn plan(
-        &self,
-        runner: &Runner,
-        files: &CaseFiles,
-        only: &[PathBuf],
-    ) -> Result<Vec<PlannedCase>, Failure> {
+    fn plan(&self, runner: &Runner, files: &CaseFiles, only: &[PathBuf]) -> Result<Plan, Failure> {
         let args = self.args;
         let mut selection = Selection {
             filter: args.filter.clone(),
@@ -153,8 +149,8 @@ impl Tests<'_> {
                 // The library's enum may grow.
                 error => Failure::of(error),
             })?;
-        match planned.is_empty() && args.shard.is_none() {
-            true => Err(self.nothing_to_run()),
+        match planned.cases.is_empty() && args.shard.is_none() {
+            true => Err(self.nothing_to_run(&planned.left_out)),
             false => Ok(planned),
         }
     }
@@ -232,7 +228,10 @@ impl Tests<'_> {
         })
     }
 
-    fn nothing_to_run(&self) -> Failure {
+    fn nothing_to_run(&self, left_out: &[LeftOut]) -> Failure {
+        for left_out in left_out {
+            self.settings.note(&text::line(&left_out.to_string()));
+        }
         let error = anyhow!("{} has no case to run", self.bundle.display());
         Failure::from(error).hint("`toolhost test --list` lists the cases there are.")
     }

@@ -32,6 +32,7 @@ mod rpc;
 mod serve;
 mod shells;
 mod state_root;
+mod strangers;
 mod streams;
 mod terminal;
 mod test;

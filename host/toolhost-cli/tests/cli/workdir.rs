@@ -94,6 +94,45 @@ fn an_unsafe_workdir_is_refused_before_a_tool_runs() {
 }
 
 #[test]
+fn a_workdir_with_a_secret_of_the_policy_is_refused_before_a_tool_runs() {
+    let terminal = Terminal::new();
+    terminal.write("D/secrets/token", "sk-in-the-workdir");
+    terminal.write("op/other", "sk-elsewhere");
+    std::os::unix::fs::symlink("../op/other", terminal.path("D/link")).unwrap();
+    for policy in [
+        "tools: {file-system: {env: {TOKEN: {fromFile: ../D/secrets/token}}}}",
+        // Of a tool that is not called, and through a link.
+        "tools: {fetch: {env: {TOKEN: {fromFile: ../D/link}}}}",
+        "mcpServers: {files: {command: [no-such-server], env: {TOKEN: {fromFile: ../D/secrets/token}}}}",
+    ] {
+        terminal.write("op/policy.yaml", policy);
+        let mut command = write_in(&terminal, &terminal.path("D"));
+        command.args(["--policy", "../op/policy.yaml"]);
+        let says = "is refused: it is or contains a file with a secret";
+        Ran::of(&mut command).fails(2, says);
+        assert_eq!(terminal.names("D"), ["link", "secrets"], "{policy}");
+    }
+    terminal.write(
+        "op/policy.yaml",
+        "tools: {fetch: {env: {TOKEN: {fromFile: other}}}}",
+    );
+    fs::remove_file(terminal.path("D/link")).unwrap();
+    let mut command = write_in(&terminal, &terminal.path("D"));
+    command.args(["--policy", "../op/policy.yaml"]);
+    Ran::of(&mut command).exits(0);
+}
+
+#[test]
+fn a_workdir_of_the_kernel_is_refused_before_a_tool_runs() {
+    let terminal = Terminal::new();
+    for workdir in ["/proc", "/proc/self/task", "/sys", "/sys/kernel"] {
+        let mut command = write_in(&terminal, Path::new(workdir));
+        let ran = Ran::of(&mut command).fails(2, "a file system of the kernel");
+        assert!(ran.stderr.contains("\nhint: "), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_full_or_read_only_workdir_is_an_error_in_the_result() {
     let terminal = Terminal::new();
     let workdir = terminal.path("D").display().to_string();

@@ -1,6 +1,7 @@
 //! Headers with secrets that the host adds to requests, which guests cannot read, and headers that only
 //! the host may set.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
@@ -65,7 +66,7 @@ impl HttpCredential {
         let name = header.into();
         let header = HeaderName::from_bytes(header.as_bytes());
         let header = header.map_err(|_| HttpCredentialError::Header)?;
-        if is_reserved_header(&header) || header == header::CONTENT_LENGTH {
+        if is_reserved_header(&header) || *folded(&header) == *header::CONTENT_LENGTH.as_str() {
             return Err(HttpCredentialError::Forbidden);
         }
         let value = Zeroizing::new([prefix.as_bytes(), secret.as_bytes()].concat());
@@ -116,6 +117,7 @@ impl HttpCredential {
             headers.remove(header::IF_RANGE);
         }
         for credential in applicable {
+            remove_names_read_as(&credential.header, headers);
             headers.insert(credential.header.clone(), credential.value.clone());
         }
     }
@@ -143,11 +145,33 @@ const OVERRIDE_HEADERS: [&str; 5] = [
 ];
 
 /// Returns whether guests and credentials must not set this header.
+///
+/// A name counts as reserved if it differs only in characters that are no letters or digits: servers that pass
+/// headers as variables, as CGI does, read `x_http_method_override` as `x-http-method-override`.
 #[must_use]
 pub fn is_reserved_header(name: &HeaderName) -> bool {
-    name.as_str().starts_with("proxy-")
-        || CONNECTION_HEADERS.contains(name)
-        || OVERRIDE_HEADERS.contains(&name.as_str())
+    let folded = folded(name);
+    folded.starts_with("proxy-")
+        || CONNECTION_HEADERS.iter().any(|known| *known == *folded)
+        || OVERRIDE_HEADERS.contains(&&*folded)
+}
+
+/// Removes the headers whose names some servers read as `name`.
+fn remove_names_read_as(name: &HeaderName, headers: &mut HeaderMap) {
+    let is_same = |known: &&HeaderName| folded(known) == folded(name);
+    let same: Vec<HeaderName> = headers.keys().filter(is_same).cloned().collect();
+    for name in same {
+        headers.remove(name);
+    }
+}
+
+/// Returns a name with `-` in place of each character that is no letter or digit.
+fn folded(name: &HeaderName) -> Cow<'_, str> {
+    let is_plain = |c: char| c == '-' || c.is_ascii_alphanumeric();
+    match name.as_str().contains(|c| !is_plain(c)) {
+        true => Cow::Owned(name.as_str().replace(|c| !is_plain(c), "-")),
+        false => Cow::Borrowed(name.as_str()),
+    }
 }
 
 #[cfg(test)]
@@ -182,8 +206,43 @@ mod tests {
         ] {
             assert_eq!(header("https://a.example", other), "the guest's", "{other}");
         }
+        let mut headers = HeaderMap::new();
+        let key = HttpCredential::new("https://a.example", "x-api-key", "", "sk-12345").unwrap();
+        for name in ["x_api_key", "x-api_key", "x-api-keys"] {
+            headers.insert(name, HeaderValue::from_static("the guest's"));
+        }
+        let to = Origin::parse("https://a.example").unwrap();
+        HttpCredential::apply_all(&[key], &to, &mut headers);
+        let names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
+        assert_eq!(names.len(), 3, "{names:?}");
+        assert!(!names.contains(&"x_api_key") && !names.contains(&"x-api_key"));
         let debug = format!("{:?}", credential("https://a.example"));
         assert_eq!(debug, "authorization to https://a.example");
+    }
+
+    #[test]
+    fn a_header_that_servers_read_as_a_reserved_one_is_reserved() {
+        let is_reserved = |name: &'static str| is_reserved_header(&HeaderName::from_static(name));
+        for name in [
+            "x-http-method-override",
+            "x_http_method_override",
+            "x_http-method.override",
+            "x_original_url",
+            "transfer_encoding",
+            "proxy_authorization",
+            "host",
+        ] {
+            assert!(is_reserved(name), "{name}");
+        }
+        for name in [
+            "x_api_key",
+            "x-method",
+            "accept",
+            "authorization",
+            "x_proxy_a",
+        ] {
+            assert!(!is_reserved(name), "{name}");
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use cap_std::fs::{Dir, MetadataExt};
 use toolhost_contract::{FileId, Protected};
 
+use super::cases;
+use super::manifests::MANIFEST;
 use super::read::{Folder, ReadError, name_beneath, resolve};
 
 /// Files and folders that compilers and bundlers search by name, in the folder of a source and in all
@@ -41,7 +43,17 @@ pub struct WriteGuard {
     files: Vec<(PathBuf, Lookup)>,
     /// The folders of sources. No file may be created there: a build could compile or run it.
     closed: BTreeSet<PathBuf>,
+    /// The folders of manifests, beside which case files may lie.
+    bundles: BTreeSet<PathBuf>,
     looked: Mutex<Looked>,
+}
+
+/// The files that a bundle names, by path in its directory.
+#[derive(Debug, Default)]
+pub(super) struct BundleFiles {
+    pub(super) manifests: Vec<PathBuf>,
+    pub(super) entries: Vec<PathBuf>,
+    pub(super) sources: Vec<PathBuf>,
 }
 
 /// Whether the lookup of a file may fail.
@@ -74,22 +86,29 @@ const STEPS_MAX: usize = 200_000;
 
 impl WriteGuard {
     /// Protects `files` of the directory at `path`. `folders` are the directory and all above it. Also
-    /// protects the sources of entries; their folders, where no file may be created; and, there and in
-    /// every folder above, the names of [`NOTICED`]. Looks them up once, for the times when a lookup fails.
+    /// protects the folders of sources, where no file may be created; there and in every folder above, the
+    /// names of [`NOTICED`]; and, beside each manifest, the case files and the name [`MANIFEST`]. Looks them
+    /// up once, for the times when a lookup fails.
     pub(super) fn new(
         dir: Arc<Dir>,
         path: &Path,
         mut folders: Protected,
-        files: Vec<PathBuf>,
-        sources: Vec<PathBuf>,
+        files: BundleFiles,
     ) -> Self {
+        let BundleFiles {
+            manifests,
+            entries,
+            sources,
+        } = files;
+        let bundles = manifests.iter().filter_map(|file| file.parent());
+        let bundles: BTreeSet<PathBuf> = bundles.map(Path::to_owned).collect();
         let closed = sources.iter().filter_map(|file| file.parent());
         let closed = closed.map(Path::to_owned).collect();
         let above = sources.iter().flat_map(|file| file.ancestors().skip(1));
         let above: BTreeSet<&Path> = above.filter(|folder| !is_package(folder)).collect();
         let noticed = |folder: &&Path| NOTICED.map(|name| folder.join(name));
         let noticed = above.iter().flat_map(noticed);
-        let noticed: Vec<_> = noticed.map(|path| (path, Lookup::MayFail)).collect();
+        let noticed: Vec<PathBuf> = noticed.collect();
         if !sources.is_empty() {
             // If the path no longer exists, there are no folders above to protect.
             let path = path.canonicalize().unwrap_or_default();
@@ -98,13 +117,19 @@ impl WriteGuard {
             let noticed = above.flat_map(|folder| NOTICED.map(|name| folder.join(name)));
             folders.add_path_chains(noticed);
         }
-        let files = files.into_iter().chain(sources);
-        let files = files.map(|path| (path, Lookup::MustSucceed)).chain(noticed);
+        // Commands read it if they are passed the directory.
+        let others = bundles.iter().map(|folder| folder.join(MANIFEST));
+        let others: Vec<PathBuf> = others.filter(|path| !manifests.contains(path)).collect();
+        let others = others.into_iter().chain(noticed);
+        let others = others.map(|path| (path, Lookup::MayFail));
+        let files = manifests.into_iter().chain(entries).chain(sources);
+        let files = files.map(|path| (path, Lookup::MustSucceed)).chain(others);
         let guarded = Self {
             dir,
             folders,
             files: files.collect(),
             closed,
+            bundles,
             looked: Mutex::default(),
         };
         // An error is reported when a step opens and looks them up again.
@@ -166,6 +191,9 @@ impl WriteGuard {
                 Lookup::MayFail => Ok(()),
             };
             kept(file, found, protected, &mut looked.files, &mut all)?;
+        }
+        for bundle in &self.bundles {
+            cases::protect(&self.dir, bundle, &mut all, &mut steps)?;
         }
         for folder in &self.closed {
             let folder = match folder.as_os_str().is_empty() {
@@ -231,7 +259,7 @@ mod tests {
     use std::path::Path;
 
     use cap_std::ambient_authority;
-    use toolhost_contract::FileId;
+    use toolhost_contract::{FileId, NameChange};
 
     use super::super::read::read_beneath;
     use super::*;
@@ -242,8 +270,12 @@ mod tests {
 
     fn with_sources(path: &Path, sources: Vec<PathBuf>) -> WriteGuard {
         let dir = Dir::open_ambient_dir(path, ambient_authority()).unwrap();
-        let files = vec!["tools/x.wasm".into()];
-        WriteGuard::new(Arc::new(dir), path, Protected::default(), files, sources)
+        let files = BundleFiles {
+            manifests: vec!["bundle.yaml".into(), "sub/bundle.yaml".into()],
+            entries: vec!["tools/x.wasm".into()],
+            sources,
+        };
+        WriteGuard::new(Arc::new(dir), path, Protected::default(), files)
     }
 
     fn id(path: &Path) -> FileId {
@@ -265,6 +297,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("tools")).unwrap();
         fs::write(dir.path().join("tools/x.wasm"), "x").unwrap();
+        for folder in ["", "sub"] {
+            let folder = dir.path().join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("bundle.yaml"), "x").unwrap();
+        }
         dir
     }
 
@@ -286,12 +323,73 @@ mod tests {
         assert!(ids(&guarded(dir.path())).is_err());
     }
 
+    /// What guests may not do in the directory of a bundle.
+    fn forbids(dir: &Path, folder: &str, name: &str, change: NameChange) -> bool {
+        let guarded = guarded(dir).now().unwrap();
+        guarded.forbids(id(&dir.join(folder)), name, change)
+    }
+
+    #[test]
+    fn no_case_file_and_no_folder_of_case_files_can_be_planted() {
+        use NameChange::{File, FolderOrLink, NewFolder, Remove};
+        let dir = bundle_dir();
+        let path = dir.path();
+        let check = |folder: &str, name: &str, change, expected| {
+            let got = forbids(path, folder, name, change);
+            assert_eq!(got, expected, "{folder}/{name} {change:?}");
+        };
+        // Without a folder of case files.
+        for (change, expected) in [
+            (NewFolder, false),
+            (FolderOrLink, true),
+            (File, true),
+            (Remove, true),
+        ] {
+            check("", "tests", change, expected);
+        }
+        check("tools", "tests", FolderOrLink, false);
+        check("sub", "tests", FolderOrLink, true);
+        check("tools", "x.yaml", File, false);
+        fs::create_dir_all(path.join("tests/other/deep")).unwrap();
+        fs::write(path.join("tests/a.yaml"), "").unwrap();
+        fs::write(path.join("tests/other/b.yml"), "").unwrap();
+        for folder in ["tests", "tests/other"] {
+            for name in ["a.yaml", "new.yaml", "new.yml", "NEW.YAML"] {
+                for change in [File, FolderOrLink, Remove] {
+                    check(folder, name, change, true);
+                }
+            }
+            check(folder, "test_a.py", File, false);
+            check(folder, "new", NewFolder, false);
+        }
+        check("tests", "new", FolderOrLink, true);
+        check("tests/other/deep", "x.yaml", File, false);
+        check("", "tests", Remove, true);
+        let kept = ids(&guarded(path)).unwrap();
+        for file in ["tests", "tests/a.yaml", "tests/other/b.yml"] {
+            assert!(kept.contains(&id(&path.join(file))), "{file}");
+        }
+        // The folder may be a link to another one of the bundle.
+        fs::rename(path.join("tests"), path.join("cases")).unwrap();
+        symlink("cases", path.join("tests")).unwrap();
+        check("cases", "new.yaml", File, true);
+        check("", "tests", Remove, true);
+    }
+
+    #[test]
+    fn the_manifest_that_commands_read_of_a_directory_cannot_be_planted() {
+        let dir = bundle_dir();
+        assert!(forbids(dir.path(), "", MANIFEST, NameChange::File));
+        assert!(forbids(dir.path(), "sub", MANIFEST, NameChange::File));
+        assert!(!forbids(dir.path(), "", "notes.yaml", NameChange::File));
+    }
+
     #[test]
     fn the_folder_of_a_missing_file_is_protected() {
         let dir = bundle_dir();
         fs::remove_file(dir.path().join("tools/x.wasm")).unwrap();
-        let tools = id(&dir.path().join("tools"));
-        assert_eq!(ids(&guarded(dir.path())).unwrap(), [tools]);
+        let kept = ids(&guarded(dir.path())).unwrap();
+        assert!(kept.contains(&id(&dir.path().join("tools"))));
     }
 
     #[test]

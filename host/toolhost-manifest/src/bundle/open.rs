@@ -12,7 +12,7 @@ use toolhost_contract::{Protected, ToolErrorCode, ToolResource};
 
 use super::Bundle;
 use super::built::{self, Budget, Language, Source, Stale, Stamp};
-use super::guarded::WriteGuard;
+use super::guarded::{BundleFiles, WriteGuard};
 use super::manifests::{MANIFEST, Manifest, ManifestError, Manifests, shown};
 use super::read::{ReadError, ids_to_the_root, read_beneath};
 use crate::diagnostic::{Diagnostic, Place};
@@ -272,9 +272,13 @@ impl OpenBundle {
     pub fn guarded(&self, sources: Vec<PathBuf>) -> WriteGuard {
         let tools = self.bundle.tools().iter();
         let entries = tools.map(|tool| PathBuf::from(&tool.spec.entry));
-        let files = self.manifest_paths().chain(entries);
+        let files = BundleFiles {
+            manifests: self.manifest_paths().collect(),
+            entries: entries.collect(),
+            sources,
+        };
         let (dir, folders) = (Arc::clone(&self.dir), self.folders.clone());
-        WriteGuard::new(dir, &self.dir_path, folders, files.collect(), sources)
+        WriteGuard::new(dir, &self.dir_path, folders, files)
     }
 
     /// Reads the component of a Tool of this bundle, once, up to `max_bytes`. These bytes are checked,

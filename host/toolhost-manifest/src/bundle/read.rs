@@ -29,7 +29,7 @@ const LARGE: u64 = 1 << 20;
 pub(super) struct Folder {
     /// The path without links.
     pub(super) path: PathBuf,
-    id: FileId,
+    pub(super) id: FileId,
 }
 
 /// Why a file cannot be read.
@@ -220,7 +220,7 @@ pub(super) fn resolve(
     })
 }
 
-fn take_step(steps: &mut usize) -> Result<(), ReadError> {
+pub(super) fn take_step(steps: &mut usize) -> Result<(), ReadError> {
     *steps = steps.checked_sub(1).ok_or(ReadError::TooFar)?;
     Ok(())
 }

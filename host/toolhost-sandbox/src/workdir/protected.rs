@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolhost_contract::{FileId, Protected};
+use toolhost_contract::{FileId, NameChange, Protected};
 
 /// Files and directories that guests may not change: a bundle's manifest, its entries and the
 /// directories above them. They are protected by identity, so that a second name does not help, and
@@ -52,8 +52,8 @@ impl ProtectedSet {
         self.any(|listed| listed.contains(id))
     }
 
-    pub(crate) fn contains_name(&self, parent: FileId, name: &str) -> bool {
-        self.any(|listed| listed.contains_name(parent, name))
+    pub(crate) fn forbids(&self, parent: FileId, name: &str, change: NameChange) -> bool {
+        self.any(|listed| listed.forbids(parent, name, change))
     }
 }
 
@@ -105,6 +105,13 @@ impl WriteProtected {
     /// Whether a protected file in any directory has this name.
     pub(crate) fn has_name(&self, name: &str) -> bool {
         self.0.known.any(|listed| listed.has_name(name))
+    }
+
+    /// Whether a change may be one of case files.
+    pub(crate) fn may_change_cases(&self, name: &str, change: NameChange) -> bool {
+        self.0
+            .known
+            .any(|listed| listed.may_change_cases(name, change))
     }
 
     /// Whether any directory is closed.

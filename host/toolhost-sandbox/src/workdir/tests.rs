@@ -25,6 +25,31 @@ fn refuses_the_root_and_non_directories() {
 }
 
 #[test]
+fn refuses_file_systems_of_the_kernel() {
+    let rules = WorkdirRules::default();
+    let top = tempfile::tempdir().unwrap();
+    let link = top.path().join("link");
+    std::os::unix::fs::symlink("/proc/self", &link).unwrap();
+    for (path, name) in [
+        ("/proc", "proc"),
+        ("/proc/self/task", "proc"),
+        ("/sys", "sysfs"),
+        ("/sys/kernel", "sysfs"),
+        (link.to_str().unwrap(), "proc"),
+    ] {
+        for opened in [
+            open(Path::new(path), &rules),
+            Workdir::open_own(Path::new(path), &WorkdirUsages::default()),
+        ] {
+            let Err(WorkdirError::OfKernel { file_system, .. }) = opened else {
+                panic!("{path}: {opened:?}")
+            };
+            assert_eq!(file_system, name, "{path}");
+        }
+    }
+}
+
+#[test]
 fn refuses_directories_that_contain_or_lie_within_protected_paths() {
     let top = tempfile::tempdir().unwrap();
     let at = |path: &str| top.path().join(path);

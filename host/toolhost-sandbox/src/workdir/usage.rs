@@ -10,6 +10,7 @@ use toolhost_contract::FileId;
 
 use super::changes::{ChangeGuard, ChangeLocks, Target};
 use super::identity::file_id;
+use super::open_files::OpenFiles;
 use crate::sync::lock;
 
 /// Maximum number of unused workdirs whose usage is remembered.
@@ -69,6 +70,7 @@ pub(crate) struct WorkdirUsage(Arc<Count>);
 struct Count {
     bytes: AtomicI64,
     changes: ChangeLocks,
+    open: OpenFiles,
 }
 
 impl WorkdirUsage {
@@ -77,6 +79,30 @@ impl WorkdirUsage {
     /// calls that change the same file or name.
     pub(crate) fn lock<const N: usize>(&self, targets: [Target; N]) -> ChangeGuard<'_, N> {
         self.0.changes.lock(targets)
+    }
+
+    /// Notes that a call has opened a file.
+    pub(crate) fn hold(&self, id: FileId) {
+        self.0.open.hold(id);
+    }
+
+    /// Notes that a call closes a file. Returns true if the caller has to count the space of the file as freed:
+    /// it was removed, and no call has it open any more.
+    #[must_use]
+    pub(crate) fn release(&self, id: FileId) -> bool {
+        self.0.open.release(id)
+    }
+
+    /// Notes that a call has removed the last name of a file, under the lock of its size. Returns true if the
+    /// caller has to count the space of the file as freed: no call has it open.
+    #[must_use]
+    pub(crate) fn remove(&self, id: FileId) -> bool {
+        self.0.open.remove(id)
+    }
+
+    /// Returns whether a call has removed a file that is open, whose space still counts.
+    pub(crate) fn holds_removed(&self, id: FileId) -> bool {
+        self.0.open.is_removed(id)
     }
 
     /// Counts `bytes` and returns true if the workdir then has grown by `limit` or less.

@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolhost_contract::JsonObject;
 use toolhost_manifest::json_pointer;
 
-use super::label::label;
+use super::change::Change;
 use crate::case_dir::{HOSTILE_LINK, SECRET_PATH};
 
 /// Most texts of the arguments that are replaced.
@@ -51,29 +51,24 @@ fn texts() -> Vec<String> {
     made.into_iter().chain(FIXED.map(str::to_owned)).collect()
 }
 
-/// Replaces one text of the arguments by a hostile one.
-pub(super) fn variants(base: &JsonObject) -> Vec<(String, JsonObject)> {
-    let whole = Value::Object(base.clone());
+/// Returns changes that replace one text of the arguments by a hostile one.
+pub(super) fn changes(base: &JsonObject) -> impl Iterator<Item = Change> {
     let mut pointers = Vec::new();
-    find_texts(&whole, String::new(), &mut pointers);
-    pointers.truncate(REPLACED_MAX);
-    let mut all = Vec::new();
-    for text in texts().into_iter().map(Value::from) {
-        for pointer in &pointers {
-            let mut args = whole.clone();
-            if let Some(replaced) = args.pointer_mut(pointer) {
-                *replaced = text.clone();
-            }
-            if let Value::Object(args) = args {
-                all.push((label(pointer.trim_start_matches('/'), &text), args));
-            }
-        }
+    for (name, member) in base {
+        let pointer = format!("/{}", json_pointer::escape(name));
+        find_texts(member, pointer, &mut pointers);
     }
-    all
+    texts().into_iter().flat_map(move |text| {
+        let replace = |pointer: &String| Change::replace(pointer, text.as_str().into());
+        pointers.iter().map(replace).collect::<Vec<_>>()
+    })
 }
 
-/// Collects the JSON pointers of all texts; of a list only of its first item.
+/// Collects the JSON pointers of the first texts; of a list only of its first item.
 fn find_texts(value: &Value, pointer: String, pointers: &mut Vec<String>) {
+    if pointers.len() >= REPLACED_MAX {
+        return;
+    }
     match value {
         Value::String(_) => pointers.push(pointer),
         Value::Array(items) => {

@@ -3,35 +3,33 @@
 use serde_json::{Value, json};
 use toolhost_contract::JsonObject;
 
-use super::label::label;
-use super::values::SchemaValues;
+use super::budget::{Budget, Size};
+use super::change::Change;
+use super::values::{ObjectSchema, SchemaValues};
 
 /// An argument that no schema names.
 const UNKNOWN: &str = "noSuchArgument";
 
-/// Returns arguments that probably do not fit. The caller drops those that fit.
-pub(super) fn variants(values: &SchemaValues<'_>, base: &JsonObject) -> Vec<(String, JsonObject)> {
-    let mut all = Vec::new();
+/// Longest text that is made, in characters.
+const TEXT_MAX: usize = 100_000;
+
+/// Returns changes of `base` after which it probably does not fit. The caller drops those that fit.
+pub(super) fn changes(
+    values: &SchemaValues<'_>,
+    objects: &[ObjectSchema<'_>],
+    base: &JsonObject,
+    budget: &Budget,
+) -> Vec<Change> {
+    let mut all: Vec<Change> = base.keys().map(|name| Change::without(name)).collect();
+    all.push(Change::with(UNKNOWN));
     for name in base.keys() {
-        let mut args = base.clone();
-        args.shift_remove(name);
-        all.push((format!("without {name}"), args));
-    }
-    let mut args = base.clone();
-    args.insert(UNKNOWN.to_owned(), json!(1));
-    all.push((format!("with {UNKNOWN}"), args));
-    for name in base.keys() {
-        for value in wrong_values(values, name) {
-            let mut args = base.clone();
-            let label = label(name, &value);
-            args.insert(name.clone(), value);
-            all.push((label, args));
-        }
+        let wrong = wrong_values(values.schemas_of_property(objects, name), budget);
+        all.extend(wrong.into_iter().map(|value| Change::set(name, value)));
     }
     all
 }
 
-fn wrong_values(schema_values: &SchemaValues<'_>, name: &str) -> Vec<Value> {
+fn wrong_values(schemas: Vec<Value>, budget: &Budget) -> Vec<Value> {
     let mut values = vec![
         json!(null),
         json!([[]]),
@@ -40,7 +38,7 @@ fn wrong_values(schema_values: &SchemaValues<'_>, name: &str) -> Vec<Value> {
         json!(0.5),
         json!("no such value"),
     ];
-    for schema in schema_values.schemas_of_property(name) {
+    for schema in schemas {
         let number = |key: &str| schema.get(key).and_then(Value::as_i64);
         let below = [
             number("minimum").map(|n| n.saturating_sub(1)),
@@ -56,11 +54,16 @@ fn wrong_values(schema_values: &SchemaValues<'_>, name: &str) -> Vec<Value> {
             length.and_then(|length| usize::try_from(length).ok())
         };
         let shorter = length("minLength").and_then(|least| least.checked_sub(1));
-        let longer = length("maxLength").filter(|most| *most < 100_000);
-        let lengths = shorter.map(|it| it.min(100_000)).into_iter();
+        let longer = length("maxLength").filter(|most| *most < TEXT_MAX);
+        let lengths = shorter.map(|it| it.min(TEXT_MAX)).into_iter();
         let lengths = lengths.chain(longer.map(|most| most + 1));
+        let lengths = lengths.filter(|length| budget.spend(Size::text(*length)));
         values.extend(lengths.map(|length| Value::from("x".repeat(length))));
         let longest = length("maxItems").filter(|most| *most < 1_000);
+        let longest = longest.filter(|most| {
+            let (values, bytes) = (*most + 2, *most + 1);
+            budget.spend(Size { values, bytes })
+        });
         values.extend(longest.map(|most| Value::from(vec![json!("x"); most + 1])));
     }
     values

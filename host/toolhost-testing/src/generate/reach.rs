@@ -1,10 +1,7 @@
 //! How far a schema is followed, and how large its values become. A schema that refers to itself in twenty
 //! places describes more values than there is memory.
 
-use std::cell::Cell;
-
-use serde_json::Value;
-use toolhost_contract::JsonObject;
+use super::budget::{Budget, Size};
 
 /// Deepest nesting of schemas that is followed.
 const DEPTH_MAX: usize = 6;
@@ -12,11 +9,14 @@ const DEPTH_MAX: usize = 6;
 /// Parts of one schema that are followed.
 const PARTS_MAX: usize = 20_000;
 
-/// Bytes of all values of one schema.
-const BYTES_MAX: usize = 16 << 20;
+/// Values that one schema is made into. Each level beneath makes at most half as many.
+const VALUES_MAX: usize = 120_000;
+
+/// Bytes of the texts of these values.
+const BYTES_MAX: usize = 8 << 20;
 
 /// Bytes of one value: no call may have longer arguments by default.
-const VALUE_BYTES_MAX: usize = 1 << 20;
+pub(super) const VALUE_BYTES_MAX: usize = 1 << 20;
 
 /// What a part of a schema may use. Parts beside each other get equal shares, so that the first does not
 /// leave the others without.
@@ -24,6 +24,7 @@ const VALUE_BYTES_MAX: usize = 1 << 20;
 pub(super) struct Reach {
     depth: usize,
     parts: usize,
+    values: usize,
     bytes: usize,
 }
 
@@ -32,98 +33,75 @@ impl Reach {
     pub(super) const WHOLE: Self = Self {
         depth: DEPTH_MAX,
         parts: PARTS_MAX,
+        values: VALUES_MAX,
         bytes: BYTES_MAX,
     };
 
-    /// Returns the reach one level deeper; none beyond the deepest.
+    /// Returns the reach one level deeper; none beyond the deepest. It makes at most half of the values, so
+    /// that all levels together make a few times as many as the first.
     pub(super) fn deeper(self) -> Option<Self> {
-        let depth = self.depth.checked_sub(1)?;
-        Some(Self { depth, ..self })
-    }
-
-    /// Returns the share of each of so many parts; none if that is nothing.
-    fn share(self, parts: usize) -> Option<Self> {
-        let share = |of: usize| of / parts.max(1);
-        let (parts, bytes) = (share(self.parts), share(self.bytes));
-        let is_some = parts > 0 && bytes > 0;
-        is_some.then_some(Self {
-            parts,
-            bytes,
-            ..self
+        Some(Self {
+            depth: self.depth.checked_sub(1)?,
+            parts: self.parts,
+            values: self.values / 2,
+            bytes: self.bytes / 2,
         })
     }
-}
 
-/// Counts the parts and values of a schema that are left out because they would use too much.
-#[derive(Debug, Default)]
-pub(super) struct LeftOut(Cell<u32>);
-
-impl LeftOut {
-    pub(super) fn add(&self) {
-        self.0.set(self.0.get().saturating_add(1));
-    }
-
-    pub(super) fn count(&self) -> u32 {
-        self.0.get()
-    }
-
-    /// Returns the share of each of so many parts. If there is none, they are left out.
-    pub(super) fn share(&self, reach: Reach, parts: usize) -> Option<Reach> {
-        let share = reach.share(parts);
-        if share.is_none() {
-            self.add();
+    /// Returns the share of each of so many parts. If that is nothing, they are left out.
+    pub(super) fn share(self, parts: usize, budget: &Budget) -> Option<Self> {
+        let share = |of: usize| of / parts.max(1);
+        let (parts, values, bytes) = (share(self.parts), share(self.values), share(self.bytes));
+        if parts == 0 || values == 0 || bytes == 0 {
+            budget.leave_out();
+            return None;
         }
-        share
+        Some(Self {
+            depth: self.depth,
+            parts,
+            values,
+            bytes,
+        })
     }
 
-    /// Returns the bytes that are left for values of this reach.
-    pub(super) fn room(&self, reach: Reach) -> Room<'_> {
+    /// Returns the room for the values of this reach.
+    pub(super) fn room(self, budget: &Budget) -> Room<'_> {
         Room {
-            left: reach.bytes,
-            left_out: self,
+            values: self.values,
+            bytes: self.bytes,
+            budget,
         }
     }
 }
 
-/// The bytes that are left for values.
+/// The room that is left for values.
 #[derive(Debug)]
-pub(super) struct Room<'l> {
-    left: usize,
-    left_out: &'l LeftOut,
+pub(super) struct Room<'b> {
+    values: usize,
+    bytes: usize,
+    budget: &'b Budget,
 }
 
 impl Room<'_> {
-    /// Takes the bytes of a value from what is left. Returns false, and counts the value as left out, if they
-    /// exceed that or the limit of one value.
-    pub(super) fn take(&mut self, bytes: usize) -> bool {
-        let left = self.left.checked_sub(bytes);
-        match left.filter(|_| bytes <= VALUE_BYTES_MAX) {
-            Some(left) => {
-                self.left = left;
-                true
-            }
-            None => {
-                self.left_out.add();
-                false
-            }
+    /// Takes a value that is about to be made. Returns false, and counts the value as left out, if it exceeds
+    /// the room, the budget or the size of one value.
+    pub(super) fn take(&mut self, size: Size) -> bool {
+        let values = self.values.checked_sub(size.values);
+        let bytes = self.bytes.checked_sub(size.bytes);
+        let bytes = bytes.filter(|_| size.bytes <= VALUE_BYTES_MAX);
+        let (Some(values), Some(bytes)) = (values, bytes) else {
+            self.budget.leave_out();
+            return false;
+        };
+        let is_spent = self.budget.spend(size);
+        if is_spent {
+            (self.values, self.bytes) = (values, bytes);
         }
+        is_spent
     }
-}
 
-/// Returns about how many bytes a value has.
-pub(super) fn bytes_of(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
-        Value::String(text) => 8 + text.len(),
-        Value::Array(items) => 8 + items.iter().map(bytes_of).sum::<usize>(),
-        Value::Object(members) => bytes_of_object(members),
+    /// Counts a value as left out.
+    pub(super) fn leave_out(&self) {
+        self.budget.leave_out();
     }
-}
-
-/// Returns about how many bytes an object has.
-pub(super) fn bytes_of_object(members: &JsonObject) -> usize {
-    let members = members.iter();
-    8 + members
-        .map(|(name, value)| name.len() + bytes_of(value))
-        .sum::<usize>()
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::budget::Size;
 use super::pattern::example;
+use super::reach::Room;
 use crate::case_dir::SAMPLE;
 
 /// Longest text made because a schema allows it, in characters.
@@ -30,18 +32,17 @@ pub(super) fn types(schema: &Value) -> Vec<&str> {
 }
 
 /// Returns texts: one that fits `pattern`, one that fits `format`, and texts at the bounds.
-pub(super) fn texts(schema: &Value) -> Vec<Value> {
+pub(super) fn texts(schema: &Value, room: &mut Room<'_>) -> Vec<Value> {
     let length = |key: &str| {
         let length = schema.get(key).and_then(Value::as_u64);
         length.map(|length| usize::try_from(length).unwrap_or(usize::MAX))
     };
-    let least = length("minLength").unwrap_or(0).min(TEXT_MAX);
+    let least = length("minLength").unwrap_or(0);
+    if least > TEXT_MAX {
+        room.leave_out();
+        return Vec::new();
+    }
     let most = length("maxLength").unwrap_or(usize::MAX);
-    let fitted = |text: &str| -> String {
-        let missing = least.saturating_sub(text.chars().count());
-        let text = text.chars().chain(std::iter::repeat_n('x', missing));
-        text.take(most).collect()
-    };
     let word = |key: &str| schema.get(key).and_then(Value::as_str);
     let typical = match word("format").unwrap_or_default() {
         "date-time" => "2026-01-31T12:00:00Z",
@@ -58,13 +59,19 @@ pub(super) fn texts(schema: &Value) -> Vec<Value> {
         "json-pointer" => "/a",
         _ => SAMPLE,
     };
-    let mut all = Vec::new();
-    all.extend(word("pattern").and_then(example));
-    all.extend([typical, "", "가나다 e\u{301} 😀\ntwo"].map(fitted));
-    if most <= TEXT_MAX {
-        all.push("x".repeat(most));
+    let mut all: Vec<Value> = Vec::new();
+    all.extend(word("pattern").and_then(example).map(Value::from));
+    for text in [typical, "", "가나다 e\u{301} 😀\ntwo"] {
+        let missing = least.saturating_sub(text.chars().count());
+        if room.take(Size::text(text.len() + missing)) {
+            let text: String = text.chars().take(most).collect();
+            all.push((text + &"x".repeat(missing.min(most))).into());
+        }
     }
-    all.into_iter().map(Value::from).collect()
+    if most <= TEXT_MAX && room.take(Size::text(most)) {
+        all.push("x".repeat(most).into());
+    }
+    all
 }
 
 /// Returns a typical integer, the bounds, and integers around zero, as far as they fit.

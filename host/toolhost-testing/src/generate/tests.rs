@@ -1,3 +1,7 @@
+//! What is generated from schemas.
+
+mod budget;
+
 use serde_json::json;
 
 use super::*;
@@ -161,10 +165,13 @@ fn twenty_recursive_properties() -> Value {
 #[test]
 fn a_schema_of_twenty_recursive_properties_has_cases_and_what_is_left_out_is_counted() {
     let generated = generate(&[tool(twenty_recursive_properties())], 1);
-    let [(name, left_out)] = generated.left_out.as_slice() else {
+    let [left_out] = generated.left_out.as_slice() else {
         panic!("{:?}", generated.left_out)
     };
-    assert_eq!((name.as_str(), *left_out > 0), ("notes__add", true));
+    assert_eq!(
+        (left_out.tool.as_str(), left_out.count > 0),
+        ("notes__add", true)
+    );
     let of = |kind| generated.cases.iter().filter(move |case| case.kind == kind);
     for property in 0..20 {
         let property = format!("p{property}");

@@ -3,12 +3,14 @@
 //! Without declared bounds only small values are made: a tool that must be safe from large ones declares
 //! a bound.
 
+use indexmap::IndexSet;
 use serde_json::{Value, json};
 use toolhost_contract::JsonObject;
 
+use super::budget::{Budget, Size};
 use super::label::label;
 use super::random::Random;
-use super::reach::{LeftOut, Reach, bytes_of, bytes_of_object};
+use super::reach::{Reach, Room};
 use super::scalars::{integers, numbers, texts, types};
 use crate::case_dir::SAMPLE;
 
@@ -24,12 +26,12 @@ const LIST_MAX: usize = 100;
 /// Makes values of the parts of one schema.
 pub(super) struct SchemaValues<'s> {
     root: &'s Value,
-    left_out: LeftOut,
+    budget: &'s Budget,
 }
 
 /// A schema of objects without references and branches.
 pub(super) struct ObjectSchema<'m> {
-    values: &'m SchemaValues<'m>,
+    budget: &'m Budget,
     /// Name, schema, and whether it is required.
     properties: Vec<(String, Value, bool)>,
     /// Whether it allows members that it does not name.
@@ -38,67 +40,68 @@ pub(super) struct ObjectSchema<'m> {
 
 /// An object schema with values of its properties.
 pub(super) struct ObjectValues<'m> {
-    left_out: &'m LeftOut,
+    budget: &'m Budget,
     reach: Reach,
     /// Name, values, and whether it is required.
-    members: Vec<(&'m str, Vec<Value>, bool)>,
+    members: Vec<(String, Vec<Value>, bool)>,
     is_open: bool,
 }
 
 impl<'s> SchemaValues<'s> {
     /// `root` is the schema that references are resolved in.
-    pub(super) fn new(root: &'s Value) -> Self {
-        let left_out = LeftOut::default();
-        Self { root, left_out }
-    }
-
-    /// Returns how many parts of the schema, and values of them, were left out so far because they would
-    /// use too much.
-    pub(super) fn left_out(&self) -> u32 {
-        self.left_out.count()
+    pub(super) fn new(root: &'s Value, budget: &'s Budget) -> Self {
+        Self { root, budget }
     }
 
     /// Returns what each of so many alternatives of the root may use.
     pub(super) fn share(&self, alternatives: usize) -> Reach {
-        let share = self.left_out.share(Reach::WHOLE, alternatives);
+        let share = Reach::WHOLE.share(alternatives, self.budget);
         share.unwrap_or(Reach::WHOLE)
     }
 
     /// Returns the objects that the root describes: one for each branch.
-    pub(super) fn alternatives(&self) -> Vec<ObjectSchema<'_>> {
+    pub(super) fn alternatives(&self) -> Vec<ObjectSchema<'s>> {
         let branches = self.branches(self.root, Reach::WHOLE);
-        branches.iter().map(|schema| self.object(schema)).collect()
+        let objects = branches.iter().filter_map(|schema| self.object(schema));
+        objects.collect()
     }
 
-    /// Returns the schemas of a property of the root.
-    pub(super) fn schemas_of_property(&self, name: &str) -> Vec<Value> {
-        let objects = self.alternatives().into_iter();
-        let properties = objects.flat_map(|object| object.properties);
+    /// Returns the schemas of a property of these objects.
+    pub(super) fn schemas_of_property(
+        &self,
+        objects: &[ObjectSchema<'_>],
+        name: &str,
+    ) -> Vec<Value> {
+        let properties = objects.iter().flat_map(|object| &object.properties);
         properties
             .filter(|(known, _, _)| known == name)
-            .flat_map(|(_, schema, _)| self.branches(&schema, Reach::WHOLE))
+            .flat_map(|(_, schema, _)| self.branches(schema, Reach::WHOLE))
             .collect()
     }
 
-    fn object(&self, schema: &Value) -> ObjectSchema<'_> {
-        let required: Vec<&str> = list(schema, "required").filter_map(Value::as_str).collect();
+    /// Returns the properties of a schema; none if that would use too much.
+    fn object(&self, schema: &Value) -> Option<ObjectSchema<'s>> {
+        if !self.budget.copy_schema(Size::of(schema)) {
+            return None;
+        }
+        let required: IndexSet<&str> = list(schema, "required").filter_map(Value::as_str).collect();
         let mut properties: Vec<(String, Value, bool)> = Vec::new();
         let named = schema.get("properties").and_then(Value::as_object);
         for (name, schema) in named.into_iter().flatten() {
-            let is_required = required.contains(&name.as_str());
+            let is_required = required.contains(name.as_str());
             properties.push((name.clone(), schema.clone(), is_required));
         }
         // A required member need not have a schema.
         for name in required {
-            if !properties.iter().any(|(known, _, _)| known == name) {
+            if !named.is_some_and(|named| named.contains_key(name)) {
                 properties.push((name.to_owned(), Value::Bool(true), true));
             }
         }
-        ObjectSchema {
-            values: self,
+        Some(ObjectSchema {
+            budget: self.budget,
             properties,
             is_open: schema.get("additionalProperties") != Some(&Value::Bool(false)),
-        }
+        })
     }
 
     /// Returns the schema without references, `allOf`, `anyOf` and `oneOf`: once for each branch.
@@ -111,9 +114,12 @@ impl<'s> SchemaValues<'s> {
         };
         let count = |key: &str| list(schema, key).count();
         let count = 1 + count("allOf") + count("anyOf") + count("oneOf");
-        let Some(deeper) = self.left_out.share(deeper, count) else {
+        let Some(deeper) = deeper.share(count, self.budget) else {
             return Vec::new();
         };
+        if !self.budget.copy_schema(Size::of(schema)) {
+            return Vec::new();
+        }
         let mut own = keys.clone();
         // Of each part one branch applies.
         let mut parts: Vec<Vec<Value>> = Vec::new();
@@ -135,10 +141,14 @@ impl<'s> SchemaValues<'s> {
         }
         let mut merged = vec![own];
         for branches in parts {
-            let combined = merged
+            let pairs = merged
                 .iter()
-                .flat_map(|whole| branches.iter().map(move |branch| merge(whole, branch)));
-            merged = combined.take(BRANCHES_MAX).collect();
+                .flat_map(|whole| branches.iter().map(move |branch| (whole, branch)));
+            let pairs = pairs.take(BRANCHES_MAX).filter(|(whole, branch)| {
+                let size = Size::of_object(whole).and(Size::of(branch));
+                self.budget.copy_schema(size)
+            });
+            merged = pairs.map(|(whole, branch)| merge(whole, branch)).collect();
         }
         merged.into_iter().map(Value::Object).collect()
     }
@@ -150,47 +160,39 @@ impl<'s> SchemaValues<'s> {
         };
         let branches = self.branches(schema, reach);
         let types_in = |schema: &Value| types(schema).len();
-        let Some(deeper) = self
-            .left_out
-            .share(deeper, branches.iter().map(types_in).sum())
-        else {
+        let parts = branches.iter().map(types_in).sum();
+        let Some(deeper) = deeper.share(parts, self.budget) else {
             return Vec::new();
         };
-        let mut all: Vec<Value> = Vec::new();
-        for schema in branches {
-            all.extend(schema.get("default").cloned());
-            all.extend(schema.get("const").cloned());
-            all.extend(list(&schema, "examples").cloned());
-            all.extend(list(&schema, "enum").cloned());
+        let mut all = Distinct::new(reach.room(self.budget));
+        for schema in &branches {
+            for key in ["default", "const"] {
+                all.extend(schema.get(key).into_iter().cloned());
+            }
+            for key in ["examples", "enum"] {
+                all.extend(list(schema, key).cloned());
+            }
             if schema.get("const").is_none() && schema.get("enum").is_none() {
-                for name in types(&schema) {
-                    all.extend(self.of_type(name, &schema, deeper));
+                for name in types(schema) {
+                    all.extend(self.of_type(name, schema, deeper));
                 }
             }
         }
-        let mut distinct: Vec<Value> = Vec::new();
-        let mut room = self.left_out.room(reach);
-        for value in all {
-            if distinct.len() < VALUES_MAX
-                && !distinct.contains(&value)
-                && room.take(bytes_of(&value))
-            {
-                distinct.push(value);
-            }
-        }
-        distinct
+        all.values
     }
 
     fn of_type(&self, name: &str, schema: &Value, reach: Reach) -> Vec<Value> {
         match name {
-            "string" => texts(schema),
+            "string" => texts(schema, &mut reach.room(self.budget)),
             "integer" => integers(schema),
             "number" => numbers(schema),
             "boolean" => vec![true.into(), false.into()],
             "null" => vec![Value::Null],
             "array" => self.lists(schema, reach),
             "object" => {
-                let variants = self.object(schema).values(reach).variants().into_iter();
+                let object = self.object(schema);
+                let variants = object.map(|object| object.values(self, reach).variants());
+                let variants = variants.into_iter().flatten();
                 variants.map(|(_, args)| Value::Object(args)).collect()
             }
             _ => Vec::new(),
@@ -199,7 +201,7 @@ impl<'s> SchemaValues<'s> {
 
     fn lists(&self, schema: &Value, reach: Reach) -> Vec<Value> {
         let first = list(schema, "prefixItems");
-        let Some(share) = self.left_out.share(reach, 1 + first.count()) else {
+        let Some(share) = reach.share(1 + first.count(), self.budget) else {
             return Vec::new();
         };
         let first = list(schema, "prefixItems");
@@ -214,11 +216,11 @@ impl<'s> SchemaValues<'s> {
             count.map(|count| usize::try_from(count).unwrap_or(usize::MAX))
         };
         let least = count("minItems").unwrap_or(0).min(LIST_MAX);
-        let mut room = self.left_out.room(reach);
+        let mut room = reach.room(self.budget);
         let mut of = |length: usize| -> Option<Value> {
             let all = || first.iter().chain(items.iter().cycle()).take(length);
-            let bytes = all().map(bytes_of).sum();
-            room.take(bytes).then(|| all().cloned().collect())
+            let size = all().map(Size::of).fold(Size::text(0), Size::and);
+            room.take(size).then(|| all().cloned().collect())
         };
         let mut all = vec![of(least.max(1).max(first.len())), of(least)];
         all.extend(
@@ -228,8 +230,36 @@ impl<'s> SchemaValues<'s> {
         );
         all.push(of(items.len() + first.len()));
         let mut all: Vec<Value> = all.into_iter().flatten().collect();
-        all.extend(items.iter().map(|item| json!([item])));
+        for item in items {
+            if room.take(Size::of(&item)) {
+                all.push(json!([item]));
+            }
+        }
         all
+    }
+}
+
+/// Collects values that differ, as many as there is room for.
+struct Distinct<'b> {
+    values: Vec<Value>,
+    room: Room<'b>,
+}
+
+impl<'b> Distinct<'b> {
+    fn new(room: Room<'b>) -> Self {
+        let values = Vec::new();
+        Self { values, room }
+    }
+
+    fn extend(&mut self, more: impl IntoIterator<Item = Value>) {
+        for value in more {
+            if self.values.len() >= VALUES_MAX {
+                return;
+            }
+            if !self.values.contains(&value) && self.room.take(Size::of(&value)) {
+                self.values.push(value);
+            }
+        }
     }
 }
 
@@ -260,18 +290,17 @@ fn merge(whole: &JsonObject, part: &Value) -> JsonObject {
 
 impl<'m> ObjectSchema<'m> {
     /// Makes values of its properties.
-    pub(super) fn values(&'m self, reach: Reach) -> ObjectValues<'m> {
-        let left_out = &self.values.left_out;
+    pub(super) fn values(&self, values: &SchemaValues<'_>, reach: Reach) -> ObjectValues<'m> {
         let share = match self.properties.len() {
             0 => None,
-            count => left_out.share(reach, count),
+            count => reach.share(count, self.budget),
         };
         let members = self.properties.iter().map(|(name, schema, is_required)| {
-            let values = share.map(|share| self.values.values(schema, share));
-            (name.as_str(), values.unwrap_or_default(), *is_required)
+            let values = share.map(|share| values.values(schema, share));
+            (name.clone(), values.unwrap_or_default(), *is_required)
         });
         ObjectValues {
-            left_out,
+            budget: self.budget,
             reach,
             members: members.collect(),
             is_open: self.is_open,
@@ -282,31 +311,35 @@ impl<'m> ObjectSchema<'m> {
 impl ObjectValues<'_> {
     /// Returns objects that fit, each with what is special about it.
     pub(super) fn variants(&self) -> Vec<(String, JsonObject)> {
-        let object = |with_optional: bool| -> JsonObject {
+        let taken = |with_optional: bool| {
             let members = self.members.iter();
-            let taken = members.filter(|(_, _, is_required)| *is_required || with_optional);
-            taken
-                .filter_map(|(name, values, _)| Some(((*name).to_owned(), values.first()?.clone())))
-                .collect()
+            let taken = members.filter(move |(_, _, required)| *required || with_optional);
+            taken.filter_map(|(name, values, _)| Some((name, values.first()?)))
         };
-        let least = object(false);
-        let least_bytes = bytes_of_object(&least);
-        let mut room = self.left_out.room(self.reach);
+        let mut room = self.reach.room(self.budget);
+        let mut object = |with_optional: bool| -> Option<JsonObject> {
+            let sizes = taken(with_optional).map(|(name, value)| Size::member(name, value));
+            let size = sizes.fold(Size::text(0), Size::and);
+            let members = taken(with_optional).map(|(name, value)| (name.clone(), value.clone()));
+            room.take(size).then(|| members.collect())
+        };
+        let (least, every) = (object(false), object(true));
         let mut all = Vec::new();
-        let every = object(true);
-        for (name, args) in [
-            ("required arguments only", least.clone()),
-            ("every argument", every),
-        ] {
-            if room.take(bytes_of_object(&args)) {
-                all.push((name.to_owned(), args));
-            }
-        }
+        let mut add = |name: &str, args: Option<&JsonObject>| {
+            all.extend(args.map(|args| (name.to_owned(), args.clone())));
+        };
+        add("required arguments only", least.as_ref());
+        add("every argument", every.as_ref());
+        // Without the least object there is none with one member more.
+        let Some(least) = least else {
+            return all;
+        };
+        let least_size = Size::of_object(&least);
         for (name, values, _) in &self.members {
             for value in values {
-                if room.take(least_bytes + name.len() + bytes_of(value)) {
+                if room.take(least_size.and(Size::member(name, value))) {
                     let mut args = least.clone();
-                    args.insert((*name).to_owned(), value.clone());
+                    args.insert(name.clone(), value.clone());
                     all.push((label(name, value), args));
                 }
             }
@@ -327,7 +360,7 @@ impl ObjectValues<'_> {
                 continue;
             }
             if let Some(value) = random.one_of(values) {
-                args.insert((*name).to_owned(), value.clone());
+                args.insert(name.clone(), value.clone());
             }
         }
         args

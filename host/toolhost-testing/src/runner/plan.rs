@@ -1,9 +1,9 @@
 //! Selects the cases of a run, and the agent that each is called for.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use toolhost::{
-    Agent, LoadedBundle, ToolCatalogItem, ToolErrorCode,
+    Agent, LoadedBundle, ToolCatalogItem, ToolErrorCode, ToolName,
     manifest::{Diagnostic, Severity},
     tool::SourceType,
 };
@@ -11,20 +11,25 @@ use toolhost::{
 use super::session::Runner;
 use crate::case::Case;
 use crate::case_files::CaseFiles;
-use crate::generate::generate;
+use crate::generate::{Generated, LeftOut, generate};
 use crate::planned_case::{PlannedCase, TestCase};
 use crate::selection::{PlanError, Selection};
+
+/// The cases to run.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// The selected cases: those of the case files, then those generated from schemas.
+    pub cases: Vec<PlannedCase>,
+    /// The tools of these cases whose schemas describe more arguments than the generated cases cover.
+    pub left_out: Vec<LeftOut>,
+}
 
 impl Runner {
     /// Returns the selected cases: those of the case files, then those generated from schemas.
     ///
     /// # Errors
     /// [`PlanError`] if a case names a tool or an agent that the bundle lacks, or a filter matches no case.
-    pub fn plan(
-        &self,
-        files: &CaseFiles,
-        selection: &Selection,
-    ) -> Result<Vec<PlannedCase>, PlanError> {
+    pub fn plan(&self, files: &CaseFiles, selection: &Selection) -> Result<Plan, PlanError> {
         let (mut planned, mut findings) = (Vec::new(), Vec::new());
         for (file, (_, cases)) in files.all().iter().enumerate() {
             for (index, case) in cases.cases().iter().enumerate() {
@@ -44,10 +49,18 @@ impl Runner {
         if findings.iter().any(Diagnostic::is_error) {
             return Err(PlanError::Invalid(findings));
         }
+        let mut left_out = Vec::new();
         if let Some(seed) = selection.generated {
-            planned.extend(generate_all(&self.bundle, seed));
+            let generated = generate_all(&self.bundle, seed);
+            planned.extend(generated.cases);
+            left_out = generated.left_out;
         }
-        selection.select(planned).map_err(PlanError::NoMatch)
+        let generated = generated_for(&planned);
+        let cases = selection.select(planned).map_err(PlanError::NoMatch)?;
+        // Also the tools that have no generated case at all.
+        let selected = generated_for(&cases);
+        left_out.retain(|it| selected.contains(&it.tool) || !generated.contains(&it.tool));
+        Ok(Plan { cases, left_out })
     }
 }
 
@@ -106,28 +119,33 @@ fn is_of_mcp_server(tool: &ToolCatalogItem) -> bool {
     source.is_some_and(|source| source.source_type == SourceType::Mcp)
 }
 
+/// Returns the tools of the generated cases.
+fn generated_for(planned: &[PlannedCase]) -> HashSet<ToolName> {
+    let tool = |planned: &PlannedCase| match &planned.case {
+        TestCase::Generated(case) => Some(case.tool.clone()),
+        TestCase::Written { .. } => None,
+    };
+    planned.iter().filter_map(tool).collect()
+}
+
 /// Generates the cases of each tool once, for the first agent that has it.
-fn generate_all(bundle: &LoadedBundle, seed: u64) -> Vec<PlannedCase> {
-    let mut planned: Vec<PlannedCase> = Vec::new();
-    let (mut known, mut left_out) = (HashSet::new(), Vec::new());
+fn generate_all(bundle: &LoadedBundle, seed: u64) -> Plan {
+    let mut agents = HashMap::new();
+    let mut tools: Vec<ToolCatalogItem> = Vec::new();
     for agent in bundle.agents() {
-        let mut new = agent.catalog().items().to_vec();
-        new.retain(|tool| !is_of_mcp_server(tool) && known.insert(tool.name.clone()));
-        let generated = generate(&new, seed);
-        planned.extend(generated.cases.into_iter().map(|case| PlannedCase {
-            case: TestCase::Generated(Box::new(case)),
-            agent: agent.clone(),
-        }));
-        left_out.extend(generated.left_out);
+        for tool in agent.catalog().items() {
+            if !is_of_mcp_server(tool) && !agents.contains_key(&tool.name) {
+                agents.insert(tool.name.clone(), agent);
+                tools.push(tool.clone());
+            }
+        }
     }
-    if !left_out.is_empty() {
-        let tools = left_out.iter();
-        let tools = tools.map(|(name, count)| format!("{name} ({count} left out)"));
-        let tools = tools.collect::<Vec<_>>().join(", ");
-        tracing::warn!(
-            tools,
-            "the schemas of some tools describe more arguments than the generated cases cover: write cases for the rest"
-        );
-    }
-    planned
+    let Generated { cases, left_out } = generate(&tools, seed);
+    let planned = cases.into_iter().filter_map(|case| {
+        let agent = agents.get(&case.tool).copied()?.clone();
+        let case = TestCase::Generated(Box::new(case));
+        Some(PlannedCase { case, agent })
+    });
+    let cases = planned.collect();
+    Plan { cases, left_out }
 }

@@ -14,7 +14,7 @@ use toolhost_contract::{
     AgentEvent, AssistantMessage, HandlerError, JsonObject, ToolCall, ToolResult, ToolStatus,
 };
 
-use super::reference::{resolve, resolve_object};
+use super::reference::{KEPT_MAX, References, memory_of};
 use super::{AgentScript, ScriptedCall};
 
 /// Time between two polls of a pending call.
@@ -58,16 +58,28 @@ impl ScriptedAgent {
         let mut known = JsonObject::new();
         known.insert("input".to_owned(), turn.input().clone());
         let mut last = JsonObject::new();
+        let mut kept = 0_usize;
         for calls in &self.script.steps {
             let step = turn.open_step().await?;
             known.insert("responses".to_owned(), json!(step.responses()));
+            let mut references = References::new(&known);
             let calls = calls.iter();
-            let calls = calls.map(|(name, call)| resolve_call(&step, name, call, &known));
+            let calls = calls.map(|(name, call)| resolve_call(&step, name, call, &mut references));
             let calls = match calls.collect::<Result<Vec<_>, _>>() {
                 Ok(calls) => calls,
                 Err(error) => return Err(fail(step, error).await),
             };
-            last = run_step(instance, Arc::new(step), calls).await?;
+            last = run_step(instance, step, calls).await?;
+            kept = last
+                .values()
+                .map(memory_of)
+                .fold(kept, usize::saturating_add);
+            if kept > KEPT_MAX {
+                let most = KEPT_MAX >> 20;
+                let message =
+                    format!("the results of the script's calls hold more than {most} MiB");
+                return Err(HandlerError::new(message));
+            }
             known.extend(last.clone());
         }
         if !turn.required_tools_satisfied() {
@@ -77,7 +89,7 @@ impl ScriptedAgent {
             return Err(HandlerError::new(message));
         }
         match &self.script.answer {
-            Some(answer) => Ok(resolve(answer, &known)?),
+            Some(answer) => Ok(References::new(&known).resolve(answer)?),
             None => Ok(Value::Object(last)),
         }
     }
@@ -113,10 +125,14 @@ impl AgentRuntime for ScriptedAgent {
 /// Makes the calls of a step at the same time, and closes the step.
 async fn run_step(
     instance: &Instance,
-    step: Arc<Step>,
+    step: Step,
     calls: Vec<ResolvedCall>,
 ) -> Result<JsonObject, HandlerError> {
-    let message = message(&calls);
+    let message = match AssistantMessage::parse(message(&calls)) {
+        Ok(message) => message,
+        Err(error) => return Err(fail(step, error.into()).await),
+    };
+    let step = Arc::new(step);
     let mut running = JoinSet::new();
     for (order, one) in calls.into_iter().enumerate() {
         let (step, instance, message) = (Arc::clone(&step), instance.clone(), message.clone());
@@ -155,20 +171,24 @@ fn resolve_call(
     step: &Step,
     name: &str,
     call: &ScriptedCall,
-    known: &JsonObject,
+    references: &mut References<'_>,
 ) -> Result<ResolvedCall, HandlerError> {
-    let handle = |handle: &Option<String>| {
-        let value = handle.as_deref().map(|text| resolve(&text.into(), known));
+    let mut handle = |handle: &Option<String>| {
+        let value = handle.as_deref();
+        let value = value.map(|text| references.resolve(&text.into()));
         let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
         Ok::<_, HandlerError>(value.transpose()?.map(text))
     };
+    let (poll, cancel) = (handle(&call.poll)?, handle(&call.cancel)?);
     Ok(ResolvedCall {
         name: name.to_owned(),
-        args: resolve_object(&call.args, known)?,
+        args: references.resolve_object(&call.args)?,
         id: format!("{}-{name}", step.id()),
         call: ScriptedCall {
-            poll: handle(&call.poll)?,
-            cancel: handle(&call.cancel)?,
+            poll,
+            cancel,
+            // They are resolved above.
+            args: JsonObject::new(),
             ..call.clone()
         },
     })
@@ -189,7 +209,7 @@ fn message(calls: &[ResolvedCall]) -> Value {
 async fn run(
     step: &Step,
     instance: &Instance,
-    message: &Value,
+    message: &AssistantMessage,
     call: ResolvedCall,
 ) -> Result<ToolResult, HandlerError> {
     let ResolvedCall {
@@ -200,7 +220,7 @@ async fn run(
     } = call;
     let result = match (&call.tool, &call.poll, &call.cancel) {
         (Some(tool), _, _) => {
-            let message = AssistantMessage::parse(message.clone())?.with_call(&id)?;
+            let message = message.clone().with_call(&id)?;
             let tool_call = ToolCall::new(id, tool, args);
             if call.background {
                 step.submit(tool_call, &message).await

@@ -2,6 +2,17 @@
 
 use serde_json::Value;
 use toolhost_contract::JsonObject;
+use toolhost_manifest::schema::json;
+
+/// Memory of the values that the references of one step are replaced by, in bytes. Far above the arguments
+/// that a call may have.
+const RESOLVED_MAX: usize = 32 << 20;
+
+/// Memory of the results that a turn keeps for later references, in bytes.
+pub(super) const KEPT_MAX: usize = 64 << 20;
+
+/// About how much memory a value takes besides its text, in bytes.
+const VALUE_MEMORY: usize = 100;
 
 /// Why a reference cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,52 +31,103 @@ pub enum ReferenceError {
         /// What exists instead.
         known: Vec<String>,
     },
+    /// The references of one step are replaced by too much.
+    #[error(
+        "the references of one step are replaced by more than {most} bytes, at '${{{reference}}}': refer to \
+         parts of the results, or make fewer calls in a step",
+        most = RESOLVED_MAX
+    )]
+    TooLarge {
+        /// The reference beyond the limit.
+        reference: String,
+    },
 }
 
-/// Replaces the references in a value.
-pub(super) fn resolve(value: &Value, known: &JsonObject) -> Result<Value, ReferenceError> {
-    Ok(match value {
-        Value::String(text) => resolve_text(text, known)?,
-        Value::Array(items) => {
-            let items = items.iter().map(|item| resolve(item, known));
-            Value::Array(items.collect::<Result<_, _>>()?)
-        }
-        Value::Object(members) => Value::Object(resolve_object(members, known)?),
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-    })
+/// Returns about how much memory a value takes, in bytes.
+pub(super) fn memory_of(value: &Value) -> usize {
+    let size = json::measure(value);
+    let values = usize::try_from(size.values).unwrap_or(usize::MAX);
+    let text = usize::try_from(size.text).unwrap_or(usize::MAX);
+    text.saturating_add(values.saturating_mul(VALUE_MEMORY))
 }
 
-/// Replaces the references in the values of an object.
-pub(super) fn resolve_object(
-    members: &JsonObject,
-    known: &JsonObject,
-) -> Result<JsonObject, ReferenceError> {
-    let member = |(key, value): (&String, &Value)| Ok((key.clone(), resolve(value, known)?));
-    members.iter().map(member).collect()
+/// Replaces the references of one step or one answer, up to a limit.
+#[derive(Debug)]
+pub(super) struct References<'k> {
+    /// The values that references name.
+    known: &'k JsonObject,
+    /// The memory that is left, in bytes.
+    left: usize,
 }
 
-fn resolve_text(text: &str, known: &JsonObject) -> Result<Value, ReferenceError> {
-    let whole = text
-        .strip_prefix("${")
-        .and_then(|rest| rest.strip_suffix('}'));
-    if let Some(reference) = whole.filter(|inner| !inner.contains("${")) {
-        return find(reference, known).cloned();
+impl<'k> References<'k> {
+    pub(super) fn new(known: &'k JsonObject) -> Self {
+        let left = RESOLVED_MAX;
+        Self { known, left }
     }
-    let (mut filled, mut rest) = (String::new(), text);
-    while let Some((before, after)) = rest.split_once("${") {
-        let Some((reference, after)) = after.split_once('}') else {
-            return Err(ReferenceError::Unclosed(text.to_owned()));
+
+    /// Replaces the references in a value.
+    pub(super) fn resolve(&mut self, value: &Value) -> Result<Value, ReferenceError> {
+        Ok(match value {
+            Value::String(text) => self.resolve_text(text)?,
+            Value::Array(items) => {
+                let items = items.iter().map(|item| self.resolve(item));
+                Value::Array(items.collect::<Result<_, _>>()?)
+            }
+            Value::Object(members) => Value::Object(self.resolve_object(members)?),
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        })
+    }
+
+    /// Replaces the references in the values of an object.
+    pub(super) fn resolve_object(
+        &mut self,
+        members: &JsonObject,
+    ) -> Result<JsonObject, ReferenceError> {
+        let member = |(key, value): (&String, &Value)| Ok((key.clone(), self.resolve(value)?));
+        members.iter().map(member).collect()
+    }
+
+    fn resolve_text(&mut self, text: &str) -> Result<Value, ReferenceError> {
+        let whole = text
+            .strip_prefix("${")
+            .and_then(|rest| rest.strip_suffix('}'));
+        if let Some(reference) = whole.filter(|inner| !inner.contains("${")) {
+            let found = self.find(reference)?;
+            self.take(reference, memory_of(found))?;
+            return Ok(found.clone());
+        }
+        let (mut filled, mut rest) = (String::new(), text);
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((reference, after)) = after.split_once('}') else {
+                return Err(ReferenceError::Unclosed(text.to_owned()));
+            };
+            filled.push_str(before);
+            let found = self.find(reference)?;
+            self.take(reference, memory_of(found))?;
+            match found.as_str() {
+                Some(text) => filled.push_str(text),
+                None => filled.push_str(&found.to_string()),
+            }
+            rest = after;
+        }
+        filled.push_str(rest);
+        Ok(Value::String(filled))
+    }
+
+    /// Takes the memory of a value that a reference is about to be replaced by.
+    fn take(&mut self, reference: &str, memory: usize) -> Result<(), ReferenceError> {
+        let left = self.left.checked_sub(memory);
+        let too_large = || ReferenceError::TooLarge {
+            reference: reference.to_owned(),
         };
-        filled.push_str(before);
-        let found = find(reference, known)?;
-        match found.as_str() {
-            Some(text) => filled.push_str(text),
-            None => filled.push_str(&found.to_string()),
-        }
-        rest = after;
+        self.left = left.ok_or_else(too_large)?;
+        Ok(())
     }
-    filled.push_str(rest);
-    Ok(Value::String(filled))
+
+    fn find(&self, reference: &str) -> Result<&'k Value, ReferenceError> {
+        find(reference, self.known)
+    }
 }
 
 fn find<'k>(reference: &str, known: &'k JsonObject) -> Result<&'k Value, ReferenceError> {

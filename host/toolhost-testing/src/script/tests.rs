@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::reference::resolve;
+use super::reference::{ReferenceError, References};
 use super::*;
 
 const SCRIPT: &str = "
@@ -59,7 +59,8 @@ fn a_reference_is_replaced_by_an_earlier_result() {
     let known = json!({"a": {"output": {"n": 1, "list": ["x", {"y": true}]}}, "text": "hi"});
     let known = known.as_object().unwrap();
     let check = |text: &str, expected: Value| {
-        assert_eq!(resolve(&json!(text), known), Ok(expected), "{text}");
+        let resolved = References::new(known).resolve(&json!(text));
+        assert_eq!(resolved, Ok(expected), "{text}");
     };
     check("${a.output.n}", json!(1));
     check("${a.output.list.1}", json!({"y": true}));
@@ -67,9 +68,8 @@ fn a_reference_is_replaced_by_an_earlier_result() {
     check("${text}${text}", json!("hihi"));
     check("plain $ {text}", json!("plain $ {text}"));
     let fails = |text: &str| {
-        resolve(&json!([{"k": text}]), known)
-            .unwrap_err()
-            .to_string()
+        let resolved = References::new(known).resolve(&json!([{"k": text}]));
+        resolved.unwrap_err().to_string()
     };
     assert_eq!(
         fails("${b.output}"),
@@ -80,4 +80,64 @@ fn a_reference_is_replaced_by_an_earlier_result() {
         "'${a.output.m}' cannot be resolved: there is no 'm', only n, list"
     );
     assert!(fails("${a.output").contains("no closing brace"));
+}
+
+/// A script of about 0.85 MB whose arguments refer to a large input again and again.
+fn repeated_references() -> Script {
+    let references = vec!["${input.text}"; 50_000];
+    let text = "x".repeat(80_000);
+    let script = json!({
+        "bundle": "goondan.yaml", "start": {"agent": "a", "input": {"text": text}},
+        "agents": {"a": {"steps": [{"one": {"tool": "t__x", "args": {"all": references}}}]}},
+    });
+    let script = script.to_string();
+    assert!(script.len() > 850_000 && script.len() < SCRIPT_MAX);
+    Script::parse(&script, "s.yaml").unwrap()
+}
+
+#[test]
+fn references_are_replaced_up_to_a_limit_of_the_step() {
+    let script = repeated_references();
+    let known = json!({"input": script.start.input});
+    let known = known.as_object().unwrap();
+    let call = &script.agents["a"].steps[0]["one"];
+    // Replaced, they are 4 GB.
+    let resolved = References::new(known).resolve_object(&call.args);
+    assert_eq!(
+        resolved,
+        Err(ReferenceError::TooLarge {
+            reference: "input.text".to_owned()
+        })
+    );
+    // Within one text as well, and many values are large without texts.
+    let in_a_text = json!("${input.text} ".repeat(50_000));
+    assert!(References::new(known).resolve(&in_a_text).is_err());
+    let known = json!({"list": vec![0; 1_000]});
+    let known = known.as_object().unwrap();
+    let lists = json!(vec!["${list}"; 10_000]);
+    assert!(References::new(known).resolve(&lists).is_err());
+    // Calls of one step share the limit, those of the next have their own.
+    let half = json!(vec!["${list}"; 200]);
+    let mut step = References::new(known);
+    assert!(step.resolve(&half).is_ok());
+    assert!(step.resolve(&half).is_err());
+    assert!(References::new(known).resolve(&half).is_ok());
+}
+
+#[test]
+fn a_step_makes_a_limited_number_of_calls() {
+    let script = |calls: usize| {
+        let calls = (0..calls).map(|n| (format!("c{n}"), json!({"tool": "t__x"})));
+        let step: serde_json::Map<String, Value> = calls.collect();
+        let script = json!({
+            "bundle": "b", "start": {"agent": "a"}, "agents": {"a": {"steps": [step]}},
+        });
+        Script::parse(&script.to_string(), "s.yaml")
+    };
+    assert!(script(CALLS_MAX).is_ok());
+    let refused = script(CALLS_MAX + 1).unwrap_err().to_string();
+    assert!(
+        refused.contains("agents.a.steps[0] makes 257 calls at the same time"),
+        "{refused}"
+    );
 }

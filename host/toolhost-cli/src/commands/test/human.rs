@@ -9,7 +9,7 @@ use serde_json::Value;
 use toolhost::text::{escape_json, shell_word};
 use toolhost::tool::Denial;
 use toolhost_testing::{
-    CaseReport, GeneratedKind, LogLine, Mismatch, PlannedCase, Report, TestCase, Verdict,
+    CaseReport, GeneratedKind, LeftOut, LogLine, Mismatch, PlannedCase, Report, TestCase, Verdict,
 };
 
 use super::difference;
@@ -30,8 +30,8 @@ const NAME_MAX: usize = 100;
 /// Indents what belongs to the line above.
 const INDENT: &str = "     ";
 
-/// Lists planned cases.
-pub(super) fn list(cases: &[PlannedCase]) -> String {
+/// Lists planned cases, and what the generated ones leave out.
+pub(super) fn list(cases: &[PlannedCase], left_out: &[LeftOut]) -> String {
     let line = |planned: &PlannedCase| {
         let case = &planned.case;
         let name = text::line(&case.name());
@@ -46,7 +46,15 @@ pub(super) fn list(cases: &[PlannedCase]) -> String {
             TestCase::Generated(_) => format!("generated  {name}"),
         }
     };
-    cases.iter().map(line).collect::<Vec<_>>().join("\n")
+    let left_out = left_out.iter().map(left_out_note);
+    let lines: Vec<String> = cases.iter().map(line).chain(left_out).collect();
+    lines.join("\n")
+}
+
+/// Notes that the generated cases cover a part of a tool's schema.
+fn left_out_note(left_out: &LeftOut) -> String {
+    let left_out = text::line(&left_out.to_string());
+    format!("note: {left_out}; write cases for the rest")
 }
 
 /// Writes the report. `call` is the command that calls a tool of the bundle, up to the tool's name.
@@ -63,6 +71,9 @@ pub(super) fn report(report: &Report, call: &str, verbosity: Verbosity, style: S
         }
     }
     write_denials(report, &mut out);
+    for left_out in &report.left_out {
+        let _ = writeln!(out, "{}", left_out_note(left_out));
+    }
     out + &summary(report)
 }
 

@@ -9,6 +9,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use super::error::{FsError, FsResult, of_resolution};
+use crate::workdir::kernel_file_system;
 
 /// Maximum attempts: any rename on this machine makes the kernel give up on a path with `..`.
 const ATTEMPTS_MAX: usize = 64;
@@ -20,23 +21,47 @@ pub(super) fn open_path(dir: &Dir, path: &str, flags: OFlags) -> FsResult<File> 
     open_beneath(dir, path, OFlags::PATH | flags)
 }
 
-/// Opens an existing file beneath `dir`. Uses one descriptor, whatever the length of the path.
+/// Opens an existing file beneath `dir`. Uses one descriptor, whatever the length of the path. Refuses files of
+/// the kernel's own file systems, which may be mounted beneath.
 pub(super) fn open_beneath(dir: &Dir, path: &str, flags: OFlags) -> FsResult<File> {
     if !has_openat2() {
-        return open_by_component(dir, path, flags);
+        return not_of_kernel(open_by_component(dir, path, flags)?);
     }
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    match resolve_beneath(dir, path, flags, resolve | ResolveFlags::NO_XDEV) {
+        Err(Errno::XDEV) => {}
+        opened => return Ok(opened?),
+    }
+    // The path leaves `dir`, or another file system begins on it.
+    match resolve_beneath(dir, path, flags, resolve) {
+        Err(Errno::XDEV) => Err(FsError::Outside),
+        opened => not_of_kernel(opened?),
+    }
+}
+
+fn resolve_beneath(
+    dir: &Dir,
+    path: &str,
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> Result<File, Errno> {
     let flags = flags | OFlags::CLOEXEC;
     for _ in 0..ATTEMPTS_MAX {
         match openat2(dir, path, flags, Mode::empty(), resolve) {
             Ok(opened) => return Ok(opened.into()),
             Err(Errno::AGAIN | Errno::INTR) => {}
-            // The path leaves `dir`.
-            Err(Errno::XDEV) => return Err(FsError::Outside),
-            Err(errno) => return Err(errno.into()),
+            Err(errno) => return Err(errno),
         }
     }
-    Err(Errno::AGAIN.into())
+    Err(Errno::AGAIN)
+}
+
+/// Refuses a file of a file system of the kernel.
+fn not_of_kernel(file: File) -> FsResult<File> {
+    match kernel_file_system(&file)? {
+        Some(_) => Err(FsError::Outside),
+        None => Ok(file),
+    }
 }
 
 /// Whether the kernel has `openat2` and no system call filter blocks it; a filter may return EPERM.
@@ -68,4 +93,36 @@ fn open_by_component(dir: &Dir, path: &str, flags: OFlags) -> FsResult<File> {
         .follow(follow);
     let opened = dir.open_with(path, &options);
     Ok(opened.map_err(|error| of_resolution(&error))?.into_std())
+}
+
+#[cfg(test)]
+mod tests {
+    use cap_std::ambient_authority;
+
+    use super::*;
+
+    #[test]
+    fn files_of_the_kernel_beneath_a_directory_are_not_opened() {
+        // `proc` and `sys` are mounted beneath it.
+        let root = Dir::open_ambient_dir("/", ambient_authority()).unwrap();
+        for path in ["proc", "proc/meminfo", "usr/../proc/self/mem", "sys/kernel"] {
+            for flags in [OFlags::empty(), OFlags::NOFOLLOW] {
+                let opened = open_path(&root, path, flags);
+                assert!(
+                    matches!(opened, Err(FsError::Outside)),
+                    "{path} {flags:?}: {opened:?}"
+                );
+            }
+            let opened = open_by_component(&root, path, OFlags::PATH).and_then(not_of_kernel);
+            assert!(
+                matches!(opened, Err(FsError::Outside)),
+                "{path}: {opened:?}"
+            );
+        }
+        for path in ["usr", "usr/../etc", "etc/passwd", "tmp"] {
+            assert!(open_path(&root, path, OFlags::empty()).is_ok(), "{path}");
+        }
+        let outside = open_path(&root, "../etc", OFlags::empty());
+        assert!(matches!(outside, Err(FsError::Outside)), "{outside:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use toolhost_contract::{Denial, FileId, WorkdirAccess};
+use toolhost_contract::{Denial, FileId, NameChange, WorkdirAccess};
 
 use super::budget::Budget;
 use super::dir_entry::{DirEntryRef, OpenEntry, last_name};
@@ -89,27 +89,31 @@ impl Filesystem {
     }
 
     /// Refuses to create, move or remove a write-protected name, whether or not it exists.
-    pub(super) fn check_name(&self, entry: &DirEntryRef<'_>) -> FsResult<()> {
-        let has_name = self.protected.has_name(entry.name());
-        if !has_name && !self.protected.has_closed_dirs() {
+    pub(super) fn check_name(&self, entry: &DirEntryRef<'_>, change: NameChange) -> FsResult<()> {
+        let (protected, name) = (&self.protected, entry.name());
+        let may_be_protected = protected.has_name(name) || protected.may_change_cases(name, change);
+        if !may_be_protected && !protected.has_closed_dirs() {
             return Ok(());
         }
         let parent = entry.parent_id()?;
-        if !has_name && !self.protected.is_closed(parent) {
+        if !may_be_protected && !protected.is_closed(parent) {
             return Ok(());
         }
-        let protected = self.protected.current();
-        self.deny_if(protected.contains_name(parent, entry.name()))
+        self.deny_if(protected.current().forbids(parent, name, change))
     }
 
     /// Opens an entry that is about to be moved, removed or replaced, if it exists and is not
     /// write-protected.
-    pub(super) fn open_unprotected(&self, entry: &DirEntryRef<'_>) -> FsResult<Option<OpenEntry>> {
+    pub(super) fn open_unprotected(
+        &self,
+        entry: &DirEntryRef<'_>,
+        change: NameChange,
+    ) -> FsResult<Option<OpenEntry>> {
         let opened = entry.open()?;
         if let Some(opened) = &opened {
             self.check_unprotected(opened.id())?;
         }
-        self.check_name(entry)?;
+        self.check_name(entry, change)?;
         Ok(opened)
     }
 

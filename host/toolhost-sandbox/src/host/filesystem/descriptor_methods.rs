@@ -9,6 +9,7 @@ use cap_std::fs::{Dir, Metadata};
 use rustix::fd::AsFd;
 use rustix::fs::{Advice as SystemAdvice, AtFlags, Timestamps};
 use rustix::io::Errno;
+use toolhost_contract::NameChange;
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 
@@ -55,9 +56,10 @@ impl FilesystemView<'_> {
     fn create_name(
         &self,
         entry: &DirEntryRef<'_>,
+        change: NameChange,
         create: impl FnOnce() -> Result<(), Errno>,
     ) -> FsResult<()> {
-        self.fs.check_name(entry)?;
+        self.fs.check_name(entry, change)?;
         Ok(self.fs.budget.create(create)?)
     }
 
@@ -216,7 +218,7 @@ impl HostDescriptor for FilesystemView<'_> {
     fn create_directory_at(&mut self, handle: Handle, path: String) -> FsResult<()> {
         let run = || -> FsResult<()> {
             let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
-            self.create_name(&entry, || entry.create_dir())
+            self.create_name(&entry, NameChange::NewFolder, || entry.create_dir())
         };
         run().map_err(|error| error.of_path(&*path))
     }
@@ -269,12 +271,13 @@ impl HostDescriptor for FilesystemView<'_> {
             let (from, to) = (self.dir_to_change(&handle)?, self.dir(&new_handle)?);
             let from = DirEntryRef::new(from, &path)?;
             let to = DirEntryRef::new(to, &new_path)?;
-            let linked = self.fs.open_unprotected(&from)?.ok_or(Errno::NOENT)?;
+            let linked = self.fs.open_unprotected(&from, NameChange::File)?;
+            let linked = linked.ok_or(Errno::NOENT)?;
             // Checked before the system does, which follows a symlink if a slash follows its name.
             if linked.metadata.is_dir() {
                 return Err(Errno::PERM.into());
             }
-            self.create_name(&to, || from.hard_link(&to))
+            self.create_name(&to, brings(&linked), || from.hard_link(&to))
         };
         run().map_err(|error| error.of_path(format!("{path} -> {new_path}")))
     }
@@ -317,7 +320,7 @@ impl HostDescriptor for FilesystemView<'_> {
         let run = || -> FsResult<()> {
             let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
             let _name = self.fs.budget.usage.lock([entry.target()?]);
-            self.fs.open_unprotected(&entry)?;
+            self.fs.open_unprotected(&entry, NameChange::Remove)?;
             entry.remove_dir()?;
             self.fs.budget.removed(FreedSpace::default());
             Ok(())
@@ -338,8 +341,9 @@ impl HostDescriptor for FilesystemView<'_> {
             let to = DirEntryRef::new(to, &new_path)?;
             let usage = &self.fs.budget.usage;
             let _names = usage.lock([from.target()?, to.target()?]);
-            let moved = self.fs.open_unprotected(&from)?;
-            let replaced = self.fs.open_unprotected(&to)?;
+            let moved = self.fs.open_unprotected(&from, NameChange::Remove)?;
+            let change = moved.as_ref().map_or(NameChange::File, brings);
+            let replaced = self.fs.open_unprotected(&to, change)?;
             // The system keeps both names if they are of one file.
             let moved = moved.map(|moved| moved.id());
             let mut replaced = replaced.filter(|replaced| moved != Some(replaced.id()));
@@ -347,7 +351,7 @@ impl HostDescriptor for FilesystemView<'_> {
             let _size = replaced.as_mut().map(lock).transpose()?;
             from.rename(&to)?;
             if let Some(replaced) = replaced {
-                self.fs.budget.removed(replaced.freed());
+                self.fs.budget.removed(replaced.freed(usage));
             }
             Ok(())
         };
@@ -361,7 +365,8 @@ impl HostDescriptor for FilesystemView<'_> {
                 return Err(FsError::Outside);
             }
             let entry = DirEntryRef::new(dir, &path)?;
-            self.create_name(&entry, || entry.create_symlink(&target))
+            let change = NameChange::FolderOrLink;
+            self.create_name(&entry, change, || entry.create_symlink(&target))
         };
         run().map_err(|error| error.of_path(&*path))
     }
@@ -371,11 +376,11 @@ impl HostDescriptor for FilesystemView<'_> {
             let entry = DirEntryRef::new(self.dir_to_change(&handle)?, &path)?;
             let usage = &self.fs.budget.usage;
             let _name = usage.lock([entry.target()?]);
-            let mut removed = self.fs.open_unprotected(&entry)?;
+            let mut removed = self.fs.open_unprotected(&entry, NameChange::Remove)?;
             let lock = |removed: &mut OpenEntry| removed.lock_size(usage);
             let _size = removed.as_mut().map(lock).transpose()?;
             entry.remove_file()?;
-            let freed = removed.as_ref().map(OpenEntry::freed);
+            let freed = removed.as_ref().map(|removed| removed.freed(usage));
             self.fs.budget.removed(freed.unwrap_or_default());
             Ok(())
         };
@@ -410,6 +415,14 @@ impl HostDescriptor for FilesystemView<'_> {
         self.fs.budget.meter.only_dropped();
         self.table.delete(handle)?;
         Ok(())
+    }
+}
+
+/// Returns what an entry brings to a name that it is moved or linked to.
+fn brings(entry: &OpenEntry) -> NameChange {
+    match entry.metadata.is_file() {
+        true => NameChange::File,
+        false => NameChange::FolderOrLink,
     }
 }
 

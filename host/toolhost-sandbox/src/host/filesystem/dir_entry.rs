@@ -162,12 +162,13 @@ impl OpenEntry {
         Ok(guard)
     }
 
-    /// Returns the space freed by removing the entry: none if the file has other names, or if another
-    /// call had removed this one.
-    pub(super) fn freed(&self) -> FreedSpace {
+    /// Returns the space freed by removing the entry, under the lock of its size: none if the file has other
+    /// names, if another call had removed this one, or if a call has it open.
+    pub(super) fn freed(&self, usage: &WorkdirUsage) -> FreedSpace {
         let was_last = self.metadata.is_file() && self.metadata.nlink() == 1;
         let now = Metadata::from_file(&self.handle).ok();
         now.filter(|now| was_last && now.nlink() == 0)
+            .filter(|_| usage.remove(self.id()))
             .map_or_else(FreedSpace::default, |removed| FreedSpace {
                 bytes: removed.len(),
                 on_disk: removed.blocks().saturating_mul(512),

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
 use cap_std::fs::Metadata;
@@ -33,8 +32,7 @@ pub struct OpenFile {
     pub(super) file: File,
     pub(super) access: FileAccess,
     pub(super) budget: Budget,
-    /// Read when the file is first changed.
-    id: OnceLock<FileId>,
+    id: FileId,
     _slot: OpenSlot,
 }
 
@@ -43,38 +41,47 @@ pub struct OpenFile {
 struct Extent {
     size: u64,
     on_disk: u64,
-    has_name: bool,
+    counts: bool,
 }
 
 impl Extent {
-    /// Returns how many of the changed bytes count for the workdir: none if the file has no name any
-    /// more, as its space was counted as freed with its last name.
+    /// Returns how many of the changed bytes count for the workdir: none if another program has removed the
+    /// file, which is not seen. The space of one that a call has removed counts until it is closed.
     fn in_workdir(self, bytes: u64) -> u64 {
-        if self.has_name { bytes } else { 0 }
+        if self.counts { bytes } else { 0 }
     }
 }
 
 impl OpenFile {
-    pub(super) fn new(file: File, access: FileAccess, budget: Budget, slot: OpenSlot) -> Self {
-        Self {
+    /// Takes a file that was opened.
+    ///
+    /// # Errors
+    /// `ENOENT` if it was removed meanwhile: then its space counts as freed.
+    pub(super) fn new(
+        file: File,
+        access: FileAccess,
+        budget: Budget,
+        slot: OpenSlot,
+    ) -> io::Result<Self> {
+        let id = file_id(&Metadata::from_file(&file)?);
+        budget.usage.hold(id);
+        let opened = Self {
             file,
             access,
             budget,
-            id: OnceLock::new(),
+            id,
             _slot: slot,
+        };
+        // After it is held: whoever removes it from now on leaves its space to the last one that closes it.
+        match opened.file.metadata()?.nlink() {
+            0 => Err(Errno::NOENT.into()),
+            _ => Ok(opened),
         }
     }
 
     /// Locks the size of the file, until its change is counted.
-    fn lock_size(&self) -> io::Result<ChangeGuard<'_, 1>> {
-        let id = match self.id.get() {
-            Some(id) => *id,
-            None => {
-                let id = file_id(&Metadata::from_file(&self.file)?);
-                *self.id.get_or_init(|| id)
-            }
-        };
-        Ok(self.budget.usage.lock([Target::Size(id)]))
+    fn lock_size(&self) -> ChangeGuard<'_, 1> {
+        self.budget.usage.lock([Target::Size(self.id)])
     }
 
     fn extent(&self) -> io::Result<Extent> {
@@ -82,12 +89,12 @@ impl OpenFile {
         Ok(Extent {
             size: metadata.len(),
             on_disk: metadata.blocks().saturating_mul(512),
-            has_name: metadata.nlink() > 0,
+            counts: metadata.nlink() > 0 || self.budget.usage.holds_removed(self.id),
         })
     }
 
     pub(super) fn set_size(&self, size: u64) -> io::Result<()> {
-        let _size = self.lock_size()?;
+        let _size = self.lock_size();
         let before = self.extent()?;
         let growth = size.saturating_sub(before.size);
         self.budget.charge(growth, before.in_workdir(growth))?;
@@ -140,7 +147,7 @@ impl OpenFile {
         at: impl FnOnce(Extent) -> u64,
         write: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<()> {
-        let _size = self.lock_size()?;
+        let _size = self.lock_size();
         let before = self.extent()?;
         let length = bytes.len() as u64;
         let end = at(before).checked_add(length).ok_or(Errno::FBIG)?;
@@ -166,6 +173,20 @@ impl OpenFile {
             }
         }
         written
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        if !self.budget.usage.release(self.id) {
+            return;
+        }
+        if let Ok(removed) = self.extent() {
+            self.budget.usage.shrink(FreedSpace {
+                bytes: removed.size,
+                on_disk: removed.on_disk,
+            });
+        }
     }
 }
 
@@ -212,7 +233,7 @@ mod tests {
         };
         let file = File::create(dir.path().join(name)).unwrap();
         let slot = budget.open_slot().unwrap();
-        OpenFile::new(file, access, budget.clone(), slot)
+        OpenFile::new(file, access, budget.clone(), slot).unwrap()
     }
 
     #[test]
@@ -247,6 +268,27 @@ mod tests {
         // Each change counts once.
         assert!(budget.usage.grow(0, 0) && !budget.usage.grow(1, 6));
         assert!(budget.usage.grow(1, 7));
+    }
+
+    #[test]
+    fn the_space_of_a_removed_file_counts_until_its_last_handle_is_closed() {
+        let (budget, dir) = (budget(), tempfile::tempdir().unwrap());
+        let [one, other] = [(); 2].map(|()| open(&budget, &dir, "f"));
+        let grown = |bytes: u64| {
+            let usage = &budget.usage;
+            // Neither more nor less.
+            usage.grow(0, 0) && !usage.grow(1, bytes) && usage.grow(1, bytes + 1)
+        };
+        one.write_at(&[1; 100], 0).unwrap();
+        std::fs::remove_file(dir.path().join("f")).unwrap();
+        assert!(!budget.usage.remove(one.id), "it is open");
+        one.write_at(&[1; 100], 100).unwrap();
+        assert!(grown(200));
+        drop(one);
+        other.append(&[1; 50]).unwrap();
+        assert!(grown(251));
+        drop(other);
+        assert!(grown(2), "only the bytes that the test counted are left");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use cap_std::fs::{Dir, Metadata};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use toolhost_contract::NameChange;
 
 use super::beneath::open_beneath;
 use super::budget::OpenSlot;
@@ -106,7 +107,7 @@ impl Filesystem {
                 return self.open_found(dir, &request, found, slot);
             }
             if let Some(file) = self.create(dir, &request)? {
-                let file = OpenFile::new(file, request.access, self.budget.clone(), slot);
+                let file = OpenFile::new(file, request.access, self.budget.clone(), slot)?;
                 return Ok(Descriptor::File(Arc::new(file)));
             }
         }
@@ -142,7 +143,7 @@ impl Filesystem {
             self.check_path_unprotected(request.path, &found)?;
         }
         let file = reopen(dir, request, &found)?;
-        let file = OpenFile::new(file, request.access, self.budget.clone(), slot);
+        let file = OpenFile::new(file, request.access, self.budget.clone(), slot)?;
         if request.how.contains(OpenFlags::TRUNCATE) && metadata.len() > 0 {
             file.set_size(0)?;
         }
@@ -154,7 +155,7 @@ impl Filesystem {
         let mut path = request.path.to_owned();
         for _ in 0..LINKS_MAX {
             let entry = DirEntryRef::new(dir, &path)?;
-            self.check_name(&entry)?;
+            self.check_name(&entry, NameChange::File)?;
             let created = self
                 .budget
                 .create(|| entry.create_file(request.system_flags()));
