@@ -8,6 +8,9 @@ use rusqlite::ErrorCode;
 /// How long an operation waits for the lock of another process, whose transactions take milliseconds.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long the statements of a transaction may take together.
+pub(crate) const WORK_TIME: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 30 });
+
 /// Why the store cannot be opened, or an operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -90,6 +93,21 @@ pub enum StoreError {
         #[source]
         source: rusqlite::Error,
     },
+    /// A statement did not end in time. Those of this program take milliseconds: a trigger or a view that
+    /// another program put into the database may never end.
+    #[error(
+        "work on the database {} took longer than {} s and was stopped: restore a copy of the state root, \
+         or use another one",
+        .path.display(),
+        WORK_TIME.as_secs()
+    )]
+    TooSlow {
+        /// The database.
+        path: PathBuf,
+        /// The error of SQLite.
+        #[source]
+        source: rusqlite::Error,
+    },
     /// SQLite failed otherwise: the disk is full, a file is read-only, a row has an unexpected value.
     #[error("the database {} cannot be read or written", .path.display())]
     Failed {
@@ -150,6 +168,8 @@ impl StoreError {
             Self::Busy { path, source }
         } else if is(ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase) {
             Self::Corrupt { path, source }
+        } else if code == Some(ErrorCode::OperationInterrupted) {
+            Self::TooSlow { path, source }
         } else {
             Self::Failed { path, source }
         }

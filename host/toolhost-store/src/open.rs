@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, ffi};
 
-use super::error::{BUSY_TIMEOUT, StoreError};
+use super::error::{BUSY_TIMEOUT, StoreError, WORK_TIME};
 use super::private::{open_own, own_file};
 use super::random::random_text;
 use super::schema::{FORMAT, Schema, Version};
@@ -26,6 +26,13 @@ const CHECKED_BYTES: i64 = 4 << 20;
 
 /// Largest damaged log that is copied, in bytes.
 const COPIED_BYTES: u64 = 64 << 20;
+
+/// Most bytes of memory that SQLite takes, in all connections of the process: a row of a foreign database
+/// may be large.
+const HEAP_BYTES: i64 = 1 << 30;
+
+/// Steps of SQLite's machine between two looks at the clock: some 0.1 ms.
+const STEPS: std::ffi::c_int = 10_000;
 
 /// Opens the database at a path without links.
 pub(super) fn file(path: &Path, schema: &Schema) -> Result<Connection, StoreError> {
@@ -147,10 +154,21 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Stops the statements of a connection [`WORK_TIME`] from now.
+pub(super) fn limit_time(connection: &mut Connection) -> rusqlite::Result<()> {
+    let end = Instant::now() + WORK_TIME;
+    connection.progress_handler(STEPS, Some(move || Instant::now() > end))
+}
+
 /// Sets a connection up; reads the version before anything is written.
 fn prepare(connection: &mut Connection, path: &Path, schema: &Schema) -> Result<(), StoreError> {
     let sqlite = |source| StoreError::sqlite(path, source);
     connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
+    limit_time(connection).map_err(sqlite)?;
+    connection
+        .pragma_update(None, "hard_heap_limit", HEAP_BYTES)
+        .and_then(|()| connection.pragma_update(None, "trusted_schema", "OFF"))
+        .map_err(sqlite)?;
     known_version(connection, path, schema)?;
     check_pages(connection, path)?;
     // `auto_vacuum` has an effect in a new database only.

@@ -175,6 +175,7 @@ fn run<T>(
     work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
 ) -> Result<T, StoreError> {
     let sqlite = |source| StoreError::sqlite(path, source);
+    open::limit_time(connection).map_err(sqlite)?;
     let transaction = connection
         .transaction_with_behavior(behavior)
         .map_err(sqlite)?;

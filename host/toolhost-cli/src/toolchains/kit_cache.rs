@@ -1,11 +1,13 @@
 //! Keeps a copy of each kit in the user's cache, in a folder named by its digest, so that several versions
 //! can be installed. All of it may be deleted.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::kit::{CONTRACT, Kit, contract, write_files};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use toolhost::text::shell_word;
 
 /// A file that marks a complete folder.
 const COMPLETE: &str = ".complete";
@@ -91,6 +93,39 @@ pub(crate) fn contract_dir(kit: &Path) -> PathBuf {
     kit.join(CONTRACT)
 }
 
+/// Makes a folder that only this user can write. Build programs in it run with the user's rights.
 fn make_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("{} cannot be created", folder.display()))
+    let cannot = || format!("{} cannot be created", folder.display());
+    let mut builder = DirBuilder::new();
+    let builder = builder.recursive(true).mode(0o700);
+    builder.create(folder).with_context(cannot)?;
+    let found = fs::metadata(folder).with_context(cannot)?;
+    let path = shell_word(&folder.to_string_lossy()).into_owned();
+    ensure!(
+        found.uid() == rustix::process::geteuid().as_raw(),
+        "{path} belongs to another user: set another XDG_CACHE_HOME"
+    );
+    ensure!(
+        found.mode() & 0o022 == 0,
+        "other users can write {path}: run `rm -r {path}`, and it is made again"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_others_can_write_is_refused() {
+        let top = tempfile::tempdir().unwrap();
+        let kits = KitCache::new(top.path());
+        let folder = kits.folder("a").unwrap();
+        assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o077, 0);
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        let refused = kits.folder("a").unwrap_err().to_string();
+        assert!(refused.contains("run `rm -r "), "{refused}");
+    }
 }

@@ -151,3 +151,39 @@ fn a_link_in_the_place_of_the_directory_of_locks_is_refused() {
     assert!(target.exists());
     assert_eq!(fs::read_dir(victim.path()).unwrap().count(), 1);
 }
+
+#[tokio::test]
+async fn a_trigger_that_never_ends_is_stopped() {
+    let root = state_root();
+    let store = open(root.path()).unwrap();
+    make_notes(&store).await;
+    let stranger = Connection::open(database(&root)).unwrap();
+    let endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c)";
+    let trigger = format!(
+        "CREATE TRIGGER t AFTER INSERT ON notes BEGIN
+             DELETE FROM notes WHERE rowid = ({endless} SELECT max(n) FROM c);
+         END"
+    );
+    stranger.execute_batch(&trigger).unwrap();
+    let stopped = note(&store, "one").await.unwrap_err();
+    assert!(matches!(stopped, StoreError::TooSlow { .. }), "{stopped:?}");
+    assert!(notes(&store).await.is_empty(), "it was rolled back");
+    stranger.execute_batch("DROP TRIGGER t").unwrap();
+    note(&store, "two").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_row_that_needs_too_much_memory_is_an_error() {
+    let root = state_root();
+    let store = open(root.path()).unwrap();
+    make_notes(&store).await;
+    let stranger = Connection::open(database(&root)).unwrap();
+    let large = "CREATE TRIGGER t AFTER INSERT ON notes BEGIN
+        UPDATE notes SET text = hex(zeroblob(490000000)) || hex(zeroblob(490000000)); END";
+    stranger.execute_batch(large).unwrap();
+    let refused = note(&store, "one").await.unwrap_err();
+    assert!(matches!(refused, StoreError::Failed { .. }), "{refused:?}");
+    stranger.execute_batch("DROP TRIGGER t").unwrap();
+    note(&store, "two").await.unwrap();
+    assert_eq!(notes(&store).await, ["two"]);
+}
