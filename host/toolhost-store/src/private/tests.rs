@@ -39,11 +39,12 @@ fn a_directory_that_others_can_write_is_refused_with_the_command_that_mends_it()
     make_private_beneath(&root, &dir).unwrap();
     for (path, mode) in [(&root, 0o777), (&root, 0o720), (&dir, 0o1702)] {
         fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-        let command = format!("run `chmod go-w {}`", quoted(path));
-        is_refused(make_private_beneath(&root, &dir), &command);
-        is_refused(check_private_beneath(&root, &dir), &command);
+        let command = format!("chmod go-w {}", quoted(path));
+        let text = format!("run `{command}`");
+        is_refused(make_private_beneath(&root, &dir), &text);
+        is_refused(check_private_beneath(&root, &dir), &text);
         let ran = std::process::Command::new("sh")
-            .args(["-c", &command[5..command.len() - 1]])
+            .args(["-c", &command])
             .status();
         assert!(ran.unwrap().success());
         make_private_beneath(&root, &dir).unwrap();

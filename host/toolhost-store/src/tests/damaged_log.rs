@@ -72,7 +72,7 @@ async fn a_damaged_log_is_refused_and_left_unchanged() {
     ];
     for (what, damage, fault) in cases {
         let root = killed().await;
-        change(&log(&root), |bytes| damage(bytes));
+        change(&log(&root), damage);
         let before = (
             fs::read(database(&root)).unwrap(),
             fs::read(log(&root)).unwrap(),
