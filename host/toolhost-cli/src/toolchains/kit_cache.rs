@@ -34,6 +34,12 @@ impl KitCache {
         folder.join(COMPLETE).exists()
     }
 
+    /// Returns why builds refuse a folder. None if it does not exist yet.
+    pub(crate) fn refusal(folder: &Path) -> Option<String> {
+        let refused = folder.exists().then(|| check_private(folder).err());
+        refused.flatten().map(|error| format!("{error:#}"))
+    }
+
     /// Returns a folder for build programs to use.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.dir.join(name);
@@ -99,6 +105,12 @@ fn make_folder(folder: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     let builder = builder.recursive(true).mode(0o700);
     builder.create(folder).with_context(cannot)?;
+    check_private(folder)
+}
+
+/// Checks that only this user can write a folder.
+fn check_private(folder: &Path) -> Result<()> {
+    let cannot = || format!("{} cannot be read", folder.display());
     let found = fs::metadata(folder).with_context(cannot)?;
     let path = shell_word(&folder.to_string_lossy()).into_owned();
     ensure!(

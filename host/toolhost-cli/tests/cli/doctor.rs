@@ -153,7 +153,7 @@ fn a_state_root_and_a_cache_that_are_used_are_good() {
 }
 
 #[test]
-fn what_is_wrong_with_the_state_root_is_an_error_with_the_next_move() {
+fn what_is_wrong_with_the_directories_is_an_error_with_the_next_move() {
     let terminal = Terminal::new();
     use_them(&terminal);
     let root = terminal.path("home/state/toolhost");
@@ -167,6 +167,12 @@ fn what_is_wrong_with_the_state_root_is_an_error_with_the_next_move() {
     fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).unwrap();
     error("state", "directory", "chmod go-w ");
     fs::set_permissions(&root, fs::Permissions::from_mode(0o700)).unwrap();
+
+    let kits = terminal.path("home/cache/toolhost/kits");
+    fs::create_dir(&kits).unwrap();
+    fs::set_permissions(&kits, fs::Permissions::from_mode(0o775)).unwrap();
+    error("kits", "directory", "rm -r ");
+    fs::remove_dir(&kits).unwrap();
 
     fs::write(root.join("cache.key"), "short").unwrap();
     error("cache", "signature key", "rm ");

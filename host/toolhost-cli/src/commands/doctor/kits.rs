@@ -1,5 +1,7 @@
 //! The kits that `toolhost build` downloads.
 
+use std::path::Path;
+
 use toolhost::text::shell_word;
 
 use super::finding::Finding;
@@ -14,7 +16,8 @@ pub(super) fn examine(settings: &Settings) -> Vec<Finding> {
     let Some(cache) = settings.dirs.cache.as_deref().map(KitCache::new) else {
         return Vec::new();
     };
-    let mut findings: Vec<_> = installed_kits(&cache).into_iter().map(finding).collect();
+    let mut findings: Vec<_> = refused("directory", cache.dir()).into_iter().collect();
+    findings.extend(installed_kits(&cache).into_iter().map(finding));
     let outdated = outdated_kits(&cache);
     if !outdated.is_empty() {
         let bytes = outdated.iter().map(|folder| folder_bytes(folder)).sum();
@@ -31,6 +34,14 @@ pub(super) fn examine(settings: &Settings) -> Vec<Finding> {
     findings
 }
 
+/// The finding about a folder that builds refuse.
+fn refused(name: &'static str, folder: &Path) -> Option<Finding> {
+    let refusal = KitCache::refusal(folder)?;
+    let found = Finding::ok(AREA, name, refusal);
+    let next = format!("rm -r {}", shell_word(&folder.to_string_lossy()));
+    Some(found.error(next))
+}
+
 fn finding(kit: InstalledKit) -> Finding {
     let InstalledKit {
         name,
@@ -38,6 +49,9 @@ fn finding(kit: InstalledKit) -> Finding {
         folder,
         state,
     } = kit;
+    if let Some(refused) = refused(name, &folder) {
+        return refused.needed_for(needed_for);
+    }
     let display = folder.display();
     let found = |value| Finding::ok(AREA, name, value).needed_for(needed_for);
     match state {
