@@ -25,5 +25,5 @@ pub use policy::{
     CredentialError, CredentialProvider, CredentialProviderError, CredentialResponse, Credentials,
     LimitInfo, McpGrant, McpOAuth, McpOAuthGrant, McpReach, Policy, PolicyError, SecretSource,
 };
-pub use suggest::closest;
+pub use suggest::{closest, did_you_mean};
 pub use yaml::YamlSource;

@@ -10,6 +10,7 @@ mod compiled;
 mod cost;
 mod error;
 pub mod json;
+mod lint;
 mod output;
 mod path;
 mod problem;
@@ -22,6 +23,7 @@ use compiled::CompiledSchema;
 pub use cost::pattern::PatternBudget;
 pub use error::SchemaError;
 use json::Measure;
+pub use lint::{SchemaPart, SchemaRemark, lint};
 pub use output::OutputSchema;
 
 /// Maximum number of parameters that an error lists as required or allowed.

@@ -1,27 +1,78 @@
-//! Suggests the known word that is most similar to a misspelt word.
+//! Suggests the known name that is most similar to a misspelt one.
 
-use strsim::levenshtein;
+use strsim::osa_distance;
 
-/// Maximum length of a word to compare, in bytes.
-const WORD_MAX: usize = 40;
+/// Maximum length of a name to compare, in bytes: that of a tool's name.
+const NAME_MAX: usize = 64;
 
-/// Returns the known word with the smallest edit distance to a word, ignoring case: at most 2, and at most
-/// half of the word's length.
-pub fn closest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    if word.len() > WORD_MAX {
-        return None;
-    }
-    let lower = word.to_lowercase();
-    let near = known
-        .iter()
-        .map(|candidate| (levenshtein(&lower, &candidate.to_lowercase()), *candidate));
-    let (steps, best) = near.min_by_key(|(steps, _)| *steps)?;
-    (steps <= 2 && steps * 2 <= word.chars().count()).then_some(best)
+/// Separates the name of a Tool and that of its export in the name of a tool.
+const SEPARATOR: &str = "__";
+
+/// Returns the known name that was probably meant, ignoring case.
+///
+/// It is the one with the smallest number of edits, at most 2 and at most half of the name's length. An
+/// edit inserts, removes or replaces a character, or swaps two neighbours. If there is none, the name is
+/// compared with the parts of tools' names: `json` is similar to `csv__json`. Of equally similar names,
+/// the first is returned.
+pub fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    let word = Word::new(name)?;
+    let whole = |candidate: &&'k str| word.edits_to(candidate);
+    least(known, whole).or_else(|| least(known, |candidate| word.edits_to_a_part(candidate)))
 }
 
-/// Returns a help text with the known word that is most similar to a misspelt one.
-pub(crate) fn did_you_mean(word: &str, known: &[&str]) -> Option<String> {
-    Some(format!("Did you mean '{}'?", closest(word, known)?))
+/// Returns a help text with the known name that was probably meant: `Did you mean 'read'?`
+pub fn did_you_mean(name: &str, known: &[&str]) -> Option<String> {
+    Some(format!("Did you mean '{}'?", closest(name, known)?))
+}
+
+/// Returns the known name that is one edit away, or equal but for case.
+pub(crate) fn one_edit_away<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    let word = Word::new(name)?;
+    least(known, |candidate| {
+        word.edits_to(candidate).filter(|edits| *edits <= 1)
+    })
+}
+
+/// Returns the candidate with the fewest edits.
+fn least<'k>(known: &[&'k str], edits: impl Fn(&&'k str) -> Option<usize>) -> Option<&'k str> {
+    let similar = known.iter().filter_map(|it| Some((edits(it)?, *it)));
+    let (_, best) = similar.min_by_key(|(edits, _)| *edits)?;
+    Some(best)
+}
+
+/// A misspelt name.
+struct Word {
+    lower: String,
+    length: usize,
+}
+
+impl Word {
+    /// Prepares a name for comparisons; `None` if it is empty or too long.
+    fn new(name: &str) -> Option<Self> {
+        if name.is_empty() || name.len() > NAME_MAX {
+            return None;
+        }
+        let lower = name.to_lowercase();
+        let length = lower.chars().count();
+        Some(Self { lower, length })
+    }
+
+    /// Returns the number of edits that make the name a known one; `None` if they are too many.
+    fn edits_to(&self, known: &str) -> Option<usize> {
+        // Most names differ in length by more than the edits that are allowed.
+        let length = known.chars().count();
+        if length.abs_diff(self.length) > 2 {
+            return None;
+        }
+        let edits = osa_distance(&self.lower, &known.to_lowercase());
+        (edits <= 2 && edits * 2 <= self.length).then_some(edits)
+    }
+
+    fn edits_to_a_part(&self, tool: &str) -> Option<usize> {
+        let (resource, export) = tool.split_once(SEPARATOR)?;
+        let parts = [export, resource].into_iter();
+        parts.filter_map(|part| self.edits_to(part)).min()
+    }
 }
 
 #[cfg(test)]
@@ -29,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_word_that_was_probably_meant() {
+    fn finds_the_name_that_was_probably_meant() {
         let known = [
             "entry",
             "exports",
@@ -37,9 +88,10 @@ mod tests {
             "Tool",
             "Agent",
             "가다",
+            "ls",
         ];
-        let check = |word: &str, expected: Option<&str>| {
-            assert_eq!(closest(word, &known), expected, "{word}");
+        let check = |name: &str, expected: Option<&str>| {
+            assert_eq!(closest(name, &known), expected, "{name}");
         };
         check("entyr", Some("entry"));
         check("export", Some("exports"));
@@ -48,8 +100,38 @@ mod tests {
         check("tool", Some("Tool"));
         check("Tol", Some("Tool"));
         check("가나", Some("가다"));
+        // Swapped neighbours are one edit.
+        check("sl", Some("ls"));
         check("xyz", None);
         check("", None);
         check(&"entry".repeat(100), None);
+    }
+
+    #[test]
+    fn finds_a_tool_by_a_part_of_its_name() {
+        let known = ["csv__json", "csv__stats", "json", "notes__count"];
+        let check = |name: &str, known: &[&str], expected: Option<&str>| {
+            assert_eq!(closest(name, known), expected, "{name}");
+        };
+        check("json", &known[..2], Some("csv__json"));
+        check("json", &known, Some("json"));
+        check("cuont", &known, Some("notes__count"));
+        check("notes", &known, Some("notes__count"));
+        check("stats__csv", &known, None);
+        check("s", &known, None);
+        check("", &["__"], None);
+    }
+
+    #[test]
+    fn a_name_one_edit_away_is_more_certain() {
+        let known = ["required", "format", "items"];
+        for (name, expected) in [
+            ("requird", Some("required")),
+            ("Required", Some("required")),
+            ("form", None),
+            ("item", Some("items")),
+        ] {
+            assert_eq!(one_edit_away(name, &known), expected, "{name}");
+        }
     }
 }

@@ -11,7 +11,9 @@ use super::document::Named;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
-use crate::schema::{ArgsSchema, OutputSchema, PatternBudget, SchemaError};
+use crate::schema::{
+    ArgsSchema, OutputSchema, PatternBudget, SchemaError, SchemaPart, SchemaRemark, lint,
+};
 use crate::yaml::Value;
 
 /// The places of the parts of a Tool, for findings about its component.
@@ -173,19 +175,20 @@ fn read_export(
 }
 
 fn read_parameters(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonSchemaObject> {
-    read_schema(at, findings, |schema, patterns| {
+    read_schema("parameters", at, findings, |schema, patterns| {
         ArgsSchema::compile(schema, patterns).map(drop)
     })
 }
 
 fn read_output_schema(at: &Cursor<'_>, findings: &mut Findings) -> Option<JsonSchemaObject> {
-    read_schema(at, findings, |schema, patterns| {
+    read_schema("outputSchema", at, findings, |schema, patterns| {
         OutputSchema::compile(schema, patterns).map(drop)
     })
 }
 
-/// Reads a JSON Schema, and compiles it to validate it.
+/// Reads a JSON Schema, the value of a key. Compiles it to validate it, and reports probable mistakes in it.
 fn read_schema(
+    key: &str,
     at: &Cursor<'_>,
     findings: &mut Findings,
     compile: impl FnOnce(&JsonSchemaObject, &mut PatternBudget) -> Result<(), SchemaError>,
@@ -199,10 +202,24 @@ fn read_schema(
         Err(error) => return part("/type").refused(error.to_string(), findings),
     };
     let Err(error) = compile(&schema, &mut findings.patterns) else {
+        for remark in lint(key, &schema) {
+            let place = remark_place(at, &remark, findings);
+            let warning = Diagnostic::warning(ToolErrorCode::ConfigSchema, place, remark.message);
+            findings.add(warning.with_help(remark.help));
+        }
         return Some(schema);
     };
     let place = findings.place(&part(error.pointer()));
     let finding = Diagnostic::error(ToolErrorCode::ConfigSchema, place, error.to_string());
     findings.add(finding.with_help(error.help()));
     None
+}
+
+/// Returns the place of a remark about the schema at a cursor.
+fn remark_place(at: &Cursor<'_>, remark: &SchemaRemark, findings: &Findings) -> Place {
+    let mark = match remark.part {
+        SchemaPart::Value => at.node.pointer(&remark.pointer).mark,
+        SchemaPart::Keyword => at.node.key(&remark.pointer),
+    };
+    findings.place(&Cursor { mark, ..at.clone() })
 }

@@ -112,6 +112,20 @@ impl Node {
         node
     }
 
+    /// Returns the position of the key that a JSON pointer ends with, or that of the value if it is not a key.
+    pub fn key(&self, pointer: &str) -> Mark {
+        let value = self.pointer(pointer);
+        let above = pointer.rsplit_once('/');
+        let key = above.and_then(|(above, name)| {
+            let Value::Map(entries) = &self.pointer(above).value else {
+                return None;
+            };
+            let name = json_pointer::unescape(name);
+            entries.iter().find(|(key, _)| key.name == name)
+        });
+        key.map_or(value.mark, |(key, _)| key.mark)
+    }
+
     /// Converts the value to JSON. Integers beyond 64 bits become `null`.
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {

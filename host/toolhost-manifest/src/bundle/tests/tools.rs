@@ -246,3 +246,52 @@ fn an_output_schema_is_valid_json_schema_of_an_object() {
     assert_eq!(schema.to_value()["required"], serde_json::json!(["a"]));
     assert_eq!(export.parameters, None);
 }
+
+#[test]
+fn probable_mistakes_in_a_schema_are_warnings_at_their_place() {
+    let text = tool_spec(
+        "
+  entry: t.wasm
+  exports:
+    - name: x
+      parameters:
+        type: object
+        properties: {path: {type: string, minLenght: 1}}
+        required: [pth]
+        x-order: 1
+      outputSchema:
+        type: object
+        properties: {n: {type: integer, minimum: 2, maximum: 1}}
+        required: [n]",
+    );
+    let bundle = parse(&text).unwrap();
+    let found: Vec<_> = bundle
+        .diagnostics()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let code = "warning[E_CONFIG_SCHEMA_INVALID] documents[0].spec.exports[0]";
+    assert_eq!(
+        found,
+        [
+            format!(
+                "b.yaml:10:43: {code}.parameters: parameters.properties.path.minLenght: an unknown keyword has no effect"
+            ),
+            format!(
+                "b.yaml:11:20: {code}.parameters: parameters.required[0]: 'pth' is required, but is not among the properties"
+            ),
+            format!(
+                "b.yaml:15:25: {code}.outputSchema: no output can be valid: outputSchema.properties.n: no integer lies between 'minimum' 2 and 'maximum' 1"
+            ),
+        ]
+    );
+    let help: Vec<_> = bundle
+        .diagnostics()
+        .iter()
+        .map(|it| it.help.as_str())
+        .collect();
+    assert_eq!(
+        help[..2],
+        ["Did you mean 'minLength'?", "Did you mean 'path'?"]
+    );
+}
