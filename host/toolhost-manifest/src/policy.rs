@@ -228,6 +228,11 @@ impl Policy {
         self.mcp_servers.get(name).map(McpRule::grant)
     }
 
+    /// Returns the names of the MCP servers that the policy grants, sorted.
+    pub fn mcp_server_names(&self) -> impl Iterator<Item = &str> {
+        self.mcp_servers.keys().map(ResourceName::as_str)
+    }
+
     /// Returns whether the policy sets the deadline of a tool.
     pub fn sets_deadline(&self, agent: &str, tool: &ResourceName) -> bool {
         let mut rules = self.rules(agent, tool);

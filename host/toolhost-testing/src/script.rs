@@ -42,6 +42,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 use toolhost_contract::JsonObject;
+use toolhost_manifest::closest;
 
 pub use agent::ScriptedAgent;
 pub use reference::ReferenceError;
@@ -149,7 +150,12 @@ impl Script {
     fn check(&self) -> Result<(), String> {
         let first = &self.start.agent;
         if !self.agents.contains_key(first) {
-            return Err(format!("start.agent '{first}' is not among its agents"));
+            let known: Vec<&str> = self.agents.keys().map(String::as_str).collect();
+            let similar = closest(first, &known);
+            let similar = similar.map_or_else(String::new, |it| format!("; did you mean '{it}'?"));
+            return Err(format!(
+                "start.agent '{first}' is not among its agents{similar}"
+            ));
         }
         for (agent, script) in &self.agents {
             let mut named = BTreeSet::new();

@@ -74,7 +74,7 @@ impl ToolCatalog {
         self.inner.items.get(*self.inner.indexes.get(name)?)
     }
 
-    /// Returns the most similar name in the catalog, at most two edits away.
+    /// Returns the name in the catalog that was probably meant: at most two edits away, or with a part that is.
     #[must_use]
     pub fn closest(&self, name: &str) -> Option<&str> {
         let known: Vec<&str> = self.items().iter().map(|item| item.name.as_str()).collect();

@@ -14,6 +14,7 @@ use crate::registry::agent_overlays::AgentOverlays;
 use crate::registry::loaded_tools::LoadedTools;
 use crate::workspace::{instance_workspace, instances_directory};
 use toolhost_manifest::bundle::{Bundle, Diagnostic, YamlSource};
+use toolhost_manifest::closest;
 use toolhost_manifest::policy::McpGrant;
 
 /// Why a bundle has no such agent.
@@ -21,7 +22,7 @@ use toolhost_manifest::policy::McpGrant;
 #[non_exhaustive]
 pub enum AgentError {
     /// No agent has this name.
-    #[error("the bundle has no agent '{name}'; it has {}", .known.join(", "))]
+    #[error("the bundle has no agent '{name}'{}; it has {}", similar(.name, .known), .known.join(", "))]
     Unknown {
         /// The name.
         name: String,
@@ -34,6 +35,13 @@ pub enum AgentError {
         /// Names of the bundle's agents.
         known: Vec<String>,
     },
+}
+
+/// Returns the agent that was probably meant, as part of an error: ` (did you mean 'coder'?)`.
+fn similar(name: &str, known: &[String]) -> String {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let closest = closest(name, &known);
+    closest.map_or_else(String::new, |agent| format!(" (did you mean '{agent}'?)"))
 }
 
 /// Why an instance has no workspace.

@@ -11,6 +11,7 @@ use toolhost::{
     http::HttpGrant,
     mcp::{McpOAuth, McpOAuthGrant, McpReach},
 };
+use toolhost_manifest::did_you_mean;
 use toolhost_mcp_client::{
     HttpServer, McpAuthorization, McpCredentialFiles, McpCredentialKey, McpCredentialStore,
     McpLimits,
@@ -67,10 +68,15 @@ impl Server {
     async fn find(name: &str, policy: &Path) -> Result<Self, Failure> {
         let file = PolicyFile::read(Some(policy)).await?;
         let unknown = || {
-            let name = text::line(name);
-            let error = anyhow!("the policy {} has no MCP server '{name}'", policy.display());
-            Failure::from(error)
-                .hint("Write `mcpServers: {NAME: {url: …, oauth: {}}}` in the policy.")
+            let known: Vec<&str> = file.policy.mcp_server_names().collect();
+            let error = anyhow!(
+                "the policy {} has no MCP server '{}'",
+                policy.display(),
+                text::line(name)
+            );
+            let write = "Write `mcpServers: {NAME: {url: …, oauth: {}}}` in the policy.";
+            let similar = did_you_mean(name, &known);
+            Failure::from(error).hint(similar.unwrap_or_else(|| write.to_owned()))
         };
         let name = ResourceName::parse(name).map_err(|_| unknown())?;
         let granted = file.policy.mcp_grant(&name).ok_or_else(unknown)?;

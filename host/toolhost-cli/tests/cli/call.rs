@@ -109,7 +109,7 @@ fn a_tool_outside_the_catalog_is_a_result_and_a_hint() {
         assert!(ran.stderr.starts_with("note: "), "{ran:?}");
         assert!(ran.stderr.contains("`toolhost list "), "{ran:?}");
         let meant = ran.stderr.contains("did you mean 'text__upper'?");
-        assert_eq!(meant, name.starts_with("text__"), "{ran:?}");
+        assert_eq!(meant, !["nope__nope", ""].contains(&name), "{ran:?}");
         assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
     }
 }
@@ -181,6 +181,9 @@ fn a_bundle_with_several_agents_needs_the_agent_option() {
     terminal
         .run(call.into_iter().chain(["--agent", "three"]))
         .fails(2, "no agent 'three'; it has one, two");
+    terminal
+        .run(call.into_iter().chain(["--agent", "tow"]))
+        .fails(2, "no agent 'tow' (did you mean 'two'?); it has one, two");
     let ran = terminal
         .run(call.into_iter().chain(["--agent", "two"]))
         .exits(0);
@@ -246,4 +249,46 @@ fn stopped_by(signal: &str, code: i32, says: &str) {
     assert_eq!(output.status.code(), Some(code), "{stderr}");
     assert_eq!(output.stdout, b"");
     assert!(stderr.contains(says), "{stderr}");
+}
+
+#[test]
+fn a_misspelt_name_is_answered_with_the_one_that_was_meant() {
+    let terminal = Terminal::new();
+    terminal.bundle("here", &[("echo", &["context", "say"])]);
+    for (tool, meant) in [
+        ("context", "echo__context"),
+        ("contxet", "echo__context"),
+        ("echo__sya", "echo__say"),
+    ] {
+        let ran = terminal.run(["call", tool, "--workdir", "../D"]).exits(1);
+        let error = ran.json()["error"].clone();
+        assert_eq!(error["code"], "E_TOOL_NOT_IN_CATALOG");
+        let suggestion = error["suggestion"].as_str().unwrap();
+        assert!(
+            suggestion.starts_with(&format!("Did you mean '{meant}'? ")),
+            "{error}"
+        );
+    }
+    // Options, commands and their values.
+    for (words, meant) in [
+        (&["cal", "echo__say"][..], "'call'"),
+        (&["call", "echo__say", "--agnet", "a"], "'--agent'"),
+        (&["new", "x", "--lang", "pyton"], "'python'"),
+    ] {
+        let ran = terminal.run(words).exits(2);
+        assert!(
+            ran.stderr.contains("similar") && ran.stderr.contains(meant),
+            "{ran:?}"
+        );
+    }
+    // A misspelt export.
+    let manifest = fs::read_to_string(terminal.path("here/goondan.yaml")).unwrap();
+    terminal.write(
+        "here/goondan.yaml",
+        manifest.replace("name: say", "name: sya"),
+    );
+    let ran = terminal.run(["check"]).exits(1);
+    for says in ["handler 'sya' is not served by", "Did you mean 'say'?"] {
+        assert!(ran.stderr.contains(says), "{ran:?}");
+    }
 }

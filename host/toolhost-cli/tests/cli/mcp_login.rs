@@ -161,6 +161,11 @@ fn a_login_that_cannot_be_made_names_what_is_missing() {
     };
     servers.write_files(&terminal, "");
     login("other", &[]).fails(2, "has no MCP server 'other'");
+    let ran = login("trakcer", &[]).fails(2, "has no MCP server 'trakcer'");
+    assert!(
+        ran.stderr.contains("hint: Did you mean 'tracker'?"),
+        "{ran:?}"
+    );
     login("tracker", &[]).fails(2, "OAuth is off for the MCP server 'tracker'");
     terminal.write(
         "here/policy.yaml",

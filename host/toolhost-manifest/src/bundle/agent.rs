@@ -1,6 +1,7 @@
 //! Reads the references of `kind: Agent` to tools.
 
-use std::collections::HashMap;
+use std::cell::LazyCell;
+use std::collections::{HashMap, HashSet};
 
 use toolhost_contract::{
     AgentSpec, McpServerResource, ResourceName, ToolErrorCode, ToolName, ToolResource, text,
@@ -9,7 +10,7 @@ use toolhost_contract::{
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quote::short;
 use crate::reader::{Cursor, Fields, Findings};
-use crate::suggest::closest;
+use crate::suggest::{closest, did_you_mean};
 use crate::yaml::Value;
 
 /// Maximum number of exports in a help text. A Tool may have thousands.
@@ -165,8 +166,17 @@ pub(super) fn resolve(
             None => missing,
         });
     }
+    let own_tools = LazyCell::new({
+        let tools = spec.tools.clone();
+        move || tools_of(&tools, declared)
+    });
     for (name, place) in references.required {
-        let Some(help) = unavailable(&name, &spec, declared) else {
+        // If the list of findings is full, the search would be wasted.
+        let known = || match findings.is_full() {
+            true => [].as_slice(),
+            false => own_tools.as_slice(),
+        };
+        let Some(help) = unavailable(&name, &spec, declared, known) else {
             spec.required_tools.push(name);
             continue;
         };
@@ -177,13 +187,24 @@ pub(super) fn resolve(
 }
 
 /// Returns how to make a required tool available; `None` if it is available, or a server may have it.
-fn unavailable(name: &ToolName, spec: &AgentSpec, declared: &Declared<'_>) -> Option<String> {
+/// `own_tools` returns the names of the tools of the agent's Tools.
+fn unavailable<'n>(
+    name: &ToolName,
+    spec: &AgentSpec,
+    declared: &Declared<'_>,
+    own_tools: impl FnOnce() -> &'n [String],
+) -> Option<String> {
     let (resource, export) = (name.resource(), name.export());
     let mut servers = declared.readable_servers.iter();
     if let Some(server) = servers.find(|server| server.spec.prefix == *resource) {
         let server = &server.metadata.name;
         let has_server = spec.mcp_servers.contains(server);
         return (!has_server).then(|| format!("Add \"McpServer/{server}\" to spec.tools."));
+    }
+    if !declared.tools.contains_key(resource) {
+        let known: Vec<&str> = own_tools().iter().map(String::as_str).collect();
+        let add = || format!("Add \"Tool/{resource}\" to spec.tools.");
+        return Some(did_you_mean(name.as_str(), &known).unwrap_or_else(add));
     }
     if !spec.tools.contains(resource) {
         return Some(format!("Add \"Tool/{resource}\" to spec.tools."));
@@ -195,7 +216,24 @@ fn unavailable(name: &ToolName, spec: &AgentSpec, declared: &Declared<'_>) -> Op
     if exports.iter().any(|known| known.name == *export) {
         return None;
     }
+    let known: Vec<&str> = exports.iter().map(|known| known.name.as_str()).collect();
+    if let Some(close) = closest(export.as_str(), &known) {
+        return Some(format!("Did you mean '{resource}__{close}'?"));
+    }
     let names = exports.iter().map(|known| known.name.as_str());
     let names = text::listed(names, EXPORTS_SHOWN);
     Some(format!("Tool/{resource} exports {names}."))
+}
+
+/// Returns the names of the tools of these Tools.
+fn tools_of(resources: &[ResourceName], declared: &Declared<'_>) -> Vec<String> {
+    let resources: HashSet<&ResourceName> = resources.iter().collect();
+    let tools = declared.readable_tools.iter();
+    let tools = tools.filter(|tool| resources.contains(&tool.metadata.name));
+    let names = tools.flat_map(|tool| {
+        let resource = &tool.metadata.name;
+        let exports = tool.spec.exports.iter();
+        exports.map(move |export| format!("{resource}__{}", export.name))
+    });
+    names.collect()
 }

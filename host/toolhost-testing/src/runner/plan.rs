@@ -94,7 +94,9 @@ fn caller(case: &Case, runner: &Runner) -> Result<Agent, Box<Diagnostic>> {
             None => Err(missing(
                 case.tool_place.clone(),
                 format!("agent '{name}' has no tool '{}'", case.tool),
-                "Add it to spec.tools of the agent, or name another agent.".to_owned(),
+                similar(&agent, &case.tool).unwrap_or_else(|| {
+                    "Add it to spec.tools of the agent, or name another agent.".to_owned()
+                }),
             )),
         };
     }
@@ -102,15 +104,18 @@ fn caller(case: &Case, runner: &Runner) -> Result<Agent, Box<Diagnostic>> {
     let found = agents.find(|agent| agent.catalog().get(&case.tool).is_some());
     found.cloned().ok_or_else(|| {
         let mut agents = bundle.agents().iter();
-        let closest = agents.find_map(|agent| {
-            let name = agent.catalog().closest(&case.tool)?.to_string();
-            Some(format!("Did you mean '{name}'?"))
-        });
+        let closest = agents.find_map(|agent| similar(agent, &case.tool));
         let path = runner.path.display();
         let list = format!("`toolhost list {path}` lists the tools of the bundle.");
         let message = format!("no agent of the bundle has the tool '{}'", case.tool);
         missing(case.tool_place.clone(), message, closest.unwrap_or(list))
     })
+}
+
+/// Returns a help text with the tool of an agent that was probably meant.
+fn similar(agent: &Agent, tool: &str) -> Option<String> {
+    let name = agent.catalog().closest(tool)?.to_owned();
+    Some(format!("Did you mean '{name}'?"))
 }
 
 /// Returns whether a tool is that of an MCP server: what it does with generated arguments stays.

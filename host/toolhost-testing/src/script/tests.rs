@@ -45,6 +45,11 @@ fn an_error_in_a_script_is_reported_with_its_place() {
         "start.agent 'b' is not among its agents",
     );
     check(
+        "agent: a, input: {n: 1}}\nagents:\n  a:",
+        "agent: writre}\nagents:\n  writer:",
+        "start.agent 'writre' is not among its agents; did you mean 'writer'?",
+    );
+    check(
         "tool: t__y, ",
         "",
         "agents.a.steps[0].two: give one of tool, poll and cancel",

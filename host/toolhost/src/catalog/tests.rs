@@ -79,6 +79,8 @@ fn finds_the_most_similar_name() {
         ("bash__exe", Some("bash__exec")),
         ("bash_exec", Some("bash__exec")),
         ("Clock__now", Some("clock__now")),
+        ("now", Some("clock__now")),
+        ("bash", Some("bash__exec")),
         ("weather__get", None),
         ("", None),
     ] {

@@ -10,9 +10,9 @@ use toolhost_sandbox::{ComponentFacts, HandlerSpec, PreparedTool};
 
 use crate::catalog::descriptions;
 use crate::registry::{RegisteredTool, Runs};
-use toolhost_manifest::DiagnosticList;
 use toolhost_manifest::bundle::{Diagnostic, OpenBundle, Place};
 use toolhost_manifest::schema::{ArgsSchema, OutputSchema, PatternBudget};
+use toolhost_manifest::{DiagnosticList, did_you_mean};
 
 /// Longest entry in a finding, in characters.
 const ENTRY_SHOWN: usize = 200;
@@ -63,7 +63,11 @@ pub(super) fn register(
             }
             Err((code, message)) => {
                 let finding = Diagnostic::error(code, place, message);
-                found.diagnostics.add(finding);
+                let help = handler.is_none().then(|| served_instead(export, component));
+                found.diagnostics.add(match help.flatten() {
+                    Some(help) => finding.with_help(help),
+                    None => finding,
+                });
             }
         }
     }
@@ -103,6 +107,13 @@ fn not_served(tool: &ToolResource, export: &ToolExportSpec, component: &Prepared
         entry_shown(tool),
         if served.is_empty() { "none" } else { &served }
     )
+}
+
+/// Returns a help text with the handler that an export was probably meant to name.
+fn served_instead(export: &ToolExportSpec, component: &PreparedTool) -> Option<String> {
+    let served = component.handlers().iter().map(|h| h.name.as_str());
+    let served: Vec<&str> = served.collect();
+    did_you_mean(export.name.as_str(), &served)
 }
 
 pub(super) fn entry_shown(tool: &ToolResource) -> String {

@@ -115,3 +115,18 @@ fn an_agent_names_its_mcp_servers_and_may_require_their_tools() {
         assert_eq!(findings[0].help, help, "{spec}");
     }
 }
+
+#[test]
+fn a_required_tool_that_is_misspelt_is_reported_with_the_one_that_was_meant() {
+    let tool = tool_spec("{entry: t.wasm, exports: [{name: count}, {name: sum}]}");
+    for (required, help) in [
+        ("t__cuont", "Did you mean 't__count'?"),
+        ("tt__count", "Did you mean 't__count'?"),
+        ("t__other", "Tool/t exports count, sum."),
+        ("web__fetch", "Add \"Tool/web\" to spec.tools."),
+    ] {
+        let agent = agent(&format!("{{tools: [Tool/t], requiredTools: [{required}]}}"));
+        let findings = parse(&format!("{tool}---\n{agent}")).unwrap_err();
+        assert_eq!(findings[0].help, help, "{required}");
+    }
+}
