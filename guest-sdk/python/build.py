@@ -8,17 +8,18 @@ import tempfile
 import time
 from pathlib import Path
 
+from builder.check import Tool
 from builder.component import componentize
-from builder.failure import BuildError
+from builder.failure import BuildError, Note
 from builder.packages import install_packages
-from builder.stage import Stage
+from builder.stage import Stage, check_entry
 
 
 def main() -> int:
     arguments = parse()
     started = time.monotonic()
     try:
-        notes = build(arguments)
+        handlers, notes = build(arguments)
     except BuildError as error:
         if arguments.json:
             print(json.dumps(error.to_json()))
@@ -27,29 +28,43 @@ def main() -> int:
         return error.exit_code
     done = {
         "ok": True,
-        "component": str(arguments.out),
-        "bytes": arguments.out.stat().st_size,
         "seconds": round(time.monotonic() - started, 1),
-        "warnings": [{"text": note} for note in notes],
+        "handlers": handlers,
+        "warnings": [note.to_json() for note in notes],
     }
+    if not arguments.check:
+        done |= {"component": str(arguments.out), "bytes": arguments.out.stat().st_size}
     if arguments.json:
         print(json.dumps(done))
+        return 0
+    for note in notes:
+        print(note, file=sys.stderr)
+    if arguments.check:
+        print(f"{arguments.entry}: checked in {done['seconds']} s")
     else:
-        for note in notes:
-            print(f"note: {note}", file=sys.stderr)
         print(f"{done['component']}: {done['bytes'] / 1e6:.1f} MB, built in {done['seconds']} s")
     return 0
 
 
-def build(arguments: argparse.Namespace) -> list[str]:
-    """Builds the component and returns warnings for the author."""
+def build(arguments: argparse.Namespace) -> tuple[list[str] | None, list[Note]]:
+    """Builds the component, unless it is only to be checked.
+
+    Returns the names of the handlers, or None if only running the tool tells them, and warnings for the author.
+    """
     with contextlib.ExitStack() as stack:
+        check_entry(arguments.entry)
         work = arguments.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolhost-")))
         work.mkdir(parents=True, exist_ok=True)
-        stage = stack.enter_context(Stage.of(arguments.entry, arguments.wit, work))
+        # What takes a second comes first.
+        tool = Tool.read(arguments.entry)
+        handlers = tool.handlers()
         packages = install_packages(arguments.entry.parent / "requirements.txt", work)
+        tool.check_imports(packages)
+        if arguments.check:
+            return handlers, tool.notes
+        stage = stack.enter_context(Stage.of(arguments.entry, arguments.wit, work))
         componentize(stage, packages, arguments.out)
-        return stage.notes
+        return handlers, [*tool.notes, *stage.notes]
 
 
 def parse() -> argparse.Namespace:
@@ -58,7 +73,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="the component to write")
     parser.add_argument("--wit", type=Path, required=True, help="folder of the contract")
     parser.add_argument("--work", type=Path, help="folder that keeps installed packages from build to build")
-    parser.add_argument("--json", action="store_true", help="say what came of it as one JSON object on stdout")
+    parser.add_argument("--check", action="store_true", help="find errors without building; nothing of the tool runs")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object on stdout")
     return parser.parse_args()
 
 

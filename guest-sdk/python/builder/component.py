@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from builder.failure import MACHINE, BuildError
+from builder.failure import MACHINE, BuildError, Note
 from builder.merge import NotMergeable, merged
 from builder.stage import Stage
 from builder.world import WORLD
@@ -41,15 +41,16 @@ def run_componentize_py(stage: Stage, packages: Path | None, out: Path) -> None:
         raise _failure(stage, done.stderr)
 
 
-def merge_modules(component: Path, notes: list[str]) -> None:
+def merge_modules(component: Path, notes: list[Note]) -> None:
     """Merges the modules of a component. If that is not possible, adds a note and leaves it as it is."""
     try:
         component.write_bytes(merged(component.read_bytes()))
     except NotMergeable as reason:
-        notes.append(
+        note = (
             "the component works, but its calls take about twice as long: its modules cannot be merged, "
             f"because {reason}; report this as an error of the SDK"
         )
+        notes.append(Note(note))
 
 
 def _environment(stage: Stage) -> dict[str, str]:

@@ -13,21 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.failure import BuildError
+from builder.failure import BuildError, Note
+from builder.library import OF_THE_COMPONENT
 from builder.world import lay_out_world
 
 SDK = Path(__file__).resolve().parent.parent / "sdk"
 
 # Names that have another meaning inside the component.
-_RESERVED = sys.stdlib_module_names | {
-    "componentize_py_async_support",
-    "componentize_py_runtime",
-    "componentize_py_types",
-    "poll_loop",
-    "toolhost",
-    "toolhost_component",
-    "wit_world",
-}
+_RESERVED = sys.stdlib_module_names | OF_THE_COMPONENT
 
 _NATIVE = (".so", ".pyd", ".dylib")
 
@@ -39,13 +32,12 @@ class Stage:
     tool: Path
     sdk: Path
     wit: Path
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
     @staticmethod
     @contextmanager
     def of(entry: Path, contract: Path, work: Path) -> Iterator["Stage"]:
         """Copies the modules beside `entry` and the SDK, and removes the copy after the build."""
-        _check_entry(entry)
         with tempfile.TemporaryDirectory(prefix="stage-", dir=work) as top:
             tool, sdk, wit = Path(top, "tool"), Path(top, "sdk"), Path(top, "wit")
             tool.mkdir()
@@ -65,7 +57,7 @@ class Stage:
                 continue
             _refuse_outside_links(found, folder)
             if found.stem in _RESERVED:
-                self.notes.append(f"{found.name} is left out: the component has a module of that name")
+                self.notes.append(Note(f"{found.name} is left out: the component has a module of that name"))
             elif found.is_dir():
                 refuse_native_code(found, found.name)
                 shutil.copytree(found, self.tool / found.name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
@@ -90,7 +82,8 @@ def _refuse_outside_links(found: Path, folder: Path) -> None:
             raise BuildError("the link leads out of the tool's folder", "replace the link by the file", file=str(path))
 
 
-def _check_entry(entry: Path) -> None:
+def check_entry(entry: Path) -> None:
+    """Refuses an entry that is not a module of its own."""
     if not entry.is_file():
         raise BuildError("the file does not exist", "check spec.entry in goondan.yaml", file=str(entry))
     if entry.suffix != ".py":

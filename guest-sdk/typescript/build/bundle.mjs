@@ -45,8 +45,11 @@ export async function bundle({ entry, wit, engine: wanted }, leftOut = []) {
   };
 }
 
-/** Bundles the author's modules and packages; modules of the runtime stay a `require`. */
-async function bundleUser(entry, engine) {
+/**
+ * Bundles the author's modules and packages; modules of the runtime stay a `require`. `exported` is the same as a module
+ * with exports.
+ */
+export async function bundleUser(entry, engine) {
   const served = new Set();
   const root = path.dirname(entry);
   const options = {
@@ -64,8 +67,8 @@ async function bundleUser(entry, engine) {
     outfile: path.join(root, 'tool.js'),
     plugins: [servedModules(served)],
   };
-  const exported = await run({ ...options, format: 'esm' });
-  const { exports } = Object.values(exported.metafile.outputs).find(({ entryPoint }) => entryPoint);
+  const asModule = await run({ ...options, format: 'esm' });
+  const { exports } = Object.values(asModule.metafile.outputs).find(({ entryPoint }) => entryPoint);
   if (!exports.includes('handlers')) throw noHandlers(entry, exports);
   const { outputFiles, metafile, warnings } = await run({
     ...options,
@@ -76,6 +79,7 @@ async function bundleUser(entry, engine) {
   const [map, code] = outputFiles.map(({ text }) => text);
   return {
     code: code + inline(map),
+    exported: asModule.outputFiles[1].text,
     served,
     exports,
     usesFetch: /\bglobalThis\.fetch\b/.test(code),

@@ -14,9 +14,9 @@ export async function main(args) {
       console.log(USAGE);
       return ExitCode.Ok;
     }
-    const answer = await build(options);
+    const answer = await (options.check ? check(options) : build(options));
     if (options.json) console.log(JSON.stringify({ ok: true, ...answer }));
-    else report(answer);
+    else if (!options.check) report(answer);
     return ExitCode.Ok;
   } catch (error) {
     const failure = BuildFailure.from(error);
@@ -24,6 +24,15 @@ export async function main(args) {
     else console.error(failure.errors.map((each) => describe('error', each)).join('\n\n'));
     return failure.exitCode;
   }
+}
+
+/** Finds errors in the sources without running them. */
+async function check(options) {
+  const started = performance.now();
+  const { bundleUser } = await import('./bundle.mjs').catch(missingPackage);
+  const { exported, inputs, warnings } = await bundleUser(options.entry, options.engine ?? 'qjs');
+  const { handlersOf } = await import('./handlers.mjs').catch(missingPackage);
+  return { handlers: handlersOf(exported) ?? null, inputs, warnings, milliseconds: Math.round(performance.now() - started) };
 }
 
 async function build(options) {

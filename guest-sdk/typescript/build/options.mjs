@@ -4,12 +4,13 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { BuildFailure } from './failure.mjs';
 
-export const USAGE = `usage: node build.mjs --entry index.ts --out tool.wasm --wit DIR [--engine qjs|starlingmonkey] [--json]
+export const USAGE = `usage: node build.mjs --entry index.ts --out tool.wasm --wit DIR [--engine qjs|starlingmonkey] [--check] [--json]
 
   --entry   the module that exports \`handlers\` (.ts, .tsx, .mts, .js, .jsx, .mjs)
   --out     where the component goes
   --wit     the contract: a folder with tool.wit and deps/
   --engine  default: starlingmonkey where the tool uses \`fetch\`, else qjs
+  --check   finds errors without building; --out is not written
   --json    one line of JSON on stdout instead of text on stderr`;
 
 const ENGINES = ['qjs', 'starlingmonkey'];
@@ -19,7 +20,7 @@ export function parseOptions(args) {
   try {
     const text = { type: 'string' };
     const flag = { type: 'boolean' };
-    ({ values } = parseArgs({ args, options: { entry: text, out: text, wit: text, engine: text, json: flag, help: flag } }));
+    ({ values } = parseArgs({ args, options: { entry: text, out: text, wit: text, engine: text, check: flag, json: flag, help: flag } }));
   } catch (error) {
     throw usage(error.message);
   }

@@ -26,6 +26,20 @@ pub(crate) use job::{BuildOptions, BuiltComponent, Engine, TargetDir};
 pub(crate) use kit_cache::KitCache;
 pub(crate) use rust::write_sdk;
 
+/// Finds the errors that can be found without compiling the sources or running them. Returns the names of the
+/// handlers, or `None` if only the component tells them. `entry` is an absolute path without links.
+pub(crate) async fn check(
+    language: Language,
+    entry: &Path,
+    options: BuildOptions<'_>,
+) -> Result<Option<Vec<String>>, BuildError> {
+    match language {
+        Language::Rust => rust::check(entry, options).await,
+        Language::TypeScript => typescript::check(entry, options).await,
+        Language::Python => python::check(entry, options).await,
+    }
+}
+
 /// Builds a component. `entry` is an absolute path without links.
 pub(crate) async fn build(
     language: Language,

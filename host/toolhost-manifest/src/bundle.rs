@@ -12,6 +12,7 @@ mod guarded;
 mod manifests;
 mod mcp_server;
 mod open;
+mod other_file;
 mod read;
 mod resources;
 mod tool;
@@ -23,6 +24,7 @@ use toolhost_contract::{AgentResource, McpServerResource, ResourceName, ToolReso
 pub use guarded::WriteGuard;
 pub use manifests::MANIFEST;
 pub use open::{Entry, LoadError, OpenBundle, SourceEntry};
+pub use other_file::{CORE_MODULE_HELP, OtherFile};
 pub use read::ReadError;
 pub use tool::ToolPlaces;
 

@@ -40,6 +40,7 @@ impl Project {
             entry: "./src/index.ts".to_owned(),
             kit: "typescript".to_owned(),
             sources: vec![Source::new("src/index.ts", SOURCE.as_bytes())],
+            handlers: None,
         }
     }
 

@@ -58,6 +58,9 @@ The entry in the manifest decides what is built:
   ./tool.py                  a module with `handlers`; the packages in requirements.txt are included
 Any other entry is a built component.
 
+Errors of syntax, missing modules, a missing Rust target and exports without a handler are reported before
+the slow part of a build.
+
 The component is written to .toolhost/<tool>.wasm beside the manifest. It is built again if its sources
 or the kit of this toolhost have changed. Other commands never build: they refuse a component that is
 missing or older than its sources. A build may run code of the sources, such as a build.rs, outside any

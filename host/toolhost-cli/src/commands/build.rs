@@ -1,5 +1,7 @@
 //! `toolhost build`: builds the components of tools whose entries are source.
 
+mod entries;
+mod handlers;
 mod session;
 mod watch;
 
@@ -9,15 +11,15 @@ use std::time::Instant;
 use anyhow::anyhow;
 use serde::Serialize;
 use serde_json::json;
-use toolhost::manifest::Bundle;
-use toolhost_manifest::bundle::SourceEntry;
+use toolhost::manifest::{Bundle, Diagnostic, Severity};
+use toolhost_manifest::bundle::{OpenBundle, SourceEntry};
 
 use crate::args::BuildArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::terminal::progress::{Progress, size};
-use crate::terminal::{stderr, stdout, text};
+use crate::terminal::{Verbosity, diagnostics, stderr, stdout, text};
 use crate::toolchains::{BuildError, BuildOptions, ErrorCause, Fault, KitCache};
 use session::BuildSession;
 use watch::SourceWatch;
@@ -123,6 +125,22 @@ async fn build_all(
     let open = Bundle::open(&args.bundle);
     let open = open.map_err(|error| Failure::of_bundle(error, None))?;
     let mut outcomes = Vec::new();
+    for (tool, error) in entries::wrong(&open) {
+        let outcome = Outcome {
+            tool: tool.metadata.name.to_string(),
+            entry: tool.spec.entry.clone(),
+            component: tool.spec.entry.clone(),
+            seconds: 0.0,
+            state: State::Failed(error),
+        };
+        if !args.json {
+            print(&outcome, settings)?;
+        }
+        outcomes.push(outcome);
+    }
+    if !args.json {
+        note_warnings(&open, settings);
+    }
     if open.source_entries().next().is_none() {
         return Ok(outcomes);
     }
@@ -138,7 +156,7 @@ async fn build_all(
         target_dir: settings.target_dir,
         progress: &progress,
     };
-    let session = BuildSession::start(&open, args, options).await?;
+    let session = BuildSession::start(&open, args, options, settings).await?;
     for source in open.source_entries() {
         let outcome = one(&session, &source).await;
         let is_known = round == Round::Again && matches!(outcome.state, State::Current { .. });
@@ -150,10 +168,24 @@ async fn build_all(
     Ok(outcomes)
 }
 
+/// Writes the warnings about the manifest to stderr.
+fn note_warnings(open: &OpenBundle, settings: &Settings) {
+    let all = open.bundle().diagnostics().iter();
+    let warnings: Vec<Diagnostic> = all
+        .filter(|finding| finding.severity == Severity::Warning)
+        .cloned()
+        .collect();
+    if !warnings.is_empty() && settings.verbosity > Verbosity::Quiet {
+        let sources = open.sources();
+        stderr::write(&diagnostics::render(&warnings, &sources, settings.style));
+    }
+}
+
 async fn one(session: &BuildSession<'_>, source: &SourceEntry<'_>) -> Outcome {
     let started = Instant::now();
     let state = match session.current(source) {
-        Some(bytes) => State::Current { bytes },
+        Some(Ok(bytes)) => State::Current { bytes },
+        Some(Err(error)) => State::Failed(error),
         None => match session.build(source).await {
             Ok((bytes, notes)) => State::Built { bytes, notes },
             Err(error) => State::Failed(error),

@@ -14,7 +14,11 @@ use super::process::ProcessOutput;
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum KitReply {
+    /// The kit has checked the sources, or built them.
     Built {
+        /// The names of the handlers, if the kit knows them.
+        #[serde(default)]
+        handlers: Option<Vec<String>>,
         /// The source files, if the kit knows them.
         #[serde(default)]
         inputs: Vec<PathBuf>,
@@ -44,19 +48,33 @@ impl KitReply {
         started: SystemTime,
     ) -> Result<BuiltComponent, BuildError> {
         match self {
-            Self::Built { inputs, warnings } => Ok(BuiltComponent {
+            Self::Built {
+                inputs, warnings, ..
+            } => Ok(BuiltComponent {
                 component: fs::read(out).context("the kit wrote no component")?,
                 inputs,
                 started,
                 notes: warnings,
             }),
-            Self::Refused { kind, errors } => Err(BuildError {
-                cause: match kind.as_str() {
-                    "source" => ErrorCause::Source,
-                    _ => ErrorCause::Machine,
-                },
-                faults: errors,
-            }),
+            Self::Refused { kind, errors } => Err(refused(&kind, errors)),
         }
+    }
+
+    /// Returns the names of the handlers that a check found, or its errors.
+    pub(super) fn handlers(self) -> Result<Option<Vec<String>>, BuildError> {
+        match self {
+            Self::Built { handlers, .. } => Ok(handlers),
+            Self::Refused { kind, errors } => Err(refused(&kind, errors)),
+        }
+    }
+}
+
+fn refused(kind: &str, errors: Vec<Fault>) -> BuildError {
+    BuildError {
+        cause: match kind {
+            "source" => ErrorCause::Source,
+            _ => ErrorCause::Machine,
+        },
+        faults: errors,
     }
 }

@@ -43,32 +43,58 @@ pub(super) async fn build(
     entry: &Path,
     options: BuildOptions<'_>,
 ) -> Result<BuiltComponent, BuildError> {
-    let no_install = async |_: &Path| Ok::<_, BuildError>(());
-    let kit = options.kit_cache.builder(KIT, no_install).await?;
-    let python = interpreter(&kit, options).await?;
+    let kit = kit(options).await?;
     update_editor_types(entry)?;
     let out = tempfile::tempdir_in(options.kit_cache.folder("out")?);
     let out = out.context("the cache cannot hold the component")?;
     let out = out.path().join("tool.wasm");
-    let mut build = Command::new(python);
-    build
-        .arg(kit.join("build.py"))
-        .arg("--entry")
-        .arg(entry)
-        .arg("--out")
-        .arg(&out)
-        .arg("--wit")
-        .arg(contract_dir(&kit))
-        .arg("--work")
-        .arg(options.kit_cache.folder(PACKAGES)?)
-        .arg("--json")
-        // Python would write into the folder of the kit.
-        .env("PYTHONDONTWRITEBYTECODE", "1");
+    let mut build = build_py(&kit, entry, &out, options).await?;
     let started = SystemTime::now();
     let output = process::run(&mut build, GET_PYTHON).await?;
     let made = KitReply::parse(&output, "Python")?.component(&out, started)?;
     let inputs = inputs(entry)?;
     Ok(BuiltComponent { inputs, ..made })
+}
+
+/// Finds errors in the sources. Nothing of the tool runs. Returns the names of the handlers, if they are written
+/// out.
+pub(super) async fn check(
+    entry: &Path,
+    options: BuildOptions<'_>,
+) -> Result<Option<Vec<String>>, BuildError> {
+    let kit = kit(options).await?;
+    let mut check = build_py(&kit, entry, Path::new("unused.wasm"), options).await?;
+    let output = process::run(check.arg("--check"), GET_PYTHON).await?;
+    KitReply::parse(&output, "Python")?.handlers()
+}
+
+async fn kit(options: BuildOptions<'_>) -> Result<PathBuf, BuildError> {
+    let no_install = async |_: &Path| Ok::<_, BuildError>(());
+    options.kit_cache.builder(KIT, no_install).await
+}
+
+/// Returns the command that builds an entry.
+async fn build_py(
+    kit: &Path,
+    entry: &Path,
+    out: &Path,
+    options: BuildOptions<'_>,
+) -> Result<Command, BuildError> {
+    let mut build = Command::new(interpreter(kit, options).await?);
+    build
+        .arg(kit.join("build.py"))
+        .arg("--entry")
+        .arg(entry)
+        .arg("--out")
+        .arg(out)
+        .arg("--wit")
+        .arg(contract_dir(kit))
+        .arg("--work")
+        .arg(options.kit_cache.folder(PACKAGES)?)
+        .arg("--json")
+        // Python would write into the folder of the kit.
+        .env("PYTHONDONTWRITEBYTECODE", "1");
+    Ok(build)
 }
 
 /// Returns a Python in a virtual environment with the packages of the kit.

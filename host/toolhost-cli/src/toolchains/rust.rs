@@ -1,13 +1,14 @@
 //! Builds Rust with cargo for `wasm32-wasip2`, with a copy of the SDK in the package.
 
 mod cargo_messages;
+mod handlers;
+mod target;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
-use tokio::process::Command;
 use toolhost_manifest::bundle::built::Language;
 
 use super::build_error::{BuildError, ErrorCause, Fault};
@@ -33,20 +34,9 @@ pub(super) async fn build(
     if text.contains(&format!("\"{SDK}\"")) {
         write_sdk(package)?;
     }
-    let mut cargo = Command::new("cargo");
-    cargo
-        .args(["build", "--release", "--lib", "--target", TARGET])
-        .args(["--message-format", "json", "--manifest-path"])
-        .arg(manifest)
-        // Where cargo finds `.cargo/config.toml`.
-        .current_dir(package);
-    let mut lock = None;
-    if options.target_dir == TargetDir::Cache {
-        let folder = options.kit_cache.folder("cargo")?;
-        // Packages may give their components the same name: each is read before the next build starts.
-        lock = Some(files::lock(&folder.join("lock")).await?);
-        cargo.arg("--target-dir").arg(folder);
-    }
+    let (target_dir, lock) = target_dir(options).await?;
+    let target_dir = target_dir.as_deref();
+    let mut cargo = target::cargo(package, manifest, target_dir);
     let started = SystemTime::now();
     let output = process::run(&mut cargo, GET_RUST).await?;
     let messages = Messages::parse(&output.stdout);
@@ -68,6 +58,31 @@ pub(super) async fn build(
     Ok(made)
 }
 
+/// Checks that rustc has the target. Returns the names of the handlers, if they are written out in `src/lib.rs`.
+pub(super) async fn check(
+    manifest: &Path,
+    options: BuildOptions<'_>,
+) -> Result<Option<Vec<String>>, BuildError> {
+    let package = manifest.parent().unwrap_or(Path::new("/"));
+    let (target_dir, lock) = target_dir(options).await?;
+    target::check(package, target_dir.as_deref(), options.kit_cache).await?;
+    drop(lock);
+    Ok(handlers::find(package))
+}
+
+/// Returns the target directory, locked, unless the environment names it. Packages may give their components
+/// the same name: each is read before the next build starts.
+async fn target_dir(
+    options: BuildOptions<'_>,
+) -> Result<(Option<PathBuf>, Option<files::FileLock>)> {
+    if options.target_dir == TargetDir::FromEnvironment {
+        return Ok((None, None));
+    }
+    let folder = options.kit_cache.folder("cargo")?;
+    let lock = files::lock(&folder.join("lock")).await?;
+    Ok((Some(folder), Some(lock)))
+}
+
 /// Writes the SDK and the contract into a package.
 pub(crate) fn write_sdk(package: &Path) -> Result<()> {
     let files: Vec<_> = Kit::of(Language::Rust).builder().collect();
@@ -77,9 +92,8 @@ pub(crate) fn write_sdk(package: &Path) -> Result<()> {
 }
 
 fn build_error(messages: &Messages, output: &ProcessOutput) -> BuildError {
-    if messages.lack_std() || cargo_messages::lacks_std(&output.stderr) {
-        let fault = Fault::new(format!("rustc has no standard library for {TARGET}"));
-        return BuildError::machine(fault.next(format!("rustup target add {TARGET}")));
+    if let Some(missing) = target::missing(messages, output) {
+        return missing;
     }
     let faults = messages.errors();
     if !faults.is_empty() {

@@ -43,10 +43,10 @@ pub(super) async fn build(
     let out = tempfile::tempdir_in(out).context("the cache cannot hold the component")?;
     let out = out.path().join("tool.wasm");
     let started = SystemTime::now();
-    match run_kit(&kit, entry, options.engine, &out).await? {
+    match run_kit(&kit, entry, options.engine, Action::Build(&out)).await? {
         KitReply::Refused { kind, errors } if needs_starlingmonkey(&kind, &errors) => {
             starlingmonkey(&kit, options).await?;
-            run_kit(&kit, entry, options.engine, &out)
+            run_kit(&kit, entry, options.engine, Action::Build(&out))
                 .await?
                 .component(&out, started)
         }
@@ -54,6 +54,25 @@ pub(super) async fn build(
             reply.component(&out, started)
         }
     }
+}
+
+/// Finds errors in the sources. Nothing of the tool runs. Returns the names of the handlers, if they are written
+/// out.
+pub(super) async fn check(
+    entry: &Path,
+    options: BuildOptions<'_>,
+) -> Result<Option<Vec<String>>, BuildError> {
+    let kit = kit(options).await?;
+    let reply = run_kit(&kit, entry, options.engine, Action::Check).await?;
+    reply.handlers()
+}
+
+/// What the kit does.
+#[derive(Debug, Clone, Copy)]
+enum Action<'a> {
+    Check,
+    /// Writes the component to this file.
+    Build(&'a Path),
 }
 
 /// Whether the tool uses `fetch`, and its packages are not installed yet.
@@ -66,17 +85,19 @@ async fn run_kit(
     kit: &Path,
     entry: &Path,
     engine: Option<Engine>,
-    out: &Path,
+    action: Action<'_>,
 ) -> Result<KitReply, BuildError> {
     let mut node = Command::new("node");
     node.arg(kit.join("build.mjs"))
         .arg("--entry")
         .arg(entry)
-        .arg("--out")
-        .arg(out)
         .arg("--wit")
         .arg(contract_dir(kit))
         .arg("--json");
+    match action {
+        Action::Check => node.args(["--check", "--out", "unused.wasm"]),
+        Action::Build(out) => node.arg("--out").arg(out),
+    };
     if let Some(engine) = engine {
         node.args(["--engine", engine.name()]);
     }

@@ -109,6 +109,9 @@ pub struct Stamp {
     pub kit: String,
     /// The source files.
     pub sources: Vec<Source>,
+    /// The names of the handlers, if the build found them. The loader reads them from the component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handlers: Option<Vec<String>>,
 }
 
 impl Stamp {

@@ -7,6 +7,7 @@ use cap_std::fs::Dir;
 use toolhost_contract::Protected;
 use toolhost_contract::text;
 
+use super::other_file::OtherFile;
 use super::read::{ReadError, STEPS_MAX, read_beneath, resolve};
 use crate::yaml::YamlSource;
 
@@ -50,6 +51,8 @@ pub(super) enum ManifestError {
     Read(ReadError),
     #[error("the file is not UTF-8 text")]
     NotText,
+    #[error("it is {}", .0.what())]
+    Other(OtherFile),
     #[error("it is part of the bundle already")]
     Repeated,
     #[error("the bundle has more than {MANIFESTS_MAX} manifests")]
@@ -72,6 +75,7 @@ impl ManifestError {
                 "Write the manifest that includes others into a folder above all of them."
             }
             Self::Read(_) => "Name a bundle file, or a folder with a goondan.yaml.",
+            Self::Other(found) => found.help(),
             Self::NotText => "Save the file as UTF-8.",
             Self::Repeated => "Remove it from the list.",
             Self::TooMany | Self::TooLarge => "Declare fewer Tools in one bundle.",
@@ -138,6 +142,9 @@ impl<'d> Manifests<'d> {
         self.bytes += bytes.len();
         if self.bytes > FILE_MAX {
             return Err(ManifestError::TooLarge);
+        }
+        if let Some(found) = OtherFile::of(path, &bytes) {
+            return Err(ManifestError::Other(found));
         }
         let text = std::str::from_utf8(&bytes).map_err(|_| ManifestError::NotText)?;
         let manifest = Manifest {

@@ -1,6 +1,5 @@
 //! Opens a bundle. All files that it names are opened beneath the handle of its directory.
 
-use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,12 +13,10 @@ use super::Bundle;
 use super::built::{self, Budget, Language, Source, Stale, Stamp};
 use super::guarded::{BundleFiles, WriteGuard};
 use super::manifests::{MANIFEST, Manifest, ManifestError, Manifests, shown};
+use super::other_file::OtherFile;
 use super::read::{ReadError, ids_to_the_root, read_beneath};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::yaml::YamlSource;
-
-/// Extensions of source files that `toolhost build` does not build.
-const OTHER_SOURCE_EXTENSIONS: [&str; 5] = ["rs", "cts", "cjs", "go", "c"];
 
 /// An error when a bundle is opened or loaded. The text of one with findings lists the errors, a line each;
 /// [`Self::summary`] is its first line.
@@ -41,6 +38,14 @@ pub enum LoadError {
         /// The directory.
         dir: PathBuf,
     },
+    /// The file is source code or WebAssembly.
+    #[error("{} is {}", .path.display(), .found.what())]
+    NotAManifest {
+        /// The file.
+        path: PathBuf,
+        /// Its kind.
+        found: OtherFile,
+    },
     /// The bundle has errors.
     #[error("{}:{}", counted(.sources, .diagnostics), listed(.diagnostics))]
     Invalid {
@@ -61,7 +66,9 @@ impl LoadError {
                 sources,
                 diagnostics,
             } => counted(sources, diagnostics),
-            Self::Read { .. } | Self::NoManifest { .. } => self.to_string(),
+            Self::Read { .. } | Self::NoManifest { .. } | Self::NotAManifest { .. } => {
+                self.to_string()
+            }
         }
     }
 
@@ -82,6 +89,7 @@ impl LoadError {
                 ..
             } => "Make it readable for the user that runs the host.".to_owned(),
             Self::Read { .. } => "Name a regular file.".to_owned(),
+            Self::NotAManifest { found, .. } => found.help().to_owned(),
             Self::Invalid { .. } => "Correct the errors above; nothing was loaded.".to_owned(),
         }
     }
@@ -167,6 +175,10 @@ impl Bundle {
             Err(ManifestError::Read(source)) => {
                 let path = dir_path.join(manifest);
                 return Err(LoadError::Read { path, source });
+            }
+            Err(ManifestError::Other(found)) => {
+                let path = dir_path.join(manifest);
+                return Err(LoadError::NotAManifest { path, found });
             }
             Err(error) => {
                 let name = shown(&dir_path.join(manifest));
@@ -294,8 +306,7 @@ impl OpenBundle {
     ) -> Result<Entry, Box<Diagnostic>> {
         let entry = Path::new(&tool.spec.entry);
         let Some(source) = self.source_entry(tool) else {
-            let extension = entry.extension().and_then(OsStr::to_str);
-            if extension.is_some_and(|known| OTHER_SOURCE_EXTENSIONS.contains(&known)) {
+            if OtherFile::of_source(entry).is_some() {
                 return Err(self.not_a_component(tool));
             }
             let read = read_beneath(&self.dir, entry, max_bytes);
@@ -373,7 +384,8 @@ impl OpenBundle {
         let help = if tool.spec.entry.ends_with(".rs") {
             "Name the package's Cargo.toml, which `toolhost build` builds, or a .wasm file."
         } else {
-            "Build it to a component first, and name the .wasm file in spec.entry."
+            "Build it to a component with the tools of its language, and name the .wasm file in spec.entry. See \
+             docs/authors/any-language.md."
         };
         let problem = " is source code, not a WASI component";
         self.entry_error(tool, ToolErrorCode::ConfigEntry, problem, help)

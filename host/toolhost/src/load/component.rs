@@ -12,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use indexmap::IndexMap;
 use tokio::sync::Mutex;
 use toolhost_contract::{ToolErrorCode, ToolResource};
-use toolhost_manifest::bundle::{Diagnostic, Entry, OpenBundle};
+use toolhost_manifest::bundle::{CORE_MODULE_HELP, Diagnostic, Entry, OpenBundle, OtherFile};
 use toolhost_sandbox::{PrepareError, PreparedTool};
 
 use super::register::entry_shown;
@@ -210,9 +210,16 @@ impl Preparation<'_> {
             bytes: entry.component.len() as u64,
         });
         let started = Instant::now();
+        let file = OtherFile::of(tool.spec.entry.as_ref(), &entry.component);
         let prepared = host.sandbox.prepare_again(entry.component, self.earlier);
         let prepared = prepared.await;
-        let (prepared, origin) = prepared.map_err(|error| not_prepared(self.open, tool, &error))?;
+        let (prepared, origin) = prepared.map_err(|error| {
+            let finding = not_prepared(self.open, tool, &error);
+            match file {
+                Some(OtherFile::CoreModule) => finding.with_help(CORE_MODULE_HELP),
+                _ => finding,
+            }
+        })?;
         host.report(&LoadProgress::Prepared {
             tool: name.clone(),
             origin,

@@ -8,9 +8,13 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use toolhost_manifest::bundle::built::{FOLDER, SOURCE_DEPTH_MAX, SOURCES_MAX, Source, Stamp};
 use toolhost_manifest::bundle::{OpenBundle, SourceEntry};
+use toolhost_manifest::did_you_mean;
 
+use super::handlers;
 use crate::args::BuildArgs;
 use crate::files::{self, replace};
+use crate::host_context;
+use crate::settings::Settings;
 use crate::toolchains::{self, BuildError, BuildOptions, BuiltComponent, Fault};
 
 /// First bytes of a component.
@@ -24,6 +28,7 @@ pub(super) struct BuildSession<'a> {
     dir: PathBuf,
     options: BuildOptions<'a>,
     is_forced: bool,
+    settings: &'a Settings,
     /// Keeps other processes from building this bundle.
     _lock: files::FileLock,
 }
@@ -34,6 +39,7 @@ impl<'a> BuildSession<'a> {
         open: &'a OpenBundle,
         args: &BuildArgs,
         options: BuildOptions<'a>,
+        settings: &'a Settings,
     ) -> Result<Self> {
         let cannot = || format!("{} cannot be found", open.dir().display());
         let dir = open.dir().canonicalize().with_context(cannot)?;
@@ -47,12 +53,14 @@ impl<'a> BuildSession<'a> {
             dir,
             options,
             is_forced: args.force,
+            settings,
             _lock: lock,
         })
     }
 
-    /// Returns the size of the component, if it is up to date.
-    pub(super) fn current(&self, source: &SourceEntry<'_>) -> Option<u64> {
+    /// Returns the size of the component, if it is up to date; an error if the manifest exports what it does not
+    /// have.
+    pub(super) fn current(&self, source: &SourceEntry<'_>) -> Option<Result<u64, BuildError>> {
         if self.is_forced {
             return None;
         }
@@ -62,8 +70,13 @@ impl<'a> BuildSession<'a> {
             let bytes = fs::read(self.dir.join(&known.path));
             bytes.map_or(true, |bytes| Source::new(&known.path, &bytes) != **known)
         });
-        let is_same = stamp.kit == self.kit(source) && changed.next().is_none();
-        is_same.then_some(component.len() as u64)
+        if stamp.kit != self.kit(source) || changed.next().is_some() {
+            return None;
+        }
+        let handlers = stamp.handlers.as_deref();
+        let compared = handlers.map(|handlers| handlers::compare(self.open, source, handlers));
+        let size = component.len() as u64;
+        Some(compared.transpose().map(|_| size))
     }
 
     fn kit(&self, source: &SourceEntry<'_>) -> String {
@@ -78,16 +91,33 @@ impl<'a> BuildSession<'a> {
         let tool = &source.tool.metadata.name;
         let entry = self.entry(source)?;
         let _phase = self.options.progress.working(&format!("building {tool}"));
+        // Before the slow part.
+        let found = toolchains::check(source.language, &entry, self.options).await?;
+        let found = found
+            .map(|names| self.compared(source, names))
+            .transpose()?;
         let built = toolchains::build(source.language, &entry, self.options);
         let mut made = built.await?;
         if !made.component.starts_with(COMPONENT) {
             let fault = Fault::new("the result of the build is not a component");
             return Err(BuildError::source(fault.next("Build for wasm32-wasip2.")));
         }
+        let found = match found {
+            Some(found) => Some(found),
+            None => {
+                let names = self.handlers_of(source, &made.component).await?;
+                names
+                    .map(|names| self.compared(source, names))
+                    .transpose()?
+            }
+        };
+        let (handlers, notes) = found.unzip();
+        made.notes.extend(notes.unwrap_or_default());
         let stamp = Stamp {
             entry: source.tool.spec.entry.clone(),
             kit: self.kit(source),
             sources: self.sources(&made)?,
+            handlers,
         };
         if !stamp.is_compared() {
             let what = format!(
@@ -105,6 +135,34 @@ impl<'a> BuildSession<'a> {
         Ok((made.component.len() as u64, made.notes))
     }
 
+    /// Compares the names of handlers with the manifest. Returns them with notes.
+    fn compared(
+        &self,
+        source: &SourceEntry<'_>,
+        names: Vec<String>,
+    ) -> Result<(Vec<String>, Vec<Fault>), BuildError> {
+        let notes = handlers::compare(self.open, source, &names)?;
+        Ok((names, notes))
+    }
+
+    /// Reads the names of the handlers from a component; `None` if it would not load, which `check` explains.
+    async fn handlers_of(
+        &self,
+        source: &SourceEntry<'_>,
+        component: &[u8],
+    ) -> Result<Option<Vec<String>>, BuildError> {
+        let progress = self.options.progress;
+        let _phase = progress.compiling(source.tool.metadata.name.as_str(), component.len() as u64);
+        let sandbox = host_context::sandbox(self.settings);
+        let sandbox = sandbox.map_err(|failure| anyhow!(failure.message()))?;
+        let found = toolhost::sandbox::inspect(&sandbox, component.to_vec()).await;
+        let Ok(Ok(handlers)) = found.map(|found| found.handlers) else {
+            return Ok(None);
+        };
+        let names = handlers.iter().map(|handler| handler.name.to_string());
+        Ok(Some(names.collect()))
+    }
+
     /// Returns the entry as an absolute path without links, beneath the bundle's directory.
     fn entry(&self, source: &SourceEntry<'_>) -> Result<PathBuf, BuildError> {
         let named = &source.tool.spec.entry;
@@ -113,7 +171,10 @@ impl<'a> BuildSession<'a> {
             BuildError::source(fault.next("Correct spec.entry in the manifest."))
         };
         let entry = self.dir.join(named).canonicalize();
-        let entry = entry.map_err(|error| refuse(format!("the entry cannot be found: {error}")))?;
+        let entry = entry.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => self.missing(named),
+            _ => refuse(format!("the entry cannot be opened: {error}")),
+        })?;
         if !entry.starts_with(&self.dir) {
             let what = "the entry resolves outside the bundle's directory";
             return Err(refuse(what.to_owned()));
@@ -122,6 +183,24 @@ impl<'a> BuildSession<'a> {
             return Err(refuse("the entry is not a file".to_owned()));
         }
         Ok(entry)
+    }
+
+    /// Returns the error for an entry that does not exist, with the file that was probably meant.
+    fn missing(&self, named: &str) -> BuildError {
+        let path = self.dir.join(named);
+        let beside = path.parent().and_then(|folder| fs::read_dir(folder).ok());
+        let names = beside.into_iter().flatten().flatten();
+        let names: Vec<_> = names.map(|it| it.file_name()).collect();
+        let mut names: Vec<&str> = names.iter().filter_map(|name| name.to_str()).collect();
+        names.sort_unstable();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let next = "Correct spec.entry in the manifest.";
+        let next = match did_you_mean(&name, &names) {
+            Some(similar) => format!("{similar} {next}"),
+            None => next.to_owned(),
+        };
+        let fault = Fault::new("the entry does not exist").file(named);
+        BuildError::source(fault.next(next))
     }
 
     /// Reads the source files of a build.

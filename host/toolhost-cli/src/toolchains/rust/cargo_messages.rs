@@ -84,6 +84,13 @@ impl Messages {
         all.any(|message| lacks_std(&message.message))
     }
 
+    /// Whether a linker was not found.
+    pub(super) fn lack_linker(&self, name: &str) -> bool {
+        let not_found = format!("linker `{name}` not found");
+        let mut all = self.compiler.iter();
+        all.any(|message| message.message.contains(&not_found))
+    }
+
     pub(super) fn errors(&self) -> Vec<Fault> {
         let errors = self.compiler.iter();
         let errors = errors.filter(|message| message.level.starts_with("error"));

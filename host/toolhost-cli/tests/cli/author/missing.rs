@@ -8,8 +8,16 @@ use crate::terminal::Ran;
 
 /// Builds a new tool with nothing in `PATH` but these programs, each a script.
 fn build(lang: &str, programs: &[(&str, &str)]) -> Ran {
-    let desk = Desk::new();
+    build_at(&Desk::new(), lang, programs)
+}
+
+fn build_at(desk: &Desk, lang: &str, programs: &[(&str, &str)]) -> Ran {
     desk.run(&["new", "notes", "--lang", lang]).exits(0);
+    run_with(desk, programs)
+}
+
+/// Builds the tool `notes`.
+fn run_with(desk: &Desk, programs: &[(&str, &str)]) -> Ran {
     for (name, script) in programs {
         let program = format!("bin/{name}");
         desk.write(&program, &format!("#!/bin/sh\n{script}\n"));
@@ -27,30 +35,30 @@ fn build(lang: &str, programs: &[(&str, &str)]) -> Ran {
     ran
 }
 
-fn says(ran: Ran, what: &str, next: &str) {
+fn says_at(ran: Ran, what: &str, next: &str) {
     let ran = ran.fails(2, what);
     assert!(ran.stderr.contains(&format!("hint: {next}")), "{ran:?}");
 }
 
 #[test]
 fn a_missing_program_is_named_with_how_to_install_it() {
-    says(
+    says_at(
         build("rust", &[]),
         "`cargo` is not installed, or not in PATH",
         "Install Rust: https://rustup.rs",
     );
-    says(
+    says_at(
         build("typescript", &[]),
         "`node` is not installed, or not in PATH",
         "Install Node 20 or newer",
     );
-    says(
+    says_at(
         build("python", &[]),
         "`python3` is not installed, or not in PATH",
         "Install Python 3.10 or newer",
     );
     let node = [("node", "echo v20.1.0")];
-    says(
+    says_at(
         build("typescript", &node),
         "`npm` is not installed, or not in PATH",
         "Install Node 20 or newer",
@@ -60,20 +68,20 @@ fn a_missing_program_is_named_with_how_to_install_it() {
 #[test]
 fn a_program_that_is_too_old_or_incomplete_is_reported() {
     let node = [("node", "echo v18.19.1")];
-    says(
+    says_at(
         build("typescript", &node),
         "node is v18.19.1; tools are built with Node 20 or newer",
         "Install Node 20",
     );
     let python = [("python3", "exit 1")];
-    says(
+    says_at(
         build("python", &python),
         "python3 is older than 3.10",
         "Install Python 3.10 or newer",
     );
     let no_venv = "[ $1 = -c ] && exit 0; echo 'ensurepip is not available'; exit 1";
     let python = [("python3", no_venv)];
-    says(
+    says_at(
         build("python", &python),
         "python3 cannot make a virtual environment",
         "On Debian and Ubuntu: apt install python3-venv",
@@ -82,21 +90,61 @@ fn a_program_that_is_too_old_or_incomplete_is_reported() {
         ("node", "echo v20.1.0"),
         ("npm", "echo 'npm error network' >&2; exit 1"),
     ];
-    says(
+    says_at(
         build("typescript", &npm),
         "`npm ci --omit=dev` failed",
         "See that npm reaches its registry",
     );
 }
 
-#[test]
-fn a_rust_without_the_target_is_reported_with_the_command_that_adds_it() {
-    // The error of rustc about the first crate that it compiles.
-    let message = r#"{"reason":"compiler-message","message":{"message":"can't find crate for `core`","level":"error","code":{"code":"E0463","explanation":null},"spans":[],"rendered":""}}"#;
-    let cargo = format!("echo '{}'; exit 101", message.replace('\'', "'\\''"));
-    says(
-        build("rust", &[("cargo", &cargo)]),
-        "rustc has no standard library for wasm32-wasip2",
-        "rustup target add wasm32-wasip2",
+/// A cargo that writes its arguments to a file, prints a message and fails.
+fn failing_cargo(message: &str) -> String {
+    let line = format!(
+        r#"{{"reason":"compiler-message","message":{{"message":"{message}","level":"error","spans":[],"rendered":""}}}}"#
     );
+    let line = line.replace('\'', "'\\''");
+    format!("echo \"$@\" >> ../cargo.log; echo '{line}'; exit 101")
+}
+
+#[test]
+fn a_rust_without_the_target_is_reported_before_anything_of_the_tool_is_compiled() {
+    for (message, says, next) in [
+        (
+            "can't find crate for `std`",
+            "rustc has no standard library for wasm32-wasip2",
+            "rustup target add wasm32-wasip2",
+        ),
+        (
+            "linker `wasm-component-ld` not found",
+            "rustc has no linker for wasm32-wasip2: `wasm-component-ld` is not installed",
+            "Use rustc from https://rustup.rs",
+        ),
+    ] {
+        let desk = Desk::new();
+        let cargo = failing_cargo(message);
+        let ran = build_at(&desk, "rust", &[("cargo", &cargo)]);
+        assert!(message.starts_with("linker") || ran.stderr.contains("libstd-rust-dev-wasm32"));
+        says_at(ran, says, next);
+        let log = desk.read("cargo.log");
+        assert!(
+            log.lines().count() == 1 && !log.contains("notes/Cargo.toml"),
+            "only an empty package is compiled: {log}"
+        );
+    }
+}
+
+#[test]
+fn an_export_without_a_handler_is_reported_before_a_rust_tool_is_compiled() {
+    let desk = Desk::new();
+    desk.run(&["new", "notes", "--lang", "rust"]).exits(0);
+    desk.edit("notes/goondan.yaml", "name: count", "name: cuont");
+    let cargo = "echo \"$@\" >> ../cargo.log; exit 0";
+    let ran = run_with(&desk, &[("cargo", cargo)]).exits(1);
+    for says in [
+        "error: notes/goondan.yaml:8:13: export 'cuont' of tool notes has no handler: ./Cargo.toml has count",
+        "hint: Did you mean 'count'?",
+    ] {
+        assert!(ran.stderr.contains(says), "{ran:?}");
+    }
+    assert_eq!(desk.read("cargo.log").lines().count(), 1);
 }

@@ -7,6 +7,7 @@ fn stamp(entry: &str) -> Stamp {
         entry: entry.to_owned(),
         kit: "typescript-1".to_owned(),
         sources: vec![Source::new("index.ts", b"export const handlers = {}")],
+        handlers: None,
     }
 }
 

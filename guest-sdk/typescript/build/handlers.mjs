@@ -1,0 +1,65 @@
+// Finds the names of a module's handlers without running it.
+import { parse } from 'acorn';
+
+/** Names that a manifest can export, as in runtime/module.ts. */
+const NAME = /^[a-z0-9-](?!.*__)[a-z0-9_-]*$/;
+
+/**
+ * Returns the names in `handlers` of a bundled module, if it exports an object that is written out. Undefined if only
+ * running the module tells them.
+ */
+export function handlersOf(code) {
+  const program = parseModule(code);
+  const variable = program && exportedAs(program, 'handlers');
+  const object = variable && initialValue(program, variable);
+  // The declaration, and the export.
+  if (object?.type !== 'ObjectExpression' || countOf(program, variable) > 2) return undefined;
+  const names = object.properties.map(nameOf);
+  if (names.includes(undefined)) return undefined;
+  const exportable = names.filter((name) => NAME.test(name));
+  return exportable.length > 0 ? exportable : undefined;
+}
+
+function parseModule(code) {
+  try {
+    return parse(code, { ecmaVersion: 'latest', sourceType: 'module' });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the variable that a bundle exports under a name. esbuild writes one `export { … }`. */
+function exportedAs(program, name) {
+  const specifiers = program.body.flatMap((each) => (each.type === 'ExportNamedDeclaration' ? each.specifiers : []));
+  return specifiers.find(({ exported }) => exported.name === name)?.local.name;
+}
+
+function initialValue(program, variable) {
+  const declarations = program.body.flatMap((each) => (each.type === 'VariableDeclaration' ? each.declarations : []));
+  return declarations.find(({ id }) => id.name === variable)?.init;
+}
+
+/** Counts the places that name a variable. Another one might add handlers. */
+function countOf(program, variable) {
+  let count = 0;
+  const waiting = [program];
+  while (waiting.length > 0) {
+    const node = waiting.pop();
+    if (node.type === 'ExportSpecifier') {
+      count += node.local.name === variable ? 1 : 0;
+      continue;
+    }
+    if (node.type === 'Identifier' && node.name === variable) count += 1;
+    for (const value of Object.values(node)) {
+      for (const each of Array.isArray(value) ? value : [value]) {
+        if (typeof each?.type === 'string') waiting.push(each);
+      }
+    }
+  }
+  return count;
+}
+
+function nameOf({ type, computed, key }) {
+  if (type !== 'Property' || computed) return undefined;
+  return key.type === 'Identifier' ? key.name : String(key.value);
+}
