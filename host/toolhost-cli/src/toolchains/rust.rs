@@ -17,10 +17,7 @@ use super::kit::{self, Kit, sync_folder};
 use super::process::{self, ProcessOutput};
 use crate::files;
 use cargo_messages::Messages;
-
-pub(super) const TARGET: &str = "wasm32-wasip2";
-
-pub(super) const GET_RUST: &str = "Install Rust: https://rustup.rs";
+pub(super) use target::{GET_RUST, TARGET};
 
 /// The folder of the SDK in a package, as its `Cargo.toml` names it.
 const SDK: &str = ".toolhost/sdk/rust";

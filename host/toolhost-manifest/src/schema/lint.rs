@@ -133,18 +133,16 @@ impl<'s> Lint<'s> {
                 Applies::ToTheSameValue => same_value.as_slice(),
                 Applies::Inside => &[],
             };
-            match value {
-                Value::Array(schemas) => {
-                    for (index, schema) in schemas.iter().enumerate() {
-                        self.subschema(schema, &at.item(index), declared);
-                    }
+            if let Value::Array(schemas) = value {
+                for (index, schema) in schemas.iter().enumerate() {
+                    self.subschema(schema, &at.item(index), declared);
                 }
-                Value::Object(schemas) if keywords::holds_a_map(keyword) => {
-                    for (name, schema) in schemas {
-                        self.subschema(schema, &at.member(name), declared);
-                    }
+            } else if keywords::holds_a_map(keyword) {
+                for (name, schema) in value.as_object().into_iter().flatten() {
+                    self.subschema(schema, &at.member(name), declared);
                 }
-                schema => self.subschema(schema, &at, declared),
+            } else {
+                self.subschema(value, &at, declared);
             }
         }
     }

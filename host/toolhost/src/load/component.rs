@@ -211,13 +211,14 @@ impl Preparation<'_> {
         });
         let started = Instant::now();
         let file = OtherFile::of(tool.spec.entry.as_ref(), &entry.component);
+        let is_core_module = file == Some(OtherFile::CoreModule);
         let prepared = host.sandbox.prepare_again(entry.component, self.earlier);
         let prepared = prepared.await;
         let (prepared, origin) = prepared.map_err(|error| {
             let finding = not_prepared(self.open, tool, &error);
-            match file {
-                Some(OtherFile::CoreModule) => finding.with_help(CORE_MODULE_HELP),
-                _ => finding,
+            match is_core_module {
+                true => finding.with_help(CORE_MODULE_HELP),
+                false => finding,
             }
         })?;
         host.report(&LoadProgress::Prepared {

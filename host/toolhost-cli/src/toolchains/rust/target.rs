@@ -1,16 +1,19 @@
 //! Checks that rustc compiles and links for the target, before it compiles the packages of a tool.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use tokio::process::Command;
 
 use super::cargo_messages::{self, Messages};
-use super::{GET_RUST, TARGET};
 use crate::toolchains::build_error::{BuildError, Fault};
 use crate::toolchains::kit_cache::KitCache;
 use crate::toolchains::process::{self, ProcessOutput};
+
+pub(in crate::toolchains) const TARGET: &str = "wasm32-wasip2";
+
+pub(in crate::toolchains) const GET_RUST: &str = "Install Rust: https://rustup.rs";
 
 /// A package without dependencies. It is a workspace of its own, wherever the cache lies.
 const MANIFEST: &str = "\
@@ -77,7 +80,7 @@ pub(super) fn missing(messages: &Messages, output: &ProcessOutput) -> Option<Bui
 }
 
 /// Writes the empty package, unless it is there, and returns its manifest.
-fn write_probe(cache: &KitCache) -> Result<std::path::PathBuf> {
+fn write_probe(cache: &KitCache) -> Result<PathBuf> {
     let folder = cache.folder("rust-probe")?;
     for (name, text) in [("Cargo.toml", MANIFEST), ("lib.rs", SOURCE)] {
         let path = folder.join(name);

@@ -202,11 +202,9 @@ const TYPES: [&str; 7] = [
 
 /// Returns the types that a schema allows.
 fn types(keywords: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    let (one, several) = match keywords.get("type") {
-        Some(Value::String(one)) => (Some(one.as_str()), None),
-        Some(Value::Array(several)) => (None, Some(several)),
-        _ => (None, None),
-    };
+    let declared = keywords.get("type");
+    let one = declared.and_then(Value::as_str);
+    let several = declared.and_then(Value::as_array);
     let all = (one.is_none() && several.is_none()).then_some(TYPES);
     let several = several.into_iter().flatten().filter_map(Value::as_str);
     one.into_iter()
