@@ -1,11 +1,15 @@
 """Components, called through the host."""
 
 import json
+import sys
 import unittest
 from datetime import datetime, timezone
 from typing import Any
 
-from support import Bundle, component, example
+from support import SDK, Bundle, component, example
+
+sys.path.insert(0, str(SDK))
+from builder.library import LIBRARY  # noqa: E402
 
 HANDLERS = ["run", "wait", "chance", "modules", "log", "fail", "start"]
 
@@ -82,6 +86,12 @@ class Probe(unittest.TestCase):
         code = "blocks = [bytes(n) for n in range(16, 416)]; result = len({id(it) >> 12 for it in blocks})"
         # 400 blocks of 250 bytes on average fill 25 pages.
         self.assertLess(self.output("run", code=code), 35)
+
+    def test_has_the_standard_library_that_the_check_expects(self) -> None:
+        found = set(self.output("run", code="import tool; result = tool.LIBRARY"))
+        # These have files, but need modules in C that are not there.
+        broken = {"bz2", "ctypes", "curses", "lzma", "pty", "ssl", "tkinter", "tty", "turtle"}
+        self.assertEqual(found - broken, LIBRARY)
 
     def test_bundles_modules_packages_and_requirements(self) -> None:
         self.assertEqual(
