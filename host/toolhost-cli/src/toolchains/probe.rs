@@ -74,7 +74,7 @@ pub(crate) async fn rust() -> Vec<Toolchain> {
                 true => "installed".to_owned(),
                 false => "rustc has no standard library for this target".to_owned(),
             },
-            next: (!has_target).then(|| format!("rustup target add {}", rust::TARGET)),
+            next: (!has_target).then(rust::get_target),
         });
     }
     found

@@ -17,7 +17,7 @@ use super::kit::{self, Kit, sync_folder};
 use super::process::{self, ProcessOutput};
 use crate::files;
 use cargo_messages::Messages;
-pub(super) use target::{GET_RUST, TARGET};
+pub(super) use target::{GET_RUST, TARGET, get_target};
 
 /// The folder of the SDK in a package, as its `Cargo.toml` names it.
 const SDK: &str = ".toolhost/sdk/rust";

@@ -58,10 +58,7 @@ pub(super) fn missing(messages: &Messages, output: &ProcessOutput) -> Option<Bui
     let (message, next) = if messages.lack_std() || cargo_messages::lacks_std(&output.stderr) {
         (
             format!("rustc has no standard library for {TARGET}"),
-            format!(
-                "rustup target add {TARGET}. If your distribution installed rustc, install its package \
-                 with that standard library (Debian and Ubuntu: libstd-rust-dev-wasm32), or use rustup"
-            ),
+            get_target(),
         )
     } else if messages.lack_linker(LINKER) {
         (
@@ -77,6 +74,14 @@ pub(super) fn missing(messages: &Messages, output: &ProcessOutput) -> Option<Bui
         return None;
     };
     Some(BuildError::machine(Fault::new(message).next(next)))
+}
+
+/// Returns how to install the standard library of the target.
+pub(in crate::toolchains) fn get_target() -> String {
+    format!(
+        "rustup target add {TARGET}. If your distribution installed rustc, install its package \
+         with that standard library (Debian and Ubuntu: libstd-rust-dev-wasm32), or use rustup"
+    )
 }
 
 /// Writes the empty package, unless it is there, and returns its manifest.
