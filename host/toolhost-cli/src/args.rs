@@ -46,6 +46,9 @@ pub(crate) struct Global {
     /// Directory of instances' workspaces and of the cache key
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) state_root: Option<PathBuf>,
+    /// PEM file of root certificates to trust for HTTPS, beside Mozilla's
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) ca_file: Option<PathBuf>,
     /// Print more: what tools print and log at debug level; twice for the host's own steps
     #[arg(short, long, global = true, action = ArgAction::Count)]
     verbose: u8,

@@ -6,17 +6,22 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use toolhost::{
     Host, HostBuilder, HostError, LoadedBundle, Policy, Sandbox, SandboxConfig,
+    http::HttpConfig,
     manifest::{Diagnostic, Severity, YamlSource},
     sandbox::{CacheConfig, Compiler, SandboxStartError},
 };
 
 use crate::failure::Failure;
+use crate::files;
 use crate::policy_file::PolicyFile;
 use crate::settings::Settings;
 use crate::terminal::progress::Progress;
 
 /// The only argument of the processes that compile components for this one.
 pub(crate) const COMPILE_ARG: &str = "compile-component";
+
+/// Maximum bytes of the file of certificates. That of a Linux distribution has some 200 KB.
+const CA_FILE_MAX: u64 = 4 << 20;
 
 /// Whether a command needs the state root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,12 +167,14 @@ pub(crate) fn note_policy_warnings(
 
 /// Starts a sandbox, with a cache if there is a place for one.
 pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Failure> {
+    let http = http(settings)?;
     let start = |cache| {
         Sandbox::new({
             let mut config = SandboxConfig::default();
             // This program, even if its file has been replaced since it started.
             config.compiler = Some(Compiler::new("/proc/self/exe", [COMPILE_ARG]));
             config.cache = cache;
+            config.http = http.clone();
             config
         })
     };
@@ -185,6 +192,22 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, Failure> {
         started => started,
     };
     Ok(started.context("the sandbox cannot start")?)
+}
+
+/// Returns which servers HTTPS requests trust.
+fn http(settings: &Settings) -> Result<HttpConfig, Failure> {
+    let mut http = HttpConfig::default();
+    if let Some(file) = &settings.ca_file {
+        let hint = "Pass --ca-file a file of certificates in PEM.";
+        let pem = files::read("the certificate file", file, CA_FILE_MAX);
+        let pem = pem.map_err(|error| Failure::from(error).hint(hint))?;
+        let trusted = http.trust_pem(&pem).with_context(|| {
+            let file = file.display();
+            format!("the certificate file {file} cannot be used")
+        });
+        trusted.map_err(|error| Failure::from(error).hint(hint))?;
+    }
+    Ok(http)
 }
 
 /// The cache of compiled components, if there is a place for one.

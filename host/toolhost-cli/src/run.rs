@@ -42,6 +42,7 @@ pub(crate) fn run() -> Exit {
             Some(_) => TargetDir::FromEnvironment,
             None => TargetDir::Cache,
         },
+        ca_file: cli.global.ca_file,
         dirs: StateDirs::find(cli.global.state_root, environment::value),
     });
     log::start(settings.verbosity);

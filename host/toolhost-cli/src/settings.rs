@@ -1,5 +1,7 @@
 //! The settings of every command.
 
+use std::path::PathBuf;
+
 use crate::state_dirs::StateDirs;
 use crate::terminal::{Style, Verbosity, stderr, text};
 use crate::toolchains::TargetDir;
@@ -8,6 +10,8 @@ use crate::toolchains::TargetDir;
 pub(crate) struct Settings {
     /// The directories that the host keeps files in.
     pub(crate) dirs: StateDirs,
+    /// Certificates that HTTPS requests trust besides the usual ones, in PEM.
+    pub(crate) ca_file: Option<PathBuf>,
     /// How much is written to stderr.
     pub(crate) verbosity: Verbosity,
     /// Colours and width of stderr.

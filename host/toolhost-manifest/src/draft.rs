@@ -12,7 +12,7 @@ const NAME_MAX: usize = 32;
 
 /// Generates the manifest of a Tool for the component in the file `file_name`, which is beside the
 /// manifest. It exports the handlers with their descriptions and parameters, as far as these are valid
-/// in a bundle. The text can be loaded, and control and invisible characters in it are escaped.
+/// in a bundle; an export without them has those of the component. The text can be loaded, and control and invisible characters in it are escaped.
 ///
 /// Returns `None` if no handler has a valid name.
 #[must_use]
@@ -35,17 +35,17 @@ pub fn manifest(file_name: &str, handlers: &[HandlerSpec]) -> Option<String> {
         let parameters = handler.parameters.as_deref();
         let parameters = parameters.and_then(|json| serde_json::from_str(json).ok());
         let whole = export(handler, parameters.as_ref());
-        // Parameters that are not a valid schema are replaced by those of any object.
         match loads(&whole) {
             true => whole,
-            false => export(handler, None),
+            // What a manifest cannot have, the host takes from the component.
+            false => name_line(handler),
         }
     };
     let exports: String = handlers.iter().map(described).collect();
     if loads(&exports) {
         return Some(head + &exports);
     }
-    // The descriptions are too large for one file.
+    // The descriptions are too large for one file: the host takes them from the component.
     let names = handlers.iter().map(|handler| name_line(handler));
     Some(names.fold(head, |yaml, name| yaml + &name))
 }

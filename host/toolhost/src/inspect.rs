@@ -1,5 +1,7 @@
 //! Describes a component: its imports, its handlers and whether it can be loaded.
 
+pub use crate::load::described::DescribeFault;
+use crate::load::described::faults;
 use toolhost_sandbox::{ComponentFacts, HandlerSpec, PrepareError, Sandbox};
 
 /// Description of a component.
@@ -12,6 +14,9 @@ pub struct Inspection {
     pub import_descriptions: Vec<&'static str>,
     /// The exported handlers, or the error of loading the component.
     pub handlers: Result<Vec<HandlerSpec>, PrepareError>,
+    /// What is wrong with the parameters of the handlers. A bundle with such a component loads only if its
+    /// manifest has the parameters of these handlers.
+    pub faults: Vec<DescribeFault>,
 }
 
 /// Reads a component and prepares it as [`Host::load`](crate::Host::load) does.
@@ -24,9 +29,13 @@ pub async fn inspect(sandbox: &Sandbox, bytes: Vec<u8>) -> Result<Inspection, Pr
     let read = sandbox.compute(read).await;
     let (facts, bytes) = read.map_err(|error| PrepareError::Host(error.to_string()))??;
     let handlers = sandbox.prepare(bytes).await;
+    let handlers = handlers.map(|(tool, _)| tool.handlers().to_vec());
+    let described = handlers.as_ref().map_or_else(|_| Vec::new(), Clone::clone);
+    let faults = sandbox.compute(move || faults(&described)).await;
     Ok(Inspection {
         import_descriptions: describe_imports(&facts.imports),
-        handlers: handlers.map(|(tool, _)| tool.handlers().to_vec()),
+        faults: faults.map_err(|error| PrepareError::Host(error.to_string()))?,
+        handlers,
         facts,
     })
 }

@@ -3,6 +3,7 @@
 
 mod agents;
 mod component;
+pub(crate) mod described;
 mod mcp_servers;
 mod names;
 mod register;

@@ -26,6 +26,9 @@ Directories:
   cache  $XDG_CACHE_HOME/toolhost, else ~/.cache/toolhost: compiled components, at most
          2 GiB, see `toolhost cache`; the build tools, in kits/; may be deleted
 
+HTTPS: requests of tools and to MCP servers trust Mozilla's certificate authorities, and those of
+--ca-file, such as the authority of a company or of a test server.
+
 Results go to stdout, everything else to stderr. On a terminal, slow work is displayed as a line that is
 erased before anything else is printed; not with --quiet, and not if TERM is dumb.
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::anyhow;
 use serde_json::{Value, json};
 use toolhost::{
-    Locale,
-    sandbox::{HandlerSpec, Inspection, PrepareError, prepare_error_code},
+    ToolErrorCode,
+    sandbox::{HandlerSpec, Inspection, PrepareError, prepare_error_code, prepare_error_help},
 };
 
 use crate::args::InspectArgs;
@@ -34,9 +34,10 @@ pub(crate) async fn inspect(args: &InspectArgs, settings: &Settings) -> Result<E
         toolhost::sandbox::inspect(&sandbox, bytes).await
     };
     let (found, refusal) = match &found {
-        Ok(found) => (Some(found), found.handlers.as_ref().err()),
-        Err(error) => (None, Some(error)),
+        Ok(found) => (Some(found), Refusal::of(found)),
+        Err(error) => (None, Some(Refusal::from(error))),
     };
+    let refusal = refusal.as_ref();
     if args.wit
         && let Some(found) = found
     {
@@ -54,6 +55,38 @@ pub(crate) async fn inspect(args: &InspectArgs, settings: &Settings) -> Result<E
         None => Exit::Done,
         Some(_) => Exit::Refused,
     })
+}
+
+/// Why a bundle with the component would not load.
+struct Refusal {
+    code: ToolErrorCode,
+    message: String,
+    help: String,
+}
+
+impl Refusal {
+    fn of(found: &Inspection) -> Option<Self> {
+        if let Err(error) = &found.handlers {
+            return Some(error.into());
+        }
+        let first = found.faults.first()?;
+        let messages = found.faults.iter().map(|fault| fault.message.as_str());
+        Some(Self {
+            code: ToolErrorCode::ComponentDescribe,
+            message: messages.collect::<Vec<_>>().join("; "),
+            help: first.help.clone(),
+        })
+    }
+}
+
+impl From<&PrepareError> for Refusal {
+    fn from(error: &PrepareError) -> Self {
+        Self {
+            code: prepare_error_code(error),
+            message: error.to_string(),
+            help: prepare_error_help(error).to_owned(),
+        }
+    }
 }
 
 /// Formats the world of a component.
@@ -74,30 +107,39 @@ fn world(found: &Inspection) -> String {
 fn manifest(
     file: &Path,
     found: Option<&Inspection>,
-    refusal: Option<&PrepareError>,
+    refusal: Option<&Refusal>,
 ) -> Result<Exit, Failure> {
     let path = text::line(&file.to_string_lossy());
-    if let Some(error) = refusal {
-        let error = anyhow!("{path} would not load: {error}");
-        return Err(Failure::from(error).hint(format!("`toolhost inspect {path}` describes it.")));
+    if let Some(refusal) = refusal {
+        let error = anyhow!("{path} would not load: {}", text::line(&refusal.message));
+        return Err(Failure::from(error).hint(refusal.help.clone()));
     }
     let handlers = found.and_then(|found| found.handlers.as_ref().ok());
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let manifest = handlers.and_then(|handlers| toolhost_manifest::manifest(&name, handlers));
     let manifest = manifest.ok_or_else(|| {
         let error = anyhow!("{path} has no handler that a model can call");
-        Failure::from(error).hint("Its handlers' names are too long, or begin with '_'.")
+        let hint = match handlers.is_none_or(Vec::is_empty) {
+            true => {
+                "Its describe returns no handlers: return one for each function that call serves."
+            }
+            false => "Shorten the names of its handlers, and begin them with a letter or a digit.",
+        };
+        Failure::from(error).hint(hint)
     })?;
     stdout::write(manifest.trim_end())?;
     Ok(Exit::Done)
 }
 
-fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareError>) -> Value {
+fn as_json(file: &Path, found: Option<&Inspection>, refusal: Option<&Refusal>) -> Value {
     let mut json = json!({"file": file.to_string_lossy(), "loads": refusal.is_none()});
-    if let Some(error) = refusal {
-        let code = prepare_error_code(error);
-        let help = code.suggestion(Locale::En);
-        let error = json!({"code": code.as_str(), "message": error.to_string(), "help": help});
+    if let Some(refusal) = refusal {
+        let Refusal {
+            code,
+            message,
+            help,
+        } = refusal;
+        let error = json!({"code": code.as_str(), "message": message, "help": help});
         stdout::set(&mut json, "error", error);
     }
     if let Some(found) = found {
@@ -127,15 +169,14 @@ fn handler_json(handler: &HandlerSpec) -> Value {
     })
 }
 
-fn as_text(file: &Path, found: Option<&Inspection>, refusal: Option<&PrepareError>) -> String {
+fn as_text(file: &Path, found: Option<&Inspection>, refusal: Option<&Refusal>) -> String {
     let mut text = text::line(&file.to_string_lossy());
     match refusal {
         None => text += "\n  loads   yes",
-        Some(error) => {
-            let code = prepare_error_code(error);
-            let _ = write!(text, "\n  loads   no: {}", text::line(&error.to_string()));
-            let _ = write!(text, "\n  code    {}", code.as_str());
-            let _ = write!(text, "\n  next    {}", code.suggestion(Locale::En));
+        Some(refusal) => {
+            let _ = write!(text, "\n  loads   no: {}", text::line(&refusal.message));
+            let _ = write!(text, "\n  code    {}", refusal.code.as_str());
+            let _ = write!(text, "\n  next    {}", text::line(&refusal.help));
         }
     }
     let Some(Inspection {

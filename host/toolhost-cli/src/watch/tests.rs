@@ -20,6 +20,7 @@ fn manifest(description: &str) -> String {
 
 fn settings() -> Arc<Settings> {
     Arc::new(Settings {
+        ca_file: None,
         dirs: StateDirs {
             state_root: None,
             cache: None,

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::terminal::{Ran, Terminal, examples, with_stdin};
+use crate::terminal::{Ran, Terminal, examples, guest, with_stdin};
 
 #[test]
 fn a_call_writes_a_file_and_prints_only_the_tool_result() {
@@ -291,4 +291,31 @@ fn a_misspelt_name_is_answered_with_the_one_that_was_meant() {
     for says in ["handler 'sya' is not served by", "Did you mean 'say'?"] {
         assert!(ran.stderr.contains(says), "{ran:?}");
     }
+}
+
+#[test]
+fn values_that_the_host_drops_from_an_error_are_reported_with_verbose() {
+    let terminal = Terminal::new();
+    std::fs::copy(guest("fail_in_words"), terminal.path("here/t.wasm")).unwrap();
+    let head = "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {name: t}\n";
+    let yaml = format!("{head}spec: {{entry: ./t.wasm, exports: [{{name: raise}}]}}\n");
+    terminal.write("here/goondan.yaml", yaml);
+    let args = r#"{"code": "E_TOOL_MINE", "helpUrl": "http://a.example"}"#;
+    let call = ["call", "t__raise", "--args", args, "--workdir", "../D"];
+    let reported = [
+        "the code 'E_TOOL_MINE' is reserved for the host; the model gets E_TOOL",
+        "the helpUrl 'http://a.example' is not an https URL",
+    ];
+    let ran = terminal.run(call).exits(1);
+    assert_eq!(ran.json()["error"]["code"], "E_TOOL");
+    assert!(
+        reported.iter().all(|text| !ran.stderr.contains(text)),
+        "{ran:?}"
+    );
+    let verbose = terminal.run([&["-v"], &call[..]].concat()).exits(1);
+    assert!(
+        reported.iter().all(|text| verbose.stderr.contains(text)),
+        "{verbose:?}"
+    );
+    assert!(!verbose.stdout.contains("E_TOOL_MINE"), "{verbose:?}");
 }

@@ -35,6 +35,7 @@ Commands:
 
 Options:
       --state-root <DIR>  Directory of instances' workspaces and of the cache key
+      --ca-file <FILE>    PEM file of root certificates to trust for HTTPS, beside Mozilla's
   -v, --verbose...        Print more: what tools print and log at debug level; twice for the host's
                           own steps
   -q, --quiet             Print nothing but errors

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::terminal::{Ran, Terminal, examples, guest};
 
 #[test]
@@ -187,4 +189,72 @@ fn the_world_of_a_component_is_printed_even_if_it_would_not_load() {
     terminal
         .run(["inspect", "a.wasm", "--wit", "--json"])
         .exits(2);
+}
+
+#[test]
+fn a_certificate_file_that_cannot_be_used_is_named_before_anything_runs() {
+    let terminal = Terminal::new();
+    terminal.write("here/empty.pem", "no certificate");
+    let malformed = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    terminal.write("here/malformed.pem", malformed);
+    let file = examples().join(".toolhost/text.wasm");
+    for (pem, says) in [
+        ("empty.pem", "it has no `-----BEGIN CERTIFICATE-----`"),
+        (
+            "malformed.pem",
+            "the certificate file malformed.pem cannot be used",
+        ),
+        ("none.pem", "the certificate file none.pem cannot be read"),
+    ] {
+        let ran = Ran::of(terminal.toolhost(["inspect", "--ca-file", pem]).arg(&file));
+        ran.fails(2, says);
+    }
+}
+
+#[test]
+fn inspect_its_manifest_and_check_refuse_a_described_schema_with_the_same_words() {
+    let terminal = Terminal::new();
+    fs::copy(guest("describe_wrong_schema"), terminal.path("here/t.wasm")).unwrap();
+    let message = "describe gives 'run' parameters that cannot be used: the top-level 'type' of the schema must be 'object'";
+    let help = "Write `\"type\": \"object\"` at the top of the schema in the component, or write the parameters of 'run' in spec.exports of the manifest.";
+    let inspected = terminal
+        .run(["inspect", "t.wasm", "--json"])
+        .exits(1)
+        .json();
+    let error = json!({"code": "E_COMPONENT_DESCRIBE_FAILED", "message": message, "help": help});
+    assert_eq!(
+        (&inspected["loads"], &inspected["error"]),
+        (&json!(false), &error)
+    );
+    assert_eq!(
+        inspected["handlers"][0]["parameters"],
+        json!({"type": "string"})
+    );
+    let text = terminal.run(["inspect", "t.wasm"]).exits(1).stdout;
+    assert!(
+        text.contains(&format!("\n  loads   no: {message}\n")),
+        "{text}"
+    );
+    let manifest = terminal.run(["inspect", "t.wasm", "--manifest"]);
+    assert_eq!(manifest.stdout, "");
+    assert!(
+        manifest.stderr.contains(message) && manifest.stderr.contains(help),
+        "{manifest:?}"
+    );
+
+    let bundle = |exports: &str| {
+        let head = "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {name: t}\n";
+        let yaml = format!("{head}spec: {{entry: ./t.wasm, exports: [{exports}]}}\n");
+        terminal.write("here/goondan.yaml", yaml);
+        terminal.run(["check", "--json"])
+    };
+    let checked = bundle("{name: run}").exits(1).json();
+    let finding = &checked["diagnostics"][0];
+    assert_eq!(finding["code"], "E_COMPONENT_DESCRIBE_FAILED", "{checked}");
+    assert!(
+        finding["message"].as_str().unwrap().contains(message),
+        "{checked}"
+    );
+    assert_eq!(finding["help"], help);
+    bundle("{name: run, parameters: {type: object}}").exits(0);
 }

@@ -171,3 +171,34 @@ pub fn prepare_error_code(error: &PrepareError) -> ToolErrorCode {
         _ => ToolErrorCode::Host,
     }
 }
+
+/// Returns what to do about a component that could not be loaded.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "for the others, and unknown errors, the code has a suggestion"
+)]
+#[must_use]
+pub fn prepare_error_help(error: &PrepareError) -> &'static str {
+    match error {
+        PrepareError::HandlerName { .. } => {
+            "Rename the handler: lower-case letters, digits, '_' and '-', without '__'."
+        }
+        PrepareError::HandlerTwice(_) => "Give each handler a name of its own.",
+        PrepareError::DescribeTooLarge { what, .. } if *what == "handlers" => {
+            "Serve fewer handlers: split the component into several tools."
+        }
+        PrepareError::DescribeTooLarge { .. } => {
+            "Shorten the descriptions and parameters in the component; the manifest may have them instead."
+        }
+        PrepareError::Describe(SandboxError::Trap { .. } | SandboxError::Exit { .. }) => {
+            "Correct describe: it runs without arguments, files, network and environment, and must not fail."
+        }
+        PrepareError::Describe(SandboxError::OutOfMemory { .. }) => {
+            "Make describe return a constant list: it needs little memory then."
+        }
+        PrepareError::Describe(SandboxError::InvalidOutput { .. }) => {
+            "Correct describe: its texts are Unicode."
+        }
+        _ => prepare_error_code(error).suggestion(Locale::En),
+    }
+}

@@ -26,7 +26,17 @@ pub(crate) fn explain(
     if context.just_denied {
         error = blame_denial(error, locale);
     }
-    if let Some(denials) = describe_denials(context.denials, tool, locale) {
+    // A tool with a code of its own has explained what it does with paths, which no policy grants.
+    let is_explained = matches!(error.code, ErrorCode::Handler(_));
+    let is_described =
+        |denial: &&Denial| !(is_explained && matches!(denial, Denial::OutsideWorkdir));
+    let denials: Vec<Denial> = context
+        .denials
+        .iter()
+        .filter(is_described)
+        .cloned()
+        .collect();
+    if let Some(denials) = describe_denials(&denials, tool, locale) {
         suggest_also(&mut error, &denials);
     }
     error
@@ -62,6 +72,9 @@ pub(crate) fn suggest_raising(mut error: ToolError, key: &str, locale: Locale) -
 fn suggest_also(error: &mut ToolError, more: &str) {
     match &mut error.suggestion {
         Some(suggestion) => {
+            if !suggestion.ends_with(['.', '!', '?', ':', ')']) {
+                suggestion.push('.');
+            }
             suggestion.push(' ');
             suggestion.push_str(more);
         }

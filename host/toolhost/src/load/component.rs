@@ -16,7 +16,7 @@ use toolhost_manifest::bundle::{CORE_MODULE_HELP, Diagnostic, Entry, OpenBundle,
 use toolhost_sandbox::{PrepareError, PreparedTool};
 
 use super::register::entry_shown;
-use crate::call::failure::prepare_error_code;
+use crate::call::failure::{prepare_error_code, prepare_error_help};
 use crate::host::{HostInner, LoadProgress};
 use crate::loaded_bundle::LoadedInner;
 use crate::registry::Runs;
@@ -233,5 +233,6 @@ impl Preparation<'_> {
 fn not_prepared(open: &OpenBundle, tool: &ToolResource, error: &PrepareError) -> Diagnostic {
     let (name, entry) = (&tool.metadata.name, entry_shown(tool));
     let message = format!("tool {name}: {entry}: {error}");
-    Diagnostic::error(prepare_error_code(error), open.entry_place(tool), message)
+    let finding = Diagnostic::error(prepare_error_code(error), open.entry_place(tool), message);
+    finding.with_help(prepare_error_help(error))
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use toolhost_contract::{
-    JsonSchemaObject, ToolCatalogItem, ToolErrorCode, ToolExportSpec, ToolName, ToolResource,
-    ToolSource, text,
+    ToolCatalogItem, ToolErrorCode, ToolExportSpec, ToolName, ToolResource, ToolSource, text,
 };
 use toolhost_sandbox::{ComponentFacts, HandlerSpec, PreparedTool};
 
+use super::described::{DescribeFault, described_parameters};
 use crate::catalog::descriptions;
 use crate::registry::{RegisteredTool, Runs};
 use toolhost_manifest::bundle::{Diagnostic, OpenBundle, Place};
@@ -47,12 +47,11 @@ pub(super) fn register(
         let place = place.unwrap_or_else(|| Place::file(open.name()));
         let handler = component.handlers().iter().find(|h| h.name == export.name);
         let registered = match handler {
-            Some(handler) => registered(tool, export, handler, component, &mut found.patterns)
-                .map_err(|message| (ToolErrorCode::ComponentDescribe, message)),
-            None => Err((
-                ToolErrorCode::ComponentHandler,
-                not_served(tool, export, component),
-            )),
+            Some(handler) => registered(tool, export, handler, component, &mut found.patterns),
+            None => {
+                let message = not_served(tool, export, component);
+                Err(Refused::new(ToolErrorCode::ComponentHandler, message))
+            }
         };
         match registered {
             Ok(mut registered) => {
@@ -61,13 +60,15 @@ pub(super) fn register(
                 }
                 found.tools.push(registered);
             }
-            Err((code, message)) => {
-                let finding = Diagnostic::error(code, place, message);
-                let help = handler.is_none().then(|| served_instead(export, component));
-                found.diagnostics.add(match help.flatten() {
-                    Some(help) => finding.with_help(help),
-                    None => finding,
-                });
+            Err(refused) => {
+                let finding = Diagnostic::error(refused.code, place, refused.message);
+                let instead = handler.is_none().then(|| served_instead(export, component));
+                found
+                    .diagnostics
+                    .add(match refused.help.or(instead.flatten()) {
+                        Some(help) => finding.with_help(help),
+                        None => finding,
+                    });
             }
         }
     }
@@ -120,6 +121,35 @@ pub(super) fn entry_shown(tool: &ToolResource) -> String {
     text::shorten(&tool.spec.entry, ENTRY_SHOWN)
 }
 
+/// Why an export is not registered.
+struct Refused {
+    code: ToolErrorCode,
+    message: String,
+    /// What to do, if that is not the suggestion of the code.
+    help: Option<String>,
+}
+
+impl Refused {
+    fn new(code: ToolErrorCode, message: String) -> Self {
+        let help = None;
+        Self {
+            code,
+            message,
+            help,
+        }
+    }
+}
+
+impl From<DescribeFault> for Refused {
+    fn from(fault: DescribeFault) -> Self {
+        Self {
+            code: ToolErrorCode::ComponentDescribe,
+            message: fault.message,
+            help: Some(fault.help),
+        }
+    }
+}
+
 /// Registers one export. `describe` supplies the description and the parameters that the manifest
 /// leaves out.
 fn registered(
@@ -128,37 +158,30 @@ fn registered(
     handler: &HandlerSpec,
     component: &PreparedTool,
     patterns: &mut PatternBudget,
-) -> Result<RegisteredTool, String> {
-    let described = || handler.parameters.as_deref().map(parameters).transpose();
-    let parameters = match &export.parameters {
-        Some(parameters) => Some(parameters.clone()),
-        None => described().map_err(|reason| {
-            format!(
-                "describe gives '{}' parameters that cannot be used: {reason}",
-                handler.name
-            )
-        })?,
+) -> Result<RegisteredTool, Refused> {
+    let of_manifest = |what: &str, reason: String| {
+        let message = format!("the {what} of '{}' cannot be used: {reason}", handler.name);
+        Refused::new(ToolErrorCode::ConfigSchema, message)
     };
-    let any = JsonSchemaObject::any_object;
-    let schema = ArgsSchema::compile(parameters.as_ref().unwrap_or(&any()), patterns);
-    let schema = schema.map_err(|reason| {
-        format!(
-            "the parameters of '{}' cannot be used: {reason}",
-            handler.name
-        )
-    })?;
+    let (parameters, schema) = match &export.parameters {
+        Some(parameters) => {
+            let schema = ArgsSchema::compile(parameters, patterns);
+            let schema = schema.map_err(|reason| of_manifest("parameters", reason.to_string()))?;
+            (Some(parameters.clone()), schema)
+        }
+        None => described_parameters(handler, patterns)?,
+    };
     let output_schema = export.output_schema.as_ref();
     let output_schema = output_schema.map(|schema| OutputSchema::compile(schema, patterns));
-    let output_schema = output_schema.transpose().map_err(|reason| {
-        format!(
-            "the outputSchema of '{}' cannot be used: {reason}",
-            handler.name
-        )
-    })?;
+    let output_schema = output_schema.transpose();
+    let output_schema =
+        output_schema.map_err(|reason| of_manifest("outputSchema", reason.to_string()))?;
     let name = ToolName::new(tool.metadata.name.clone(), export.name.clone());
+    let name =
+        name.map_err(|reason| Refused::new(ToolErrorCode::ComponentDescribe, reason.to_string()))?;
     Ok(RegisteredTool {
         item: ToolCatalogItem {
-            name: name.map_err(|reason| reason.to_string())?,
+            name,
             description: export
                 .description
                 .clone()
@@ -172,9 +195,4 @@ fn registered(
         error_message_limit: tool.spec.error_message_limit,
         runs: Runs::Component(component.clone()),
     })
-}
-
-fn parameters(json: &str) -> Result<JsonSchemaObject, String> {
-    let schema = serde_json::from_str(json).map_err(|reason| reason.to_string())?;
-    JsonSchemaObject::parse(schema).map_err(|reason| reason.to_string())
 }

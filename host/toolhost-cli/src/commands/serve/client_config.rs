@@ -185,6 +185,9 @@ fn command(args: &ServeArgs, settings: &Settings) -> Result<Vec<String>> {
     if let Some(root) = settings.dirs.own_state_root() {
         option("--state-root", absolute(root)?);
     }
+    if let Some(file) = &settings.ca_file {
+        option("--ca-file", absolute(file)?);
+    }
     if args.watch {
         command.push("--watch".to_owned());
     }

@@ -1,6 +1,6 @@
 //! The network state that all calls of a sandbox share: a runtime, the resolver and TLS settings.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustls::client::Resumption;
 use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -57,6 +58,31 @@ impl Default for HttpConfig {
             resolver: Arc::new(SystemResolver),
             roots: Vec::new(),
         }
+    }
+}
+
+impl HttpConfig {
+    /// Trusts the certificates of a PEM file, besides those that are trusted already. Returns how many it has.
+    ///
+    /// # Errors
+    /// [`SandboxStartError::Certificate`] where the text has no certificate, or one is malformed.
+    pub fn trust_pem(&mut self, pem: &[u8]) -> Result<usize, SandboxStartError> {
+        let mut trusted = RootCertStore::empty();
+        let mut found = Vec::new();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let malformed = |why: &dyn Display| SandboxStartError::Certificate(why.to_string());
+            let certificate = certificate.map_err(|why| malformed(&why))?;
+            let added = trusted.add(certificate.clone());
+            added.map_err(|why| malformed(&why))?;
+            found.push(certificate.to_vec());
+        }
+        if found.is_empty() {
+            let none = "it has no `-----BEGIN CERTIFICATE-----`";
+            return Err(SandboxStartError::Certificate(none.to_owned()));
+        }
+        let count = found.len();
+        self.roots.extend(found);
+        Ok(count)
     }
 }
 
@@ -126,5 +152,45 @@ impl Network {
             Some(Arc::new(config))
         };
         self.tls.get_or_init(make).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A certificate that signs itself.
+    const PEM: &str = "\
+-----BEGIN CERTIFICATE-----\n\
+MIIBcjCCARmgAwIBAgIUPDEQHxulMy7D5jIS/9vZvQlMuJAwCgYIKoZIzj0EAwIw\n\
+DzENMAsGA1UEAwwEdGVzdDAeFw0yNjExMjMyMTA3MDNaFw0zNjExMjAyMTA3MDNa\n\
+MA8xDTALBgNVBAMMBHRlc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATBosGm\n\
+SSkxBWAAgldddGNJu7bgk8RPXi4wRXn1TNZDeuacGQsqiuR+JbR2wswpBoqXJKJm\n\
+kELyQLmXiCEKAHomo1MwUTAdBgNVHQ4EFgQUpfD74YVvElFCBkg7fPk2SZwMJRsw\n\
+HwYDVR0jBBgwFoAUpfD74YVvElFCBkg7fPk2SZwMJRswDwYDVR0TAQH/BAUwAwEB\n\
+/zAKBggqhkjOPQQDAgNHADBEAiBs+Iwgneu+V4Vt6xVT70mZJSm+VzUCMiESI0fr\n\
+7+jykgIgdnUK8JT7tbSMjrRJ2elzjDYzjcBzGQSpBE9OUPjTfFI=\n\
+-----END CERTIFICATE-----\n\
+";
+
+    #[test]
+    fn certificates_in_pem_are_trusted_besides_those_before() {
+        let mut config = HttpConfig::default();
+        assert_eq!(config.trust_pem(PEM.as_bytes()).unwrap(), 1);
+        let two = format!("# a company\n{PEM}\n{PEM}");
+        assert_eq!(config.trust_pem(two.as_bytes()).unwrap(), 2);
+        assert_eq!(config.roots.len(), 3);
+        assert!(Network::new(&config, 3).is_ok());
+        for (pem, says) in [
+            ("", "it has no `-----BEGIN CERTIFICATE-----`"),
+            (
+                "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+                "a root certificate cannot be used",
+            ),
+        ] {
+            let error = config.trust_pem(pem.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        assert_eq!(config.roots.len(), 3);
     }
 }
