@@ -100,7 +100,9 @@ fn each_yaml_snippet_is_a_bundle_a_policy_or_cases() {
     } in snippets_in("yaml")
     {
         let source = YamlSource::new(page.as_str(), &text);
-        let read = if text.contains("apiVersion:") {
+        let read = if text.starts_with("include:") {
+            open_with_included(&text)
+        } else if text.contains("apiVersion:") {
             Bundle::parse(&source)
                 .map(drop)
                 .map_err(|e| format!("{e:?}"))
@@ -116,6 +118,22 @@ fn each_yaml_snippet_is_a_bundle_a_policy_or_cases() {
         };
         read.unwrap_or_else(|error| panic!("{page}:{line}: {error}"));
     }
+}
+
+/// Opens a bundle beside the bundles that the pages include.
+fn open_with_included(text: &str) -> Result<(), String> {
+    let dir = tempfile::tempdir().unwrap();
+    for (folder, tool) in [("csv-stats", "csv"), ("text", "text")] {
+        let manifest = format!(
+            "apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: {{name: {tool}}}\n\
+             spec: {{entry: ./{tool}.wasm, exports: [{{name: run}}]}}\n"
+        );
+        fs::create_dir(dir.path().join(folder)).unwrap();
+        fs::write(dir.path().join(folder).join("goondan.yaml"), manifest).unwrap();
+    }
+    fs::write(dir.path().join("goondan.yaml"), text).unwrap();
+    let opened = Bundle::open(dir.path());
+    opened.map(drop).map_err(|error| error.to_string())
 }
 
 #[test]
