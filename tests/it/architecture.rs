@@ -56,9 +56,12 @@ const ORDER: [(&str, &[&str]); 13] = [
 ];
 
 /// The only crates that may name a dependency, by the beginning of its name.
-const OWNERS: [(&str, &[&str]); 12] = [
+const OWNERS: [(&str, &[&str]); 15] = [
     ("wasmtime", &["toolhost-sandbox"]),
-    ("wasmparser", &["toolhost-sandbox"]),
+    ("wasmparser", &["toolhost-sandbox", "toolhost-cli"]),
+    ("wit-component", &["toolhost-cli"]),
+    ("wit-parser", &["toolhost-cli"]),
+    ("wasi-preview1-component-adapter", &["toolhost-cli"]),
     ("cap-fs-ext", &["toolhost-sandbox"]),
     ("rustls", &["toolhost-sandbox"]),
     ("jsonschema", &["toolhost-manifest"]),

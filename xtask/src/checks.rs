@@ -7,15 +7,19 @@ use anyhow::Result;
 use crate::api::{self, ApiRun};
 use crate::package::{self, PackageRun};
 use crate::workspace::Workspace;
-use crate::{child, clients, conformance, instructions, mcp_clients, mcp_servers, sources};
+use crate::{
+    any_language, child, clients, conformance, instructions, mcp_clients, mcp_servers, sources,
+};
 
 /// Runs the tests with cargo-nextest, or with cargo if it is not installed. Without arguments it also runs
-/// the tests of the kits and the clients, compares the counts of instructions, and runs the doctests, which
+/// the tests of the kits, of the examples in other languages and of the clients, compares the counts of
+/// instructions, and runs the doctests, which
 /// cargo-nextest does not run.
 pub(crate) fn test(workspace: &Workspace, args: &[String]) -> Result<()> {
     // The kits first, so that the last line is the number of the host's tests.
     if args.is_empty() {
         sources::test(workspace)?;
+        any_language::test(workspace)?;
         clients::test(workspace)?;
         mcp_servers::install(workspace)?;
         mcp_clients::test(workspace)?;

@@ -8,6 +8,7 @@
 
 use std::process::ExitCode;
 
+mod any_language;
 mod api;
 mod apt;
 mod checks;

@@ -135,6 +135,12 @@ pub(crate) enum Command {
     /// Show the exports and imports of a component, and whether it would load
     #[command(after_long_help = help::INSPECT)]
     Inspect(InspectArgs),
+    /// Write the contract as WIT, for tools in any language
+    #[command(after_long_help = help::WIT, arg_required_else_help = true)]
+    Wit(WitArgs),
+    /// Make a component of a core module, such as C and Go compile to
+    #[command(after_long_help = help::COMPONENT, arg_required_else_help = true)]
+    Component(ComponentArgs),
     /// List, verify or remove cached components
     #[command(after_long_help = help::CACHE)]
     Cache(CacheArgs),
@@ -383,6 +389,23 @@ pub(crate) struct InspectArgs {
     /// Print the world of the component as WIT: the interfaces that it imports and exports
     #[arg(long)]
     pub(crate) wit: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WitArgs {
+    /// Folder of the files: tool.wit, and deps/ with the packages of WASI
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ComponentArgs {
+    /// The core module
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The component to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Debug, Args)]

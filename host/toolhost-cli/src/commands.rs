@@ -6,6 +6,7 @@ mod call;
 mod caller;
 mod check;
 mod completions;
+mod component;
 mod doctor;
 mod inspect;
 mod list;
@@ -16,12 +17,14 @@ mod play;
 mod rpc;
 mod serve;
 mod test;
+mod wit;
 
 pub(crate) use build::build;
 pub(crate) use cache::cache;
 pub(crate) use call::{call, cancel, poll};
 pub(crate) use check::check;
 pub(crate) use completions::{completions, man};
+pub(crate) use component::component;
 pub(crate) use doctor::doctor;
 pub(crate) use inspect::inspect;
 pub(crate) use list::list;
@@ -31,6 +34,7 @@ pub(crate) use play::play;
 pub(crate) use rpc::rpc;
 pub(crate) use serve::serve;
 pub(crate) use test::test;
+pub(crate) use wit::wit;
 
 use toolhost::{Agent, LoadedBundle, manifest::Declares};
 

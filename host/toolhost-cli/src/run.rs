@@ -127,6 +127,8 @@ async fn execute(
         Command::Mcp(args) => commands::mcp(&args, settings).await,
         Command::Test(args) => commands::test(&args, settings).await,
         Command::Inspect(args) => commands::inspect(&args, settings).await,
+        Command::Wit(args) => commands::wit(&args),
+        Command::Component(args) => commands::component(&args).await,
         Command::Cache(args) => commands::cache(&args, settings),
         Command::Doctor(args) => commands::doctor(&args, settings).await,
         Command::Completions(args) => commands::completions(&args),

@@ -2,6 +2,7 @@
 //! bundle's author outside a sandbox.
 
 mod build_error;
+pub(crate) mod core_module;
 mod installed;
 mod job;
 pub(crate) mod kit;

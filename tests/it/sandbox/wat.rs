@@ -424,7 +424,7 @@ async fn small_components_with_a_high_compile_cost_are_refused() {
         .await
         .unwrap();
 
-    let segments = format!("(core module (memory 1) {})", "(data \"\")".repeat(100_001));
+    let segments = format!("(core module (memory 1) {})", "(data \"\")".repeat(110_001));
     assert_eq!(exceeded_limit(&segments).await, "segments");
 
     let long = "i32.const 1 i32.add ".repeat(1_500_000);

@@ -59,7 +59,7 @@ The entry in the manifest decides what is built:
   ./index.ts, .tsx .mts .js .jsx .mjs
                              a module that exports `handlers`; npm packages beside it are bundled
   ./tool.py                  a module with `handlers`; the packages in requirements.txt are included
-Any other entry is a built component.
+Any other entry is a built component: see `toolhost wit` and `toolhost component` for other languages.
 
 Errors of syntax, missing modules, a missing Rust target and exports without a handler are reported before
 the slow part of a build.
@@ -193,6 +193,37 @@ The component is compiled and its exports are read, without any grants.
 
 Exit codes: 0 the component would load, or its world was printed · 1 it would not load ·
 2 it cannot be read";
+
+pub(crate) const WIT: &str = "\
+Examples:
+  toolhost wit wit                          wit/tool.wit and wit/deps/*.wit
+  wit-bindgen c wit --world tool            bindings for C
+  componentize-py -d wit -w tool componentize app -o tool.wasm
+
+DIR gets the package goondan:tool, which every tool exports, and the packages of WASI that a tool may
+import. To import more than the world `tool` does, write a world of your own into another file of DIR:
+  world my-tool { include tool; import wasi:filesystem/types@0.2.12; }
+
+No file is overwritten: if one exists with other content, nothing is written.
+docs/authors/any-language.md has the commands for C, Go, JavaScript and Python.
+
+Exit codes: 0 written, or already there · 2 not written";
+
+pub(crate) const COMPONENT: &str = "\
+Examples:
+  zig cc -target wasm32-wasi -mexec-model=reactor -o core.wasm count.c tool.c
+  toolhost component core.wasm -o count.wasm
+  GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o core.wasm
+  toolhost component core.wasm -o count.wasm
+
+FILE is a core module that exports the functions of goondan:tool/handlers in the canonical ABI, as the
+bindings of wit-bindgen do. The output is a component with the world that the bindings recorded in the
+module; in a module that records none, with the interfaces that the module uses. Imports of WASI 0.1
+(wasi_snapshot_preview1) are adapted to WASI 0.2.
+
+The same with wasm-tools: wasm-tools component embed, then wasm-tools component new --adapt.
+
+Exit codes: 0 written · 1 the module is no tool · 2 FILE cannot be read, or the output not written";
 
 pub(crate) const CACHE: &str = "\
 Examples:

@@ -17,22 +17,26 @@ use crate::terminal::{Ran, Terminal, root};
 
 /// A terminal for building tools: with the machine's compilers, and one cache of kits for all
 /// tests.
-struct Desk {
+pub(crate) struct Desk {
     terminal: Terminal,
 }
 
 impl Desk {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             terminal: Terminal::new(),
         }
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn terminal(&self) -> &Terminal {
+        &self.terminal
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.terminal.path(&format!("here/{path}"))
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         self.terminal.write(&format!("here/{path}"), text);
     }
 
@@ -41,14 +45,14 @@ impl Desk {
     }
 
     /// Replaces a text that occurs once in a file.
-    fn edit(&self, path: &str, before: &str, after: &str) {
+    pub(crate) fn edit(&self, path: &str, before: &str, after: &str) {
         let text = self.read(path);
         assert_eq!(text.matches(before).count(), 1, "{text}");
         self.write(path, &text.replace(before, after));
     }
 
     /// The binary, with the environment of the test process, which compilers need.
-    fn toolhost(&self, words: &[&str]) -> Command {
+    pub(crate) fn toolhost(&self, words: &[&str]) -> Command {
         let mut command = self.terminal.toolhost(words);
         for (name, value) in std::env::vars_os() {
             let name_is = name.to_string_lossy().into_owned();
@@ -75,7 +79,7 @@ impl Desk {
         command
     }
 
-    fn run(&self, words: &[&str]) -> Ran {
+    pub(crate) fn run(&self, words: &[&str]) -> Ran {
         Ran::of(&mut self.toolhost(words))
     }
 

@@ -66,6 +66,8 @@ fn every_command_has_examples_and_exit_codes() {
         "doctor",
         "completions",
         "man",
+        "wit",
+        "component",
     ] {
         let help = terminal.run([command, "--help"]).exits(0).stdout;
         assert!(

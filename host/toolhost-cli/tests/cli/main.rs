@@ -24,6 +24,7 @@ mod limits;
 mod list;
 mod mcp_login;
 mod mcp_servers;
+mod mistakes;
 mod on_terminal;
 mod pending;
 mod places;

@@ -34,7 +34,7 @@ pub struct CompileLimits {
     pub instance_bytes: u64,
     /// Elements in the element segments of all modules. Default 200,000.
     pub elements: u64,
-    /// Data and element segments. Default 100,000.
+    /// Data and element segments. Default 110,000: the linker of Go writes up to 100,000 for one module.
     pub segments: u64,
     /// Bytes of the expressions that initialize globals, elements and segments: they become one function.
     /// Default 4 MiB.
@@ -65,7 +65,7 @@ impl Default for CompileLimits {
             adapters: 2_000,
             instance_bytes: 4 << 20,
             elements: 200_000,
-            segments: 100_000,
+            segments: 110_000,
             initialiser_bytes: 4 << 20,
             local_blocks: 100_000_000,
             nested_loops: 1_000,
