@@ -3,6 +3,7 @@
 mod entries;
 mod handlers;
 mod session;
+mod sources;
 mod watch;
 
 use std::path::Path;
@@ -22,6 +23,7 @@ use crate::terminal::progress::{Progress, size};
 use crate::terminal::{Verbosity, diagnostics, stderr, stdout, text};
 use crate::toolchains::{BuildError, BuildOptions, ErrorCause, Fault, KitCache};
 use session::BuildSession;
+pub(crate) use sources::{Sources, sources};
 use watch::SourceWatch;
 
 /// The result of one source entry.

@@ -23,7 +23,7 @@ pub(crate) fn explain(
     if let Some(limit) = context.disk_limit {
         error = blame_disk_limit(error, limit, locale);
     }
-    if context.just_denied {
+    if context.just_denied || (!context.denials.is_empty() && names_denial(&error.message)) {
         error = blame_denial(error, locale);
     }
     // A tool with a code of its own has explained what it does with paths, which no policy grants.
@@ -42,8 +42,17 @@ pub(crate) fn explain(
     error
 }
 
-/// Replaces the guest's own failure with `E_TOOL_DENIED`, as what it did last was denied. Keeps its message,
-/// and the suggestion of an error without a code.
+/// How languages report a denied file operation, in lower case. Some read files after it, such as the source
+/// for a traceback, so that the denial is not the last operation.
+const DENIAL_WORDS: [&str; 3] = ["not permitted", "permission denied", "permissionerror"];
+
+fn names_denial(message: &str) -> bool {
+    let message = message.to_lowercase();
+    DENIAL_WORDS.iter().any(|words| message.contains(words))
+}
+
+/// Replaces the guest's own failure with `E_TOOL_DENIED`, as it was denied something. Keeps its message, and
+/// the suggestion of an error without a code.
 fn blame_denial(error: ToolError, locale: Locale) -> ToolError {
     use ToolErrorCode::{Exit, Tool, Trap};
     let ErrorCode::Host(code @ (Tool | Trap | Exit)) = error.code else {

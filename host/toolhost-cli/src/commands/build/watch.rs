@@ -11,9 +11,10 @@ use std::time::{Duration, Instant, SystemTime};
 use toolhost::LoadError;
 use toolhost::manifest::{Bundle, YamlSource};
 use toolhost_manifest::bundle::MANIFEST;
-use toolhost_manifest::bundle::built::{FOLDER, SOURCE_DEPTH_MAX, Stamp};
+use toolhost_manifest::bundle::built::FOLDER;
 
-use crate::files::{self, spawn_blocking};
+use super::sources::{Sources, sources};
+use crate::files::spawn_blocking;
 
 /// Time between two looks at the files.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -23,15 +24,6 @@ const SETTLED: Duration = Duration::from_millis(200);
 
 /// Longest wait until the files have settled.
 const SETTLING_MAX: Duration = Duration::from_secs(3);
-
-/// Most files of the folders with sources.
-const FILES_MAX: usize = 20_000;
-
-/// Largest component whose stamp is read, in bytes.
-const COMPONENT_BYTES_MAX: u64 = 256 << 20;
-
-/// Folders that hold no sources, besides those whose names begin with a dot.
-const NO_SOURCES: [&str; 3] = ["target", "node_modules", "__pycache__"];
 
 /// The file that cargo writes while it builds.
 const CARGO_LOCK: &str = "Cargo.lock";
@@ -140,16 +132,8 @@ fn files_of(bundle: &Path) -> Files {
             add(&mut files, path);
         }
     }
-    for source in open.source_entries() {
-        let entry = open.dir().join(&source.tool.spec.entry);
-        let component = open.dir().join(&source.component);
-        let component = files::read("the component", &component, COMPONENT_BYTES_MAX);
-        let stamp = component.ok().and_then(|bytes| Stamp::read(&bytes));
-        for source in stamp.iter().flat_map(|stamp| &stamp.sources) {
-            add(&mut files, open.dir().join(&source.path));
-        }
-        let folder = entry.parent().unwrap_or(open.dir());
-        add_folder(&mut files, folder, SOURCE_DEPTH_MAX);
+    for path in sources(&open, Sources::All) {
+        add(&mut files, path);
     }
     files
 }
@@ -160,29 +144,6 @@ fn add(files: &mut Files, path: PathBuf) {
         && found.is_file()
     {
         files.insert(path, FileState::of(&found));
-    }
-}
-
-fn add_folder(files: &mut Files, folder: &Path, depth: usize) {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        // Editors write beside a file, and rename.
-        if name.starts_with('.') || name.ends_with('~') || files.len() >= FILES_MAX {
-            continue;
-        }
-        match entry.file_type() {
-            Ok(found) if found.is_dir() => {
-                if depth > 0 && !NO_SOURCES.contains(&name.as_ref()) {
-                    add_folder(files, &entry.path(), depth - 1);
-                }
-            }
-            Ok(_) => add(files, entry.path()),
-            Err(_) => {}
-        }
     }
 }
 

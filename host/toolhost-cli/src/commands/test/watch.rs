@@ -6,11 +6,9 @@ use std::time::Duration;
 
 use toolhost::manifest::Bundle;
 use toolhost::{BundleWatch, Sandbox};
-use toolhost_manifest::bundle::OpenBundle;
-use toolhost_manifest::bundle::built::Stamp;
 use toolhost_testing::CaseFiles;
 
-use crate::commands::build;
+use crate::commands::build::{self, Sources, sources};
 use crate::failure::Failure;
 use crate::files;
 use crate::host_context;
@@ -20,15 +18,6 @@ use crate::terminal::text;
 
 /// Time between two looks for new case files.
 const INTERVAL: Duration = Duration::from_millis(500);
-
-/// Largest component whose sources are read, in bytes.
-const COMPONENT_MAX: u64 = 256 << 20;
-
-/// Most files of a folder of sources.
-const SOURCES_MAX: usize = 2_000;
-
-/// Deepest folder of sources.
-const DEPTH_MAX: usize = 16;
 
 /// Most changed files named on a line.
 const NAMED_MAX: usize = 5;
@@ -148,7 +137,11 @@ impl Watched {
         let bundle = bundle.to_owned();
         let found = files::spawn_blocking(move || {
             let open = Bundle::open(&bundle).ok();
-            Ok(open.map(|open| sources(&open, which)))
+            let found = open.map(|open| {
+                let built = open.source_entries().map(|source| source.component);
+                (sources(&open, which), built.collect())
+            });
+            Ok(found)
         });
         if let Some((sources, built)) = found.await? {
             (self.sources, self.built) = (sources, built);
@@ -165,56 +158,6 @@ impl Watched {
     fn is_case_file(&self, path: &PathBuf) -> bool {
         let folder = self.cases.first().and_then(|case| case.parent());
         self.cases.contains(path) || folder.is_some_and(|folder| path.parent() == Some(folder))
-    }
-}
-
-/// Which files are sources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sources {
-    /// Those that components were built from.
-    Built,
-    /// Also all others in the folders of the entries.
-    All,
-}
-
-/// Returns the sources of a bundle, and the components that are built from them.
-fn sources(open: &OpenBundle, which: Sources) -> (BTreeSet<PathBuf>, Vec<PathBuf>) {
-    let (mut sources, mut built) = (BTreeSet::new(), Vec::new());
-    for source in open.source_entries() {
-        let entry = open.dir().join(&source.tool.spec.entry);
-        let component = open.dir().join(&source.component);
-        let component = files::read("the component", &component, COMPONENT_MAX);
-        let stamp = component.ok().and_then(|component| Stamp::read(&component));
-        let known = stamp.iter().flat_map(|stamp| &stamp.sources);
-        sources.extend(known.map(|known| open.dir().join(&known.path)));
-        if let (Sources::All, Some(folder)) = (which, entry.parent()) {
-            add_files(folder, DEPTH_MAX, &mut sources);
-        }
-        sources.insert(entry);
-        built.push(source.component);
-    }
-    (sources, built)
-}
-
-/// Adds the files of a folder, without those that tools make. Follows no links.
-fn add_files(folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let (name, path) = (entry.file_name(), entry.path());
-        let made = ["target", "node_modules", "__pycache__"];
-        let is_made = made.iter().any(|made| name == *made);
-        if found.len() >= SOURCES_MAX || is_made || name.as_encoded_bytes().starts_with(b".") {
-            continue;
-        }
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth > 0 => add_files(&path, depth - 1, found),
-            Ok(kind) if kind.is_file() => {
-                found.insert(path);
-            }
-            Ok(_) | Err(_) => {}
-        }
     }
 }
 
