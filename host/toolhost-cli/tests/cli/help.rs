@@ -26,6 +26,8 @@ Commands:
   mcp          Authorize this host at MCP servers that require OAuth
   test         Run the test cases of a bundle's tools, and cases generated from their schemas
   inspect      Show the exports and imports of a component, and whether it would load
+  wit          Write the contract as WIT, for tools in any language
+  component    Make a component of a core module, such as C and Go compile to
   cache        List, verify or remove cached components
   doctor       Examine this machine: compilers, kits, the kernel, the directories, the network, the
                terminal
