@@ -67,9 +67,14 @@ impl GeneratedCase {
                 "E_TOOL_INVALID_ARGS, before the tool runs",
                 code == Some(ToolErrorCode::InvalidArgs),
             ),
-            GeneratedKind::Valid | GeneratedKind::Hostile => (
+            GeneratedKind::Valid => (
                 "a result of the tool's own: ok, pending, or an error that it raises",
                 code.is_none_or(|code| !FAULTS.contains(&code)),
+            ),
+            // Hostile paths lead out of the workdir.
+            GeneratedKind::Hostile => (
+                "a result of the tool's own: ok, pending, or an error that it raises; or E_TOOL_DENIED",
+                code.is_none_or(|code| code == ToolErrorCode::Denied || !FAULTS.contains(&code)),
             ),
         };
         if is_met {
@@ -109,6 +114,8 @@ mod tests {
             assert_eq!(case(kind).judge(&of(ToolErrorCode::Tool)), None);
             assert!(case(kind).judge(&of(ToolErrorCode::Trap)).is_some());
             assert!(case(kind).judge(&of(ToolErrorCode::InvalidArgs)).is_some());
+            let is_denied_well = case(kind).judge(&of(ToolErrorCode::Denied)).is_none();
+            assert_eq!(is_denied_well, kind == GeneratedKind::Hostile);
         }
         assert_eq!(
             case(GeneratedKind::Invalid).judge(&of(ToolErrorCode::InvalidArgs)),

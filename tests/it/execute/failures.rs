@@ -314,9 +314,8 @@ async fn a_path_outside_the_workdir_is_denied_whether_the_tool_returns_an_error_
         assert_eq!(
             error.suggestion.as_deref(),
             Some(
-                "The operator's policy does not allow this; do it another way or ask the operator. \
-                 The tool attempted operations that are not granted: filesystem: use a path outside \
-                 the workdir (no policy grants it)."
+                "Use a path within the workdir, without `..` and links that lead out of it: no policy \
+                 grants other paths."
             )
         );
     }

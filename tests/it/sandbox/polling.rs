@@ -39,8 +39,8 @@ async fn the_result_of_a_poll_meets_the_limits_of_a_call() {
         Outcome::Pending("h".repeat(1024))
     );
     for (handle, expected) in [
-        ("long:1025", "is a handle of 1025 bytes"),
-        ("long:0", "is a handle of 0 bytes"),
+        ("long:1025", "is pending with a handle of 1025 bytes"),
+        ("long:0", "is pending with an empty handle"),
         ("done:nonsense", "is not valid JSON"),
     ] {
         let polled = poll(handle).await;

@@ -39,6 +39,7 @@ pub(super) fn read(manifest: Manifest, include: &mut Include<'_>) -> Resources {
         findings: Findings::new(&manifest.yaml),
         manifest,
         include,
+        is_included: false,
         included: VecDeque::new(),
         count: 0,
         tool_names: HashMap::new(),
@@ -53,6 +54,7 @@ pub(super) fn read(manifest: Manifest, include: &mut Include<'_>) -> Resources {
     while let Some(manifest) = reading.included.pop_front() {
         reading.findings.next_file(&manifest.yaml);
         reading.manifest = manifest;
+        reading.is_included = true;
         reading.documents();
     }
     reading.finish()
@@ -63,6 +65,8 @@ struct Reading<'a> {
     /// The manifest that is being read.
     manifest: Manifest,
     include: &'a mut Include<'a>,
+    /// Whether another manifest includes the one that is being read.
+    is_included: bool,
     /// The manifests to be read next.
     included: VecDeque<Manifest>,
     /// Number of documents.
@@ -168,9 +172,10 @@ impl Reading<'_> {
         }
     }
 
+    /// Reads an Agent. Those of included bundles are checked and left out: they are for the bundle alone.
     fn agent(&mut self, fields: &Fields<'_>, named: Option<Named>) {
         let references = agent::read_spec(fields, &mut self.findings);
-        let Some(named) = named else {
+        let Some(named) = named.filter(|_| !self.is_included) else {
             return;
         };
         if check_unique("Agent", &named, &mut self.agent_names, &mut self.findings) {

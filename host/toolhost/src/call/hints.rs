@@ -26,20 +26,37 @@ pub(crate) fn explain(
     if context.just_denied || (!context.denials.is_empty() && names_denial(&error.message)) {
         error = blame_denial(error, locale);
     }
-    // A tool with a code of its own has explained what it does with paths, which no policy grants.
-    let is_explained = matches!(error.code, ErrorCode::Handler(_));
-    let is_described =
-        |denial: &&Denial| !(is_explained && matches!(denial, Denial::OutsideWorkdir));
-    let denials: Vec<Denial> = context
+    let (outside, others): (Vec<Denial>, Vec<Denial>) = context
         .denials
         .iter()
-        .filter(is_described)
         .cloned()
-        .collect();
-    if let Some(denials) = describe_denials(&denials, tool, locale) {
+        .partition(|denial| matches!(denial, Denial::OutsideWorkdir));
+    if let Some(denials) = describe_denials(&others, tool, locale) {
         suggest_also(&mut error, &denials);
     }
+    // A tool with a code of its own has explained what it does with paths.
+    if !outside.is_empty() && !matches!(error.code, ErrorCode::Handler(_)) {
+        suggest_path_within(&mut error, locale);
+    }
     error
+}
+
+/// Suggests a path within the workdir, in place of what `E_TOOL_DENIED` suggests: no policy grants others.
+fn suggest_path_within(error: &mut ToolError, locale: Locale) {
+    let within = match locale {
+        Locale::En => {
+            "Use a path within the workdir, without `..` and links that lead out of it: no policy grants \
+             other paths."
+        }
+        Locale::Ko => {
+            "작업 디렉터리 안의 경로를 쓰세요. `..`이나 밖으로 나가는 링크는 어떤 정책으로도 허용되지 않습니다."
+        }
+    };
+    let default = ToolErrorCode::Denied.suggestion(locale);
+    if error.suggestion.as_deref() == Some(default) {
+        error.suggestion = None;
+    }
+    suggest_also(error, within);
 }
 
 /// How languages report a denied file operation, in lower case. Some read files after it, such as the source

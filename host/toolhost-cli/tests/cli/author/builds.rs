@@ -39,6 +39,7 @@ fn new_and_call(desk: &Desk, lang: &str) {
             .contains("goondan.yaml: ok: 1 tool, 1 export, 1 agent"),
         "{ran:?}"
     );
+    desk.run(&["test", lang]).exits(0);
     fs::write(desk.terminal.path("D/a.txt"), "one two\nthree\n").unwrap();
     let tool = format!("{lang}__count");
     let result = desk.call(lang, &tool, &json!({"path": "a.txt"}));

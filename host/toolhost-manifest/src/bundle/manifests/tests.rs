@@ -93,6 +93,20 @@ fn an_agent_names_tools_of_several_bundles() {
 }
 
 #[test]
+fn the_agents_of_included_bundles_are_left_out() {
+    let agent = "apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {name: default}\nspec: {tools: [Tool/NAME]}\n";
+    let own = |name: &str| tool(name) + &agent.replace("NAME", name);
+    let dir = directory(&[
+        ("goondan.yaml", "include: [text, csv]\n"),
+        ("text/goondan.yaml", &own("text")),
+        ("csv/goondan.yaml", &own("csv")),
+    ]);
+    let open = open(&dir).unwrap();
+    assert_eq!(open.bundle().tools().len(), 2);
+    assert!(open.bundle().agents().is_empty());
+}
+
+#[test]
 fn the_manifests_of_included_bundles_are_protected_against_guests() {
     let dir = directory(&[
         ("goondan.yaml", "include: [text]\n"),
