@@ -8,6 +8,7 @@ from support import REPOSITORY, SDK, TOP
 
 sys.path.insert(0, str(SDK))
 from builder.component import merge_modules, run_componentize_py  # noqa: E402
+from builder.failure import Note  # noqa: E402
 from builder.merge import NotMergeable, merged  # noqa: E402
 from builder.merge.binary import Reader, number, signed  # noqa: E402
 from builder.merge.code import Names, forwarded_slot, pieces_of  # noqa: E402
@@ -113,11 +114,11 @@ class Merged(unittest.TestCase):
         file = TOP / "unknown.wasm"
         unknown = apart().replace(b"__indirect_function_table", b"__another_function_table_")
         file.write_bytes(unknown)
-        notes: list[str] = []
+        notes: list[Note] = []
         merge_modules(file, notes)
         self.assertEqual(file.read_bytes(), unknown)
         [note] = notes
-        self.assertIn("its modules cannot be merged, because 0 modules define a memory", note)
+        self.assertIn("its modules cannot be merged, because 0 modules define a memory", note.message)
 
     def test_refuses_what_ends_too_early(self) -> None:
         for length in (9, 1_000, 1_000_000, len(apart()) - 1):
